@@ -139,6 +139,10 @@ fn explained_cell(
         under: cell.under.to_string(),
         unit: cell.unit.clone(),
         path,
+        bookkeeping: match cell.unit == CYCLES {
+            true => 0,
+            false => median.sample.path.bookkeeping(),
+        },
         work: median.sample.work.total(),
         events: Events::of(walker.executed(&median.pieces)),
         samples: [traces.iter().map(|trace| trace.times).sum(), median.times],

@@ -47,6 +47,9 @@ pub struct ExplainedCell {
     pub unit: String,
     /// The median of the path, and the sum of the functions' counts on it.
     pub path: u64,
+    /// Instructions on it that the measurement adds, which other tables leave out; 0 of cycles.
+    #[serde(default)]
+    pub bookkeeping: u64,
     /// Instructions of all CPUs in that sample, or cycles that they were busy.
     pub work: u64,
     /// Its exits and interrupts.

@@ -49,6 +49,7 @@ pub fn cell(text: &str) -> ExplainedCell {
         under: "none".into(),
         unit: "insns".into(),
         path,
+        bookkeeping: 0,
         work: path,
         events: Events::default(),
         samples: [1, 1],

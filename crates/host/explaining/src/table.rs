@@ -102,10 +102,17 @@ pub fn notes(document: &mut Document, all: &[&Explained]) {
 fn heading(document: &mut Document, side: &str, cell: &ExplainedCell) {
     let [samples, alike] = cell.samples;
     document.push(format!(
-        "{side}{}: the median sample has {} {} on its path and {} off it; {}.",
+        "{side}{}: the median sample has {} {} on its path{} and {} off it; {}.",
         cell.name(),
         thousands(cell.path),
         cell.noun(),
+        match cell.path - cell.bookkeeping {
+            net if net == cell.path => String::new(),
+            net => format!(
+                " ({} without the bookkeeping of the measurement, as other tables show it)",
+                thousands(net)
+            ),
+        },
         thousands(cell.work.saturating_sub(cell.path)),
         match cell.has_time() {
             true => format!("it is one of {samples}"),

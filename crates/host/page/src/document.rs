@@ -26,6 +26,9 @@ use crate::grid::{self, Paint};
 /// Most characters of a line: ours have fewer.
 const LINE: usize = 2000;
 
+/// The meaning of `±`.
+const ROUNDING: &str = "±: half the width of the histogram's bucket that holds the value.";
+
 /// A line, or a table.
 #[derive(Debug)]
 pub enum Block {
@@ -63,6 +66,21 @@ impl Document {
     /// Returns its lines and tables, in their order.
     pub fn blocks(&self) -> &[Block] {
         &self.0
+    }
+
+    /// Adds the meaning of `±` if a number has it, once.
+    pub fn explain_rounding(&mut self) {
+        let has = |text: &str| text.contains('±');
+        let rounded = self.0.iter().any(|block| match block {
+            Block::Line(line) => has(line),
+            Block::Table(columns) => columns
+                .iter()
+                .any(|column| column.texts().iter().any(|text| has(text))),
+        });
+        let told = |block: &Block| matches!(block, Block::Line(line) if line == ROUNDING);
+        if rounded && !self.0.iter().any(told) {
+            self.push(ROUNDING.into());
+        }
     }
 
     /// Returns it for people: a quoted name, note or reason may be another's, and must not control a terminal, nor

@@ -86,7 +86,7 @@ pub fn paused(cells: &[&Cell]) -> Option<String> {
     };
     (count > 0).then(|| {
         format!(
-            "exits/op are of samples: in {of} WFI traps in the pause between them (--gap-us); `exits` of results.json has those"
+            "Exits are of samples: in {of} WFI traps in the pause between them (--gap-us); `exits` of results.json has those."
         )
     })
 }

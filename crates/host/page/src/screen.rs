@@ -78,6 +78,7 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
     document.push(String::new());
     document.append(answers);
     document.extend(limits(results, &tables));
+    document.explain_rounding();
     if others == Rest::Elsewhere {
         document.push(String::new());
         document.push(rest(results, &hidden));
@@ -97,6 +98,7 @@ fn repeated(results: &Results, scale: Scale) -> Document {
         unmarked.map_or_else(|| line.clone(), str::to_owned)
     });
     document.extend(limits);
+    document.explain_rounding();
     document
 }
 
@@ -161,7 +163,8 @@ fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> Stri
 }
 
 fn columns(rows: &Rows<'_>) -> Vec<Column> {
-    let shown = || rows.rows.iter().take(MOST);
+    let chosen = rows.first(MOST);
+    let shown = || chosen.iter().copied();
     let names = Column::words(rows.subject(), shown().map(Row::shown).collect());
     let mut columns = Vec::new();
     if rows.name().is_none() {

@@ -5,6 +5,7 @@ mod options;
 
 pub use options::CompareArgs;
 
+mod cell_names;
 mod gate;
 mod kernels;
 mod layer_costs;

@@ -81,6 +81,7 @@ impl FormatArgs {
             whole.push(String::new());
         }
         whole.append(table::document(results));
+        whole.explain_rounding();
         whole
     }
 

@@ -2,9 +2,9 @@
 //! `compare --over-time`: shows the same cells in many runs, from the oldest to the newest, as a table and as a page of
 //! curves.
 
+mod moments;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use foreign::Quoted;
@@ -14,13 +14,13 @@ use page::document::Document;
 use page::grid::Column;
 use page::scale::{Figure, Scale};
 use page::table::names;
-use results::merge::{self, Run};
-use results::{Build, Cell};
+use results::Cell;
+use results::compare::Figures;
+use results::merge::Run;
 
 use crate::compare::{CompareArgs, cells};
 use crate::report;
-use crate::report::inputs::Input;
-use crate::saved_runs;
+use moments::Moment;
 use shell::failure::bad_input;
 use shell::output::Output;
 use shell::terminal::note;
@@ -34,7 +34,7 @@ const LONG: usize = 600;
 /// Number of a table's rows that fit a screen.
 const ROWS: usize = 24;
 
-/// A cell in all runs, with its median in each run that has it.
+/// A cell at all moments, with its median in each that has it.
 struct CellOverTime<'r> {
     cell: &'r Cell,
     medians: Vec<Option<Figure>>,
@@ -59,134 +59,101 @@ impl CellOverTime<'_> {
 
 /// Shows the runs.
 pub fn over_time(args: &CompareArgs) -> Result<()> {
-    let mut runs = runs(&args.runs)?;
+    let mut moments = moments::read(&args.runs)?;
     // These times sort in order as text.
-    runs.sort_by(|a, b| a.results.began.cmp(&b.results.began));
-    let [first, .., last] = runs.as_slice() else {
+    moments.sort_by(|a, b| a.first().began.cmp(&b.first().began));
+    let [first, .., last] = moments.as_slice() else {
         bad_input!(
             "{} run is not enough; keep more of them with `run --save NAME`, or name their folders",
-            runs.len()
+            moments.len()
         );
     };
-    for run in &runs {
-        if run.results.unit != first.results.unit {
+    for moment in &moments {
+        if moment.first().unit != first.first().unit {
             bad_input!(
                 "{} counts {}, {} counts {}: name runs of one unit",
                 first.label,
-                first.results.unit,
-                run.label,
-                run.results.unit
+                first.first().unit,
+                moment.label,
+                moment.first().unit
             );
         }
     }
-    let rows = rows(&runs);
-    if rows.is_empty() {
+    if rows(&moments).is_empty() {
         bad_input!(
             "{} runs, {} to {}, have no cell in common; run them with the same options, or name others",
-            runs.len(),
+            moments.len(),
             first.label,
             last.label
         );
     }
+    for label in alone(&mut moments) {
+        note!("{label} is left out: no other run has one of its cells");
+    }
+    let rows = rows(&moments);
     let out = args
         .out
         .as_ref()
         .map(|out| Output::claim("--out", out))
         .transpose()?;
     args.format.claim()?;
-    let shown = document(&runs, &rows, args.format.is_whole());
+    let shown = document(&moments, &rows, args.format.is_whole());
     args.format.show_document(&shown)?;
-    report::keep(&page(&runs, &rows), out.zip(args.out.as_deref()))
+    report::keep(&page(&moments, &rows), out.zip(args.out.as_deref()))
 }
 
-/// Reads the runs in `folders`.
-fn runs(folders: &[PathBuf]) -> Result<Vec<Run>> {
-    let named = match folders {
-        [] => vec![saved_runs::all()],
-        some => some.iter().map(|folder| saved_runs::find(folder)).collect(),
-    };
-    let mut runs = Vec::new();
-    for folder in named {
-        for place in places_in(&folder) {
-            let input = Input::read(&place)?;
-            let complaints = input.complaints();
-            complaints.iter().for_each(|line| note!("warning: {line}"));
-            runs.push(input.into_run());
-        }
-    }
-    Ok(merge::boots(runs))
+/// Removes the moments of which no other has a cell, and returns their names.
+fn alone(moments: &mut Vec<Moment>) -> Vec<String> {
+    let rows = rows(moments);
+    let has = |place: usize| rows.iter().any(|row| row.medians[place].is_some());
+    let has: Vec<bool> = (0..moments.len()).map(has).collect();
+    let mut has = has.into_iter();
+    let left_out = moments.extract_if(.., |_| !has.next().unwrap_or(true));
+    left_out.map(|moment| moment.label).collect()
 }
 
-/// Returns `folder` if it is a run, or else the runs in it, sorted by name.
-fn places_in(folder: &Path) -> Vec<PathBuf> {
-    let has = |place: &Path| place.join("results.json").is_file();
-    let is_json = |place: &Path| {
-        place
-            .extension()
-            .is_some_and(|extension| extension == "json")
-    };
-    if has(folder) || !folder.is_dir() {
-        return vec![folder.to_owned()];
-    }
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let places = entries.map(|entry| entry.path());
-    let mut places: Vec<PathBuf> = places
-        .filter(|place| has(place) || is_json(place))
-        .collect();
-    places.sort();
-    places
-}
-
-/// Returns the cells that at least two runs have measured, in the order of their first appearance.
-fn rows(runs: &[Run]) -> Vec<CellOverTime<'_>> {
-    let mut rows: Vec<Vec<Option<&Cell>>> = Vec::new();
+/// Returns the cells that were measured at two moments or more, in the order of their first appearance.
+fn rows(moments: &[Moment]) -> Vec<CellOverTime<'_>> {
+    let mut rows: Vec<Vec<Vec<&Cell>>> = Vec::new();
     let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
-    for (number, run) in runs.iter().enumerate() {
-        for cell in run.results.cells.iter().filter(|cell| cell.stats.is_some()) {
+    for (number, moment) in moments.iter().enumerate() {
+        let cells = moment.runs.iter().flat_map(|run| &run.results.cells);
+        for cell in cells.filter(|cell| cell.stats.is_some()) {
             let place = *known.entry(cell.key()).or_insert_with(|| {
-                rows.push(vec![None; runs.len()]);
+                rows.push(vec![Vec::new(); moments.len()]);
                 rows.len() - 1
             });
-            rows[place][number] = Some(cell);
+            rows[place][number].push(cell);
         }
     }
-    rows.retain(|cells| cells.iter().flatten().count() > 1);
-    rows.iter().filter_map(|cells| row(cells)).collect()
+    let rows = rows.iter().filter_map(|cells| row(cells));
+    rows.filter(|row| row.known().count() > 1).collect()
 }
 
-/// Returns a cell in all runs. `None` if no run has it.
-fn row<'r>(cells: &[Option<&'r Cell>]) -> Option<CellOverTime<'r>> {
+/// Returns a cell at all moments. `None` if it was measured at none.
+fn row<'r>(cells: &[Vec<&'r Cell>]) -> Option<CellOverTime<'r>> {
     let cell = cells.iter().flatten().next()?;
-    let median = |cell: &&Cell| cell.stats.map(|stats| (stats.p50, Some(stats.bounds())));
+    let median = |cells: &Vec<&Cell>| Some(Figures::of_medians(cells)?.rounded_median());
     Some(CellOverTime {
         cell,
-        medians: cells
-            .iter()
-            .map(|cell| cell.as_ref().and_then(median))
-            .collect(),
+        medians: cells.iter().map(median).collect(),
     })
 }
 
-/// Returns the short commit of a run, if known.
-fn commit(run: &Run) -> String {
-    let build = run.results.build.as_ref();
-    build.map(Build::short_tree).unwrap_or_default()
-}
-
-/// Names the runs in charts, by commit if the commits differ.
-fn short_names(runs: &[Run]) -> Vec<String> {
-    let commits: Vec<String> = runs.iter().map(commit).collect();
+/// Names the moments in charts, by commit if the commits differ.
+fn short_names(moments: &[Moment]) -> Vec<String> {
+    let commits: Vec<String> = moments.iter().map(Moment::commit).collect();
     let distinct = commits.iter().collect::<BTreeSet<_>>();
-    match distinct.len() == runs.len() && !distinct.contains(&String::new()) {
+    match distinct.len() == moments.len() && !distinct.contains(&String::new()) {
         true => commits,
-        false => runs.iter().map(|run| run.label.clone()).collect(),
+        false => moments.iter().map(|moment| moment.label.clone()).collect(),
     }
 }
 
 /// Returns the sentence, the runs and the table. With `whole`, the table has all cells, else only those that changed,
 /// with the largest change first.
-fn document(runs: &[Run], rows: &[CellOverTime<'_>], whole: bool) -> Document {
-    let scale = Scale::of(&runs[0].results);
+fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Document {
+    let scale = Scale::of(moments[0].first());
     let (mut changed, same): (Vec<&CellOverTime<'_>>, Vec<&CellOverTime<'_>>) =
         rows.iter().partition(|row| row.changed());
     changed.sort_by(|one, other| other.change().total_cmp(&one.change()));
@@ -195,30 +162,32 @@ fn document(runs: &[Run], rows: &[CellOverTime<'_>], whole: bool) -> Document {
             "{} of {} cells changed over {} runs; medians in {}.",
             changed.len(),
             rows.len(),
-            runs.len(),
-            scale.unit(&runs[0].results),
+            moments.len(),
+            scale.unit(moments[0].first()),
         ),
         String::new(),
     ]);
-    for (number, run) in (1..).zip(runs) {
-        let results = &run.results;
-        document.push(format!(
-            "{number}: {}, {} ({}), {}, {}",
-            run.label,
-            results.board,
-            results.machine.cpu,
-            results.began,
-            commit(run)
-        ));
-        let of_all = |note: &&String| runs.iter().all(|run| run.results.notes.contains(note));
-        let own = results.notes.iter().filter(|note| !of_all(note));
-        document.extend(own.map(|note| format!("   {}", Quoted::up_to(LONG, note))));
+    let all_notes = |moment: &Moment| -> Vec<String> {
+        let runs = moment.runs.iter();
+        runs.flat_map(|run| run.results.notes.clone()).collect()
+    };
+    for (number, moment) in (1..).zip(moments) {
+        document.push(format!("{number}: {}", moment.shown()));
+        let of_all = |note: &String| {
+            moments
+                .iter()
+                .all(|moment| all_notes(moment).contains(note))
+        };
+        let own: BTreeSet<String> = all_notes(moment).into_iter().collect();
+        let own = own.into_iter().filter(|note| !of_all(note));
+        document.extend(own.map(|note| format!("   {}", Quoted::up_to(LONG, &note))));
     }
     document.push(String::new());
     if whole {
         let all: Vec<&CellOverTime<'_>> = changed.into_iter().chain(same).collect();
         let words = names(all.iter().map(|row| row.cell).collect());
         document.table(words.into_iter().chain(medians(&all, scale)).collect());
+        document.explain_rounding();
         return document;
     }
     let more = changed.split_off(changed.len().min(ROWS)).len();
@@ -230,6 +199,7 @@ fn document(runs: &[Run], rows: &[CellOverTime<'_>], whole: bool) -> Document {
     document.extend(
         (!same.is_empty()).then(|| format!("{} without a change: --wide", cells(same.len()))),
     );
+    document.explain_rounding();
     document
 }
 
@@ -250,14 +220,18 @@ fn medians(rows: &[&CellOverTime<'_>], scale: Scale) -> Vec<Column> {
     (0..runs).map(column).collect()
 }
 
-fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
+fn page(moments: &[Moment], rows: &[CellOverTime<'_>]) -> String {
     let mut changed: Vec<&CellOverTime<'_>> = rows.iter().filter(|row| row.changed()).collect();
     changed.sort_by(|one, other| other.change().total_cmp(&one.change()));
-    let scale = Scale::of(&runs[0].results);
-    let names = short_names(runs);
+    let scale = Scale::of(moments[0].first());
+    let names = short_names(moments);
+    let runs: Vec<Run> = moments
+        .iter()
+        .flat_map(|moment| moment.runs.clone())
+        .collect();
     let titles = titles(&changed);
     let body = html! {
-        h1 { "The same cells in " (runs.len()) " runs" }
+        h1 { "The same cells in " (moments.len()) " runs" }
         p.headline {
             (changed.len()) " of " (rows.len()) " cells changed"
             @if changed.len() > CHARTS { "; charts are of the " (CHARTS) " that changed most" }
@@ -269,13 +243,13 @@ fn page(runs: &[Run], rows: &[CellOverTime<'_>]) -> String {
                 p.about { "An axis spans 5 % of the largest value to each side at least." }
                 div.charts {
                     @for (row, title) in changed.iter().zip(titles.texts()).take(CHARTS) {
-                        (trend(row, title, (runs, &names), scale))
+                        (trend(row, title, (moments, &names), scale))
                     }
                 }
             }
         }
-        section id="cells" { h2 { "All runs and cells" } (document(runs, rows, true).html()) }
-        (page::machine(runs))
+        section id="cells" { h2 { "All runs and cells" } (document(moments, rows, true).html()) }
+        (page::machine(&runs))
     };
     page::document("Over time", body)
 }
@@ -294,7 +268,7 @@ fn titles(rows: &[&CellOverTime<'_>]) -> Column {
 fn trend(
     row: &CellOverTime<'_>,
     title: &str,
-    (runs, names): (&[Run], &[String]),
+    (moments, names): (&[Moment], &[String]),
     scale: Scale,
 ) -> Markup {
     let scale = scale.of_cell(row.cell);
@@ -309,7 +283,7 @@ fn trend(
         0.0 => String::new(),
         first => format!("{:+.1} %", (last - first) * 100.0 / first),
     };
-    let unit = scale.unit_of(&runs[0].results, &[row.cell]);
+    let unit = scale.unit_of(moments[0].first(), &[row.cell]);
     page::trend_of(title, &by, &trend, names, unit)
 }
 
@@ -327,67 +301,10 @@ pub fn sample(runs: &[Run]) -> String {
         }
         run
     };
-    let runs: Vec<Run> = (1..)
-        .zip(first.into_iter().cycle().take(6))
-        .map(later)
-        .collect();
-    page(&runs, &rows(&runs))
+    let runs = (1..).zip(first.into_iter().cycle().take(6)).map(later);
+    let moments: Vec<Moment> = runs.map(Moment::once).collect();
+    page(&moments, &rows(&moments))
 }
 
 #[cfg(test)]
-mod tests {
-    use results::samples;
-
-    use super::*;
-
-    fn run(label: &str, began: &str, p50: u64) -> Run {
-        let mut results = samples::results();
-        results.began = began.into();
-        for cell in &mut results.cells {
-            if let Some(stats) = &mut cell.stats {
-                stats.p50 = p50;
-            }
-        }
-        Run {
-            label: label.into(),
-            results,
-            commands: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn a_cell_is_followed_through_runs() {
-        let mut missing = run("c", "2026-03", 7);
-        missing.results.cells.clear();
-        let runs = [run("a", "2026-01", 30), run("b", "2026-02", 40), missing];
-        let rows = rows(&runs);
-        assert_eq!(rows.len(), 1);
-        let medians = rows[0]
-            .medians
-            .iter()
-            .map(|median| median.map(|(median, _)| median));
-        assert!(medians.eq([Some(30), Some(40), None]));
-        assert!(rows[0].changed());
-        let text = document(&runs, &rows, true).terminal(None).join("\n");
-        assert!(text.contains("1 of 1 cells changed"), "{text}");
-        assert!(text.contains("wfi   30  40  -"), "{text}");
-        let page = page(&runs, &rows);
-        assert!(page.contains("Cells that changed"), "{page}");
-        // Runs are named along the axis, without numbers between them.
-        assert!(
-            page.contains(">a</text>") && page.contains(">b</text>"),
-            "{page}"
-        );
-        assert!(!page.contains(">0.5"), "{page}");
-    }
-
-    #[test]
-    fn what_never_changes_has_no_curve() {
-        let runs = [run("a", "2026-01", 30), run("b", "2026-02", 30)];
-        let rows = rows(&runs);
-        assert!(!rows[0].changed());
-        assert!(!page(&runs, &rows).contains("Cells that changed"));
-        // One run has no history.
-        assert!(super::rows(&runs[..1]).is_empty());
-    }
-}
+mod tests;

@@ -71,10 +71,12 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         .map(|folder| Charts::claim(folder, &runs));
     let charts = charts.transpose()?;
     let page = page::html(args.title.as_deref(), &runs);
-    machines::sentences(&machines::groups(&runs))
+    let setups = merge::repetitions(&runs);
+    let firsts: Vec<Run> = setups.iter().map(|group| group[0].clone()).collect();
+    machines::sentences(&machines::groups(&firsts))
         .iter()
         .for_each(|line| say!("{line}"));
-    for run in &runs {
+    for run in &firsts {
         let sentence = layer_costs::sentence(&run.results, Scale::of(&run.results));
         sentence
             .iter()
@@ -90,11 +92,12 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         charts.write()?;
     }
     if args.format.format == Format::Table {
-        for run in &runs {
-            if runs.len() > 1 {
-                say!("{}:", run.label);
+        for setup in &setups {
+            if setups.len() > 1 {
+                say!("{}:", name(setup));
             }
-            args.format.show_results(&run.results)?;
+            let repeated: Vec<Run> = setup.iter().map(|run| (*run).clone()).collect();
+            args.format.show_results(&merge::into_one(&repeated))?;
             say!("");
         }
     } else {
@@ -103,6 +106,14 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     }
     say!("report: {}", output::shown(&places.page));
     Ok(())
+}
+
+/// Names the repetitions of a run.
+fn name(setup: &[&Run]) -> String {
+    match setup {
+        [first, .., last] => format!("{} to {}", first.label, last.label),
+        single => single.iter().map(|run| run.label.as_str()).collect(),
+    }
 }
 
 /// Tables of all runs.

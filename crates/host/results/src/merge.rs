@@ -47,19 +47,35 @@ pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-/// Whether `part` is a further part of the sweep `run`, with the same
-/// images, machine and unit, and with no cell of `run`.
+/// Groups runs that differ in nothing but their time: repetitions.
+pub fn repetitions(runs: &[Run]) -> Vec<Vec<&Run>> {
+    let mut groups: Vec<Vec<&Run>> = Vec::new();
+    for run in runs {
+        let mut known = groups.iter_mut();
+        match known.find(|group| is_one_setup(&group[0].results, &run.results)) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
+        }
+    }
+    groups
+}
+
+/// Whether `part` is a further part of the sweep `run`, with no cell of `run`.
 fn continues(run: &Run, part: &Run) -> bool {
     let (a, b) = (&run.results, &part.results);
-    let same = a.board == b.board
+    let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();
+    is_one_setup(a, b) && b.cells.iter().all(|cell| !known.contains(&cell.key()))
+}
+
+/// Whether both have the same images, machine and unit.
+fn is_one_setup(a: &Results, b: &Results) -> bool {
+    a.board == b.board
         && a.build == b.build
         && is_one_machine(&a.machine, &b.machine)
         && a.fidelity == b.fidelity
         && a.unit == b.unit
         // Each boot measures the number of cycles per tick again.
-        && (a.unit_how == b.unit_how || a.unit == "cycles");
-    let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();
-    same && b.cells.iter().all(|cell| !known.contains(&cell.key()))
+        && (a.unit_how == b.unit_how || a.unit == "cycles")
 }
 
 /// Whether two descriptions are of one machine. The clock of its core is measured with

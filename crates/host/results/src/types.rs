@@ -239,6 +239,16 @@ impl Machine {
             ticks => format!("{frequency}, step {ticks} ticks"),
         }
     }
+
+    /// Names the kernel, if Linux is the guest: `Linux 6.12.117, HZ 250`.
+    pub fn kernel(&self) -> Option<String> {
+        let text = |name: &str| match self.features.get(name)? {
+            serde_json::Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        };
+        let hz = text("linux_hz").map_or(String::new(), |hz| format!(", HZ {hz}"));
+        Some(format!("Linux {}{hz}", text("linux")?))
+    }
 }
 
 impl Serrors {

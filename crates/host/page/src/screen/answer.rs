@@ -62,7 +62,7 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
             Deliver::Direct => ", direct",
             Deliver::Inject => "",
         };
-        let name = words::wait(cell, false) + &words::trap(cell) + direct;
+        let name = words::wait(cell, false) + &words::trap(cell, false) + direct;
         let of_under = unders.entry(cell.under).or_default();
         of_under.push(format!(
             "{} to {} ({name})",
@@ -147,6 +147,36 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
 
 /// For each gap between wake-ups, names the lowest of several poll limits that catches them.
 fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
+    let sentences = gaps(rows).into_iter().filter_map(|(gap, cells)| {
+        let shown = |cell: &Cell| Some((cell.what.poll_limit_us, scale.show(median(cell)?)));
+        let [missed, caught] = edge(&cells).map(|cell| cell.map(shown));
+        let begin = match gap {
+            0 => "A poll".to_owned(),
+            _ => format!("Wake-ups {gap} us apart: a poll"),
+        };
+        Some(match (caught, missed) {
+            (Some(caught), Some(missed)) => {
+                let ((limit, cost), (shorter, more)) = (caught?, missed?);
+                format!(
+                    "{begin} of {limit} us catches the wake-up ({cost} {unit}), one of {shorter} us does not ({more})."
+                )
+            }
+            (Some(caught), None) => {
+                let (limit, cost) = caught?;
+                format!("{begin} of {limit} us, the shortest here, catches the wake-up ({cost} {unit}).")
+            }
+            (None, Some(missed)) => {
+                let (limit, cost) = missed?;
+                format!("{begin} of {limit} us, the longest here, ends before the wake-up ({cost} {unit}).")
+            }
+            (None, None) => return None,
+        })
+    });
+    sentences.collect()
+}
+
+/// Returns the polled cells of each gap between wake-ups that has several poll limits, from the lowest.
+fn gaps<'r>(rows: &Rows<'r>) -> BTreeMap<u32, Vec<&'r Cell>> {
     let polled = rows.cells.iter().filter(|cell| {
         let what = &cell.what;
         what.wait == Wait::PollWfi && what.wake == Wake::Elide && what.host_poll_us == 0
@@ -159,35 +189,32 @@ fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
             of_gap.push(cell);
         }
     }
-    let sentences = gaps.into_iter().filter_map(|(gap, mut cells)| {
+    gaps.retain(|_, cells| cells.len() > 1);
+    for cells in gaps.values_mut() {
         cells.sort_by_key(|cell| cell.what.poll_limit_us);
-        let is_caught = |cell: &&Cell| cell.ipis.get("sent").is_none_or(|sent| *sent == 0);
-        let least = cells.iter().position(is_caught);
-        let shown = |cell: &Cell| Some((cell.what.poll_limit_us, scale.show(median(cell)?)));
-        let missed = match least.unwrap_or(cells.len()).checked_sub(1) {
-            Some(before) => Some(shown(cells[before])?),
-            None => None,
-        };
-        let begin = match gap {
-            0 => "A poll".to_owned(),
-            _ => format!("Wake-ups {gap} us apart: a poll"),
-        };
-        let caught = least.and_then(|least| shown(cells[least]));
-        (cells.len() > 1).then_some(())?;
-        Some(match (caught, missed) {
-            (Some((limit, cost)), Some((shorter, more))) => format!(
-                "{begin} of {limit} us catches the wake-up ({cost} {unit}), one of {shorter} us does not ({more})."
-            ),
-            (Some((limit, cost)), None) => {
-                format!("{begin} of {limit} us, the shortest here, catches the wake-up ({cost} {unit}).")
-            }
-            (None, Some((limit, cost))) => {
-                format!("{begin} of {limit} us, the longest here, ends before the wake-up ({cost} {unit}).")
-            }
-            (None, None) => return None,
-        })
-    });
-    sentences.collect()
+    }
+    gaps
+}
+
+/// Returns the cell of the highest limit that does not catch the wake-up, and of the lowest that does.
+fn edge<'r>(cells: &[&'r Cell]) -> [Option<&'r Cell>; 2] {
+    let is_caught = |cell: &&Cell| cell.ipis.get("sent").is_none_or(|sent| *sent == 0);
+    let least = cells.iter().position(is_caught);
+    let before = least.unwrap_or(cells.len()).checked_sub(1);
+    [before, least].map(|place| place.map(|place| cells[place]))
+}
+
+/// Returns the cells that a sentence may name: with the least, the most, and at the edges of polling.
+pub fn named<'r>(rows: &Rows<'r>) -> Vec<&'r Cell> {
+    let cells = rows.rows.iter().flat_map(|row| row.cells.iter().flatten());
+    let medians = cells.filter_map(|cell| Some((median(cell)?, *cell)));
+    let medians: Vec<(u64, &Cell)> = medians.collect();
+    let least = medians.iter().min_by_key(|one| one.0);
+    // Of equal ones, the first.
+    let highest = medians.iter().rev().max_by_key(|one| one.0);
+    let extremes = least.into_iter().chain(highest).map(|one| one.1);
+    let edges = gaps(rows).into_values().flat_map(|cells| edge(&cells));
+    extremes.chain(edges.flatten()).collect()
 }
 
 /// Describes the cost of trapping WFI, and where it arises.

@@ -7,22 +7,21 @@ use std::collections::BTreeMap;
 use plan::{DIMENSIONS, Info, Show, Wait, Wake};
 use results::{Cell, keys};
 
-use super::words;
+use super::{answer, words};
 use crate::columns::{COARSE, FEWER, MARK, MOVED};
 use crate::scale::Scale;
 
 /// Most columns of numbers: with more, the layer below the guest becomes part of the rows.
 const COLUMNS: usize = 4;
 
+/// The dimension of the guest's poll.
+const LIMIT: &str = "poll-limit-us";
+/// The dimension of the hypervisor's poll.
+const HOST_POLL: &str = "host-poll-us";
+
 /// Dimensions that a row or a column describes in its own words.
 const NAMED: [&str; 7] = [
-    "workload",
-    "wait",
-    "trap",
-    "deliver",
-    "wake",
-    "poll-limit-us",
-    "host-poll-us",
+    "workload", "wait", "trap", "deliver", "wake", LIMIT, HOST_POLL,
 ];
 
 /// A row.
@@ -123,7 +122,8 @@ impl Layout {
         let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
         let varied: Vec<&Info> = varied.collect();
         // The dimension that varies slowest in a plan comes first.
-        let swept = varied.iter().rev().copied().filter(is_swept);
+        let swept = varied.iter().rev().copied();
+        let swept = swept.filter(|info| is_swept(info) || narrow && info.key == HOST_POLL);
         let swept: Vec<&Info> = swept.collect();
         Self {
             narrow,
@@ -153,11 +153,16 @@ impl Layout {
     }
 
     fn row(&self, cell: &Cell) -> Name {
-        let swept = self.swept.iter().map(|info| match cell.told(info) {
-            text if text.is_empty() => "-".into(),
-            text => text,
-        });
-        (self.subject(cell), words::trap(cell), swept.collect())
+        let swept = self
+            .swept
+            .iter()
+            .map(|info| match cell.told(info).as_str() {
+                "" => "-".into(),
+                "0" if [LIMIT, HOST_POLL].contains(&info.key) => "-".into(),
+                text => text.to_owned(),
+            });
+        let trap = words::trap(cell, self.sweeps(HOST_POLL));
+        (self.subject(cell), trap, swept.collect())
     }
 
     fn subject(&self, cell: &Cell) -> String {
@@ -174,18 +179,18 @@ impl Layout {
         }
         match self.one_wait {
             true => row,
-            false => row + &words::wait(cell, self.limit_is_swept()),
+            false => row + &words::wait(cell, self.sweeps(LIMIT)),
         }
     }
 
-    fn limit_is_swept(&self) -> bool {
-        self.swept.iter().any(|info| info.key == "poll-limit-us")
+    fn sweeps(&self, key: &str) -> bool {
+        self.swept.iter().any(|info| info.key == key)
     }
 }
 
 /// Whether the dimension has a column of values where it varies; the hypervisor's poll is part of the trap.
 fn is_swept(info: &&Info) -> bool {
-    matches!(info.show, Show::Sweep { .. }) && info.key != "host-poll-us"
+    matches!(info.show, Show::Sweep { .. }) && info.key != HOST_POLL
 }
 
 /// Rows and columns.
@@ -203,6 +208,8 @@ pub struct Rows<'r> {
     pub hidden: bool,
     /// Titles of the swept dimensions.
     pub swept: Vec<&'static str>,
+    /// Whether the names begin with the way of waking.
+    narrow: bool,
     /// The wait of all rows, if they share one that is not in their names.
     pub wait: Option<String>,
     varied: Vec<&'static Info>,
@@ -237,10 +244,11 @@ impl<'r> Rows<'r> {
             cells: cells.to_vec(),
             exits,
             hidden,
+            narrow,
             swept: layout.swept.iter().map(|info| title(info)).collect(),
             wait: layout
                 .one_wait
-                .then(|| words::wait(cells[0], layout.limit_is_swept())),
+                .then(|| words::wait(cells[0], layout.sweeps(LIMIT))),
             varied: layout.varied,
         }
     }
@@ -271,17 +279,32 @@ impl<'r> Rows<'r> {
 
     /// Returns the title of the names.
     pub fn subject(&self) -> &'static str {
-        match self.wait {
-            Some(_) => "trap",
-            None => words::SUBJECT,
+        match (&self.wait, self.narrow) {
+            (Some(_), false) => "trap",
+            (Some(_), true) => "IPI: trap",
+            (None, _) => words::SUBJECT,
         }
+    }
+
+    /// Returns at most `most` rows: the first, and those that a sentence may name.
+    pub fn first(&self, most: usize) -> Vec<&Row<'r>> {
+        let named = answer::named(self);
+        let is_named = |row: &Row<'_>| {
+            let mut cells = row.cells.iter().flatten();
+            cells.any(|cell| named.iter().any(|one| std::ptr::eq(*one, *cell)))
+        };
+        let (named, others): (Vec<usize>, Vec<usize>) =
+            (0..self.rows.len()).partition(|place| is_named(&self.rows[*place]));
+        let mut places: Vec<usize> = named.into_iter().chain(others).take(most).collect();
+        places.sort_unstable();
+        places.into_iter().map(|place| &self.rows[place]).collect()
     }
 
     /// Whether cells differ only in the wait, its trap and the way of waking.
     pub fn is_plain(&self) -> bool {
         self.varied
             .iter()
-            .all(|info| NAMED.contains(&info.key) && info.key != "poll-limit-us")
+            .all(|info| NAMED.contains(&info.key) && info.key != LIMIT)
     }
 
     /// Names values that were requested and are equal in all cells.

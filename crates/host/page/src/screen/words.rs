@@ -22,6 +22,7 @@ pub fn place(results: &Results, scale: Scale) -> String {
         emulator,
         (machine.cpus != 0).then(|| format!("{} CPUs", machine.cpus)),
         (!machine.cpu.is_empty()).then(|| machine.cpu.clone()),
+        machine.kernel(),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let board = match results.board.as_str() {
@@ -55,8 +56,8 @@ pub fn wait(cell: &Cell, limit_is_swept: bool) -> String {
     }
 }
 
-/// Describes the trap of the wait, and the hypervisor's poll.
-pub fn trap(cell: &Cell) -> String {
+/// Describes the trap of the wait, and the hypervisor's poll unless a column has its limit.
+pub fn trap(cell: &Cell, poll_is_swept: bool) -> String {
     let what = &cell.what;
     if what.workload.is_linux() {
         return match what.trap {
@@ -69,6 +70,7 @@ pub fn trap(cell: &Cell) -> String {
     match (trapped, what.host_poll_us) {
         (false, _) => String::new(),
         (true, 0) => ", trapped".into(),
+        (true, _) if poll_is_swept => ", trapped".into(),
         (true, limit) => format!(", trapped, EL2 polls {limit} us"),
     }
 }

@@ -12,6 +12,7 @@ use results::compare::{Compared, Comparison, Differs, LEVEL, Pair, Verdict, diff
 use results::merge::Run;
 use shell::command;
 
+use super::cell_names::subject;
 use super::side::Side;
 use super::text;
 
@@ -49,7 +50,7 @@ fn chart(found: &Comparison<'_>, scale: Scale, unit: &str) -> Option<Markup> {
         changed.filter(|(_, total)| total.changed()).collect();
     changed.sort_by(|one, other| other.1.percent().abs().total_cmp(&one.1.percent().abs()));
     let cells = changed.iter().map(|(pair, _)| pair.cell).collect();
-    let columns = text::subject(cells);
+    let columns = subject(cells);
     let rest = Column::joined("cell", &columns[1..], ", ");
     let labels = columns[0].texts().iter().zip(rest.texts());
     let labels = labels.map(|(workload, rest)| (workload.clone(), rest.clone()));

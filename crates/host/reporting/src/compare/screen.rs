@@ -7,8 +7,9 @@ use page::scale::Scale;
 use page::table::Units;
 use results::compare::{Compared, Comparison, Pair, Quantity, Verdict};
 
+use super::cell_names::CellNames;
 use super::gate;
-use super::text::{by, figure, percent, shown_verdict, subject, verdict};
+use super::text::{by, figure, percent, shown_verdict, verdict};
 
 /// Number of a table's lines that fit a screen.
 const LINES: usize = 24;
@@ -29,15 +30,15 @@ struct Line {
 }
 
 /// Lists the cells that differ, the largest difference first, then those without a verdict. Counts the others.
-pub fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Document {
+pub fn differing(
+    found: &Comparison<'_>,
+    names: &CellNames,
+    scale: Scale,
+    units: &Units<'_>,
+) -> Document {
     let same = |place: &usize| differs_nowhere(&found.pairs[*place]);
     let (same, mut rows): (Vec<usize>, Vec<usize>) = (0..found.pairs.len()).partition(same);
     rows.sort_by(|one, other| size(&found.pairs[*other]).total_cmp(&size(&found.pairs[*one])));
-    let names = Column::joined(
-        "cell",
-        &subject(found.pairs.iter().map(|pair| pair.cell).collect()),
-        " ",
-    );
     let of_units = units.column();
     let mut lines = Vec::new();
     let mut shown = 0;
@@ -49,7 +50,7 @@ pub fn differing(found: &Comparison<'_>, scale: Scale, units: &Units<'_>) -> Doc
         let mut own = lines_of(
             pair,
             scale,
-            &names.texts()[place],
+            names.name(pair.cell),
             &unit.unwrap_or_default(),
         );
         if rows.len() <= FEW {

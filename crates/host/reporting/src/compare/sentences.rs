@@ -3,6 +3,7 @@
 
 use results::compare::{Compared, Comparison, Quantity, Verdict};
 
+use super::cell_names::CellNames;
 use super::text::percent;
 
 /// Counts cells by the verdict on their path, if it is not the verdict on their work in each: CPUs that run at once need
@@ -48,7 +49,7 @@ pub fn on_path(found: &Comparison<'_>) -> Option<String> {
 }
 
 /// Returns the number of cells with each verdict, and the cell that changed most.
-pub fn sentence(found: &Comparison<'_>) -> String {
+pub fn sentence(found: &Comparison<'_>, names: &CellNames) -> String {
     let count = |verdict, words: &str| (found.count(verdict), words.to_owned());
     let none = match found.exact {
         true => "no difference",
@@ -82,7 +83,7 @@ pub fn sentence(found: &Comparison<'_>) -> String {
         Some((pair, total)) => {
             format!(
                 "{text}; most in {} ({} %).",
-                pair.cell.title(),
+                names.name(pair.cell),
                 percent(total)
             )
         }

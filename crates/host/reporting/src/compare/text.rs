@@ -7,6 +7,7 @@ use results::compare::{
     Compared, Comparison, Differs, Figures, Lost, Order, Pair, Quantity, Verdict, order,
 };
 
+use super::cell_names::CellNames;
 use super::side::Side;
 use super::{gate, kernels, layer_costs, screen, sentences};
 use page::document::Document;
@@ -32,15 +33,18 @@ pub fn document(
 ) -> Document {
     let scale = Scale::of(a.first());
     let mut lines = Document::default();
+    let kernels = [a, b].map(kernels::kernel);
+    let cell_names = CellNames::of(found);
     lines.extend(kernels::several(a, b));
-    lines.push(sentences::sentence(found));
+    lines.push(sentences::sentence(found, &cell_names));
     lines.extend(sentences::on_path(found));
     lines.push(String::new());
-    for (name, of) in [("A", a), ("B", b)] {
+    for ((name, of), kernel) in [("A", a), ("B", b)].into_iter().zip(&kernels) {
         lines.push(side(name, of));
-        lines.extend(kernels::kernel(of).map(|kernel| format!("   {kernel}")));
+        lines.extend(kernel.as_ref().map(|kernel| format!("   {kernel}")));
     }
-    lines.extend(setups(differs));
+    let named = kernels.iter().all(Option::is_some) && !whole;
+    lines.extend(setups(differs, named));
     lines.extend(notes("A", a, b).chain(notes("B", b, a)));
     lines.push(String::new());
     let cells = found.pairs.iter().map(|pair| pair.cell);
@@ -63,16 +67,16 @@ pub fn document(
     lines.push(String::new());
     match whole {
         true => lines.table(columns(found, scale, &units, see)),
-        false => lines.append(screen::differing(found, scale, &units)),
+        false => lines.append(screen::differing(found, &cell_names, scale, &units)),
     }
     lines.extend(kernels::unlike(found, whole));
-    lines.extend(changed_beside(found, scale, whole));
-    lines.extend(listed("lost in B:", missing(&found.lost)));
+    lines.extend(changed_beside(found, &cell_names, scale, whole));
+    lines.extend(listed("lost in B:", missing(&found.lost, &cell_names)));
     lines.extend(listed(
         "more often in B than it has runs:",
-        missing(&found.again),
+        missing(&found.again, &cell_names),
     ));
-    lines.extend(only_b(&found.added));
+    lines.extend(only_b(&found.added, &cell_names));
     lines.push(String::new());
     let changed = found
         .figures()
@@ -80,25 +84,17 @@ pub fn document(
     lines.extend((changed && unit.contains("instructions")).then(|| {
         "Which functions changed: `cargo xtask explain` with the options of these runs.".into()
     }));
+    lines.explain_rounding();
     lines.extend(method(found, a, b));
     lines.extend(see.and_then(|see| runs_to_see(found, see)));
     lines
 }
 
-/// Returns the columns that distinguish cells, and always the workload.
-pub fn subject(cells: Vec<&Cell>) -> Vec<Column> {
-    let workloads = cells.iter().map(|cell| cell.table()).collect();
-    let others = names(cells)
-        .into_iter()
-        .filter(|column| column.title() != "workload");
-    let mut columns = vec![Column::words("workload", workloads)];
-    columns.extend(others);
-    columns
-}
-
-/// Lists how the setups differ.
-fn setups(differs: &[Differs]) -> Vec<String> {
-    let told = differs.iter().map(|differs| {
+/// Lists how the setups differ. If the kernels have been `named`, their properties are known.
+fn setups(differs: &[Differs], named: bool) -> Vec<String> {
+    let known = |differs: &&Differs| named && differs.is_of_linux();
+    let told = differs.iter().filter(|differs| !known(differs));
+    let told = told.map(|differs| {
         let Differs { what, a, b, .. } = differs;
         format!("{what}: A = {a}, B = {b}")
     });
@@ -302,7 +298,12 @@ pub fn verdict(figure: &Compared) -> String {
 }
 
 /// Lists changes of cells that do not decide their verdict. Unless `whole`, lists only cells that the table lacks.
-fn changed_beside(found: &Comparison<'_>, scale: Scale, whole: bool) -> Vec<String> {
+fn changed_beside(
+    found: &Comparison<'_>,
+    names: &CellNames,
+    scale: Scale,
+    whole: bool,
+) -> Vec<String> {
     let beside =
         |(_, figure): &(&Pair<'_>, &Compared)| !figure.quantity.leads() && figure.changed();
     let in_table = |pair: &Pair<'_>| !screen::differs_nowhere(pair);
@@ -324,7 +325,7 @@ fn changed_beside(found: &Comparison<'_>, scale: Scale, whole: bool) -> Vec<Stri
         } else {
             ""
         };
-        let cell = title(pair.cell);
+        let cell = names.name(pair.cell);
         format!(
             "  {cell}: {what} {} to {} ({percent}{sign}), {verdict}",
             values[0], values[1]
@@ -333,12 +334,8 @@ fn changed_beside(found: &Comparison<'_>, scale: Scale, whole: bool) -> Vec<Stri
     listed("changed besides:", told.collect())
 }
 
-fn title(cell: &Cell) -> String {
-    format!("{} {}", cell.under, cell.title())
-}
-
 /// Lists cells that do not occur exactly once in each run of B.
-fn missing(cells: &[Lost<'_>]) -> Vec<String> {
+fn missing(cells: &[Lost<'_>], names: &CellNames) -> Vec<String> {
     let told = cells.iter().map(|lost| {
         let why = lost
             .why
@@ -348,14 +345,14 @@ fn missing(cells: &[Lost<'_>]) -> Vec<String> {
             (has, of) if has < of => format!(": {has} of {of} runs have it"),
             (has, of) => format!(": {has} times in {}", gate::runs(of)),
         };
-        format!("  {}{has}{why}", title(lost.cell))
+        format!("  {}{has}{why}", names.name(lost.cell))
     });
     told.collect()
 }
 
 /// Lists the cells that only B has.
-fn only_b(cells: &[&Cell]) -> Vec<String> {
-    let told = cells.iter().map(|cell| format!("  {}", title(cell)));
+fn only_b(cells: &[&Cell], names: &CellNames) -> Vec<String> {
+    let told = cells.iter().map(|cell| format!("  {}", names.name(cell)));
     listed("only in B:", told.collect())
 }
 
@@ -382,7 +379,7 @@ fn method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
     if found.figures().any(|(_, figure)| figure.p_value.is_some()) {
         lines.push(format!(
             "Test: exact rank sum test of runs, Holm's procedure over {} figures; if nothing differs, the probability \
-             that anything is called better or worse is {} % at most. What would have been seen is found with 80 %.",
+             that anything is called better or worse is {} % at most. A difference that would have been seen is found with 80 %.",
             found.tests,
             found.level * 100.0
         ));

@@ -24,6 +24,15 @@ impl Figures {
         Some(Self { of_runs, bounds })
     }
 
+    /// Collects the medians of `cells`, one for each run, from however few samples. `None` without samples.
+    pub fn of_medians(cells: &[&Cell]) -> Option<Self> {
+        let stats = cells.iter().filter_map(|cell| cell.stats);
+        let (of_runs, bounds): (Vec<f64>, Vec<_>) = stats
+            .map(|stats| (stats.p50 as f64, Some(stats.bounds())))
+            .unzip();
+        (!of_runs.is_empty()).then_some(Self { of_runs, bounds })
+    }
+
     /// Returns the bounds of the samples in the run with this figure. `None` if the figure was not rounded.
     pub fn bounds(&self, figure: f64) -> Option<Bounds> {
         let of = self.of_runs.iter().position(|&of| of == figure)?;

@@ -44,6 +44,14 @@ pub struct Differs {
     pub b: String,
 }
 
+impl Differs {
+    /// Whether it describes Linux as the guest.
+    pub fn is_of_linux(&self) -> bool {
+        self.aspect == "idle"
+            || ["features linux", "features linux_hz"].contains(&self.what.as_str())
+    }
+}
+
 /// A setting of a run: its aspect, its name if the aspect has several, and its text.
 type Setting = (&'static str, String, String);
 
@@ -130,10 +138,14 @@ fn settings(results: &Results) -> Vec<Setting> {
     tell("firmware", "", machine.firmware.clone());
     tell("hypervisor", "", machine.hypervisor.clone());
     for cell in &results.cells {
-        let asked = format!("by, {} {}", cell.under, cell.what.linux_cpuidle);
+        let of = match cell.what.linux_cpuidle {
+            plan::LinuxCpuidle::Default => format!("under {}", cell.under),
+            driver => format!("under {} with {driver}", cell.under),
+        };
+        let asked = format!("driver and governor, {of}");
         tell("idle", &asked, cell.idles_by.clone());
         let states: Vec<String> = cell.idle_states.iter().map(ToString::to_string).collect();
-        let asked = format!("states, {} {}", cell.under, cell.what.linux_cpuidle);
+        let asked = format!("states, {of}");
         let states = match (states.is_empty(), cell.idles_by.is_empty()) {
             (true, false) => "none".into(),
             _ => states.join(", "),
