@@ -6,6 +6,7 @@ mod knobs;
 mod machine;
 
 use std::io::{self, Write, stdout};
+use std::mem;
 
 use hist::{Histogram, Ratio};
 use plan::{Arguments, BALANCED, Cell, Limits, LinuxCpuidle, Machine, PASSES, Pace, Plan, Word};
@@ -19,6 +20,7 @@ use crate::neighbour_memory::Room;
 use crate::output::Output;
 use crate::page::Page;
 use crate::report::{self, Frame, Told};
+use crate::workload::exec::Outcome;
 use crate::workload::{self, SampleBlock};
 use crate::{clock, cpus, options, sample};
 
@@ -33,6 +35,7 @@ struct CellEntry {
     total: Box<Histogram>,
     counts: Counts,
     made: u64,
+    outcome: Outcome,
 }
 
 /// State of the measurement.
@@ -130,7 +133,7 @@ fn measure(
 fn skipped(cell: &Cell, machine: &Machine) -> Option<String> {
     let reason = cell.skip_reason(machine).map(|reason| reason.to_string());
     reason.or_else(|| {
-        let why = workload::lacking(cell.workload)?;
+        let why = workload::lacking(cell)?;
         Some(format!("{}: {why}", cell.workload))
     })
 }
@@ -154,6 +157,7 @@ impl Bench {
                 total: Box::new(Histogram::new()),
                 counts: Counts::new(),
                 made: 0,
+                outcome: Outcome::default(),
                 cell,
             }
         };
@@ -208,6 +212,11 @@ impl Bench {
             .beside(entry.cell.neighbour.is_there());
             let ticks = workload::run(&entry.cell, &mut block)?;
             entry.made += u64::from(block.made());
+            entry.outcome = mem::take(&mut block.outcome);
+            if let Some(why) = &entry.outcome.failure {
+                entry.skipped = Some(format!("{}: {why}", entry.cell.command));
+                return Ok(());
+            }
             entry.pace.add(&limits, count, ticks);
         }
         let repeats = judged && entry.total.repeats(before);
@@ -224,6 +233,8 @@ impl Bench {
             counts: &entry.counts,
             made: entry.made,
             pace: &entry.pace,
+            output: &entry.outcome.output,
+            note: entry.outcome.note,
             idles_by: &self.idles.to_string(),
             idle_states: &crate::idle::table(),
         };

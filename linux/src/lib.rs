@@ -6,6 +6,7 @@
 //! options from the kernel's command line, and turns the machine off at the end. Started by hand on any arm64
 //! Linux, it writes the records to standard output. docs/linux.md explains them.
 
+pub mod commands;
 pub mod counts;
 pub mod hypervisor;
 pub mod idle;
@@ -25,6 +26,8 @@ mod cpus;
 pub mod init;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod page;
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+mod program;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod sample;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]

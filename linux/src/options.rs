@@ -78,7 +78,9 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Command, String> {
 /// # Errors
 /// The message names the wrong argument.
 pub fn plan(arguments: &str) -> Result<Plan, String> {
-    let all = Workload::ALL.iter().filter(|workload| workload.is_linux());
+    // A program to run has to be named.
+    let is_default = |workload: &&Workload| workload.is_linux() && !workload.is_a_run();
+    let all = Workload::ALL.iter().filter(is_default);
     let all: Vec<&str> = all.map(|workload| workload.name()).collect();
     let text = format!("{PREFIX}workload={} {arguments}", all.join(","));
     let parsed = Arguments::parse(&text).map_err(|error| error.to_string())?;

@@ -14,6 +14,10 @@ use crate::output::Output;
 const PART: &str = "part-";
 /// Number of fields that fit in a line of counters with any values.
 const PER_LINE: usize = 5;
+/// Bytes at the beginning and at the end of a program's output that are written.
+const HALF: usize = 16 << 10;
+/// Bytes of it in a line, as they are escaped.
+const TEXT: usize = 150;
 /// Maximum number of bytes for buckets in a line.
 const BUCKETS: usize = 160;
 
@@ -34,6 +38,10 @@ pub struct Told<'e> {
     pub made: u64,
     /// Its progress.
     pub pace: &'e Pace,
+    /// Output of a program.
+    pub output: &'e [u8],
+    /// A remark on a program's run.
+    pub note: Option<&'static str>,
     /// The cpuidle driver and governor.
     pub idles_by: &'e str,
     /// The idle states: see [`crate::idle::table`].
@@ -85,6 +93,7 @@ pub fn cell<W: Write>(
             block.counts(told.counts, frame.compact || part)?;
         }
     }
+    block.output_of_program(told)?;
     let records = block.output.next() + 1 - first;
     block.send("done", |line| {
         let line = line.field("under", frame.under);
@@ -189,6 +198,33 @@ impl<W: Write> BlockWriter<'_, W> {
         self.send("hist", |line| line.field("name", "total").field("b", &text))
     }
 
+    /// Writes the beginning and the end of a program's output.
+    fn output_of_program(&mut self, told: &Told<'_>) -> io::Result<()> {
+        let output = told.output;
+        let (begins, ends) = match output.len().checked_sub(2 * HALF) {
+            None => (output, &output[..0]),
+            Some(_) => (&output[..HALF], &output[output.len() - HALF..]),
+        };
+        let cut = output.len() - begins.len() - ends.len();
+        if let Some(note) = told.note {
+            self.send("output", |line| line.field("note", note))?;
+        }
+        for (part, cut) in [(begins, 0), (ends, cut)] {
+            let mut text = &*String::from_utf8_lossy(part);
+            let mut cut = (cut > 0).then_some(cut);
+            while !text.is_empty() {
+                let (some, rest) = text.split_at(fitting(text));
+                let cut = cut.take();
+                self.send("output", |line| match cut {
+                    Some(cut) => line.field("cut", cut).field("text", some),
+                    None => line.field("text", some),
+                })?;
+                text = rest;
+            }
+        }
+        Ok(())
+    }
+
     fn counts(&mut self, counts: &Counts, compact: bool) -> io::Result<()> {
         let told = counts.iter().filter(|(_, count)| !compact || **count != 0);
         let told: Vec<_> = told.collect();
@@ -200,6 +236,27 @@ impl<W: Write> BlockWriter<'_, W> {
         }
         Ok(())
     }
+}
+
+/// Returns how many bytes of `text` fit in a line: whole characters, and at least one.
+fn fitting(text: &str) -> usize {
+    let cost = |c: char| match c.is_ascii_alphanumeric() {
+        true => 1,
+        false => 3 * c.len_utf8(),
+    };
+    let mut used = 0;
+    let mut ends = text
+        .char_indices()
+        .map(|(at, c)| (at + c.len_utf8(), cost(c)));
+    let first = ends.next().map_or(0, |(end, cost)| {
+        used = cost;
+        end
+    });
+    let more = ends.take_while(|(_, cost)| {
+        used += cost;
+        used <= TEXT
+    });
+    more.last().map_or(first, |(end, _)| end)
 }
 
 #[cfg(test)]
@@ -229,6 +286,8 @@ mod tests {
             counts: &counts,
             made: 500,
             pace: &Pace::default(),
+            output: &[b'x'; 40_000],
+            note: None,
             idles_by: "none/menu",
             idle_states: "",
         };

@@ -2,6 +2,7 @@
 //! The workloads, and the counts taken while they run.
 
 mod call;
+pub mod exec;
 mod membarrier;
 mod messaging;
 mod pair;
@@ -40,6 +41,8 @@ pub struct SampleBlock<'b> {
     began: u64,
     /// Wake-ups that the counters include besides the samples.
     settling: u32,
+    /// The outcome of a program.
+    pub outcome: exec::Outcome,
 }
 
 impl<'b> SampleBlock<'b> {
@@ -61,6 +64,7 @@ impl<'b> SampleBlock<'b> {
             before: Counts::new(),
             began: 0,
             settling: 0,
+            outcome: exec::Outcome::default(),
         }
     }
 
@@ -106,6 +110,7 @@ impl<'b> SampleBlock<'b> {
 
     /// Begins the block, after the warm-up: reads the counters.
     pub fn begin(&mut self) -> io::Result<()> {
+        self.began = 0;
         self.before = self.counted()?;
         self.began = clock::now();
         Ok(())
@@ -162,11 +167,12 @@ impl<'b> SampleBlock<'b> {
 }
 
 /// Returns what the kernel lacks for a workload, if anything.
-pub fn lacking(workload: Workload) -> Option<String> {
-    match workload {
+pub fn lacking(cell: &Cell) -> Option<String> {
+    match cell.workload {
         Workload::LinuxSeccompNotify => seccomp_notify::lacking(),
         Workload::LinuxMessaging => messaging::lacking(),
         Workload::LinuxCall => call::lacking(),
+        Workload::LinuxExec => exec::lacking(cell),
         _ => None,
     }
 }
@@ -179,6 +185,7 @@ pub fn run(cell: &Cell, block: &mut SampleBlock<'_>) -> io::Result<u64> {
         Workload::LinuxEventfd => pair::by_eventfds(block),
         Workload::LinuxMembarrier => membarrier::run(block),
         Workload::LinuxCall => call::run(block),
+        Workload::LinuxExec => exec::run(block, cell),
         Workload::LinuxSeccompNotify => seccomp_notify::run(block),
         Workload::LinuxMessaging => messaging::run(block),
         Workload::LinuxTimer | Workload::LinuxIdle => sleep::run(block, cell.gap_us),

@@ -10,14 +10,16 @@ pub const INIT: &str = "init";
 /// The file with the command lines of its runs: one word per line, an empty line between runs.
 pub const RUNS: &str = "runs";
 
-/// Modes of an executable file, a file that can only be read, and a directory.
-const EXECUTABLE: u32 = 0o100_755;
-const READABLE: u32 = 0o100_644;
-const DIRECTORY: u32 = 0o040_755;
+/// Kinds of entries (stat(2)).
+const FILE: u32 = 0o100_000;
+const DIRECTORY: u32 = 0o040_000;
+const LINK: u32 = 0o120_777;
 /// The name of the last entry.
 const END: &str = "TRAILER!!!";
 /// Alignment of entries and of their contents, in bytes.
 const ALIGN: usize = 4;
+/// Alignment of an archive that follows another, in bytes: cpio's own.
+const BLOCK: usize = 512;
 
 /// Builds an archive from which a kernel starts `program`, which performs `runs`. `guests` are
 /// file names and images in the root of the archive.
@@ -25,13 +27,13 @@ const ALIGN: usize = 4;
 pub fn initramfs(program: &[u8], runs: &[Vec<String>], guests: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = Archive::default();
     for folder in ["proc", "sys", "dev"] {
-        archive.add(folder, DIRECTORY, &[]);
+        archive.folder(folder, 0o755);
     }
-    archive.add(INIT, EXECUTABLE, program);
+    archive.file(INIT, 0o755, program);
     let runs: Vec<String> = runs.iter().map(|words| words.join("\n")).collect();
-    archive.add(RUNS, READABLE, runs.join("\n\n").as_bytes());
+    archive.file(RUNS, 0o644, runs.join("\n\n").as_bytes());
     for (name, guest) in guests {
-        archive.add(name, READABLE, guest);
+        archive.file(name, 0o644, guest);
     }
     archive.end()
 }
@@ -49,13 +51,39 @@ pub fn of_program(program: &[u8]) -> Vec<u8> {
     initramfs(program, &[], &[])
 }
 
+/// Builds such an archive after another one, whose length it makes whole.
+#[must_use]
+pub fn after(other: &[u8], program: &[u8]) -> Vec<u8> {
+    let mut both = other.to_vec();
+    both.resize(other.len().next_multiple_of(BLOCK), 0);
+    both.extend(of_program(program));
+    both
+}
+
+/// An archive that is being written. A kernel unpacks several that follow each other, and of files with one name the last
+/// one stays.
 #[derive(Debug, Default)]
-struct Archive {
+pub struct Archive {
     bytes: Vec<u8>,
     entries: usize,
 }
 
 impl Archive {
+    /// Adds a folder, which has to precede its files.
+    pub fn folder(&mut self, name: &str, mode: u32) {
+        self.add(name, DIRECTORY | mode, &[]);
+    }
+
+    /// Adds a file.
+    pub fn file(&mut self, name: &str, mode: u32, content: &[u8]) {
+        self.add(name, FILE | mode, content);
+    }
+
+    /// Adds a symbolic link.
+    pub fn link(&mut self, name: &str, target: &str) {
+        self.add(name, LINK, target.as_bytes());
+    }
+
     fn add(&mut self, name: &str, mode: u32, content: &[u8]) {
         self.entries += 1;
         let size = content.len();
@@ -92,7 +120,9 @@ impl Archive {
             .resize(self.bytes.len().next_multiple_of(ALIGN), 0);
     }
 
-    fn end(mut self) -> Vec<u8> {
+    /// Returns the whole archive.
+    #[must_use]
+    pub fn end(mut self) -> Vec<u8> {
         self.add(END, 0, &[]);
         self.bytes
     }

@@ -192,7 +192,7 @@ impl Numbers {
 }
 
 fn number(row: &ComparedCell, cell: &Cell, scale: Scale) -> Option<Number> {
-    let stats = cell.stats.filter(|stats| stats.supports(500))?;
+    let stats = cell.with_median()?;
     let exits = cell.exits.keys();
     let exits = exits.map(|name| (name.clone(), hundredths(cell.exits_per_sample(name))));
     let exits = exits.filter(|(_, count)| *count > 0.0).collect();

@@ -12,7 +12,7 @@ use crate::scale::{Scale, operation};
 
 /// Returns the median of a cell, in the shown unit.
 fn median(cell: &Cell, scale: Scale) -> Option<f64> {
-    let stats = cell.stats.filter(|stats| stats.supports(500))?;
+    let stats = cell.with_median()?;
     Some(scale.of_cell(cell).percentile(stats.p50, stats.bounds()))
 }
 
@@ -20,7 +20,7 @@ fn median(cell: &Cell, scale: Scale) -> Option<f64> {
 fn over_none(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
     let floor = cells.iter().find(|floor| cell.is_over(floor))?;
     let rounded = |cell: &Cell| {
-        let stats = cell.stats.filter(|stats| stats.supports(500))?;
+        let stats = cell.with_median()?;
         Some((stats.p50, Some(stats.bounds())))
     };
     let by = scale

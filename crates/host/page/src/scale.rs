@@ -172,7 +172,7 @@ impl Scale {
 /// Returns the median to show wherever there is room for one number: the samples' median, unless there are too few of
 /// them.
 pub fn median(cell: &Cell) -> Option<u64> {
-    let stats = cell.stats.filter(|stats| stats.supports(500))?;
+    let stats = cell.with_median()?;
     Some(stats.p50)
 }
 
@@ -194,6 +194,7 @@ pub const fn operation(workload: Workload) -> &'static str {
         | Workload::LinuxEventfd => "round trip",
         Workload::LinuxMembarrier => "barrier",
         Workload::LinuxCall => "function call",
+        Workload::LinuxExec => "run of the program",
         Workload::LinuxSeccompNotify => "answered call",
         Workload::LinuxMessaging => "round of all messages",
         Workload::Ipi => "call, of one CPU or of all others",

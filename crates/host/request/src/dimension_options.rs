@@ -32,7 +32,7 @@ impl Args for ListArgs {
             let option = Arg::new(info.key).long(info.key).help(results::help(info));
             let option = option.visible_aliases(info.aliases.iter().copied());
             let option = option.value_name(match info.kind {
-                ValueKind::Words | ValueKind::Numbers => "LIST",
+                ValueKind::Words | ValueKind::Numbers | ValueKind::Names => "LIST",
                 ValueKind::Cpus => "CPUS,...",
                 ValueKind::Pairs => "A,B+...|all",
                 ValueKind::Tables => "TABLE,...",

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::energy::EnergyModel;
 use crate::linux_idle::IdleState;
 use crate::path::Critical;
+use crate::program::Program;
 use crate::types::{Counts, is_zero};
 use crate::{Stage, Stats, checked_texts, words};
 
@@ -146,6 +147,9 @@ pub struct Cell {
     /// is meant to do, and does not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_modelled: Vec<String>,
+    /// The program that it ran; left out where it ran none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
     /// Why it was not run.
     pub skipped: Option<String>,
 }
@@ -266,6 +270,13 @@ impl Cell {
         let mut words: Vec<String> = words.collect();
         words.sort_unstable();
         words.join(",")
+    }
+
+    /// Returns the samples' figures if their median says something: of a program, one run is enough.
+    pub fn with_median(&self) -> Option<Stats> {
+        let is_a_run = self.what.workload.is_a_run();
+        self.stats
+            .filter(|stats| is_a_run && stats.count > 0 || stats.supports(500))
     }
 
     /// Returns everything that distinguishes the cell from the others of its run.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use plan::{DIMENSIONS, Place, Under, Word};
 use serde_json::Value;
 
+use crate::program::Program;
 use crate::records::{CellRecords, Records, Stat};
 use crate::{
     Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, checked_texts, clock, core_clocks,
@@ -219,6 +220,7 @@ fn convert(
             .split_terminator(',')
             .map(String::from)
             .collect(),
+        program: cell.program.clone().map(Program::read),
         skipped: cell.skipped.clone(),
     })
 }

@@ -29,6 +29,7 @@ pub mod merge;
 pub mod neighbour;
 mod path;
 mod percentile_rounding;
+pub mod program;
 pub mod records;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;

@@ -23,8 +23,8 @@ use cell::{fields, text};
 /// Prefix of the kinds of a block whose cell has more passes to come.
 const PART: &str = "part-";
 /// The kinds that blocks are made of.
-const BLOCK: [&str; 9] = [
-    "cell", "more", "stat", "hist", "raw", "count", "clock", "skipped", "done",
+const BLOCK: [&str; 10] = [
+    "cell", "more", "stat", "hist", "raw", "count", "clock", "skipped", "output", "done",
 ];
 
 /// An unfinished block.
@@ -185,7 +185,7 @@ impl Collector {
         match kind {
             "cell" => self.begin_block(record, part),
             "done" => self.end_block(record),
-            "more" | "stat" | "hist" | "raw" | "count" | "clock" | "skipped" => {
+            "more" | "stat" | "hist" | "raw" | "count" | "clock" | "skipped" | "output" => {
                 self.continue_block(kind, record);
             }
             kind => {

@@ -29,7 +29,11 @@ pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::
     for info in fields.filter(|info| info.is_told(cell)) {
         match info.kind {
             ValueKind::Numbers => map.serialize_entry(&field(info), &info.rank(cell))?,
-            ValueKind::Words | ValueKind::Cpus | ValueKind::Pairs | ValueKind::Tables => {
+            ValueKind::Words
+            | ValueKind::Cpus
+            | ValueKind::Pairs
+            | ValueKind::Tables
+            | ValueKind::Names => {
                 map.serialize_entry(&field(info), &info.text(cell).to_string())?;
             }
         }
@@ -92,7 +96,11 @@ pub fn valued(info: &Info, text: &str) -> String {
 fn value_of(info: &Info) -> Value {
     match info.kind {
         ValueKind::Numbers => json!({ "description": help(info), "type": "integer", "minimum": 0 }),
-        ValueKind::Words | ValueKind::Cpus | ValueKind::Pairs | ValueKind::Tables => text_of(info),
+        ValueKind::Words
+        | ValueKind::Cpus
+        | ValueKind::Pairs
+        | ValueKind::Tables
+        | ValueKind::Names => text_of(info),
     }
 }
 

@@ -68,14 +68,14 @@ pub struct Given {
 pub enum Initrd {
     /// From a file.
     Given(Vec<u8>),
-    /// A RAM disk with the program that measures Linux, built when needed.
-    Measuring,
+    /// A RAM disk with the program that measures Linux, built when needed, after an archive with these files.
+    Measuring(Vec<u8>),
 }
 
 impl Given {
     /// Whether the program that measures Linux runs on this kernel.
     pub const fn measures(&self) -> bool {
-        matches!(self.initrd, Some(Initrd::Measuring))
+        matches!(self.initrd, Some(Initrd::Measuring(_)))
     }
 
     /// Reads and checks the files that the options give.
@@ -132,18 +132,22 @@ fn too_large(size: usize) -> String {
 
 /// Reads an initial RAM disk. The kernel detects its format; a file in none of the known formats is a mistake.
 fn initrd(path: &Path) -> Result<Vec<u8>> {
-    let file = read(
-        "--initrd",
-        path,
-        "name an archive of cpio, compressed or not",
-    )?;
+    archive_of("--initrd", path)
+}
+
+/// Reads an archive that Linux unpacks, which `option` gives.
+///
+/// # Errors
+/// It can't be read, is too large, or is none of the known formats.
+pub fn archive_of(option: &str, path: &Path) -> Result<Vec<u8>> {
+    let file = read(option, path, "name an archive of cpio, compressed or not")?;
     let shown = path.display();
     if file.len() > MOST {
-        bad_input!("--initrd: {shown} {}", too_large(file.len()));
+        bad_input!("{option}: {shown} {}", too_large(file.len()));
     }
     if !ARCHIVES.iter().any(|magic| file.starts_with(magic)) {
         bad_input!(
-            "--initrd: {shown} is not an initial RAM disk: neither an archive of cpio (070701) nor a compressed one \
+            "{option}: {shown} is not an initial RAM disk: neither an archive of cpio (070701) nor a compressed one \
              (gzip, zstd, xz, lzma, lz4, lzo, bzip2); make one: find . | cpio -o -H newc > FILE"
         );
     }

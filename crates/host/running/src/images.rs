@@ -68,7 +68,7 @@ impl Guest<'_> {
         match self {
             Self::Ours(_) => Source::Ours,
             Self::Given(Given {
-                initrd: Some(Initrd::Measuring),
+                initrd: Some(Initrd::Measuring(_)),
                 ..
             }) => Source::Program,
             Self::Given(_) => Source::Foreign,
@@ -165,18 +165,24 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
     let measures = matches!(
         guest,
         Guest::Given(Given {
-            initrd: Some(Initrd::Measuring),
+            initrd: Some(Initrd::Measuring(_)),
             ..
         })
     );
     let program = if measures { Some(on_linux()?) } else { None };
-    let alone = program.as_deref().map(archive::of_program);
+    let made = program.as_deref().map(|program| match guest {
+        Guest::Given(Given {
+            initrd: Some(Initrd::Measuring(files)),
+            ..
+        }) => archive::after(files, program),
+        _ => archive::of_program(program),
+    });
     let initrd = match guest {
         Guest::Given(Given {
             initrd: Some(Initrd::Given(initrd)),
             ..
         }) => Some(initrd.as_slice()),
-        _ => alone.as_deref(),
+        _ => made.as_deref(),
     };
     let parts = Parts {
         guest: flat,

@@ -15,6 +15,7 @@ use plan::{Under, Word};
 use request::PlanArgs;
 use serde::Deserialize;
 
+use crate::commands::ExecArgs;
 use crate::guest_kernel::GivenArgs;
 use reporting::format::FormatArgs;
 
@@ -48,6 +49,9 @@ pub struct LoadArgs {
     /// Another kernel.
     #[command(flatten)]
     pub given: GivenArgs,
+    /// Commands in it.
+    #[command(flatten)]
+    pub exec: ExecArgs,
     /// Further boot arguments, passed on as they are
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Option<String>,
@@ -154,6 +158,7 @@ impl JobArgs {
                 board: board.into(),
                 plan: PlanArgs::default(),
                 given: GivenArgs::default(),
+                exec: ExecArgs::default(),
                 append: None,
                 survey: false,
                 deadlines: DeadlineArgs::default(),

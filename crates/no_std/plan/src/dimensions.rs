@@ -18,7 +18,7 @@ use core::fmt;
 use crate::text::Error;
 use crate::value::{Dimension, Value};
 use crate::words::*;
-use crate::{Completion, CpuSet, Hz, Pair, SkipReason, States, Wait};
+use crate::{CommandName, Completion, CpuSet, Hz, Pair, SkipReason, States, Wait};
 use common::common_and;
 use derive::{dimensions, is_text, or};
 use system::system;

@@ -68,6 +68,13 @@ pub enum Error<'a> {
         /// Value as given.
         word: &'a str,
     },
+    /// Not the name of a command.
+    CommandName {
+        /// Dimension.
+        key: &'a str,
+        /// Value as given.
+        word: &'a str,
+    },
     /// Not a table of idle states.
     States {
         /// Dimension.
@@ -172,6 +179,10 @@ impl fmt::Display for Error<'_> {
                 f,
                 "{key}: `{word}` is not a pair of CPUs; use two different numbers from 0 to 511 like 4,5, \
                  several joined by + like 4,5+0,4, or all, all:100, all:100@SEED"
+            ),
+            Self::CommandName { key, word } => write!(
+                f,
+                "{key}: `{word}` is not a name of a command; use 1 to 24 letters, digits, -, _ and ."
             ),
             Self::States { key, why } => write!(f, "{key}: {why}"),
             Self::Unplanted { key, word } => {

@@ -18,6 +18,7 @@
 mod arguments;
 mod cell;
 mod choice;
+mod command_name;
 mod completion;
 mod cpus;
 mod dimensions;
@@ -38,6 +39,7 @@ pub use arguments::{
     guest_part, keys, read_at_boot,
 };
 pub use choice::{Choice, OtherImage};
+pub use command_name::CommandName;
 pub use completion::Completion;
 pub use cpuidle::{Hz, Name as Governor, States};
 pub use cpus::CpuSet;
@@ -275,6 +277,7 @@ impl Plan {
             | SkipReason::OffsetToSelf { .. }
             | SkipReason::NoTarget
             | SkipReason::NoCaller
+            | SkipReason::NoCommand
             | SkipReason::Offline { .. } => true,
             // Drops combinations that came with the defaults: these workloads plan the waits that
             // make sense.

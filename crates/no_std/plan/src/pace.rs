@@ -26,7 +26,7 @@ pub const fn is_forwards(pass: u32) -> bool {
 /// Passes after which a cell can count as settled: as many forwards as backwards.
 pub const BALANCED: u32 = 2;
 
-/// Wake-ups of the block that measures the cost of one. With one wake-up from each other pass, they
+/// Wake-ups of that block by default. With one wake-up from each other pass, they
 /// are enough for a median, whatever each costs.
 const FIRST: u32 = 20;
 
@@ -49,6 +49,8 @@ pub struct Limits {
     pub pause: u64,
     /// Wake-ups that a block makes besides the requested ones.
     pub unrecorded: u32,
+    /// Wake-ups of the block that measures the cost of one.
+    pub first: u32,
 }
 
 impl Limits {
@@ -64,8 +66,13 @@ impl Limits {
         };
         let default = default * cell.workload.times_as_long();
         let ms = plan.cell_ms.unwrap_or(default);
+        let iterations = match cell.workload.is_a_run() && plan.settle {
+            true => 1,
+            false => plan.iterations,
+        };
         Self {
-            iterations: plan.iterations,
+            iterations,
+            first: if cell.workload.is_a_run() { 1 } else { FIRST },
             settle: plan.settle && !plan.raw,
             budget: ticks(u64::from(ms) * 1000),
             pause: ticks(cell.pause_us()),
@@ -110,11 +117,11 @@ impl Pace {
             return Some(left);
         }
         let Some(per_pass) = self.per_pass else {
-            return Some(left.min(FIRST));
+            return Some(left.min(limits.first));
         };
         // A pass is one block, except that the first pass has a block that measures the cost and
         // one for the rest.
-        if self.in_pass > 0 && (self.passes > 0 || self.in_pass > FIRST) {
+        if self.in_pass > 0 && (self.passes > 0 || self.in_pass > limits.first) {
             return None;
         }
         let allowed = limits.budget * u64::from(self.passes + 1) / u64::from(PASSES);

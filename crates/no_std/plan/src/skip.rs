@@ -171,6 +171,8 @@ pub enum SkipReason {
         /// Number of CPUs.
         cpus: usize,
     },
+    /// The workload runs a command, and none is named.
+    NoCommand,
     /// The workload wakes up by time, and there is no time between two wake-ups.
     NoPeriod,
     /// The caller would call itself.
@@ -294,6 +296,7 @@ impl fmt::Display for SkipReason {
             Self::OtherGuest { linux: false } => {
                 "workload: it is a program's on Linux; use --guest debian, or --guest IMAGE"
             }
+            Self::NoCommand => "command: linux-exec runs one; use --exec COMMAND",
             Self::NoiseTakesTurns => {
                 "noise: CPUs run one after another here, so it disturbs nothing, and its instructions \
                  would be in the samples; use --metric time"

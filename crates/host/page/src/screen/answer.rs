@@ -45,7 +45,7 @@ const NAMED: usize = 3;
 /// The cost that each hypervisor adds to the cells of the bare machine.
 fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let figure = |cell: &Cell| {
-        let stats = cell.stats.filter(|stats| stats.supports(500))?;
+        let stats = cell.with_median()?;
         Some((stats.p50, Some(stats.bounds())))
     };
     let mut unders: BTreeMap<Under, Vec<String>> = BTreeMap::new();
@@ -116,7 +116,7 @@ fn find_by<'r>(
 }
 
 fn median(cell: &Cell) -> Option<u64> {
-    let stats = cell.stats.filter(|stats| stats.supports(500));
+    let stats = cell.with_median();
     stats.map(|stats| stats.p50).filter(|median| *median > 0)
 }
 

@@ -410,9 +410,9 @@ fn all_exits(cell: &Cell) -> f64 {
 
 /// Returns the median, the path in brackets, and the exits.
 fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
-    let mut text = match cell.stats {
-        Some(stats) if scale.of_host => scale.show(stats.min),
-        Some(stats) if stats.supports(500) => scale.show_percentile(stats.p50, stats.bounds()),
+    let mut text = match (cell.stats, cell.with_median()) {
+        (Some(stats), _) if scale.of_host => scale.show(stats.min),
+        (_, Some(stats)) => scale.show_percentile(stats.p50, stats.bounds()),
         _ => return "too few".into(),
     };
     if let Some(critical) = &cell.critical {

@@ -112,7 +112,7 @@ fn group(pair: &Pair<'_>, total: &Compared, label: (String, String), scale: Scal
 
 /// Returns a sample page, which compares one of `runs` with a copy that has other medians.
 pub fn sample(runs: &[Run]) -> String {
-    let has_median = |cell: &&Cell| cell.stats.is_some_and(|stats| stats.supports(500));
+    let has_median = |cell: &&Cell| cell.with_median().is_some();
     let medians = |run: &&Run| run.results.cells.iter().filter(has_median).count();
     let before = runs.iter().filter(|run| medians(run) > 1);
     let before: Vec<Run> = before.take(1).cloned().collect();

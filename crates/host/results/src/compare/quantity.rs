@@ -106,7 +106,7 @@ impl Quantity {
             }
             Self::Median => {
                 let passes: Vec<f64> = cell.pass_p50.iter().map(|&pass| pass as f64).collect();
-                let known = stats.supports(500);
+                let known = cell.with_median().is_some();
                 known.then(|| median(&passes).unwrap_or(stats.p50 as f64))
             }
             Self::P90 => tail(900, stats.p90),

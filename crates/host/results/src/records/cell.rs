@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use plan::{Cell, DIMENSIONS};
 use wire::Record;
 
+use crate::program::Program;
+
 /// The records of one cell.
 #[derive(Debug, Default)]
 pub struct CellRecords {
@@ -29,6 +31,8 @@ pub struct CellRecords {
     pub counts: BTreeMap<String, u64>,
     /// Why it was not run.
     pub skipped: Option<String>,
+    /// The program that it ran.
+    pub program: Option<Program>,
 }
 
 /// Statistics of one stage.
@@ -120,6 +124,17 @@ impl CellRecords {
                     Some([begin.parse().ok()?, end.parse().ok()?])
                 });
                 self.core_hz = passes.collect::<Option<Vec<_>>>()?;
+            }
+            "output" => {
+                let program = self.program.get_or_insert_default();
+                if let Some(note) = text(record, "note") {
+                    program.note = note;
+                }
+                if let Some(cut) = record.number("cut") {
+                    program.cut = cut;
+                    program.output += "\n[...]\n";
+                }
+                program.output += &text(record, "text").unwrap_or_default();
             }
             "skipped" => self.skipped = Some(text(record, "why")?),
             _ => {}

@@ -48,6 +48,7 @@ impl Load {
         };
         let mut plan = args.plan.plan().map_err(BadInput::error)?;
         let mut guest = Given::read(&args.given)?;
+        let files = args.exec.files(&mut plan)?;
         let workloads = &plan.lists.workload;
         let measured =
             workloads.named && workloads.values.iter().any(|workload| workload.is_linux());
@@ -67,7 +68,7 @@ impl Load {
                     }
                 );
             }
-            guest.initrd = Some(Initrd::Measuring);
+            guest.initrd = Some(Initrd::Measuring(files.unwrap_or_default()));
         }
         if guest.is_some() && !on_linux && plan.to_string() != Plan::default().to_string() {
             bad_input!(

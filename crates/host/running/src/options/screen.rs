@@ -48,6 +48,13 @@ const HEADINGS: [(&str, &[&str]); 3] = [
         &[
             "initrd",
             "guest_args",
+            "exec",
+            "exec_preset",
+            "rootfs",
+            "packages",
+            "exec_cpus",
+            "warm_up",
+            "exec_seconds",
             "with_args",
             "bisect",
             "append",

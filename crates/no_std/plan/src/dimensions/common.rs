@@ -10,7 +10,7 @@ macro_rules! common_and {
             workload: Workload {
                 key: "workload",
                 help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, frames, stream (the \
-                       period of the event stream), overshoot (polls that end at their limit); on Linux, with --guest: linux-pipe, linux-futex, linux-eventfd, linux-membarrier, linux-seccomp-notify, linux-messaging, linux-timer, linux-idle, linux-call",
+                       period of the event stream), overshoot (polls that end at their limit); on Linux, with --guest: linux-pipe, linux-futex, linux-eventfd, linux-membarrier, linux-seccomp-notify, linux-messaging, linux-timer, linux-idle, linux-call, linux-exec (the commands of --exec)",
                 default: [Workload::Ipi, Workload::Pingpong],
                 turn: 0,
                 place: Place::Always,
@@ -249,6 +249,17 @@ macro_rules! common_and {
                 place: Place::Unusual,
                 show: Show::IfDifferent,
                 applies: |cell| cell.workload.is_linux(),
+            }
+            /// The command that runs on Linux; `none` for other workloads.
+            command: CommandName {
+                key: "command",
+                help: "Names of the commands of --exec that linux-exec runs (default all)",
+                default: [CommandName::NONE],
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Column,
+                applies: |cell| cell.workload == Workload::LinuxExec,
+                contradicts: |cell, _| (cell.command == CommandName::NONE).then_some(SkipReason::NoCommand),
             }
             /// The barrier before WFI; `none` where there is no WFI.
             wfi_barrier: WfiBarrier {

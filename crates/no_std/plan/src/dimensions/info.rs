@@ -50,6 +50,8 @@ pub enum ValueKind {
     Pairs,
     /// Tables of idle states: `poll+wfi:2:10`, `arm_poll_idle:100`.
     Tables,
+    /// Names of commands.
+    Names,
 }
 
 /// Where records and results have a dimension.

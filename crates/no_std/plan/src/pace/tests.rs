@@ -12,6 +12,7 @@ fn limits(iterations: u32, budget: u64) -> Limits {
         budget,
         pause: 0,
         unrecorded: 0,
+        first: FIRST,
     }
 }
 

@@ -65,6 +65,8 @@ workloads! {
     LinuxIdle = "linux-idle": LINUX { has_idle_time: true, period_us: Some(10_000) },
     /// On Linux: a thread makes an idle CPU execute a function of the kernel, and waits for it.
     LinuxCall = "linux-call": LINUX { needs_second: true, is_marked: true },
+    /// On Linux: a program runs as it is, from its first instruction to its end.
+    LinuxExec = "linux-exec": LINUX { has_idle_time: true, is_a_run: true, times_as_long: 1000 },
 }
 
 /// Answers about a workload.
@@ -82,6 +84,7 @@ struct Nature {
     period_us: Option<u32>,
     partners: Option<usize>,
     needs_second: bool,
+    is_a_run: bool,
 }
 
 /// Two CPUs without an executor.
@@ -99,6 +102,7 @@ const PLAIN: Nature = Nature {
     period_us: None,
     partners: None,
     needs_second: false,
+    is_a_run: false,
 };
 /// Tasks of the executor.
 const TASKS: Nature = Nature {
@@ -189,6 +193,12 @@ impl Workload {
     #[must_use]
     pub const fn times_as_long(self) -> u32 {
         self.nature().times_as_long
+    }
+
+    /// Whether a sample is a whole run of a program, of which one is enough.
+    #[must_use]
+    pub const fn is_a_run(self) -> bool {
+        self.nature().is_a_run
     }
 
     /// Whether it has groups of tasks.

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Finds figures in the output of well-known benchmarks.
+//!
+//! | program | line | figure |
+//! |---|---|---|
+//! | `perf bench` | `Total time: 0.021 [sec]` | total time, s |
+//! | | `21.005000 usecs/op` | time per operation, us |
+//! | | `47607 ops/sec` | operations per second |
+//! | `perf bench -f simple` | `0.021` alone | total time, s |
+//! | `hackbench` | `Time: 0.042` | time, s |
+//! | `cyclictest` | `T: 0 ( 71) P:80 I:1000 C: 200 Min: 4 Act: 5 Avg: 5 Max: 9` | latency of thread 0: min, avg, max, us |
+//! | | `# Max Latencies: 00009 00011` | max latency, us |
+//! | `sysbench` | `events per second: 812.34` | events per second |
+//! | | `95th percentile: 1.27` | latency, 95th percentile, ms |
+//! | `stress-ng --metrics` | `stress-ng: metrc: [1] pipe 123456 1.00 ...` | pipe: bogo operations, and per second of real time |
+//! | `schbench` | `99.0th: 123` | latency, 99.0th percentile, us |
+
+use std::collections::BTreeMap;
+
+/// Figures of lines `NAME: NUMBER UNIT`: the name of a line, and of the figure.
+const NAMED: [(&str, &str); 3] = [
+    ("Total time", "total time, s"),
+    ("Time", "time, s"),
+    ("events per second", "events per second"),
+];
+/// Figures of lines `NUMBER UNIT`.
+const UNITS: [(&str, &str); 2] = [
+    ("usecs/op", "time per operation, us"),
+    ("ops/sec", "operations per second"),
+];
+
+/// Returns the figures in an output. Of several lines of one kind, the last one counts.
+pub fn of(output: &str) -> BTreeMap<String, f64> {
+    let mut figures = BTreeMap::new();
+    let lines: Vec<&str> = output.lines().map(str::trim).collect();
+    let mut add = |name: String, text: &str| {
+        if let Some(number) = number(text) {
+            figures.insert(name, number);
+        }
+    };
+    for line in &lines {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let [value, unit] = words[..]
+            && let Some((_, name)) = UNITS.iter().find(|(known, _)| *known == unit)
+        {
+            add((*name).into(), value);
+        }
+        if let [
+            "stress-ng:",
+            "metrc:",
+            _,
+            stressor,
+            operations,
+            _,
+            _,
+            _,
+            per_second,
+            ..,
+        ] = words[..]
+        {
+            add(format!("{stressor}: bogo operations"), operations);
+            add(
+                format!("{stressor}: bogo operations per second"),
+                per_second,
+            );
+        }
+        let Some((key, value)) = line.split_once(':') else {
+            continue;
+        };
+        let first = value.split_whitespace().next().unwrap_or_default();
+        match key.trim_start_matches(['#', '*', ' ']) {
+            "T" => of_cyclictest(value, &mut add),
+            key @ ("Min Latencies" | "Avg Latencies" | "Max Latencies") => {
+                let values = value.split_whitespace();
+                for (thread, value) in values.enumerate() {
+                    let name = key[..3].to_lowercase();
+                    add(format!("latency of thread {thread}, {name}, us"), value);
+                }
+            }
+            key if key.ends_with("th percentile") => add(format!("latency, {key}, ms"), first),
+            key if key.ends_with("th") => add(format!("latency, {key} percentile, us"), first),
+            key => {
+                if let Some((_, name)) = NAMED.iter().find(|(known, _)| *known == key) {
+                    add((*name).into(), first);
+                }
+            }
+        }
+    }
+    // The whole output of a simple form is a number.
+    if let [line] = lines.as_slice() {
+        add("total time, s".into(), line);
+    }
+    figures
+}
+
+/// Reads a thread's line of cyclictest: ` 0 ( 71) P:80 I:1000 C:    200 Min:      4 Act:    5 Avg:    5 Max:       9`.
+fn of_cyclictest(line: &str, add: &mut impl FnMut(String, &str)) {
+    let thread = line.split_whitespace().next().unwrap_or_default();
+    for name in ["Min", "Avg", "Max"] {
+        let rest = line.split_once(&format!("{name}:"));
+        let value = rest.and_then(|(_, rest)| rest.split_whitespace().next());
+        let title = format!("latency of thread {thread}, {}, us", name.to_lowercase());
+        add(title, value.unwrap_or_default());
+    }
+}
+
+/// Reads a number as these programs print them.
+fn number(text: &str) -> Option<f64> {
+    let text = text.replace(',', "");
+    let of_number = text.starts_with(|c: char| c.is_ascii_digit());
+    let number: f64 = text.parse().ok().filter(|_| of_number)?;
+    number.is_finite().then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(output: &str) -> Vec<String> {
+        let figures = of(output).into_iter();
+        figures
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect()
+    }
+
+    #[test]
+    fn perf_bench_has_times_and_rates() {
+        let output = "# Running 'sched/pipe' benchmark:\n# Executed 1000 pipe operations between two processes\n\n     \
+                      Total time: 0.021 [sec]\n\n      21.005000 usecs/op\n          47607 ops/sec\n";
+        let expected = [
+            "operations per second = 47607",
+            "time per operation, us = 21.005",
+            "total time, s = 0.021",
+        ];
+        assert_eq!(found(output), expected);
+        assert_eq!(found("0.125\n"), ["total time, s = 0.125"]);
+    }
+
+    #[test]
+    fn cyclictest_has_latencies_by_thread() {
+        let output = "# /dev/cpu_dma_latency set to 0us\nT: 0 (   71) P:80 I:1000 C:    200 Min:      4 Act:    5 Avg:    \
+                      6 Max:       9\n# Max Latencies: 00009 00011\n";
+        let expected = [
+            "latency of thread 0, avg, us = 6",
+            "latency of thread 0, max, us = 9",
+            "latency of thread 0, min, us = 4",
+            "latency of thread 1, max, us = 11",
+        ];
+        assert_eq!(found(output), expected);
+    }
+
+    #[test]
+    fn other_programs_have_theirs() {
+        assert_eq!(
+            found("Running in process mode\nTime: 0.042\n"),
+            ["time, s = 0.042"]
+        );
+        let sysbench = "    events per second:   812.34\n         95th percentile:                        1.27\n";
+        let expected = [
+            "events per second = 812.34",
+            "latency, 95th percentile, ms = 1.27",
+        ];
+        assert_eq!(found(sysbench), expected);
+        let stress = "stress-ng: metrc: [71] pipe          1234      1.00      0.10      0.90      1230.50   1234.00\n";
+        let expected = [
+            "pipe: bogo operations = 1234",
+            "pipe: bogo operations per second = 1230.5",
+        ];
+        assert_eq!(found(stress), expected);
+        let expected = ["latency, 99.0th percentile, us = 123"];
+        assert_eq!(found("\t* 99.0th: 123          (4 samples)\n"), expected);
+    }
+
+    #[test]
+    fn text_has_no_figures() {
+        for output in [
+            "",
+            "hello\n",
+            "Time: soon\n",
+            "T: 0\n",
+            "inf usecs/op\n",
+            "NaN\n",
+            "12 13\n",
+        ] {
+            assert_eq!(found(output), Vec::<String>::new(), "{output}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Commands that run in Linux, as the guest (workload `linux-exec`), and the files that they need.
+
+mod packages;
+mod root;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use linux::commands::{Command, FILE};
+use plan::{CommandName, List, Plan, Workload};
+use shell::failure::bad_input;
+use vmm::archive::Archive;
+
+/// Characters by which a command is one for a shell.
+const SHELLS: &str = "|&;<>()$`\"'*?[]#~\\\n";
+
+/// Commands of the mails about idle CPUs, with a hundredth of their loops or less: an emulator is that much slower.
+const PRESETS: [(&str, &str, &str); 5] = [
+    ("perf-pipe", "linux-perf", "perf bench sched pipe -l 1000"),
+    (
+        "perf-messaging",
+        "linux-perf",
+        "perf bench sched messaging -g 1 -l 20",
+    ),
+    (
+        "perf-seccomp-notify",
+        "linux-perf",
+        "perf bench sched seccomp-notify -l 1000",
+    ),
+    (
+        "cyclictest",
+        "rt-tests",
+        "cyclictest -q -m -p 80 -i 1000 -l 200 -h 1000",
+    ),
+    ("hackbench", "rt-tests", "hackbench -g 1 -l 20"),
+];
+
+/// Commands in the guest.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ExecArgs {
+    /// Command that workload linux-exec runs in the guest as it is; may be repeated. NAME is the program's by default; a shell runs it
+    /// if it has a shell's characters
+    #[arg(
+        long,
+        value_name = "[NAME=]COMMAND",
+        allow_hyphen_values = true,
+        requires = "guest"
+    )]
+    pub exec: Vec<String>,
+    /// Such commands from the mails about idle CPUs: perf-pipe, perf-messaging, perf-seccomp-notify, cyclictest, hackbench
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        requires = "guest"
+    )]
+    pub exec_preset: Vec<String>,
+    /// Files of the guest: a folder, or an archive of cpio, compressed or not
+    #[arg(long, value_name = "DIR|FILE", requires = "guest")]
+    pub rootfs: Option<PathBuf>,
+    /// Debian's arm64 packages in the guest, with those that they depend on, fetched once
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        requires = "guest"
+    )]
+    pub packages: Vec<String>,
+    /// CPUs that the commands may run on: 0,1 [default: all]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "guest")]
+    pub exec_cpus: Vec<usize>,
+    /// Runs of each command before its first sample
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "guest")]
+    pub warm_up: u32,
+    /// Longest time of a run, by the guest's clock
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "guest")]
+    pub exec_seconds: u64,
+}
+
+impl ExecArgs {
+    /// Whether commands are named.
+    pub fn is_given(&self) -> bool {
+        !self.exec.is_empty() || !self.exec_preset.is_empty()
+    }
+
+    /// Returns the part of an initial RAM disk with the commands and their files, and names the commands in the plan.
+    /// `None` without commands.
+    ///
+    /// # Errors
+    /// A command, a file or a package is not as it should be; the message names the option.
+    pub fn files(&self, plan: &mut Plan) -> Result<Option<Vec<u8>>> {
+        let workloads = &mut plan.lists.workload;
+        let exec = Workload::LinuxExec;
+        match (self.is_given(), workloads.values.contains(&exec)) {
+            (false, false) => {
+                let files = [self.rootfs.is_some(), !self.packages.is_empty()];
+                if files.contains(&true) {
+                    bad_input!("--rootfs and --packages are for the commands of --exec; name one");
+                }
+                return Ok(None);
+            }
+            (false, true) => {
+                bad_input!("--workload linux-exec runs the commands of --exec COMMAND; name one")
+            }
+            (true, true) => {}
+            (true, false) if workloads.named => {
+                bad_input!(
+                    "--exec: its workload is linux-exec; add it to --workload, or leave that out"
+                )
+            }
+            (true, false) => {
+                workloads.values = List::from_iter([exec]);
+                workloads.named = true;
+            }
+        }
+        let (commands, packages) = self.commands()?;
+        if !plan.lists.command.named {
+            let names = commands.iter();
+            let names: Option<List<CommandName>> =
+                names.map(|one| CommandName::parse(&one.name)).collect();
+            plan.lists.command.values = names.unwrap_or_default();
+            plan.lists.command.named = true;
+        }
+        let mut archive = Archive::default();
+        if let Some(folder) = packages::provided(&packages)? {
+            root::add_packages(&mut archive, &folder)?;
+        }
+        let begins = match &self.rootfs {
+            Some(given) => root::given(&mut archive, given)?,
+            None => Vec::new(),
+        };
+        let text: String = commands.iter().map(Command::text).collect();
+        archive.file(FILE, 0o644, text.as_bytes());
+        Ok(Some([begins, archive.end()].concat()))
+    }
+
+    /// Returns the commands, and the packages that they need.
+    fn commands(&self) -> Result<(Vec<Command>, Vec<String>)> {
+        let mut packages = self.packages.clone();
+        let mut named: Vec<(String, &str)> = Vec::new();
+        for name in &self.exec_preset {
+            let Some((name, package, command)) = PRESETS.iter().find(|one| one.0 == name) else {
+                let known = PRESETS.map(|one| one.0).join(", ");
+                bad_input!("--exec-preset: there is no `{name}`; use {known}");
+            };
+            packages.push((*package).into());
+            named.push(((*name).into(), command));
+        }
+        for text in &self.exec {
+            named.push(split(text)?);
+        }
+        let most = List::<CommandName>::new().capacity();
+        if named.len() > most {
+            bad_input!(
+                "--exec: {} commands are too many; {most} fit in a run",
+                named.len()
+            );
+        }
+        let mut commands: Vec<Command> = Vec::new();
+        for (name, text) in named {
+            if commands.iter().any(|other| other.name == name) {
+                bad_input!("--exec: two commands have the name {name}; use --exec NAME=COMMAND");
+            }
+            let arguments = match text.contains(|c| SHELLS.contains(c)) {
+                true => ["/bin/sh", "-c", text].map(Into::into).into(),
+                false => text.split_whitespace().map(Into::into).collect(),
+            };
+            commands.push(Command {
+                name,
+                arguments,
+                limit: Duration::from_secs(self.exec_seconds),
+                warm_up: self.warm_up,
+                cpus: self.exec_cpus.clone(),
+            });
+        }
+        Ok((commands, packages))
+    }
+}
+
+/// Divides `NAME=COMMAND`, or names a command by its program.
+fn split(text: &str) -> Result<(String, &str)> {
+    if let Some((name, command)) = text.split_once('=')
+        && CommandName::parse(name).is_some_and(|name| name != CommandName::NONE)
+        && !command.trim().is_empty()
+    {
+        return Ok((name.into(), command));
+    }
+    let program = text.split_whitespace().next().unwrap_or_default();
+    let name = program.rsplit('/').next().unwrap_or_default();
+    match CommandName::parse(name) {
+        Some(parsed) if parsed != CommandName::NONE => Ok((name.into(), text)),
+        _ => bad_input!(
+            "--exec: `{text}` has no name of 1 to 24 letters, digits, -, _ and .; use --exec NAME=COMMAND"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(exec: &[&str]) -> ExecArgs {
+        ExecArgs {
+            exec: exec.iter().map(|text| (*text).to_owned()).collect(),
+            exec_seconds: 60,
+            ..ExecArgs::default()
+        }
+    }
+
+    #[test]
+    fn commands_have_names_and_words() {
+        let given = args(&["/usr/bin/perf bench  sched pipe", "two=a | b", "x=FOO=1 y"]);
+        let (commands, packages) = given.commands().unwrap();
+        let shown = commands
+            .iter()
+            .map(|one| (&*one.name, one.arguments.join(",")));
+        let shown: Vec<(&str, String)> = shown.collect();
+        let expected = [
+            ("perf", "/usr/bin/perf,bench,sched,pipe"),
+            ("two", "/bin/sh,-c,a | b"),
+            ("x", "FOO=1,y"),
+        ];
+        assert_eq!(shown, expected.map(|(name, text)| (name, text.into())));
+        assert!(packages.is_empty());
+    }
+
+    #[test]
+    fn what_can_t_be_a_command_is_refused_with_the_remedy() {
+        let refused = |args: ExecArgs| args.files(&mut Plan::default()).unwrap_err().to_string();
+        assert!(refused(args(&["a b", "a c"])).contains("--exec NAME=COMMAND"));
+        assert!(refused(args(&["(a)"])).contains("has no name"));
+        let preset = ExecArgs {
+            exec_preset: vec!["perf".into()],
+            ..args(&[])
+        };
+        assert!(refused(preset).contains("perf-pipe"));
+        let alone = ExecArgs {
+            packages: vec!["bash".into()],
+            ..args(&[])
+        };
+        assert!(refused(alone).contains("--exec"));
+    }
+
+    #[test]
+    fn commands_are_in_the_plan_and_in_the_archive() {
+        let mut plan = Plan::default();
+        let files = args(&["a", "b=c"]).files(&mut plan).unwrap().unwrap();
+        assert_eq!(plan.lists.workload.values[..], [Workload::LinuxExec]);
+        let names = plan.lists.command.values.iter().map(ToString::to_string);
+        assert!(names.eq(["a", "b"]));
+        let text = String::from_utf8_lossy(&files);
+        assert!(text.contains("name b\n") && text.contains("arg c\n"));
+    }
+}

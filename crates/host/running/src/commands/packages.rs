@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Debian's packages for a guest, each set fetched once.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use providing::apt::Remedy;
+use shell::failure::bad_input;
+use shell::places;
+
+const ARCHITECTURE: &str = "arm64";
+/// What scripts and commands of several words need.
+const SHELL: &str = "dash";
+/// Remedy for packages that can't be fetched.
+const REMEDY: Remedy = Remedy {
+    missing: "a package of the guest",
+    instead: "give the files by --rootfs",
+};
+
+/// Returns the folder with the unpacked packages and those that they depend on; `None` without packages.
+///
+/// # Errors
+/// Debian lacks one, or it can't be fetched.
+pub fn provided(packages: &[String]) -> Result<Option<PathBuf>> {
+    let mut names: Vec<&str> = packages.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
+    if let Some(wrong) = names
+        .iter()
+        .find(|name| name.is_empty() || !name.chars().all(of_name))
+    {
+        bad_input!("--packages: `{wrong}` is not the name of a package of Debian");
+    }
+    names.push(SHELL);
+    names.sort_unstable();
+    names.dedup();
+    let folder = places::target()
+        .join("tools/packages")
+        .join(names.join(","));
+    let here = || folder.is_dir().then(|| folder.clone());
+    REMEDY
+        .once(&names.join(", "), here, |tools| {
+            let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
+            let install = [
+                "-y",
+                "--no-install-recommends",
+                "--download-only",
+                "install",
+            ];
+            let arguments: Vec<&str> = install.into_iter().chain(names.iter().copied()).collect();
+            apt.run("downloading the packages", &arguments)?;
+            apt.unpack(&folder)?;
+            Ok(folder.clone())
+        })
+        .map(Some)
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files of a guest's root, as entries of an archive.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use shell::failure::bad_input;
+use vmm::archive::Archive;
+
+use crate::guest_kernel::archive_of;
+
+/// Folders of packages that no command needs, and that are large.
+const WITHOUT: [&str; 4] = [
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "usr/share/info",
+];
+/// Folders that are links in Debian, which its package `base-files` makes.
+const MERGED: [&str; 4] = ["bin", "sbin", "lib", "lib64"];
+/// Largest files together: they are in memory twice while the kernel unpacks them.
+const MOST: u64 = 1 << 30;
+
+/// Adds the files of unpacked packages.
+pub fn add_packages(archive: &mut Archive, folder: &Path) -> Result<()> {
+    for name in MERGED {
+        if !folder.join(name).exists() {
+            archive.link(name, &format!("usr/{name}"));
+        }
+    }
+    for name in ["tmp", "root", "run", "var"] {
+        archive.folder(name, 0o1777);
+    }
+    add(archive, folder, "", &mut 0)
+}
+
+/// Adds the files of `--rootfs` if it is a folder, or else returns them as they are: an archive that goes before ours.
+pub fn given(archive: &mut Archive, given: &Path) -> Result<Vec<u8>> {
+    if !given.is_dir() {
+        return archive_of("--rootfs", given);
+    }
+    add(archive, given, "", &mut 0)?;
+    Ok(Vec::new())
+}
+
+/// Adds what is in `folder`, below `name` in the archive.
+fn add(archive: &mut Archive, folder: &Path, name: &str, size: &mut u64) -> Result<()> {
+    let told = || folder.display().to_string();
+    let mut entries: Vec<_> = fs::read_dir(folder)
+        .with_context(told)?
+        .collect::<Result<_, _>>()
+        .with_context(told)?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let shown = path.display();
+        let file_name = entry.file_name();
+        let Some(last) = file_name.to_str() else {
+            bad_input!("--rootfs: {shown} has a name that is no text; rename it");
+        };
+        let name = match name {
+            "" => last.to_owned(),
+            above => format!("{above}/{last}"),
+        };
+        let what = path.symlink_metadata().with_context(|| shown.to_string())?;
+        let mode = what.permissions().mode() & 0o7777;
+        if what.is_symlink() {
+            let target = fs::read_link(&path).with_context(|| shown.to_string())?;
+            archive.link(&name, &target.to_string_lossy());
+        } else if what.is_dir() {
+            if !WITHOUT.contains(&name.as_str()) {
+                archive.folder(&name, mode);
+                add(archive, &path, &name, size)?;
+            }
+        } else if what.is_file() {
+            *size += what.len();
+            if *size > MOST {
+                bad_input!("--rootfs: more than {} MiB; leave some out", MOST >> 20);
+            }
+            let content = match fs::read(&path) {
+                Ok(content) => content,
+                Err(error) => {
+                    bad_input!("--rootfs: {shown} can't be read ({error}); make it readable")
+                }
+            };
+            archive.file(&name, mode, &content);
+        }
+        // The kernel makes devices, and a socket belongs to a process.
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn files_folders_and_links_are_added() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path();
+        fs::create_dir_all(root.join("usr/bin")).unwrap();
+        fs::write(root.join("usr/bin/perf"), "#!").unwrap();
+        fs::create_dir_all(root.join("usr/share/doc")).unwrap();
+        fs::write(root.join("usr/share/doc/long"), "text").unwrap();
+        symlink("perf", root.join("usr/bin/p")).unwrap();
+        let mut archive = Archive::default();
+        add_packages(&mut archive, root).unwrap();
+        let text = String::from_utf8_lossy(&archive.end()).into_owned();
+        for name in ["usr/bin/perf\0", "usr/bin/p\0", "bin\0", "usr/lib"] {
+            assert!(text.contains(name), "{name}");
+        }
+        assert!(!text.contains("long"));
+    }
+}
