@@ -241,7 +241,7 @@ impl Bench {
         let frame = Frame {
             under: self.below.under.name(),
             cpus: self.cpus.len(),
-            iterations: self.plan.iterations,
+            iterations: entry.limits.iterations,
             compact: self.plan.compact,
             cycles: self.cycles,
             done: self.done,

@@ -78,6 +78,14 @@ impl Given {
         matches!(self.initrd, Some(Initrd::Measuring(_)))
     }
 
+    /// Returns the number of bytes of the files of commands, if there are some.
+    pub fn files(&self) -> Option<usize> {
+        match &self.initrd {
+            Some(Initrd::Measuring(files)) if !files.is_empty() => Some(files.len()),
+            _ => None,
+        }
+    }
+
     /// Reads and checks the files that the options give.
     pub fn read(args: &GivenArgs) -> Result<Option<Self>> {
         let Some(name) = &args.guest else {

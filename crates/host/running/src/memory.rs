@@ -18,6 +18,7 @@ use platform::image::{ALIGN, Image};
 use platform::{MAX_CPUS, Region};
 
 use crate::board::EmulatedMachine;
+use crate::guest_kernel::Given;
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use shell::failure::bad_input;
@@ -46,6 +47,10 @@ const GEM5_KERNEL: &str = "384M";
 const GEM5_SMALL_KERNEL: &str = "96M";
 /// Largest image of a small kernel, in bytes. A distribution's has more.
 const SMALL_KERNEL: usize = 16 << 20;
+/// RAM for the files of commands, as a multiple of their size: in the image, unpacked by the kernel, and for the commands.
+/// It grows in steps of so many bytes.
+const FILES_TIMES: u64 = 4;
+const FILES_STEP: u64 = 256 * MIB;
 /// More RAM than any boot needs.
 const MOST_MIB: u64 = 1 << 20;
 
@@ -66,6 +71,11 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
     }
     if job.dtb.is_some() {
         return Ok(());
+    }
+    if let Some(files) = job.load.guest.as_ref().and_then(Given::files) {
+        let more = (FILES_TIMES * files as u64).div_ceil(FILES_STEP) * FILES_STEP;
+        let size = job.memory.bytes() + more;
+        job.memory.settle(format!("{}M", size / MIB));
     }
     if let Some(enough) = enough(job, built)? {
         job.memory.settle(enough);
@@ -136,6 +146,8 @@ struct Needs {
     hypervisor: Option<u64>,
     /// Contiguous bytes of RAM that the guest needs, from the start of its image.
     guest: u64,
+    /// Those of them that its initial RAM disk takes.
+    initrd: u64,
     /// Whether firmware places the image.
     firmware: bool,
 }
@@ -176,6 +188,7 @@ impl Needs {
             image: fs::metadata(packed)?.len().next_multiple_of(PAGE),
             hypervisor,
             guest: bytes,
+            initrd,
             firmware: under == Under::Rouse && job.board().machine.boots_disks(),
         })
     }
@@ -196,8 +209,10 @@ impl Needs {
             size: TREE,
         };
         let Some(hypervisor) = self.hypervisor else {
-            // On the bare machine, the guest stays where it was loaded.
-            return RAM.saturating_add(self.guest) <= tree.base && tree.end() <= ram.end();
+            // On the bare machine, the guest stays where it was loaded, its RAM disk follows where the tree would be, and
+            // the tree follows that.
+            let kernel = RAM.saturating_add(self.guest - self.initrd);
+            return kernel <= tree.base && tree.end().saturating_add(self.initrd) <= ram.end();
         };
         let mut taken = vec![image];
         if !self.firmware {
@@ -306,6 +321,7 @@ mod tests {
             image: MIB,
             hypervisor,
             guest,
+            initrd: 0,
             firmware: false,
         }
     }

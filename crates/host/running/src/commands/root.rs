@@ -12,11 +12,12 @@ use vmm::archive::Archive;
 use crate::guest_kernel::archive_of;
 
 /// Folders of packages that no command needs, and that are large.
-const WITHOUT: [&str; 4] = [
+const WITHOUT: [&str; 5] = [
     "usr/share/doc",
     "usr/share/man",
     "usr/share/locale",
     "usr/share/info",
+    "usr/lib/aarch64-linux-gnu/gconv",
 ];
 /// Folders that are links in Debian, which its package `base-files` makes.
 const MERGED: [&str; 4] = ["bin", "sbin", "lib", "lib64"];
