@@ -32,6 +32,7 @@ pub mod machines;
 mod neighbours;
 pub mod pairs;
 pub mod path;
+mod programs;
 pub mod scale;
 pub mod screen;
 pub mod shortfalls;
@@ -117,6 +118,7 @@ pub fn html(title: Option<&str>, runs: &[Run]) -> String {
         (answer::heading(&title, runs, chart.as_ref()))
         @for section in sections { (section) }
         @if !answer::are_boots(runs) { (machine_comparison::section(runs)) }
+        (programs::section(runs))
         (appendix::cells(runs))
         (machine::section(runs))
         (appendix::provenance(runs))

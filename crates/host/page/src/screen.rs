@@ -13,7 +13,7 @@ use crate::document::Document;
 use crate::grid::Column;
 use crate::scale::{Scale, operation_of};
 use crate::shortfalls::shortfalls;
-use crate::{clocks, layer_costs, path, table};
+use crate::{clocks, layer_costs, path, programs, table};
 use rows::{Row, Rows};
 
 /// Columns that every terminal has.
@@ -75,6 +75,7 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
         document.table(columns(rows));
         document.extend(more(rows, others));
     }
+    document.append(programs::figures(results));
     document.push(String::new());
     document.append(answers);
     document.extend(limits(results, &tables));

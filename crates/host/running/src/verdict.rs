@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use abi::{End, Ended};
-use plan::Under;
+use foreign::Quoted;
+use plan::{CommandName, Under};
 use results::Results;
 
 use crate::boot::{Ending, Outcome, Stall};
@@ -74,7 +75,7 @@ impl Failure {
 
     /// Whether the failure concerns the figures, after complete boots.
     pub fn is_about_figures(&self) -> bool {
-        matches!(self.word, OTHER_UNIT | NOTHING | DAMAGED)
+        matches!(self.word, OTHER_UNIT | NOTHING | DAMAGED | PROGRAM)
     }
 
     /// Whether the failure concerns the request, and not the run.
@@ -94,7 +95,7 @@ impl Failure {
 /// The word of a successful run.
 pub const OK: &str = "ok";
 /// Words for all outcomes of a run.
-pub const WORDS: [&str; 19] = [
+pub const WORDS: [&str; 20] = [
     OK,
     CRASH,
     LATE,
@@ -114,6 +115,7 @@ pub const WORDS: [&str; 19] = [
     NO_RESET,
     NOTHING,
     UNWRITTEN,
+    PROGRAM,
 ];
 const CRASH: &str = "crash";
 const LATE: &str = "deadline";
@@ -133,6 +135,8 @@ const NO_CPU: &str = "no-cpu";
 const NO_RESET: &str = "no-reset";
 const NOTHING: &str = "nothing-measured";
 const UNWRITTEN: &str = "unwritten";
+/// A program in the guest failed.
+const PROGRAM: &str = "program";
 
 /// Judges the end of a boot. `unfinished` is whether its last record is missing.
 pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failure> {
@@ -226,6 +230,7 @@ pub fn judge_reset(outcome: &Outcome, under: Under, judged: Option<Failure>) -> 
 pub fn judge_results(results: &Results, metric: Metric) -> Option<Failure> {
     judge_records(results)
         .or_else(|| judge_unit(results, metric))
+        .or_else(|| judge_programs(results))
         .or_else(|| judge_cells(results))
 }
 
@@ -235,6 +240,26 @@ pub fn unwritten(lacks: String) -> Failure {
         word: UNWRITTEN,
         why: format!("{lacks}; make room, or name a folder elsewhere by --out"),
     }
+}
+
+/// Fails if a program in the guest did not start or failed. The reason ends with what it printed last.
+fn judge_programs(results: &Results) -> Option<Failure> {
+    let cells = results.cells.iter();
+    let failed = cells.filter(|cell| cell.what.command != CommandName::NONE);
+    let reasons = failed.filter_map(|cell| {
+        let printed = cell.program.as_ref().map_or("", |program| &program.output);
+        let last = printed.lines().rfind(|line| !line.trim().is_empty());
+        let last = last.map_or(String::new(), |line| {
+            format!(" (`{}`)", Quoted::new(line.trim()))
+        });
+        // Other reasons to skip a cell begin with the dimension that they concern.
+        let why = cell.skipped.as_ref()?;
+        let failed = why.starts_with(&format!("{}: ", cell.what.command));
+        failed.then(|| format!("under {}, {why}{last}", cell.under))
+    });
+    let reasons: Vec<String> = reasons.collect();
+    let why = format!("a program failed: {}", reasons.join("; "));
+    (!reasons.is_empty()).then_some(Failure { word: PROGRAM, why })
 }
 
 /// Fails if cells were requested, and the guest skipped all of them.

@@ -83,6 +83,9 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     if !limited {
         cell.hint = neutral.hint;
     }
+    if !is(&["linux-exec"]) {
+        cell.command = neutral.command;
+    }
     if !halts || linux || is(&["overshoot"]) {
         cell.wfi_barrier = neutral.wfi_barrier;
     }
@@ -109,6 +112,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
         "linux-call",
         "linux-seccomp-notify",
         "linux-messaging",
+        "linux-exec",
     ]) || open
     {
         cell.gap_us = 0;

@@ -211,13 +211,19 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
         );
         let marked = "ipi pingpong ipistorm linux-pipe linux-futex linux-eventfd linux-membarrier linux-seccomp-notify linux-call";
         assert_eq!(workload.is_marked(), is(marked), "{name}");
-        let waits = "messaging io timer idle frames stream overshoot linux-timer linux-idle";
+        let waits =
+            "messaging io timer idle frames stream overshoot linux-timer linux-idle linux-exec";
         assert_eq!(workload.has_idle_time(), is(waits), "{name}");
         assert_eq!(workload.has_blind_median(), is("messaging"), "{name}");
         let (learning, alone) = (10 * wakeups[1], u32::from(alone.contains(&name)));
         let unrecorded = (workload.learning(), workload.unrecorded());
         assert_eq!(unrecorded, (learning, learning + 1 - alone), "{name}");
-        let times = if is("linux-messaging") { 30 } else { 1 };
+        let times = match name {
+            "linux-messaging" => 30,
+            "linux-exec" => 1000,
+            _ => 1,
+        };
+        assert_eq!(workload.is_a_run(), is("linux-exec"), "{name}");
         assert_eq!(workload.times_as_long(), times, "{name}");
     }
     let traps = [
@@ -255,7 +261,7 @@ fn words_stay() {
         (
             "workload",
             "ipi pingpong ipistorm messaging pipe notify io timer idle frames stream overshoot linux-pipe \
-             linux-futex linux-eventfd linux-membarrier linux-seccomp-notify linux-messaging linux-timer linux-idle linux-call",
+             linux-futex linux-eventfd linux-membarrier linux-seccomp-notify linux-messaging linux-timer linux-idle linux-call linux-exec",
         ),
         ("shape", "dry self one broadcast"),
         ("trap", "none wfi wfe both"),

@@ -19,6 +19,10 @@ pub fn options(run: &Options) -> Result<RunArgs> {
     for (option, value) in run {
         let option = option.replace('_', "-");
         match value {
+            // A command may have a comma.
+            toml::Value::Array(commands) if option == "exec" => {
+                line.extend(commands.iter().map(|one| format!("--exec={}", typed(one))));
+            }
             toml::Value::Boolean(true) => line.push(format!("--{option}")),
             toml::Value::Boolean(false) => {}
             value => line.push(format!("--{option}={}", typed(value))),
