@@ -12,35 +12,59 @@ use crate::document::Document;
 /// Most lines of a table of figures that fit a screen.
 const MOST: usize = 24;
 
-/// Returns a table of the figures that programs printed, and remarks on their runs.
+/// Returns a table of the figures that programs printed, with a column for each layer below them, and remarks on their runs.
 pub fn figures(results: &Results) -> Document {
     let mut document = Document::default();
-    let run: Vec<&Cell> = with_program(results).collect();
-    let names: Vec<String> = run.iter().map(|cell| name(cell)).collect();
-    let all = run.iter().zip(&names).flat_map(|(cell, name)| {
+    let cells: Vec<&Cell> = with_program(results).collect();
+    let mut layers: Vec<String> = Vec::new();
+    let mut rows: Vec<([String; 2], Vec<String>)> = Vec::new();
+    for cell in &cells {
+        let layer = layer(cell);
+        let place = layers.iter().position(|known| *known == layer);
+        let place = place.unwrap_or(layers.len());
+        layers.resize(layers.len().max(place + 1), layer);
         let figures = cell.program.iter().flat_map(|program| &program.figures);
-        figures.map(move |(figure, value)| [name.clone(), figure.clone(), value.to_string()])
-    });
-    let mut rows: Vec<[String; 3]> = all.collect();
+        for (figure, value) in figures {
+            let name = [cell.what.command.to_string(), figure.clone()];
+            let row = rows.iter().position(|(known, _)| *known == name);
+            let row = row.unwrap_or_else(|| {
+                rows.push((name, Vec::new()));
+                rows.len() - 1
+            });
+            let values = &mut rows[row].1;
+            values.resize(values.len().max(place + 1), "-".into());
+            values[place] = value.to_string();
+        }
+    }
     let more = rows.split_off(rows.len().min(MOST)).len();
     if !rows.is_empty() {
         document.push(String::new());
-        document.push("Figures that the programs printed, by their own clock:".into());
+        document.push("Figures that the programs printed, by the guest's clock:".into());
         document.push(String::new());
-        let texts = |place: usize| rows.iter().map(|row| row[place].clone()).collect();
-        document.table(vec![
-            Column::words("program", texts(0)),
-            Column::words("figure", texts(1)),
-            Column::numbers("", "value", texts(2)).result(),
-        ]);
+        document.table(columns(&rows, &layers));
     }
     document.extend((more > 0).then(|| format!("and {more} more, on the page")));
-    for (cell, name) in run.iter().zip(&names) {
+    for cell in cells {
         let note = cell.program.as_ref().map_or("", |program| &program.note);
-        document
-            .extend((!note.is_empty()).then(|| format!("note on {name}: {}", Quoted::new(note))));
+        document.extend(
+            (!note.is_empty()).then(|| format!("note on {}: {}", name(cell), Quoted::new(note))),
+        );
     }
     document
+}
+
+fn columns(rows: &[([String; 2], Vec<String>)], layers: &[String]) -> Vec<Column> {
+    let names = |place: usize| rows.iter().map(|(name, _)| name[place].clone()).collect();
+    let mut columns = vec![
+        Column::words("program", names(0)),
+        Column::words("figure", names(1)),
+    ];
+    columns.extend(layers.iter().enumerate().map(|(place, layer)| {
+        let values = rows.iter().map(|(_, values)| values.get(place));
+        let values = values.map(|value| value.map_or("-".into(), String::clone));
+        Column::numbers("", layer, values.collect()).result()
+    }));
+    columns
 }
 
 /// Returns the section of the page with what the programs of some runs printed.
@@ -71,10 +95,13 @@ fn with_program(results: &Results) -> impl Iterator<Item = &Cell> {
 
 /// Names a program and the layer below it.
 fn name(cell: &Cell) -> String {
-    let plan::Cell { command, trap, .. } = cell.what;
-    let traps = match trap {
-        plan::Trap::None => String::new(),
-        trap => format!(", traps {trap}"),
-    };
-    format!("{command}, {}{traps}", cell.under)
+    format!("{}, {}", cell.what.command, layer(cell))
+}
+
+/// Names the layer below a program.
+fn layer(cell: &Cell) -> String {
+    match cell.what.trap {
+        plan::Trap::None => cell.under.to_string(),
+        trap => format!("{}, traps {trap}", cell.under),
+    }
 }

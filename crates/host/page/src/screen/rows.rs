@@ -20,8 +20,8 @@ const LIMIT: &str = "poll-limit-us";
 const HOST_POLL: &str = "host-poll-us";
 
 /// Dimensions that a row or a column describes in its own words.
-const NAMED: [&str; 7] = [
-    "workload", "wait", "trap", "deliver", "wake", LIMIT, HOST_POLL,
+const NAMED: [&str; 8] = [
+    "workload", "wait", "trap", "deliver", "wake", LIMIT, HOST_POLL, "command",
 ];
 
 /// A row.
@@ -282,6 +282,7 @@ impl<'r> Rows<'r> {
         match (&self.wait, self.narrow) {
             (Some(_), false) => "trap",
             (Some(_), true) => "IPI: trap",
+            (None, _) if self.cells[0].what.workload.is_a_run() => "program",
             (None, _) => words::SUBJECT,
         }
     }

@@ -39,6 +39,9 @@ pub fn place(results: &Results, scale: Scale) -> String {
 /// Describes how a cell waits, without traps; includes the poll's limit unless a column has it.
 pub fn wait(cell: &Cell, limit_is_swept: bool) -> String {
     let what = &cell.what;
+    if what.workload.is_a_run() {
+        return what.command.to_string();
+    }
     if what.workload.is_linux() {
         return "as Linux idles".into();
     }

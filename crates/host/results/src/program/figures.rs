@@ -86,8 +86,10 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
             }
         }
     }
-    // The whole output of a simple form is a number.
-    if let [line] = lines.as_slice() {
+    // The whole output of a simple form is a number of seconds.
+    if let [line] = lines.as_slice()
+        && line.contains('.')
+    {
         add("total time, s".into(), line);
     }
     figures
@@ -181,6 +183,7 @@ mod tests {
             "inf usecs/op\n",
             "NaN\n",
             "12 13\n",
+            "9\n",
         ] {
             assert_eq!(found(output), Vec::<String>::new(), "{output}");
         }
