@@ -27,7 +27,7 @@ use crate::grid::{self, Paint};
 const LINE: usize = 2000;
 
 /// The meaning of `±`.
-const ROUNDING: &str = "±: half the width of the histogram's bucket that holds the value.";
+const ROUNDING: &str = "±: half the width of the histogram's bucket that holds the value; of a difference, of both together.";
 
 /// A line, or a table.
 #[derive(Debug)]

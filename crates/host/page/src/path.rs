@@ -86,7 +86,8 @@ pub fn paused(cells: &[&Cell]) -> Option<String> {
     };
     (count > 0).then(|| {
         format!(
-            "Exits are of samples: in {of} WFI traps in the pause between them (--gap-us); `exits` of results.json has those."
+            "In {of}, WFI traps in the pause before a sample (--gap-us). This exit and its instructions are not part of the \
+             sample, so trapping seems to cost less there; `exits` of results.json has it."
         )
     })
 }
@@ -156,12 +157,12 @@ mod tests {
         cell.what.gap_us = 50;
         let told = paused(&[&cell]).unwrap();
         assert!(
-            told.contains("in every cell WFI traps in the pause"),
+            told.contains("In every cell, WFI traps in the pause"),
             "{told}"
         );
         let plain = Cell::default();
         let told = paused(&[&plain, &cell]).unwrap();
-        assert!(told.contains("in 1 of 2 cells"), "{told}");
+        assert!(told.contains("In 1 of 2 cells, WFI"), "{told}");
         // The column counts the samples' exits.
         if let Some(critical) = &mut cell.critical {
             critical.exits.insert("wfi".into(), 24);

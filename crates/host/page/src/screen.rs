@@ -19,6 +19,9 @@ use rows::{Row, Rows};
 /// Columns that every terminal has.
 pub const WIDTH: usize = 80;
 
+/// The beginning of a note that is of no use where nothing waits for events.
+const EVENT_STREAM: &str = "event stream: ";
+
 /// Most rows of all tables: with more, only the first workload has a table.
 const ROWS: usize = 14;
 
@@ -145,8 +148,11 @@ fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> Stri
         true => (
             " of all CPUs",
             match rows.cells[0].what.workload.wakeups() {
-                1 => "; in brackets those between the store that wakes and the woken task",
-                _ => "; in brackets those between each store that wakes and the woken task",
+                1 => "; in brackets the path from the store that wakes to the woken task, without what the measurement adds",
+                _ => {
+                    "; in brackets the paths from each store that wakes to the woken task together, without what the \
+                     measurement adds"
+                }
             }
             .to_owned(),
         ),
@@ -222,10 +228,13 @@ fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
             .iter()
             .map(|problem| format!("console: {problem}")),
     );
+    let uses_events = |cell: &Cell| cell.stats.is_some() && cell.event_stream_made_ns != 0;
+    let has_events = results.cells.iter().any(uses_events);
     lines.extend(
         results
             .shown_notes()
             .into_iter()
+            .filter(|note| has_events || !note.contains(EVENT_STREAM))
             .map(|note| format!("note: {note}")),
     );
     lines

@@ -108,7 +108,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
         ];
         let [of_a, of_b] = first.map(|cell| cell.map_or("none".into(), Cell::title));
         bad_input!(
-            "{} and {} have no cell in common (A: {of_a}; B: {of_b}); run both with the same options",
+            "{} and {} have no cell in common (A: {of_a}; B: {of_b}); `report` shows both, or run both with the same options",
             a.shown,
             b.shown
         );

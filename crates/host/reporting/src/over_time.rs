@@ -159,11 +159,12 @@ fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Docum
     changed.sort_by(|one, other| other.change().total_cmp(&one.change()));
     let mut document = Document::from(vec![
         format!(
-            "{} of {} cells changed over {} runs; medians in {}.",
+            "{} of {} cells changed over {} runs; medians in {}.{}",
             changed.len(),
             rows.len(),
             moments.len(),
             scale.unit(moments[0].first()),
+            single(moments, rows.len()),
         ),
         String::new(),
     ]);
@@ -201,6 +202,21 @@ fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Docum
     );
     document.explain_rounding();
     document
+}
+
+/// Counts the cells that one run alone has, besides the `shown` ones.
+fn single(moments: &[Moment], shown: usize) -> String {
+    let runs = moments.iter().flat_map(|moment| &moment.runs);
+    let cells = runs.flat_map(|run| &run.results.cells);
+    let all: BTreeSet<Vec<String>> = cells
+        .filter(|cell| cell.stats.is_some())
+        .map(Cell::key)
+        .collect();
+    match all.len() - shown {
+        0 => String::new(),
+        1 => " A further cell is in one run alone.".into(),
+        more => format!(" {more} further cells are in one run each."),
+    }
 }
 
 /// Returns a column for each run. A narrow terminal shows only the first and the last.

@@ -8,6 +8,7 @@ pub use options::ReportArgs;
 mod charts;
 pub mod inputs;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,7 @@ use inputs::Input;
 use shell::failure::bad_input;
 use shell::folder;
 use shell::output::Output;
-use shell::terminal::{note, say};
+use shell::terminal::{self, note, say};
 use shell::{output, places};
 
 /// Name of the page in a folder.
@@ -73,7 +74,12 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     let page = page::html(args.title.as_deref(), &runs);
     let setups = merge::repetitions(&runs);
     let firsts: Vec<Run> = setups.iter().map(|group| group[0].clone()).collect();
-    machines::sentences(&machines::groups(&firsts))
+    let mut sentences = Document::default();
+    sentences.extend(machines::sentences(&machines::groups(&on_machines(
+        &firsts,
+    ))));
+    sentences
+        .terminal(terminal::width())
         .iter()
         .for_each(|line| say!("{line}"));
     for run in &firsts {
@@ -106,6 +112,21 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     }
     say!("report: {}", output::shown(&places.page));
     Ok(())
+}
+
+/// Returns the first run on each machine, in each unit.
+fn on_machines(runs: &[Run]) -> Vec<Run> {
+    let mut known = BTreeSet::new();
+    let machine = |run: &&Run| {
+        let Results {
+            board,
+            machine,
+            unit,
+            ..
+        } = &run.results;
+        known.insert([board.clone(), machine.cpu.clone(), unit.clone()])
+    };
+    runs.iter().filter(machine).cloned().collect()
 }
 
 /// Names the repetitions of a run.

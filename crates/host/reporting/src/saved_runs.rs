@@ -32,7 +32,7 @@ pub fn folder(name: &str) -> Result<PathBuf> {
     let folder = all().join(name);
     if folder.exists() {
         bad_input!(
-            "--save: there is a run `{name}` already, {}; choose another name, or remove it",
+            "--save: there is a run `{name}` already; choose another name, or remove it: rm -r {}",
             places::shown(&folder)
         );
     }

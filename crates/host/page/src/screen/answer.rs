@@ -65,7 +65,7 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
         let name = words::wait(cell, false) + &words::trap(cell, false) + direct;
         let of_under = unders.entry(cell.under).or_default();
         of_under.push(format!(
-            "{} to {} ({name})",
+            "{} to the bare machine's {} ({name})",
             by.trim_start_matches('+'),
             scale.show_figure(floor)
         ));
@@ -77,7 +77,11 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
             0 => String::new(),
             more => format!(", and {more} more"),
         };
-        format!("{under} adds, in {unit}: {}{more}.", each.join(", "))
+        format!(
+            "{}: {under} adds, in {unit}, {}{more}.",
+            rows.cells[0].table(),
+            each.join(", ")
+        )
     });
     sentences.collect()
 }
@@ -158,7 +162,8 @@ fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
             (Some(caught), Some(missed)) => {
                 let ((limit, cost), (shorter, more)) = (caught?, missed?);
                 format!(
-                    "{begin} of {limit} us catches the wake-up ({cost} {unit}), one of {shorter} us does not ({more})."
+                    "{begin} of {limit} us catches the wake-up ({cost} {unit}), one of {shorter} us misses it ({more}{}).",
+                    answer_caught(edge(&cells)[0])
                 )
             }
             (Some(caught), None) => {
@@ -173,6 +178,18 @@ fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
         })
     });
     sentences.collect()
+}
+
+/// Explains the cost of a missed wake-up if the other one of a round trip was caught: the answer comes at once.
+fn answer_caught(missed: Option<&Cell>) -> &'static str {
+    let half = |cell: &&Cell| {
+        let sent = cell.per_sample(&cell.ipis, "sent");
+        cell.what.workload.wakeups() == 2 && (0.5..1.5).contains(&sent)
+    };
+    match missed.filter(half) {
+        Some(_) => ": the answer, which comes at once, is still caught",
+        None => "",
+    }
 }
 
 /// Returns the polled cells of each gap between wake-ups that has several poll limits, from the lowest.
@@ -284,7 +301,8 @@ fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
         return None;
     }
     Some(format!(
-        "Least: {} {unit} ({}). Most: {} ({}), {:.1} times as many.",
+        "{}: least {} {unit} ({}), most {} ({}), {:.1} times as many.",
+        rows.cells[0].table(),
         scale.show(least.0),
         least.1,
         scale.show(most.0),

@@ -155,7 +155,7 @@ fn a_sweep_has_a_row_a_value_and_names_its_knee() {
         "In all of them: polls, then WFI, not trapped.",
         "limit  IPI injected\n   10      300 (20)",
         "Knee of the curve over --poll-limit-us: 50.",
-        "Least: 60",
+        "pingpong: least 60",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
@@ -183,8 +183,8 @@ fn a_sweep_of_limits_names_the_one_that_catches_the_wake_up_first() {
     let text = shown(&run(cells));
     let flat = text.replace('\n', " ");
     for part in [
-        "20 us apart: a poll of 50 us catches the wake-up (64 instructions), one of 10 us does not (115).",
-        "100 us apart: a poll of 200 us catches the wake-up (64 instructions), one of 50 us does not (115).",
+        "20 us apart: a poll of 50 us catches the wake-up (64 instructions), one of 10 us misses it (115: the answer, which comes at once, is still caught).",
+        "100 us apart: a poll of 200 us catches the wake-up (64 instructions), one of 50 us misses it (115: the answer, which comes at once, is still caught).",
         "500 us apart: a poll of 200 us, the longest here, ends before the wake-up (115 instructions).",
         "5 us apart: a poll of 10 us, the shortest here, catches the wake-up (64 instructions).",
     ] {
@@ -236,7 +236,7 @@ fn a_run_beside_the_bare_machine_names_what_the_hypervisor_adds() {
     cells[0].under = plan::Under::None;
     cells[0].what = cells[1].what.on_bare_machine();
     let text = shown(&run(cells.to_vec())).replace('\n', " ");
-    let sentence = "rouse adds, in instructions: 30 to 19,383 (as Linux idles).";
+    let sentence = "linux-pipe: rouse adds, in instructions, 30 to the bare machine's 19,383 (as Linux idles).";
     assert!(text.contains(sentence), "{text}");
     assert!(!text.contains("Least:"), "{text}");
 }
@@ -254,7 +254,7 @@ fn a_star_is_explained_and_what_is_lost_is_named() {
     let text = shown(&results).replace('\n', " ");
     for part in [
         "any trap *",
-        "* the length of code, not a wait. Not modelled here: CPUs run at once",
+        "* the length of the code, not of the wait. True of cores, but not of this machine: CPUs run at once",
         "damaged: cell 7",
         "console: line 3",
         "Skipped cells: 1",

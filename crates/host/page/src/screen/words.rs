@@ -95,7 +95,7 @@ pub fn star(results: &Results) -> String {
         .collect();
     let missing: Vec<&str> = missing.into_iter().map(asked).collect();
     format!(
-        "{MARK} the length of code, not a wait. Not modelled here: {}.",
+        "{MARK} the length of the code, not of the wait. True of cores, but not of this machine: {}.",
         missing.join("; ")
     )
 }

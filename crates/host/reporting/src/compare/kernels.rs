@@ -100,7 +100,7 @@ pub fn unlike(found: &Comparison<'_>, whole: bool) -> Option<String> {
     let missing: Vec<&str> = missing.into_iter().map(asked).collect();
     (!missing.is_empty()).then(|| {
         format!(
-            "* One side alone depends on what is not modelled here ({}): the verdict is on the length of code, not on a time.",
+            "* One side alone depends on what is true of cores, but not of this machine ({}): the verdict is on the length of code, not on a time.",
             missing.join("; ")
         )
     })

@@ -43,7 +43,8 @@ pub fn on_path(found: &Comparison<'_>) -> Option<String> {
         None => String::new(),
     };
     Some(format!(
-        "On the path, which is all that a wake-up takes where CPUs run at once: {}{range}.",
+        "On the path alone, which is what a wake-up takes where CPUs run at once: {}{range}. The rest, polling for instance, \
+         happens meanwhile.",
         counts.join(", ")
     ))
 }
@@ -59,7 +60,7 @@ pub fn sentence(found: &Comparison<'_>, names: &CellNames) -> String {
     told.push(count(Verdict::TooFew, "too few runs"));
     told.push(count(Verdict::FewSamples, "too few samples"));
     told.push(count(Verdict::Unknown, "not measured on both sides"));
-    told.push((found.lost.len(), "lost".into()));
+    told.push((found.lost.len(), "not measured in B".into()));
     told.retain(|(count, _)| *count > 0);
     told.splice(
         0..0,

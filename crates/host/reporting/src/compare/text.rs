@@ -71,12 +71,17 @@ pub fn document(
     }
     lines.extend(kernels::unlike(found, whole));
     lines.extend(changed_beside(found, &cell_names, scale, whole));
-    lines.extend(listed("lost in B:", missing(&found.lost, &cell_names)));
+    lines.extend(listed(
+        "not measured in B:",
+        missing(&found.lost, &cell_names),
+        whole,
+    ));
     lines.extend(listed(
         "more often in B than it has runs:",
         missing(&found.again, &cell_names),
+        whole,
     ));
-    lines.extend(only_b(&found.added, &cell_names));
+    lines.extend(only_b(&found.added, &cell_names, whole));
     lines.push(String::new());
     let changed = found
         .figures()
@@ -99,8 +104,8 @@ fn setups(differs: &[Differs], named: bool) -> Vec<String> {
         format!("{what}: A = {a}, B = {b}")
     });
     let rest = match differs {
-        [] => "The setups are equal.",
-        _ => "Otherwise the setups are equal.",
+        [] => "The machines are equal.",
+        _ => "Otherwise the machines are equal.",
     };
     told.chain([rest.to_owned()]).collect()
 }
@@ -331,39 +336,50 @@ fn changed_beside(
             values[0], values[1]
         )
     });
-    listed("changed besides:", told.collect())
+    listed("changed besides:", told.collect(), whole)
 }
 
-/// Lists cells that do not occur exactly once in each run of B.
+/// Lists cells that do not occur exactly once in each run of B, those with one reason in a line.
 fn missing(cells: &[Lost<'_>], names: &CellNames) -> Vec<String> {
-    let told = cells.iter().map(|lost| {
-        let why = lost
-            .why
-            .map_or(String::new(), |why| format!(" (skipped: {why})"));
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for lost in cells {
         let has = match (lost.has, lost.of) {
             (0, _) => String::new(),
             (has, of) if has < of => format!(": {has} of {of} runs have it"),
             (has, of) => format!(": {has} times in {}", gate::runs(of)),
         };
-        format!("  {}{has}{why}", names.name(lost.cell))
+        let name = format!("{}{has}", names.name(lost.cell));
+        let why = lost.why.unwrap_or_default();
+        match told
+            .iter_mut()
+            .find(|(known, _)| !why.is_empty() && known == why)
+        {
+            Some((_, names)) => names.push(name),
+            None => told.push((why.into(), vec![name])),
+        }
+    }
+    let told = told.into_iter().map(|(why, names)| match why.as_str() {
+        "" => format!("  {}", names.concat()),
+        why => format!("  {} (skipped: {why})", names.join(", ")),
     });
     told.collect()
 }
 
 /// Lists the cells that only B has.
-fn only_b(cells: &[&Cell], names: &CellNames) -> Vec<String> {
+fn only_b(cells: &[&Cell], names: &CellNames, whole: bool) -> Vec<String> {
     let told = cells.iter().map(|cell| format!("  {}", names.name(cell)));
-    listed("only in B:", told.collect())
+    listed("only in B:", told.collect(), whole)
 }
 
-fn listed(title: &str, all: Vec<String>) -> Vec<String> {
+fn listed(title: &str, all: Vec<String>, whole: bool) -> Vec<String> {
     if all.is_empty() {
         return Vec::new();
     }
-    let more = all.len().saturating_sub(LISTED);
+    let most = if whole { all.len() } else { LISTED };
+    let more = all.len().saturating_sub(most);
     let mut lines = vec![String::new(), title.into()];
-    lines.extend(all.into_iter().take(LISTED));
-    lines.extend((more > 0).then(|| format!("  and {more} more")));
+    lines.extend(all.into_iter().take(most));
+    lines.extend((more > 0).then(|| format!("  and {more} more: --wide")));
     lines
 }
 
@@ -379,9 +395,13 @@ fn method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
     if found.figures().any(|(_, figure)| figure.p_value.is_some()) {
         lines.push(format!(
             "Test: exact rank sum test of runs, Holm's procedure over {} figures; if nothing differs, the probability \
-             that anything is called better or worse is {} % at most. A difference that would have been seen is found with 80 %.",
+             that anything is called better or worse is {} % at most, so p is adjusted.{}",
             found.tests,
-            found.level * 100.0
+            found.level * 100.0,
+            match found.pairs.iter().any(|pair| pair.total().is_some_and(has_sight)) {
+                true => " A difference that would have been seen is found with a probability of 80 %.",
+                false => "",
+            }
         ));
     }
     match order(&a.runs, &b.runs) {
@@ -397,6 +417,11 @@ fn method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
         ),
     }
     lines
+}
+
+/// Whether the verdict says which difference would have been seen.
+fn has_sight(figure: &Compared) -> bool {
+    figure.verdict == Verdict::NoDifference && figure.sees().is_some_and(|sees| sees > 0.0)
 }
 
 /// Reports how many runs of each side would show a difference.

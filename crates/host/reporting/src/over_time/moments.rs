@@ -54,7 +54,7 @@ impl Moment {
             "{label}{times}, {} ({}), {}, {}{kernel}",
             results.board,
             results.machine.cpu,
-            results.began,
+            results.began.split('.').next().unwrap_or_default(),
             self.commit()
         )
     }

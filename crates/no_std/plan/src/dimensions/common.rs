@@ -257,7 +257,7 @@ macro_rules! common_and {
                 default: [CommandName::NONE],
                 turn: 11,
                 place: Place::Unusual,
-                show: Show::Column,
+                show: Show::IfDifferent,
                 applies: |cell| cell.workload == Workload::LinuxExec,
                 contradicts: |cell, _| (cell.command == CommandName::NONE).then_some(SkipReason::NoCommand),
             }

@@ -58,9 +58,9 @@ fn a_verdict_on_one_side_with_a_star_is_marked() {
         text.contains("worse (p 0.009) *") || text.contains(") *"),
         "{text}"
     );
-    let note = "* One side alone depends on what is not modelled here (CPUs run at once, not one after another)";
+    let note = "* One side alone depends on what is true of cores, but not of this machine (CPUs run at once, not one after another)";
     assert!(text.contains(note), "{text}");
-    let path = "On the path, which is all that a wake-up takes where CPUs run at once: 1 better (-10.6 to -10.6 %).";
+    let path = "On the path alone, which is what a wake-up takes where CPUs run at once: 1 better (-10.6 to -10.6 %).";
     assert!(text.contains(path), "{text}");
     assert!(!text.contains("more than one thing"), "{text}");
     for kernel in [
