@@ -65,6 +65,7 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
         | Workload::LinuxMessaging
         | Workload::LinuxTimer
         | Workload::LinuxIdle
-        | Workload::LinuxCall => {}
+        | Workload::LinuxCall
+        | Workload::LinuxExec => {}
     }
 }

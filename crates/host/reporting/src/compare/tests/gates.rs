@@ -56,18 +56,12 @@ fn lost_cells_fail() {
     let text = compared("B A", std::slice::from_ref(&a), &[insns(400)])
         .unwrap()
         .0;
-    assert!(
-        text.contains("only in B:\n  pingpong wfe"),
-        "{text}"
-    );
+    assert!(text.contains("only in B:\n  pingpong wfe"), "{text}");
     // One lost in one run of several is lost too.
     let mut two = [a.clone(), a.clone()];
     two[1].cells.pop();
     let (text, judgement) = compared("A --with B --fail-if-worse", &[a.clone(), a], &two).unwrap();
-    assert!(
-        text.contains("pingpong wfe: 1 of 2 runs have it"),
-        "{text}"
-    );
+    assert!(text.contains("pingpong wfe: 1 of 2 runs have it"), "{text}");
     failed(&judgement, "B has lost 1 cell");
 }
 
@@ -206,10 +200,7 @@ fn a_cell_twice_in_b_fails_and_is_named() {
         &judgement,
         "B has pingpong one wfe none inject ipi llsc 2 times in 1 run",
     );
-    assert!(
-        text.contains("pingpong wfe: 2 times in 1 run"),
-        "{text}"
-    );
+    assert!(text.contains("pingpong wfe: 2 times in 1 run"), "{text}");
 }
 
 #[test]
