@@ -18,7 +18,7 @@ use vmm::archive::Archive;
 const SHELLS: &str = "|&;<>()$`\"'*?[]#~\\\n";
 
 /// Commands of the mails about idle CPUs, with a hundredth of their loops or less: an emulator is that much slower.
-const PRESETS: [(&str, &str, &str); 5] = [
+const PRESETS: [(&str, &str, &str); 6] = [
     ("perf-pipe", "linux-perf", "perf bench sched pipe -l 1000"),
     (
         "perf-messaging",
@@ -36,6 +36,11 @@ const PRESETS: [(&str, &str, &str); 5] = [
         "cyclictest -q -m -p 80 -i 1000 -l 200 -h 1000",
     ),
     ("hackbench", "rt-tests", "hackbench -g 1 -l 20"),
+    (
+        "tbench",
+        "dbench,iproute2",
+        "ip link set lo up; tbench_srv & sleep 0.1; tbench -t 1 1 127.0.0.1; kill $!",
+    ),
 ];
 
 /// Commands in the guest.
@@ -50,7 +55,7 @@ pub struct ExecArgs {
         requires = "guest"
     )]
     pub exec: Vec<String>,
-    /// Such commands from the mails about idle CPUs: perf-pipe, perf-messaging, perf-seccomp-notify, cyclictest, hackbench
+    /// Such commands from the mails about idle CPUs: perf-pipe, perf-messaging, perf-seccomp-notify, cyclictest, hackbench, tbench
     #[arg(
         long,
         value_name = "NAME,...",
@@ -58,7 +63,7 @@ pub struct ExecArgs {
         requires = "guest"
     )]
     pub exec_preset: Vec<String>,
-    /// Files of the guest: a folder, or an archive of cpio, compressed or not
+    /// Files of the guest: a folder, or an archive of tar or cpio, compressed or not
     #[arg(long, value_name = "DIR|FILE", requires = "guest")]
     pub rootfs: Option<PathBuf>,
     /// Debian's arm64 packages in the guest, with those that they depend on, fetched once
@@ -146,7 +151,7 @@ impl ExecArgs {
                 let known = PRESETS.map(|one| one.0).join(", ");
                 bad_input!("--exec-preset: there is no `{name}`; use {known}");
             };
-            packages.push((*package).into());
+            packages.extend(package.split(',').map(str::to_owned));
             named.push(((*name).into(), command));
         }
         for text in &self.exec {

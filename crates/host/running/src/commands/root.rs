@@ -4,9 +4,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result};
+use foreign::Quoted;
 use shell::failure::bad_input;
+use tempfile::TempDir;
 use vmm::archive::Archive;
 
 use crate::guest_kernel::archive_of;
@@ -21,6 +24,8 @@ const WITHOUT: [&str; 5] = [
 ];
 /// Folders that are links in Debian, which its package `base-files` makes.
 const MERGED: [&str; 4] = ["bin", "sbin", "lib", "lib64"];
+/// Ends of names of archives of tar.
+const TARS: [&str; 6] = [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.zst", ".tar.bz2"];
 /// Largest files together: they are in memory twice while the kernel unpacks them.
 const MOST: u64 = 1 << 30;
 
@@ -39,11 +44,46 @@ pub fn add_packages(archive: &mut Archive, folder: &Path) -> Result<()> {
 
 /// Adds the files of `--rootfs` if it is a folder, or else returns them as they are: an archive that goes before ours.
 pub fn given(archive: &mut Archive, given: &Path) -> Result<Vec<u8>> {
-    if !given.is_dir() {
+    if given.is_dir() {
+        add(archive, given, "", &mut 0)?;
+        return Ok(Vec::new());
+    }
+    let name = given.to_string_lossy();
+    let is_tar = TARS.iter().any(|suffix| name.ends_with(suffix));
+    if !is_tar {
         return archive_of("--rootfs", given);
     }
-    add(archive, given, "", &mut 0)?;
+    let unpacked = untarred(given)?;
+    add(archive, unpacked.path(), "", &mut 0)?;
     Ok(Vec::new())
+}
+
+/// Unpacks an archive of tar, by the program of this name.
+fn untarred(given: &Path) -> Result<TempDir> {
+    let folder = TempDir::new().context("no temporary folder")?;
+    let tar = Command::new("tar")
+        .args(["-x", "--no-same-owner", "-f"])
+        .arg(given)
+        .arg("-C")
+        .arg(folder.path())
+        .output();
+    let tar = match tar {
+        Ok(tar) => tar,
+        Err(error) => bad_input!(
+            "--rootfs: tar can't be started ({error}); install it, or unpack {} and name the folder",
+            given.display()
+        ),
+    };
+    if !tar.status.success() {
+        let why = String::from_utf8_lossy(&tar.stderr);
+        let first = why.lines().next().unwrap_or_default();
+        bad_input!(
+            "--rootfs: {} can't be unpacked ({}); unpack it, and name the folder",
+            given.display(),
+            Quoted::new(first)
+        );
+    }
+    Ok(folder)
 }
 
 /// Adds what is in `folder`, below `name` in the archive.
@@ -114,5 +154,33 @@ mod tests {
             assert!(text.contains(name), "{name}");
         }
         assert!(!text.contains("long"));
+    }
+
+    #[test]
+    fn an_archive_of_tar_is_unpacked() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("root")).unwrap();
+        fs::write(place.path().join("root/hello"), "text").unwrap();
+        let tar = place.path().join("root.tar.gz");
+        let made = Command::new("tar")
+            .args(["-czf"])
+            .arg(&tar)
+            .arg("-C")
+            .arg(place.path().join("root"))
+            .arg(".")
+            .status();
+        assert!(made.unwrap().success());
+        let mut archive = Archive::default();
+        assert!(given(&mut archive, &tar).unwrap().is_empty());
+        assert!(String::from_utf8_lossy(&archive.end()).contains("hello\0"));
+        fs::write(&tar, "no archive").unwrap();
+        let why = given(&mut Archive::default(), &tar)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            why.starts_with("--rootfs: ") && why.contains("name the folder"),
+            "{why}"
+        );
+        assert!(!why.contains('\n'), "{why}");
     }
 }
