@@ -146,7 +146,7 @@ struct Needs {
     hypervisor: Option<u64>,
     /// Contiguous bytes of RAM that the guest needs, from the start of its image.
     guest: u64,
-    /// Those of them that its initial RAM disk takes.
+    /// The bytes of its initial RAM disk, which are among them.
     initrd: u64,
     /// Whether firmware places the image.
     firmware: bool,

@@ -9,7 +9,7 @@ use shell::failure::bad_input;
 use shell::places;
 
 const ARCHITECTURE: &str = "arm64";
-/// What scripts and commands of several words need.
+/// The shell that scripts and commands of several words need.
 const SHELL: &str = "dash";
 /// Remedy for packages that can't be fetched.
 const REMEDY: Remedy = Remedy {
