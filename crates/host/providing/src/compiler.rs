@@ -31,7 +31,8 @@ const BINUTILS: [&str; 9] = [
 /// Programs that the compiler itself runs.
 const STEPS: [&str; 2] = ["cc1", "collect2"];
 /// Programs besides the compiler.
-const OTHERS: [&str; 5] = ["make", "flex", "bison", "m4", "bc"];
+const OTHERS: [&str; 5] = [MAKE, "flex", "bison", "m4", "bc"];
+const MAKE: &str = "make";
 
 fn prefix() -> PathBuf {
     places::target().join("tools/compiler")
@@ -113,8 +114,13 @@ pub fn make(folder: &Path) -> Result<Command> {
 fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<()> {
     let prefix = prefix();
     let shown = |path: &Path| quoted(path);
+    // After it has made a makefile again, `make` starts itself by this name. The compiler finds its parts by its own.
+    let own_name = match name {
+        MAKE => " --argv0 \"$0\"",
+        _ => "",
+    };
     let text = format!(
-        "#!/bin/sh\nexport M4={} BISON_PKGDATADIR={}\nexec {} --library-path {} {}{arguments} \"$@\"\n",
+        "#!/bin/sh\nexport M4={} BISON_PKGDATADIR={}\nexec {}{own_name} --library-path {} {}{arguments} \"$@\"\n",
         shown(&folder.join("m4")),
         shown(&prefix.join("usr/share/bison")),
         shown(&prefix.join("usr/lib64/ld-linux-x86-64.so.2")),

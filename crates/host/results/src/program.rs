@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::types::is_zero;
-
 /// The last run of a program.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
@@ -17,8 +15,8 @@ pub struct Program {
     /// Its output and its errors, as they came.
     pub output: String,
     /// Bytes in the middle of it that are left out.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub cut: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<u64>,
     /// A remark on the run, if there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub note: String,

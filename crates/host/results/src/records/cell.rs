@@ -131,7 +131,7 @@ impl CellRecords {
                     program.note = note;
                 }
                 if let Some(cut) = record.number("cut") {
-                    program.cut = cut;
+                    program.cut = Some(cut);
                     program.output += "\n[...]\n";
                 }
                 program.output += &text(record, "text").unwrap_or_default();
