@@ -12,8 +12,10 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, set_child_subreaper, wait,
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open,
+    set_child_subreaper, wait,
 };
 
 use crate::commands;
@@ -166,8 +168,7 @@ impl<'c> Loaded<'c> {
             let _ = kill_process_group(self.process, Signal::KILL);
         }
         let ending = self.reaped()?;
-        let left_children = kill_process_group(self.process, Signal::KILL).is_ok();
-        while wait(WaitOptions::empty()).is_ok_and(|one| one.is_some()) {}
+        let left_children = end_all_children()?;
         Ok(Run {
             ticks,
             ending: cut.unwrap_or(ending),
@@ -218,6 +219,51 @@ impl<'c> Loaded<'c> {
             _ => Err(io::Error::last_os_error()),
         }
     }
+}
+
+/// Ends and reaps all children of this process, among them orphans of a program. Returns whether one still ran.
+fn end_all_children() -> io::Result<bool> {
+    let mut one_ran = false;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                one_ran = true;
+                for child in children()? {
+                    // It may have ended meanwhile.
+                    let _ = kill_process(child, Signal::KILL);
+                }
+                let _ = wait(WaitOptions::empty());
+            }
+            Err(Errno::CHILD) => return Ok(one_ran),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Returns the children of this process, by the parent in each `/proc/PID/stat` (proc_pid_stat(5)).
+fn children() -> io::Result<Vec<Pid>> {
+    let own = std::process::id().to_string();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(process) = number.and_then(Pid::from_raw) else {
+            continue;
+        };
+        // A process that has just ended has no such file.
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // The name in brackets may contain anything.
+        let parent = stat
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.split_whitespace().nth(1));
+        if parent == Some(&own) {
+            found.push(process);
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the beginning of the output.

@@ -134,3 +134,20 @@ fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<
     // Another run may be executing the script.
     partial_files::write(&path, text.as_bytes(), 0o755).with_context(|| path.display().to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `make` starts itself again by its first argument, and would otherwise run without its own C library.
+    #[test]
+    fn make_knows_its_script_and_the_compiler_its_own_place() {
+        let place = tempfile::tempdir().unwrap();
+        let text = |name: &str| {
+            script(place.path(), name, Path::new("/tools/program"), "").unwrap();
+            fs::read_to_string(place.path().join(name)).unwrap()
+        };
+        assert!(text(MAKE).contains(" --argv0 \"$0\" --library-path"));
+        assert!(!text("aarch64-linux-gnu-gcc").contains("--argv0"));
+    }
+}
