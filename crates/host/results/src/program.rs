@@ -20,8 +20,8 @@ pub struct Program {
     /// A remark on the run, if there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// Figures in the output, by name with unit: of `perf bench`, `cyclictest`, `hackbench`, `sysbench`, `stress-ng` and
-    /// `schbench`.
+    /// Figures in the output, by name with unit: of `perf bench`, `cyclictest`, `hackbench`, `sysbench`, `stress-ng`,
+    /// `tbench` and `schbench`.
     pub figures: BTreeMap<String, f64>,
 }
 

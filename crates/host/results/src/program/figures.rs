@@ -13,6 +13,7 @@
 //! | `sysbench` | `events per second: 812.34` | events per second |
 //! | | `95th percentile: 1.27` | latency, 95th percentile, ms |
 //! | `stress-ng --metrics` | `stress-ng: metrc: [1] pipe 123456 1.00 ...` | pipe: bogo operations, and per second of real time |
+//! | `tbench` | `Throughput 412.5 MB/sec  1 clients  1 procs  max_latency=0.211 ms` | throughput, MB/s |
 //! | `schbench` | `99.0th: 123` | latency, 99.0th percentile, us |
 
 use std::collections::BTreeMap;
@@ -63,6 +64,9 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
                 format!("{stressor}: bogo operations per second"),
                 per_second,
             );
+        }
+        if let ["Throughput", value, "MB/sec", ..] = words[..] {
+            add("throughput, MB/s".into(), value);
         }
         let Some((key, value)) = line.split_once(':') else {
             continue;
@@ -169,6 +173,8 @@ mod tests {
             "pipe: bogo operations per second = 1230.5",
         ];
         assert_eq!(found(stress), expected);
+        let tbench = "Throughput 412.5 MB/sec  1 clients  1 procs  max_latency=0.211 ms\n";
+        assert_eq!(found(tbench), ["throughput, MB/s = 412.5"]);
         let expected = ["latency, 99.0th percentile, us = 123"];
         assert_eq!(found("\t* 99.0th: 123          (4 samples)\n"), expected);
     }
