@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ const AT_ENTRY: u64 = 9;
 const BREAKPOINT: [u8; 4] = 0xd420_0000_u32.to_le_bytes();
 /// File of the program's output.
 const OUTPUT: &str = "/rouse-output";
+/// Where programs are.
+const PLACES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Largest output: a program that writes more is ended.
 const MOST: u64 = 4 << 20;
 /// Time between two looks at a program that runs.
@@ -83,10 +86,7 @@ impl<'c> Loaded<'c> {
             .current_dir("/")
             .env_clear()
             .envs([
-                (
-                    "PATH",
-                    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                ),
+                ("PATH", PLACES),
                 ("HOME", "/root"),
                 ("TERM", "dumb"),
                 ("LC_ALL", "C"),
@@ -292,10 +292,14 @@ fn entry(process: Pid) -> io::Result<u64> {
 
 /// Describes why a program can't be started: of a program that is there, its interpreter is missing.
 fn lacking(program: &str, error: &io::Error) -> String {
+    let exists = match program.contains('/') {
+        true => fs::exists(program).unwrap_or(false),
+        false => PLACES
+            .split(':')
+            .any(|place| Path::new(place).join(program).exists()),
+    };
     match error.kind() {
-        io::ErrorKind::NotFound
-            if program.contains('/') && fs::exists(program).unwrap_or(false) =>
-        {
+        io::ErrorKind::NotFound if exists => {
             "its interpreter or its dynamic linker is missing; give them by --rootfs or --packages"
                 .into()
         }
