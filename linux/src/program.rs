@@ -197,8 +197,7 @@ impl<'c> Loaded<'c> {
         match status {
             Some((_, status)) if status.stopped() => Ok(()),
             _ => Err(io::Error::other(format!(
-                "{program} ended before its first instruction: {}",
-                String::from_utf8_lossy(&shown()?).trim()
+                "{program} ended before its first instruction"
             ))),
         }
     }
@@ -266,8 +265,11 @@ fn children() -> io::Result<Vec<Pid>> {
     Ok(found)
 }
 
-/// Returns the beginning of the output.
-fn shown() -> io::Result<Vec<u8>> {
+/// Returns the beginning of the last program's output.
+///
+/// # Errors
+/// It can't be read.
+pub fn shown() -> io::Result<Vec<u8>> {
     let mut output = Vec::new();
     File::open(OUTPUT)?.take(MOST).read_to_end(&mut output)?;
     Ok(output)

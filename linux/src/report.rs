@@ -18,6 +18,8 @@ const PER_LINE: usize = 5;
 const HALF: usize = 16 << 10;
 /// Bytes of it in a line, as they are escaped.
 const TEXT: usize = 150;
+/// Bytes of a reason to skip a cell, as they are escaped.
+const WHY: usize = 190;
 /// Maximum number of bytes for buckets in a line.
 const BUCKETS: usize = 160;
 
@@ -84,7 +86,11 @@ pub fn cell<W: Write>(
     };
     block.describe(told, frame)?;
     match told.skipped {
-        Some(why) => block.send("skipped", |line| line.field("why", why))?,
+        Some(why) => {
+            // It may have the name of a program in it.
+            let why = &why[..fitting(why, WHY)];
+            block.send("skipped", |line| line.field("why", why))?;
+        }
         None => {
             block.statistics(told.total)?;
             if !frame.compact {
@@ -213,7 +219,7 @@ impl<W: Write> BlockWriter<'_, W> {
             let mut text = &*String::from_utf8_lossy(part);
             let mut cut = (cut > 0).then_some(cut);
             while !text.is_empty() {
-                let (some, rest) = text.split_at(fitting(text));
+                let (some, rest) = text.split_at(fitting(text, TEXT));
                 let cut = cut.take();
                 self.send("output", |line| match cut {
                     Some(cut) => line.field("cut", cut).field("text", some),
@@ -238,9 +244,9 @@ impl<W: Write> BlockWriter<'_, W> {
     }
 }
 
-/// Returns how many bytes of `text` fit in a line: whole characters, and at least one.
-fn fitting(text: &str) -> usize {
-    let cost = |c: char| match c.is_ascii_alphanumeric() {
+/// Returns how many bytes of `text` take at most `most` bytes in a line: whole characters, and at least one.
+fn fitting(text: &str, most: usize) -> usize {
+    let cost = |c: char| match c.is_ascii_graphic() && !['%', '#', '='].contains(&c) {
         true => 1,
         false => 3 * c.len_utf8(),
     };
@@ -254,7 +260,7 @@ fn fitting(text: &str) -> usize {
     });
     let more = ends.take_while(|(_, cost)| {
         used += cost;
-        used <= TEXT
+        used <= most
     });
     more.last().map_or(first, |(end, _)| end)
 }
@@ -264,6 +270,16 @@ mod tests {
     use super::*;
     use plan::Workload;
     use wire::Record;
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(fitting("", 9), 0);
+        assert_eq!(fitting("ab cd", 9), 5);
+        // A space takes three bytes in a record, and this letter six.
+        assert_eq!(fitting("ab cd", 5), 3);
+        assert_eq!(fitting("a\u{e4}b", 6), 1);
+        assert_eq!(fitting("\u{e4}b", 2), 2);
+    }
 
     #[test]
     fn a_block_says_how_many_records_it_has() {

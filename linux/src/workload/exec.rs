@@ -7,7 +7,7 @@ use plan::Cell;
 
 use super::SampleBlock;
 use crate::commands;
-use crate::program::{Ending, Loaded, Run};
+use crate::program::{self, Ending, Loaded, Run};
 
 /// The end of a run, and its output.
 #[derive(Debug, Default)]
@@ -38,7 +38,11 @@ pub fn run(block: &mut SampleBlock<'_>, cell: &Cell) -> io::Result<u64> {
         let loaded = match Loaded::new(&command, block.cpus) {
             Ok(loaded) => loaded,
             Err(error) => {
-                block.outcome.failure = Some(error.to_string());
+                block.outcome = Outcome {
+                    failure: Some(error.to_string()),
+                    note: None,
+                    output: program::shown()?,
+                };
                 break;
             }
         };
