@@ -111,7 +111,13 @@ fn more(rows: &Rows<'_>, others: Rest) -> Option<String> {
     let more = rows.rows.len().checked_sub(MOST + 1)? + 1;
     Some(match others {
         Rest::Below => format!("and {more} more rows, below"),
-        Rest::Elsewhere => format!("and {more} more rows: --wide"),
+        Rest::Elsewhere => format!(
+            "and {more} more rows: --wide{}",
+            match rows.narrow {
+                true => "; a run with one word of --deliver and of --trap has fewer",
+                false => "",
+            }
+        ),
     })
 }
 

@@ -187,7 +187,7 @@ pub(crate) fn caution(cells: &[&Cell], scale: Scale) -> &'static str {
     } else if cells.iter().any(|cell| cell.what.is_open()) {
         "; a time, in which CPUs also wait for the next request"
     } else if cells.iter().any(|cell| cell.unit == results::VIRTUAL) {
-        "; where every CPU is idle the count skips to what comes next: what is skipped is no instruction"
+        "; while every CPU is idle, the clock skips to the next event, and the skipped ticks are no instructions"
     } else {
         ""
     }

@@ -63,7 +63,7 @@ pub struct ExecArgs {
         requires = "guest"
     )]
     pub exec_preset: Vec<String>,
-    /// Files of the guest: a folder, or an archive of tar or cpio, compressed or not
+    /// Files of the guest: a folder, an archive of tar or cpio, compressed or not, or an image of ext4
     #[arg(long, value_name = "DIR|FILE", requires = "guest")]
     pub rootfs: Option<PathBuf>,
     /// Debian's arm64 packages in the guest, with those that they depend on, fetched once

@@ -209,7 +209,7 @@ pub struct Rows<'r> {
     /// Titles of the swept dimensions.
     pub swept: Vec<&'static str>,
     /// Whether the names begin with the way of waking.
-    narrow: bool,
+    pub narrow: bool,
     /// The wait of all rows, if they share one that is not in their names.
     pub wait: Option<String>,
     varied: Vec<&'static Info>,

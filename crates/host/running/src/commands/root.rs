@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files of a guest's root, as entries of an archive.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -49,41 +50,71 @@ pub fn given(archive: &mut Archive, given: &Path) -> Result<Vec<u8>> {
         return Ok(Vec::new());
     }
     let name = given.to_string_lossy();
-    let is_tar = TARS.iter().any(|suffix| name.ends_with(suffix));
-    if !is_tar {
+    let folder = TempDir::new().context("no temporary folder")?;
+    if TARS.iter().any(|suffix| name.ends_with(suffix)) {
+        untarred(given, folder.path())?;
+    } else if is_ext(given) {
+        dumped(given, folder.path())?;
+    } else {
         return archive_of("--rootfs", given);
     }
-    let unpacked = untarred(given)?;
-    add(archive, unpacked.path(), "", &mut 0)?;
+    add(archive, folder.path(), "", &mut 0)?;
     Ok(Vec::new())
 }
 
-/// Unpacks an archive of tar, by the program of this name.
-fn untarred(given: &Path) -> Result<TempDir> {
-    let folder = TempDir::new().context("no temporary folder")?;
-    let tar = Command::new("tar")
-        .args(["-x", "--no-same-owner", "-f"])
-        .arg(given)
-        .arg("-C")
-        .arg(folder.path())
-        .output();
-    let tar = match tar {
-        Ok(tar) => tar,
-        Err(error) => bad_input!(
-            "--rootfs: tar can't be started ({error}); install it, or unpack {} and name the folder",
+/// Unpacks an archive of tar into `folder`.
+fn untarred(given: &Path, folder: &Path) -> Result<()> {
+    let mut tar = Command::new("tar");
+    tar.args(["-x", "--no-same-owner", "-f"]).arg(given);
+    unpacked(tar.arg("-C").arg(folder), given, "tar")
+}
+
+/// Copies the files of an image of ext2, ext3 or ext4 to `folder`.
+fn dumped(given: &Path, folder: &Path) -> Result<()> {
+    let mut debugfs = Command::new("debugfs");
+    debugfs
+        .arg("-R")
+        .arg(format!("rdump / \"{}\"", folder.display()));
+    unpacked(debugfs.arg(given), given, "debugfs of e2fsprogs")?;
+    // It reports no failure.
+    if fs::read_dir(folder)?.next().is_none() {
+        bad_input!(
+            "--rootfs: {} has no files; name another one",
             given.display()
+        );
+    }
+    Ok(())
+}
+
+/// Whether a file is an image of ext2, ext3 or ext4, without partitions (Linux, Documentation/filesystems/ext4).
+fn is_ext(given: &Path) -> bool {
+    const MAGIC: (u64, [u8; 2]) = (1024 + 0x38, 0xef53_u16.to_le_bytes());
+    let mut found = [0; 2];
+    let read = File::open(given).and_then(|mut file| {
+        file.seek(SeekFrom::Start(MAGIC.0))?;
+        file.read_exact(&mut found)
+    });
+    read.is_ok() && found == MAGIC.1
+}
+
+/// Runs `program`, which unpacks `given`.
+fn unpacked(program: &mut Command, given: &Path, name: &str) -> Result<()> {
+    let shown = given.display();
+    let output = match program.output() {
+        Ok(output) => output,
+        Err(error) => bad_input!(
+            "--rootfs: {name} can't be started ({error}); install it, or unpack {shown} and name the folder"
         ),
     };
-    if !tar.status.success() {
-        let why = String::from_utf8_lossy(&tar.stderr);
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
         let first = why.lines().next().unwrap_or_default();
         bad_input!(
-            "--rootfs: {} can't be unpacked ({}); unpack it, and name the folder",
-            given.display(),
+            "--rootfs: {shown} can't be unpacked ({}); unpack it, and name the folder",
             Quoted::new(first)
         );
     }
-    Ok(folder)
+    Ok(())
 }
 
 /// Adds what is in `folder`, below `name` in the archive.
@@ -182,5 +213,35 @@ mod tests {
             "{why}"
         );
         assert!(!why.contains('\n'), "{why}");
+    }
+
+    #[test]
+    fn an_image_of_ext4_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let image = place.path().join("root.img");
+        let made = Command::new("mke2fs")
+            .args(["-q", "-t", "ext4"])
+            .arg(&image)
+            .arg("4M")
+            .output();
+        // Not every computer has this program.
+        if !made.is_ok_and(|made| made.status.success()) {
+            return;
+        }
+        assert!(is_ext(&image));
+        fs::write(place.path().join("hello"), "text").unwrap();
+        let copied = Command::new("debugfs")
+            .args(["-w", "-R"])
+            .arg(format!(
+                "write {} hello",
+                place.path().join("hello").display()
+            ))
+            .arg(&image)
+            .output();
+        assert!(copied.unwrap().status.success());
+        let mut archive = Archive::default();
+        assert!(given(&mut archive, &image).unwrap().is_empty());
+        assert!(String::from_utf8_lossy(&archive.end()).contains("hello\0"));
+        assert!(!is_ext(&place.path().join("hello")));
     }
 }
