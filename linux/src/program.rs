@@ -103,15 +103,8 @@ impl<'c> Loaded<'c> {
         unsafe {
             child.pre_exec(move || {
                 cpus::unpin(&cpus)?;
-                match libc::ptrace(
-                    libc::PTRACE_TRACEME,
-                    0,
-                    ptr::null_mut::<u8>(),
-                    ptr::null_mut::<u8>(),
-                ) {
-                    0 => Ok(()),
-                    _ => Err(io::Error::last_os_error()),
-                }
+                let none = ptr::null_mut::<u8>();
+                traced(libc::ptrace(libc::PTRACE_TRACEME, 0, none, none))
             });
         }
         let child = child.spawn().map_err(|error| {
@@ -131,7 +124,7 @@ impl<'c> Loaded<'c> {
         memory.read_exact(&mut first)?;
         memory.seek(SeekFrom::Start(entry))?;
         memory.write_all(&BREAKPOINT)?;
-        loaded.trace(libc::PTRACE_CONT)?;
+        loaded.go_on()?;
         loaded.stopped(program)?;
         memory.seek(SeekFrom::Start(entry))?;
         memory.write_all(&first)?;
@@ -146,7 +139,7 @@ impl<'c> Loaded<'c> {
         let watched = pidfd_open(self.process, PidfdFlags::empty())?;
         let began = Instant::now();
         let start = sample::begins();
-        self.trace(libc::PTRACE_DETACH)?;
+        self.set_free()?;
         let mut cut = None;
         loop {
             let mut ended = [PollFd::new(&watched, PollFlags::IN)];
@@ -202,21 +195,18 @@ impl<'c> Loaded<'c> {
         }
     }
 
-    fn trace(&self, request: libc::c_int) -> io::Result<()> {
-        let process = self.process.as_raw_nonzero().get();
-        // SAFETY: neither request has a pointer: the last argument is the number of a signal, none.
-        let done = unsafe {
-            libc::ptrace(
-                request,
-                process,
-                ptr::null_mut::<u8>(),
-                ptr::null_mut::<u8>(),
-            )
-        };
-        match done {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+    /// Lets it go on, and stay under control.
+    fn go_on(&self) -> io::Result<()> {
+        let (process, none) = (self.process.as_raw_nonzero().get(), ptr::null_mut::<u8>());
+        // SAFETY: this request reads no memory; its last argument is the number of a signal, none.
+        traced(unsafe { libc::ptrace(libc::PTRACE_CONT, process, none, none) })
+    }
+
+    /// Lets it go on by itself.
+    fn set_free(&self) -> io::Result<()> {
+        let (process, none) = (self.process.as_raw_nonzero().get(), ptr::null_mut::<u8>());
+        // SAFETY: this request reads no memory; its last argument is the number of a signal, none.
+        traced(unsafe { libc::ptrace(libc::PTRACE_DETACH, process, none, none) })
     }
 }
 
@@ -263,6 +253,14 @@ fn children() -> io::Result<Vec<Pid>> {
         }
     }
     Ok(found)
+}
+
+/// Converts the result of ptrace(2).
+fn traced(result: libc::c_long) -> io::Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Returns the beginning of the last program's output.
