@@ -219,8 +219,8 @@ mod tests {
     fn an_image_of_ext4_is_read() {
         let place = tempfile::tempdir().unwrap();
         let image = place.path().join("root.img");
-        let made = Command::new("mke2fs")
-            .args(["-q", "-t", "ext4"])
+        let made = Command::new("mkfs.ext4")
+            .arg("-q")
             .arg(&image)
             .arg("4M")
             .output();
