@@ -233,7 +233,7 @@ impl Bench {
             counts: &entry.counts,
             made: entry.made,
             pace: &entry.pace,
-            output: &entry.outcome.output,
+            output: (&entry.outcome.output.0, entry.outcome.output.1),
             note: entry.outcome.note,
             idles_by: &self.idles.to_string(),
             idle_states: &crate::idle::table(),

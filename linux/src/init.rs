@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::symlink;
 use std::panic;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,7 +18,7 @@ use plan::Arguments;
 
 use crate::hypervisor::LevelBelow;
 use crate::simulator::{self, Records};
-use crate::{bench, output, soak};
+use crate::{bench, commands, output, program, soak};
 
 /// The kernel's file systems, and where they are mounted.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
@@ -70,6 +71,10 @@ fn measured() -> Result<(), String> {
         let mounted = mount(kind, place, kind, MountFlags::empty(), None);
         mounted.map_err(|error| format!("{kind} can't be mounted: {error}"))?;
     }
+    if fs::exists(format!("/{}", commands::FILE)).map_err(told)? {
+        devices();
+        program::prepare();
+    }
     // The terminal must not change the lines.
     if let Ok(mut terminal) = tcgetattr(io::stdout()) {
         terminal.make_raw();
@@ -89,6 +94,24 @@ fn measured() -> Result<(), String> {
         (None, false) => {
             thread::sleep(SETTLES);
             bench::run(&arguments)
+        }
+    }
+}
+
+/// Makes those parts of /dev that programs expect and the kernel does not make. Few need them, so that a kernel without
+/// them is no failure.
+fn devices() {
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "fd/0"),
+        ("stdout", "fd/1"),
+        ("stderr", "fd/2"),
+    ] {
+        let _ = symlink(target, format!("/dev/{name}"));
+    }
+    for (kind, place) in [("tmpfs", "/dev/shm"), ("devpts", "/dev/pts")] {
+        if fs::create_dir_all(place).is_ok() {
+            let _ = mount(kind, place, kind, MountFlags::empty(), None);
         }
     }
 }

@@ -4,36 +4,34 @@
 //! The program is loaded with a breakpoint at its entry point, which the dynamic linker jumps to once all libraries are
 //! loaded (AT_ENTRY of getauxval(3)). There it stops, and goes on without a debugger when it is told to.
 
-use std::fs::{self, File};
+mod children;
+mod output;
+
+use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::ptr;
-use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open,
-    set_child_subreaper, wait,
+    set_child_subreaper, wait, waitpid,
 };
 
 use crate::commands;
 use crate::{cpus, sample};
 
+pub use children::end_all as end_all_children;
+pub use output::{Output, prepare};
+
 /// AT_ENTRY (Linux, include/uapi/linux/auxvec.h).
 const AT_ENTRY: u64 = 9;
 /// BRK #0.
 const BREAKPOINT: [u8; 4] = 0xd420_0000_u32.to_le_bytes();
-/// File of the program's output.
-const OUTPUT: &str = "/rouse-output";
 /// Where programs are.
 const PLACES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Largest output: a program that writes more is ended.
-const MOST: u64 = 4 << 20;
-/// Time between two looks at a program that runs.
-const LOOKS: Duration = Duration::from_millis(250);
 
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,21 +42,6 @@ pub enum Ending {
     Signalled(i32),
     /// It ran longer than it may, and was ended.
     TimedOut,
-    /// It wrote more than it may, and was ended.
-    Flooded,
-}
-
-/// A finished run.
-#[derive(Debug)]
-pub struct Run {
-    /// Ticks from its first instruction to its end.
-    pub ticks: u64,
-    /// Its end.
-    pub ending: Ending,
-    /// Whether it left processes behind, which were ended.
-    pub left_children: bool,
-    /// Its output and its errors, as they came.
-    pub output: Vec<u8>,
 }
 
 /// A program that stands at its first instruction.
@@ -68,18 +51,26 @@ pub struct Loaded<'c> {
     process: Pid,
 }
 
+/// A program that has ended, or has run for as long as it may.
+#[derive(Debug)]
+pub struct Ended {
+    /// Ticks from its first instruction to now.
+    pub ticks: u64,
+    process: Pid,
+    late: bool,
+}
+
 impl<'c> Loaded<'c> {
-    /// Loads the program of a command. It may run on `all` CPUs unless the command names some.
+    /// Loads the program of a command, which prints to `output`. It may run on `all` CPUs unless the command names some.
     ///
     /// # Errors
-    /// It can't be started; the message names it.
-    pub fn new(command: &'c commands::Command, all: &[usize]) -> io::Result<Self> {
+    /// It can't be started; the message names it. It may have left children.
+    pub fn new(command: &'c commands::Command, all: &[usize], output: &Output) -> io::Result<Self> {
         // Orphans of the program become children of this process.
         set_child_subreaper(Some(rustix::process::getpid()))?;
         let [program, arguments @ ..] = command.arguments.as_slice() else {
             return Err(io::Error::other("the command is empty"));
         };
-        let output = File::create(OUTPUT)?;
         let mut child = Command::new(program);
         child
             .args(arguments)
@@ -92,8 +83,8 @@ impl<'c> Loaded<'c> {
                 ("LC_ALL", "C"),
             ])
             .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .stderr(output)
+            .stdout(output.file()?)
+            .stderr(output.file()?)
             .process_group(0);
         let cpus = match command.cpus.as_slice() {
             [] => all.to_vec(),
@@ -112,7 +103,7 @@ impl<'c> Loaded<'c> {
         })?;
         let process = Pid::from_child(&child);
         let loaded = Self { command, process };
-        // It stops after the exec, and then at its entry point.
+        // It stops after the exec.
         loaded.stopped(program)?;
         let entry = entry(process)?;
         let mut memory = fs::OpenOptions::new()
@@ -124,50 +115,99 @@ impl<'c> Loaded<'c> {
         memory.read_exact(&mut first)?;
         memory.seek(SeekFrom::Start(entry))?;
         memory.write_all(&BREAKPOINT)?;
-        loaded.go_on()?;
-        loaded.stopped(program)?;
+        loaded.go_on_to(entry, program)?;
         memory.seek(SeekFrom::Start(entry))?;
         memory.write_all(&first)?;
         Ok(loaded)
     }
 
-    /// Lets it run to its end.
+    /// Lets it go on to its entry point, with the signals that it gets on its way.
+    fn go_on_to(&self, entry: u64, program: &str) -> io::Result<()> {
+        let mut signal = 0;
+        loop {
+            self.go_on(signal)?;
+            signal = self.stopped(program)?;
+            match signal {
+                libc::SIGTRAP if self.stands_at()? == Some(entry) => return Ok(()),
+                libc::SIGTRAP => {
+                    return Err(io::Error::other(format!(
+                        "{program} executes another program, or a breakpoint, while it is loaded"
+                    )));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Lets it run until it ends, or for as long as it may.
     ///
     /// # Errors
     /// The kernel does not let this process wait for it.
-    pub fn run(self) -> io::Result<Run> {
+    pub fn run(self) -> io::Result<Ended> {
         let watched = pidfd_open(self.process, PidfdFlags::empty())?;
-        let began = Instant::now();
+        let limit = Timespec::try_from(self.command.limit).map_err(io::Error::other)?;
+        let mut ended = [PollFd::new(&watched, PollFlags::IN)];
         let start = sample::begins();
         self.set_free()?;
-        let mut cut = None;
-        loop {
-            let mut ended = [PollFd::new(&watched, PollFlags::IN)];
-            let left = self.command.limit.saturating_sub(began.elapsed());
-            let timeout = Timespec::try_from(left.min(LOOKS)).map_err(io::Error::other)?;
-            if poll(&mut ended, Some(&timeout))? > 0 {
-                break;
-            }
-            cut = match (left.is_zero(), fs::metadata(OUTPUT)?.len() > MOST) {
-                (true, _) => Some(Ending::TimedOut),
-                (_, true) => Some(Ending::Flooded),
-                _ => continue,
-            };
-            break;
-        }
-        let ticks = sample::ends() - start;
-        if cut.is_some() {
-            // It may have ended meanwhile.
+        let events = poll(&mut ended, Some(&limit))?;
+        Ok(Ended {
+            ticks: sample::ends() - start,
+            process: self.process,
+            late: events == 0,
+        })
+    }
+
+    /// Waits until it stops, and returns the signal that stopped it.
+    fn stopped(&self, program: &str) -> io::Result<i32> {
+        let status = waitpid(Some(self.process), WaitOptions::empty())?;
+        let signal = status.and_then(|(_, status)| status.stopping_signal());
+        signal.ok_or_else(|| {
+            io::Error::other(format!("{program} ended before its first instruction"))
+        })
+    }
+
+    /// Returns the address of its next instruction: the last of `-1 SP PC`, where it makes no system call
+    /// (proc_pid_syscall(5)).
+    fn stands_at(&self) -> io::Result<Option<u64>> {
+        let place = format!("/proc/{}/syscall", self.process.as_raw_nonzero());
+        let text = fs::read_to_string(place)?;
+        let last = text.split_whitespace().last().unwrap_or_default();
+        Ok(u64::from_str_radix(last.trim_start_matches("0x"), 16).ok())
+    }
+
+    /// Lets it go on with a signal, and stay under control.
+    fn go_on(&self, signal: i32) -> io::Result<()> {
+        let (process, none) = (self.process.as_raw_nonzero().get(), ptr::null_mut::<u8>());
+        let signal = ptr::without_provenance_mut::<u8>(signal as usize);
+        // SAFETY: this request reads no memory; its last argument is the number of a signal.
+        traced(unsafe { libc::ptrace(libc::PTRACE_CONT, process, none, signal) })
+    }
+
+    /// Lets it go on by itself.
+    fn set_free(&self) -> io::Result<()> {
+        let (process, none) = (self.process.as_raw_nonzero().get(), ptr::null_mut::<u8>());
+        // SAFETY: this request reads no memory; its last argument is the number of a signal, none.
+        traced(unsafe { libc::ptrace(libc::PTRACE_DETACH, process, none, none) })
+    }
+}
+
+impl Ended {
+    /// Ends it if it was late, and all that it left. Returns its end, and whether it left processes that still ran.
+    ///
+    /// # Errors
+    /// The kernel does not let this process wait for them.
+    pub fn finish(self) -> io::Result<(Ending, bool)> {
+        if self.late {
+            // It may have ended meanwhile, or be in another group.
             let _ = kill_process_group(self.process, Signal::KILL);
+            let _ = kill_process(self.process, Signal::KILL);
         }
         let ending = self.reaped()?;
-        let left_children = end_all_children()?;
-        Ok(Run {
-            ticks,
-            ending: cut.unwrap_or(ending),
-            left_children,
-            output: shown()?,
-        })
+        let left = children::end_all()?;
+        match self.late {
+            true => Ok((Ending::TimedOut, false)),
+            false => Ok((ending, left)),
+        }
     }
 
     fn reaped(&self) -> io::Result<Ending> {
@@ -183,76 +223,6 @@ impl<'c> Loaded<'c> {
             }
         }
     }
-
-    /// Waits until it stops.
-    fn stopped(&self, program: &str) -> io::Result<()> {
-        let status = rustix::process::waitpid(Some(self.process), WaitOptions::empty())?;
-        match status {
-            Some((_, status)) if status.stopped() => Ok(()),
-            _ => Err(io::Error::other(format!(
-                "{program} ended before its first instruction"
-            ))),
-        }
-    }
-
-    /// Lets it go on, and stay under control.
-    fn go_on(&self) -> io::Result<()> {
-        let (process, none) = (self.process.as_raw_nonzero().get(), ptr::null_mut::<u8>());
-        // SAFETY: this request reads no memory; its last argument is the number of a signal, none.
-        traced(unsafe { libc::ptrace(libc::PTRACE_CONT, process, none, none) })
-    }
-
-    /// Lets it go on by itself.
-    fn set_free(&self) -> io::Result<()> {
-        let (process, none) = (self.process.as_raw_nonzero().get(), ptr::null_mut::<u8>());
-        // SAFETY: this request reads no memory; its last argument is the number of a signal, none.
-        traced(unsafe { libc::ptrace(libc::PTRACE_DETACH, process, none, none) })
-    }
-}
-
-/// Ends and reaps all children of this process, among them orphans of a program. Returns whether one still ran.
-fn end_all_children() -> io::Result<bool> {
-    let mut one_ran = false;
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) => {}
-            Ok(None) => {
-                one_ran = true;
-                for child in children()? {
-                    // It may have ended meanwhile.
-                    let _ = kill_process(child, Signal::KILL);
-                }
-                let _ = wait(WaitOptions::empty());
-            }
-            Err(Errno::CHILD) => return Ok(one_ran),
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// Returns the children of this process, by the parent in each `/proc/PID/stat` (proc_pid_stat(5)).
-fn children() -> io::Result<Vec<Pid>> {
-    let own = std::process::id().to_string();
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc")?.flatten() {
-        let number = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        let Some(process) = number.and_then(Pid::from_raw) else {
-            continue;
-        };
-        // A process that has just ended has no such file.
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // The name in brackets may contain anything.
-        let parent = stat
-            .rsplit_once(')')
-            .and_then(|(_, rest)| rest.split_whitespace().nth(1));
-        if parent == Some(&own) {
-            found.push(process);
-        }
-    }
-    Ok(found)
 }
 
 /// Converts the result of ptrace(2).
@@ -261,16 +231,6 @@ fn traced(result: libc::c_long) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
-}
-
-/// Returns the beginning of the last program's output.
-///
-/// # Errors
-/// It can't be read.
-pub fn shown() -> io::Result<Vec<u8>> {
-    let mut output = Vec::new();
-    File::open(OUTPUT)?.take(MOST).read_to_end(&mut output)?;
-    Ok(output)
 }
 
 /// Returns the address of a process's entry point.
@@ -287,7 +247,9 @@ fn entry(process: Pid) -> io::Result<u64> {
         .collect();
     let mut pairs = words.chunks_exact(2);
     let found = pairs.find(|pair| pair[0] == AT_ENTRY).map(|pair| pair[1]);
-    found.ok_or_else(|| io::Error::other("the kernel gives no entry point"))
+    found.ok_or_else(|| {
+        io::Error::other("the kernel gives no entry point; is it a program of 64 bits?")
+    })
 }
 
 /// Describes why a program can't be started: of a program that is there, its interpreter is missing.
@@ -307,6 +269,13 @@ fn lacking(program: &str, error: &io::Error) -> String {
             "there is no such program; give it by --rootfs or --packages".into()
         }
         io::ErrorKind::PermissionDenied => "it is not executable".into(),
-        _ => error.to_string(),
+        _ => match error.raw_os_error() {
+            Some(libc::EINVAL) => "it can't be started on these CPUs; see --exec-cpus".into(),
+            Some(libc::ENOEXEC) => {
+                "the kernel can't execute it: it needs CONFIG_BINFMT_SCRIPT for scripts, and has no other architecture"
+                    .into()
+            }
+            _ => error.to_string(),
+        },
     }
 }

@@ -40,8 +40,8 @@ pub struct Told<'e> {
     pub made: u64,
     /// Its progress.
     pub pace: &'e Pace,
-    /// Output of a program.
-    pub output: &'e [u8],
+    /// The end of a program's output, and the number of bytes before that.
+    pub output: (&'e [u8], u64),
     /// A remark on a program's run.
     pub note: Option<&'static str>,
     /// The cpuidle driver and governor.
@@ -99,7 +99,9 @@ pub fn cell<W: Write>(
             block.counts(told.counts, frame.compact || part)?;
         }
     }
-    block.output_of_program(told)?;
+    if !part {
+        block.output_of_program(told)?;
+    }
     let records = block.output.next() + 1 - first;
     block.send("done", |line| {
         let line = line.field("under", frame.under);
@@ -160,9 +162,11 @@ impl<W: Write> BlockWriter<'_, W> {
             let line = line
                 .field("cpus", frame.cpus)
                 .field("iterations", frame.iterations);
-            let line = of(Place::Unusual)
-                .fold(line, put)
-                .field("idles_by", told.idles_by);
+            of(Place::Unusual).fold(line, put)
+        })?;
+        // A record of its own, since names and tables may be long.
+        self.send("more", |line| {
+            let line = line.field("idles_by", told.idles_by);
             match told.idle_states {
                 "" => line,
                 states => line.field("idle_states", states),
@@ -206,12 +210,14 @@ impl<W: Write> BlockWriter<'_, W> {
 
     /// Writes the beginning and the end of a program's output.
     fn output_of_program(&mut self, told: &Told<'_>) -> io::Result<()> {
-        let output = told.output;
+        let (output, before) = told.output;
         let (begins, ends) = match output.len().checked_sub(2 * HALF) {
-            None => (output, &output[..0]),
-            Some(_) => (&output[..HALF], &output[output.len() - HALF..]),
+            None if before == 0 => (output, &output[..0]),
+            Some(_) if before == 0 => (&output[..HALF], &output[output.len() - HALF..]),
+            // The beginning is lost.
+            _ => (&output[..0], &output[output.len().saturating_sub(HALF)..]),
         };
-        let cut = output.len() - begins.len() - ends.len();
+        let cut = before + (output.len() - begins.len() - ends.len()) as u64;
         if let Some(note) = told.note {
             self.send("output", |line| line.field("note", note))?;
         }
@@ -302,7 +308,7 @@ mod tests {
             counts: &counts,
             made: 500,
             pace: &Pace::default(),
-            output: &[b'x'; 40_000],
+            output: (&[b'x'; 40_000], 0),
             note: None,
             idles_by: "none/menu",
             idle_states: "",

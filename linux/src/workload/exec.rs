@@ -6,8 +6,9 @@ use std::io;
 use plan::Cell;
 
 use super::SampleBlock;
-use crate::commands;
-use crate::program::{self, Ending, Loaded, Run};
+use crate::commands::{self, Command};
+use crate::cpus;
+use crate::program::{self, Ending, Loaded, Output};
 
 /// The end of a run, and its output.
 #[derive(Debug, Default)]
@@ -16,8 +17,8 @@ pub struct Outcome {
     pub failure: Option<String>,
     /// A remark on a run that succeeded.
     pub note: Option<&'static str>,
-    /// The output of the last run.
-    pub output: Vec<u8>,
+    /// The end of the output of the last run, and the number of bytes before that.
+    pub output: (Vec<u8>, u64),
 }
 
 /// Returns why a command can't run, if it can't.
@@ -32,54 +33,69 @@ pub fn lacking(cell: &Cell) -> Option<String> {
 /// The kernel does not let this program start others.
 pub fn run(block: &mut SampleBlock<'_>, cell: &Cell) -> io::Result<u64> {
     let command = commands::named(&cell.command.to_string())?;
+    // Whatever is below, this thread is not in the way of the program's.
+    cpus::unpin(block.cpus)?;
     let mut ticks = 0;
     for number in 0..command.warm_up + block.count {
+        let mut output = Output::new()?;
         let is_sample = number >= command.warm_up;
-        let loaded = match Loaded::new(&command, block.cpus) {
-            Ok(loaded) => loaded,
-            Err(error) => {
-                block.outcome = Outcome {
-                    failure: Some(error.to_string()),
-                    note: None,
-                    output: program::shown()?,
-                };
-                break;
-            }
+        let run = once(block, &command, &output, is_sample);
+        let (failure, note) = match &run {
+            Ok((_, Ending::Exited(0), true)) => (
+                None,
+                Some("it left processes that still ran, and these were ended"),
+            ),
+            Ok((_, Ending::Exited(0), false)) => (None, None),
+            Ok((_, ending, _)) => (Some(described(ending, output.is_full()?)), None),
+            Err(error) => (Some(error.to_string()), None),
         };
-        if is_sample {
-            block.begin()?;
+        if run.is_err() {
+            program::end_all_children()?;
         }
-        let run = loaded.run()?;
-        if is_sample {
-            block.end()?;
-        }
-        let of_run = run.ticks;
-        block.outcome = judged(run);
-        if block.outcome.failure.is_some() {
-            break;
-        }
-        if is_sample {
-            block.record(of_run);
-            ticks += of_run;
+        let failed = failure.is_some();
+        block.outcome = Outcome {
+            failure,
+            note,
+            output: output.end()?,
+        };
+        match run {
+            Ok((of_run, ..)) if is_sample && !failed => {
+                block.record(of_run);
+                ticks += of_run;
+            }
+            _ if failed => break,
+            _ => {}
         }
     }
     Ok(ticks)
 }
 
-/// Describes a run: a failed one is no sample.
-fn judged(run: Run) -> Outcome {
-    let failure = match run.ending {
-        Ending::Exited(0) => None,
-        Ending::Exited(status) => Some(format!("it exited with status {status}")),
-        Ending::Signalled(signal) => Some(format!("signal {signal} ended it")),
-        Ending::TimedOut => Some("it did not end in time; --exec-seconds gives more".into()),
-        Ending::Flooded => Some("it printed more than 4 MiB and was ended".into()),
-    };
-    Outcome {
-        failure,
-        note: run
-            .left_children
-            .then_some("it left processes that still ran, and these were ended"),
-        output: run.output,
+/// Runs the program once. Returns its ticks, its end, and whether it left processes that still ran.
+fn once(
+    block: &mut SampleBlock<'_>,
+    command: &Command,
+    output: &Output,
+    is_sample: bool,
+) -> io::Result<(u64, Ending, bool)> {
+    let loaded = Loaded::new(command, block.cpus, output)?;
+    if is_sample {
+        block.begin()?;
+    }
+    let ended = loaded.run()?;
+    if is_sample {
+        block.end()?;
+    }
+    let ticks = ended.ticks;
+    let (ending, left) = ended.finish()?;
+    Ok((ticks, ending, left))
+}
+
+/// Describes the end of a run that is no sample.
+fn described(ending: &Ending, is_full: bool) -> String {
+    match ending {
+        _ if is_full => "it printed more than 4 MiB".into(),
+        Ending::Exited(status) => format!("it exited with status {status}"),
+        Ending::Signalled(signal) => format!("signal {signal} ended it"),
+        Ending::TimedOut => "it did not end in time; --exec-seconds gives more".into(),
     }
 }

@@ -32,7 +32,7 @@ pub mod machines;
 mod neighbours;
 pub mod pairs;
 pub mod path;
-mod programs;
+pub mod programs;
 pub mod scale;
 pub mod screen;
 pub mod shortfalls;

@@ -103,6 +103,7 @@ fn repeated(results: &Results, scale: Scale) -> Document {
     });
     document.extend(limits);
     document.explain_rounding();
+    document.append(programs::figures(results));
     document
 }
 

@@ -7,7 +7,7 @@
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use page::document::{Block, Document};
-use page::{screen, table};
+use page::{programs, screen, table};
 use results::{Results, json};
 
 use shell::command;
@@ -76,11 +76,15 @@ impl FormatArgs {
             }
             Format::Csv | Format::Json => None,
         };
+        let has_answer = answer.is_some();
         let mut whole = answer.unwrap_or_default();
         if !whole.blocks().is_empty() {
             whole.push(String::new());
         }
         whole.append(table::document(results));
+        if !has_answer {
+            whole.append(programs::figures(results));
+        }
         whole.explain_rounding();
         whole
     }

@@ -14,8 +14,16 @@ use plan::{CommandName, List, Plan, Workload};
 use shell::failure::bad_input;
 use vmm::archive::Archive;
 
+/// Alignment of an archive after another, in bytes: cpio's own.
+const ALIGN: usize = 512;
+
 /// Characters by which a command is one for a shell.
 const SHELLS: &str = "|&;<>()$`\"'*?[]#~\\\n";
+
+/// Runs before samples, by default.
+const WARM_UP: u32 = 1;
+/// Longest time of a run, by default.
+const SECONDS: u64 = 60;
 
 /// Commands of the mails about idle CPUs, with a hundredth of their loops or less: an emulator is that much slower.
 const PRESETS: [(&str, &str, &str); 6] = [
@@ -39,7 +47,8 @@ const PRESETS: [(&str, &str, &str); 6] = [
     (
         "tbench",
         "dbench,iproute2",
-        "ip link set lo up; tbench_srv & sleep 0.1; tbench -t 1 1 127.0.0.1; kill $!",
+        "ip link set lo up; tbench_srv & until ss -Hltn sport = 7003 | grep -q LISTEN; do sleep 0.01; done; \
+         tbench -t 1 1 127.0.0.1; status=$?; kill $!; exit $status",
     ),
 ];
 
@@ -77,18 +86,47 @@ pub struct ExecArgs {
     /// CPUs that the commands may run on: 0,1 [default: all]
     #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "guest")]
     pub exec_cpus: Vec<usize>,
-    /// Runs of each command before its first sample
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "guest")]
-    pub warm_up: u32,
-    /// Longest time of a run, by the guest's clock
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "guest")]
-    pub exec_seconds: u64,
+    /// Runs of each command before the samples of a pass [default: 1]
+    #[arg(long, value_name = "N", requires = "guest")]
+    pub warm_up: Option<u32>,
+    /// Longest time of a run, by the guest's clock [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), requires = "guest")]
+    pub exec_seconds: Option<u64>,
 }
 
 impl ExecArgs {
     /// Whether commands are named.
     pub fn is_given(&self) -> bool {
         !self.exec.is_empty() || !self.exec_preset.is_empty()
+    }
+
+    /// Refuses CPUs that a machine of `cpus` CPUs does not have.
+    ///
+    /// # Errors
+    /// Names the CPU.
+    pub fn check_cpus(&self, cpus: u32) -> Result<()> {
+        let mut wanted = self.exec_cpus.iter();
+        match wanted.find(|cpu| **cpu >= cpus as usize) {
+            Some(cpu) => bad_input!(
+                "--exec-cpus: there is no CPU {cpu}; use 0 to {}, or --cpus",
+                cpus - 1
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the longest time of a run.
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.exec_seconds.unwrap_or(SECONDS))
+    }
+
+    /// Returns the longest time that the guest may take for a pass of a command; none without commands.
+    pub fn longest_pass(&self, plan: &Plan) -> Duration {
+        let runs = self.warm_up.unwrap_or(WARM_UP) + if plan.settle { 1 } else { plan.iterations };
+        match self.is_given() {
+            true => self.limit() * runs,
+            false => Duration::ZERO,
+        }
     }
 
     /// Returns the part of an initial RAM disk with the commands and their files, and names the commands in the plan.
@@ -101,9 +139,15 @@ impl ExecArgs {
         let exec = Workload::LinuxExec;
         match (self.is_given(), workloads.values.contains(&exec)) {
             (false, false) => {
-                let files = [self.rootfs.is_some(), !self.packages.is_empty()];
-                if files.contains(&true) {
-                    bad_input!("--rootfs and --packages are for the commands of --exec; name one");
+                let options = [
+                    ("--rootfs", self.rootfs.is_some()),
+                    ("--packages", !self.packages.is_empty()),
+                    ("--exec-cpus", !self.exec_cpus.is_empty()),
+                    ("--warm-up", self.warm_up.is_some()),
+                    ("--exec-seconds", self.exec_seconds.is_some()),
+                ];
+                if let Some((option, _)) = options.iter().find(|(_, given)| *given) {
+                    bad_input!("{option} is for the commands of --exec; name one");
                 }
                 return Ok(None);
             }
@@ -122,7 +166,15 @@ impl ExecArgs {
             }
         }
         let (commands, packages) = self.commands()?;
-        if !plan.lists.command.named {
+        let known = |name: &CommandName| {
+            let name = name.to_string();
+            commands.iter().any(|one| one.name == name)
+        };
+        if plan.lists.command.named {
+            if let Some(wrong) = plan.lists.command.values.iter().find(|name| !known(name)) {
+                bad_input!("--command: --exec and --exec-preset name no {wrong}");
+            }
+        } else {
             let names = commands.iter();
             let names: Option<List<CommandName>> =
                 names.map(|one| CommandName::parse(&one.name)).collect();
@@ -133,10 +185,14 @@ impl ExecArgs {
         if let Some(folder) = packages::provided(&packages)? {
             root::add_packages(&mut archive, &folder)?;
         }
-        let begins = match &self.rootfs {
-            Some(given) => root::given(&mut archive, given)?,
+        let mut begins = match &self.rootfs {
+            Some(given) => root::given(&mut archive, given, !packages.is_empty())?,
             None => Vec::new(),
         };
+        if !begins.is_empty() {
+            // A kernel finds the next archive at a multiple of four, after zeros.
+            begins.resize((begins.len() + ALIGN).next_multiple_of(ALIGN), 0);
+        }
         let text: String = commands.iter().map(Command::text).collect();
         archive.file(FILE, 0o644, text.as_bytes());
         Ok(Some([begins, archive.end()].concat()))
@@ -169,15 +225,20 @@ impl ExecArgs {
             if commands.iter().any(|other| other.name == name) {
                 bad_input!("--exec: two commands have the name {name}; use --exec NAME=COMMAND");
             }
-            let arguments = match text.contains(|c| SHELLS.contains(c)) {
+            // Such a first word sets a variable.
+            let sets = text
+                .split_whitespace()
+                .next()
+                .is_some_and(|word| word.contains('='));
+            let arguments = match sets || text.contains(|c| SHELLS.contains(c)) {
                 true => ["/bin/sh", "-c", text].map(Into::into).into(),
                 false => text.split_whitespace().map(Into::into).collect(),
             };
             commands.push(Command {
                 name,
                 arguments,
-                limit: Duration::from_secs(self.exec_seconds),
-                warm_up: self.warm_up,
+                limit: self.limit(),
+                warm_up: self.warm_up.unwrap_or(WARM_UP),
                 cpus: self.exec_cpus.clone(),
             });
         }
@@ -188,6 +249,8 @@ impl ExecArgs {
 /// Divides `NAME=COMMAND`, or names a command by its program.
 fn split(text: &str) -> Result<(String, &str)> {
     if let Some((name, command)) = text.split_once('=')
+        // A shell's variable is in capitals.
+        && name.contains(|c: char| c.is_ascii_lowercase())
         && CommandName::parse(name).is_some_and(|name| name != CommandName::NONE)
         && !command.trim().is_empty()
     {
@@ -210,7 +273,6 @@ mod tests {
     fn args(exec: &[&str]) -> ExecArgs {
         ExecArgs {
             exec: exec.iter().map(|text| (*text).to_owned()).collect(),
-            exec_seconds: 60,
             ..ExecArgs::default()
         }
     }
@@ -226,7 +288,7 @@ mod tests {
         let expected = [
             ("perf", "/usr/bin/perf,bench,sched,pipe"),
             ("two", "/bin/sh,-c,a | b"),
-            ("x", "FOO=1,y"),
+            ("x", "/bin/sh,-c,FOO=1 y"),
         ];
         assert_eq!(shown, expected.map(|(name, text)| (name, text.into())));
         assert!(packages.is_empty());

@@ -109,6 +109,9 @@ impl Job {
             guest.hand_over();
         }
         let board = &load.board;
+        let cpus = board.cpus(args.cpus)?;
+        args.load.exec.check_cpus(cpus)?;
+        let programs = args.load.exec.longest_pass(&load.plan) * SLOWER;
         let mut job = Self {
             boot: board.boot(args.boot)?,
             unders: match &args.under {
@@ -121,7 +124,7 @@ impl Job {
             xen_args: args.xen_args.clone(),
             repeat: 1,
             jobs: NonZeroUsize::MIN,
-            cpus: board.cpus(args.cpus)?,
+            cpus,
             model: model.into(),
             metric,
             hands_over,
@@ -129,7 +132,7 @@ impl Job {
             dtb: args.dtb.as_ref().map(checks::tree).transpose()?,
             parameters: checks::parameters(args, board)?,
             gem5: args.gem5.clone(),
-            limits: Limits::new(&LimitArgs::default(), patience(&load)),
+            limits: Limits::new(&LimitArgs::default(), patience(&load) + programs),
             watts: board.watts.clone(),
             expect_reset: args.expect_reset,
             disturb: args.disturb,
@@ -197,9 +200,16 @@ impl Job {
 
     pub fn of_run(args: &RunArgs) -> Result<Self> {
         let plan = &args.job.load.plan;
-        plan.check_used(&plan.plan().map_err(BadInput::error)?)
-            .map_err(BadInput::error)?;
+        let exec = &args.job.load.exec;
+        if !exec.is_given() {
+            plan.check_used(&plan.plan().map_err(BadInput::error)?)
+                .map_err(BadInput::error)?;
+        }
         let mut job = Self::new(&args.job)?.within(&args.limits);
+        if exec.is_given() {
+            // Its commands are in the plan only now.
+            plan.check_used(&job.load.plan).map_err(BadInput::error)?;
+        }
         job.repeat = args.repeat.unwrap_or(1) as usize;
         job.jobs = job.at_a_time(args.jobs)?;
         if let Some(file) = &args.watts {
@@ -354,6 +364,9 @@ impl Job {
         bad_input!("nothing of this can run under {under}: {why}")
     }
 }
+
+/// How many seconds an emulator takes at most for a second of a program in the guest: 50 million instructions a second.
+const SLOWER: u32 = 20;
 
 /// Returns the default limit without progress. The board's limit is for the default number of wake-ups of a cell,
 /// as a cell need not show progress before its end. More wake-ups take longer, and pauses between them add up.

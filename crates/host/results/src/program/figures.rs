@@ -6,7 +6,7 @@
 //! | `perf bench` | `Total time: 0.021 [sec]` | total time, s |
 //! | | `21.005000 usecs/op` | time per operation, us |
 //! | | `47607 ops/sec` | operations per second |
-//! | `perf bench -f simple` | `0.021` alone | total time, s |
+//! | `perf bench -f simple` | `0.021` alone | number printed |
 //! | `hackbench` | `Time: 0.042` | time, s |
 //! | `cyclictest` | `T: 0 ( 71) P:80 I:1000 C: 200 Min: 4 Act: 5 Avg: 5 Max: 9` | latency of thread 0: min, avg, max, us |
 //! | | `# Max Latencies: 00009 00011` | max latency, us |
@@ -46,24 +46,14 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
         {
             add((*name).into(), value);
         }
-        if let [
-            "stress-ng:",
-            "metrc:",
-            _,
-            stressor,
-            operations,
-            _,
-            _,
-            _,
-            per_second,
-            ..,
-        ] = words[..]
+        // Other metrics of a stressor have words after their number.
+        if let ["stress-ng:", "metrc:", _, stressor, numbers @ ..] = words.as_slice()
+            && numbers.len() >= 5
+            && numbers[..5].iter().all(|word| number(word).is_some())
         {
-            add(format!("{stressor}: bogo operations"), operations);
-            add(
-                format!("{stressor}: bogo operations per second"),
-                per_second,
-            );
+            add(format!("{stressor}: bogo operations"), numbers[0]);
+            let name = format!("{stressor}: bogo operations per second");
+            add(name, numbers[4]);
         }
         if let ["Throughput", value, "MB/sec", ..] = words[..] {
             add("throughput, MB/s".into(), value);
@@ -81,8 +71,8 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
                     add(format!("latency of thread {thread}, {name}, us"), value);
                 }
             }
-            key if key.ends_with("th percentile") => add(format!("latency, {key}, ms"), first),
-            key if key.ends_with("th") => add(format!("latency, {key} percentile, us"), first),
+            key if is_percentile(key, "th percentile") => add(format!("latency, {key}, ms"), first),
+            key if is_percentile(key, "th") => add(format!("latency, {key} percentile, us"), first),
             key => {
                 if let Some((_, name)) = NAMED.iter().find(|(known, _)| *known == key) {
                     add((*name).into(), first);
@@ -90,13 +80,19 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
             }
         }
     }
-    // The whole output of a simple form is a number of seconds.
+    // In a simple form, a number is the whole output.
     if let [line] = lines.as_slice()
         && line.contains('.')
     {
-        add("total time, s".into(), line);
+        add("number printed".into(), line);
     }
     figures
+}
+
+/// Whether a text is a number and this end.
+fn is_percentile(text: &str, end: &str) -> bool {
+    text.strip_suffix(end)
+        .is_some_and(|of| number(of).is_some())
 }
 
 /// Reads a thread's line of cyclictest: ` 0 ( 71) P:80 I:1000 C:    200 Min:      4 Act:    5 Avg:    5 Max:       9`.
@@ -139,7 +135,7 @@ mod tests {
             "total time, s = 0.021",
         ];
         assert_eq!(found(output), expected);
-        assert_eq!(found("0.125\n"), ["total time, s = 0.125"]);
+        assert_eq!(found("0.125\n"), ["number printed = 0.125"]);
     }
 
     #[test]
@@ -173,6 +169,8 @@ mod tests {
             "pipe: bogo operations per second = 1230.5",
         ];
         assert_eq!(found(stress), expected);
+        let other = "stress-ng: metrc: [71] pipe 536.1 MB per sec pipe write rate (harmonic mean of 1 instance)\n";
+        assert_eq!(found(&format!("{stress}{other}")), expected);
         let tbench = "Throughput 412.5 MB/sec  1 clients  1 procs  max_latency=0.211 ms\n";
         assert_eq!(found(tbench), ["throughput, MB/s = 412.5"]);
         let expected = ["latency, 99.0th percentile, us = 123"];
@@ -190,6 +188,8 @@ mod tests {
             "NaN\n",
             "12 13\n",
             "9\n",
+            "Bandwidth: 12\n",
+            "Depth: 3\n",
         ] {
             assert_eq!(found(output), Vec::<String>::new(), "{output}");
         }

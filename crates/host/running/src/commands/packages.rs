@@ -9,8 +9,9 @@ use shell::failure::bad_input;
 use shell::places;
 
 const ARCHITECTURE: &str = "arm64";
-/// The shell that scripts and commands of several words need.
-const SHELL: &str = "dash";
+/// The shell that scripts and commands of several words need, and its usual commands. No package depends on them, since
+/// every Debian has them.
+const SHELL: [&str; 3] = ["dash", "coreutils", "grep"];
 /// Remedy for packages that can't be fetched.
 const REMEDY: Remedy = Remedy {
     missing: "a package of the guest",
@@ -33,7 +34,7 @@ pub fn provided(packages: &[String]) -> Result<Option<PathBuf>> {
     {
         bad_input!("--packages: `{wrong}` is not the name of a package of Debian");
     }
-    names.push(SHELL);
+    names.extend(SHELL);
     names.sort_unstable();
     names.dedup();
     let folder = places::target()

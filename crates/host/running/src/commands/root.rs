@@ -30,6 +30,17 @@ const TARS: [&str; 6] = [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.zst", ".tar
 /// Largest files together: they are in memory twice while the kernel unpacks them.
 const MOST: u64 = 1 << 30;
 
+/// Kind of the files in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Files {
+    /// Of packages, some of which are left out.
+    OfPackages,
+    /// All.
+    All,
+    /// All, in addition to those of packages.
+    Merged,
+}
+
 /// Adds the files of unpacked packages.
 pub fn add_packages(archive: &mut Archive, folder: &Path) -> Result<()> {
     for name in MERGED {
@@ -40,13 +51,18 @@ pub fn add_packages(archive: &mut Archive, folder: &Path) -> Result<()> {
     for name in ["tmp", "root", "run", "var"] {
         archive.folder(name, 0o1777);
     }
-    add(archive, folder, "", &mut 0)
+    add(archive, folder, "", Files::OfPackages, &mut 0)
 }
 
-/// Adds the files of `--rootfs` if it is a folder, or else returns them as they are: an archive that goes before ours.
-pub fn given(archive: &mut Archive, given: &Path) -> Result<Vec<u8>> {
+/// Adds the files of `--rootfs`, or returns an archive of cpio as it is, to go before ours. With `merged`, packages have
+/// made links of the folders in [`MERGED`].
+pub fn given(archive: &mut Archive, given: &Path, merged: bool) -> Result<Vec<u8>> {
+    let files = match merged {
+        true => Files::Merged,
+        false => Files::All,
+    };
     if given.is_dir() {
-        add(archive, given, "", &mut 0)?;
+        add(archive, given, "", files, &mut 0)?;
         return Ok(Vec::new());
     }
     let name = given.to_string_lossy();
@@ -55,17 +71,30 @@ pub fn given(archive: &mut Archive, given: &Path) -> Result<Vec<u8>> {
         untarred(given, folder.path())?;
     } else if is_ext(given) {
         dumped(given, folder.path())?;
+    } else if merged {
+        bad_input!(
+            "--rootfs: with --packages it is a folder, an archive of tar or an image of ext4; unpack {}, and name the folder",
+            given.display()
+        );
     } else {
         return archive_of("--rootfs", given);
     }
-    add(archive, folder.path(), "", &mut 0)?;
+    add(archive, folder.path(), "", files, &mut 0)?;
     Ok(Vec::new())
 }
 
 /// Unpacks an archive of tar into `folder`.
 fn untarred(given: &Path, folder: &Path) -> Result<()> {
     let mut tar = Command::new("tar");
-    tar.args(["-x", "--no-same-owner", "-f"]).arg(given);
+    // The kernel makes devices, and a user could not.
+    tar.args([
+        "-x",
+        "--no-same-owner",
+        "--exclude=./dev/*",
+        "--exclude=dev/*",
+        "-f",
+    ])
+    .arg(given);
     unpacked(tar.arg("-C").arg(folder), given, "tar")
 }
 
@@ -118,7 +147,13 @@ fn unpacked(program: &mut Command, given: &Path, name: &str) -> Result<()> {
 }
 
 /// Adds what is in `folder`, below `name` in the archive.
-fn add(archive: &mut Archive, folder: &Path, name: &str, size: &mut u64) -> Result<()> {
+fn add(
+    archive: &mut Archive,
+    folder: &Path,
+    name: &str,
+    files: Files,
+    size: &mut u64,
+) -> Result<()> {
     let told = || folder.display().to_string();
     let mut entries: Vec<_> = fs::read_dir(folder)
         .with_context(told)?
@@ -136,15 +171,24 @@ fn add(archive: &mut Archive, folder: &Path, name: &str, size: &mut u64) -> Resu
             "" => last.to_owned(),
             above => format!("{above}/{last}"),
         };
+        let is_merged = files == Files::Merged && MERGED.contains(&name.as_str());
+        if is_merged && path.is_symlink() {
+            continue;
+        }
+        let name = if is_merged {
+            format!("usr/{name}")
+        } else {
+            name
+        };
         let what = path.symlink_metadata().with_context(|| shown.to_string())?;
         let mode = what.permissions().mode() & 0o7777;
         if what.is_symlink() {
             let target = fs::read_link(&path).with_context(|| shown.to_string())?;
             archive.link(&name, &target.to_string_lossy());
         } else if what.is_dir() {
-            if !WITHOUT.contains(&name.as_str()) {
+            if files != Files::OfPackages || !WITHOUT.contains(&name.as_str()) {
                 archive.folder(&name, mode);
-                add(archive, &path, &name, size)?;
+                add(archive, &path, &name, files, size)?;
             }
         } else if what.is_file() {
             *size += what.len();
@@ -188,6 +232,36 @@ mod tests {
     }
 
     #[test]
+    fn folders_that_packages_made_links_of_go_where_these_lead() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("bin")).unwrap();
+        fs::write(place.path().join("bin/tool"), "#!").unwrap();
+        symlink("usr/lib", place.path().join("lib")).unwrap();
+        let text = |merged| {
+            let mut archive = Archive::default();
+            assert!(
+                given(&mut archive, place.path(), merged)
+                    .unwrap()
+                    .is_empty()
+            );
+            String::from_utf8_lossy(&archive.end()).into_owned()
+        };
+        let merged = text(true);
+        assert!(merged.contains("usr/bin/tool\0") && !merged.contains("lib\0"));
+        let alone = text(false);
+        assert!(
+            !alone.contains("usr/bin") && alone.contains("bin/tool\0") && alone.contains("lib\0")
+        );
+        // An archive of cpio is not looked into.
+        let cpio = place.path().join("a.cpio");
+        fs::write(&cpio, "070701").unwrap();
+        let why = given(&mut Archive::default(), &cpio, true)
+            .unwrap_err()
+            .to_string();
+        assert!(why.contains("name the folder"), "{why}");
+    }
+
+    #[test]
     fn an_archive_of_tar_is_unpacked() {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir(place.path().join("root")).unwrap();
@@ -202,10 +276,10 @@ mod tests {
             .status();
         assert!(made.unwrap().success());
         let mut archive = Archive::default();
-        assert!(given(&mut archive, &tar).unwrap().is_empty());
+        assert!(given(&mut archive, &tar, false).unwrap().is_empty());
         assert!(String::from_utf8_lossy(&archive.end()).contains("hello\0"));
         fs::write(&tar, "no archive").unwrap();
-        let why = given(&mut Archive::default(), &tar)
+        let why = given(&mut Archive::default(), &tar, false)
             .unwrap_err()
             .to_string();
         assert!(
@@ -240,7 +314,7 @@ mod tests {
             .output();
         assert!(copied.unwrap().status.success());
         let mut archive = Archive::default();
-        assert!(given(&mut archive, &image).unwrap().is_empty());
+        assert!(given(&mut archive, &image, false).unwrap().is_empty());
         assert!(String::from_utf8_lossy(&archive.end()).contains("hello\0"));
         assert!(!is_ext(&place.path().join("hello")));
     }
