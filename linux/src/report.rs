@@ -336,7 +336,7 @@ mod tests {
         assert!(records.iter().all(|record| record.number("id") == Some(3)));
         assert_eq!(records[0].get("workload"), Some("linux-pipe"));
         assert_eq!(
-            records[1].text("idles_by").unwrap().to_string(),
+            records[2].text("idles_by").unwrap().to_string(),
             "none/menu"
         );
         let buckets = records.iter().filter(|record| record.kind == "part-hist");
