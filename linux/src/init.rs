@@ -73,7 +73,7 @@ fn measured() -> Result<(), String> {
     }
     if fs::exists(format!("/{}", commands::FILE)).map_err(told)? {
         devices();
-        program::prepare();
+        program::mount_output();
     }
     // The terminal must not change the lines.
     if let Ok(mut terminal) = tcgetattr(io::stdout()) {

@@ -2,7 +2,8 @@
 //! A run of another program, from its first instruction to its end.
 //!
 //! The program is loaded with a breakpoint at its entry point, which the dynamic linker jumps to once all libraries are
-//! loaded (AT_ENTRY of getauxval(3)). There it stops, and goes on without a debugger when it is told to.
+//! loaded (AT_ENTRY of getauxval(3)). It stops there until [`Loaded::run`] lets it go on, without a debugger. The kernel
+//! makes the caches of all CPUs agree on an instruction that is written by `/proc/PID/mem` (Linux, arch/arm64/mm/flush.c).
 
 mod children;
 mod output;
@@ -24,7 +25,7 @@ use crate::commands;
 use crate::{cpus, sample};
 
 pub use children::end_all as end_all_children;
-pub use output::{Output, prepare};
+pub use output::{OutputFile, Printed, mount as mount_output};
 
 /// AT_ENTRY (Linux, include/uapi/linux/auxvec.h).
 const AT_ENTRY: u64 = 9;
@@ -65,7 +66,11 @@ impl<'c> Loaded<'c> {
     ///
     /// # Errors
     /// It can't be started; the message names it. It may have left children.
-    pub fn new(command: &'c commands::Command, all: &[usize], output: &Output) -> io::Result<Self> {
+    pub fn new(
+        command: &'c commands::Command,
+        all: &[usize],
+        output: &OutputFile,
+    ) -> io::Result<Self> {
         // Orphans of the program become children of this process.
         set_child_subreaper(Some(rustix::process::getpid()))?;
         let [program, arguments @ ..] = command.arguments.as_slice() else {
@@ -145,7 +150,7 @@ impl<'c> Loaded<'c> {
     /// The kernel does not let this process wait for it.
     pub fn run(self) -> io::Result<Ended> {
         let watched = pidfd_open(self.process, PidfdFlags::empty())?;
-        let limit = Timespec::try_from(self.command.limit).map_err(io::Error::other)?;
+        let limit = Timespec::try_from(self.command.limit()).map_err(io::Error::other)?;
         let mut ended = [PollFd::new(&watched, PollFlags::IN)];
         let start = sample::begins();
         self.set_free()?;

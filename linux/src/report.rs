@@ -40,8 +40,10 @@ pub struct Told<'e> {
     pub made: u64,
     /// Its progress.
     pub pace: &'e Pace,
-    /// The end of a program's output, and the number of bytes before that.
-    pub output: (&'e [u8], u64),
+    /// The end of a program's output.
+    pub output: &'e [u8],
+    /// The number of bytes before that.
+    pub before: u64,
     /// A remark on a program's run.
     pub note: Option<&'static str>,
     /// The cpuidle driver and governor.
@@ -210,7 +212,7 @@ impl<W: Write> BlockWriter<'_, W> {
 
     /// Writes the beginning and the end of a program's output.
     fn output_of_program(&mut self, told: &Told<'_>) -> io::Result<()> {
-        let (output, before) = told.output;
+        let Told { output, before, .. } = *told;
         let (begins, ends) = match output.len().checked_sub(2 * HALF) {
             None if before == 0 => (output, &output[..0]),
             Some(_) if before == 0 => (&output[..HALF], &output[output.len() - HALF..]),
@@ -308,7 +310,8 @@ mod tests {
             counts: &counts,
             made: 500,
             pace: &Pace::default(),
-            output: (&[b'x'; 40_000], 0),
+            output: &[b'x'; 40_000],
+            before: 0,
             note: None,
             idles_by: "none/menu",
             idle_states: "",

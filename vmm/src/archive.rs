@@ -51,13 +51,14 @@ pub fn of_program(program: &[u8]) -> Vec<u8> {
     initramfs(program, &[], &[])
 }
 
-/// Builds such an archive after another one, whose length it makes whole.
+/// Joins two archives: a kernel finds the second at a multiple of four bytes, after zeros.
 #[must_use]
-pub fn after(other: &[u8], program: &[u8]) -> Vec<u8> {
-    let mut both = other.to_vec();
-    both.resize(other.len().next_multiple_of(BLOCK), 0);
-    both.extend(of_program(program));
-    both
+pub fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
+    if !first.is_empty() {
+        first.resize((first.len() + ALIGN).next_multiple_of(BLOCK), 0);
+    }
+    first.extend(second);
+    first
 }
 
 /// An archive that is being written. A kernel unpacks several that follow each other, and of files with one name the last
@@ -152,6 +153,14 @@ mod tests {
             entries.push((name.to_owned(), mode as u32, content));
             archive = &archive[(start + size).next_multiple_of(4)..];
         }
+    }
+
+    #[test]
+    fn an_archive_after_another_follows_zeros() {
+        assert_eq!(joined(Vec::new(), b"070701"), b"070701");
+        let both = joined(vec![0x1f; 511], b"070701");
+        assert_eq!(both.iter().position(|byte| *byte == b'0'), Some(1024));
+        assert_eq!(both[511..1024], [0; 513]);
     }
 
     #[test]

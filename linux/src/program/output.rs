@@ -4,7 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::MountFlags;
 
 /// Folder of the file, where this is the first process.
 const FOLDER: &str = "/rouse-output";
@@ -13,21 +13,29 @@ const MOST: u64 = 4 << 20;
 const SIZE: &std::ffi::CStr = c"size=4m";
 
 /// Mounts the file system, if the kernel has it. Without it, an output is as long as a program makes it.
-pub fn prepare() {
-    let made = fs::create_dir_all(FOLDER).is_ok();
-    if made {
-        let _ = mount("tmpfs", FOLDER, "tmpfs", MountFlags::empty(), SIZE);
+pub fn mount() {
+    if fs::create_dir_all(FOLDER).is_ok() {
+        let _ = rustix::mount::mount("tmpfs", FOLDER, "tmpfs", MountFlags::empty(), SIZE);
     }
+}
+
+/// The end of an output.
+#[derive(Clone, Debug, Default)]
+pub struct Printed {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// The number of bytes before them.
+    pub before: u64,
 }
 
 /// The output of a program and its children. It stays readable whatever they do to its name.
 #[derive(Debug)]
-pub struct Output {
+pub struct OutputFile {
     read: File,
     place: String,
 }
 
-impl Output {
+impl OutputFile {
     /// Creates an empty file.
     ///
     /// # Errors
@@ -52,16 +60,16 @@ impl Output {
         OpenOptions::new().append(true).open(&self.place)
     }
 
-    /// Returns the end of it, and the number of bytes before that.
+    /// Returns the end of it.
     ///
     /// # Errors
     /// It can't be read.
-    pub fn end(&mut self) -> io::Result<(Vec<u8>, u64)> {
+    pub fn end(&mut self) -> io::Result<Printed> {
         let before = self.read.metadata()?.len().saturating_sub(MOST);
         let mut bytes = Vec::new();
         self.read.seek(SeekFrom::Start(before))?;
         (&self.read).take(MOST).read_to_end(&mut bytes)?;
-        Ok((bytes, before))
+        Ok(Printed { bytes, before })
     }
 
     /// Whether there was more than the file system holds.

@@ -8,7 +8,7 @@ use plan::Cell;
 use super::SampleBlock;
 use crate::commands::{self, Command};
 use crate::cpus;
-use crate::program::{self, Ending, Loaded, Output};
+use crate::program::{self, Ending, Loaded, OutputFile, Printed};
 
 /// The end of a run, and its output.
 #[derive(Debug, Default)]
@@ -17,8 +17,8 @@ pub struct Outcome {
     pub failure: Option<String>,
     /// A remark on a run that succeeded.
     pub note: Option<&'static str>,
-    /// The end of the output of the last run, and the number of bytes before that.
-    pub output: (Vec<u8>, u64),
+    /// The output.
+    pub output: Printed,
 }
 
 /// Returns why a command can't run, if it can't.
@@ -37,46 +37,46 @@ pub fn run(block: &mut SampleBlock<'_>, cell: &Cell) -> io::Result<u64> {
     cpus::unpin(block.cpus)?;
     let mut ticks = 0;
     for number in 0..command.warm_up + block.count {
-        let mut output = Output::new()?;
         let is_sample = number >= command.warm_up;
+        let mut output = OutputFile::new()?;
         let run = once(block, &command, &output, is_sample);
-        let (failure, note) = match &run {
-            Ok((_, Ending::Exited(0), true)) => (
-                None,
-                Some("it left processes that still ran, and these were ended"),
-            ),
-            Ok((_, Ending::Exited(0), false)) => (None, None),
-            Ok((_, ending, _)) => (Some(described(ending, output.is_full()?)), None),
-            Err(error) => (Some(error.to_string()), None),
-        };
         if run.is_err() {
             program::end_all_children()?;
         }
-        let failed = failure.is_some();
+        let (failure, note) = judged(&run, output.is_full()?);
         block.outcome = Outcome {
             failure,
             note,
             output: output.end()?,
         };
         match run {
-            Ok((of_run, ..)) if is_sample && !failed => {
-                block.record(of_run);
-                ticks += of_run;
+            Ok(run) if block.outcome.failure.is_none() => {
+                if is_sample {
+                    block.record(run.ticks);
+                    ticks += run.ticks;
+                }
             }
-            _ if failed => break,
-            _ => {}
+            _ => break,
         }
     }
     Ok(ticks)
 }
 
-/// Runs the program once. Returns its ticks, its end, and whether it left processes that still ran.
+/// A run from its first instruction to its end.
+struct Run {
+    ticks: u64,
+    ending: Ending,
+    /// Whether it left processes that still ran.
+    left: bool,
+}
+
+/// Runs the program once.
 fn once(
     block: &mut SampleBlock<'_>,
     command: &Command,
-    output: &Output,
+    output: &OutputFile,
     is_sample: bool,
-) -> io::Result<(u64, Ending, bool)> {
+) -> io::Result<Run> {
     let loaded = Loaded::new(command, block.cpus, output)?;
     if is_sample {
         block.begin()?;
@@ -87,15 +87,26 @@ fn once(
     }
     let ticks = ended.ticks;
     let (ending, left) = ended.finish()?;
-    Ok((ticks, ending, left))
+    Ok(Run {
+        ticks,
+        ending,
+        left,
+    })
 }
 
-/// Describes the end of a run that is no sample.
-fn described(ending: &Ending, is_full: bool) -> String {
-    match ending {
-        _ if is_full => "it printed more than 4 MiB".into(),
-        Ending::Exited(status) => format!("it exited with status {status}"),
-        Ending::Signalled(signal) => format!("signal {signal} ended it"),
-        Ending::TimedOut => "it did not end in time; --exec-seconds gives more".into(),
-    }
+/// Returns why a run is no sample, and a remark on it.
+fn judged(run: &io::Result<Run>, is_full: bool) -> (Option<String>, Option<&'static str>) {
+    let run = match run {
+        Ok(run) => run,
+        Err(error) => return (Some(error.to_string()), None),
+    };
+    let failure = match run.ending {
+        _ if is_full => Some("it printed more than 4 MiB".into()),
+        Ending::Exited(0) => None,
+        Ending::Exited(status) => Some(format!("it exited with status {status}")),
+        Ending::Signalled(signal) => Some(format!("signal {signal} ended it")),
+        Ending::TimedOut => Some("it did not end in time; --exec-seconds gives more".into()),
+    };
+    let left = "it left processes that still ran, and these were ended";
+    (failure, run.left.then_some(left))
 }

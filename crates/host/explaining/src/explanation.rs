@@ -146,6 +146,13 @@ impl ExplainedCell {
                 self.path
             );
         }
+        if self.bookkeeping > self.path {
+            bail!(
+                "its bookkeeping, {}, is more than the path, {}",
+                self.bookkeeping,
+                self.path
+            );
+        }
         Ok(())
     }
 

@@ -254,3 +254,39 @@ pub fn signed(number: i64) -> String {
 pub fn thousands(number: u64) -> String {
     page::thousands(number as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn the_path_of_other_tables_is_next_to_that_of_the_functions() {
+        let mut cell = samples::cell("a 1 80, b 2 37");
+        let shown = |cell: &ExplainedCell| {
+            let mut document = Document::default();
+            heading(&mut document, "", cell);
+            document.terminal(None).join("\n")
+        };
+        let plain = shown(&cell);
+        assert!(
+            plain.contains("117 instructions on its path and"),
+            "{plain}"
+        );
+        cell.bookkeeping = 26;
+        cell.check().unwrap();
+        let net = shown(&cell);
+        assert!(
+            net.contains("on its path (91 without the bookkeeping"),
+            "{net}"
+        );
+        // A file of another program may have any number.
+        cell.bookkeeping = 118;
+        assert!(
+            cell.check()
+                .unwrap_err()
+                .to_string()
+                .contains("more than the path")
+        );
+    }
+}

@@ -5,6 +5,7 @@ use foreign::{Escaped, Quoted};
 use maud::{Markup, html};
 use results::merge::Run;
 use results::{Cell, Results};
+use significance::median;
 
 use crate::Column;
 use crate::document::Document;
@@ -13,7 +14,11 @@ use crate::table;
 /// Most lines of a table of figures that fit a screen.
 const MOST: usize = 24;
 
-/// Returns a table of the figures that programs printed, with a column for each layer below them, and remarks on their runs.
+/// Names of a program and a figure, and its values in each layer, one for each boot.
+type Row = ([String; 2], Vec<Vec<f64>>);
+
+/// Returns a table of the figures that programs printed, medians of boots, with a column for each layer below them, and
+/// remarks on their runs.
 pub fn figures(results: &Results) -> Document {
     of_cells(&with_program(results).collect::<Vec<_>>(), MOST)
 }
@@ -22,7 +27,7 @@ fn of_cells(cells: &[&Cell], most: usize) -> Document {
     let mut document = Document::default();
     let of_cells = layers(cells);
     let mut layers: Vec<String> = Vec::new();
-    let mut rows: Vec<([String; 2], Vec<String>)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for (cell, layer) in cells.iter().zip(&of_cells) {
         let place = layers.iter().position(|known| known == layer);
         let place = place.unwrap_or(layers.len());
@@ -36,8 +41,8 @@ fn of_cells(cells: &[&Cell], most: usize) -> Document {
                 rows.len() - 1
             });
             let values = &mut rows[row].1;
-            values.resize(values.len().max(place + 1), "-".into());
-            values[place] = value.to_string();
+            values.resize(values.len().max(place + 1), Vec::new());
+            values[place].push(*value);
         }
     }
     let more = rows.split_off(rows.len().min(most)).len();
@@ -59,15 +64,17 @@ fn of_cells(cells: &[&Cell], most: usize) -> Document {
     document
 }
 
-fn columns(rows: &[([String; 2], Vec<String>)], layers: &[String]) -> Vec<Column> {
+fn columns(rows: &[Row], layers: &[String]) -> Vec<Column> {
     let names = |place: usize| rows.iter().map(|(name, _)| name[place].clone()).collect();
     let mut columns = vec![
         Column::words("program", names(0)),
         Column::words("figure", names(1)),
     ];
     columns.extend(layers.iter().enumerate().map(|(place, layer)| {
-        let values = rows.iter().map(|(_, values)| values.get(place));
-        let values = values.map(|value| value.map_or("-".into(), String::clone));
+        let values = rows.iter().map(|(_, values)| {
+            let median = values.get(place).and_then(|values| median(values));
+            median.map_or("-".into(), |median| median.to_string())
+        });
         Column::numbers("", layer, values.collect()).result()
     }));
     columns
@@ -116,4 +123,73 @@ fn layers(cells: &[&Cell]) -> Vec<String> {
         .chain(others)
         .collect();
     Column::joined("layer", &all, ", ").texts().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{CommandName, Under, Workload};
+    use results::program::Program;
+
+    fn cell(command: &str, under: Under, value: f64) -> Cell {
+        Cell {
+            under,
+            what: plan::Cell {
+                workload: Workload::LinuxExec,
+                command: CommandName::parse(command).unwrap(),
+                ..plan::Cell::default()
+            },
+            program: Some(Program {
+                output: "<b>\u{1b}[2J\nlast".into(),
+                note: "it \u{7} beeps".into(),
+                figures: [("time, s".into(), value)].into(),
+                ..Program::default()
+            }),
+            ..Cell::default()
+        }
+    }
+
+    fn results(cells: Vec<Cell>) -> Results {
+        Results {
+            cells,
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn figures_have_a_column_a_layer_and_boots_a_median() {
+        let cells = vec![
+            cell("perf", Under::None, 3.0),
+            cell("perf", Under::None, 1.0),
+            cell("perf", Under::None, 2.5),
+            cell("perf", Under::Kvm, 7.0),
+            cell("tbench", Under::Kvm, 9.0),
+        ];
+        let text = figures(&results(cells)).terminal(None).join("\n");
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<String> = text.lines().map(words).collect();
+        for line in [
+            "program figure none kvm",
+            "perf time, s 2.5 7",
+            "tbench time, s - 9",
+        ] {
+            assert!(lines.iter().any(|known| known == line), "{line}\n{text}");
+        }
+        assert!(
+            text.contains("note on tbench, kvm: it \\u{7} beeps"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_programs_print_acts_on_no_page() {
+        let run = Run::new("a", results(vec![cell("perf", Under::None, 3.0)]));
+        let page = section(&[run]).into_string();
+        assert!(page.contains("&lt;b&gt;\\u{1b}[2J\nlast"), "{page}");
+        assert!(
+            section(&[Run::new("b", Results::default())])
+                .into_string()
+                .is_empty()
+        );
+    }
 }

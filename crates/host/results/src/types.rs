@@ -242,12 +242,17 @@ impl Machine {
 
     /// Names the kernel, if Linux is the guest: `Linux 6.12.117, HZ 250`.
     pub fn kernel(&self) -> Option<String> {
-        let text = |name: &str| match self.features.get(name)? {
-            serde_json::Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        };
-        let hz = text("linux_hz").map_or(String::new(), |hz| format!(", HZ {hz}"));
-        Some(format!("Linux {}{hz}", text("linux")?))
+        let hz = self.feature("linux_hz");
+        let hz = hz.map_or(String::new(), |hz| format!(", HZ {hz}"));
+        Some(format!("Linux {}{hz}", self.feature("linux")?))
+    }
+
+    /// Returns a feature as text.
+    pub fn feature(&self, name: &str) -> Option<String> {
+        Some(match self.features.get(name)? {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
     }
 }
 

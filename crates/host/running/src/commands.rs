@@ -12,10 +12,7 @@ use clap::Args;
 use linux::commands::{Command, FILE};
 use plan::{CommandName, List, Plan, Workload};
 use shell::failure::bad_input;
-use vmm::archive::Archive;
-
-/// Alignment of an archive after another, in bytes: cpio's own.
-const ALIGN: usize = 512;
+use vmm::archive::{self, Archive};
 
 /// Characters by which a command is one for a shell.
 const SHELLS: &str = "|&;<>()$`\"'*?[]#~\\\n";
@@ -87,7 +84,7 @@ pub struct ExecArgs {
     #[arg(long, value_name = "N,...", value_delimiter = ',', requires = "guest")]
     pub exec_cpus: Vec<usize>,
     /// Runs of each command before the samples of a pass [default: 1]
-    #[arg(long, value_name = "N", requires = "guest")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1000), requires = "guest")]
     pub warm_up: Option<u32>,
     /// Longest time of a run, by the guest's clock [default: 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), requires = "guest")]
@@ -115,16 +112,16 @@ impl ExecArgs {
         }
     }
 
-    /// Returns the longest time of a run.
-    fn limit(&self) -> Duration {
-        Duration::from_secs(self.exec_seconds.unwrap_or(SECONDS))
+    /// Returns the longest time of a run, in seconds.
+    fn seconds(&self) -> u64 {
+        self.exec_seconds.unwrap_or(SECONDS)
     }
 
     /// Returns the longest time that the guest may take for a pass of a command; none without commands.
     pub fn longest_pass(&self, plan: &Plan) -> Duration {
         let runs = self.warm_up.unwrap_or(WARM_UP) + if plan.settle { 1 } else { plan.iterations };
         match self.is_given() {
-            true => self.limit() * runs,
+            true => Duration::from_secs(self.seconds()) * runs,
             false => Duration::ZERO,
         }
     }
@@ -135,6 +132,25 @@ impl ExecArgs {
     /// # Errors
     /// A command, a file or a package is not as it should be; the message names the option.
     pub fn files(&self, plan: &mut Plan) -> Result<Option<Vec<u8>>> {
+        if !self.is_of(plan)? {
+            return Ok(None);
+        }
+        let (commands, packages) = self.commands()?;
+        name(&commands, plan)?;
+        let mut archive = Archive::default();
+        if let Some(folder) = packages::provided(&packages)? {
+            root::add_packages(&mut archive, &folder)?;
+        }
+        let given = match &self.rootfs {
+            Some(given) => root::given(&mut archive, given, !packages.is_empty())?,
+            None => Vec::new(),
+        };
+        archive.file(FILE, 0o644, &serde_json::to_vec(&commands)?);
+        Ok(Some(archive::joined(given, &archive.end())))
+    }
+
+    /// Whether the plan runs commands. If no workload is named, it now does.
+    fn is_of(&self, plan: &mut Plan) -> Result<bool> {
         let workloads = &mut plan.lists.workload;
         let exec = Workload::LinuxExec;
         match (self.is_given(), workloads.values.contains(&exec)) {
@@ -146,15 +162,17 @@ impl ExecArgs {
                     ("--warm-up", self.warm_up.is_some()),
                     ("--exec-seconds", self.exec_seconds.is_some()),
                 ];
-                if let Some((option, _)) = options.iter().find(|(_, given)| *given) {
-                    bad_input!("{option} is for the commands of --exec; name one");
+                match options.iter().find(|(_, given)| *given) {
+                    Some((option, _)) => {
+                        bad_input!("{option} is for the commands of --exec; name one")
+                    }
+                    None => Ok(false),
                 }
-                return Ok(None);
             }
             (false, true) => {
                 bad_input!("--workload linux-exec runs the commands of --exec COMMAND; name one")
             }
-            (true, true) => {}
+            (true, true) => Ok(true),
             (true, false) if workloads.named => {
                 bad_input!(
                     "--exec: its workload is linux-exec; add it to --workload, or leave that out"
@@ -163,39 +181,9 @@ impl ExecArgs {
             (true, false) => {
                 workloads.values = List::from_iter([exec]);
                 workloads.named = true;
+                Ok(true)
             }
         }
-        let (commands, packages) = self.commands()?;
-        let known = |name: &CommandName| {
-            let name = name.to_string();
-            commands.iter().any(|one| one.name == name)
-        };
-        if plan.lists.command.named {
-            if let Some(wrong) = plan.lists.command.values.iter().find(|name| !known(name)) {
-                bad_input!("--command: --exec and --exec-preset name no {wrong}");
-            }
-        } else {
-            let names = commands.iter();
-            let names: Option<List<CommandName>> =
-                names.map(|one| CommandName::parse(&one.name)).collect();
-            plan.lists.command.values = names.unwrap_or_default();
-            plan.lists.command.named = true;
-        }
-        let mut archive = Archive::default();
-        if let Some(folder) = packages::provided(&packages)? {
-            root::add_packages(&mut archive, &folder)?;
-        }
-        let mut begins = match &self.rootfs {
-            Some(given) => root::given(&mut archive, given, !packages.is_empty())?,
-            None => Vec::new(),
-        };
-        if !begins.is_empty() {
-            // A kernel finds the next archive at a multiple of four, after zeros.
-            begins.resize((begins.len() + ALIGN).next_multiple_of(ALIGN), 0);
-        }
-        let text: String = commands.iter().map(Command::text).collect();
-        archive.file(FILE, 0o644, text.as_bytes());
-        Ok(Some([begins, archive.end()].concat()))
     }
 
     /// Returns the commands, and the packages that they need.
@@ -237,12 +225,30 @@ impl ExecArgs {
             commands.push(Command {
                 name,
                 arguments,
-                limit: self.limit(),
+                seconds: self.seconds(),
                 warm_up: self.warm_up.unwrap_or(WARM_UP),
                 cpus: self.exec_cpus.clone(),
             });
         }
         Ok((commands, packages))
+    }
+}
+
+/// Names the commands in the plan, unless it names some of them.
+fn name(commands: &[Command], plan: &mut Plan) -> Result<()> {
+    let list = &mut plan.lists.command;
+    if !list.named {
+        let names = commands.iter().map(|one| CommandName::parse(&one.name));
+        list.values = names.flatten().collect();
+        list.named = true;
+    }
+    let is_known = |name: &&CommandName| {
+        let name = name.to_string();
+        commands.iter().any(|one| one.name == name)
+    };
+    match list.values.iter().find(|name| !is_known(name)) {
+        Some(wrong) => bad_input!("--command: --exec and --exec-preset name no {wrong}"),
+        None => Ok(()),
     }
 }
 
@@ -319,6 +325,9 @@ mod tests {
         let names = plan.lists.command.values.iter().map(ToString::to_string);
         assert!(names.eq(["a", "b"]));
         let text = String::from_utf8_lossy(&files);
-        assert!(text.contains("name b\n") && text.contains("arg c\n"));
+        assert!(
+            text.contains("\"name\":\"b\",\"arguments\":[\"c\"]"),
+            "{text}"
+        );
     }
 }

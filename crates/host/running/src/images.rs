@@ -174,7 +174,7 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
         Guest::Given(Given {
             initrd: Some(Initrd::Measuring(files)),
             ..
-        }) => archive::after(files, program),
+        }) => archive::joined(files.clone(), &archive::of_program(program)),
         _ => archive::of_program(program),
     });
     let initrd = match guest {

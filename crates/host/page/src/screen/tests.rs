@@ -195,6 +195,26 @@ fn a_sweep_of_limits_names_the_one_that_catches_the_wake_up_first() {
 }
 
 #[test]
+fn a_row_that_the_sentence_names_is_on_the_screen() {
+    let cost = |gap: u32| if gap == 29 { 900 } else { 9 };
+    let cells = (1..=30).map(|gap| {
+        cell(
+            &[("wait", "wfi"), ("gap-us", &gap.to_string())],
+            cost(gap),
+            5,
+            0,
+        )
+    });
+    let text = shown(&run(cells.collect()));
+    assert!(text.contains("most 900"), "{text}");
+    let row = text
+        .lines()
+        .any(|line| line.trim_start().starts_with("29 ") && line.contains("900"));
+    assert!(row, "{text}");
+    assert!(text.contains("and 6 more rows: --wide"), "{text}");
+}
+
+#[test]
 fn a_table_larger_than_a_screen_counts_the_rows_that_are_left() {
     let cells = (1..=30).map(|gap| cell(&[("wait", "wfi"), ("gap-us", &gap.to_string())], 9, 5, 0));
     let results = run(cells.collect());

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use page::asked;
+use results::Cell;
 use results::compare::{Comparison, Pair, Verdict};
-use results::{Cell, Results};
 
 use super::side::Side;
 
@@ -26,23 +26,14 @@ fn properties(side: &Side) -> [String; NAMES.len()] {
                 .idles_by
                 .split_once('/')
                 .unwrap_or((&cell.idles_by, "none"));
-            add(0, &feature(results, "linux"));
-            add(1, &feature(results, "linux_hz"));
+            let feature = |name| results.machine.feature(name).unwrap_or_default();
+            add(0, &feature("linux"));
+            add(1, &feature("linux_hz"));
             add(2, driver);
             add(3, governor);
         }
     }
     all.map(|texts| texts.into_iter().collect::<Vec<_>>().join(" or "))
-}
-
-fn feature(results: &Results, name: &str) -> String {
-    let value = results.machine.features.get(name);
-    let text = value.map(|value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    });
-    text.unwrap_or_default()
 }
 
 /// Describes the kernel of a side. `None` if Linux is not the guest.
