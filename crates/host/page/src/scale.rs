@@ -98,7 +98,7 @@ impl Scale {
         match (self.nanoseconds, unit) {
             (Some(_), _) => "ns",
             (None, "insns") => "instructions",
-            (None, results::VIRTUAL) => "ticks of virtual time",
+            (None, results::VIRTUAL) => "counter ticks",
             (None, unit) => unit,
         }
     }

@@ -3,8 +3,9 @@
 //! that people came for, and the limits of the figures. The table of all cells is [`table`].
 
 mod answer;
+mod merging;
 mod rows;
-pub(crate) mod words;
+pub mod words;
 
 use results::{Cell, Results};
 
@@ -74,6 +75,7 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
         document.push(String::new());
         document.push(heading(name, rows, results, scale));
         document.extend(rows.constants());
+        document.extend(rows.legend());
         document.push(String::new());
         document.table(columns(rows));
         document.extend(more(rows, others));

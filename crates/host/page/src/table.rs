@@ -187,7 +187,7 @@ pub(crate) fn caution(cells: &[&Cell], scale: Scale) -> &'static str {
     } else if cells.iter().any(|cell| cell.what.is_open()) {
         "; a time, in which CPUs also wait for the next request"
     } else if cells.iter().any(|cell| cell.unit == results::VIRTUAL) {
-        "; while every CPU is idle, the clock skips to the next event, and the skipped ticks are no instructions"
+        "; a tick is an instruction, but while every CPU is idle, the counter skips to the next event"
     } else {
         ""
     }

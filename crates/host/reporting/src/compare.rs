@@ -83,6 +83,10 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
     let allowed = allowed(args.allow.as_deref())?;
     let (a, b) = match (args.runs.as_slice(), args.with.as_slice()) {
         ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
+        ([], _) => bad_input!(
+            "nothing to compare is named; name {}",
+            crate::saved_runs::what_there_is()
+        ),
         (_, []) => bad_input!(
             "{} named, and it is not clear which are whose; name two, or those of B after --with",
             match args.runs.len() {

@@ -36,6 +36,12 @@ pub const PAGE: &str = "report.html";
 
 /// Runs `cargo xtask report`.
 pub fn report(args: &ReportArgs) -> Result<()> {
+    if args.inputs.is_empty() {
+        bad_input!(
+            "nothing to report is named; name {}",
+            crate::saved_runs::what_there_is()
+        );
+    }
     let watts = args.watts.as_deref().map(watts::read).transpose()?;
     let inputs: Vec<Input> = args
         .inputs

@@ -48,6 +48,20 @@ pub fn find(path: &Path) -> PathBuf {
     }
 }
 
+/// Describes inputs, and lists those that are there: the newest run and the saved ones.
+pub fn what_there_is() -> String {
+    let entries = fs::read_dir(places::target().join("runs"));
+    let entries = entries.into_iter().flatten().flatten();
+    let runs = entries.map(|entry| entry.path());
+    let newest = runs.filter(|path| path.join("results.json").exists()).max();
+    let newest = newest.map(|path| format!(", the newest run: {}", places::shown(&path)));
+    format!(
+        "a run folder, a results.json or a serial log{}{}",
+        newest.unwrap_or_default(),
+        told()
+    )
+}
+
 /// Lists all names, for the end of an error's remedy. Empty without any.
 pub fn told() -> String {
     let entries = fs::read_dir(all()).into_iter().flatten().flatten();

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use plan::{Deliver, Trap, Under, Wait, Wake, Workload};
 use results::{Cell, Results};
 
+use super::merging::ANY;
 use super::rows::Rows;
-use super::words;
+use super::{rows, words};
 use crate::scale::{Scale, operation_of};
 use crate::{knee, path};
 
@@ -36,7 +37,8 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
         return added;
     }
     let extremes = extremes(rows, scale, unit).into_iter();
-    extremes.chain(bend(rows)).collect()
+    let timer = early_timer(rows, scale, unit);
+    extremes.chain(timer).chain(bend(rows)).collect()
 }
 
 /// Most ways of waiting to name in a sentence.
@@ -279,12 +281,34 @@ fn trapping(rows: &Rows<'_>, scale: Scale) -> Option<String> {
     })
 }
 
+/// Explains a timer that wakes earlier where WFI is trapped.
+fn early_timer(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
+    let of = |trap| {
+        let mut cells = table.cells.iter().filter(|cell| {
+            let what = &cell.what;
+            (what.workload, what.trap, cell.under) == (Workload::LinuxTimer, trap, Under::Rouse)
+        });
+        cells.next().filter(|_| cells.next().is_none())
+    };
+    let (trapped, plain) = (of(Trap::Wfi)?, of(Trap::None)?);
+    let earlier = median(plain)?.checked_sub(median(trapped)?)?;
+    let exits = |cell: &Cell| rows::shown_exits(cell);
+    Some(format!(
+        "With WFI trapped, the timer wakes {} {unit} earlier: EL2 waits in the guest's place, so that it is entered already when the \
+         timer expires ({} exits, not {}).",
+        scale.show(earlier),
+        exits(trapped),
+        exits(plain)
+    ))
+}
+
 /// Names the cells with the least and the most.
 fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let all = rows.rows.iter().flat_map(|row| {
         let cells = row.cells.iter().zip(&rows.titles);
         cells.filter_map(move |(cell, title)| {
             let swept = rows.swept.iter().zip(&row.swept);
+            let swept = swept.filter(|(_, value)| ![ANY, "-"].contains(&value.as_str()));
             let swept = swept.map(|(title, value)| format!("; {title} {value} us"));
             let name = row.shown() + &swept.collect::<String>();
             let name = match rows.titles.len() {

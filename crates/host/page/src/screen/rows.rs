@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use plan::{DIMENSIONS, Info, Show, Wait, Wake};
 use results::{Cell, keys};
 
+use super::merging::{ANY, merged};
 use super::{answer, words};
 use crate::columns::{COARSE, FEWER, MARK, MOVED};
 use crate::scale::Scale;
@@ -28,10 +29,10 @@ const NAMED: [&str; 8] = [
 #[derive(Debug)]
 pub struct Row<'r> {
     /// Everything but the trap.
-    what: String,
+    pub what: String,
     /// The trap, or both traps if they cost the same.
-    trap: String,
-    /// Values of the swept dimensions.
+    pub trap: String,
+    /// Values of the swept dimensions, or [`ANY`].
     pub swept: Vec<String>,
     /// The cell of each column.
     pub cells: Vec<Option<&'r Cell>>,
@@ -39,6 +40,8 @@ pub struct Row<'r> {
     pub texts: Vec<String>,
     /// Marks of the row's cells, which other lines explain.
     pub marks: Vec<&'static str>,
+    /// The cells of equal rows that this one stands for.
+    pub others: Vec<&'r Cell>,
 }
 
 impl<'r> Row<'r> {
@@ -50,6 +53,7 @@ impl<'r> Row<'r> {
             cells: vec![None; columns],
             texts: vec!["-".into(); columns],
             marks: Vec::new(),
+            others: Vec::new(),
         }
     }
 
@@ -208,6 +212,8 @@ pub struct Rows<'r> {
     pub hidden: bool,
     /// Titles of the swept dimensions.
     pub swept: Vec<&'static str>,
+    /// Titles of swept dimensions that make no difference to any row.
+    without_effect: Vec<&'static str>,
     /// Whether the names begin with the way of waking.
     pub narrow: bool,
     /// The wait of all rows, if they share one that is not in their names.
@@ -238,14 +244,18 @@ impl<'r> Rows<'r> {
             let text = text(cell, scale.of_cell(cell), exits);
             hidden |= !rows[row].put(place.unwrap_or(0), cell, text);
         }
+        let mut rows = merged(rows);
+        let mut swept: Vec<_> = layout.swept.iter().map(|info| title(info)).collect();
+        let without_effect = drop_equal(&mut swept, &mut rows);
         Self {
             titles,
-            rows: merged(rows),
+            rows,
             cells: cells.to_vec(),
             exits,
             hidden,
             narrow,
-            swept: layout.swept.iter().map(|info| title(info)).collect(),
+            swept,
+            without_effect,
             wait: layout
                 .one_wait
                 .then(|| words::wait(cells[0], layout.sweeps(LIMIT))),
@@ -291,7 +301,7 @@ impl<'r> Rows<'r> {
     pub fn first(&self, most: usize) -> Vec<&Row<'r>> {
         let named = answer::named(self);
         let is_named = |row: &Row<'_>| {
-            let mut cells = row.cells.iter().flatten();
+            let mut cells = row.cells.iter().flatten().chain(&row.others);
             cells.any(|cell| named.iter().any(|one| std::ptr::eq(*one, *cell)))
         };
         let (named, others): (Vec<usize>, Vec<usize>) =
@@ -308,6 +318,21 @@ impl<'r> Rows<'r> {
             .all(|info| NAMED.contains(&info.key) && info.key != LIMIT)
     }
 
+    /// Explains the titles of polls.
+    pub fn legend(&self) -> Option<String> {
+        let explained = [
+            ("host", "limit of the hypervisor's poll"),
+            ("limit", "limit of the guest's poll"),
+        ];
+        let shown = explained
+            .iter()
+            .filter(|(title, _)| self.swept.contains(title));
+        let shown: Vec<String> = shown
+            .map(|(title, what)| format!("{title}: {what}"))
+            .collect();
+        (!shown.is_empty()).then(|| format!("{}.", shown.join("; ")))
+    }
+
     /// Names values that were requested and are equal in all cells.
     pub fn constants(&self) -> Option<String> {
         let first = self.cells[0];
@@ -318,7 +343,9 @@ impl<'r> Rows<'r> {
         });
         let same = same.map(|info| value(info, first));
         let above = self.wait.clone().into_iter().chain(self.name());
-        let same: Vec<String> = above.chain(same).collect();
+        let any = self.without_effect.iter();
+        let any = any.map(|title| format!("{ANY} {title}"));
+        let same: Vec<String> = above.chain(same).chain(any).collect();
         (!same.is_empty()).then(|| format!("In all of them: {}.", same.join(", ")))
     }
 
@@ -409,6 +436,11 @@ fn all_exits(cell: &Cell) -> f64 {
     each.fold(0.0, |sum, exits| sum + exits)
 }
 
+/// Returns the exits per sample, rounded.
+pub fn shown_exits(cell: &Cell) -> f64 {
+    (all_exits(cell) * 100.0).round() / 100.0
+}
+
 /// Returns the median, the path in brackets, and the exits.
 fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
     let mut text = match (cell.stats, cell.with_median()) {
@@ -420,25 +452,23 @@ fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
         text += &format!(" ({})", scale.show(critical.net.p50));
     }
     match (exits, cell.has_exit_counts()) {
-        (true, true) => text += &format!(" / {}", (all_exits(cell) * 100.0).round() / 100.0),
+        (true, true) => text += &format!(" / {}", shown_exits(cell)),
         (true, false) => text += " / ?",
         (false, _) => {}
     }
     text
 }
 
-/// Merges rows that differ only in the trap and cost the same.
-fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
-    let mut merged: Vec<Row<'_>> = Vec::new();
-    for row in rows {
-        let same = merged
-            .iter_mut()
-            .find(|one| (&one.what, &one.swept, &one.texts) == (&row.what, &row.swept, &row.texts));
-        match same {
-            Some(one) if one.trap.is_empty() => one.trap = ", any trap".into(),
-            Some(_) => {}
-            None => merged.push(row),
+/// Drops the swept dimensions that make no difference to any row, and returns their titles.
+fn drop_equal(swept: &mut Vec<&'static str>, rows: &mut [Row<'_>]) -> Vec<&'static str> {
+    let mut dropped = Vec::new();
+    for place in (0..swept.len()).rev() {
+        if rows.iter().all(|row| row.swept[place] == ANY) {
+            dropped.push(swept.remove(place));
+            for row in rows.iter_mut() {
+                row.swept.remove(place);
+            }
         }
     }
-    merged
+    dropped
 }

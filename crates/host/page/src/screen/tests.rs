@@ -216,8 +216,11 @@ fn a_row_that_the_sentence_names_is_on_the_screen() {
 
 #[test]
 fn a_table_larger_than_a_screen_counts_the_rows_that_are_left() {
-    let cells = (1..=30).map(|gap| cell(&[("wait", "wfi"), ("gap-us", &gap.to_string())], 9, 5, 0));
-    let results = run(cells.collect());
+    let of = |gap: u32| {
+        let words = [("wait", "wfi"), ("gap-us", &gap.to_string())];
+        cell(&words, 900 + u64::from(gap == 2), 5, 0)
+    };
+    let results = run((1..=30).map(of).collect());
     let text = shown(&results);
     assert!(
         text.contains("\n 24 ") && !text.contains("\n 25 "),
@@ -381,4 +384,56 @@ fn more_columns_than_fit_become_rows() {
         text.lines().all(|line| line.chars().count() <= WIDTH),
         "{text}"
     );
+}
+
+#[test]
+fn a_value_that_makes_no_difference_is_any() {
+    let of = |gap: &str, limit: &str, cost| {
+        let words = [
+            ("wait", "poll-wfi"),
+            ("wake", "elide"),
+            ("gap-us", gap),
+            ("poll-limit-us", limit),
+        ];
+        cell(&words, cost, 5, 0)
+    };
+    let cells = |last| {
+        vec![
+            of("5", "10", 64),
+            of("5", "100", 64),
+            of("50", "10", 112),
+            of("50", "100", last),
+        ]
+    };
+    let rows = |text: &str| {
+        let rows = text.lines().filter(|line| line.contains(" (5)"));
+        let rows = rows.map(|row| row.split_whitespace().take(3).collect::<Vec<_>>().join(" "));
+        rows.collect::<Vec<_>>()
+    };
+    let text = shown(&run(cells(65)));
+    assert_eq!(
+        rows(&text),
+        ["5 any 64", "50 10 112", "50 100 65"],
+        "{text}"
+    );
+    // A title that does not explain itself is explained.
+    assert!(text.contains("limit: limit of the guest's poll."), "{text}");
+    // Without any effect, there is no column.
+    let text = shown(&run(cells(112)));
+    assert_eq!(rows(&text), ["5 64 (5)", "50 112 (5)"], "{text}");
+    assert!(text.contains("any limit"), "{text}");
+}
+
+#[test]
+fn a_timer_that_wakes_earlier_out_of_a_trap_is_explained() {
+    let timer = |trap, cost| {
+        let words = [("workload", "linux-timer"), ("trap", trap)];
+        let mut cell = cell(&words, cost, 0, 1);
+        cell.unit = results::VIRTUAL.into();
+        cell
+    };
+    let text = shown(&run(vec![timer("none", 5400), timer("wfi", 4950)]));
+    assert!(text.contains("timer wakes 450"), "{text}");
+    let text = shown(&run(vec![timer("none", 4950), timer("wfi", 5400)]));
+    assert!(!text.contains("timer wakes"), "{text}");
 }

@@ -15,7 +15,7 @@ const LEVEL: &str = "5%";
 pub struct CompareArgs {
     /// A, the reference, and B: a run folder, the name of a saved run, results.json or serial log of each, which may hold several runs. With
     /// --with, all of these are runs of A. With --over-time runs and folders of runs, any number [default there: the saved ones]
-    #[arg(value_name = "RUN", required_unless_present = "over_time")]
+    #[arg(value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Runs of B
     #[arg(long, value_name = "RUN", num_args = 1..)]

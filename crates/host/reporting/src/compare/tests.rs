@@ -157,7 +157,7 @@ fn a_slowdown_is_found_in_its_stage() {
     let text = told(run(400, 100, "insns"), run(420, 120, "insns"));
     assert!(text.contains("+20  +5.0  worse    kick +20"), "{text}");
     assert!(
-        text.contains("1 worse, 0 better; most in pingpong wfi (+5.0 %)."),
+        text.contains("1 worse, 0 better; most in pingpong: WFI (+5.0 %)."),
         "{text}"
     );
     let text = told(run(420, 120, "insns"), run(400, 100, "insns"));
@@ -240,8 +240,8 @@ fn the_work_of_all_cpus_leads_and_the_path_is_gated_too() {
     let (text, _) = judged(timer(with_path(80, 47)), timer(with_path(80, 48)));
     for part in [
         "in the unit of the cell",
-        "instructions           80 (47)",
-        "ticks of virtual time      500",
+        "instructions   80 (47)",
+        "counter ticks      500",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
@@ -252,10 +252,7 @@ fn the_unit_is_that_of_the_cells() {
     let mut timer = insns(500);
     timer.cells[0].unit = results::VIRTUAL.into();
     let text = compared("A B", &[timer.clone()], &[timer]).unwrap().0;
-    assert!(
-        text.contains("Medians in ticks of virtual time. Exact"),
-        "{text}"
-    );
+    assert!(text.contains("Medians in counter ticks. Exact"), "{text}");
 }
 
 #[test]

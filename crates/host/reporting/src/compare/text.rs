@@ -360,7 +360,7 @@ fn missing(cells: &[Lost<'_>], names: &CellNames) -> Vec<String> {
     }
     let told = told.into_iter().map(|(why, names)| match why.as_str() {
         "" => format!("  {}", names.concat()),
-        why => format!("  {} (skipped: {why})", names.join(", ")),
+        why => format!("  {} (skipped: {why})", names.join("; ")),
     });
     told.collect()
 }

@@ -11,7 +11,7 @@ use crate::format::FormatArgs;
 #[derive(Args, Debug)]
 pub struct ReportArgs {
     /// Run folders, results.json files, or captures of a console (lines with `@r1 `)
-    #[arg(value_name = "INPUT", required = true)]
+    #[arg(value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     /// Where the report goes: FILE.html, - (standard output), or a folder, which also gets results.json and results.csv unless that is
     /// what the report is made from [default: the run folder if there is one INPUT, else target/reports/TIME]

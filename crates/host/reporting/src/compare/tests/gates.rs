@@ -50,18 +50,22 @@ fn lost_cells_fail() {
         .unwrap()
         .0;
     assert!(
-        text.contains("not measured in B:\n  pingpong wfe") && text.contains("1 not measured in B"),
+        text.contains("not measured in B:\n  pingpong: WFE")
+            && text.contains("1 not measured in B"),
         "{text}"
     );
     let text = compared("B A", std::slice::from_ref(&a), &[insns(400)])
         .unwrap()
         .0;
-    assert!(text.contains("only in B:\n  pingpong wfe"), "{text}");
+    assert!(text.contains("only in B:\n  pingpong: WFE"), "{text}");
     // One lost in one run of several is lost too.
     let mut two = [a.clone(), a.clone()];
     two[1].cells.pop();
     let (text, judgement) = compared("A --with B --fail-if-worse", &[a.clone(), a], &two).unwrap();
-    assert!(text.contains("pingpong wfe: 1 of 2 runs have it"), "{text}");
+    assert!(
+        text.contains("pingpong: WFE: 1 of 2 runs have it"),
+        "{text}"
+    );
     failed(&judgement, "B has lost 1 cell");
 }
 
@@ -200,7 +204,7 @@ fn a_cell_twice_in_b_fails_and_is_named() {
         &judgement,
         "B has pingpong one wfe none inject ipi llsc 2 times in 1 run",
     );
-    assert!(text.contains("pingpong wfe: 2 times in 1 run"), "{text}");
+    assert!(text.contains("pingpong: WFE: 2 times in 1 run"), "{text}");
 }
 
 #[test]
