@@ -13,6 +13,7 @@ mod answer;
 mod appendix;
 mod axis;
 mod bars;
+pub mod cell_names;
 mod cells;
 mod charts;
 mod clocks;

@@ -42,7 +42,7 @@ pub enum Rest {
 pub fn document(results: &Results, others: Rest) -> Option<Document> {
     let scale = Scale::of(results);
     if !results.runs.is_empty() {
-        return Some(repeated(results, scale));
+        return Some(repeated(results, scale, others));
     }
     let mut tables = tables(results, scale)?;
     if tables.iter().any(|(_, rows)| rows.hidden) {
@@ -92,10 +92,20 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
     Some(document)
 }
 
-/// The screen of repeated boots: each cell's median, with its lowest and its highest boot.
-fn repeated(results: &Results, scale: Scale) -> Document {
+/// The screen of repeated boots: each cell's median, with its lowest and its highest boot. If they do not differ, it is
+/// the screen of one boot.
+fn repeated(results: &Results, scale: Scale, others: Rest) -> Document {
+    if let Some((runs, first)) = table::equal_runs(results)
+        && let Some(mut document) = document(&first, others)
+    {
+        document.push(String::new());
+        document.push(format!(
+            "{runs} runs: each cell has the same median in all."
+        ));
+        return document;
+    }
     let mut document = Document::from(vec![words::place(results, scale), String::new()]);
-    document.append(table::medians_of_runs(results, scale));
+    document.append(table::medians_of_runs(results, scale, table::Naming::Words));
     document.push(String::new());
     // This table has no marks.
     let limits = limits(results, &[]).into_iter().map(|line| {

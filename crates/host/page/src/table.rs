@@ -5,7 +5,7 @@ mod medians;
 mod repetitions;
 
 pub use medians::{Units, names};
-pub(crate) use repetitions::medians_of_runs;
+pub(crate) use repetitions::{Naming, equal_runs, medians_of_runs};
 
 use std::collections::{BTreeMap, BTreeSet};
 

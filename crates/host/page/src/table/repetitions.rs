@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shows a repeated run, and the spread of its repetitions.
 
-use results::Results;
 use results::compare::{Compared, Comparison, Figures, LEVEL, Pair, Quantity, Verdict};
 use results::merge::{self, Run};
+use results::{Cell, Results};
 
 use super::{Scale, Units, machine, names, not_shown};
+use crate::cell_names::CellNames;
 use crate::document::Document;
 use crate::grid::Column;
 
@@ -13,7 +14,7 @@ use crate::grid::Column;
 pub fn document(results: &Results) -> Document {
     let mut lines = Document::from(machine(results));
     lines.push(String::new());
-    lines.append(medians_of_runs(results, Scale::of(results)));
+    lines.append(medians_of_runs(results, Scale::of(results), Naming::Keys));
     if let [first, ..] = runs(results).as_slice() {
         lines.extend(not_shown(&first.results));
     }
@@ -31,8 +32,34 @@ fn runs(results: &Results) -> Vec<Run> {
     }])
 }
 
+/// Returns the number of repetitions and the first if all have every cell, with the same median and path.
+pub fn equal_runs(results: &Results) -> Option<(usize, Results)> {
+    let mut runs = runs(results);
+    let found = Comparison::new(&runs, &runs, LEVEL);
+    let is_whole = |pair: &Pair<'_>| {
+        pair.total()
+            .is_none_or(|total| total.a.runs() == runs.len())
+    };
+    let is_equal = |(_, figure): (&Pair<'_>, &Compared)| {
+        let of_screen = matches!(figure.quantity, Quantity::Median | Quantity::Path);
+        !of_screen || figure.a.low() == figure.a.high()
+    };
+    let equal = found.pairs.iter().all(is_whole) && found.figures().all(is_equal);
+    let count = runs.len();
+    (equal && count > 1).then(|| (count, runs.swap_remove(0).results))
+}
+
+/// How the rows are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// By a column for each dimension, as the table of all cells.
+    Keys,
+    /// By the words of the screen.
+    Words,
+}
+
 /// Returns the table of medians, with a heading before it and an explanation after it.
-pub fn medians_of_runs(results: &Results, scale: Scale) -> Document {
+pub fn medians_of_runs(results: &Results, scale: Scale, naming: Naming) -> Document {
     let runs = runs(results);
     // A comparison of the runs with themselves shows the smallest difference from another such set of runs that
     // would be detected.
@@ -52,12 +79,12 @@ pub fn medians_of_runs(results: &Results, scale: Scale) -> Document {
         ),
         String::new(),
     ]);
-    lines.table(columns(&found, results, scale));
-    lines.extend(what_is_seen(&found, runs.len()));
+    lines.table(columns(&found, results, scale, naming));
+    lines.extend(what_is_seen(&found, runs.len(), naming));
     lines
 }
 
-fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Column> {
+fn columns(found: &Comparison<'_>, results: &Results, scale: Scale, naming: Naming) -> Vec<Column> {
     let pairs = found.pairs.iter();
     let measured: Vec<_> = pairs
         .filter_map(|pair| Some((pair, pair.total()?)))
@@ -75,20 +102,40 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Colum
             None => median(total),
         }
     });
-    let mut columns = names(measured.iter().map(|(pair, _)| pair.cell).collect());
-    let cells = measured.iter().map(|(pair, _)| pair.cell);
-    columns.extend(Units::of(cells, results, scale).column());
-    columns.extend([
-        of("runs", &|total, _| total.a.runs().to_string()),
-        Column::numbers("", "median", medians.collect()).result(),
-        of("lowest", &|total, scale| {
-            figure(&total.a, total.a.low(), scale)
-        }),
-        of("highest", &|total, scale| {
-            figure(&total.a, total.a.high(), scale)
-        }),
-    ]);
-    if !found.exact {
+    let cells = || measured.iter().map(|(pair, _)| pair.cell);
+    let mut columns = match naming {
+        Naming::Keys => names(cells().collect()),
+        Naming::Words => vec![worded(cells().collect())],
+    };
+    columns.extend(Units::of(cells(), results, scale).column());
+    // The heading has the number of runs that most cells are in.
+    let first = measured.first().map(|(_, total)| total.a.runs());
+    let differ = measured
+        .iter()
+        .any(|(_, total)| Some(total.a.runs()) != first);
+    if differ || naming == Naming::Keys {
+        columns.push(of("runs", &|total, _| total.a.runs().to_string()));
+    }
+    columns.push(Column::numbers("", "median", medians.collect()).result());
+    match naming {
+        Naming::Keys => columns.extend([
+            of("lowest", &|total, scale| {
+                figure(&total.a, total.a.low(), scale)
+            }),
+            of("highest", &|total, scale| {
+                figure(&total.a, total.a.high(), scale)
+            }),
+        ]),
+        Naming::Words => columns.push(of("lowest, highest", &|total, scale| {
+            let [low, high] = [total.a.low(), total.a.high()];
+            let [low, high] = [low, high].map(|end| scale.show_figure((end as u64, None)));
+            match low == high {
+                true => "equal".into(),
+                false => format!("{low}, {high}"),
+            }
+        })),
+    }
+    if !found.exact && naming == Naming::Keys {
         columns.push(of(
             "sees %",
             &|total, _| match (total.verdict, total.sees()) {
@@ -100,17 +147,24 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Colum
     columns
 }
 
+fn worded(cells: Vec<&Cell>) -> Column {
+    let names = CellNames::of(cells.iter().copied());
+    let texts = cells.iter().map(|cell| names.name(cell).to_owned());
+    Column::words("cell", texts.collect())
+}
+
 fn figure(of: &Figures, figure: f64, scale: Scale) -> String {
     scale.show_figure((figure as u64, of.bounds(figure)))
 }
 
 /// Explains the last column, and how many runs a difference takes.
-fn what_is_seen(found: &Comparison<'_>, runs: usize) -> Vec<String> {
+fn what_is_seen(found: &Comparison<'_>, runs: usize, naming: Naming) -> Vec<String> {
     if found.exact {
         return Vec::new();
     }
     let (figures, needed) = (found.tests, found.runs_needed());
-    let mut lines = vec![format!(
+    let mut lines = Vec::new();
+    let sees = format!(
         "sees: the smallest difference, in per cent of the median, that `compare` sees between two such sets of runs \
          ({}, at {} %, with 80 %)",
         match figures {
@@ -118,7 +172,8 @@ fn what_is_seen(found: &Comparison<'_>, runs: usize) -> Vec<String> {
             _ => format!("{figures} figures"),
         },
         LEVEL * 100.0
-    )];
+    );
+    lines.extend((naming == Naming::Keys).then_some(sees));
     lines.extend((runs < needed).then(|| {
         format!("too few runs to be compared: {figures} figures need {needed} of each side: --repeat {needed}")
     }));
@@ -128,6 +183,7 @@ fn what_is_seen(found: &Comparison<'_>, runs: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen;
     use results::samples::results;
 
     fn repeated(medians: &[u64], unit: &str) -> Results {
@@ -177,5 +233,27 @@ mod tests {
             text.contains('?') && text.contains("need 5 of each side: --repeat 5"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn runs_without_a_difference_have_the_screen_of_one() {
+        let screen = |results: &Results| {
+            let document = screen::document(results, screen::Rest::Below).unwrap();
+            document.terminal(None).join("\n")
+        };
+        let text = screen(&repeated(&[190, 190], "insns"));
+        assert!(
+            text.contains("2 runs: each cell has the same median in all."),
+            "{text}"
+        );
+        let text = screen(&repeated(&[190, 191], "insns"));
+        assert!(
+            text.contains("190, 191") && !text.contains("each cell"),
+            "{text}"
+        );
+        // A cell that one run lacks is not equal in all.
+        let mut lacking = repeated(&[190, 190], "insns");
+        lacking.cells.pop();
+        assert!(equal_runs(&lacking).is_none());
     }
 }

@@ -7,9 +7,9 @@ use page::scale::Scale;
 use page::table::Units;
 use results::compare::{Compared, Comparison, Pair, Quantity, Verdict};
 
-use super::cell_names::CellNames;
 use super::gate;
 use super::text::{by, figure, percent, shown_verdict, verdict};
+use page::cell_names::CellNames;
 
 /// Number of a table's lines that fit a screen.
 const LINES: usize = 24;

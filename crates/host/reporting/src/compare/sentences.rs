@@ -3,8 +3,8 @@
 
 use results::compare::{Compared, Comparison, Quantity, Verdict};
 
-use super::cell_names::CellNames;
 use super::text::percent;
+use page::cell_names::CellNames;
 
 /// Counts cells by the verdict on their path, if it is not the verdict on their work in each: CPUs that run at once need
 /// what is on the path, and the rest happens meanwhile.

@@ -7,9 +7,9 @@ use results::compare::{
     Compared, Comparison, Differs, Figures, Lost, Order, Pair, Quantity, Verdict, order,
 };
 
-use super::cell_names::CellNames;
 use super::side::Side;
 use super::{gate, kernels, layer_costs, screen, sentences};
+use page::cell_names::CellNames;
 use page::document::Document;
 use page::grid::Column;
 use page::scale::Scale;
@@ -34,7 +34,7 @@ pub fn document(
     let scale = Scale::of(a.first());
     let mut lines = Document::default();
     let kernels = [a, b].map(kernels::kernel);
-    let cell_names = CellNames::of(found);
+    let cell_names = super::cell_names::of(found);
     lines.extend(kernels::several(a, b));
     lines.push(sentences::sentence(found, &cell_names));
     lines.extend(sentences::on_path(found));

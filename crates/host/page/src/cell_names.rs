@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The names of cells in the words of the screen: one for each, wherever it is mentioned.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::screen::words;
+use plan::{DIMENSIONS, Info};
+use results::Cell;
+
+/// The names, by the words that define a cell: its operation, how it waits, how the wake-up arrives, and whatever else
+/// distinguishes it.
+#[derive(Debug)]
+pub struct CellNames(BTreeMap<Vec<String>, String>);
+
+impl CellNames {
+    /// Names all of these cells.
+    pub fn of<'r>(cells: impl IntoIterator<Item = &'r Cell>) -> Self {
+        let cells = cells.into_iter().map(|cell| (cell.key(), cell));
+        let cells: BTreeMap<Vec<String>, &Cell> = cells.collect();
+        let all: Vec<&Cell> = cells.values().copied().collect();
+        let mut alike: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
+        for cell in &all {
+            alike.entry(worded(cell, &all)).or_default().push(cell);
+        }
+        let mut names = BTreeMap::new();
+        for (name, cells) in alike {
+            for cell in &cells {
+                let rest = apart(cell, &cells);
+                names.insert(cell.key(), format!("{name}{rest}"));
+            }
+        }
+        Self(names)
+    }
+
+    /// Returns a cell's name.
+    pub fn name(&self, cell: &Cell) -> &str {
+        self.0.get(&cell.key()).map_or("", String::as_str)
+    }
+}
+
+/// Describes a cell in the words of a run's screen, as far as `all` differ.
+fn worded(cell: &Cell, all: &[&Cell]) -> String {
+    let differ = |keys: &[&str]| {
+        let infos = || DIMENSIONS.iter().filter(|info| keys.contains(&info.key));
+        all.iter()
+            .any(|other| infos().any(|info| text(info, other) != text(info, all[0])))
+    };
+    let mut parts = Vec::new();
+    if all.iter().any(|other| other.under != cell.under) {
+        parts.push(cell.under.to_string());
+    }
+    let waits = ["wait", "trap", "poll-limit-us", "host-poll-us", "command"];
+    if differ(&waits) || !cell.what.workload.is_linux() {
+        parts.push(waiting(cell));
+    }
+    if differ(&["deliver", "wake"]) {
+        parts.push(words::arrival(cell).into());
+    }
+    match parts.is_empty() {
+        true => cell.subject(),
+        false => format!("{}: {}", cell.subject(), parts.join(", ")),
+    }
+}
+
+/// Describes the wait and its trap. Linux has one wait.
+fn waiting(cell: &Cell) -> String {
+    let trap = words::trap(cell, false);
+    match (cell.what.workload.is_linux(), trap.as_str()) {
+        (false, _) => words::wait(cell, true) + &trap,
+        (true, _) if cell.what.workload.is_a_run() => words::wait(cell, true) + &trap,
+        (true, "") => "no trap".into(),
+        (true, trap) => trap.trim_start_matches(", ").into(),
+    }
+}
+
+/// Describes the values that distinguish a cell from others with equal words.
+fn apart(cell: &Cell, alike: &[&Cell]) -> String {
+    let infos = DIMENSIONS.iter().filter(|info| {
+        let texts = alike.iter().map(|other| text(info, other));
+        texts.collect::<BTreeSet<_>>().len() > 1
+    });
+    let told = infos.map(|info| match info.key {
+        "deliver" => format!(" ({})", text(info, cell)),
+        _ => format!(", {}", results::valued(info, &text(info, cell))),
+    });
+    told.collect()
+}
+
+fn text(info: &Info, cell: &Cell) -> String {
+    info.text(&cell.what).to_string()
+}
