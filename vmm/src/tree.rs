@@ -15,6 +15,9 @@ use crate::layout::{
 const GIC: u32 = 1;
 /// Rate of the console's clock in Hz; nothing depends on it.
 const CLOCK_HZ: u32 = 1_843_200;
+/// Bytes of a PL011's registers, and its interrupt on QEMU's `virt`, as an SPI number.
+const PL011_SIZE: u64 = 0x1000;
+const PL011_SPI: u32 = 1;
 /// Values of the GIC's binding: shared and private interrupts, edge and level.
 const SPI: u32 = 0;
 const PPI: u32 = 1;
@@ -40,6 +43,20 @@ pub struct Guest<'a> {
     pub seed: Option<u64>,
     /// Whether it can read its vCPUs' exit counts.
     pub exits: bool,
+    /// The console, at [`CONSOLE`].
+    pub console: Console,
+    /// The name of a hypervisor that does not answer a call for its name.
+    pub hypervisor: Option<&'a str>,
+}
+
+/// The kind of a console.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Console {
+    /// A 16550, which [`crate::machine`] emulates.
+    #[default]
+    Ns16550,
+    /// QEMU's PL011, which a hypervisor passes through.
+    Pl011,
 }
 
 /// Builds the tree as a blob.
@@ -76,6 +93,12 @@ pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
     tree.property_string("method", "hvc")?;
     tree.end_node(psci)?;
     devices(&mut tree, guest.cpus.len())?;
+    console(&mut tree, guest.console)?;
+    if let Some(name) = guest.hypervisor {
+        let hypervisor = tree.begin_node("hypervisor")?;
+        tree.property_string("compatible", name)?;
+        tree.end_node(hypervisor)?;
+    }
     if guest.exits {
         let exits = tree.begin_node(&format!("exits@{EXITS:x}"))?;
         tree.property_string("compatible", platform::MONITOR)?;
@@ -124,12 +147,25 @@ fn devices(tree: &mut FdtWriter, cpus: usize) -> Result<(), Error> {
     tree.property_null("always-on")?;
     let interrupts = TIMERS.map(|number| [PPI, number, LEVEL]);
     tree.property_array_u32("interrupts", interrupts.as_flattened())?;
-    tree.end_node(timer)?;
+    tree.end_node(timer)
+}
+
+fn console(tree: &mut FdtWriter, kind: Console) -> Result<(), Error> {
     let console = tree.begin_node(&format!("serial@{CONSOLE:x}"))?;
-    tree.property_string("compatible", "ns16550a")?;
-    tree.property_array_u64("reg", &[CONSOLE, CONSOLE_SIZE])?;
-    tree.property_array_u32("interrupts", &[SPI, CONSOLE_SPI, EDGE])?;
-    tree.property_u32("clock-frequency", CLOCK_HZ)?;
+    match kind {
+        Console::Ns16550 => {
+            tree.property_string("compatible", "ns16550a")?;
+            tree.property_array_u64("reg", &[CONSOLE, CONSOLE_SIZE])?;
+            tree.property_array_u32("interrupts", &[SPI, CONSOLE_SPI, EDGE])?;
+            tree.property_u32("clock-frequency", CLOCK_HZ)?;
+        }
+        Console::Pl011 => {
+            let names = ["arm,pl011", "arm,primecell"];
+            tree.property_string_list("compatible", names.map(String::from).to_vec())?;
+            tree.property_array_u64("reg", &[CONSOLE, PL011_SIZE])?;
+            tree.property_array_u32("interrupts", &[SPI, PL011_SPI, LEVEL])?;
+        }
+    }
     tree.end_node(console)
 }
 
@@ -145,6 +181,8 @@ mod tests {
         initrd: None,
         seed: None,
         exits: true,
+        console: Console::Ns16550,
+        hypervisor: None,
     };
 
     /// Parses the tree as Rouse's own guest does.

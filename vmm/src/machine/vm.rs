@@ -23,7 +23,7 @@ use super::pmu;
 use super::registers;
 use crate::layout::{DISTRIBUTOR, Loaded, RAM, REDISTRIBUTORS, TREE_SIZE};
 use crate::options::{MIB, Options};
-use crate::tree::{self, Guest};
+use crate::tree::{self, Console, Guest};
 
 /// PSTATE at the start: EL1h, all exceptions masked (Linux,
 /// Documentation/arch/arm64/booting.rst, "Call the kernel image").
@@ -88,6 +88,8 @@ impl Vm {
             }),
             seed: options.seed,
             exits: cpus.iter().all(|cpu| cpu.exits.is_some()),
+            console: Console::Ns16550,
+            hypervisor: None,
         })
         .ok()
         .filter(|tree| tree.len() as u64 <= TREE_SIZE)

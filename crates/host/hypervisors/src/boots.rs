@@ -24,7 +24,7 @@ struct Part {
     lists: &'static [(&'static str, &'static str)],
 }
 
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
     Part {
         name: "bare",
         unders: &[Under::None],
@@ -48,6 +48,15 @@ const PARTS: [Part; 3] = [
             ("deliver", "inject"),
             ("host-poll-us", "0,500"),
             ("host-poll", "adaptive"),
+        ],
+    },
+    Part {
+        name: "bao",
+        unders: &[Under::Bao],
+        lists: &[
+            ("trap", "none"),
+            ("deliver", "inject"),
+            ("host-poll-us", "0"),
         ],
     },
     // Xen traps WFI and WFE together.
@@ -89,6 +98,9 @@ pub fn jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> 
         of.host_kernel.clone_from(&args.host_kernel);
         of.host_kernel
             .take_if(|_| of_part.iter().all(|under| under.kvm_mode().is_none()));
+        if of_part == [Under::Bao] {
+            of.bao.clone_from(&args.bao);
+        }
         if of_part == [Under::Xen] {
             of.xen.clone_from(&args.xen);
         }

@@ -23,9 +23,10 @@ const NOTHING: &str = "";
 const NOT_MEASURED: &str = "not measured";
 
 /// The columns, from the left, with their titles.
-const UNDERS: [(Under, &str); 6] = [
+const UNDERS: [(Under, &str); 7] = [
     (Under::None, "none"),
     (Under::Rouse, "Rouse"),
+    (Under::Bao, "Bao"),
     (Under::Xen, "Xen"),
     (Under::Kvm, "KVM (VHE)"),
     (Under::KvmNvhe, "KVM nVHE"),
@@ -92,7 +93,7 @@ pub fn terminal(numbers: &Numbers) -> Document {
         // A narrow terminal has room for those that people name first.
         columns.push(match under {
             Under::KvmNvhe | Under::KvmProtected => median,
-            Under::None | Under::Rouse | Under::Xen | Under::Kvm => median.result(),
+            Under::None | Under::Rouse | Under::Bao | Under::Xen | Under::Kvm => median.result(),
         });
         if under != Under::None {
             further.push(column("over none", under.name(), under, &|row, number| {

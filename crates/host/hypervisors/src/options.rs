@@ -16,6 +16,8 @@ pub struct Table {
     pub unders: Vec<Under>,
     /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
+    /// A checkout of Bao, if the variable does not name it.
+    pub bao: Option<PathBuf>,
     /// Xen, if not Debian's.
     pub xen: Option<PathBuf>,
     /// Whether to write the figures into the documents.
@@ -39,6 +41,7 @@ pub fn of_run(args: &RunArgs) -> Option<Table> {
         && job.load.given.guest.is_none();
     plain.then(|| Table {
         host_kernel: job.host_kernel.clone(),
+        bao: job.bao.clone(),
         xen: job.xen.clone(),
         out: out.clone(),
         limits: *limits,

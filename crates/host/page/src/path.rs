@@ -13,6 +13,11 @@ pub fn of_all(cells: &[&Cell]) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| cell.critical.is_some())
 }
 
+/// Whether some cells have divided samples.
+pub fn of_any(cells: &[&Cell]) -> bool {
+    cells.iter().any(|cell| cell.critical.is_some())
+}
+
 /// Returns the leading columns: the path, and the path without bookkeeping; none unless all cells have a path.
 pub fn columns(cells: &[&Cell]) -> Vec<Column> {
     type Field = fn(&Critical) -> u64;

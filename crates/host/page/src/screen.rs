@@ -163,7 +163,7 @@ fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
 fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> String {
     let unit = scale.unit_of(results, &rows.cells);
     let operation = operation_of(rows.cells[0]);
-    let (of, mut more) = match path::of_all(&rows.cells) {
+    let (of, mut more) = match path::of_any(&rows.cells) {
         true => (
             " of all CPUs",
             match rows.cells[0].what.workload.wakeups() {

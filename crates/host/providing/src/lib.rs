@@ -5,6 +5,7 @@
 #![allow(missing_docs)]
 
 pub mod apt;
+pub mod bao;
 pub mod browser;
 pub mod compiler;
 pub mod manager;

@@ -37,6 +37,7 @@ use crate::symbols::{self, Symbols};
 use crate::xen::Xen;
 use crate::{launch, memory};
 use follow::Watch;
+use providing::bao::Bao;
 use providing::{qemu, toolchain};
 use shell::failure::is_bad_input;
 use shell::interrupt;
@@ -103,6 +104,9 @@ impl Ready {
                 job.hands_over,
                 images::monitor,
             )?);
+        }
+        if under == Under::Bao {
+            built.bao = Some(Bao::find(job.bao.as_deref())?);
         }
         if let (Under::Xen, Emulator::Qemu(qemu)) = (under, &self.emulator) {
             built.xen = Some(Xen::ensure(
@@ -259,7 +263,7 @@ fn looked_at<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
 /// monitor filters it.
 const fn raw(under: Under, source: Source) -> Source {
     match under {
-        Under::None | Under::Xen => source,
+        Under::None | Under::Xen | Under::Bao => source,
         Under::Rouse | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => Source::Ours,
     }
 }

@@ -82,7 +82,7 @@ fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<
         Under::Rouse => &built.hypervisor,
         Under::None => built.guest(job.image(variant)).elf.as_ref()?,
         // The first instructions are not ours.
-        Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => return None,
+        Under::Xen | Under::Bao | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => return None,
     };
     // Firmware puts the image anywhere; the console shows where.
     let base = job.board().machine.image_base()?;

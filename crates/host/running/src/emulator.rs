@@ -45,6 +45,7 @@ impl Emulator {
                 let mut command = match (variant.under, variant.under.kvm_mode()) {
                     (_, Some(mode)) => launch::under_kvm(job, variant, mode, qemu, built, place)?,
                     (Under::Xen, None) => launch::under_xen(job, variant, qemu, built)?,
+                    (Under::Bao, None) => launch::under_bao(job, variant, qemu, built, place)?,
                     (_, None) => launch::command(job, variant, qemu, built)?,
                 };
                 launch::end_with_us(&mut command);

@@ -145,7 +145,11 @@ impl Emulator {
                 let image = &built.guest(job.image(variant)).image;
                 (image, built.initrd.as_ref())
             }
-            under @ (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected) => {
+            under @ (Under::Xen
+            | Under::Bao
+            | Under::Kvm
+            | Under::KvmNvhe
+            | Under::KvmProtected) => {
                 bad_input!("--under {under}: gem5 does not run it; use --board virt")
             }
         };

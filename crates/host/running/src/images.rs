@@ -24,6 +24,7 @@ use crate::guest_kernel::{Given, Initrd};
 use crate::kvm::Host;
 use crate::pack::{Parts, flatten, pack};
 use crate::xen::Xen;
+use providing::bao::Bao;
 use providing::toolchain;
 use shell::once::Once;
 use shell::output::Output;
@@ -119,6 +120,8 @@ pub struct Built {
     pub program: Option<PathBuf>,
     /// KVM's host, for boots under KVM.
     pub host: Option<Host>,
+    /// Bao, for boots under Bao.
+    pub bao: Option<Bao>,
     /// Xen, for boots under Xen.
     pub xen: Option<Xen>,
     _kept: Kept,
@@ -137,6 +140,7 @@ impl Built {
     pub fn below(&self, under: Under) -> Option<&str> {
         match under {
             Under::None | Under::Rouse => None,
+            Under::Bao => Some(&self.bao.as_ref()?.told),
             Under::Xen => Some(&self.xen.as_ref()?.told),
             Under::Kvm | Under::KvmNvhe | Under::KvmProtected => Some(&self.host.as_ref()?.told),
         }
@@ -225,6 +229,7 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
         initrd: initrd.is_some().then(|| at(INITRD)),
         program: program.is_some().then(|| at("program.elf")),
         host: None,
+        bao: None,
         xen: None,
         _kept: kept,
     })

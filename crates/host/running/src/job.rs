@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use plan::{Machine, Plan, Shard, Under, Word};
+use providing::bao::Bao;
 use results::Watts;
 
 use deadlines::Deadlines;
@@ -45,6 +46,8 @@ pub struct Job {
     pub unders: Vec<Under>,
     /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
+    /// The checkout of Bao.
+    pub bao: Option<PathBuf>,
     /// The Xen to use, if not Debian's.
     pub xen: Option<PathBuf>,
     /// Xen's further arguments.
@@ -120,6 +123,7 @@ impl Job {
                 Some(Unders::Named(named)) => named.clone(),
             },
             host_kernel: args.host_kernel.clone(),
+            bao: args.bao.clone(),
             xen: args.xen.clone(),
             xen_args: args.xen_args.clone(),
             repeat: 1,
@@ -161,6 +165,10 @@ impl Job {
         let other = job.unders.iter().find(|under| under.is_other());
         if let (Some(under), Some(_)) = (other, &job.dtb) {
             bad_input!("--dtb: under {under} that describes the guest's machine; leave --dtb out");
+        }
+        let names_bao = job.unders.contains(&Under::Bao);
+        if !names_bao && job.bao.is_some() {
+            bad_input!("--bao: it is for guests under Bao; add --under bao, or leave it out");
         }
         let is_xen = job.unders.contains(&Under::Xen);
         if !is_xen && (job.xen.is_some() || job.xen_args.is_some()) {
@@ -315,6 +323,10 @@ impl Job {
             board
                 .and_then(|()| self.audits(under))
                 .and_then(|()| self.something_runs(under))
+                .and_then(|()| match under {
+                    Under::Bao => Bao::source(self.bao.as_deref()).map(drop),
+                    _ => Ok(()),
+                })
                 .map(|()| under)
         };
         let all: Vec<_> = Under::ALL.iter().map(runs).collect();

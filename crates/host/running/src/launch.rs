@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator's command line for a job.
 
+mod under_bao;
 mod under_kvm;
 mod under_xen;
 
+pub use under_bao::{BaoLayout, bao, under_bao};
 pub use under_kvm::under_kvm;
 pub use under_xen::{under_xen, xen_alone};
 

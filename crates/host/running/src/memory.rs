@@ -180,9 +180,12 @@ impl Needs {
                 (&built.packed, Some(taken.fixed + cpus * each))
             }
             // `other_hypervisors` checks the others.
-            Under::None | Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
-                (&guest.image, None)
-            }
+            Under::None
+            | Under::Xen
+            | Under::Bao
+            | Under::Kvm
+            | Under::KvmNvhe
+            | Under::KvmProtected => (&guest.image, None),
         };
         Ok(Self {
             image: fs::metadata(packed)?.len().next_multiple_of(PAGE),

@@ -99,13 +99,16 @@ pub struct JobArgs {
     /// [default: kernel, or virtio where the board boots disks alone]
     #[arg(long, value_enum, value_name = "HOW")]
     pub boot: Option<Boot>,
-    /// Hypervisor below the guest: rouse (the hypervisor), none (the bare machine), xen (its first domain), kvm, kvm-nvhe,
+    /// Hypervisor below the guest: rouse (the hypervisor), none (the bare machine), xen (its first domain), bao, kvm, kvm-nvhe,
     /// kvm-protected (Linux's, as a host in the emulator), or all that the board has [default: rouse]
     #[arg(long, value_name = "LIST")]
     pub under: Option<Unders>,
     /// The kernel of KVM's host, an arm64 Image [default: Debian's, which is fetched once]
     #[arg(long, value_name = "IMAGE")]
     pub host_kernel: Option<PathBuf>,
+    /// A checkout of Bao, which is built for --under bao [default: the variable BAO]
+    #[arg(long, value_name = "DIR")]
+    pub bao: Option<PathBuf>,
     /// Xen, an arm64 Image [default: Debian's, which is fetched once]
     #[arg(long, value_name = "FILE")]
     pub xen: Option<PathBuf>,
@@ -166,6 +169,7 @@ impl JobArgs {
             boot: None,
             under: None,
             host_kernel: None,
+            bao: None,
             xen: None,
             xen_args: None,
             cpus: None,

@@ -14,6 +14,7 @@ use results::Cell;
 use crate::guest_kernel::unpack;
 use crate::images::Built;
 use crate::job::{Job, Variant};
+use crate::launch;
 
 /// The form of a file of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,12 @@ impl TracesOfBoot {
         }
         match (variant.under, &built.host, &built.xen) {
             (Under::Rouse, ..) => add("hypervisor", &[2], Form::Elf, read(&built.hypervisor)?),
+            (Under::Bao, ..) => add(
+                "bao",
+                &[2],
+                Form::Elf,
+                read(&launch::bao(job, variant, built)?.elf)?,
+            ),
             (Under::Xen, _, Some(xen)) => add("xen", &[2], Form::Xen, read(&xen.image)?),
             (Under::Kvm | Under::KvmNvhe | Under::KvmProtected, Some(host), _) => {
                 let (kernel, monitor) = host.code();

@@ -302,7 +302,7 @@ impl Plan {
             }
             SkipReason::NotDirect(_) | SkipReason::NeighbourInjects => lists.deliver.named,
             SkipReason::NoNeighbour(_) | SkipReason::YieldsForEver => true,
-            SkipReason::TrapsTogether(_) => lists.trap.named,
+            SkipReason::TrapsTogether(_) | SkipReason::NeverTraps(_) => lists.trap.named,
             SkipReason::OwnRules(_) | SkipReason::NoHostPoll(_) => {
                 lists.host_poll_us.named || lists.host_poll.named || lists.hint.named
             }

@@ -143,6 +143,8 @@ pub enum SkipReason {
     YieldsForEver,
     /// One of WFI and WFE should trap without the other, and this hypervisor traps both or neither.
     TrapsTogether(Under),
+    /// A wait should trap, and this hypervisor never traps one.
+    NeverTraps(Under),
     /// WFE without an event stream: nothing would make up for a lost event.
     Unbounded,
     /// The counter can't make an event stream near that period.
@@ -278,6 +280,9 @@ impl fmt::Display for SkipReason {
                     f,
                     "neighbour: under {under} there is none; use --under rouse, or neighbour none"
                 );
+            }
+            Self::NeverTraps(under) => {
+                return write!(f, "trap: {under} traps neither WFI nor WFE; use trap none");
             }
             Self::TrapsTogether(under) => {
                 return write!(f, "trap: {under} traps WFE and WFI together; use trap both");

@@ -255,6 +255,8 @@ words! {
         None = "none",
         /// Xen, whose first domain is the guest.
         Xen = "xen",
+        /// Bao, whose one virtual machine is the guest.
+        Bao = "bao",
         /// KVM together with its host at EL2 (VHE).
         Kvm = "kvm",
         /// KVM with only its own part at EL2 and its host at EL1.
@@ -277,7 +279,12 @@ impl Under {
     pub const fn injects(self) -> bool {
         match self {
             Self::None => false,
-            Self::Rouse | Self::Xen | Self::Kvm | Self::KvmNvhe | Self::KvmProtected => true,
+            Self::Rouse
+            | Self::Xen
+            | Self::Bao
+            | Self::Kvm
+            | Self::KvmNvhe
+            | Self::KvmProtected => true,
         }
     }
 
@@ -286,7 +293,7 @@ impl Under {
     pub const fn is_direct(self) -> bool {
         match self {
             Self::None | Self::Rouse => true,
-            Self::Xen | Self::Kvm | Self::KvmNvhe | Self::KvmProtected => false,
+            Self::Xen | Self::Bao | Self::Kvm | Self::KvmNvhe | Self::KvmProtected => false,
         }
     }
 
@@ -297,12 +304,14 @@ impl Under {
         self.vendor().is_some()
     }
 
-    /// The name of a hypervisor other than Rouse, as in `abi::hypervisor`.
+    /// The name of a hypervisor other than Rouse, as in `abi::hypervisor`, or as in the `/hypervisor` node of the tree
+    /// if it answers no call for a name.
     #[must_use]
     pub const fn vendor(self) -> Option<&'static str> {
         match self {
             Self::None | Self::Rouse => None,
             Self::Xen => Some("Xen"),
+            Self::Bao => Some("bao"),
             Self::Kvm | Self::KvmNvhe | Self::KvmProtected => Some("KVM"),
         }
     }
@@ -312,7 +321,7 @@ impl Under {
     #[must_use]
     pub const fn kvm_mode(self) -> Option<&'static str> {
         match self {
-            Self::None | Self::Rouse | Self::Xen => None,
+            Self::None | Self::Rouse | Self::Xen | Self::Bao => None,
             Self::Kvm => Some(""),
             Self::KvmNvhe => Some("nvhe"),
             Self::KvmProtected => Some("protected"),

@@ -304,7 +304,15 @@ fn words_stay() {
     assert!(Info::find("waits").is_none());
     assert_eq!(
         Under::NAMES,
-        ["rouse", "none", "xen", "kvm", "kvm-nvhe", "kvm-protected"]
+        [
+            "rouse",
+            "none",
+            "xen",
+            "bao",
+            "kvm",
+            "kvm-nvhe",
+            "kvm-protected"
+        ]
     );
     assert_eq!(Stages::NAMES, ["on", "off"]);
 }

@@ -110,7 +110,9 @@ pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
         let (below, trap) = match (cell.under, cell.what.trap.wfi()) {
             (Under::None, _) => ("bare machine", ""),
             // Other hypervisors are not in the job.
-            (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _) => continue,
+            (Under::Xen | Under::Bao | Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _) => {
+                continue;
+            }
             (Under::Rouse, false) => (cell.what.deliver.name(), ", not trapped"),
             (Under::Rouse, true) => (cell.what.deliver.name(), ", trapped"),
         };

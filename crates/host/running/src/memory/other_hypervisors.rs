@@ -12,6 +12,7 @@ use vmm::layout;
 use super::MIB;
 use crate::images::Built;
 use crate::job::{Job, Variant};
+use crate::launch::BaoLayout;
 use shell::failure::bad_input;
 
 /// The most bytes that Xen takes for the device tree of its first domain.
@@ -47,6 +48,7 @@ pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
 fn places(under: Under, image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
     match under {
         Under::Xen => xen(image, length, initrd, memory),
+        Under::Bao => bao(image, length, initrd, memory),
         Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
             layout::load(image, length, initrd, memory).map(drop)
         }
@@ -63,6 +65,15 @@ fn xen(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> 
     match blocks <= memory / ALIGN {
         true => Ok(()),
         false => Err(blocks * (ALIGN / MIB)),
+    }
+}
+
+/// Checks that they fit as they are placed under Bao.
+fn bao(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
+    let end = BaoLayout::of(image, length, initrd).end;
+    match end <= memory {
+        true => Ok(()),
+        false => Err(end / MIB),
     }
 }
 

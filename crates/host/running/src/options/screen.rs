@@ -67,6 +67,7 @@ const HEADINGS: [(&str, &[&str]); 3] = [
             "set",
             "kvm",
             "host_kernel",
+            "bao",
             "xen",
             "xen_args",
             "survey",

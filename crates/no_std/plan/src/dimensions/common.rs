@@ -82,6 +82,8 @@ macro_rules! common_and {
                         Some(SkipReason::NothingTraps)
                     } else if traps && !machine.under.injects() {
                         Some(SkipReason::NoHypervisor)
+                    } else if traps && machine.under == Under::Bao {
+                        Some(SkipReason::NeverTraps(machine.under))
                     } else {
                         let together = alone && machine.under == Under::Xen;
                         let other = machine.given.filter(|given| given.alone && !given.traps_of(cell));
@@ -149,7 +151,7 @@ macro_rules! common_and {
                 show: Show::Sweep { column: "host", chart: "Host poll limit", preferred: 0 },
                 applies: |cell| cell.traps_wfi(),
                 contradicts: |cell, machine| {
-                    let never = cell.host_poll_us != 0 && machine.under == Under::Xen;
+                    let never = cell.host_poll_us != 0 && matches!(machine.under, Under::Xen | Under::Bao);
                     never.then_some(SkipReason::NoHostPoll(machine.under))
                 },
             }

@@ -64,6 +64,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use plan::Under;
+use providing::bao::Bao;
 use serde::Deserialize;
 
 use super::cells::Expected;
@@ -160,6 +161,13 @@ impl Case {
     /// Names a tool that this computer lacks to run it: an emulator that no distribution packages, or firmware that
     /// can't be fetched.
     pub fn lacks(&self) -> Option<String> {
+        let job = options(&self.run).ok()?.job;
+        let is_bao =
+            |unders: &Unders| matches!(unders, Unders::Named(named) if named.contains(&Under::Bao));
+        // A test of a refusal names a folder.
+        if job.under.as_ref().is_some_and(is_bao) && job.bao.is_none() {
+            return Some(format!("{:#}", Bao::source(None).err()?));
+        }
         match self.board()?.machine {
             EmulatedMachine::Qemu(qemu) => qemu.lacks(),
             EmulatedMachine::Gem5(_) => Some(format!("{:#}", gem5::find(None).err()?)),

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Bao's configuration: the machine and its one guest (`src/core/inc/{platform,config,vm}.h` of Bao).
+
+/// QEMU's `virt`, and the guest on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// CPUs, all of which the guest has.
+    pub cpus: u32,
+    /// Bytes of the machine's RAM.
+    pub memory: u64,
+    /// Address of RAM, for the machine and for the guest.
+    pub ram: u64,
+    /// Bytes of the guest's RAM.
+    pub guest: u64,
+    /// Address at which the machine has the guest's image.
+    pub image: u64,
+    /// Bytes of the image. The guest has it at the start of its RAM, and starts there.
+    pub image_bytes: u64,
+    /// The guest's redistributors.
+    pub redistributors: u64,
+}
+
+impl Machine {
+    /// Describes the machine.
+    pub(super) fn platform(&self) -> String {
+        let Self {
+            cpus, memory, ram, ..
+        } = self;
+        format!(
+            "#include <platform.h>\n\
+             struct platform platform = {{\n\
+             \x20   .cpu_num = {cpus},\n\
+             \x20   .region_num = 1,\n\
+             \x20   .regions = (struct mem_region[]) {{ {{ .base = {ram:#x}, .size = {memory:#x} }} }},\n\
+             \x20   .console = {{ .base = 0x9000000 }},\n\
+             \x20   .arch = {{ .gic = {{ .gicd_addr = 0x8000000, .gicr_addr = 0x80a0000, .maintenance_id = 25 }} }},\n\
+             }};\n"
+        )
+    }
+
+    /// Describes the guest. Its image is used where it is: a copy takes minutes, because each of its pages is mapped and
+    /// invalidated on its own, at which an emulator that runs one CPU at a time changes CPUs. It has its console, and the interrupts of the virtual and the physical timer.
+    pub(super) fn guest(&self) -> String {
+        let Self {
+            cpus,
+            ram,
+            guest,
+            image,
+            image_bytes,
+            redistributors,
+            ..
+        } = self;
+        let affinity = (1_u64 << cpus) - 1;
+        format!(
+            "#include <config.h>\n\
+             struct config config = {{\n\
+             \x20   .vmlist_size = 1,\n\
+             \x20   .vmlist = (struct vm_config[]) {{ {{\n\
+             \x20       .image = {{ .base_addr = {ram:#x}, .load_addr = {image:#x}, .size = {image_bytes:#x},\n\
+             \x20           .separately_loaded = true, .inplace = true }},\n\
+             \x20       .entry = {ram:#x},\n\
+             \x20       .cpu_affinity = {affinity:#x},\n\
+             \x20       .platform = {{\n\
+             \x20           .cpu_num = {cpus},\n\
+             \x20           .region_num = 1,\n\
+             \x20           .regions = (struct vm_mem_region[]) {{ {{ .base = {ram:#x}, .size = {guest:#x} }} }},\n\
+             \x20           .dev_num = 2,\n\
+             \x20           .devs = (struct vm_dev_region[]) {{\n\
+             \x20               {{ .pa = 0x9000000, .va = 0x9000000, .size = 0x1000,\n\
+             \x20                 .interrupt_num = 1, .interrupts = (irqid_t[]) {{ 33 }} }},\n\
+             \x20               {{ .interrupt_num = 2, .interrupts = (irqid_t[]) {{ 27, 30 }} }},\n\
+             \x20           }},\n\
+             \x20           .arch = {{ .gic = {{ .gicd_addr = 0x8000000, .gicr_addr = {redistributors:#x} }} }},\n\
+             \x20       }},\n\
+             \x20   }} }},\n\
+             }};\n"
+        )
+    }
+}
