@@ -52,7 +52,7 @@ pub struct Guest<'a> {
 /// The kind of a console.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Console {
-    /// A 16550, which [`crate::machine`] emulates.
+    /// A 16550, which the monitor emulates.
     #[default]
     Ns16550,
     /// QEMU's PL011, which a hypervisor passes through.

@@ -204,7 +204,8 @@ impl ComparedCell {
         let name = name.split([':', '(']).next().unwrap_or_default();
         let name = name
             .replace(", no polling", "")
-            .replace(", the hypervisor polls", ", EL2 polls");
+            .replace(", the hypervisor polls", ", EL2 polls")
+            .replace("the guest polls", "guest polls");
         name.trim_end().to_owned()
     }
 
