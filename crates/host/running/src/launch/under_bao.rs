@@ -192,7 +192,7 @@ mod tests {
             .chunks(4)
             .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
             .collect();
-        // As an assembler has them: movz x0, #0x1234; movk x0, #0x4080, lsl #16; ...
+        // An assembler makes the same of movz x0, #0x1234; movk x0, #0x4080, lsl #16; ...
         assert_eq!(
             words,
             [
