@@ -8,12 +8,10 @@ pub const ANY: &str = "any";
 
 /// Merges rows that differ only in the trap, or only in a swept value, and cost the same.
 pub fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
-    let mut merged = of_traps(rows);
-    let swept = merged.first().map_or(0, |row| row.swept.len());
-    for place in (0..swept).rev() {
-        merged = of_values(merged, place);
-    }
-    merged
+    let swept = rows.first().map_or(0, |row| row.swept.len());
+    // Values first: a row of any trap would lack the values at which the trap makes a difference.
+    let merged = (0..swept).rev().fold(rows, of_values);
+    of_traps(merged)
 }
 
 fn of_traps(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {

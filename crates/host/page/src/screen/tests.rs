@@ -437,3 +437,27 @@ fn a_timer_that_wakes_earlier_out_of_a_trap_is_explained() {
     let text = shown(&run(vec![timer("none", 4950), timer("wfi", 5400)]));
     assert!(!text.contains("timer wakes"), "{text}");
 }
+
+#[test]
+fn any_value_is_each_value_also_where_the_trap_makes_a_difference_at_one() {
+    let of = |trap, limit: &str, cost| {
+        let words = [
+            ("wait", "poll-wfi"),
+            ("trap", trap),
+            ("gap-us", "10"),
+            ("poll-limit-us", limit),
+        ];
+        cell(&words, cost, 5, 0)
+    };
+    let cells = vec![
+        of("none", "5", 115),
+        of("none", "20", 64),
+        of("none", "100", 64),
+        of("wfi", "5", 112),
+        of("wfi", "20", 64),
+        of("wfi", "100", 64),
+    ];
+    let text = shown(&run(cells));
+    assert!(!text.contains("any  "), "{text}");
+    assert!(text.contains("any trap"), "{text}");
+}
