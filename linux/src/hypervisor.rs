@@ -24,6 +24,8 @@ pub enum LevelBelow {
     Kvm(u64),
     /// Xen.
     Xen,
+    /// Bao, named by the tree that this project makes for its guest.
+    Bao,
 }
 
 /// The level below the kernel, and its knobs if they are fixed for the whole boot.
@@ -50,6 +52,9 @@ impl LevelBelow {
             let has = |name: &str| names.split(|&byte| byte == 0).any(|n| n == name.as_bytes());
             if has(XEN) {
                 return Some(Self::Xen);
+            }
+            if Under::Bao.vendor().is_some_and(has) {
+                return Some(Self::Bao);
             }
             let kind = if has(exits::COMPATIBLE) {
                 Self::Rouse
@@ -81,6 +86,7 @@ impl LevelBelow {
             Self::Rouse(_) => under == Under::Rouse,
             Self::Kvm(_) => under.kvm_mode().is_some(),
             Self::Xen => under == Under::Xen,
+            Self::Bao => under == Under::Bao,
         };
         let under = match (arguments.under, self) {
             (Some(told), _) if is(told) => told,
@@ -92,9 +98,9 @@ impl LevelBelow {
             }
             (None, Self::Nothing) => Under::None,
             (None, Self::Rouse(_)) => Under::Rouse,
-            (None, Self::Kvm(_) | Self::Xen) => Under::None,
+            (None, Self::Kvm(_) | Self::Xen | Self::Bao) => Under::None,
         };
-        let is_other = matches!(self, Self::Kvm(_) | Self::Xen);
+        let is_other = matches!(self, Self::Kvm(_) | Self::Xen | Self::Bao);
         if is_other && (arguments.under.is_none() || given.is_none()) {
             return Err(format!(
                 "below is {}, which says neither how it runs nor what traps; say so by under and given-trap, as \
@@ -115,6 +121,7 @@ impl LevelBelow {
             Self::Rouse(_) => "Rouse",
             Self::Kvm(_) => "KVM",
             Self::Xen => "Xen",
+            Self::Bao => "Bao",
         }
     }
 }
@@ -149,6 +156,7 @@ mod tests {
         assert_eq!(found("rouse,exits\0"), LevelBelow::Rouse(0x901_0000));
         assert_eq!(found("rouse,kvm-exits-2\0"), LevelBelow::Kvm(0x901_0000));
         assert_eq!(found("xen,xen-4.20\0xen,xen\0"), LevelBelow::Xen);
+        assert_eq!(found("bao\0"), LevelBelow::Bao);
         assert_eq!(found("arm,pl011\0"), LevelBelow::Nothing);
         // A monitor of another version has other registers.
         assert_eq!(found("rouse,kvm-exits-1\0"), LevelBelow::Nothing);
@@ -169,6 +177,7 @@ mod tests {
         for (found, text, why) in [
             (LevelBelow::Nothing, text, "below is nothing"),
             (LevelBelow::Xen, text, "below is Xen"),
+            (LevelBelow::Bao, xen, "below is Bao"),
             (kvm, xen, "below is KVM"),
             (LevelBelow::Rouse(0), xen, "below is Rouse"),
             (kvm, "", "rouse.given-trap=wfi"),

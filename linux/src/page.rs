@@ -42,7 +42,7 @@ impl Page {
         let (base, is_rouses) = match found {
             LevelBelow::Rouse(base) => (base, true),
             LevelBelow::Kvm(base) => (base, false),
-            LevelBelow::Nothing | LevelBelow::Xen => return Ok(None),
+            LevelBelow::Nothing | LevelBelow::Xen | LevelBelow::Bao => return Ok(None),
         };
         let flags = OFlags::SYNC.bits() as i32;
         let opened = OpenOptions::new()

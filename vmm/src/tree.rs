@@ -18,6 +18,9 @@ const CLOCK_HZ: u32 = 1_843_200;
 /// Bytes of a PL011's registers, and its interrupt on QEMU's `virt`, as an SPI number.
 const PL011_SIZE: u64 = 0x1000;
 const PL011_SPI: u32 = 1;
+/// Rate of its clock in Hz, and the clock's phandle.
+const PL011_HZ: u32 = 24_000_000;
+const CLOCK: u32 = 2;
 /// Values of the GIC's binding: shared and private interrupts, edge and level.
 const SPI: u32 = 0;
 const PPI: u32 = 1;
@@ -164,9 +167,27 @@ fn console(tree: &mut FdtWriter, kind: Console) -> Result<(), Error> {
             tree.property_string_list("compatible", names.map(String::from).to_vec())?;
             tree.property_array_u64("reg", &[CONSOLE, PL011_SIZE])?;
             tree.property_array_u32("interrupts", &[SPI, PL011_SPI, LEVEL])?;
+            // Linux's driver wants both clocks (arm,primecell.yaml, arm,pl011.yaml).
+            tree.property_array_u32("clocks", &[CLOCK, CLOCK])?;
+            let names = ["uartclk", "apb_pclk"];
+            tree.property_string_list("clock-names", names.map(String::from).to_vec())?;
         }
     }
-    tree.end_node(console)
+    tree.end_node(console)?;
+    match kind {
+        Console::Ns16550 => Ok(()),
+        Console::Pl011 => clock(tree),
+    }
+}
+
+/// Adds the clock of a PL011.
+fn clock(tree: &mut FdtWriter) -> Result<(), Error> {
+    let clock = tree.begin_node("clock")?;
+    tree.property_string("compatible", "fixed-clock")?;
+    tree.property_u32("#clock-cells", 0)?;
+    tree.property_u32("clock-frequency", PL011_HZ)?;
+    tree.property_phandle(CLOCK)?;
+    tree.end_node(clock)
 }
 
 #[cfg(test)]

@@ -21,6 +21,24 @@ pub struct Image {
 pub struct Chart {
     /// The images.
     pub images: Vec<Image>,
+    /// What tells CPUs apart under a hypervisor of others.
+    pub identity: Identity,
+}
+
+/// A register of EL2 that differs between the CPUs of a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Identity {
+    /// TPIDR_EL2, which is the hypervisor's own.
+    #[default]
+    Tpidr,
+    /// VMPIDR_EL2, where TPIDR_EL2 is the same on all CPUs (each has a translation of its own), and each vCPU keeps its
+    /// CPU.
+    Vmpidr,
+}
+
+impl Identity {
+    const ALL: [Self; 2] = [Self::Tpidr, Self::Vmpidr];
 }
 
 impl Image {
@@ -70,7 +88,7 @@ impl Chart {
     /// Encodes the chart as a file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
+        let mut bytes = (self.identity as u64).to_le_bytes().to_vec();
         for image in &self.images {
             for number in [image.level, image.address, image.words.len() as u64] {
                 bytes.extend(number.to_le_bytes());
@@ -84,7 +102,14 @@ impl Chart {
     /// Decodes the output of [`Self::to_bytes`]; `None` if `bytes` is anything else, or only a part of it.
     #[must_use]
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
-        let mut chart = Self::default();
+        let (identity, rest) = bytes.split_first_chunk()?;
+        bytes = rest;
+        let identity = u64::from_le_bytes(*identity);
+        let is = |one: &Identity| *one as u64 == identity;
+        let mut chart = Self {
+            images: Vec::new(),
+            identity: Identity::ALL.into_iter().find(is)?,
+        };
         while !bytes.is_empty() {
             let mut number = || {
                 let (first, rest) = bytes.split_first_chunk()?;
@@ -129,8 +154,10 @@ mod tests {
     fn a_file_is_read_back() {
         let chart = Chart {
             images: vec![image(), Image::default()],
+            identity: Identity::Vmpidr,
         };
         let bytes = chart.to_bytes();
+        assert_eq!(Chart::from_bytes(&[9; 8]), None);
         assert_eq!(Chart::from_bytes(&bytes), Some(chart));
         assert_eq!(Chart::from_bytes(&bytes[..bytes.len() - 1]), None);
         assert_eq!(Chart::from_bytes(&bytes[..20]), None);

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::{Chart, Image, Reasons};
+use crate::{Chart, Identity, Image, Reasons};
 use cost::SampleMark;
 
 /// The code that is known so far.
@@ -15,6 +15,8 @@ pub struct Charted {
     resumes: HashSet<u64>,
     /// Whether code of no image ran at EL2: a hypervisor of others.
     pub foreign: bool,
+    /// What tells CPUs apart then.
+    pub identity: Identity,
 }
 
 impl Charted {
@@ -26,6 +28,7 @@ impl Charted {
             images: images.map(|image| (image, None)).collect(),
             resumes: HashSet::new(),
             foreign: false,
+            identity: chart.identity,
         }
     }
 

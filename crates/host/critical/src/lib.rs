@@ -53,7 +53,7 @@ mod timed;
 mod trace;
 
 pub use block::Block;
-pub use chart::{Chart, Image};
+pub use chart::{Chart, Identity, Image};
 pub use charted::Charted;
 pub use clock::{Stretch, Via};
 pub use committed::{Committed, Core};

@@ -30,8 +30,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::{Arg, Args, Command};
-use plan::Under;
-use running::options::{RunArgs, Unders};
+use running::options::RunArgs;
 use running::run;
 use running::session::Session;
 use shell::failure::bad_input;
@@ -119,11 +118,6 @@ pub fn explain(args: &ExplainArgs) -> Result<()> {
 fn measured(args: &ExplainArgs, questions: &Questions<'_>) -> Result<()> {
     if args.run.list || args.run.bisect.is_some() {
         bad_input!("explain: --list and --bisect are options of `run`; leave them out");
-    }
-    if let Some(Unders::Named(named)) = &args.run.job.under
-        && named.contains(&Under::Bao)
-    {
-        bad_input!("explain: samples under bao are not divided; leave `bao` out of --under");
     }
     let copy = Output::claim_any("--json", args.run.json.as_ref())?;
     let sessions = run::traced(&args.run)?;

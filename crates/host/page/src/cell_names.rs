@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::screen::words;
 use plan::{DIMENSIONS, Info};
-use results::Cell;
+use results::{Cell, keys};
 
 /// The names, by the words that define a cell: its operation, how it waits, how the wake-up arrives, and whatever else
 /// distinguishes it.
@@ -75,17 +75,34 @@ fn waiting(cell: &Cell) -> String {
 
 /// Describes the values that distinguish a cell from others with equal words.
 fn apart(cell: &Cell, alike: &[&Cell]) -> String {
-    let infos = DIMENSIONS.iter().filter(|info| {
-        let texts = alike.iter().map(|other| text(info, other));
-        texts.collect::<BTreeSet<_>>().len() > 1
+    let word = |key: &str, cell: &Cell| cell.word(key).unwrap_or_default();
+    let keys = keys().filter(|key| {
+        let words = alike.iter().map(|other| word(key, other));
+        words.collect::<BTreeSet<_>>().len() > 1
     });
-    let told = infos.map(|info| match info.key {
-        "deliver" => format!(" ({})", text(info, cell)),
-        _ => format!(", {}", results::valued(info, &text(info, cell))),
+    let told = keys.map(|key| match (key, Info::find(key), word(key, cell)) {
+        ("deliver", _, word) => format!(" ({word})"),
+        (_, Some(info), word) => format!(", {}", results::valued(info, &word)),
+        (key, None, word) => format!(", {key} {word}"),
     });
     told.collect()
 }
 
 fn text(info: &Info, cell: &Cell) -> String {
     info.text(&cell.what).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::samples::results;
+
+    #[test]
+    fn cells_of_other_keys_have_other_names() {
+        let first = results().cells.swap_remove(1);
+        let mut more = first.clone();
+        more.cpus = first.cpus + 6;
+        let names = CellNames::of([&first, &more]);
+        assert_ne!(names.name(&first), names.name(&more));
+    }
 }

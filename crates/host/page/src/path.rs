@@ -92,7 +92,7 @@ pub fn paused(cells: &[&Cell]) -> Option<String> {
     (count > 0).then(|| {
         format!(
             "In {of}, WFI traps in the pause before a sample (--gap-us). This exit and its instructions are not part of the \
-             sample, so trapping seems to cost less there; `exits` of results.json has it."
+             sample, so these figures leave it out; `exits` of results.json has it."
         )
     })
 }

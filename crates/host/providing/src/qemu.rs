@@ -10,7 +10,7 @@ mod provide;
 pub use event_loop::without_io_uring;
 pub use events::{EVENTS, Events, Shutdown};
 pub use firmware::firmware;
-pub use monitor::{MONITOR, Pauser, is_paused, registers};
+pub use monitor::{MONITOR, Pauser, is_paused, quit, registers};
 pub use provide::obstacle as provide_obstacle;
 
 use std::env;

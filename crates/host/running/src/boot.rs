@@ -221,6 +221,7 @@ impl<'a, L: Write> Boots<'a, L> {
             progress: launch.progress,
             keep: before.is_some(),
             writes: job.traces,
+            refuses_off: (variant.under == Under::Bao).then_some(launch::BAO_REFUSES_OFF),
         };
         let raw = raw(variant.under, job.load.packed().source());
         let console = Console::new(symbols(job, variant, self.built), raw);

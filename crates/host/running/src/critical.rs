@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use ::critical::{Chart, Image, Samples, Traces};
+use ::critical::{Chart, Identity, Image, Samples, Traces};
 use anyhow::{Context, Result, bail};
 use plan::Under;
 
@@ -114,7 +114,14 @@ fn chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
     let Some(marked) = marked.filter(|_| followed) else {
         return Ok(None);
     };
-    let mut chart = Chart::default();
+    let mut chart = Chart {
+        // Bao has its state of a CPU at one address on all CPUs.
+        identity: match variant.under {
+            Under::Bao => Identity::Vmpidr,
+            _ => Identity::default(),
+        },
+        ..Chart::default()
+    };
     let mut files = vec![marked];
     if variant.under == Under::Rouse {
         files.push((2, &built.hypervisor));

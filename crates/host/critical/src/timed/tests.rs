@@ -43,6 +43,7 @@ fn chart() -> Chart {
             words,
             kinds: kinds.to_vec(),
         }],
+        ..Chart::default()
     }
 }
 

@@ -156,9 +156,14 @@ fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let sentences = gaps(rows).into_iter().filter_map(|(gap, cells)| {
         let shown = |cell: &Cell| Some((cell.what.poll_limit_us, scale.show(median(cell)?)));
         let [missed, caught] = edge(&cells).map(|cell| cell.map(shown));
+        // The cells are those of the first delivery and trap.
+        let trap = match cells.first()?.what.trap {
+            Trap::None => "",
+            _ => ", trapped",
+        };
         let begin = match gap {
-            0 => "A poll".to_owned(),
-            _ => format!("Wake-ups {gap} us apart: a poll"),
+            0 => format!("Without IPI{trap}: a poll"),
+            _ => format!("Wake-ups {gap} us apart, without IPI{trap}: a poll"),
         };
         Some(match (caught, missed) {
             (Some(caught), Some(missed)) => {
@@ -291,12 +296,17 @@ fn early_timer(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
         cells.next().filter(|_| cells.next().is_none())
     };
     let (trapped, plain) = (of(Trap::Wfi)?, of(Trap::None)?);
-    let earlier = median(plain)?.checked_sub(median(trapped)?)?;
+    let figure = |cell: &Cell| Some((cell.with_median()?.p50, Some(cell.stats?.bounds())));
+    let (late, early) = (figure(plain)?, figure(trapped)?);
+    if early.0 >= late.0 {
+        return None;
+    }
+    let earlier = scale.of_cell(plain).show_difference(late, early);
     let exits = |cell: &Cell| rows::shown_exits(cell);
     Some(format!(
         "With WFI trapped, the timer wakes {} {unit} earlier: EL2 waits in the guest's place, so that it is entered already when the \
          timer expires ({} exits, not {}).",
-        scale.show(earlier),
+        earlier.trim_start_matches('+'),
         exits(trapped),
         exits(plain)
     ))

@@ -321,15 +321,15 @@ impl<'r> Rows<'r> {
     /// Explains the titles of polls.
     pub fn legend(&self) -> Option<String> {
         let explained = [
-            ("host", "limit of the hypervisor's poll"),
-            ("limit", "limit of the guest's poll"),
+            (HOST_POLL, "limit of the hypervisor's poll"),
+            (LIMIT, "limit of the guest's poll"),
         ];
-        let shown = explained
-            .iter()
-            .filter(|(title, _)| self.swept.contains(title));
-        let shown: Vec<String> = shown
-            .map(|(title, what)| format!("{title}: {what}"))
-            .collect();
+        let shown = explained.into_iter().filter_map(|(key, what)| {
+            let title = title(Info::find(key)?);
+            let is_shown = self.swept.contains(&title);
+            is_shown.then(|| format!("{title}: {what}"))
+        });
+        let shown: Vec<String> = shown.collect();
         (!shown.is_empty()).then(|| format!("{}.", shown.join("; ")))
     }
 

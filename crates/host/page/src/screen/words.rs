@@ -65,7 +65,7 @@ pub fn trap(cell: &Cell, poll_is_swept: bool) -> String {
     if what.workload.is_linux() {
         return match what.trap {
             Trap::None => String::new(),
-            trap => format!(", traps {trap}"),
+            trap => format!(", {} trapped", trap_words(trap)),
         };
     }
     let trapped =
@@ -75,6 +75,16 @@ pub fn trap(cell: &Cell, poll_is_swept: bool) -> String {
         (true, 0) => ", trapped".into(),
         (true, _) if poll_is_swept => ", trapped".into(),
         (true, limit) => format!(", trapped, EL2 polls {limit} us"),
+    }
+}
+
+/// Names the instructions of a trap.
+fn trap_words(trap: Trap) -> &'static str {
+    match trap {
+        Trap::None => "nothing",
+        Trap::Wfi => "WFI",
+        Trap::Wfe => "WFE",
+        Trap::Both => "WFI and WFE",
     }
 }
 

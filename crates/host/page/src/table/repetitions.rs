@@ -32,8 +32,12 @@ fn runs(results: &Results) -> Vec<Run> {
     }])
 }
 
-/// Returns the number of repetitions and the first if all have every cell, with the same median and path.
+/// Returns the number of repetitions and the first if all are whole and have every cell, with the same median, path and
+/// exits.
 pub fn equal_runs(results: &Results) -> Option<(usize, Results)> {
+    if results.incomplete || !results.damaged.is_empty() || !results.problems.is_empty() {
+        return None;
+    }
     let mut runs = runs(results);
     let found = Comparison::new(&runs, &runs, LEVEL);
     let is_whole = |pair: &Pair<'_>| {
@@ -41,7 +45,10 @@ pub fn equal_runs(results: &Results) -> Option<(usize, Results)> {
             .is_none_or(|total| total.a.runs() == runs.len())
     };
     let is_equal = |(_, figure): (&Pair<'_>, &Compared)| {
-        let of_screen = matches!(figure.quantity, Quantity::Median | Quantity::Path);
+        let of_screen = matches!(
+            figure.quantity,
+            Quantity::Median | Quantity::Path | Quantity::Exits
+        );
         !of_screen || figure.a.low() == figure.a.high()
     };
     let equal = found.pairs.iter().all(is_whole) && found.figures().all(is_equal);
@@ -255,5 +262,9 @@ mod tests {
         let mut lacking = repeated(&[190, 190], "insns");
         lacking.cells.pop();
         assert!(equal_runs(&lacking).is_none());
+        // The screen of one run would hide what the other lacks.
+        let mut cut = repeated(&[190, 190], "insns");
+        cut.incomplete = true;
+        assert!(equal_runs(&cut).is_none());
     }
 }

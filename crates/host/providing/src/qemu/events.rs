@@ -26,7 +26,7 @@ const BEGIN: [&str; 2] = [
 /// Why a machine ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shutdown {
-    /// The guest turned it off.
+    /// The guest turned it off, or asked for that.
     Off,
     /// The guest reset it (`-no-reboot` makes a reset an end).
     Reset,
@@ -42,7 +42,8 @@ impl Shutdown {
             return None;
         }
         Some(match message["data"]["reason"].as_str() {
-            Some("guest-shutdown") => Self::Off,
+            // The second: by `quit`, because the guest asked a hypervisor that can't turn the machine off.
+            Some("guest-shutdown" | "host-qmp-quit") => Self::Off,
             Some("guest-reset") => Self::Reset,
             other => Self::Other(other.unwrap_or("a reason without a name").into()),
         })
@@ -114,6 +115,7 @@ mod tests {
         let resume = r#"{"timestamp": {"seconds": 1}, "event": "RESUME"}"#;
         for (reason, shutdown) in [
             ("guest-shutdown", Shutdown::Off),
+            ("host-qmp-quit", Shutdown::Off),
             ("guest-reset", Shutdown::Reset),
             ("host-signal", Shutdown::Other("host-signal".into())),
             ("guest-panic", Shutdown::Other("guest-panic".into())),

@@ -40,6 +40,16 @@ pub fn is_paused(place: &Path) -> bool {
     asked.is_ok_and(|status| matches!(status["status"].as_str(), Some("paused" | "debug")))
 }
 
+/// Ends the QEMU whose monitor is in `place`, in order.
+///
+/// # Errors
+/// There is no monitor in `place`, or it does not answer.
+pub fn quit(place: &Path) -> Result<()> {
+    Monitor::connect(place)?
+        .execute("quit", json!({}))
+        .map(drop)
+}
+
 /// Whether a line shows vector or predicate registers, which neither image uses.
 fn is_vector(line: &str) -> bool {
     let mut start = line.chars();

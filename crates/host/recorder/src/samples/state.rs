@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-use critical::{Cause, Chart, Charted, Counts, Cutter, Reasons, Tpidr};
+use critical::{Cause, Chart, Charted, Counts, Cutter, Identity, Reasons, Tpidr};
 
 use super::counting::{self, executed};
 use super::tracing::Tracing;
@@ -72,13 +72,16 @@ impl State {
     }
 
     /// Returns the current CPU, and reports its affinity if it is new. A hypervisor of others changes TPIDR_EL1 with its
-    /// vCPUs, and the affinity that they see; its own TPIDR_EL2 belongs to the CPU.
+    /// vCPUs, and the affinity that they see; a register of EL2 belongs to the CPU. The emulator's own number of the CPU
+    /// does not help: in code that is translated for one CPU at a time, it is the number of the CPU that ran it first.
     fn tpidr(&mut self) -> Option<Tpidr> {
         let registers = self.registers.as_ref()?;
+        let identity = match self.code.identity {
+            Identity::Tpidr => registers.tpidr_el2,
+            Identity::Vmpidr => registers.affinity,
+        };
         if self.code.foreign
-            && let Some(tpidr) = registers
-                .read(registers.tpidr_el2)
-                .filter(|&tpidr| tpidr != 0)
+            && let Some(tpidr) = registers.read(identity).filter(|&tpidr| tpidr != 0)
         {
             return Some(tpidr);
         }

@@ -61,6 +61,7 @@ pub fn sentence(found: &Comparison<'_>, names: &CellNames) -> String {
     told.push(count(Verdict::FewSamples, "too few samples"));
     told.push(count(Verdict::Unknown, "not measured on both sides"));
     told.push((found.lost.len(), "not measured in B".into()));
+    told.push((found.added.len(), "only in B".into()));
     told.retain(|(count, _)| *count > 0);
     told.splice(
         0..0,

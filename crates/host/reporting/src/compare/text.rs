@@ -55,7 +55,14 @@ pub fn document(
         (true, true) => "; in brackets the path, from the store that wakes to the woken task",
         (true, false) => "; the path is from the store that wakes to the woken task",
     };
+    // Without a row there is no median to explain.
+    let has_rows = whole
+        || found
+            .pairs
+            .iter()
+            .any(|pair| !screen::differs_nowhere(pair));
     lines.push(match (found.exact, whole) {
+        (true, false) if !has_rows => "Exact: a run of each side is enough.".to_owned(),
         (true, _) => format!("Medians in {unit}{path}. Exact: a run of each side is enough."),
         (false, true) => {
             format!("Medians of the runs in {unit}, with the lowest and the highest run{path}.")

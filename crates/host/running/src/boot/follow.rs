@@ -82,6 +82,8 @@ pub struct Watch<'a> {
     pub keep: bool,
     /// Whether the emulator writes large files at its end, which may take longer than [`GRACE`].
     pub writes: bool,
+    /// The end of a line by which a hypervisor that can't turn the machine off refuses the guest's request for it.
+    pub refuses_off: Option<&'static str>,
 }
 
 /// Boots and follows until the end. Writes every line to `log` as it comes.
@@ -289,6 +291,9 @@ impl<'a, L: Write> Follower<'a, L> {
             // The machine now turns itself off, and may report that at another port first.
             LineKind::Exit | LineKind::Refused => drop(self.grace.get_or_insert(now)),
             _ => {}
+        }
+        if watch.refuses_off.is_some_and(|end| line.ends_with(end)) {
+            qemu::quit(watch.place)?;
         }
         let shown = std::mem::take(&mut self.shown);
         if kind == LineKind::Crash && watch.show >= Show::Dumps {

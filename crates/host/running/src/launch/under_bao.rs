@@ -25,6 +25,9 @@ const OTHERS: u64 = 1 << 30;
 /// The address at which the machine has the guest's image, from which Bao copies it. Firmware loads Bao further up.
 const LOADED: u64 = 0x4800_0000;
 
+/// The end of Bao's line about the guest's SYSTEM_OFF (PSCI, DEN0022F.b, 5.1.8), which it does not have.
+pub const REFUSES_OFF: &str = "unknown psci smc_fid 0x84000008";
+
 /// The parts of the guest's image, at offsets from its start, which is the start of RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaoLayout {

@@ -49,6 +49,7 @@ fn boot_of(
 fn watch(place: &Path, limits: Limits) -> Watch<'_> {
     Watch {
         writes: false,
+        refuses_off: None,
         place,
         limits,
         disturb: None,
