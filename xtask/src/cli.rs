@@ -202,7 +202,7 @@ mod tests {
             (["run", "--metric", "x"], "insns, cycles, time"),
             (["run", "--timeout", "0"], "--timeout"),
             (["run", "--debug", "--timeout=9"], "--timeout"),
-            (["report", "--titel", "x"], "'--title'"),
+            (["report", "--titles", "x"], "'--title'"),
         ] {
             let error = Cli::try_parse_from(["xtask"].into_iter().chain(line)).unwrap_err();
             let text = args::told(&Cli::command(), &error);

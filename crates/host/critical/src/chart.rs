@@ -21,7 +21,7 @@ pub struct Image {
 pub struct Chart {
     /// The images.
     pub images: Vec<Image>,
-    /// What tells CPUs apart under a hypervisor of others.
+    /// The register that distinguishes CPUs under a hypervisor of others.
     pub identity: Identity,
 }
 

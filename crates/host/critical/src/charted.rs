@@ -15,7 +15,7 @@ pub struct Charted {
     resumes: HashSet<u64>,
     /// Whether code of no image ran at EL2: a hypervisor of others.
     pub foreign: bool,
-    /// What tells CPUs apart then.
+    /// The register that distinguishes CPUs then.
     pub identity: Identity,
 }
 
