@@ -4,11 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use plan::{Trap, Under, Wait, Wake, Workload};
+use plan::{Deliver, Trap, Under, Wait, Wake, Workload};
 use results::{Cell, Results};
 
 use crate::column::{Column, TOO_FEW};
 use crate::scale::{Scale, operation};
+use crate::screen::words;
 
 /// Returns the median of a cell, in the shown unit.
 fn median(cell: &Cell, scale: Scale) -> Option<f64> {
@@ -81,7 +82,7 @@ pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
     let is_sleep = |cell: &Cell| cell.what.wait == Wait::Wfi && cell.what.wake == Wake::Ipi;
     let sleep = widest(&cells, scale, &is_sleep)?;
     let first = format!(
-        "One {} of pingpong, in {}: {}",
+        "One {} of pingpong, in {}, from {}",
         operation(Workload::Pingpong),
         scale.unit(results),
         told(&sleep)
@@ -93,7 +94,7 @@ pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
     };
     let polled = widest(&cells, scale, &is_polled);
     Some(match polled {
-        Some(polled) => format!("{first}; {}.", told(&polled)),
+        Some(polled) => format!("{first}; from {}.", told(&polled)),
         None => format!("{first}."),
     })
 }
@@ -104,7 +105,8 @@ struct LayerRow<'r> {
     medians: Vec<(Under, f64)>,
 }
 
-/// Of the `wanted` cells, returns the cell that was measured under most layers; among equals, the cell that traps most.
+/// Of the `wanted` cells, returns the cell that was measured under most layers; among equals, one with
+/// injected interrupts, without a poll of the hypervisor, and that traps most.
 fn widest<'r>(
     cells: &[&'r Cell],
     scale: Scale,
@@ -122,17 +124,24 @@ fn widest<'r>(
     };
     let rows = cells.iter().filter(|cell| wanted(cell)).map(row);
     let rows = rows.filter(|row| row.medians.len() > 1);
-    rows.max_by_key(|row| (row.medians.len(), row.cell.what.trap))
+    rows.max_by_key(|row| {
+        let what = &row.cell.what;
+        let is_injected = what.deliver == Deliver::Inject;
+        (
+            row.medians.len(),
+            is_injected,
+            what.host_poll_us == 0,
+            what.trap,
+        )
+    })
 }
 
 /// Describes a row in words: the costs are equal, or each is given as a multiple of Rouse's (or of the first layer's).
 fn told(row: &LayerRow<'_>) -> String {
     let LayerRow { cell, medians } = row;
     let (first_under, first) = medians[0];
-    let name = match cell.what.trap {
-        Trap::None => format!("{} ({})", cell.what.wait, cell.what.wake),
-        trap => format!("{} ({}, trap {trap})", cell.what.wait, cell.what.wake),
-    };
+    let wait = words::wait(cell, false) + &words::trap(cell, false);
+    let name = format!("{wait}, {}:", words::arrival(cell));
     if medians.iter().all(|(_, median)| *median == first) {
         return format!("{name} {first:.0} under each");
     }
@@ -148,7 +157,6 @@ fn told(row: &LayerRow<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::Deliver;
     use results::Stats;
 
     fn cell(under: Under, wait: Wait, trap: Trap, p50: u64) -> Cell {
@@ -214,8 +222,8 @@ mod tests {
         let text = sentence(&results, Scale::of(&results)).unwrap();
         assert_eq!(
             text,
-            "One round trip of pingpong, in instructions: wfi (ipi, trap wfi) none 88, rouse 226, xen 904 (4.00x); \
-             poll-wfi (elide) 79 under each."
+            "One round trip of pingpong, in instructions, from WFI, trapped, IPI injected: none 88, rouse 226, \
+             xen 904 (4.00x); from polls 0 us, then WFI, no IPI, polled: 79 under each."
         );
         let mut alone = several();
         alone.cells.truncate(1);

@@ -134,7 +134,9 @@ pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> 
 pub fn unclear<'c>(apart: impl Iterator<Item = &'c Critical>) -> Option<String> {
     let unclear: u64 = apart.map(|critical| critical.unclear).sum();
     (unclear > 0).then(|| {
-        format!("{unclear} samples have no path: the emulator changed CPUs in the middle of them")
+        format!(
+            "Samples without a path: {unclear} (the emulator changed CPUs in the middle of each)."
+        )
     })
 }
 

@@ -15,7 +15,7 @@ use crate::grid::Column;
 use crate::scale::{Scale, operation_of};
 use crate::shortfalls::shortfalls;
 use crate::{clocks, layer_costs, path, programs, table};
-use rows::{Row, Rows};
+use rows::{Across, Row, Rows};
 
 /// Columns that every terminal has.
 pub const WIDTH: usize = 80;
@@ -126,7 +126,7 @@ fn more(rows: &Rows<'_>, others: Rest) -> Option<String> {
         Rest::Below => format!("and {more} more rows, below"),
         Rest::Elsewhere => format!(
             "and {more} more rows: --wide{}",
-            match rows.narrow {
+            match rows.across == Across::Nothing {
                 true => "; a run with one word of --deliver and of --trap has fewer",
                 false => "",
             }
@@ -148,11 +148,8 @@ fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
         .into_iter()
         .map(|name| {
             let cells: Vec<&Cell> = measured().filter(|cell| cell.table() == name).collect();
-            let rows = Rows::of(&cells, scale, false);
-            match rows.width() <= WIDTH && !rows.hidden {
-                true => (name, rows),
-                false => (name, Rows::of(&cells, scale, true)),
-            }
+            let rows = Rows::fitting(&cells, scale, WIDTH);
+            (name, rows)
         })
         .collect();
     let (_, first) = tables.first()?;
@@ -219,10 +216,7 @@ fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
             "Counts of instructions: no cache misses, no overlap of CPUs, no latency of interrupts and exits.".into(),
         );
     }
-    let skipped = results.cells.iter().filter(|cell| cell.skipped.is_some());
-    if let count @ 1.. = skipped.count() {
-        lines.push(format!("Skipped cells: {count}; --wide gives the reasons."));
-    }
+    lines.extend(skipped(results));
     lines.extend(
         shortfalls(results)
             .into_iter()
@@ -257,6 +251,17 @@ fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
             .map(|note| format!("note: {note}")),
     );
     lines
+}
+
+/// Counts the skipped cells, with their reason if they share it.
+fn skipped(results: &Results) -> Option<String> {
+    let reasons = results.cells.iter();
+    let reasons: Vec<&str> = reasons.filter_map(|cell| cell.skipped.as_deref()).collect();
+    let (first, count) = (reasons.first()?, reasons.len());
+    Some(match reasons.iter().all(|reason| reason == first) {
+        true => format!("Skipped cells: {count} ({first})."),
+        false => format!("Skipped cells: {count}; --wide gives the reasons."),
+    })
 }
 
 fn rest(results: &Results, hidden: &[String]) -> String {

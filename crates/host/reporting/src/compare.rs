@@ -110,11 +110,11 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
             cells.min_by_key(|cell| cell.id),
             comparison.added.first().copied(),
         ];
-        let [of_a, of_b] = first.map(|cell| cell.map_or("none".into(), Cell::title));
         bad_input!(
-            "{} and {} have no cell in common (A: {of_a}; B: {of_b}); `report` shows both, or run both with the same options",
+            "{} and {} have no cell in common ({}); `report` shows both, or run both with the same options",
             a.shown,
-            b.shown
+            b.shown,
+            apart(first)
         );
     }
     side::check_cells(&comparison)?;
@@ -150,6 +150,20 @@ fn allowed(list: Option<&str>) -> Result<Vec<&'static str>> {
         None => bad_input!("--allow: there is no `{word}`; use {}", ASPECTS.join(", ")),
     };
     words.map(known).collect()
+}
+
+/// Describes the first cells of A and B by the dimensions in which they differ, or whole if one has none.
+fn apart(first: [Option<&Cell>; 2]) -> String {
+    let [Some(a), Some(b)] = first else {
+        let [a, b] = first.map(|cell| cell.map_or("none".into(), Cell::title));
+        return format!("A: {a}; B: {b}");
+    };
+    let word = |cell: &Cell, key| cell.word(key).unwrap_or_else(|| "none".into());
+    let differing = results::keys().filter(|key| a.word(key) != b.word(key));
+    let differing: Vec<String> = differing
+        .map(|key| format!("{key} is {} in A and {} in B", word(a, key), word(b, key)))
+        .collect();
+    differing.join(", ")
 }
 
 #[cfg(test)]

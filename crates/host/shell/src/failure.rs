@@ -5,8 +5,10 @@ use std::fmt;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use page::grid::wrapped;
+
 use crate::interrupt;
-use crate::terminal::note;
+use crate::terminal::{note, width_aside};
 
 /// An error in the request itself: a word, a board, a file or a tool is wrong
 /// or missing. Every other error is a failure of the run.
@@ -74,10 +76,15 @@ pub fn exit_with(status: u8) {
 /// the signal's, whatever has failed because of it.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     let told = format!("error: {error:#}");
-    match error.is::<Listed>() {
-        true => told.lines().for_each(|line| note!("{line}")),
-        false => note!("{told}"),
-    }
+    let lines: Vec<&str> = match error.is::<Listed>() {
+        true => told.lines().collect(),
+        false => vec![&told],
+    };
+    // A terminal shows whole words; files and pipes keep one line for each error.
+    let lines = lines
+        .into_iter()
+        .flat_map(|line| wrapped(line, width_aside()));
+    lines.for_each(|line| note!("{line}"));
     ExitCode::from(match interrupt::signal() {
         Some(signal) => signal.exit_status(),
         None if STATUS.load(Ordering::Relaxed) != 0 => STATUS.load(Ordering::Relaxed),

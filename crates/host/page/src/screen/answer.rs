@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::{Deliver, Trap, Under, Wait, Wake, Workload};
+use plan::{Deliver, Shape, Trap, Under, Wait, Wake, Workload};
 use results::{Cell, Results};
 
 use super::merging::ANY;
@@ -28,7 +28,13 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
         true => [polling(rows, scale, unit), trapping(rows, scale)],
         false => [None, None],
     };
-    let special: Vec<String> = special.into_iter().flatten().collect();
+    let special = special.into_iter().flatten();
+    let special: Vec<String> = match compared(rows) {
+        Some(under) if under != rows.cells[0].under => special
+            .map(|text| format!("Under {under}: {}", uncapitalized(&text)))
+            .collect(),
+        _ => special.collect(),
+    };
     if !special.is_empty() {
         return special;
     }
@@ -41,7 +47,7 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
     extremes.chain(timer).chain(bend(rows)).collect()
 }
 
-/// Most ways of waiting to name in a sentence.
+/// Most cells to name in a sentence.
 const NAMED: usize = 3;
 
 /// The cost that each hypervisor adds to the cells of the bare machine.
@@ -50,7 +56,7 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
         let stats = cell.with_median()?;
         Some((stats.p50, Some(stats.bounds())))
     };
-    let mut unders: BTreeMap<Under, Vec<String>> = BTreeMap::new();
+    let mut unders: BTreeMap<Under, Vec<Addition<'_>>> = BTreeMap::new();
     // Pingpong has its own sentence.
     let has_own = |cell: &&&Cell| cell.what.workload == Workload::Pingpong;
     let cells = rows.cells.iter().filter(|cell| !has_own(cell));
@@ -59,33 +65,69 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
         let Some((floor, own)) = floor.and_then(|floor| figure(floor).zip(figure(cell))) else {
             continue;
         };
-        let by = scale.of_cell(cell).show_difference(own, floor);
+        let shown = scale.of_cell(cell).show_difference(own, floor);
+        unders.entry(cell.under).or_default().push(Addition {
+            cell,
+            ticks: i128::from(own.0) - i128::from(floor.0),
+            shown: shown.trim_start_matches('+').to_owned(),
+            floor: scale.show_figure(floor),
+        });
+    }
+    let sentences = unders.into_iter().map(|(under, additions)| {
+        let each: Vec<String> = match additions.len() {
+            ..=NAMED => additions.iter().map(Addition::named).collect(),
+            _ => ranges(&additions),
+        };
+        let table = rows.cells[0].table();
+        format!("{table}: {under} adds, in {unit}, {}.", each.join(", "))
+    });
+    sentences.collect()
+}
+
+/// A cell's difference to the bare machine.
+struct Addition<'r> {
+    cell: &'r Cell,
+    ticks: i128,
+    shown: String,
+    floor: String,
+}
+
+impl Addition<'_> {
+    fn named(&self) -> String {
+        let Self {
+            cell, shown, floor, ..
+        } = self;
         let direct = match cell.what.deliver {
             Deliver::Direct => ", direct",
             Deliver::Inject => "",
         };
         let name = words::wait(cell, false) + &words::trap(cell, false) + direct;
-        let of_under = unders.entry(cell.under).or_default();
-        of_under.push(format!(
-            "{} to the bare machine's {} ({name})",
-            by.trim_start_matches('+'),
-            scale.show_figure(floor)
-        ));
+        format!("{shown} to the bare machine's {floor} ({name})")
     }
-    let sentences = unders.into_iter().map(|(under, mut each)| {
-        let more = each.len().saturating_sub(NAMED);
-        each.truncate(NAMED);
-        let more = match more {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
-        format!(
-            "{}: {under} adds, in {unit}, {}{more}.",
-            rows.cells[0].table(),
-            each.join(", ")
-        )
+}
+
+/// Returns the least and the most of each way of waking.
+fn ranges(additions: &[Addition<'_>]) -> Vec<String> {
+    let mut ways: Vec<(&str, Vec<&Addition<'_>>)> = Vec::new();
+    let sent = additions
+        .iter()
+        .filter(|one| one.cell.what.shape != Shape::Dry);
+    for one in sent {
+        let way = words::arrival(one.cell);
+        match ways.iter_mut().find(|(other, _)| *other == way) {
+            Some((_, all)) => all.push(one),
+            None => ways.push((way, vec![one])),
+        }
+    }
+    let shown = ways.into_iter().filter_map(|(way, all)| {
+        let least = all.iter().min_by_key(|one| one.ticks)?;
+        let most = all.iter().max_by_key(|one| one.ticks)?;
+        Some(match least.ticks == most.ticks {
+            true => format!("{} ({way})", least.shown),
+            false => format!("{} to {} ({way})", least.shown, most.shown),
+        })
     });
-    sentences.collect()
+    shown.collect()
 }
 
 /// Names the point of a sweep after which further increases bring less.
@@ -97,6 +139,24 @@ fn bend(rows: &Rows<'_>) -> Option<String> {
 
 /// Least ratio of two medians for a sentence about them.
 const FAR: f64 = 1.05;
+
+/// Makes the first letter small, for a sentence after a colon.
+fn uncapitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(chars).collect()
+}
+
+/// Returns the hypervisor whose cells the sentences about polls and traps compare: Rouse, or the first that injects.
+fn compared(rows: &Rows<'_>) -> Option<Under> {
+    let injects = rows
+        .cells
+        .iter()
+        .filter(|cell| cell.what.deliver == Deliver::Inject);
+    let mut unders = injects.map(|cell| cell.under);
+    let first = unders.next()?;
+    Some(unders.find(|under| *under == Under::Rouse).unwrap_or(first))
+}
 
 /// The first cell of this kind, with injected interrupts.
 fn find<'r>(rows: &Rows<'r>, wait: Wait, trap: Trap, wake: Wake) -> Option<&'r Cell> {
@@ -110,13 +170,14 @@ fn find_by<'r>(
     trap: Trap,
     wake: Wake,
 ) -> Option<&'r Cell> {
+    let under = compared(rows);
     let mut cells = rows.cells.iter();
     let found = cells.find(|cell| {
         let what = &cell.what;
         (what.wait, what.trap, what.wake) == (wait, trap, wake)
             && what.deliver == deliver
             && what.host_poll_us == 0
-            && cell.under == rows.cells[0].under
+            && Some(cell.under) == under
     });
     found.copied()
 }

@@ -19,7 +19,7 @@ fn of_traps(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     for row in rows {
         let same = merged
             .iter_mut()
-            .find(|one| (&one.what, &one.swept, &one.texts) == (&row.what, &row.swept, &row.texts));
+            .find(|one| (&one.what, &one.swept) == (&row.what, &row.swept) && agree(one, &row));
         let Some(one) = same else {
             merged.push(row);
             continue;
@@ -30,6 +30,18 @@ fn of_traps(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
         absorb(one, row);
     }
     merged
+}
+
+/// Whether two rows cost the same wherever both have a cell: the bare machine has none with a trap.
+fn agree(one: &Row<'_>, other: &Row<'_>) -> bool {
+    let both = one
+        .cells
+        .iter()
+        .zip(&other.cells)
+        .map(|(one, other)| one.is_some() && other.is_some());
+    let texts = one.texts.iter().zip(&other.texts);
+    let mut shared = both.zip(texts).filter(|(both, _)| *both).peekable();
+    shared.peek().is_some() && shared.all(|(_, (one, other))| one == other)
 }
 
 /// Merges the rows of each set that differ only in the value at `place`, if all of the set cost the same.
@@ -67,6 +79,12 @@ fn set_of(row: &Row<'_>, place: usize) -> (String, String, Vec<String>) {
 }
 
 fn absorb<'r>(one: &mut Row<'r>, other: Row<'r>) {
+    for (place, text) in other.texts.into_iter().enumerate() {
+        if one.cells[place].is_none() {
+            one.cells[place] = other.cells[place];
+            one.texts[place] = text;
+        }
+    }
     let cells = other.cells.into_iter().flatten();
     one.others.extend(cells.chain(other.others));
     for mark in other.marks {

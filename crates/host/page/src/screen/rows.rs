@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::{DIMENSIONS, Info, Show, Wait, Wake};
+use plan::{DIMENSIONS, Deliver, Info, Show, Under, Wait, Wake};
 use results::{Cell, keys};
 
 use super::merging::{ANY, merged};
@@ -12,13 +12,43 @@ use super::{answer, words};
 use crate::columns::{COARSE, FEWER, MARK, MOVED};
 use crate::scale::Scale;
 
-/// Most columns of numbers: with more, the layer below the guest becomes part of the rows.
+/// Most columns of numbers.
 const COLUMNS: usize = 4;
+
+/// The parts of a cell's name that are in its column; the others are in its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Across {
+    /// The hypervisor and the way of waking.
+    Layers,
+    /// The hypervisor and the delivery; rows name wake-ups without an interrupt.
+    Deliveries,
+    /// The way of waking.
+    Arrivals,
+    /// One column.
+    Nothing,
+}
+
+impl Across {
+    /// From the fewest rows to the narrowest ones.
+    const ALL: [Self; 4] = [
+        Self::Layers,
+        Self::Deliveries,
+        Self::Arrivals,
+        Self::Nothing,
+    ];
+
+    fn has_layers(self) -> bool {
+        matches!(self, Self::Layers | Self::Deliveries)
+    }
+}
 
 /// The dimension of the guest's poll.
 const LIMIT: &str = "poll-limit-us";
 /// The dimension of the hypervisor's poll.
 const HOST_POLL: &str = "host-poll-us";
+
+/// The dimension of the set of receivers.
+const SHAPE: &str = "shape";
 
 /// Dimensions that a row or a column describes in its own words.
 const NAMED: [&str; 8] = [
@@ -102,11 +132,9 @@ type Name = (String, String, Vec<String>);
 
 /// The parts of a cell's name that are in its row, and the parts in its column.
 struct Layout {
-    narrow: bool,
-    /// The hypervisor is in the row.
-    under: bool,
-    /// The hypervisor is in the column.
-    under_is_column: bool,
+    across: Across,
+    /// Cells differ in the hypervisor.
+    layers: bool,
     /// Delivery distinguishes wake-ups without an interrupt.
     deliveries: bool,
     varied: Vec<&'static Info>,
@@ -117,22 +145,18 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(cells: &[&Cell], narrow: bool) -> Self {
-        let unders = cells.iter().any(|cell| cell.under != cells[0].under);
-        let columns = distinct(cells, |cell| {
-            format!("{} {}", cell.under, words::arrival(cell))
-        });
-        let under_is_column = unders && !narrow && columns.len() <= COLUMNS;
+    fn of(cells: &[&Cell], across: Across) -> Self {
+        let layers = cells.iter().any(|cell| cell.under != cells[0].under);
         let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
         let varied: Vec<&Info> = varied.collect();
         // The dimension that varies slowest in a plan comes first.
         let swept = varied.iter().rev().copied();
-        let swept = swept.filter(|info| is_swept(info) || narrow && info.key == HOST_POLL);
+        let swept = swept
+            .filter(|info| is_swept(info) || across == Across::Nothing && info.key == HOST_POLL);
         let swept: Vec<&Info> = swept.collect();
         Self {
-            narrow,
-            under: unders && !under_is_column,
-            under_is_column,
+            across,
+            layers,
             deliveries: elided_differ(cells),
             one_wait: !swept.is_empty() && !varied.iter().any(|info| info.key == "wait"),
             varied,
@@ -149,10 +173,17 @@ impl Layout {
     }
 
     fn column(&self, cell: &Cell) -> String {
-        match (self.narrow, self.under_is_column) {
-            (true, _) => "median".to_owned(),
-            (false, true) => format!("{}: {}", cell.under, self.arrival(cell)),
-            (false, false) => self.arrival(cell),
+        let under = cell.under;
+        match (self.across, self.layers) {
+            (Across::Nothing, _) => "median".to_owned(),
+            (Across::Layers, true) => format!("{under}: {}", self.arrival(cell)),
+            (Across::Deliveries, true) => match (under, cell.what.deliver) {
+                // Only an interrupt of a hypervisor is one of two kinds.
+                (Under::None, _) => under.to_string(),
+                (_, Deliver::Inject) => format!("{under}: inject"),
+                (_, Deliver::Direct) => format!("{under}: direct"),
+            },
+            (_, _) => self.arrival(cell),
         }
     }
 
@@ -173,17 +204,27 @@ impl Layout {
         let mut row = String::new();
         let others = self.varied.iter().filter(|info| !NAMED.contains(&info.key));
         for info in others.filter(|info| !is_swept(info)) {
-            row = named(info, cell) + &row;
+            row = match info.key {
+                SHAPE => words::shape(cell).to_owned() + &row,
+                _ => named(info, cell) + &row,
+            };
         }
-        if self.under {
+        if self.layers && !self.across.has_layers() {
             row += &format!("{}: ", cell.under);
         }
-        if self.narrow {
+        if self.across == Across::Nothing {
             row += &format!("{}: ", self.arrival(cell));
         }
-        match self.one_wait {
-            true => row,
-            false => row + &words::wait(cell, self.sweeps(LIMIT)),
+        if self.one_wait {
+            return row;
+        }
+        row += &words::wait(
+            cell,
+            self.sweeps(LIMIT) || self.across == Across::Deliveries,
+        );
+        match (self.across, cell.what.wake) {
+            (Across::Deliveries, Wake::Elide) => row + ", no IPI",
+            _ => row,
         }
     }
 
@@ -214,23 +255,33 @@ pub struct Rows<'r> {
     pub swept: Vec<&'static str>,
     /// Titles of swept dimensions that make no difference to any row.
     without_effect: Vec<&'static str>,
-    /// Whether the names begin with the way of waking.
-    pub narrow: bool,
+    /// The parts of a cell's name that are in its column.
+    pub across: Across,
     /// The wait of all rows, if they share one that is not in their names.
     pub wait: Option<String>,
     varied: Vec<&'static Info>,
 }
 
 impl<'r> Rows<'r> {
-    /// Lays out the cells of a workload. With `narrow`, they are in one column, and the way of waking is in the row.
-    pub fn of(cells: &[&'r Cell], scale: Scale, narrow: bool) -> Self {
-        let layout = Layout::of(cells, narrow);
+    /// Lays out the cells of a workload by the first way that hides none and fits, or else in one column.
+    pub fn fitting(cells: &[&'r Cell], scale: Scale, width: usize) -> Self {
+        let layers = cells.iter().any(|cell| cell.under != cells[0].under);
+        let layouts = Across::ALL.into_iter();
+        let layouts = layouts.filter(|across| layers || *across != Across::Deliveries);
+        let mut layouts = layouts.map(|across| Self::of(cells, scale, across));
+        let fitting = layouts
+            .find(|rows| rows.width() <= width && !rows.hidden && rows.titles.len() <= COLUMNS);
+        fitting.unwrap_or_else(|| Self::of(cells, scale, Across::Nothing))
+    }
+
+    fn of(cells: &[&'r Cell], scale: Scale, across: Across) -> Self {
+        let layout = Layout::of(cells, across);
         let titles = distinct(cells, |cell| layout.column(cell));
         let mut has_exits = cells.iter().filter(|cell| cell.has_exit_counts());
         let exits = has_exits.any(|cell| all_exits(cell) > 0.0);
         let mut rows: Vec<Row<'r>> = Vec::new();
         let mut hidden = false;
-        for &cell in cells {
+        for cell in in_order(cells, across) {
             let name = layout.row(cell);
             let column = layout.column(cell);
             let place = titles.iter().position(|title| *title == column);
@@ -253,7 +304,7 @@ impl<'r> Rows<'r> {
             cells: cells.to_vec(),
             exits,
             hidden,
-            narrow,
+            across,
             swept,
             without_effect,
             wait: layout
@@ -289,9 +340,9 @@ impl<'r> Rows<'r> {
 
     /// Returns the title of the names.
     pub fn subject(&self) -> &'static str {
-        match (&self.wait, self.narrow) {
-            (Some(_), false) => "trap",
-            (Some(_), true) => "IPI: trap",
+        match (&self.wait, self.across) {
+            (Some(_), Across::Nothing) => "IPI: trap",
+            (Some(_), _) => "trap",
             (None, _) if self.cells[0].what.workload.is_a_run() => "program",
             (None, _) => words::SUBJECT,
         }
@@ -318,7 +369,7 @@ impl<'r> Rows<'r> {
             .all(|info| NAMED.contains(&info.key) && info.key != LIMIT)
     }
 
-    /// Explains the titles of polls.
+    /// Explains the titles of polls, and rows without a receiver.
     pub fn legend(&self) -> Option<String> {
         let explained = [
             (HOST_POLL, "limit of the hypervisor's poll"),
@@ -329,7 +380,9 @@ impl<'r> Rows<'r> {
             let is_shown = self.swept.contains(&title);
             is_shown.then(|| format!("{title}: {what}"))
         });
-        let shown: Vec<String> = shown.collect();
+        let receiver = self.varied.iter().filter(|info| info.key == SHAPE);
+        let receiver = receiver.map(|_| "A row without a receiver: to one CPU".to_owned());
+        let shown: Vec<String> = shown.chain(receiver).collect();
         (!shown.is_empty()).then(|| format!("{}.", shown.join("; ")))
     }
 
@@ -342,11 +395,27 @@ impl<'r> Rows<'r> {
             !varies && !named && !first.told(info).is_empty() && !info.is_neutral(&first.what)
         });
         let same = same.map(|info| value(info, first));
+        let limit = (self.across == Across::Deliveries)
+            .then(|| self.limit())
+            .flatten();
+        let same = same.chain(limit);
         let above = self.wait.clone().into_iter().chain(self.name());
         let any = self.without_effect.iter();
         let any = any.map(|title| format!("{ANY} {title}"));
         let same: Vec<String> = above.chain(same).chain(any).collect();
         (!same.is_empty()).then(|| format!("In all of them: {}.", same.join(", ")))
+    }
+
+    /// Returns the limit of the guest's poll if all polls share one.
+    fn limit(&self) -> Option<String> {
+        let info = Info::find(LIMIT)?;
+        let mut polls = self
+            .cells
+            .iter()
+            .filter(|cell| cell.what.wait == Wait::PollWfi);
+        let first = polls.next()?;
+        let is_constant = !self.varied.iter().any(|other| other.key == LIMIT);
+        is_constant.then(|| value(info, first))
     }
 
     /// Returns the swept dimension, and the medians over it, if nothing else varies.
@@ -385,6 +454,17 @@ fn varies(info: &Info, cells: &[&Cell]) -> bool {
             }
         }
     })
+}
+
+/// Returns the cells of the hypervisor with the most first, if a row has those of all: no other has rows of its own.
+fn in_order<'r>(cells: &[&'r Cell], across: Across) -> Vec<&'r Cell> {
+    let mut cells = cells.to_vec();
+    if across.has_layers() {
+        let all = cells.clone();
+        let of = |under| all.iter().filter(|cell| cell.under == under).count();
+        cells.sort_by_key(|cell| std::cmp::Reverse(of(cell.under)));
+    }
+    cells
 }
 
 fn distinct(cells: &[&Cell], of: impl Fn(&Cell) -> String) -> Vec<String> {

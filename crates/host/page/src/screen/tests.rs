@@ -463,3 +463,100 @@ fn any_value_is_each_value_also_where_the_trap_makes_a_difference_at_one() {
     assert!(!text.contains("any  "), "{text}");
     assert!(text.contains("any trap"), "{text}");
 }
+
+/// The ways of waiting under Rouse, and those that the bare machine has.
+fn ways_of_layers() -> Results {
+    let under = |under, mut cell: Cell| {
+        cell.under = under;
+        cell
+    };
+    let direct = ("deliver", "direct");
+    let bare = [
+        cell(&[("wait", "wfi"), ("trap", "none"), direct], 81, 39, 0),
+        cell(&[("wait", "poll-wfi"), ("trap", "none"), direct], 95, 50, 0),
+        cell(
+            &[
+                ("wait", "poll-wfi"),
+                ("trap", "none"),
+                ("wake", "elide"),
+                direct,
+            ],
+            64,
+            23,
+            0,
+        ),
+    ];
+    let own = ["none", "wfi"].into_iter().flat_map(|trap| {
+        let trap = ("trap", trap);
+        let adds = if trap.1 == "wfi" { 20 } else { 0 };
+        [
+            cell(&[("wait", "wfi"), trap], 157 + adds, 97, 4),
+            cell(&[("wait", "wfi"), trap, direct], 81 + adds, 39, 0),
+            cell(&[("wait", "poll-wfi"), trap], 171, 108, 4),
+            cell(&[("wait", "poll-wfi"), trap, direct], 95, 50, 0),
+            cell(&[("wait", "poll-wfi"), trap, ("wake", "elide")], 64, 23, 0),
+        ]
+    });
+    let cells = bare.map(|cell| under(plan::Under::None, cell)).into_iter();
+    run(cells
+        .chain(own.map(|cell| under(plan::Under::Rouse, cell)))
+        .collect())
+}
+
+#[test]
+fn two_layers_have_columns_by_delivery_and_a_row_of_any_trap() {
+    let text = shown(&ways_of_layers());
+    for row in [
+        "how it waits                              none  rouse: inject  rouse: direct",
+        "WFI                                81 (39) / 0   157 (97) / 4    81 (39) / 0",
+        "WFI, trapped                                 -   177 (97) / 4   101 (39) / 0",
+        "polls, then WFI, any trap          95 (50) / 0  171 (108) / 4    95 (50) / 0",
+        "polls, then WFI, no IPI, any trap  64 (23) / 0    64 (23) / 0              -",
+    ] {
+        assert!(text.lines().any(|line| line == row), "{row}\n{text}");
+    }
+    assert!(
+        text.contains("Under rouse: polled without IPI, a round trip takes 64"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_trap_that_makes_a_difference_under_one_layer_keeps_its_row() {
+    let mut results = ways_of_layers();
+    let changed = results.cells.iter_mut().find(|cell| {
+        cell.under == plan::Under::Rouse
+            && cell.what.trap == plan::Trap::Wfi
+            && cell.what.wait == Wait::PollWfi
+    });
+    changed.unwrap().stats.as_mut().unwrap().p50 += 1;
+    let text = shown(&results);
+    assert!(text.contains("polls, then WFI, trapped "), "{text}");
+    assert!(text.contains("polls, then WFI, no IPI, any trap"), "{text}");
+}
+
+#[test]
+fn receivers_are_named_if_they_vary() {
+    let of = |shape, p50| {
+        cell(
+            &[("workload", "ipi"), ("shape", shape), ("wait", "wfi")],
+            p50,
+            1,
+            0,
+        )
+    };
+    let text = shown(&run(vec![
+        of("dry", 6),
+        of("self", 79),
+        of("one", 87),
+        of("broadcast", 104),
+    ]));
+    for line in [
+        "A row without a receiver: to one CPU.",
+        "to itself: WFI",
+        "to all: WFI",
+        "unsent: WFI",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use plan::{Deliver, Trap, Wait, Wake};
+use plan::{Deliver, Shape, Trap, Wait, Wake};
 use results::{Cell, Results};
 
 use crate::columns::MARK;
@@ -56,6 +56,16 @@ pub fn wait(cell: &Cell, limit_is_swept: bool) -> String {
         Wait::PollWfi if limit_is_swept => "polls, then WFI".into(),
         Wait::PollWfi => format!("polls {} us, then WFI", what.poll_limit_us),
         other => other.to_string().replace(':', " "),
+    }
+}
+
+/// Names the receivers of an interrupt, if it is not the usual one.
+pub fn shape(cell: &Cell) -> &'static str {
+    match cell.what.shape {
+        Shape::Dry => "unsent: ",
+        Shape::Itself => "to itself: ",
+        Shape::One => "",
+        Shape::Broadcast => "to all: ",
     }
 }
 

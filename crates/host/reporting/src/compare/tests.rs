@@ -277,3 +277,16 @@ fn a_screen_has_the_cells_that_differ_and_counts_the_others() {
         "{text}"
     );
 }
+
+#[test]
+fn cells_that_are_not_in_common_are_told_apart_by_what_differs() {
+    let (a, mut b) = (insns(100), insns(100));
+    b.cells[0].what.gap_us = 20;
+    let of = |results: &Results| results.cells.first().cloned();
+    let (a, b) = (of(&a), of(&b));
+    assert_eq!(
+        apart([a.as_ref(), b.as_ref()]),
+        "gap-us is 0 in A and 20 in B"
+    );
+    assert!(apart([a.as_ref(), None]).ends_with("; B: none"));
+}

@@ -110,6 +110,11 @@ const HEADINGS: [(&str, &[&str]); 3] = [
 /// Gives each option of `run` its heading, and each everyday option its short text.
 pub fn arranged(arg: Arg) -> Arg {
     let id = arg.get_id().to_string();
+    // A negative number is a value out of range, not another option.
+    let arg = match arg.get_action().takes_values() {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    };
     let Some((_, value, short)) = EVERYDAY.iter().find(|(name, ..)| *name == id) else {
         let arg = arg.hide_short_help(true);
         return match heading(&id) {
@@ -166,6 +171,13 @@ mod tests {
                 "{id} is gone"
             );
         }
+    }
+
+    #[test]
+    fn a_negative_number_is_a_value_out_of_range() {
+        let read = command().try_get_matches_from(["run", "--gap-us", "-1"]);
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("not a number from 0"), "{error}");
     }
 
     #[test]
