@@ -13,7 +13,7 @@ use std::{env, fs};
 use anyhow::{Context, Result};
 use twox_hash::XxHash64;
 
-pub use description::Machine;
+pub use description::{GEM5, Machine, Platform, VIRT};
 
 use crate::apt::Remedy;
 use crate::{compiler, trusted_firmware};
@@ -53,8 +53,8 @@ pub struct Bao {
 /// Bao, built.
 #[derive(Debug)]
 pub struct Built {
-    /// The machine's flash: Trusted Firmware-A, which starts Bao.
-    pub flash: PathBuf,
+    /// The file with which the machine starts: its flash, with Trusted Firmware-A, or Bao alone.
+    pub start: PathBuf,
     /// Bao with its symbols.
     pub elf: PathBuf,
 }
@@ -67,13 +67,16 @@ impl Bao {
     pub fn find(named: Option<&Path>) -> Result<Self> {
         let source = Self::source(named)?;
         let shown = places::shown(&source);
-        let changed = CHANGES.iter().map(|change| change.file);
+        let changed = CHANGES
+            .iter()
+            .chain([&NO_FIRMWARE])
+            .map(|change| change.file);
         for file in ["Makefile", DESCRIPTION].into_iter().chain(changed) {
             if !source.join(file).is_file() {
                 bad_input!("--bao: {shown} has no {file}; name a checkout of Bao ({KNOWN})");
             }
         }
-        for change in &CHANGES {
+        for change in CHANGES.iter().chain([&NO_FIRMWARE]) {
             change.made(&source)?;
         }
         let mut hash = XxHash64::with_seed(0);
@@ -112,7 +115,7 @@ impl Bao {
     /// The tools are missing, or the build fails.
     pub fn built(&self, machine: Machine) -> Result<Built> {
         let mut hash = XxHash64::with_seed(self.hash);
-        for change in &CHANGES {
+        for change in changes(machine) {
             hash.write(change.to.as_bytes());
         }
         hash.write(machine.platform().as_bytes());
@@ -120,8 +123,8 @@ impl Bao {
         let name = format!("bao-{:016x}", hash.finish());
         let folder = places::target().join("tools").join(name);
         let here = || {
-            let [flash, elf] = ["bao.flash", "bao.elf"].map(|name| folder.join(name));
-            (flash.is_file() && elf.is_file()).then_some(Built { flash, elf })
+            let [start, elf] = ["bao.start", "bao.elf"].map(|name| folder.join(name));
+            (start.is_file() && elf.is_file()).then_some(Built { start, elf })
         };
         if here().is_some() {
             return here().context("it was here");
@@ -134,7 +137,9 @@ impl Bao {
             );
         }
         let host = host_compiler()?;
-        trusted_firmware::provide(FIRMWARE)?;
+        if machine.platform.has_firmware {
+            trusted_firmware::provide(FIRMWARE)?;
+        }
         let label = format!("Bao for {} CPUs", machine.cpus);
         REMEDY.once(&format!("({label})"), here, |tools| {
             compiler::provide(&tools.sources(&REMEDY)?)?;
@@ -155,7 +160,7 @@ impl Bao {
         fs::create_dir_all(&configuration)?;
         fs::write(configuration.join("config.c"), machine.guest())?;
         fs::write(copy.join(DESCRIPTION), machine.platform())?;
-        for change in &CHANGES {
+        for change in changes(machine) {
             fs::write(copy.join(change.file), change.made(&self.source)?)?;
         }
         let mut make = compiler::make(&place.path().join("compiler"))?;
@@ -163,7 +168,11 @@ impl Bao {
         make.arg(format!("CONFIG_REPO={}", configurations.display()));
         make.arg(format!("CONFIG={CONFIGURATION}"));
         // The compiler's limits.h would continue with that of a C library, which is this computer's.
-        make.arg("CPPFLAGS=-D_LIBC_LIMITS_H_");
+        let mut flags = "CPPFLAGS=-D_LIBC_LIMITS_H_".to_owned();
+        if !machine.platform.has_firmware {
+            flags += " -DPLAT_PSCI_STANDBY_NOT_SUPPORTED=1";
+        }
+        make.arg(flags);
         make.arg(format!("HOST_CC={host}")).arg("-j2");
         // Symbols stay, for explanations. The banner has no time, so that one source is one image.
         make.arg("sstrip=true").env("SOURCE_DATE_EPOCH", "0");
@@ -192,7 +201,11 @@ impl Bao {
         let _ = fs::remove_dir_all(&partial);
         fs::create_dir_all(&partial).with_context(|| partial.display().to_string())?;
         let [image, elf] = built;
-        trusted_firmware::write(FIRMWARE, &image, &partial.join("bao.flash"))?;
+        let start = partial.join("bao.start");
+        match machine.platform.has_firmware {
+            true => trusted_firmware::write(FIRMWARE, &image, &start)?,
+            false => drop(fs::copy(image, start)?),
+        }
         fs::copy(elf, partial.join("bao.elf"))?;
         let _ = fs::remove_dir_all(folder);
         fs::rename(&partial, folder).with_context(|| folder.display().to_string())
@@ -229,6 +242,21 @@ const CHANGES: [Change; 2] = [
         why: "as the largest size of addresses, which has to be that of its table",
     },
 ];
+
+/// Without firmware nothing answers an SMC: all CPUs are on when Bao turns them on (PSCI's ALREADY_ON, DEN0022F.b, 5.2.2).
+const NO_FIRMWARE: Change = Change {
+    file: "src/arch/armv8/armv8-a/smc.c",
+    after: "__asm__ volatile(\"",
+    from: "smc\t#0",
+    to: "mov x0, #-4",
+    why: "in its call of firmware, which is none on gem5",
+};
+
+/// Returns the changes that a machine needs.
+fn changes(machine: Machine) -> impl Iterator<Item = &'static Change> {
+    let none = (!machine.platform.has_firmware).then_some(&NO_FIRMWARE);
+    CHANGES.iter().chain(none)
+}
 
 impl Change {
     /// Returns the changed text of the file in `source`.

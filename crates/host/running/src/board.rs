@@ -264,10 +264,10 @@ impl Board {
     pub fn runs(&self, under: Under) -> Result<()> {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
-            EmulatedMachine::Gem5(_) if under.is_other() => bad_input!(
-                "--under: gem5 does not run `{under}`; use rouse or none, or --board virt"
+            EmulatedMachine::Gem5(_) if under == Under::Bao || !under.is_other() => Ok(()),
+            EmulatedMachine::Gem5(_) => bad_input!(
+                "--under: gem5 does not run `{under}`; use rouse, bao or none, or --board virt"
             ),
-            EmulatedMachine::Gem5(_) => Ok(()),
         }
     }
 

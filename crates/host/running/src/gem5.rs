@@ -19,6 +19,7 @@ use plan::{CORE_MHZ, PREFIX, Under};
 
 use crate::images::Built;
 use crate::job::{Job, Variant};
+use crate::launch;
 use providing::toolchain::output;
 use shell::failure::bad_input;
 use shell::partial_files::Scratch;
@@ -139,17 +140,21 @@ impl Emulator {
             true => job.load.checkpoint_arguments(variant),
             false => [job.load.boot_arguments(variant), String::new()],
         };
+        let (bao, memory) = match variant.under {
+            Under::Bao => {
+                let (file, bytes) = launch::bao_alone(job, variant, built, place)?;
+                (file, format!("{}MiB", bytes >> 20))
+            }
+            _ => (PathBuf::new(), format!("{}iB", job.memory)),
+        };
         let (image, initrd) = match variant.under {
             Under::Rouse => (&built.packed, None),
             Under::None => {
                 let image = &built.guest(job.image(variant)).image;
                 (image, built.initrd.as_ref())
             }
-            under @ (Under::Xen
-            | Under::Bao
-            | Under::Kvm
-            | Under::KvmNvhe
-            | Under::KvmProtected) => {
+            Under::Bao => (&bao, None),
+            under @ (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected) => {
                 bad_input!("--under {under}: gem5 does not run it; use --board virt")
             }
         };
@@ -162,7 +167,7 @@ impl Emulator {
             .arg(image)
             .args(["--cpu-model", &job.model])
             .args(["--cpus", &job.cpus.to_string()])
-            .args(["--memory", &format!("{}iB", job.memory)])
+            .args(["--memory", &memory])
             .args(["--parameters", &parameters::json(&job.parameters)])
             .arg(format!("--bootargs={boot}"));
         if let Some(initrd) = initrd {

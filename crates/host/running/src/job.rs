@@ -170,6 +170,12 @@ impl Job {
         if !names_bao && job.bao.is_some() {
             bad_input!("--bao: it is for guests under Bao; add --under bao, or leave it out");
         }
+        let is_gem5 = matches!(job.board().machine, EmulatedMachine::Gem5(_));
+        if names_bao && is_gem5 && job.load.guest.is_some() {
+            bad_input!(
+                "--under bao: on gem5 it runs Rouse's own guest; leave out --guest, or use --board virt"
+            );
+        }
         let is_xen = job.unders.contains(&Under::Xen);
         if !is_xen && (job.xen.is_some() || job.xen_args.is_some()) {
             bad_input!(

@@ -5,7 +5,7 @@ mod under_bao;
 mod under_kvm;
 mod under_xen;
 
-pub use under_bao::{BaoLayout, REFUSES_OFF as BAO_REFUSES_OFF, bao, under_bao};
+pub use under_bao::{BaoLayout, REFUSES_OFF as BAO_REFUSES_OFF, bao, bao_alone, under_bao};
 pub use under_kvm::under_kvm;
 pub use under_xen::{under_xen, xen_alone};
 

@@ -1,19 +1,54 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bao's configuration: the machine and its one guest (`src/core/inc/{platform,config,vm}.h` of Bao).
 
-/// QEMU's `virt`, and the guest on it.
+/// A platform on which Bao starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Platform {
+    /// Address of RAM.
+    pub ram: u64,
+    /// Address at which the machine has the guest's image. Bao itself is loaded elsewhere.
+    pub image: u64,
+    distributor: u64,
+    redistributors: u64,
+    /// Address of a PL011.
+    console: u64,
+    /// Firmware starts it, with PSCI; without, all CPUs enter its image at once.
+    pub has_firmware: bool,
+}
+
+/// QEMU's `virt`. Firmware loads Bao at 0x6000_0000.
+pub const VIRT: Platform = Platform {
+    ram: 0x4000_0000,
+    image: 0x4800_0000,
+    distributor: 0x800_0000,
+    redistributors: 0x80a_0000,
+    console: 0x900_0000,
+    has_firmware: true,
+};
+
+/// gem5's `VExpress_GEM5_V2` (its src/dev/arm/RealView.py). Bao is in the first MiB of RAM that images have.
+pub const GEM5: Platform = Platform {
+    ram: 0x8000_0000,
+    image: 0x8200_0000,
+    distributor: 0x2c00_0000,
+    redistributors: 0x2c01_0000,
+    console: 0x1c09_0000,
+    has_firmware: false,
+};
+
+/// A machine, and its guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
+    /// Its devices.
+    pub platform: Platform,
     /// CPUs, all of which the guest has.
     pub cpus: u32,
     /// Bytes of the machine's RAM.
     pub memory: u64,
-    /// Address of RAM, for the machine and for the guest.
+    /// Address of the guest's RAM.
     pub ram: u64,
     /// Bytes of the guest's RAM.
     pub guest: u64,
-    /// Address at which the machine has the guest's image.
-    pub image: u64,
     /// Bytes of the image. The guest has it at the start of its RAM, and starts there.
     pub image_bytes: u64,
     /// The guest's redistributors.
@@ -23,17 +58,22 @@ pub struct Machine {
 impl Machine {
     /// Describes the machine.
     pub(super) fn platform(&self) -> String {
-        let Self {
-            cpus, memory, ram, ..
-        } = self;
+        let Self { cpus, memory, .. } = self;
+        let Platform {
+            ram,
+            distributor,
+            redistributors,
+            console,
+            ..
+        } = self.platform;
         format!(
             "#include <platform.h>\n\
              struct platform platform = {{\n\
              \x20   .cpu_num = {cpus},\n\
              \x20   .region_num = 1,\n\
              \x20   .regions = (struct mem_region[]) {{ {{ .base = {ram:#x}, .size = {memory:#x} }} }},\n\
-             \x20   .console = {{ .base = 0x9000000 }},\n\
-             \x20   .arch = {{ .gic = {{ .gicd_addr = 0x8000000, .gicr_addr = 0x80a0000, .maintenance_id = 25 }} }},\n\
+             \x20   .console = {{ .base = {console:#x} }},\n\
+             \x20   .arch = {{ .gic = {{ .gicd_addr = {distributor:#x}, .gicr_addr = {redistributors:#x}, .maintenance_id = 25 }} }},\n\
              }};\n"
         )
     }
@@ -45,11 +85,11 @@ impl Machine {
             cpus,
             ram,
             guest,
-            image,
             image_bytes,
             redistributors,
             ..
         } = self;
+        let Platform { image, console, .. } = self.platform;
         let affinity = (1_u64 << cpus) - 1;
         format!(
             "#include <config.h>\n\
@@ -66,7 +106,7 @@ impl Machine {
              \x20           .regions = (struct vm_mem_region[]) {{ {{ .base = {ram:#x}, .size = {guest:#x} }} }},\n\
              \x20           .dev_num = 2,\n\
              \x20           .devs = (struct vm_dev_region[]) {{\n\
-             \x20               {{ .pa = 0x9000000, .va = 0x9000000, .size = 0x1000,\n\
+             \x20               {{ .pa = {console:#x}, .va = 0x9000000, .size = 0x1000,\n\
              \x20                 .interrupt_num = 1, .interrupts = (irqid_t[]) {{ 33 }} }},\n\
              \x20               {{ .interrupt_num = 2, .interrupts = (irqid_t[]) {{ 27, 30 }} }},\n\
              \x20           }},\n\

@@ -2,19 +2,20 @@
 //! The command line of a boot under Bao, and the guest's image: a stub, the kernel, its initial RAM disk and its tree.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
 use plan::PREFIX;
 use platform::image::{ALIGN, Image};
-use providing::bao::{self, Machine};
+use providing::bao::{self, GEM5, Machine, Platform, VIRT};
 use providing::qemu::Emulator;
 use shell::output::Output;
 use vmm::layout::{RAM, REDISTRIBUTORS, TREE_SIZE};
 use vmm::tree::{self, Console, Guest};
 
 use super::{alike, mode};
+use crate::board::EmulatedMachine;
 use crate::images::Built;
 use crate::job::{Job, Variant};
 
@@ -22,8 +23,8 @@ use crate::job::{Job, Variant};
 const MACHINE: &str = "virt,secure=on,virtualization=on,gic-version=3,dtb-randomness=off";
 /// RAM besides the guest's, in bytes: that of firmware and Bao, the guest's image as it is loaded.
 const OTHERS: u64 = 1 << 30;
-/// The address at which the machine has the guest's image, from which Bao copies it. Firmware loads Bao further up.
-const LOADED: u64 = 0x4800_0000;
+/// The RAM of Bao without firmware, in bytes.
+const ALONE: u64 = 64 << 20;
 
 /// The end of Bao's line about the guest's SYSTEM_OFF (PSCI, DEN0022F.b, 5.1.8), which it does not have.
 pub const REFUSES_OFF: &str = "unknown psci smc_fid 0x84000008";
@@ -71,7 +72,8 @@ pub fn under_bao(
     let file = place.join("guest");
     Output::claim("--under bao", &file)?.write_bytes(&image(job, variant, built)?)?;
     let loader = format!(
-        "loader,addr={LOADED:#x},force-raw=on,file={}",
+        "loader,addr={:#x},force-raw=on,file={}",
+        VIRT.image,
         file.display()
     );
     let mut command = emulator.command();
@@ -84,7 +86,7 @@ pub fn under_bao(
         .args(["-no-reboot", "-serial", "stdio"])
         .args(mode(job.metric).args)
         .arg("-bios")
-        .arg(bao.flash)
+        .arg(bao.start)
         .args(["-device", &loader]);
     if job.boots_are_alike() {
         alike(&mut command, variant.seed);
@@ -92,16 +94,44 @@ pub fn under_bao(
     Ok(command)
 }
 
+/// Writes Bao and the guest to one file for a machine without firmware, which loads it where the board loads
+/// images. Returns the file, and
+/// the bytes of RAM.
+pub fn bao_alone(
+    job: &Job,
+    variant: Variant,
+    built: &Built,
+    place: &Path,
+) -> Result<(PathBuf, u64)> {
+    let base = job.board().machine.image_base();
+    let base = base.with_context(|| format!("board {}: no image_base", job.board().name))?;
+    let bao = bao(job, variant, built)?;
+    let mut whole = fs::read(bao.start)?;
+    whole.resize(usize::try_from(platform(job).image - base)?, 0);
+    whole.extend(image(job, variant, built)?);
+    let file = place.join("bao");
+    Output::claim("--under bao", &file)?.write_bytes(&whole)?;
+    Ok((file, memory(job)))
+}
+
+/// Returns the platform of the board.
+fn platform(job: &Job) -> Platform {
+    match job.board().machine {
+        EmulatedMachine::Qemu(_) => VIRT,
+        EmulatedMachine::Gem5(_) => GEM5,
+    }
+}
+
 /// Returns Bao, built for this machine and guest.
 pub fn bao(job: &Job, variant: Variant, built: &Built) -> Result<bao::Built> {
     let (layout, _, _) = parts(job, variant, built)?;
     let bao = built.bao.as_ref().context("there is no Bao")?;
     bao.built(Machine {
+        platform: platform(job),
         cpus: job.cpus,
         memory: memory(job),
         ram: RAM,
         guest: job.memory.bytes(),
-        image: LOADED,
         image_bytes: layout.end,
         redistributors: REDISTRIBUTORS,
     })
@@ -109,7 +139,11 @@ pub fn bao(job: &Job, variant: Variant, built: &Built) -> Result<bao::Built> {
 
 /// Returns the bytes of the machine's RAM.
 fn memory(job: &Job) -> u64 {
-    job.memory.bytes() + OTHERS
+    let others = match platform(job).has_firmware {
+        true => OTHERS,
+        false => ALONE,
+    };
+    job.memory.bytes() + others
 }
 
 /// Returns the places of the guest's parts, the kernel and the initial RAM disk.
