@@ -27,6 +27,9 @@ fn a_folder_that_is_no_bao_or_another_bao_is_refused() {
     write(place, start, "wait_for_bsp:\n\twfe\n");
     assert!(refused(place).contains("has no src/arch/armv8/armv8-a/aarch64/vmm.c"));
     write(place, sizes, "\tstatic size_t min_parange = 0x7;\n");
+    assert!(refused(place).contains("has no src/arch/armv8/armv8-a/smc.c"));
+    let call = "\t__asm__ volatile(\"smc\t#0\\n\");\n";
+    write(place, NO_FIRMWARE.file, &call.replace("smc\t", "hvc\t"));
     // The label is at the beginning of a line.
     assert!(refused(place).contains("has no `wfe` where CPUs wait for the first"));
     write(
@@ -36,6 +39,12 @@ fn a_folder_that_is_no_bao_or_another_bao_is_refused() {
     );
     assert!(refused(place).contains("has no `wfe`"));
     write(place, start, "\twfe\nwait_for_bsp:\n\twfe\n\tb x\n");
+    assert!(refused(place).contains("in its call of firmware"));
+    write(place, NO_FIRMWARE.file, call);
+    assert_eq!(
+        NO_FIRMWARE.made(place).unwrap(),
+        "\t__asm__ volatile(\"mov x0, #-4\\n\");\n"
+    );
     let bao = Bao::find(Some(place)).unwrap();
     assert!(bao.told.starts_with("Bao, source "), "{}", bao.told);
     let made = CHANGES.each_ref().map(|change| change.made(place).unwrap());
@@ -51,17 +60,21 @@ fn a_folder_that_is_no_bao_or_another_bao_is_refused() {
     assert_ne!(Bao::find(Some(place)).unwrap().hash, bao.hash);
 }
 
-#[test]
-fn its_configuration_has_all_cpus() {
-    let machine = Machine {
+fn of(platform: Platform) -> Machine {
+    Machine {
+        platform,
         cpus: 4,
         memory: 0x4000_0000,
         ram: 0x4000_0000,
         guest: 0x300_0000,
-        image: 0x4800_0000,
         image_bytes: 0x40_0000,
         redistributors: 0x1000_0000,
-    };
+    }
+}
+
+#[test]
+fn its_configuration_has_all_cpus() {
+    let machine = of(VIRT);
     let guest = machine.guest();
     for part in [
         ".base_addr = 0x40000000, .load_addr = 0x48000000, .size = 0x400000,",
@@ -71,4 +84,27 @@ fn its_configuration_has_all_cpus() {
         assert!(guest.contains(part), "{guest}");
     }
     assert!(machine.platform().contains(".cpu_num = 4,"));
+}
+
+#[test]
+fn the_guest_is_the_same_on_another_machine() {
+    let machine = of(GEM5);
+    let (guest, platform) = (machine.guest(), machine.platform());
+    // Addresses of the machine differ, and those of the guest do not.
+    for part in [
+        ".base_addr = 0x40000000, .load_addr = 0x82000000,",
+        ".pa = 0x1c090000, .va = 0x9000000,",
+        ".gicd_addr = 0x8000000, .gicr_addr = 0x10000000",
+    ] {
+        assert!(guest.contains(part), "{guest}");
+    }
+    for part in [
+        ".base = 0x80000000, .size = 0x40000000",
+        ".base = 0x1c090000",
+        ".gicd_addr = 0x2c000000, .gicr_addr = 0x2c010000",
+    ] {
+        assert!(platform.contains(part), "{platform}");
+    }
+    let [with, without] = [VIRT, GEM5].map(|platform| changes(of(platform)).count());
+    assert_eq!((with, without), (2, 3));
 }
