@@ -43,8 +43,8 @@ const FIRMWARE_STARTS_MIB: u64 = 128;
 /// 132 of 160 MiB.
 const FIRMWARE_TAKES_MIB: u64 = 64;
 /// RAM of gem5's machine for a kernel. Clearing it takes the simulator seconds, so a small kernel has less.
-const GEM5_KERNEL: &str = "384M";
-const GEM5_SMALL_KERNEL: &str = "96M";
+const GEM5_KERNEL_MIB: u64 = 384;
+const GEM5_SMALL_KERNEL_MIB: u64 = 96;
 /// Largest image of a small kernel, in bytes. A distribution's has more.
 const SMALL_KERNEL: usize = 16 << 20;
 /// RAM for the files of commands, as a multiple of their size: in the image, unpacked by the kernel, and for the commands.
@@ -61,11 +61,12 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
         if let Some(given) = &job.load.guest
             && !job.memory.is_chosen()
         {
-            let size = match given.image.len() <= SMALL_KERNEL {
-                true => GEM5_SMALL_KERNEL,
-                false => GEM5_KERNEL,
+            let mib = match given.image.len() <= SMALL_KERNEL {
+                true => GEM5_SMALL_KERNEL_MIB,
+                false => GEM5_KERNEL_MIB,
             };
-            job.memory.settle(size.into());
+            let files = FILES_TIMES * given.files().unwrap_or(0) as u64;
+            job.memory.settle(format!("{}M", mib + files.div_ceil(MIB)));
         }
         return Ok(());
     }

@@ -1,33 +1,71 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows that cost the same become one row.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::rows::Row;
 
 /// A swept value that makes no difference to a row.
 pub const ANY: &str = "any";
 
-/// Merges rows that differ only in the trap, or only in a swept value, and cost the same.
+/// Merges rows that differ only in the trap, or only in a swept value, and cost the same. A row of any value, or of any
+/// trap, stands for all that the table has: part of them may have gone into another row.
 pub fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let swept = rows.first().map_or(0, |row| row.swept.len());
+    let traps = Counted::of(&rows, |row| row.what.clone(), |row| row.trap.clone());
     // Values first: a row of any trap would lack the values at which the trap makes a difference.
-    let merged = (0..swept).rev().fold(rows, of_values);
-    of_traps(merged)
+    let merged = (0..swept).rev().fold(rows, |rows, place| {
+        let way = |row: &Row<'_>| (row.what.clone(), row.trap.clone());
+        let values = Counted::of(&rows, way, |row| row.swept[place].clone());
+        of_values(rows, place, &values)
+    });
+    of_traps(merged, &traps)
 }
 
-fn of_traps(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
-    let mut merged: Vec<Row<'_>> = Vec::new();
-    for row in rows {
-        let same = merged
-            .iter_mut()
-            .find(|one| (&one.what, &one.swept) == (&row.what, &row.swept) && agree(one, &row));
-        let Some(one) = same else {
-            merged.push(row);
-            continue;
-        };
-        if one.trap.is_empty() {
-            one.trap = ", any trap".into();
+/// The distinct values that the rows of each kind have.
+struct Counted<K>(BTreeMap<K, BTreeSet<String>>);
+
+impl<K: Ord> Counted<K> {
+    fn of(
+        rows: &[Row<'_>],
+        kind: impl Fn(&Row<'_>) -> K,
+        value: impl Fn(&Row<'_>) -> String,
+    ) -> Self {
+        let mut counted: BTreeMap<K, BTreeSet<String>> = BTreeMap::new();
+        for row in rows {
+            counted.entry(kind(row)).or_default().insert(value(row));
         }
-        absorb(one, row);
+        Self(counted)
+    }
+
+    fn is(&self, kind: &K, count: usize) -> bool {
+        self.0.get(kind).is_some_and(|values| values.len() == count)
+    }
+}
+
+/// Merges the rows of each set that differ only in the trap, if all traps cost the same.
+fn of_traps<'r>(rows: Vec<Row<'r>>, traps: &Counted<String>) -> Vec<Row<'r>> {
+    let set = |row: &Row<'_>| (row.what.clone(), row.swept.clone());
+    let alike: Vec<bool> = rows
+        .iter()
+        .map(|row| {
+            let others = rows.iter().filter(|other| set(other) == set(row));
+            let others: Vec<&Row<'_>> = others.collect();
+            let all = traps.is(&row.what, others.len());
+            all && others.iter().all(|other| agree(other, row))
+        })
+        .collect();
+    let mut merged: Vec<Row<'_>> = Vec::new();
+    for (row, alike) in rows.into_iter().zip(alike) {
+        match merged.iter_mut().find(|one| alike && set(one) == set(&row)) {
+            Some(one) => {
+                if one.trap.is_empty() || row.trap.is_empty() {
+                    one.trap = ", any trap".into();
+                }
+                absorb(one, row);
+            }
+            None => merged.push(row),
+        }
     }
     merged
 }
@@ -44,16 +82,22 @@ fn agree(one: &Row<'_>, other: &Row<'_>) -> bool {
     shared.peek().is_some() && shared.all(|(_, (one, other))| one == other)
 }
 
-/// Merges the rows of each set that differ only in the value at `place`, if all of the set cost the same.
-fn of_values(rows: Vec<Row<'_>>, place: usize) -> Vec<Row<'_>> {
+/// Merges the rows of each set that differ only in the value at `place`, if all values cost the same.
+fn of_values<'r>(
+    rows: Vec<Row<'r>>,
+    place: usize,
+    values: &Counted<(String, String)>,
+) -> Vec<Row<'r>> {
     let mut merged: Vec<Row<'_>> = Vec::new();
     let texts: Vec<_> = rows.iter().map(|row| set_of(row, place)).collect();
     let uniform: Vec<bool> = rows
         .iter()
         .zip(&texts)
         .map(|(row, set)| {
-            let mut others = rows.iter().zip(&texts).filter(|(_, other)| *other == set);
-            others.all(|(other, _)| other.texts == row.texts)
+            let others = rows.iter().zip(&texts).filter(|(_, other)| *other == set);
+            let others: Vec<_> = others.map(|(other, _)| other).collect();
+            let all = values.is(&(row.what.clone(), row.trap.clone()), others.len());
+            all && others.iter().all(|other| other.texts == row.texts)
         })
         .collect();
     for ((row, set), uniform) in rows.into_iter().zip(texts).zip(uniform) {

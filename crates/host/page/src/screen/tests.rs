@@ -560,3 +560,89 @@ fn receivers_are_named_if_they_vary() {
         assert!(text.contains(line), "{line}\n{text}");
     }
 }
+
+/// Checks that each row is true of all cells that it stands for, and each cell is in one.
+fn check_rows(cells: &[Cell]) {
+    let results = run(cells.to_vec());
+    let all: Vec<&Cell> = results.cells.iter().collect();
+    let table = Rows::fitting(&all, Scale::of(&results), WIDTH);
+    for cell in cells {
+        let what = &cell.what;
+        let value = |title: &str| match title {
+            "gap" => what.gap_us.to_string(),
+            _ => what.poll_limit_us.to_string(),
+        };
+        let trap = match (what.trap, what.host_poll_us) {
+            (plan::Trap::None, _) => "",
+            (_, 0) => ", trapped",
+            _ => ", trapped, EL2 polls 50 us",
+        };
+        let of = table.rows.iter().filter(|row| {
+            let mut swept = table.swept.iter().zip(&row.swept);
+            swept.all(|(title, shown)| shown == "any" || *shown == value(title))
+                && [trap, ", any trap"].contains(&row.trap.as_str())
+        });
+        let texts: Vec<&str> = of.map(|row| row.texts[0].as_str()).collect();
+        let median = cell.stats.unwrap().p50.to_string();
+        let is_true = texts.iter().all(|text| text.starts_with(&median));
+        assert!(
+            !texts.is_empty() && is_true,
+            "{trap} {} {}: {median}, {texts:?}",
+            what.gap_us,
+            what.poll_limit_us
+        );
+    }
+}
+
+#[test]
+fn a_row_of_any_value_is_true_of_all_of_them() {
+    let cell_of = |gap: &str, limit: &str, trap: &str, bits: u32, bit: u32| {
+        let words = [
+            ("wait", "poll-wfi"),
+            ("gap-us", gap),
+            ("poll-limit-us", limit),
+            ("trap", trap),
+        ];
+        cell(
+            &words.map(|(key, word)| (key, word)),
+            64 + u64::from(bits >> bit & 1),
+            1,
+            0,
+        )
+    };
+    for bits in 0..1 << 9 {
+        let grid = (0..9).map(|bit| {
+            let [gap, limit] = [bit / 3, bit % 3].map(|place| ["10", "20", "30"][place as usize]);
+            cell_of(gap, limit, "none", bits, bit)
+        });
+        check_rows(&grid.collect::<Vec<_>>());
+    }
+    for bits in 0..1 << 8 {
+        let cube = (0..8).map(|bit| {
+            let [gap, limit, trap] = [bit & 1, bit >> 1 & 1, bit >> 2].map(|place| place as usize);
+            cell_of(
+                ["10", "20"][gap],
+                ["10", "20"][limit],
+                ["none", "wfi"][trap],
+                bits,
+                bit,
+            )
+        });
+        check_rows(&cube.collect::<Vec<_>>());
+    }
+    for bits in 0..1 << 6 {
+        let traps = (0..6).map(|bit| {
+            let (limit, trap) = (["10", "20"][bit as usize & 1], bit >> 1);
+            let mut cell = cell_of(
+                "10",
+                limit,
+                ["none", "wfi", "wfi"][trap as usize],
+                bits,
+                bit,
+            );
+            cell.what.host_poll_us = if trap == 2 { 50 } else { 0 };
+            cell
+        });
+        check_rows(&traps.collect::<Vec<_>>());
+    }
+}
