@@ -106,7 +106,7 @@ struct LayerRow<'r> {
 }
 
 /// Of the `wanted` cells, returns the cell that was measured under most layers; among equals, one with
-/// injected interrupts, without a poll of the hypervisor, and that traps most.
+/// no trap, injected interrupts, and no poll of the hypervisor.
 fn widest<'r>(
     cells: &[&'r Cell],
     scale: Scale,
@@ -126,13 +126,9 @@ fn widest<'r>(
     let rows = rows.filter(|row| row.medians.len() > 1);
     rows.max_by_key(|row| {
         let what = &row.cell.what;
+        let is_plain = what.trap == Trap::None && what.host_poll_us == 0;
         let is_injected = what.deliver == Deliver::Inject;
-        (
-            row.medians.len(),
-            is_injected,
-            what.host_poll_us == 0,
-            what.trap,
-        )
+        (row.medians.len(), is_plain, is_injected)
     })
 }
 
@@ -141,7 +137,10 @@ fn told(row: &LayerRow<'_>) -> String {
     let LayerRow { cell, medians } = row;
     let (first_under, first) = medians[0];
     let wait = words::wait(cell, false) + &words::trap(cell, false);
-    let name = format!("{wait}, {}:", words::arrival(cell));
+    let name = match cell.what.wake {
+        Wake::Ipi => format!("{wait}:"),
+        Wake::Elide => format!("{wait}, {}:", words::arrival(cell)),
+    };
     if medians.iter().all(|(_, median)| *median == first) {
         return format!("{name} {first:.0} under each");
     }
@@ -222,7 +221,7 @@ mod tests {
         let text = sentence(&results, Scale::of(&results)).unwrap();
         assert_eq!(
             text,
-            "One round trip of pingpong, in instructions, from WFI, trapped, IPI injected: none 88, rouse 226, \
+            "One round trip of pingpong, in instructions, from WFI, trapped: none 88, rouse 226, \
              xen 904 (4.00x); from polls 0 us, then WFI, no IPI, polled: 79 under each."
         );
         let mut alone = several();

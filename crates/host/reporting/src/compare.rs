@@ -5,6 +5,7 @@ mod options;
 
 pub use options::CompareArgs;
 
+mod across;
 mod cell_names;
 mod gate;
 mod kernels;
@@ -97,12 +98,16 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
         (a, b) => (a, b),
     };
     let (paths_a, paths_b) = (a, b);
-    let (a, b) = (Side::read("A", a)?, Side::read("B", b)?);
+    let (mut a, mut b) = (Side::read("A", a)?, Side::read("B", b)?);
     side::check_distinct((&a, paths_a), (&b, paths_b))?;
     for line in a.complaints().chain(b.complaints()) {
         note!("warning: {line}");
     }
     side::check_units(&a, &b)?;
+    // A gate compares cells with themselves only.
+    if gate.is_none() {
+        across::align(&mut a, &mut b);
+    }
     let comparison = Comparison::new(&a.runs, &b.runs, level / 100.0);
     if comparison.pairs.is_empty() && comparison.lost.iter().all(|lost| lost.has == 0) {
         let cells = comparison.lost.iter().map(|lost| lost.cell);

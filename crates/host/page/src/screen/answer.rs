@@ -35,10 +35,10 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
             .collect(),
         _ => special.collect(),
     };
-    if !special.is_empty() {
-        return special;
-    }
     let added = added(rows, scale, unit);
+    if !special.is_empty() {
+        return special.into_iter().chain(added).collect();
+    }
     if !added.is_empty() {
         return added;
     }
@@ -57,9 +57,7 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
         Some((stats.p50, Some(stats.bounds())))
     };
     let mut unders: BTreeMap<Under, Vec<Addition<'_>>> = BTreeMap::new();
-    // Pingpong has its own sentence.
-    let has_own = |cell: &&&Cell| cell.what.workload == Workload::Pingpong;
-    let cells = rows.cells.iter().filter(|cell| !has_own(cell));
+    let cells = rows.cells.iter();
     for cell in cells.filter(|cell| cell.under != Under::None) {
         let floor = rows.cells.iter().find(|floor| cell.is_over(floor));
         let Some((floor, own)) = floor.and_then(|floor| figure(floor).zip(figure(cell))) else {
@@ -73,6 +71,9 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
             floor: scale.show_figure(floor),
         });
     }
+    // Few cells of pingpong have a sentence of their own.
+    let has_own = rows.cells[0].what.workload == Workload::Pingpong;
+    unders.retain(|_, additions| !has_own || additions.len() > NAMED);
     let sentences = unders.into_iter().map(|(under, additions)| {
         let each: Vec<String> = match additions.len() {
             ..=NAMED => additions.iter().map(Addition::named).collect(),
@@ -108,12 +109,13 @@ impl Addition<'_> {
 
 /// Returns the least and the most of each way of waking.
 fn ranges(additions: &[Addition<'_>]) -> Vec<String> {
-    let mut ways: Vec<(&str, Vec<&Addition<'_>>)> = Vec::new();
+    let mut ways: Vec<(String, Vec<&Addition<'_>>)> = Vec::new();
     let sent = additions
         .iter()
         .filter(|one| one.cell.what.shape != Shape::Dry);
     for one in sent {
-        let way = words::arrival(one.cell);
+        let trap = words::trap(one.cell, true);
+        let way = words::arrival(one.cell).to_owned() + &trap;
         match ways.iter_mut().find(|(other, _)| *other == way) {
             Some((_, all)) => all.push(one),
             None => ways.push((way, vec![one])),
@@ -377,6 +379,9 @@ fn early_timer(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
 fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let all = rows.rows.iter().flat_map(|row| {
         let cells = row.cells.iter().zip(&rows.titles);
+        // Without an interrupt nobody wakes.
+        let is_sent = |cell: &Cell| cell.what.shape != Shape::Dry;
+        let cells = cells.filter(move |(cell, _)| cell.is_none_or(is_sent));
         cells.filter_map(move |(cell, title)| {
             let swept = rows.swept.iter().zip(&row.swept);
             let swept = swept.filter(|(_, value)| ![ANY, "-"].contains(&value.as_str()));

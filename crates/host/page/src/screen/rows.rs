@@ -380,9 +380,14 @@ impl<'r> Rows<'r> {
             let is_shown = self.swept.contains(&title);
             is_shown.then(|| format!("{title}: {what}"))
         });
-        let receiver = self.varied.iter().filter(|info| info.key == SHAPE);
-        let receiver = receiver.map(|_| "A row without a receiver: to one CPU".to_owned());
-        let shown: Vec<String> = shown.chain(receiver).collect();
+        let is_varied = self.varied.iter().any(|info| info.key == SHAPE);
+        let has_unnamed = self.cells.iter().any(|cell| words::shape(cell).is_empty());
+        let receiver =
+            (is_varied && has_unnamed).then(|| "no receiver named: to one CPU".to_owned());
+        let limit = (self.across == Across::Deliveries)
+            .then(|| self.limit())
+            .flatten();
+        let shown: Vec<String> = shown.chain(limit).chain(receiver).collect();
         (!shown.is_empty()).then(|| format!("{}.", shown.join("; ")))
     }
 
@@ -395,10 +400,6 @@ impl<'r> Rows<'r> {
             !varies && !named && !first.told(info).is_empty() && !info.is_neutral(&first.what)
         });
         let same = same.map(|info| value(info, first));
-        let limit = (self.across == Across::Deliveries)
-            .then(|| self.limit())
-            .flatten();
-        let same = same.chain(limit);
         let above = self.wait.clone().into_iter().chain(self.name());
         let any = self.without_effect.iter();
         let any = any.map(|title| format!("{ANY} {title}"));
@@ -415,7 +416,7 @@ impl<'r> Rows<'r> {
             .filter(|cell| cell.what.wait == Wait::PollWfi);
         let first = polls.next()?;
         let is_constant = !self.varied.iter().any(|other| other.key == LIMIT);
-        is_constant.then(|| value(info, first))
+        is_constant.then(|| format!("polls for at most {} us", first.told(info)))
     }
 
     /// Returns the swept dimension, and the medians over it, if nothing else varies.

@@ -552,7 +552,7 @@ fn receivers_are_named_if_they_vary() {
         of("broadcast", 104),
     ]));
     for line in [
-        "A row without a receiver: to one CPU.",
+        "no receiver named: to one CPU.",
         "to itself: WFI",
         "to all: WFI",
         "unsent: WFI",

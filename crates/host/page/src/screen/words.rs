@@ -20,7 +20,11 @@ pub fn place(results: &Results, scale: Scale) -> String {
     let emulator = emulator.map(|emulator| format!("{} {}", emulator.name, emulator.version));
     let parts = [
         emulator,
-        (machine.cpus != 0).then(|| format!("{} CPUs", machine.cpus)),
+        match machine.cpus {
+            0 => None,
+            1 => Some("1 CPU".to_owned()),
+            cpus => Some(format!("{cpus} CPUs")),
+        },
         (!machine.cpu.is_empty()).then(|| machine.cpu.clone()),
         machine.kernel(),
     ];

@@ -10,7 +10,7 @@ use crate::format::FormatArgs;
 /// Options of `report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// Run folders, results.json files, or captures of a console (lines with `@r1 `)
+    /// Run folders, results.json files, saved runs (`--save NAME`), or captures of a console (lines with `@r1 `)
     #[arg(value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     /// Where the report goes: FILE.html, - (standard output), or a folder, which also gets results.json and results.csv unless that is
