@@ -104,14 +104,12 @@ impl Watcher {
     }
 }
 
-/// Returns the code whose samples are observed; `None` if it has no marks. The code of our guest is not followed under
-/// other hypervisors.
+/// Returns the code whose samples are observed; `None` if it has no marks.
 fn chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
     let ours = built.guest(job.image(variant)).elf.as_ref();
     let program = built.program.as_ref();
     let marked = ours.map(|elf| (1, elf)).or(program.map(|elf| (0, elf)));
-    let followed = !(ours.is_some() && variant.under.is_other());
-    let Some(marked) = marked.filter(|_| followed) else {
+    let Some(marked) = marked else {
         return Ok(None);
     };
     let mut chart = Chart {
