@@ -193,7 +193,7 @@ impl Numbers {
 
 fn number(row: &ComparedCell, cell: &Cell, scale: Scale) -> Option<Number> {
     let stats = cell.with_median()?;
-    let exits = cell.exits.keys();
+    let exits = cell.exits_of_samples().keys();
     let exits = exits.map(|name| (name.clone(), hundredths(cell.exits_per_sample(name))));
     let exits = exits.filter(|(_, count)| *count > 0.0).collect();
     Some(Number {

@@ -67,16 +67,13 @@ impl Bao {
     pub fn find(named: Option<&Path>) -> Result<Self> {
         let source = Self::source(named)?;
         let shown = places::shown(&source);
-        let changed = CHANGES
-            .iter()
-            .chain([&NO_FIRMWARE])
-            .map(|change| change.file);
+        let changed = CHANGES.iter().map(|change| change.file);
         for file in ["Makefile", DESCRIPTION].into_iter().chain(changed) {
             if !source.join(file).is_file() {
                 bad_input!("--bao: {shown} has no {file}; name a checkout of Bao ({KNOWN})");
             }
         }
-        for change in CHANGES.iter().chain([&NO_FIRMWARE]) {
+        for change in &CHANGES {
             change.made(&source)?;
         }
         let mut hash = XxHash64::with_seed(0);
@@ -249,7 +246,7 @@ const NO_FIRMWARE: Change = Change {
     after: "__asm__ volatile(\"",
     from: "smc\t#0",
     to: "mov x0, #-4",
-    why: "in its call of firmware, which is none on gem5",
+    why: "as its call of firmware, of which gem5 has none",
 };
 
 /// Returns the changes that a machine needs.
@@ -275,7 +272,7 @@ impl Change {
             None => bad_input!(
                 "--bao: {} has no `{}` {}; name another checkout ({KNOWN})",
                 places::shown(&path),
-                self.from,
+                self.from.escape_default(),
                 self.why
             ),
         }

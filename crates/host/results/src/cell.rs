@@ -207,10 +207,10 @@ impl Cell {
         })
     }
 
-    /// Whether the layer below counts how often it took CPUs from the guest. If it does not,
-    /// a missing count does not mean 0.
+    /// Whether exits are counted: by the layer below, or by the emulator, which sees each exception to EL2. If
+    /// neither counts, a missing count does not mean 0.
     pub fn has_exit_counts(&self) -> bool {
-        !self.under.is_other() || !self.exits.is_empty()
+        !self.under.is_other() || !self.exits.is_empty() || self.seen().is_some()
     }
 
     /// Whether `floor` is the same cell on the bare machine, which traps and injects

@@ -179,19 +179,25 @@ impl Results {
 }
 
 impl Cell {
-    /// Returns the exits of the samples themselves if a plugin observed them, else all exits that the
-    /// guest counted.
+    /// Returns the exits of the samples themselves if the emulator counted them, else all exits that the layer below
+    /// counted.
     pub fn exits_of_samples(&self) -> &Counts {
-        let seen = self.critical.as_ref().map(|critical| &critical.exits);
+        let seen = self.seen().map(|critical| &critical.exits);
         seen.filter(|exits| !exits.is_empty())
             .unwrap_or(&self.exits)
+    }
+
+    /// Returns the samples, if the emulator counted their exits. A host's own exceptions to EL2 are no exits of the guest,
+    /// so those of KVM are its own counts.
+    pub(crate) fn seen(&self) -> Option<&Critical> {
+        let has_host = self.under.kvm_mode().is_some();
+        self.critical.as_ref().filter(|_| !has_host)
     }
 
     /// Returns the number of [`Self::exits_of_samples`] with this cause per sample that they
     /// include.
     pub fn exits_per_sample(&self, cause: &str) -> f64 {
-        let seen = self.critical.as_ref().filter(|_| !self.under.is_other());
-        let Some(critical) = seen else {
+        let Some(critical) = self.seen() else {
             return self.per_sample(&self.exits, cause);
         };
         let count = critical.exits.get(cause).copied().unwrap_or(0);
@@ -244,6 +250,38 @@ mod tests {
         );
         assert_eq!(all.on_path.total(), 3 * 66 + 67);
         assert_eq!((all.exits["sgi"], all.exits["irq"]), (8, 4));
+    }
+
+    #[test]
+    fn the_emulator_counts_exits_of_hypervisors_without_a_host() {
+        let critical = Critical::of(&[(sample(87, 66), 3), (sample(90, 67), 1)], &stats()).unwrap();
+        let of = |under| Cell {
+            under,
+            made: 4,
+            critical: Some(critical.clone()),
+            exits: Counts::from([("other".into(), 12)]),
+            ..Cell::default()
+        };
+        for under in [plan::Under::Rouse, plan::Under::Bao, plan::Under::Xen] {
+            let cell = of(under);
+            assert_eq!(
+                (cell.exits_per_sample("sgi"), cell.exits_per_sample("other")),
+                (2.0, 0.0)
+            );
+        }
+        // Exceptions of KVM's host are none of the guest's exits, and KVM counts those.
+        let cell = of(plan::Under::Kvm);
+        assert_eq!(
+            (cell.exits_per_sample("sgi"), cell.exits_per_sample("other")),
+            (0.0, 3.0)
+        );
+        assert_eq!(cell.exits_of_samples(), &cell.exits);
+        let uncounted = |under| Cell {
+            exits: Counts::default(),
+            ..of(under)
+        };
+        assert!(uncounted(plan::Under::Bao).has_exit_counts());
+        assert!(!uncounted(plan::Under::Kvm).has_exit_counts());
     }
 
     #[test]

@@ -140,20 +140,17 @@ impl Emulator {
             true => job.load.checkpoint_arguments(variant),
             false => [job.load.boot_arguments(variant), String::new()],
         };
-        let (bao, memory) = match variant.under {
-            Under::Bao => {
-                let (file, bytes) = launch::bao_alone(job, variant, built, place)?;
-                (file, format!("{}MiB", bytes >> 20))
-            }
-            _ => (PathBuf::new(), format!("{}iB", job.memory)),
-        };
-        let (image, initrd) = match variant.under {
-            Under::Rouse => (&built.packed, None),
+        let ram = format!("{}iB", job.memory);
+        let (image, initrd, memory) = match variant.under {
+            Under::Rouse => (built.packed.clone(), None, ram),
             Under::None => {
                 let image = &built.guest(job.image(variant)).image;
-                (image, built.initrd.as_ref())
+                (image.clone(), built.initrd.as_ref(), ram)
             }
-            Under::Bao => (&bao, None),
+            Under::Bao => {
+                let (file, bytes) = launch::bao_alone(job, variant, built, place)?;
+                (file, None, format!("{}MiB", bytes >> 20))
+            }
             under @ (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected) => {
                 bad_input!("--under {under}: gem5 does not run it; use --board virt")
             }
@@ -164,7 +161,7 @@ impl Emulator {
             .arg(place)
             .arg(&script)
             .arg("--image")
-            .arg(image)
+            .arg(&image)
             .args(["--cpu-model", &job.model])
             .args(["--cpus", &job.cpus.to_string()])
             .args(["--memory", &memory])
@@ -188,7 +185,7 @@ impl Emulator {
             command.arg("--whole");
             return Ok(command);
         }
-        let files = [Some(image), initrd, Some(&script)];
+        let files = [Some(&image), initrd, Some(&script)];
         let files = files.into_iter().flatten().map(PathBuf::as_path);
         let folder = checkpoints::folder(&self.program, &command, place, files)?;
         let clock = job.parameters.get(CORE_MHZ);

@@ -72,8 +72,10 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
         });
     }
     // Few cells of pingpong have a sentence of their own.
-    let has_own = rows.cells[0].what.workload == Workload::Pingpong;
-    unders.retain(|_, additions| !has_own || additions.len() > NAMED);
+    let is_few = unders.values().all(|additions| additions.len() <= NAMED);
+    if is_few && rows.cells[0].what.workload == Workload::Pingpong {
+        return Vec::new();
+    }
     let sentences = unders.into_iter().map(|(under, additions)| {
         let each: Vec<String> = match additions.len() {
             ..=NAMED => additions.iter().map(Addition::named).collect(),

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// Address of RAM.
-    pub ram: u64,
+    ram: u64,
     /// Address at which the machine has the guest's image. Bao itself is loaded elsewhere.
     pub image: u64,
     distributor: u64,
@@ -26,7 +26,7 @@ pub const VIRT: Platform = Platform {
     has_firmware: true,
 };
 
-/// gem5's `VExpress_GEM5_V2` (its src/dev/arm/RealView.py). Bao is in the first MiB of RAM that images have.
+/// gem5's `VExpress_GEM5_V2` (its src/dev/arm/RealView.py). The board loads Bao at the start of its RAM, and all other files after it.
 pub const GEM5: Platform = Platform {
     ram: 0x8000_0000,
     image: 0x8200_0000,
