@@ -75,14 +75,12 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
         let counted = cell.exits_of_samples().iter();
         let of_causes = counted.filter(|(cause, _)| is(cause));
         let sum = of_causes.map(|(_, count)| count).sum();
-        match &cell.critical {
+        match cell.seen() {
             _ if !cell.has_exit_counts() => UNKNOWN.into(),
             // There is no layer of ours below, and 0 would look like a count.
             _ if cell.under == Under::None && counted_nothing(cell) => NONE.into(),
-            Some(critical) if !cell.under.is_other() => {
-                rate(sum as f64 / (critical.samples + critical.unclear).max(1) as f64)
-            }
-            _ => of_made(cell, sum),
+            Some(seen) => rate(sum as f64 / (seen.samples + seen.unclear).max(1) as f64),
+            None => of_made(cell, sum),
         }
     });
     Column::numbers("exits/op", title, texts.collect())

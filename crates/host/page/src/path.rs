@@ -155,6 +155,7 @@ mod tests {
             made: 28,
             critical: Some(Critical {
                 samples: 24,
+                exits: [("wfi".into(), 0)].into(),
                 ..Critical::default()
             }),
             exits: [("wfi".into(), 28)].into(),

@@ -36,7 +36,7 @@ pub struct Critical {
     pub work: Work,
     /// The part of it on the path.
     pub on_path: Work,
-    /// Exceptions taken to EL2 in all samples, by cause; empty under hypervisors of others, which count exits themselves.
+    /// Exceptions taken to EL2 in all samples, by cause; empty under KVM, which counts exits itself.
     pub exits: Counts,
 }
 
@@ -182,16 +182,13 @@ impl Cell {
     /// Returns the exits of the samples themselves if the emulator counted them, else all exits that the layer below
     /// counted.
     pub fn exits_of_samples(&self) -> &Counts {
-        let seen = self.seen().map(|critical| &critical.exits);
-        seen.filter(|exits| !exits.is_empty())
-            .unwrap_or(&self.exits)
+        self.seen().map_or(&self.exits, |seen| &seen.exits)
     }
 
-    /// Returns the samples, if the emulator counted their exits. A host's own exceptions to EL2 are no exits of the guest,
-    /// so those of KVM are its own counts.
-    pub(crate) fn seen(&self) -> Option<&Critical> {
-        let has_host = self.under.kvm_mode().is_some();
-        self.critical.as_ref().filter(|_| !has_host)
+    /// Returns the samples, if the emulator counted their exits.
+    pub fn seen(&self) -> Option<&Critical> {
+        let critical = self.critical.as_ref();
+        critical.filter(|critical| !critical.exits.is_empty())
     }
 
     /// Returns the number of [`Self::exits_of_samples`] with this cause per sample that they
@@ -253,35 +250,24 @@ mod tests {
     }
 
     #[test]
-    fn the_emulator_counts_exits_of_hypervisors_without_a_host() {
-        let critical = Critical::of(&[(sample(87, 66), 3), (sample(90, 67), 1)], &stats()).unwrap();
-        let of = |under| Cell {
-            under,
+    fn the_emulators_exits_come_before_those_of_the_layer_below() {
+        let critical = Critical::of(&[(sample(87, 66), 3), (sample(90, 67), 1)], &stats());
+        let mut cell = Cell {
+            under: plan::Under::Bao,
             made: 4,
-            critical: Some(critical.clone()),
+            critical: critical.ok(),
             exits: Counts::from([("other".into(), 12)]),
             ..Cell::default()
         };
-        for under in [plan::Under::Rouse, plan::Under::Bao, plan::Under::Xen] {
-            let cell = of(under);
-            assert_eq!(
-                (cell.exits_per_sample("sgi"), cell.exits_per_sample("other")),
-                (2.0, 0.0)
-            );
-        }
-        // Exceptions of KVM's host are none of the guest's exits, and KVM counts those.
-        let cell = of(plan::Under::Kvm);
-        assert_eq!(
-            (cell.exits_per_sample("sgi"), cell.exits_per_sample("other")),
-            (0.0, 3.0)
-        );
-        assert_eq!(cell.exits_of_samples(), &cell.exits);
-        let uncounted = |under| Cell {
-            exits: Counts::default(),
-            ..of(under)
-        };
-        assert!(uncounted(plan::Under::Bao).has_exit_counts());
-        assert!(!uncounted(plan::Under::Kvm).has_exit_counts());
+        let exits = |cell: &Cell| ["sgi", "other"].map(|cause| cell.exits_per_sample(cause));
+        assert_eq!(exits(&cell), [2.0, 0.0]);
+        cell.exits.clear();
+        assert!(cell.has_exit_counts());
+        // None counted is not none taken.
+        cell.critical.as_mut().unwrap().exits.clear();
+        assert!(!cell.has_exit_counts());
+        cell.exits.insert("other".into(), 12);
+        assert_eq!(exits(&cell), [0.0, 3.0]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Results {
             match Critical::of(of_cell, &stats) {
                 Ok(mut critical) => {
                     // Exceptions to EL2 are no exits where a host's own programs make them.
-                    if under.is_other() {
+                    if under.kvm_mode().is_some() {
                         critical.exits.clear();
                     }
                     cell.critical = Some(critical);
