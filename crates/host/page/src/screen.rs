@@ -3,6 +3,7 @@
 //! that people came for, and the limits of the figures. The table of all cells is [`table`].
 
 mod answer;
+mod layout;
 mod merging;
 mod rows;
 pub mod words;
@@ -15,7 +16,8 @@ use crate::grid::Column;
 use crate::scale::{Scale, operation_of};
 use crate::shortfalls::shortfalls;
 use crate::{clocks, layer_costs, path, programs, table};
-use rows::{Across, Row, Rows};
+use layout::Across;
+use rows::{Row, Rows};
 
 /// Columns that every terminal has.
 pub const WIDTH: usize = 80;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use plan::Info;
+use results::merge::Run;
 use results::{Cell, keys};
 
 use super::Side;
@@ -14,28 +15,21 @@ const APART: [&str; 3] = ["workload", "under", "system"];
 /// If exactly one option keeps all cells apart, gives B's cells the value that A's have, and names both values with the
 /// sides. Otherwise changes nothing.
 pub fn align(a: &mut Side, b: &mut Side) {
-    let is_common = cells(a).any(|cell| cells(b).any(|other| is_alike(cell, other)));
-    let mut apart = keys().filter_map(|key| Some((key, only(a, key)?, only(b, key)?)));
-    let mut apart = apart.by_ref().filter(|(_, a, b)| a != b);
+    let mut apart = keys()
+        .filter_map(|key| Some((key, only(a, key)?, only(b, key)?)))
+        .filter(|(_, a, b)| a != b);
     let (Some((key, of_a, of_b)), None) = (apart.next(), apart.next()) else {
         return;
     };
-    if is_common || APART.contains(&key) {
+    if APART.contains(&key) || has_common(a, &b.runs) {
         return;
     }
-    let mut aligned: Vec<Cell> = cells(b).cloned().collect();
-    if !aligned.iter_mut().all(|cell| set(cell, key, &of_a)) {
+    let mut aligned = b.runs.clone();
+    let mut all = aligned.iter_mut().flat_map(|run| &mut run.results.cells);
+    if !all.all(|cell| set(cell, key, &of_a)) || !has_common(a, &aligned) {
         return;
     }
-    if !aligned
-        .iter()
-        .any(|cell| cells(a).any(|other| is_alike(cell, other)))
-    {
-        return;
-    }
-    for cell in b.runs.iter_mut().flat_map(|run| &mut run.results.cells) {
-        set(cell, key, &of_a);
-    }
+    b.runs = aligned;
     for (side, word) in [(a, of_a), (b, of_b)] {
         side.shown = match Info::find(key) {
             Some(info) => format!("{} ({})", side.shown, results::valued(info, &word)),
@@ -44,17 +38,19 @@ pub fn align(a: &mut Side, b: &mut Side) {
     }
 }
 
-fn is_alike(cell: &Cell, other: &Cell) -> bool {
-    cell.is_like(other) && cell.under == other.under
+/// Whether a cell of `a` is one of `runs` too.
+fn has_common(a: &Side, runs: &[Run]) -> bool {
+    let is_alike = |cell: &Cell, other: &Cell| cell.is_like(other) && cell.under == other.under;
+    cells(&a.runs).any(|cell| cells(runs).any(|other| is_alike(cell, other)))
 }
 
-fn cells(side: &Side) -> impl Iterator<Item = &Cell> {
-    side.runs.iter().flat_map(|run| &run.results.cells)
+fn cells(runs: &[Run]) -> impl Iterator<Item = &Cell> {
+    runs.iter().flat_map(|run| &run.results.cells)
 }
 
 /// Returns the value of `key` if all cells have it.
 fn only(side: &Side, key: &str) -> Option<String> {
-    let words: BTreeSet<Option<String>> = cells(side).map(|cell| cell.word(key)).collect();
+    let words: BTreeSet<Option<String>> = cells(&side.runs).map(|cell| cell.word(key)).collect();
     match words.len() {
         1 => words.into_iter().next().flatten(),
         _ => None,

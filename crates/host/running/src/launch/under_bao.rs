@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use plan::PREFIX;
 use platform::image::{ALIGN, Image};
 use providing::bao::{self, GEM5, Machine, Platform, VIRT};
@@ -94,9 +94,8 @@ pub fn under_bao(
     Ok(command)
 }
 
-/// Writes Bao and the guest to one file for a machine without firmware, which loads it where the board loads
-/// images. Returns the file, and
-/// the bytes of RAM.
+/// Writes Bao and the guest to one file for a machine without firmware, which loads it where the board loads images.
+/// Returns the file, and the bytes of RAM.
 pub fn bao_alone(
     job: &Job,
     variant: Variant,
@@ -107,7 +106,13 @@ pub fn bao_alone(
     let base = base.with_context(|| format!("board {}: no image_base", job.board().name))?;
     let bao = bao(job, variant, built)?;
     let mut whole = fs::read(bao.start)?;
-    whole.resize(usize::try_from(platform(job).image - base)?, 0);
+    let room = usize::try_from(platform(job).image - base)?;
+    ensure!(
+        whole.len() <= room,
+        "Bao has {} bytes, more than {room}",
+        whole.len()
+    );
+    whole.resize(room, 0);
     whole.extend(image(job, variant, built)?);
     let file = place.join("bao");
     Output::claim("--under bao", &file)?.write_bytes(&whole)?;

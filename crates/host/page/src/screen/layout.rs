@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The parts of a cell's name that are in its row, and those that are in its column.
+
+use std::collections::BTreeMap;
+
+use plan::{DIMENSIONS, Deliver, Info, Show, Under, Wait, Wake};
+use results::{Cell, keys};
+
+use super::words;
+
+/// The parts of a cell's name that are in its column; the others are in its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Across {
+    /// The hypervisor and the way of waking.
+    Layers,
+    /// The hypervisor and the delivery; rows name wake-ups without an interrupt.
+    Deliveries,
+    /// The way of waking.
+    Arrivals,
+    /// One column.
+    Nothing,
+}
+
+impl Across {
+    /// From the fewest rows to the narrowest ones.
+    pub const ALL: [Self; 4] = [
+        Self::Layers,
+        Self::Deliveries,
+        Self::Arrivals,
+        Self::Nothing,
+    ];
+
+    fn has_layers(self) -> bool {
+        matches!(self, Self::Layers | Self::Deliveries)
+    }
+}
+
+/// The dimension of the guest's poll.
+pub const LIMIT: &str = "poll-limit-us";
+/// The dimension of the hypervisor's poll.
+pub const HOST_POLL: &str = "host-poll-us";
+
+/// The dimension of the set of receivers.
+pub const SHAPE: &str = "shape";
+
+/// Dimensions that a row or a column describes in its own words.
+pub const NAMED: [&str; 8] = [
+    "workload", "wait", "trap", "deliver", "wake", LIMIT, HOST_POLL, "command",
+];
+
+/// Everything but the trap, the trap, the values of the swept dimensions.
+pub type Name = (String, String, Vec<String>);
+
+/// The parts of a cell's name that are in its row, and the parts in its column.
+pub struct Layout {
+    across: Across,
+    /// Cells differ in the hypervisor.
+    layers: bool,
+    /// Delivery distinguishes wake-ups without an interrupt.
+    deliveries: bool,
+    pub varied: Vec<&'static Info>,
+    /// Dimensions with a column of values.
+    pub swept: Vec<&'static Info>,
+    /// All cells wait alike; this wait is named above the table.
+    pub one_wait: bool,
+}
+
+impl Layout {
+    pub fn of(cells: &[&Cell], across: Across) -> Self {
+        let layers = cells.iter().any(|cell| cell.under != cells[0].under);
+        let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
+        let varied: Vec<&Info> = varied.collect();
+        // The dimension that varies slowest in a plan comes first.
+        let swept = varied.iter().rev().copied();
+        let swept = swept
+            .filter(|info| is_swept(info) || across == Across::Nothing && info.key == HOST_POLL);
+        let swept: Vec<&Info> = swept.collect();
+        Self {
+            across,
+            layers,
+            deliveries: elided_differ(cells),
+            one_wait: !swept.is_empty() && !varied.iter().any(|info| info.key == "wait"),
+            varied,
+            swept,
+        }
+    }
+
+    /// Returns the way of waking.
+    fn arrival(&self, cell: &Cell) -> String {
+        match self.deliveries && cell.what.wake == Wake::Elide {
+            true => format!("no IPI ({})", cell.what.deliver),
+            false => words::arrival(cell).to_owned(),
+        }
+    }
+
+    pub fn column(&self, cell: &Cell) -> String {
+        let under = cell.under;
+        match (self.across, self.layers) {
+            (Across::Nothing, _) => "median".to_owned(),
+            (Across::Layers, true) => format!("{under}: {}", self.arrival(cell)),
+            (Across::Deliveries, true) => match (under, cell.what.deliver) {
+                // Only an interrupt of a hypervisor is one of two kinds.
+                (Under::None, _) => under.to_string(),
+                (_, Deliver::Inject) => format!("{under}: inject"),
+                (_, Deliver::Direct) => format!("{under}: direct"),
+            },
+            (_, _) => self.arrival(cell),
+        }
+    }
+
+    pub fn row(&self, cell: &Cell) -> Name {
+        let swept = self
+            .swept
+            .iter()
+            .map(|info| match cell.told(info).as_str() {
+                "" => "-".into(),
+                "0" if [LIMIT, HOST_POLL].contains(&info.key) => "-".into(),
+                text => text.to_owned(),
+            });
+        let trap = words::trap(cell, self.sweeps(HOST_POLL));
+        (self.subject(cell), trap, swept.collect())
+    }
+
+    fn subject(&self, cell: &Cell) -> String {
+        let mut row = String::new();
+        let others = self.varied.iter().filter(|info| !NAMED.contains(&info.key));
+        for info in others.filter(|info| !is_swept(info)) {
+            row = match info.key {
+                SHAPE => words::shape(cell).to_owned() + &row,
+                _ => named(info, cell) + &row,
+            };
+        }
+        if self.layers && !self.across.has_layers() {
+            row += &format!("{}: ", cell.under);
+        }
+        if self.across == Across::Nothing {
+            row += &format!("{}: ", self.arrival(cell));
+        }
+        if self.one_wait {
+            return row;
+        }
+        row += &words::wait(
+            cell,
+            self.sweeps(LIMIT) || self.across == Across::Deliveries,
+        );
+        match (self.across, cell.what.wake) {
+            (Across::Deliveries, Wake::Elide) => row + ", no IPI",
+            _ => row,
+        }
+    }
+
+    pub fn sweeps(&self, key: &str) -> bool {
+        self.swept.iter().any(|info| info.key == key)
+    }
+}
+
+/// Whether the dimension has a column of values where it varies; the hypervisor's poll is part of the trap.
+pub fn is_swept(info: &&Info) -> bool {
+    matches!(info.show, Show::Sweep { .. }) && info.key != HOST_POLL
+}
+
+/// Whether cells differ in the dimension for a reason other than their wait.
+pub fn varies(info: &Info, cells: &[&Cell]) -> bool {
+    if info.key == "wait" {
+        return cells
+            .iter()
+            .any(|cell| cell.what.wait != cells[0].what.wait);
+    }
+    let mut firsts: Vec<(Wait, String)> = Vec::new();
+    cells.iter().any(|cell| {
+        let (wait, text) = (cell.what.wait, cell.told(info));
+        match firsts.iter().find(|(other, _)| *other == wait) {
+            Some((_, first)) => *first != text,
+            None => {
+                firsts.push((wait, text));
+                false
+            }
+        }
+    })
+}
+
+/// Returns the cells of the hypervisor with the most first, if a row has those of all: no other has rows of its own.
+pub fn in_order<'r>(cells: &[&'r Cell], across: Across) -> Vec<&'r Cell> {
+    let mut cells = cells.to_vec();
+    if across.has_layers() {
+        let all = cells.clone();
+        let of = |under| all.iter().filter(|cell| cell.under == under).count();
+        cells.sort_by_key(|cell| std::cmp::Reverse(of(cell.under)));
+    }
+    cells
+}
+
+pub fn distinct(cells: &[&Cell], of: impl Fn(&Cell) -> String) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for cell in cells {
+        let text = of(cell);
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all
+}
+
+/// Whether delivery distinguishes wake-ups without an interrupt.
+fn elided_differ(cells: &[&Cell]) -> bool {
+    let mut medians = BTreeMap::new();
+    let mut elided = cells.iter().filter(|cell| cell.what.wake == Wake::Elide);
+    elided.any(|cell| {
+        let others = keys().filter(|key| *key != "deliver");
+        let others: Vec<_> = others.map(|key| cell.word(key)).collect();
+        let median = cell.stats.map(|stats| stats.p50);
+        *medians.entry(others).or_insert(median) != median
+    })
+}
+
+/// Returns the title of a column of values.
+pub fn title(info: &Info) -> &'static str {
+    match info.show {
+        Show::Sweep { column, .. } => column,
+        _ => info.key,
+    }
+}
+
+pub fn value(info: &Info, cell: &Cell) -> String {
+    results::valued(info, &cell.told(info))
+}
+
+fn named(info: &Info, cell: &Cell) -> String {
+    match cell.told(info).as_str() {
+        "" => String::new(),
+        _ => format!("{}, ", value(info, cell)),
+    }
+}
