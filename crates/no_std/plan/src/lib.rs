@@ -271,7 +271,7 @@ impl Plan {
         match reason {
             SkipReason::OtherGuest { .. } => lists.workload.named,
             SkipReason::NeverPolls => lists.wake.named,
-            SkipReason::NothingTraps | SkipReason::TrapIsGiven(_) => lists.trap.named,
+            SkipReason::NothingTraps(_) | SkipReason::TrapIsGiven(_) => lists.trap.named,
             SkipReason::OneCpu => !self.is_left_out(cell),
             SkipReason::NoPeriod
             | SkipReason::OffsetToSelf { .. }

@@ -121,7 +121,7 @@ pub enum SkipReason {
     /// `elide`, and neither the wait nor a state of its table polls.
     NeverPolls,
     /// The trap is of an instruction that the wait does not execute.
-    NothingTraps,
+    NothingTraps(Trap),
     /// The layer below traps this, and only a reboot of that layer changes it.
     TrapIsGiven(Trap),
     /// Shapes `dry` and `self` have no receiver that waits.
@@ -330,7 +330,13 @@ impl fmt::Display for SkipReason {
             }
             Self::NoCaller => "cpulist: no CPU is in it; use --cpulist 0",
             Self::NeverPolls => "elide: this wait, or its table of states, never polls; use wake ipi",
-            Self::NothingTraps => "trap: this wait does not execute that instruction",
+            Self::NothingTraps(Trap::Wfe) => {
+                "trap: this wait executes no WFE; use wait wfe, wfet or poll-wfi, or trap none"
+            }
+            Self::NothingTraps(Trap::Wfi) => {
+                "trap: this wait executes no WFI; use wait wfi or poll-wfi, or trap none"
+            }
+            Self::NothingTraps(_) => "trap: this wait executes neither WFI nor WFE; use trap none",
             Self::OneCpu => "one CPU only; use --cpus 2 or more",
             Self::ShapeNeedsBusy => "shape: no CPU waits; use wait busy",
             Self::Unbounded => {

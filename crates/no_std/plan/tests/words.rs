@@ -69,6 +69,9 @@ fn a_cell_reads_its_words_or_names_them() {
         ("wait", "wfx", "wait: there is no `wfx`"),
         ("poll-limit-us", "00", "not a number from 1"),
         ("gap-us", "10000001", "not a number"),
+        ("gap-us", "20us", "write 20: the option's name has the unit"),
+        ("gap-us", "us", "; use one"),
+        ("gap-us", "2x0us", "; use one"),
         ("mask", "512", "not a set of CPUs"),
         (
             "states",

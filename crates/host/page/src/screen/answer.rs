@@ -207,12 +207,20 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
         1 => "an injected IPI",
         _ => "injected IPIs",
     };
+    let sent = find(rows, Wait::PollWfi, Trap::None, Wake::Ipi).and_then(median);
+    let sent = sent.map(|sent| {
+        format!(
+            " Polled with {ipis} all the same, it takes {}.",
+            scale.show(sent)
+        )
+    });
     Some(format!(
-        "Polled without IPI, a {} takes {} {unit}; with {ipis} out of {name} it takes {}: {:.1} times as many.",
+        "Polled without IPI, a {} takes {} {unit}; with {ipis} out of {name} it takes {}: {:.1} times as many.{}",
         operation_of(polled),
         scale.show(less),
         scale.show(more),
-        more as f64 / less as f64
+        more as f64 / less as f64,
+        sent.unwrap_or_default()
     ))
 }
 

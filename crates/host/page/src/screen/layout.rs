@@ -134,7 +134,11 @@ impl Layout {
             row += &format!("{}: ", cell.under);
         }
         if self.across == Across::Nothing {
-            row += &format!("{}: ", self.arrival(cell));
+            // A cell whose poll may end before the wake-up comes has a row here: an IPI wakes it then.
+            row += &format!(
+                "{}: ",
+                self.arrival(cell).replace("no IPI", "no IPI if polled")
+            );
         }
         if self.one_wait {
             return row;

@@ -279,7 +279,7 @@ fn a_star_is_explained_and_what_is_lost_is_named() {
     let text = shown(&results).replace('\n', " ");
     for part in [
         "any trap *",
-        "* the length of the code, not of the wait. True of cores, but not of this machine: CPUs run at once",
+        "* the length of the code, not of the wait. On a core, unlike here: CPUs run at once",
         "damaged: cell 7",
         "console: line 3",
         "Skipped cells: 1",

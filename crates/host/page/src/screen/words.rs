@@ -119,7 +119,7 @@ pub fn star(results: &Results) -> String {
         .collect();
     let missing: Vec<&str> = missing.into_iter().map(asked).collect();
     format!(
-        "{MARK} the length of the code, not of the wait. True of cores, but not of this machine: {}.",
+        "{MARK} the length of the code, not of the wait. On a core, unlike here: {}.",
         missing.join("; ")
     )
 }

@@ -79,7 +79,7 @@ macro_rules! common_and {
                     let wfe = cell.trap.wfe() && cell.uses_events();
                     let alone = cell.trap != Trap::Both && cell.uses_events() && traps;
                     if traps && !wfi && !wfe {
-                        Some(SkipReason::NothingTraps)
+                        Some(SkipReason::NothingTraps(cell.trap))
                     } else if traps && !machine.under.injects() {
                         Some(SkipReason::NoHypervisor)
                     } else if traps && machine.under == Under::Bao {

@@ -25,8 +25,16 @@ fn reasons_name_the_remedy() {
         ),
         (R::NeverPolls, "use wake ipi"),
         (
-            R::NothingTraps,
-            "this wait does not execute that instruction",
+            R::NothingTraps(Trap::Wfe),
+            "executes no WFE; use wait wfe, wfet or poll-wfi, or trap none",
+        ),
+        (
+            R::NothingTraps(Trap::Wfi),
+            "executes no WFI; use wait wfi or poll-wfi, or trap none",
+        ),
+        (
+            R::NothingTraps(Trap::Both),
+            "executes neither WFI nor WFE; use trap none",
         ),
         (R::ShapeNeedsBusy, "use wait busy"),
         (R::NoHypervisor, "use trap none, deliver direct"),
@@ -311,11 +319,11 @@ fn tables_that_contradict_the_rest_are_skipped_by_name() {
         ),
         (
             "rouse.states=poll+standby rouse.trap=wfi rouse.wake=ipi",
-            "trap: this wait does not execute",
+            "trap: this wait executes no WFI",
         ),
         (
             "rouse.states=wfi rouse.trap=wfe rouse.wake=ipi",
-            "trap: this wait does not execute",
+            "trap: this wait executes no WFE",
         ),
     ] {
         let text = match text.contains("wake") {
