@@ -29,6 +29,8 @@ struct Check {
     /// Whether the hypervisor has to inject for it, because the interrupt has no physical
     /// counterpart.
     injected: bool,
+    /// Whether an interrupt has to cause an exit.
+    exits: bool,
     /// Whether it needs FEAT_WFxT.
     timed: bool,
     /// Whether it needs a neighbour.
@@ -73,6 +75,7 @@ const CHECKS: &[Check] = &[
     Check::new("timer-level-seen", 2, levels::seen_from_another),
     Check::new("timer-level-turned", 1, levels::handed_over),
     Check::timed("timed-waits", interrupts::timed_waits_keep_their_deadline),
+    Check::exits("exit-leaves-event", interrupts::exit_leaves_an_event),
     Check::new("wfi-masked", 1, interrupts::masked_interrupt_ends_wfi),
     Check::new("psci-version", 1, firmware::version_and_features),
     Check::new("psci-cpu-on-errors", 2, firmware::cpu_on_refuses),
@@ -92,6 +95,7 @@ impl Check {
             name,
             cpus,
             injected: false,
+            exits: false,
             timed: false,
             shared: false,
             run,
@@ -112,6 +116,13 @@ impl Check {
         }
     }
 
+    const fn exits(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
+        Self {
+            exits: true,
+            ..Self::injected(name, 2, run)
+        }
+    }
+
     const fn timed(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
         Self {
             timed: true,
@@ -125,6 +136,8 @@ impl Check {
             Some("needs 2 CPUs")
         } else if self.injected && direct {
             Some("there is no physical interrupt for it")
+        } else if self.exits && !hypervisor::present() {
+            Some("there is no hypervisor to exit to")
         } else if self.timed && !features().wfxt {
             Some("no FEAT_WFxT")
         } else if self.shared && !shared_cpu::possible() {

@@ -21,6 +21,8 @@ arch::symbol_addresses! {
     plain = el2_vectors;
     /// The vectors that make a timer be checked again; see [`watches_timers`].
     watching = el2_vectors_watching;
+    /// The vectors of a guest that has not named what it can do without; see [`set_recheck_timers`].
+    foreign = el2_vectors_foreign;
     /// The vectors with tracing.
     traced = el2_vectors_traced;
     /// The vectors of a CPU that has a neighbour.
@@ -121,6 +123,14 @@ pub fn set_tracing(on: bool) {
 /// level. An interrupt that ends an untrapped WFI with IRQs masked can't be told from one that came
 /// just before or after it, so each wake-up by a timer costs one more exit. A guest that does not
 /// turn a timer off before it acknowledges can do without.
+///
+/// While it is on, each interrupt that is taken at EL2 also leaves an event, by one SEVL. On a core the exception
+/// return does so (DDI 0487K.a, D1.7.1), and nothing changes; QEMU's return does not (`eret_sets_event` in
+/// docs/fidelity.md). There, a lock's WFE after LDXR would wait for ever: the return cleared the exclusive monitor, and
+/// no event of the unlocking store comes. A list register in use hides the new interrupt, and Linux starts its event
+/// stream only after all CPUs are up, so nothing else ends that wait. A guest that turns this off waits with a bound.
+/// Time stamps, which only such a guest asks for, and a neighbour, whose slices end in an exception return after a
+/// SEVL, do without.
 pub fn set_recheck_timers(on: bool) {
     PerCpu::this().vcpu.recheck_timers.store(on, Relaxed);
     choose_vectors(is_tracing(), trap());
@@ -133,7 +143,11 @@ pub fn watches_timers() -> bool {
 }
 
 fn watches(trap: Trap) -> bool {
-    trap.wfi || PerCpu::this().vcpu.recheck_timers.load(Relaxed)
+    trap.wfi || rechecks()
+}
+
+fn rechecks() -> bool {
+    PerCpu::this().vcpu.recheck_timers.load(Relaxed)
 }
 
 /// Whether tracing is on.
@@ -160,7 +174,9 @@ fn choose_vectors(tracing: bool, trap: Trap) {
 fn alone(tracing: bool, trap: Trap) {
     VBAR_EL2.set(if tracing {
         traced()
-    } else if watches(trap) {
+    } else if rechecks() {
+        foreign()
+    } else if trap.wfi {
         watching()
     } else {
         plain()

@@ -27,7 +27,7 @@
 //! - The stack pointer locates this CPU's memory: the stack is empty at each exit, and ends where
 //!   that memory begins.
 //! - A timer's interrupt that the guest can't take at once is checked again when the guest takes it
-//!   (`fast_line_watch`, [`crate::interrupts::vgic_cpu::watch`]). This is not done after a wait,
+//!   (`look_again`, [`crate::interrupts::vgic_cpu::watch`]). This is not done after a wait,
 //!   nor in the vectors for a guest that may have been interrupted in a WFI.
 //!
 //! Other work of a core costs time as well (`cargo xtask cost --board gem5`). A write of a system register refills the
@@ -171,11 +171,24 @@ macro_rules! fast_path_macros {
         .balign 128
     fast_irq_\kind:
         enter
+        .ifc    \kind,foreign
+        sevl                                    // see traps::set_recheck_timers
+        .endif
         mrs     x2, S3_4_C12_C11_5              // ICH_ELRSR_EL2
         mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
         tbz     w2, #0, fast_in_use_\kind
         list    _\kind
         fits    fast_irq_\kind
+    .endm
+
+    // Makes a timer whose interrupt came while IRQs were masked be looked at when it is acknowledged.
+    .macro look_again
+        mrs     x0, spsr_el2
+        tbz     w0, #{masked}, 6f
+        mrs     x0, S3_4_C12_C11_0              // ICH_HCR_EL2
+        orr     x0, x0, #{trap_group1}
+        msr     S3_4_C12_C11_0, x0
+    6:
     .endm
 
     // Does the same for another list register and for the INTID that the guest deactivates. w0 is
@@ -212,12 +225,10 @@ macro_rules! fast_path_macros {
         b       slow_irq\kind
     fast_line\kind:
         .ifc    \kind,_watch
-        mrs     x0, spsr_el2
-        tbz     w0, #{masked}, 6f
-        mrs     x0, S3_4_C12_C11_0              // ICH_HCR_EL2
-        orr     x0, x0, #{trap_group1}
-        msr     S3_4_C12_C11_0, x0
-    6:
+        look_again
+        .endif
+        .ifc    \kind,_foreign
+        look_again
         .endif
         count_listed \kind
         leave
@@ -226,6 +237,7 @@ macro_rules! fast_path_macros {
     .macro fast_paths
         other_slot _plain
         other_slot _watch
+        other_slot _foreign
         other_slot _wait
         other_slot _polled
 

@@ -8,7 +8,7 @@
 //! change one of these returns [`synchronous::Next::Full`]; the stub then completes the frame and
 //! calls the handler again.
 //!
-//! # Five tables
+//! # Six tables
 //!
 //! Some properties of a vCPU decide what an exit does, and rarely change. No exit tests them: VBAR_EL2 has the answer.
 //! There is a table for each case, chosen by [`crate::cpu::traps`] and [`crate::neighbour::switch`]. A test instead
@@ -18,6 +18,7 @@
 //! |---|---|---|
 //! | `el2_vectors` | from the start on | the [fast paths](crate::exits::fast_paths), and after them Rust without time stamps |
 //! | `el2_vectors_watching` | a timer's interrupt that came while IRQs were masked is looked at again ([`traps::watches_timers`]) | the same, with that look |
+//! | `el2_vectors_foreign` | the guest is not known to do without ([`traps::set_recheck_timers`]) | the same; each interrupt also leaves an event |
 //! | `el2_vectors_traced` | time stamps are taken ([`trace`]) | Rust with time stamps, no fast path |
 //! | `el2_vectors_shared` | the CPU has a neighbour, and no time stamps | Rust that gives the neighbour its turns, no fast path |
 //! | `el2_vectors_neighbour` | the neighbour runs | the way back from it |
@@ -157,6 +158,13 @@ el2_vectors_watching:
     vector_irq_fast watch
     vectors_after
     .balign 2048
+    .global el2_vectors_foreign
+el2_vectors_foreign:
+    vectors_before
+    vector_sync_fast foreign
+    vector_irq_fast foreign
+    vectors_after
+    .balign 2048
     .global el2_vectors_traced
 el2_vectors_traced:
     vectors_before
@@ -225,6 +233,7 @@ slow_irq_polled:
 
 slow_irq_plain:
 slow_irq_watch:
+slow_irq_foreign:
     save_four
     save_caller_rest
     bl      {irq}

@@ -2,6 +2,7 @@
 //! Checks of the interrupt controller and the timer.
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable};
+use arch::regs::ICC_PMR_EL1;
 use arch::{gic_cpu, insn};
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
@@ -305,6 +306,44 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
         )
     };
     Ok(())
+}
+
+/// Takes an exit between the last look at memory and WFE, by an interrupt that is not signalled, as in a handler: the
+/// exception return has to set the event register (DDI 0487K.a, D1.7.1), or a lock's WFE would miss the unlocking store,
+/// whose monitor the return has cleared.
+pub fn exit_leaves_an_event() -> Result<(), Failure> {
+    /// Step that this CPU waits for, or has reached.
+    static STEP: AtomicU32 = AtomicU32::new(0);
+    const READY: u32 = 1;
+    const SENT: u32 = 2;
+    const OVER: u32 = 3;
+    begin();
+    STEP.store(0, Release);
+    workers::on_second(|| {
+        let open = ICC_PMR_EL1.get();
+        ICC_PMR_EL1.set(0);
+        insn::isb();
+        insn::mask_irq();
+        insn::forget_events();
+        STEP.store(READY, Release);
+        clock::wait_for(|| STEP.load(Acquire) == SENT);
+        insn::wfe();
+        STEP.store(OVER, Release);
+        ICC_PMR_EL1.set(open);
+        insn::isb();
+        insn::unmask_irq();
+    });
+    clock::wait_for(|| STEP.load(Acquire) == READY);
+    gic_cpu::send_sgi(FIRST, other().mpidr);
+    // The exit comes before the other CPU goes on.
+    settle();
+    STEP.store(SENT, Release);
+    let over = clock::wait_for(|| STEP.load(Acquire) == OVER);
+    // It ends a WFE that waits.
+    insn::sev();
+    workers::wait_for_second();
+    ensure(over, "WFE waited after an exit")?;
+    ensure(entries(journal(other()), 1), "the interrupt was lost")
 }
 
 pub fn masked_interrupt_ends_wfi() -> Result<(), Failure> {
