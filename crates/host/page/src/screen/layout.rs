@@ -134,11 +134,7 @@ impl Layout {
             row += &format!("{}: ", cell.under);
         }
         if self.across == Across::Nothing {
-            // A cell whose poll may end before the wake-up comes has a row here: an IPI wakes it then.
-            row += &format!(
-                "{}: ",
-                self.arrival(cell).replace("no IPI", "no IPI if polled")
-            );
+            row += &format!("{}: ", self.arrival(cell));
         }
         if self.one_wait {
             return row;

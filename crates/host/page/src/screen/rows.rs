@@ -2,7 +2,7 @@
 //! Cells of a workload as rows and columns: a column for each way in which the wake-up arrives, a row for each
 //! combination of everything else that varies.
 
-use plan::{DIMENSIONS, Info, Show, Wait};
+use plan::{DIMENSIONS, Info, Show, Wait, Wake};
 use results::Cell;
 
 use super::layout::{
@@ -219,7 +219,7 @@ impl<'r> Rows<'r> {
             .all(|info| NAMED.contains(&info.key) && info.key != LIMIT)
     }
 
-    /// Explains the titles of polls, and rows without a receiver.
+    /// Explains the titles of polls, rows without a receiver, and IPIs where none is expected.
     pub fn legend(&self) -> Option<String> {
         let explained = [
             (HOST_POLL, "limit of the hypervisor's poll"),
@@ -234,10 +234,18 @@ impl<'r> Rows<'r> {
         let has_unnamed = self.cells.iter().any(|cell| words::shape(cell).is_empty());
         let receiver =
             (is_varied && has_unnamed).then(|| "no receiver named: to one CPU".to_owned());
+        let mut elided = self
+            .cells
+            .iter()
+            .filter(|cell| cell.what.wake == Wake::Elide);
+        let missed = elided.any(|cell| cell.ipis.get("sent").is_some_and(|sent| *sent > 0));
+        let missed =
+            missed.then(|| "no IPI: unless the poll ended before the wake-up came".to_owned());
         let limit = (self.across == Across::Deliveries)
             .then(|| self.limit())
             .flatten();
-        let shown: Vec<String> = shown.chain(limit).chain(receiver).collect();
+        let shown = shown.chain(limit).chain(receiver).chain(missed);
+        let shown: Vec<String> = shown.collect();
         (!shown.is_empty()).then(|| format!("{}.", shown.join("; ")))
     }
 
