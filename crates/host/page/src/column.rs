@@ -118,6 +118,16 @@ impl Column {
     pub fn texts(&self) -> &[String] {
         &self.texts
     }
+
+    /// Returns the column with other texts.
+    pub(crate) fn with_texts(&self, texts: Vec<String>) -> Self {
+        Self {
+            group: self.group.clone(),
+            title: self.title.clone(),
+            texts,
+            ..*self
+        }
+    }
 }
 
 /// Texts that carry no information about a dimension.

@@ -64,7 +64,8 @@ fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
 pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
 /// Like [`lines`], but at most `width` wide, if given: drops columns that are not the answer, those without a value first, then those
-/// whose rows all have one text, then numbers from the right. A last line names them, with that text.
+/// whose rows all have one text, then numbers from the right. A last line names them, with that text. If the rest is too wide as well, the
+/// widest column of words goes on in lines below.
 pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
     let Some(width) = width else {
         return painted(&columns, paint);
@@ -75,7 +76,10 @@ pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>)
         let Some(least) = least(&columns) else { break };
         left_out.push(columns.remove(least));
     }
-    let mut lines = painted(&columns, paint);
+    let mut lines = match broken(&columns, width) {
+        Some(broken) => painted(&broken.iter().collect::<Vec<_>>(), paint),
+        None => painted(&columns, paint),
+    };
     let is_out = |column: &&&Column| left_out.iter().any(|out| std::ptr::eq(*out, **column));
     let (constants, dropped): (Vec<&&Column>, Vec<&&Column>) =
         all.iter().filter(is_out).partition(|column| {
@@ -101,6 +105,48 @@ pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>)
     }
     lines
 }
+
+/// Least width of a column whose texts go on in lines below.
+const LEAST: usize = 16;
+
+/// Returns the columns `width` wide, by lines below of the widest column of words. `None` if they fit, or if that would not help.
+fn broken(columns: &[&Column], width: usize) -> Option<Vec<Column>> {
+    let over = span(&widths(columns))
+        .checked_sub(width)
+        .filter(|over| *over > 0)?;
+    let words = (0..columns.len()).filter(|place| columns[*place].is_left());
+    let widest = words.max_by_key(|place| self::width(columns[*place]))?;
+    let room = self::width(columns[widest]).checked_sub(over);
+    let room = room.filter(|room| *room >= LEAST)?;
+    let parts = columns[widest].texts().iter().map(|text| {
+        let mut parts = wrapped(text, Some(room - INDENT.len()));
+        parts
+            .iter_mut()
+            .skip(1)
+            .for_each(|part| part.insert_str(0, INDENT));
+        parts
+    });
+    let parts: Vec<Vec<String>> = parts.collect();
+    let texts = |place: usize| {
+        let rows = parts.iter().enumerate().flat_map(move |(row, parts)| {
+            let text = columns[place].texts().get(row).cloned();
+            let mut lines = vec![String::new(); parts.len()];
+            lines[0] = text.unwrap_or_default();
+            lines
+        });
+        rows.collect::<Vec<String>>()
+    };
+    let columns = columns.iter().enumerate().map(|(place, column)| {
+        column.with_texts(match place == widest {
+            true => parts.concat(),
+            false => texts(place),
+        })
+    });
+    Some(columns.collect())
+}
+
+/// The beginning of a line that goes on with the one above.
+const INDENT: &str = "    ";
 
 /// The place of the column that is missed least.
 fn least(columns: &[&Column]) -> Option<usize> {
@@ -281,6 +327,27 @@ mod tests {
         assert_eq!(fitted(1)[0], "wait      %");
         let both = end("in all rows: trap none; left out: p90");
         assert_eq!(fitted(1)[3..].join(" "), both);
+    }
+
+    #[test]
+    fn words_that_are_too_wide_go_on_below() {
+        let columns = [
+            Column::words("cell", texts(&["polls, then WFI, trapped", "WFI", "spins"])),
+            Column::numbers("", "A", texts(&["1", "2", "3"])).result(),
+        ];
+        let shown = fitted(columns.iter().collect(), Some(26), &plain);
+        assert_eq!(
+            shown,
+            [
+                "cell              A",
+                "polls, then WFI,  1",
+                "    trapped",
+                "WFI               2",
+                "spins             3",
+            ]
+        );
+        let wide = fitted(columns.iter().collect(), Some(40), &plain);
+        assert_eq!(wide.len(), 4);
     }
 
     #[test]
