@@ -76,6 +76,13 @@ const CHECKS: &[Check] = &[
     Check::new("timer-level-turned", 1, levels::handed_over),
     Check::timed("timed-waits", interrupts::timed_waits_keep_their_deadline),
     Check::exits("exit-leaves-event", interrupts::exit_leaves_an_event),
+    Check {
+        shared: true,
+        ..Check::exits(
+            "neighbour-leaves-event",
+            interrupts::exit_beside_a_neighbour,
+        )
+    },
     Check::new("wfi-masked", 1, interrupts::masked_interrupt_ends_wfi),
     Check::new("psci-version", 1, firmware::version_and_features),
     Check::new("psci-cpu-on-errors", 2, firmware::cpu_on_refuses),

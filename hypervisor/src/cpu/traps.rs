@@ -129,8 +129,7 @@ pub fn set_tracing(on: bool) {
 /// docs/fidelity.md). There, a lock's WFE after LDXR would wait for ever: the return cleared the exclusive monitor, and
 /// no event of the unlocking store comes. A list register in use hides the new interrupt, and Linux starts its event
 /// stream only after all CPUs are up, so nothing else ends that wait. A guest that turns this off waits with a bound.
-/// Time stamps, which only such a guest asks for, and a neighbour, whose slices end in an exception return after a
-/// SEVL, do without.
+/// Time stamps, which only such a guest asks for, do without.
 pub fn set_recheck_timers(on: bool) {
     PerCpu::this().vcpu.recheck_timers.store(on, Relaxed);
     choose_vectors(is_tracing(), trap());
@@ -144,6 +143,13 @@ pub fn watches_timers() -> bool {
 
 fn watches(trap: Trap) -> bool {
     trap.wfi || rechecks()
+}
+
+/// Leaves the event of an exception return; see [`set_recheck_timers`].
+pub fn leave_event() {
+    if rechecks() {
+        insn::sevl();
+    }
 }
 
 fn rechecks() -> bool {

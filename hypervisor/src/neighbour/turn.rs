@@ -49,6 +49,7 @@ const ONLY_TIMER: u8 = 0x60;
 pub extern "C" fn interrupt() {
     let cpu = PerCpu::this();
     irq::exit::<SharedCpu>(cpu);
+    traps::leave_event();
     look(cpu);
 }
 

@@ -2,6 +2,7 @@
 //! Checks of the interrupt controller and the timer.
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable};
+use abi::{KnobValue, Neighbour};
 use arch::regs::ICC_PMR_EL1;
 use arch::{gic_cpu, insn};
 use core::arch::asm;
@@ -9,6 +10,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
 use gic::{Redistributor, Spi};
+use spin::mutex::SpinMutex;
 
 use super::outcome::{Failure, ensure};
 use guest_kernel_shim::interrupts::{self, journal};
@@ -312,6 +314,22 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
 /// exception return has to set the event register (DDI 0487K.a, D1.7.1), or a lock's WFE would miss the unlocking store,
 /// whose monitor the return has cleared.
 pub fn exit_leaves_an_event() -> Result<(), Failure> {
+    leaves_an_event(|| {})
+}
+
+/// Likewise on a CPU with a neighbour, which gets no slices and waits for the guest's WFI.
+pub fn exit_beside_a_neighbour() -> Result<(), Failure> {
+    let result = leaves_an_event(|| {
+        hypervisor::set(KnobValue::Slice(0));
+        hypervisor::set(KnobValue::Neighbour(Neighbour::Work));
+    });
+    workers::on_second(|| hypervisor::set(KnobValue::Neighbour(Neighbour::None)));
+    workers::wait_for_second();
+    result
+}
+
+fn leaves_an_event(prepare: fn()) -> Result<(), Failure> {
+    static PREPARE: SpinMutex<fn()> = SpinMutex::new(|| {});
     /// Step that this CPU waits for, or has reached.
     static STEP: AtomicU32 = AtomicU32::new(0);
     const READY: u32 = 1;
@@ -319,7 +337,9 @@ pub fn exit_leaves_an_event() -> Result<(), Failure> {
     const OVER: u32 = 3;
     begin();
     STEP.store(0, Release);
+    *PREPARE.lock() = prepare;
     workers::on_second(|| {
+        PREPARE.lock()();
         let open = ICC_PMR_EL1.get();
         ICC_PMR_EL1.set(0);
         insn::isb();
