@@ -207,6 +207,11 @@ impl Cell {
         })
     }
 
+    /// Whether an IPI was sent: where [`plan::Wake::Elide`] leaves it out, one wakes a CPU whose poll ended before.
+    pub fn sends_ipis(&self) -> bool {
+        self.ipis.get("sent").is_some_and(|sent| *sent > 0)
+    }
+
     /// Whether exits are counted: by the layer below, or by the emulator, which sees each exception to EL2. If
     /// neither counts, a missing count does not mean 0.
     pub fn has_exit_counts(&self) -> bool {

@@ -9,6 +9,7 @@ mod clock;
 mod ending;
 mod follow;
 mod ordered_log;
+pub mod places;
 mod startup_lines;
 mod text_files;
 

@@ -8,7 +8,7 @@ use foreign::Quoted;
 use plan::{CommandName, Under};
 use results::Results;
 
-use crate::boot::{Ending, Outcome, Stall};
+use crate::boot::{Ending, Outcome, Stall, places};
 use crate::options::Metric;
 use shell::interrupt::Signal;
 
@@ -150,7 +150,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
         Ending::Late(why) => (LATE, format!("the deadline is over: {why}")),
         Ending::Refused(words) => (REFUSED, format!("refused: {words}")),
         Ending::Hang(stall) => {
-            let (shown, places) = (shown(stall), places(&outcome.registers));
+            let (shown, places) = (shown(stall), places::of(&outcome.registers));
             (HANG, format!("{shown}{places}; {stage}"))
         }
         Ending::OutOfTime => (OUT_OF_TIME, format!("the time limit is over; {stage}")),
@@ -180,31 +180,6 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
     };
     let why = format!("under {under}: {why}{hint}");
     Some(Failure { word, why })
-}
-
-/// Returns where the CPUs were, from their registers as QEMU prints them: CPUs at one place are named together. Empty
-/// if no register was read.
-fn places(registers: &[String]) -> String {
-    let mut places: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut cpu = "";
-    let mut at = "";
-    for line in registers {
-        if let Some(index) = line.strip_prefix("CPU#") {
-            cpu = index.trim();
-        } else if let Some(rest) = line.trim_start().strip_prefix("PC=") {
-            at = rest.split(" X0").next().unwrap_or(rest).trim();
-        } else if let Some(flags) = line.strip_prefix("PSTATE=") {
-            let level = flags.split_whitespace().find(|word| word.starts_with("EL"));
-            let place = format!("{} at 0x{at}", level.unwrap_or("level unknown"));
-            match places.iter_mut().find(|(known, _)| *known == place) {
-                Some((_, cpus)) => cpus.push(cpu),
-                None => places.push((place, vec![cpu])),
-            }
-        }
-    }
-    let places = places.into_iter();
-    let places = places.map(|(place, cpus)| format!("; CPU {} in {place}", cpus.join(", ")));
-    places.collect()
 }
 
 /// Describes a time without progress.
@@ -415,30 +390,6 @@ mod tests {
         let why = judged(died(), true).unwrap().why;
         assert!(
             why.contains("killed by SIGSEGV and printed nothing"),
-            "{why}"
-        );
-    }
-
-    #[test]
-    fn a_hang_says_where_the_cpus_were() {
-        let mut hung = outcome(hang(8));
-        let lines = [
-            "CPU#0",
-            " PC=ffff800080012340 X00=0000000000000001 X01=0000000000000002",
-            "PSTATE=000003c9 ---- EL2h",
-            "CPU#1",
-            " PC=0000000040000100 <hypervisor: vector+0x0> X00=0000000000000001",
-            "PSTATE=000003c5 ---- NS EL1h",
-            "CPU#2",
-            " PC=ffff800080012340 X00=0000000000000003",
-            "PSTATE=000003c9 ---- EL2h",
-        ];
-        hung.registers = lines.map(str::to_owned).to_vec();
-        let why = judge(&hung, Under::Rouse, true).unwrap().why;
-        assert!(
-            why.contains(
-                "for 8 s; CPU 0, 2 in EL2h at 0xffff800080012340; CPU 1 in EL1h at 0x0000000040000100 <hypervisor: vector+0x0>;"
-            ),
             "{why}"
         );
     }

@@ -161,13 +161,13 @@ impl fmt::Display for Error<'_> {
                         let nearest = value.clamp((*min).into(), (*max).into());
                         write!(f, "the nearest is {nearest}")
                     }
-                    None => match word.trim_end_matches(|c: char| c.is_ascii_alphabetic()) {
-                        "" => f.write_str("use one"),
-                        number if magnitude(number).is_some() => {
-                            write!(f, "write {number}: the option's name has the unit")
+                    None => {
+                        let number = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+                        match magnitude(number) {
+                            Some(_) => write!(f, "write {number}: the option's name has the unit"),
+                            None => f.write_str("use one"),
                         }
-                        _ => f.write_str("use one"),
-                    },
+                    }
                 }
             }
             Self::Shard { word, nearest } => write!(

@@ -195,7 +195,7 @@ fn median(cell: &Cell) -> Option<u64> {
 fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let polled = find(rows, Wait::PollWfi, Trap::None, Wake::Elide)?;
     // An IPI wakes a CPU whose poll ended before the wake-up came.
-    if polled.ipis.get("sent").is_some_and(|sent| *sent > 0) {
+    if polled.sends_ipis() {
         return None;
     }
     let (trapped, name) = match find(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi) {
@@ -295,7 +295,7 @@ fn gaps<'r>(rows: &Rows<'r>) -> BTreeMap<u32, Vec<&'r Cell>> {
 
 /// Returns the cell of the highest limit that does not catch the wake-up, and of the lowest that does.
 fn edge<'r>(cells: &[&'r Cell]) -> [Option<&'r Cell>; 2] {
-    let is_caught = |cell: &&Cell| cell.ipis.get("sent").is_none_or(|sent| *sent == 0);
+    let is_caught = |cell: &&Cell| !cell.sends_ipis();
     let least = cells.iter().position(is_caught);
     let before = least.unwrap_or(cells.len()).checked_sub(1);
     [before, least].map(|place| place.map(|place| cells[place]))

@@ -238,7 +238,7 @@ impl<'r> Rows<'r> {
             .cells
             .iter()
             .filter(|cell| cell.what.wake == Wake::Elide);
-        let missed = elided.any(|cell| cell.ipis.get("sent").is_some_and(|sent| *sent > 0));
+        let missed = elided.any(|cell| cell.sends_ipis());
         let missed =
             missed.then(|| "no IPI: unless the poll ended before the wake-up came".to_owned());
         let limit = (self.across == Across::Deliveries)
