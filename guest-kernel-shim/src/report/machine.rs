@@ -77,7 +77,9 @@ pub fn machine(arguments: &Arguments<'_>) {
     let stream = Stream::nearest(100, clock::frequency(), features().ecv);
     if let Some(stream) = stream {
         let made = clock::nanoseconds(stream.period());
-        let text = format_args!("event stream: asked for 100000 ns, the counter makes {made} ns");
+        let text = format_args!(
+            "event stream: its period is {made} ns, which the counter has nearest to 100000 ns"
+        );
         send(record("note").field("text", text));
     }
     // On simulated cores, the probes take longer than the few passes of such a run, and nothing there depends on an

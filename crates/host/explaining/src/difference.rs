@@ -189,6 +189,31 @@ mod tests {
     use crate::samples::cell;
 
     #[test]
+    fn explanations_of_different_options_are_compared_across_them() {
+        let explained = |words: &[(&str, &str)]| {
+            let mut cell = cell("a 1 5");
+            let words = words
+                .iter()
+                .map(|(key, word)| ((*key).into(), (*word).into()));
+            cell.words = words.collect();
+            Explained {
+                cells: vec![cell],
+                ..Explained::default()
+            }
+        };
+        let a = explained(&[("workload", "ipi"), ("wait", "wfi"), ("atomics", "lse")]);
+        let mut b = explained(&[("workload", "ipi"), ("wait", "wfi"), ("atomics", "llsc")]);
+        assert_eq!(Difference::all([&a, &b]).len(), 0);
+        let apart = a.align(&mut b);
+        assert_eq!(apart, [["atomics", "lse", "llsc"].map(String::from)]);
+        assert_eq!(Difference::all([&a, &b]).len(), 1);
+        // Samples of different workloads stay apart.
+        let mut b = explained(&[("workload", "timer"), ("wait", "wfi"), ("atomics", "lse")]);
+        assert_eq!(a.align(&mut b).len(), 0);
+        assert_eq!(Difference::all([&a, &b]).len(), 0);
+    }
+
+    #[test]
     fn changes_add_up_to_the_difference() {
         let a = cell("a 1 5, b 1 7, c 2 9");
         let b = cell("a 1 5, b 1 3, d 1 20");

@@ -11,6 +11,27 @@ use crate::difference::{Change, Difference};
 use crate::explanation::{Explained, ExplainedCell};
 use crate::table::{TOP, events, notes, signed, thousands};
 
+/// Names the words across which A and B are compared.
+pub fn apart(apart: &[[String; 3]]) -> Document {
+    let side = |name, place: usize| {
+        let words = apart.iter().map(|words| {
+            let value = match words[place].as_str() {
+                "" => "not used",
+                value => value,
+            };
+            format!("{} {}", words[0], Quoted::new(value))
+        });
+        let words: Vec<String> = words.collect();
+        (!words.is_empty()).then(|| format!("{name} = {}", words.join(", ")))
+    };
+    let sides = [side("A", 1), side("B", 2)].into_iter().flatten();
+    let mut lines: Vec<String> = sides.collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    Document::from(lines)
+}
+
 /// Returns the differences of the cells that both have.
 pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document> {
     let mut document = Document::default();
@@ -34,7 +55,9 @@ pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document
     let alone = [alone("B", &b.cells, a), alone("A", &a.cells, b)].concat();
     document.extend(alone);
     if differences.is_empty() {
-        bad_input!("explain: A and B have no cell in common; explain both with the same options");
+        bad_input!(
+            "explain: A and B have no cell in common; name them with the same --workload and cells"
+        );
     }
     notes(&mut document, &both);
     Ok(document)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The explanation of cells: the form of `explain.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -91,6 +91,24 @@ impl Explained {
         cells.find(|one| (&one.words, &one.unit) == (&cell.words, &cell.unit))
     }
 
+    /// Gives the cells of `other` the words that keep all of them apart from all cells here, so that they are compared
+    /// across them. Returns these words: the dimension, its value here, its value there.
+    pub fn align(&self, other: &mut Self) -> Vec<[String; 3]> {
+        let keys = other.cells.iter().flat_map(|cell| cell.words.keys());
+        let keys: BTreeSet<String> = keys.cloned().collect();
+        let apart = keys.into_iter().filter_map(|key| {
+            let [here, there] = [only(&self.cells, &key)?, only(&other.cells, &key)?];
+            (here != there && key != "workload").then_some([key, here, there])
+        });
+        let apart: Vec<[String; 3]> = apart.collect();
+        for cell in &mut other.cells {
+            for [key, here, _] in &apart {
+                cell.words.insert(key.clone(), here.clone());
+            }
+        }
+        apart
+    }
+
     /// Reads the explanation in a run's folder, or of a saved run.
     pub fn read(run: &Path) -> Result<Self> {
         let place = saved_runs::find(run);
@@ -178,6 +196,16 @@ impl ExplainedCell {
     /// Returns its name in tables.
     pub fn name(&self) -> String {
         format!("{}, under {}", self.title, self.under)
+    }
+}
+
+/// Returns the word of a dimension, if all cells have it.
+fn only(cells: &[ExplainedCell], key: &str) -> Option<String> {
+    let words = cells.iter().map(|cell| cell.words.get(key));
+    let words: BTreeSet<Option<&String>> = words.collect();
+    match words.len() {
+        1 => words.into_iter().next().flatten().cloned(),
+        _ => None,
     }
 }
 

@@ -102,10 +102,13 @@ pub fn explain(args: &ExplainArgs) -> Result<()> {
         }
         earlier => {
             let read = earlier.iter().map(|run| Explained::read(run));
-            let read: Vec<Explained> = read.collect::<Result<_>>()?;
-            let document = match &read[..] {
+            let mut read: Vec<Explained> = read.collect::<Result<_>>()?;
+            let document = match read.as_mut_slice() {
                 [a, b] if !questions.are_of_samples() => {
-                    difference_table::differences([a, b], questions.top)?
+                    let apart = a.align(b);
+                    let mut document = difference_table::apart(&apart);
+                    document.append(difference_table::differences([a, b], questions.top)?);
+                    document
                 }
                 all => table::document(&all.iter().collect::<Vec<_>>(), &questions)?,
             };

@@ -273,8 +273,9 @@ fn rest(results: &Results, hidden: &[String]) -> String {
         [] if all == 1 => "The cell with its distribution: --wide, and on the page.".into(),
         [] => format!("All {all} cells with their distributions: --wide, and on the page."),
         names => format!(
-            "All {all} cells, {} too, with their distributions: --wide, and on the page.",
-            names.join(", ")
+            "All {all} cells, {} too, with their distributions: --wide, and on the page. A screen of {1}: --workload {1}.",
+            names.join(", "),
+            names[0]
         ),
     }
 }

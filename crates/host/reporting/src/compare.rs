@@ -5,7 +5,7 @@ mod options;
 
 pub use options::CompareArgs;
 
-mod across;
+pub mod across;
 mod cell_names;
 mod gate;
 mod kernels;

@@ -18,7 +18,7 @@ use results::Cell;
 use results::compare::Figures;
 use results::merge::Run;
 
-use crate::compare::{CompareArgs, cells};
+use crate::compare::{CompareArgs, across, cells};
 use crate::report;
 use moments::Moment;
 use shell::failure::bad_input;
@@ -81,14 +81,17 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
     }
     if rows(&moments).is_empty() {
         bad_input!(
-            "{} runs, {} to {}, have no cell in common; run them with the same options, or name others",
+            "{} runs, {} to {}, have no cell in common{}; run them with the same options, or name others",
             moments.len(),
             first.label,
-            last.label
+            last.label,
+            apart(first, &moments[1..])
         );
     }
-    for label in alone(&mut moments) {
-        note!("{label} is left out: no other run has one of its cells");
+    for alone in alone(&mut moments) {
+        let Moment { label, .. } = &alone;
+        let apart = apart(&alone, &moments);
+        note!("{label} is left out: no other run has one of its cells{apart}");
     }
     let rows = rows(&moments);
     let out = args
@@ -102,14 +105,25 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
     report::keep(&page(&moments, &rows), out.zip(args.out.as_deref()))
 }
 
-/// Removes the moments of which no other has a cell, and returns their names.
-fn alone(moments: &mut Vec<Moment>) -> Vec<String> {
+/// Names the options that keep a moment's cells apart from all others, in brackets.
+fn apart(moment: &Moment, others: &[Moment]) -> String {
+    let others: Vec<Run> = others.iter().flat_map(|one| one.runs.clone()).collect();
+    let apart = across::apart(&moment.runs, &others);
+    let apart = apart.map(|(key, one, other)| format!("{key} {one}, not {other}"));
+    match apart.collect::<Vec<_>>() {
+        none if none.is_empty() => String::new(),
+        some => format!(" ({})", some.join("; ")),
+    }
+}
+
+/// Removes the moments of which no other has a cell, and returns them.
+fn alone(moments: &mut Vec<Moment>) -> Vec<Moment> {
     let rows = rows(moments);
     let has = |place: usize| rows.iter().any(|row| row.medians[place].is_some());
     let has: Vec<bool> = (0..moments.len()).map(has).collect();
     let mut has = has.into_iter();
     let left_out = moments.extract_if(.., |_| !has.next().unwrap_or(true));
-    left_out.map(|moment| moment.label).collect()
+    left_out.collect()
 }
 
 /// Returns the cells that were measured at two moments or more, in the order of their first appearance.

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Describes a command line that cannot be parsed.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
 /// Describes, in one line, the mistake in a command line.
 #[must_use]
 pub fn one_line(error: &clap::Error) -> String {
+    if let Some(option) = list_named_twice(error) {
+        return format!("{option} is given twice; write its words as one list: {option} A,B");
+    }
     let text = error.to_string();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let told =
@@ -15,4 +20,14 @@ pub fn one_line(error: &clap::Error) -> String {
     // This is the standard library's text about a type.
     let told = told.replace("number would be zero for non-zero type", "use 1 or more");
     format!("{told}; --help lists what there is")
+}
+
+/// Returns the option that has a list of words, if it was given twice.
+fn list_named_twice(error: &clap::Error) -> Option<&str> {
+    let ContextValue::String(option) = error.get(ContextKind::InvalidArg)? else {
+        return None;
+    };
+    // No list excludes another one.
+    let twice = error.kind() == ErrorKind::ArgumentConflict;
+    option.strip_suffix(" <LIST>").filter(|_| twice)
 }

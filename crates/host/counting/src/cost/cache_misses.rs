@@ -78,7 +78,7 @@ pub fn columns(models: &Models) -> Vec<Column> {
     let taken = |path: &&Path| models.values().any(|of| of.contains_key(path.name()));
     let paths: Vec<Path> = Path::ALL.iter().filter(taken).copied().collect();
     let names = paths.iter().map(|path| path.name().to_owned());
-    let mut columns = vec![Column::words("path", names.collect())];
+    let mut columns = vec![Column::words("code path", names.collect())];
     for (model, of) in models {
         let number = |title, text: &dyn Fn(&Missed) -> String| {
             let of = paths.iter().map(|path| of.get(path.name()));

@@ -125,7 +125,7 @@ pub fn columns(card: &Card) -> Vec<Column> {
         texts.collect::<Vec<_>>()
     };
     let mut columns = vec![
-        Column::words("path", texts(&|path| Some(path.name().into()))),
+        Column::words("code path", texts(&|path| Some(path.name().into()))),
         Column::numbers("", "insns", texts(&|path| insns(card, path))),
     ];
     for model in card.models.keys() {

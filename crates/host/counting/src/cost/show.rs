@@ -66,7 +66,7 @@ fn paths(costs: &Costs) -> Vec<Column> {
         Column::words(title, rows.iter().map(of).collect())
     };
     let mut columns = vec![
-        words("path", &|(path, _)| path.name().into()),
+        words("code path", &|(path, _)| path.name().into()),
         words("deliver", &|(_, row)| row.mode.name().into()),
     ];
     for (at, (group, title)) in COUNTS.into_iter().enumerate() {

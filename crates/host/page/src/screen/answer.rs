@@ -9,6 +9,7 @@ use results::{Cell, Results};
 use super::merging::ANY;
 use super::rows::Rows;
 use super::{rows, words};
+use crate::columns::MARK;
 use crate::scale::{Scale, operation_of};
 use crate::{knee, path};
 
@@ -77,12 +78,15 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
         return Vec::new();
     }
     let sentences = unders.into_iter().map(|(under, additions)| {
-        let each: Vec<String> = match additions.len() {
-            ..=NAMED => additions.iter().map(Addition::named).collect(),
-            _ => ranges(&additions),
+        let each = match additions.len() {
+            ..=NAMED => {
+                let each = additions.iter().map(Addition::named);
+                each.collect::<Vec<_>>().join(", ")
+            }
+            _ => ranges(&additions).join("; "),
         };
         let table = rows.cells[0].table();
-        format!("{table}: {under} adds, in {unit}, {}.", each.join(", "))
+        format!("{table}: {under} adds, in {unit}, {each}.")
     });
     sentences.collect()
 }
@@ -96,6 +100,15 @@ struct Addition<'r> {
 }
 
 impl Addition<'_> {
+    /// Describes how the cell waits, where only its trap is known.
+    fn waiting(&self) -> String {
+        let poll = match self.cell.what.host_poll_us {
+            0 => String::new(),
+            limit => format!(", EL2 polls {limit} us"),
+        };
+        words::shape(self.cell).to_owned() + &words::wait(self.cell, true) + &poll
+    }
+
     fn named(&self) -> String {
         let Self {
             cell, shown, floor, ..
@@ -109,15 +122,18 @@ impl Addition<'_> {
     }
 }
 
-/// Returns the least and the most of each way of waking.
+/// Returns the least and the most of each way of waking, and how these two wait.
 fn ranges(additions: &[Addition<'_>]) -> Vec<String> {
     let mut ways: Vec<(String, Vec<&Addition<'_>>)> = Vec::new();
     let sent = additions
         .iter()
         .filter(|one| one.cell.what.shape != Shape::Dry);
     for one in sent {
-        let trap = words::trap(one.cell, true);
-        let way = words::arrival(one.cell).to_owned() + &trap;
+        let trapped = match words::trap(one.cell, true).as_str() {
+            "" => "",
+            _ => ", trapped",
+        };
+        let way = words::arrival(one.cell).to_owned() + trapped;
         match ways.iter_mut().find(|(other, _)| *other == way) {
             Some((_, all)) => all.push(one),
             None => ways.push((way, vec![one])),
@@ -127,8 +143,14 @@ fn ranges(additions: &[Addition<'_>]) -> Vec<String> {
         let least = all.iter().min_by_key(|one| one.ticks)?;
         let most = all.iter().max_by_key(|one| one.ticks)?;
         Some(match least.ticks == most.ticks {
-            true => format!("{} ({way})", least.shown),
-            false => format!("{} to {} ({way})", least.shown, most.shown),
+            true => format!("{way}: {}", least.shown),
+            false => format!(
+                "{way}: {} ({}) to {} ({})",
+                least.shown,
+                least.waiting(),
+                most.shown,
+                most.waiting()
+            ),
         })
     });
     shown.collect()
@@ -181,6 +203,7 @@ fn find_by<'r>(
         (what.wait, what.trap, what.wake) == (wait, trap, wake)
             && what.deliver == deliver
             && what.host_poll_us == 0
+            && words::shape(cell).is_empty()
             && Some(cell.under) == under
     });
     found.copied()
@@ -214,9 +237,17 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
             scale.show(sent)
         )
     });
+    let star = match polled.not_modelled.is_empty() {
+        true => "",
+        false => MARK,
+    };
     Some(format!(
-        "Polled without IPI, a {} takes {} {unit}; with {ipis} out of {name} it takes {}: {:.1} times as many.{}",
-        operation_of(polled),
+        "Polled without IPI, a {} takes {} {unit}{star}; with {ipis} out of {name} it takes {}: {:.1} times as many.{}",
+        // Calls of all others have rows of their own.
+        match polled.what.workload {
+            Workload::Ipi => "call of one CPU",
+            _ => operation_of(polled),
+        },
         scale.show(less),
         scale.show(more),
         more as f64 / less as f64,

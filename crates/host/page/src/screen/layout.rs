@@ -17,21 +17,34 @@ pub enum Across {
     Deliveries,
     /// The way of waking.
     Arrivals,
+    /// The way of waking; names are shorter, since the polls' limits are elsewhere.
+    Short,
     /// One column.
     Nothing,
 }
 
 impl Across {
     /// From the fewest rows to the narrowest ones.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Layers,
         Self::Deliveries,
         Self::Arrivals,
+        Self::Short,
         Self::Nothing,
     ];
 
     fn has_layers(self) -> bool {
         matches!(self, Self::Layers | Self::Deliveries)
+    }
+
+    /// Whether the limit of the guest's poll is named above the table if all polls share it.
+    pub fn names_limit_above(self) -> bool {
+        !matches!(self, Self::Layers | Self::Arrivals)
+    }
+
+    /// Whether the limit of the hypervisor's poll has a column of values.
+    fn has_host_poll(self) -> bool {
+        matches!(self, Self::Short | Self::Nothing)
     }
 }
 
@@ -72,8 +85,8 @@ impl Layout {
         let varied: Vec<&Info> = varied.collect();
         // The dimension that varies slowest in a plan comes first.
         let swept = varied.iter().rev().copied();
-        let swept = swept
-            .filter(|info| is_swept(info) || across == Across::Nothing && info.key == HOST_POLL);
+        let swept =
+            swept.filter(|info| is_swept(info) || across.has_host_poll() && info.key == HOST_POLL);
         let swept: Vec<&Info> = swept.collect();
         Self {
             across,
@@ -89,6 +102,9 @@ impl Layout {
     fn arrival(&self, cell: &Cell) -> String {
         match self.deliveries && cell.what.wake == Wake::Elide {
             true => format!("no IPI ({})", cell.what.deliver),
+            false if self.across == Across::Short && cell.what.wake == Wake::Elide => {
+                "no IPI".to_owned()
+            }
             false => words::arrival(cell).to_owned(),
         }
     }
@@ -139,10 +155,7 @@ impl Layout {
         if self.one_wait {
             return row;
         }
-        row += &words::wait(
-            cell,
-            self.sweeps(LIMIT) || self.across == Across::Deliveries,
-        );
+        row += &words::wait(cell, self.sweeps(LIMIT) || self.across.names_limit_above());
         match (self.across, cell.what.wake) {
             (Across::Deliveries, Wake::Elide) => row + ", no IPI",
             _ => row,

@@ -212,11 +212,11 @@ impl<'r> Rows<'r> {
         places.into_iter().map(|place| &self.rows[place]).collect()
     }
 
-    /// Whether cells differ only in the wait, its trap and the way of waking.
+    /// Whether cells differ only in the wait, its trap, the way of waking and the receivers.
     pub fn is_plain(&self) -> bool {
         self.varied
             .iter()
-            .all(|info| NAMED.contains(&info.key) && info.key != LIMIT)
+            .all(|info| [&NAMED[..], &[SHAPE]].concat().contains(&info.key) && info.key != LIMIT)
     }
 
     /// Explains the titles of polls, rows without a receiver, and IPIs where none is expected.
@@ -241,9 +241,8 @@ impl<'r> Rows<'r> {
         let missed = elided.any(|cell| cell.sends_ipis());
         let missed =
             missed.then(|| "no IPI: unless the poll ended before the wake-up came".to_owned());
-        let limit = (self.across == Across::Deliveries)
-            .then(|| self.limit())
-            .flatten();
+        let names_limit = self.across.names_limit_above();
+        let limit = names_limit.then(|| self.limit()).flatten();
         let shown = shown.chain(limit).chain(receiver).chain(missed);
         let shown: Vec<String> = shown.collect();
         (!shown.is_empty()).then(|| format!("{}.", shown.join("; ")))

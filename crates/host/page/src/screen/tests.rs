@@ -326,6 +326,38 @@ fn no_screen_is_wider_than_a_terminal() {
 }
 
 #[test]
+fn each_trap_of_a_wait_with_two_instructions_has_its_row() {
+    let traps = ["none", "wfi", "wfe", "both"];
+    let polls = traps.iter().zip(0..).flat_map(|(trap, place)| {
+        ["20", "50"].map(|host_poll| {
+            let host_poll = if *trap == "none" { "0" } else { host_poll };
+            let words = [
+                ("wait", "poll-wfi"),
+                ("poll-limit-us", "100"),
+                ("host-poll-us", host_poll),
+                ("trap", trap),
+            ];
+            cell(&words, 100 + place, 20, 2)
+        })
+    });
+    let mut cells = ways();
+    cells.extend(polls);
+    let text = shown(&run(cells));
+    for (row, cost) in [("WFI", 101), ("WFE", 102), ("both", 103)] {
+        let named = format!("polls, then WFI, {row} trapped");
+        let with_cost = |line: &&str| line.contains(&named) && line.contains(&cost.to_string());
+        assert!(text.lines().any(|line| with_cost(&line)), "{row}:\n{text}");
+    }
+    // Limits of polls in names would make it wider.
+    let legend = "host: limit of the hypervisor's poll; polls for at most 100 us.";
+    assert!(text.contains(legend), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= WIDTH),
+        "{text}"
+    );
+}
+
+#[test]
 fn no_cell_is_hidden_by_another() {
     // Both cells have the same place: busy CPUs do not trap.
     let mut cells = vec![
@@ -381,7 +413,7 @@ fn more_columns_than_fit_become_rows() {
         });
     }
     let text = shown(&run(cells));
-    assert!(text.contains("none: IPI injected: WFI, trapped"), "{text}");
+    assert!(text.contains("none: WFI, trapped"), "{text}");
     assert!(
         text.lines().all(|line| line.chars().count() <= WIDTH),
         "{text}"

@@ -82,13 +82,19 @@ pub fn trap(cell: &Cell, poll_is_swept: bool) -> String {
             trap => format!(", {} trapped", trap_words(trap)),
         };
     }
-    let trapped =
-        what.wait.halts() && what.trap.wfi() || what.wait.uses_events() && what.trap.wfe();
-    match (trapped, what.host_poll_us) {
-        (false, _) => String::new(),
-        (true, 0) => ", trapped".into(),
-        (true, _) if poll_is_swept => ", trapped".into(),
-        (true, limit) => format!(", trapped, EL2 polls {limit} us"),
+    let (halts, uses_events) = (what.wait.halts(), what.wait.uses_events());
+    let trapped = match (halts && what.trap.wfi(), uses_events && what.trap.wfe()) {
+        (false, false) => return String::new(),
+        // Only a wait with both instructions leaves a doubt.
+        (true, false) if uses_events => ", WFI trapped",
+        (false, true) if halts => ", WFE trapped",
+        (true, true) => ", both trapped",
+        _ => ", trapped",
+    };
+    match what.host_poll_us {
+        0 => trapped.into(),
+        _ if poll_is_swept => trapped.into(),
+        limit => format!("{trapped}, EL2 polls {limit} us"),
     }
 }
 

@@ -15,12 +15,11 @@ const APART: [&str; 3] = ["workload", "under", "system"];
 /// If exactly one option keeps all cells apart, gives B's cells the value that A's have, and names both values with the
 /// sides. Otherwise changes nothing.
 pub fn align(a: &mut Side, b: &mut Side) {
-    let mut apart = keys()
-        .filter_map(|key| Some((key, only(a, key)?, only(b, key)?)))
-        .filter(|(_, a, b)| a != b);
+    let mut apart = apart(&a.runs, &b.runs);
     let (Some((key, of_a, of_b)), None) = (apart.next(), apart.next()) else {
         return;
     };
+    drop(apart);
     if APART.contains(&key) || has_common(a, &b.runs) {
         return;
     }
@@ -38,6 +37,13 @@ pub fn align(a: &mut Side, b: &mut Side) {
     }
 }
 
+/// Returns the keys that have one value in all cells of `a` and another in all of `b`, with both values.
+pub fn apart(a: &[Run], b: &[Run]) -> impl Iterator<Item = (&'static str, String, String)> {
+    keys()
+        .filter_map(|key| Some((key, only(a, key)?, only(b, key)?)))
+        .filter(|(_, a, b)| a != b)
+}
+
 /// Whether a cell of `a` is one of `runs` too.
 fn has_common(a: &Side, runs: &[Run]) -> bool {
     let is_alike = |cell: &Cell, other: &Cell| cell.is_like(other) && cell.under == other.under;
@@ -49,8 +55,8 @@ fn cells(runs: &[Run]) -> impl Iterator<Item = &Cell> {
 }
 
 /// Returns the value of `key` if all cells have it.
-fn only(side: &Side, key: &str) -> Option<String> {
-    let words: BTreeSet<Option<String>> = cells(&side.runs).map(|cell| cell.word(key)).collect();
+fn only(runs: &[Run], key: &str) -> Option<String> {
+    let words: BTreeSet<Option<String>> = cells(runs).map(|cell| cell.word(key)).collect();
     match words.len() {
         1 => words.into_iter().next().flatten(),
         _ => None,

@@ -5,6 +5,8 @@ use page::document::Document;
 use page::grid::Column;
 use page::scale::Scale;
 use page::table::Units;
+use plan::Wake;
+use results::Cell;
 use results::compare::{Compared, Comparison, Pair, Quantity, Verdict};
 
 use super::gate;
@@ -22,6 +24,7 @@ const COUNTS: [(Quantity, &str); 2] = [
 ];
 
 /// A line of the table.
+#[derive(PartialEq, Eq)]
 struct Line {
     cell: String,
     unit: String,
@@ -40,27 +43,35 @@ pub fn differing(
     let (same, mut rows): (Vec<usize>, Vec<usize>) = (0..found.pairs.len()).partition(same);
     rows.sort_by(|one, other| size(&found.pairs[*other]).total_cmp(&size(&found.pairs[*one])));
     let of_units = units.column();
-    let mut lines = Vec::new();
-    let mut shown = 0;
+    // Each entry: its lines, and the names of the cells that it stands for.
+    let mut entries: Vec<(Vec<Line>, Vec<&str>)> = Vec::new();
     for &place in &rows {
         let pair = &found.pairs[place];
         let unit = of_units
             .as_ref()
             .map(|column| column.texts()[place].clone());
-        let mut own = lines_of(
-            pair,
-            scale,
-            names.name(pair.cell),
-            &unit.unwrap_or_default(),
-        );
+        let name = names.name(pair.cell);
+        let both = without_delivery(pair.cell, name);
+        let mut own = lines_of(pair, scale, both, &unit.unwrap_or_default());
         if rows.len() <= FEW {
             own.extend(counts_of(pair, scale.of_cell(pair.cell)));
         }
+        match entries.iter_mut().find(|(lines, _)| *lines == own) {
+            Some((_, cells)) => cells.push(name),
+            None => entries.push((own, vec![name])),
+        }
+    }
+    let mut lines = Vec::new();
+    let mut shown = 0;
+    for (mut own, cells) in entries {
         if lines.len() + own.len() > LINES {
             break;
         }
+        if let [only] = cells.as_slice() {
+            own[0].cell = (*only).into();
+        }
         lines.extend(own);
-        shown += 1;
+        shown += cells.len();
     }
     let mut document = Document::default();
     if !lines.is_empty() {
@@ -90,6 +101,15 @@ pub fn differing(
 pub fn differs_nowhere(pair: &Pair<'_>) -> bool {
     let path = pair.figure(Quantity::Path);
     pair.verdict() == Verdict::NoDifference && !path.is_some_and(Compared::changed)
+}
+
+/// Returns a name without the delivery if the cell wakes without an IPI, so that no delivery takes part.
+fn without_delivery<'n>(cell: &Cell, name: &'n str) -> &'n str {
+    let delivery = format!(" ({})", cell.what.deliver);
+    match cell.what.wake {
+        Wake::Elide => name.strip_suffix(&delivery).unwrap_or(name),
+        Wake::Ipi => name,
+    }
 }
 
 /// Orders cells: the largest difference of a median or a path first, those without a verdict last.

@@ -279,6 +279,31 @@ fn a_screen_has_the_cells_that_differ_and_counts_the_others() {
 }
 
 #[test]
+fn a_wake_up_without_ipi_is_one_row_of_both_deliveries_if_they_cost_the_same() {
+    let mut a = insns(500);
+    a.cells[0].what.wait = Wait::Spin;
+    a.cells[0].what.wake = plan::Wake::Elide;
+    let mut direct = a.cells[0].clone();
+    direct.what.deliver = plan::Deliver::Direct;
+    a.cells.push(direct);
+    let text = |by: [u64; 2]| {
+        let mut b = a.clone();
+        for (cell, by) in b.cells.iter_mut().zip(by) {
+            cell.stats.as_mut().unwrap().p50 += by;
+        }
+        as_shown("A B", &[a.clone()], &[b], false, Some(80))
+            .unwrap()
+            .0
+    };
+    let equal = text([5, 5]);
+    assert_eq!(equal.matches("\npingpong: spins").count(), 1, "{equal}");
+    assert!(!equal.contains("(direct)  "), "{equal}");
+    let unequal = text([5, 6]);
+    assert_eq!(unequal.matches("\npingpong: spins").count(), 2, "{unequal}");
+    assert!(unequal.contains("(direct)  "), "{unequal}");
+}
+
+#[test]
 fn cells_that_are_not_in_common_are_told_apart_by_what_differs() {
     let (a, mut b) = (insns(100), insns(100));
     b.cells[0].what.gap_us = 20;

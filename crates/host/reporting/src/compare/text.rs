@@ -94,7 +94,14 @@ pub fn document(
         .figures()
         .any(|(_, figure)| figure.quantity.leads() && figure.changed());
     lines.extend((changed && unit.contains("instructions")).then(|| {
-        "Which functions changed: `cargo xtask explain` with the options of these runs.".into()
+        match kernels.iter().all(Option::is_some) {
+            true => "Which functions changed: `cargo xtask explain` with the options of these runs.",
+            false => {
+                "Which functions changed: `cargo xtask explain` with the options of A and of one cell, then with those of B; \
+                 `cargo xtask explain A B` with the folders that they name."
+            }
+        }
+        .into()
     }));
     lines.explain_rounding();
     lines.extend(method(found, a, b));

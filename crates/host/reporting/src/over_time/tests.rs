@@ -48,8 +48,16 @@ fn a_cell_is_followed_through_runs() {
     let mut missing = run("c", "2026-03", 7);
     missing.results.cells.clear();
     moments.push(Moment::once(missing));
-    assert_eq!(alone(&mut moments), ["c"]);
+    let alone = alone(&mut moments);
+    assert!(alone.iter().map(|moment| moment.label.as_str()).eq(["c"]));
     assert_eq!(moments.len(), 2);
+    // An option that keeps a run apart is named.
+    let mut other = run("d", "2026-04", 7);
+    for cell in &mut other.results.cells {
+        cell.what.gap_us = 20;
+    }
+    let apart = apart(&Moment::once(other), &moments);
+    assert_eq!(apart, " (gap-us 20, not 0)");
 }
 
 #[test]

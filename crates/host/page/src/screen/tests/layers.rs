@@ -70,7 +70,7 @@ fn a_trap_that_makes_a_difference_under_one_layer_keeps_its_row() {
     });
     changed.unwrap().stats.as_mut().unwrap().p50 += 1;
     let text = shown(&results);
-    assert!(text.contains("polls, then WFI, trapped "), "{text}");
+    assert!(text.contains("polls, then WFI, WFI trapped "), "{text}");
     assert!(text.contains("polls, then WFI, no IPI, any trap"), "{text}");
 }
 
@@ -113,8 +113,8 @@ fn check_rows(cells: &[Cell]) {
         };
         let trap = match (what.trap, what.host_poll_us) {
             (plan::Trap::None, _) => "",
-            (_, 0) => ", trapped",
-            _ => ", trapped, EL2 polls 50 us",
+            (_, 0) => ", WFI trapped",
+            _ => ", WFI trapped, EL2 polls 50 us",
         };
         let of = table.rows.iter().filter(|row| {
             let mut swept = table.swept.iter().zip(&row.swept);
