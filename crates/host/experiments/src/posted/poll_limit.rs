@@ -29,6 +29,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         limit("50", &lists("cpuidle_arm_polling.poll_limit=50")),
         limit("100", &lists("cpuidle_arm_polling.poll_limit=100")),
         limit("200", &lists("cpuidle_arm_polling.poll_limit=200")),
+        limit("300", &lists("cpuidle_arm_polling.poll_limit=300")),
     ],
     metric: Some(Metric::Insns),
     conclude,
