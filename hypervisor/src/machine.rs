@@ -3,6 +3,7 @@
 
 pub mod caches;
 pub mod ending;
+pub mod latencies;
 pub mod memory;
 pub mod payload;
 pub mod power;

@@ -18,6 +18,7 @@ use platform::{Enable, Platform, Region};
 use crate::boot::discovery::{Discovered, Level, from_tree, report, usable};
 use crate::boot::start::meet;
 use crate::boot::{efi, entry, watchdogs};
+use crate::machine::latencies;
 use crate::machine::payload::{self, Chosen};
 use crate::machine::power::stop;
 use crate::machine::vm::{self, TREE_SIZE};
@@ -144,6 +145,7 @@ fn describe(
     if left > 0 {
         say!("{left} CPUs are left out: they are not started by PSCI");
     }
+    let states = latencies::described(arguments.guest_states.as_ref());
     let tree = GuestTree {
         cpus,
         memory: ram,
@@ -156,7 +158,10 @@ fn describe(
         hypervisor: Some(platform.hypervisor.as_deref().unwrap_or(UNKNOWN)),
         described_by: platform.described_by,
         exits: None,
-        standby: arguments.guest_standby && platform.psci.is_some(),
+        idle_states: match platform.psci {
+            Some(_) => &states,
+            None => &[],
+        },
         seed: arguments.seed,
         initrd,
         bootargs: plan::guest_part(platform.bootargs),

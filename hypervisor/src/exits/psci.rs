@@ -2,7 +2,7 @@
 //! PSCI for the guest (DEN0022F.b), as version 1.1. Only the vCPU's power changes: a CPU whose vCPU
 //! is off waits at EL2.
 
-use abi::End;
+use abi::{Counter, End};
 use arch::frame::Frame;
 use arm_psci::{
     AffinityInfo, EntryPoint, ErrorCode, Function, FunctionId, MigrateInfoType, Mpidr, PsciFeature,
@@ -48,11 +48,16 @@ fn serve(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
         } => affinity_info(mpidr, lowest_affinity_level),
         // Standby, also for a power-down request: the caller may always be
         // given a shallower state than it asked for (DEN0022F.b, 5.4.1).
-        Function::CpuSuspend { .. } => {
+        Function::CpuSuspend { state, .. } => {
+            let halts = cpu.vcpu.counters.get(Counter::Halt);
             // Tested here, because only this call has more to note.
             match traps::is_tracing() {
                 true => wfx::idle::<On>(cpu, None),
                 false => wfx::idle::<Off>(cpu, None),
+            }
+            // A CPU that did not halt has not been in the state.
+            if cpu.vcpu.counters.get(Counter::Halt) != halts {
+                vm().latencies.spend(state);
             }
             Ok(0)
         }

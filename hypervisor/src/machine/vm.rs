@@ -28,6 +28,7 @@ use vgic::Distributor;
 
 use crate::console::log;
 use crate::cpu::percpu::PerCpu;
+use crate::machine::latencies::{self, Latencies};
 use crate::machine::payload::{self, Chosen};
 use crate::machine::{Machine, machine};
 use crate::{planted, refuse, stage};
@@ -82,6 +83,8 @@ pub struct Vm {
     pub entry: u64,
     /// Where its device tree is.
     pub tree: u64,
+    /// Times to leave the idle states that it enters by PSCI.
+    pub latencies: Latencies,
 }
 
 static VM: Once<Vm> = Once::new();
@@ -209,6 +212,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         },
         entry: RAM + offset,
         tree: RAM + places.tree,
+        latencies: Latencies::of(arguments.guest_states.as_ref()),
         index: Index::new(cpus.iter().map(|cpu| cpu.mpidr)),
         cpus,
         kept,
@@ -274,6 +278,7 @@ fn write_tree(
     initrd: Option<Region>,
     buffer: &mut [u8],
 ) {
+    let states = latencies::described(arguments.guest_states.as_ref());
     let tree = GuestTree {
         cpus: vm.cpus.iter().map(|cpu| cpu.mpidr),
         memory: vm.ram,
@@ -290,7 +295,7 @@ fn write_tree(
         hypervisor: None,
         described_by: machine.platform.described_by,
         exits: Some((abi::exits::COMPATIBLE, EXITS)),
-        standby: arguments.guest_standby,
+        idle_states: &states,
         seed: arguments.seed,
         initrd,
         bootargs: plan::guest_part(machine.platform.bootargs),

@@ -73,17 +73,26 @@ fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) 
         thousands(b.path),
         signed(difference.total())
     ));
+    if [a, b].iter().any(|cell| cell.bookkeeping > 0) {
+        let net = [a, b].map(|cell| thousands(cell.path.saturating_sub(cell.bookkeeping)));
+        document.push(format!(
+            "Without what the measurement adds, {} and {}, as other tables show it.",
+            net[0], net[1]
+        ));
+    }
     if let Some(parts) = &difference.parts {
         let after = match parts.function.as_str() {
             "" => String::new(),
             function => format!(", in {function}"),
         };
-        document.push(format!(
-            "The first {} instructions are of the same functions. Then{after}, A {} and B {}.",
-            thousands(parts.after),
-            parts.to[0],
-            parts.to[1]
-        ));
+        let begin = match parts.after {
+            0 => format!("The paths part at once{after}:"),
+            same => format!(
+                "The first {} instructions are of the same functions. Then{after},",
+                thousands(same)
+            ),
+        };
+        document.push(format!("{begin} A {} and B {}.", parts.to[0], parts.to[1]));
     }
     if difference.changes.is_empty() {
         document.push(format!("No function has more or fewer {}.", a.noun()));

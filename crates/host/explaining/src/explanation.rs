@@ -125,8 +125,7 @@ impl Explained {
                 false => "there is no such run",
             };
             bad_input!(
-                "{shown}: {lacks}; make one with `cargo xtask explain --out DIR`, or with --save NAME{}",
-                saved_runs::told()
+                "{shown}: {lacks}; make one with `cargo xtask explain --out DIR`, or with --save NAME"
             );
         };
         let read: Self = match serde_json::from_str(&text) {

@@ -274,7 +274,7 @@ pub const ROWS: [ComparedCell; 12] = [
     )
     .elided(),
     ComparedCell::new(
-        "`pingpong`, the guest polls, no IPI, waits trap",
+        "`pingpong`, the guest polls, no IPI, WFI traps (Xen: WFE, too)",
         Workload::Pingpong,
         Wait::PollWfi,
     )

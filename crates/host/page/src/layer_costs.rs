@@ -138,6 +138,7 @@ fn told(row: &LayerRow<'_>) -> String {
     let (first_under, first) = medians[0];
     let wait = words::wait(cell, false) + &words::trap(cell, false);
     let name = match cell.what.wake {
+        Wake::Ipi if cell.what.deliver == Deliver::Inject => format!("{wait}, IPI injected:"),
         Wake::Ipi => format!("{wait}:"),
         Wake::Elide => format!("{wait}, {}:", words::arrival(cell)),
     };
@@ -221,7 +222,7 @@ mod tests {
         let text = sentence(&results, Scale::of(&results)).unwrap();
         assert_eq!(
             text,
-            "One round trip of pingpong, in instructions, from WFI, trapped: none 88, rouse 226, \
+            "One round trip of pingpong, in instructions, from WFI, trapped, IPI injected: none 88, rouse 226, \
              xen 904 (4.00x); from polls 0 us, then WFI, no IPI, polled: 79 under each."
         );
         let mut alone = several();

@@ -18,7 +18,7 @@ const PROBES: [(&str, &str, bool); 14] = [
     ("wfet_halts", "WFET waits until its deadline", true),
     (
         "monitor_wakes_wfe",
-        "a store to the monitored line ends WFE, and nothing before it",
+        "WFE waits for a store to the monitored line, or for an event",
         true,
     ),
     (

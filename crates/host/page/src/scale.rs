@@ -197,7 +197,7 @@ pub const fn operation(workload: Workload) -> &'static str {
         Workload::LinuxExec => "run of the program",
         Workload::LinuxSeccompNotify => "answered call",
         Workload::LinuxMessaging => "round of all messages",
-        Workload::Ipi => "call, of one CPU or of all others",
+        Workload::Ipi => "call to one CPU or to all others",
         Workload::Ipistorm => "function call",
         Workload::Messaging => "loop of a sender",
         Workload::Notify | Workload::Io => "request",

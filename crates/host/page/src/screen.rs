@@ -61,10 +61,16 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
     };
     let mut document = Document::from(vec![words::place(results, scale)]);
     let mut answers = Document::default();
-    for (_, rows) in &tables {
-        answers.extend(answer::sentences(rows, results, scale));
-        answers.extend(path::paused(&rows.cells));
-        answers.extend(path::learned(&rows.cells));
+    for (name, rows) in &tables {
+        let mut own = answer::sentences(rows, results, scale);
+        own.extend(path::paused(&rows.cells));
+        own.extend(path::learned(&rows.cells));
+        let named = own.into_iter().map(|text| match tables.len() {
+            1 => text,
+            _ if text.starts_with(name.as_str()) => text,
+            _ => format!("{name}: {}", answer::uncapitalized(&text)),
+        });
+        answers.extend(named);
     }
     answers.extend(layer_costs::sentence(results, scale));
     // Readers know the rows of the default run by heart; rows of any other run need the sentence first.

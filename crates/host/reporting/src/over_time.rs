@@ -14,9 +14,9 @@ use page::document::Document;
 use page::grid::Column;
 use page::scale::{Figure, Scale};
 use page::table::names;
-use results::Cell;
 use results::compare::Figures;
 use results::merge::Run;
+use results::{Cell, keys};
 
 use crate::compare::{CompareArgs, across, cells};
 use crate::report;
@@ -116,6 +116,27 @@ fn apart(moment: &Moment, others: &[Moment]) -> String {
     }
 }
 
+/// Names the options in which all cells of a moment differ from those of another.
+fn differing(moments: &[Moment]) -> Vec<String> {
+    let words: Vec<Vec<Option<String>>> = keys()
+        .map(|key| {
+            let of = |moment: &Moment| across::only(&moment.runs, key);
+            moments.iter().map(of).collect()
+        })
+        .collect();
+    let differs = |words: &&Vec<Option<String>>| {
+        let known: BTreeSet<&String> = words.iter().flatten().collect();
+        known.len() > 1
+    };
+    let of = |place: usize| {
+        let named = keys().zip(&words).filter(|(_, words)| differs(words));
+        let named =
+            named.filter_map(|(key, words)| Some(format!(", {key} {}", words[place].as_ref()?)));
+        named.collect()
+    };
+    (0..moments.len()).map(of).collect()
+}
+
 /// Removes the moments of which no other has a cell, and returns them.
 fn alone(moments: &mut Vec<Moment>) -> Vec<Moment> {
     let rows = rows(moments);
@@ -186,8 +207,9 @@ fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Docum
         let runs = moment.runs.iter();
         runs.flat_map(|run| run.results.notes.clone()).collect()
     };
-    for (number, moment) in (1..).zip(moments) {
-        document.push(format!("{number}: {}", moment.shown()));
+    let differing = differing(moments);
+    for ((number, moment), own) in (1..).zip(moments).zip(differing) {
+        document.push(format!("{number}: {}{own}", moment.shown()));
         let of_all = |note: &String| {
             moments
                 .iter()

@@ -2,6 +2,7 @@
 //! The output of a program that a cell ran, and the figures in it.
 
 mod figures;
+mod fio;
 
 use std::collections::BTreeMap;
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use plan::GuestStates;
 use shell::failure::bad_input;
 
 use crate::handover;
@@ -38,6 +39,16 @@ pub struct GivenArgs {
         requires = "guest"
     )]
     pub guest_args: Option<String>,
+    /// Idle states of that guest besides WFI, which it enters by PSCI: the time to leave each, which Rouse spends, and the time from
+    /// which it pays off, in microseconds, from shallow to deep (100:300+400:2000)
+    #[arg(long, value_name = "LATENCY:RESIDENCY[+...]", requires = "guest", value_parser = guest_states)]
+    pub guest_states: Option<GuestStates>,
+}
+
+fn guest_states(text: &str) -> Result<GuestStates, String> {
+    let read = GuestStates::read("--guest-states", text);
+    // The option is named by the message about it.
+    read.map_err(|error| error.to_string().replacen("--guest-states: ", "", 1))
 }
 
 impl GivenArgs {

@@ -166,6 +166,13 @@ impl Job {
         if let (Some(under), Some(_)) = (other, &job.dtb) {
             bad_input!("--dtb: under {under} that describes the guest's machine; leave --dtb out");
         }
+        let elsewhere = job.unders.iter().find(|under| **under != Under::Rouse);
+        if let (Some(under), Some(_)) = (elsewhere, &args.load.given.guest_states) {
+            bad_input!(
+                "--guest-states: Rouse describes the states and spends the time to leave them, and --under has {under}; \
+                 use --under rouse"
+            );
+        }
         let names_bao = job.unders.contains(&Under::Bao);
         if !names_bao && job.bao.is_some() {
             bad_input!("--bao: it is for guests under Bao; add --under bao, or leave it out");

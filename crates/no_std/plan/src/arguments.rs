@@ -13,7 +13,7 @@ use core::fmt;
 use crate::dimensions;
 use crate::nearest::nearest;
 use crate::value::on;
-use crate::{Atomics, Error, Fault, Neighbour, PREFIX, Plan, Trap, Under, Word};
+use crate::{Atomics, Error, Fault, GuestStates, Neighbour, PREFIX, Plan, Trap, Under, Word};
 
 /// Declares the arguments outside the plan.
 macro_rules! arguments {
@@ -73,8 +73,8 @@ pub const DEADLINE: &str = "deadline";
 pub const CELL_DEADLINE: &str = "cell-deadline";
 /// Seed of random choices.
 pub const SEED: &str = "seed";
-/// Gives the guest's CPUs a standby state.
-pub const GUEST_STANDBY: &str = "guest-standby";
+/// Gives the guest's CPUs idle states besides WFI.
+pub const GUEST_STATES: &str = "guest-states";
 /// Asks for a checkpoint of a simulator before the measurement.
 pub const CHECKPOINT: &str = "checkpoint";
 /// Clock of a simulator's cores, in MHz.
@@ -148,8 +148,8 @@ arguments! {
         floor: bool = FLOOR, on;
         /// The boot arguments begin here; a boot manager may put other text in front.
         options: bool = OPTIONS, on;
-        /// The guest's tree has a standby state, so that a kernel's governor has a choice.
-        guest_standby: bool = GUEST_STANDBY, on;
+        /// The guest's tree has these idle states besides WFI, so that a kernel's governor has a choice.
+        guest_states: Option<GuestStates> = GUEST_STATES, states;
         /// The console, in the form that `platform::uart::Named` reads.
         uart: Option<&'a str> = "uart", text;
     }
@@ -440,6 +440,10 @@ fn word<'a, W: Word>(key: &'a str, word: &'a str) -> Result<Option<W>, Error<'a>
             nearest: nearest(word, known.iter().copied()).unwrap_or_default(),
         }),
     }
+}
+
+fn states<'a>(key: &'a str, word: &'a str) -> Result<Option<GuestStates>, Error<'a>> {
+    GuestStates::read(key, word).map(Some)
 }
 
 fn count<'a>(key: &'a str, word: &'a str) -> Result<Option<u64>, Error<'a>> {

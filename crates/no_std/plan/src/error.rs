@@ -75,6 +75,13 @@ pub enum Error<'a> {
         /// Value as given.
         word: &'a str,
     },
+    /// Not the idle states of a guest.
+    GuestStates {
+        /// Argument.
+        key: &'a str,
+        /// Value as given.
+        word: &'a str,
+    },
     /// Not a table of idle states.
     States {
         /// Dimension.
@@ -189,6 +196,11 @@ impl fmt::Display for Error<'_> {
             Self::CommandName { key, word } => write!(
                 f,
                 "{key}: `{word}` is not a name of a command; use 1 to 24 letters, digits, -, _ and ."
+            ),
+            Self::GuestStates { key, word } => write!(
+                f,
+                "{key}: `{word}` is no list of idle states; use LATENCY:RESIDENCY in microseconds, from shallow to \
+                 deep, up to four joined by +: 100:300+400:2000"
             ),
             Self::States { key, why } => write!(f, "{key}: {why}"),
             Self::Unplanted { key, word } => {

@@ -23,6 +23,7 @@ mod completion;
 mod cpus;
 mod dimensions;
 mod error;
+mod guest_states;
 mod magnitude;
 mod nearest;
 mod pace;
@@ -35,7 +36,7 @@ mod words;
 
 pub use arguments::{
     Arguments, CELL_DEADLINE, CHECKPOINT, CORE_MHZ, COST_BRIEF, COST_COLD, DEADLINE, FLOOR,
-    GUEST_STANDBY, KEEP_CPU, Names, OPTIONS, Part, Planted, Program, SEED, SURVEY, Unfit,
+    GUEST_STATES, KEEP_CPU, Names, OPTIONS, Part, Planted, Program, SEED, SURVEY, Unfit,
     guest_part, keys, read_at_boot,
 };
 pub use choice::{Choice, OtherImage};
@@ -45,6 +46,7 @@ pub use cpuidle::{Hz, Name as Governor, States};
 pub use cpus::CpuSet;
 pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Lists, Place, Show, ValueKind};
 pub use error::Error;
+pub use guest_states::{GuestState, GuestStates};
 pub use magnitude::magnitude;
 pub use nearest::nearest;
 pub use pace::{BALANCED, Limits, PASSES, Pace, PassTime, is_forwards};

@@ -69,7 +69,7 @@ fn arguments_beside_the_plan_are_read_once() {
                 rouse.seed=7 rouse.soak=20000 rouse.linux-soak=60 rouse.stress=18446744073709551615 rouse.survey rouse.leave=MPAM2_EL2 \
                 rouse.keep-watchdogs rouse.options rouse.floor rouse.cost-brief rouse.cost-cold \
                  rouse.uart=pl011,0x9000000 rouse.under=kvm rouse.given-trap=wfi rouse.given-host-poll-us=9 \
-                 rouse.deadline=600 rouse.cell-deadline=0 rouse.keep-cpu rouse.guest-standby rouse.wait=wfi";
+                 rouse.deadline=600 rouse.cell-deadline=0 rouse.keep-cpu rouse.guest-states=100:200 rouse.wait=wfi";
     let read = Arguments::parse(text).unwrap();
     assert_eq!(
         read,
@@ -93,7 +93,7 @@ fn arguments_beside_the_plan_are_read_once() {
             deadline: Some(600),
             cell_deadline: Some(0),
             keep_cpu: true,
-            guest_standby: true,
+            guest_states: Some(GuestStates::standby()),
             uart: Some("pl011,0x9000000"),
             under: Some(Under::Kvm),
             given_trap: Some(Trap::Wfi),

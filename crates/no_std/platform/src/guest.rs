@@ -12,6 +12,15 @@ use crate::fdt::{ACPI, DESCRIBED_BY};
 use crate::{Conduit, Firmware, Region, Timer, Uart, UartKind};
 use writer::Writer;
 
+/// An idle state of a guest's CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleState {
+    /// Time to leave it, microseconds.
+    pub exit_us: u32,
+    /// Time in it from which on it pays off, microseconds.
+    pub residency_us: u32,
+}
+
 /// Description of a guest's machine.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestTree<'a, C, B> {
@@ -37,8 +46,8 @@ pub struct GuestTree<'a, C, B> {
     pub described_by: Firmware,
     /// The `compatible` and the address of the page of EL2's counters and knobs, if there is one.
     pub exits: Option<(&'a str, Region)>,
-    /// Whether its CPUs have a standby state besides WFI.
-    pub standby: bool,
+    /// Idle states of its CPUs besides WFI, from shallow to deep.
+    pub idle_states: &'a [IdleState],
     /// Seed of its kernel's random numbers (`rng-seed`), if it should be known.
     pub seed: Option<u64>,
     /// Its initial RAM disk, if there is one.
@@ -53,7 +62,12 @@ pub struct BufferTooSmall;
 
 const GIC_PHANDLE: u32 = 1;
 const CLOCK_PHANDLE: u32 = 2;
-const STANDBY_PHANDLE: u32 = 3;
+/// The phandle of the first idle state; the others follow.
+const STATES_PHANDLE: u32 = 3;
+/// Most idle states, as letters can name them.
+const MOST_STATES: usize = 8;
+/// Time to enter an idle state, microseconds.
+const ENTRY_US: u32 = 10;
 /// Bytes of a UART's registers.
 const UART_SIZE: u64 = 0x1000;
 /// Interrupt flags of the GIC binding.
@@ -156,13 +170,18 @@ where
                 w.strings("enable-method", &["psci"])?;
             }
             w.cells("reg", &[(mpidr >> 32) as u32, mpidr as u32])?;
-            if self.standby {
-                w.cells("cpu-idle-states", &[STANDBY_PHANDLE])?;
+            if !self.idle_states.is_empty() {
+                let states = 0..self.idle_states.len() as u32;
+                let states: ArrayVec<u32, MOST_STATES> = states
+                    .take(MOST_STATES)
+                    .map(|state| STATES_PHANDLE + state)
+                    .collect();
+                w.cells("cpu-idle-states", &states)?;
             }
             w.end()?;
         }
-        if self.standby {
-            standby(w)?;
+        if !self.idle_states.is_empty() {
+            idle_states(w, self.idle_states)?;
         }
         w.end()
     }
@@ -199,20 +218,26 @@ where
     }
 }
 
-/// The standby state (Devicetree binding `idle-states`): CPU_SUSPEND with power state 0, a
-/// retention state of the core that returns to the caller (DEN0022, 5.4.2, original format). Its
-/// times force a governor to choose: it pays off if a CPU idles for 200 us.
-fn standby(w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+/// The idle states (Devicetree binding `idle-states`): CPU_SUSPEND with the state's number as power
+/// state, a retention state of the core that returns to the caller (DEN0022, 5.4.2, original
+/// format). The binding has the entry within the residency.
+fn idle_states(w: &mut Writer<'_>, states: &[IdleState]) -> Result<(), BufferTooSmall> {
     w.begin("idle-states")?;
     w.strings("entry-method", &["psci"])?;
-    w.begin("standby")?;
-    w.strings("compatible", &["arm,idle-state"])?;
-    w.cells("arm,psci-suspend-param", &[0])?;
-    w.cells("entry-latency-us", &[10])?;
-    w.cells("exit-latency-us", &[100])?;
-    w.cells("min-residency-us", &[200])?;
-    w.cells("phandle", &[STANDBY_PHANDLE])?;
-    w.end()?;
+    for (number, state) in (0..).zip(states.iter().take(MOST_STATES)) {
+        let mut name = *b"standby-0";
+        name[8] = hex_digit(number as usize);
+        let name = core::str::from_utf8(&name).unwrap_or_default();
+        // The usual one needs no number.
+        w.begin(if number == 0 { "standby" } else { name })?;
+        w.strings("compatible", &["arm,idle-state"])?;
+        w.cells("arm,psci-suspend-param", &[number])?;
+        w.cells("entry-latency-us", &[ENTRY_US])?;
+        w.cells("exit-latency-us", &[state.exit_us])?;
+        w.cells("min-residency-us", &[state.residency_us])?;
+        w.cells("phandle", &[STATES_PHANDLE + number])?;
+        w.end()?;
+    }
     w.end()
 }
 

@@ -69,7 +69,7 @@ pub fn guest_tree(data: &[u8]) {
         hypervisor: None,
         described_by: Firmware::Fdt,
         exits: None,
-        standby: false,
+        idle_states: &[],
         seed: None,
         initrd: None,
         bootargs: plan::guest_part(&bootargs),

@@ -26,8 +26,12 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
     }
     // If anything else is swept, the first two cells found may differ in more than the wait.
     let special = match rows.is_plain() {
-        true => [polling(rows, scale, unit), trapping(rows, scale)],
-        false => [None, None],
+        true => [
+            delivering(rows, scale, unit),
+            polling(rows, scale, unit),
+            trapping(rows, scale),
+        ],
+        false => [None, None, None],
     };
     let special = special.into_iter().flatten();
     let special: Vec<String> = match compared(rows) {
@@ -141,7 +145,7 @@ fn ranges(additions: &[Addition<'_>]) -> Vec<String> {
     }
     let shown = ways.into_iter().filter_map(|(way, all)| {
         let least = all.iter().min_by_key(|one| one.ticks)?;
-        let most = all.iter().max_by_key(|one| one.ticks)?;
+        let most = all.iter().rev().max_by_key(|one| one.ticks)?;
         Some(match least.ticks == most.ticks {
             true => format!("{way}: {}", least.shown),
             false => format!(
@@ -167,7 +171,7 @@ fn bend(rows: &Rows<'_>) -> Option<String> {
 const FAR: f64 = 1.05;
 
 /// Makes the first letter small, for a sentence after a colon.
-fn uncapitalized(text: &str) -> String {
+pub fn uncapitalized(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_ascii_lowercase());
     first.into_iter().chain(chars).collect()
@@ -214,6 +218,21 @@ fn median(cell: &Cell) -> Option<u64> {
     stats.map(|stats| stats.p50).filter(|median| *median > 0)
 }
 
+/// Compares an injected interrupt with a direct one, for a CPU in WFI.
+fn delivering(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
+    let of = |deliver| find_by(rows, deliver, Wait::Wfi, Trap::None, Wake::Ipi);
+    let (injected, direct) = (of(Deliver::Inject)?, of(Deliver::Direct)?);
+    let more = median(injected)?.checked_sub(median(direct)?)?;
+    let (what, operation) = match injected.what.workload.wakeups() {
+        1 => ("An injected IPI", ""),
+        _ => ("Injected IPIs", " a round trip"),
+    };
+    Some(format!(
+        "{what} to a CPU in WFI: {} {unit}{operation} more than direct.",
+        scale.show(more)
+    ))
+}
+
 /// Compares a polled wake-up without an interrupt with a wake-up from a trapped WFI.
 fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let polled = find(rows, Wait::PollWfi, Trap::None, Wake::Elide)?;
@@ -245,7 +264,7 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
         "Polled without IPI, a {} takes {} {unit}{star}; with {ipis} out of {name} it takes {}: {:.1} times as many.{}",
         // Calls of all others have rows of their own.
         match polled.what.workload {
-            Workload::Ipi => "call of one CPU",
+            Workload::Ipi => "call to one CPU",
             _ => operation_of(polled),
         },
         scale.show(less),
@@ -258,7 +277,13 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
 /// For each gap between wake-ups, names the lowest of several poll limits that catches them.
 fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let sentences = gaps(rows).into_iter().filter_map(|(gap, cells)| {
-        let shown = |cell: &Cell| Some((cell.what.poll_limit_us, scale.show(median(cell)?)));
+        let shown = |cell: &Cell| {
+            let star = match cell.not_modelled.is_empty() {
+                true => "",
+                false => MARK,
+            };
+            Some((cell.what.poll_limit_us, scale.show(median(cell)?) + star))
+        };
         let [missed, caught] = edge(&cells).map(|cell| cell.map(shown));
         // The cells are those of the first delivery and trap.
         let trap = match cells.first()?.what.trap {

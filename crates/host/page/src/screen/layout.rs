@@ -102,7 +102,7 @@ impl Layout {
     fn arrival(&self, cell: &Cell) -> String {
         match self.deliveries && cell.what.wake == Wake::Elide {
             true => format!("no IPI ({})", cell.what.deliver),
-            false if self.across == Across::Short && cell.what.wake == Wake::Elide => {
+            false if self.across.has_host_poll() && cell.what.wake == Wake::Elide => {
                 "no IPI".to_owned()
             }
             false => words::arrival(cell).to_owned(),
@@ -130,6 +130,7 @@ impl Layout {
             .iter()
             .map(|info| match cell.told(info).as_str() {
                 "" => "-".into(),
+                _ if !info.applies(&cell.what) => "-".into(),
                 "0" if [LIMIT, HOST_POLL].contains(&info.key) => "-".into(),
                 text => text.to_owned(),
             });

@@ -8,6 +8,9 @@ use super::rows::Row;
 /// A swept value that makes no difference to a row.
 pub const ANY: &str = "any";
 
+/// The trap of a row for which no trap makes a difference.
+pub const ANY_TRAP: &str = ", any trap";
+
 /// Merges rows that differ only in the trap, or only in a swept value, and cost the same. A row of any value, or of any
 /// trap, stands for all that the table has: part of them may have gone into another row.
 pub fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
@@ -60,7 +63,7 @@ fn of_traps<'r>(rows: Vec<Row<'r>>, traps: &Counted<String>) -> Vec<Row<'r>> {
         match merged.iter_mut().find(|one| alike && set(one) == set(&row)) {
             Some(one) => {
                 if one.trap.is_empty() || row.trap.is_empty() {
-                    one.trap = ", any trap".into();
+                    one.trap = ANY_TRAP.into();
                 }
                 absorb(one, row);
             }

@@ -2,13 +2,13 @@
 //! Cells of a workload as rows and columns: a column for each way in which the wake-up arrives, a row for each
 //! combination of everything else that varies.
 
-use plan::{DIMENSIONS, Info, Show, Wait, Wake};
+use plan::{DIMENSIONS, Info, Show, Trap, Wait, Wake};
 use results::Cell;
 
 use super::layout::{
     Across, HOST_POLL, LIMIT, Layout, NAMED, Name, SHAPE, distinct, in_order, title, value,
 };
-use super::merging::{ANY, merged};
+use super::merging::{ANY, ANY_TRAP, merged};
 use super::{answer, words};
 use crate::columns::{COARSE, FEWER, MARK, MOVED};
 use crate::scale::Scale;
@@ -224,6 +224,8 @@ impl<'r> Rows<'r> {
         let explained = [
             (HOST_POLL, "limit of the hypervisor's poll"),
             (LIMIT, "limit of the guest's poll"),
+            ("gap-us", "time between wake-ups"),
+            ("event-stream-us", "period of the event stream"),
         ];
         let shown = explained.into_iter().filter_map(|(key, what)| {
             let title = title(Info::find(key)?);
@@ -243,9 +245,29 @@ impl<'r> Rows<'r> {
             missed.then(|| "no IPI: unless the poll ended before the wake-up came".to_owned());
         let names_limit = self.across.names_limit_above();
         let limit = names_limit.then(|| self.limit()).flatten();
-        let shown = shown.chain(limit).chain(receiver).chain(missed);
+        let traps = self.any_trap();
+        let shown = shown
+            .chain(limit)
+            .chain(receiver)
+            .chain(missed)
+            .chain(traps);
         let shown: Vec<String> = shown.collect();
         (!shown.is_empty()).then(|| format!("{}.", shown.join("; ")))
+    }
+
+    /// Names the traps for which a row of any trap stands.
+    fn any_trap(&self) -> Option<String> {
+        let mut rows = self.rows.iter();
+        rows.find(|row| row.trap == ANY_TRAP)?;
+        let mut traps: Vec<Trap> = self.cells.iter().map(|cell| cell.what.trap).collect();
+        traps.sort_unstable();
+        traps.dedup();
+        let traps = traps.into_iter().map(|trap| match trap {
+            Trap::None => "none",
+            trap => words::trap_words(trap),
+        });
+        let traps: Vec<&str> = traps.collect();
+        Some(format!("any trap: {}", traps.join(", ")))
     }
 
     /// Names values that were requested and are equal in all cells.

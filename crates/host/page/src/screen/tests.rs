@@ -112,7 +112,7 @@ fn a_row_is_a_way_of_waiting_and_a_column_a_way_of_waking() {
         text.lines().all(|line| line.chars().count() <= WIDTH),
         "{text}"
     );
-    assert!(text.lines().count() <= 20, "{text}");
+    assert!(text.lines().count() <= 22, "{text}");
 }
 
 #[test]
@@ -451,7 +451,7 @@ fn a_value_that_makes_no_difference_is_any() {
         "{text}"
     );
     // A title that does not explain itself is explained.
-    assert!(text.contains("limit: limit of the guest's poll."), "{text}");
+    assert!(text.contains("limit: limit of the guest's poll;"), "{text}");
     // Without any effect, there is no column.
     let text = shown(&run(cells(112)));
     assert_eq!(rows(&text), ["5 64 (5)", "50 112 (5)"], "{text}");

@@ -99,7 +99,7 @@ pub fn trap(cell: &Cell, poll_is_swept: bool) -> String {
 }
 
 /// Names the instructions of a trap.
-fn trap_words(trap: Trap) -> &'static str {
+pub fn trap_words(trap: Trap) -> &'static str {
     match trap {
         Trap::None => "nothing",
         Trap::Wfi => "WFI",

@@ -55,7 +55,7 @@ fn cells(runs: &[Run]) -> impl Iterator<Item = &Cell> {
 }
 
 /// Returns the value of `key` if all cells have it.
-fn only(runs: &[Run], key: &str) -> Option<String> {
+pub fn only(runs: &[Run], key: &str) -> Option<String> {
     let words: BTreeSet<Option<String>> = cells(runs).map(|cell| cell.word(key)).collect();
     match words.len() {
         1 => words.into_iter().next().flatten(),

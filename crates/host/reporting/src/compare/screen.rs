@@ -79,7 +79,7 @@ pub fn differing(
     }
     let more = rows.len() - shown;
     document.extend(
-        (more > 0).then(|| format!("and {more} more that differ or have no verdict: --wide")),
+        (more > 0).then(|| format!("and {more} more cells that differ or have no verdict: --wide")),
     );
     let sees = same
         .iter()
@@ -104,7 +104,7 @@ pub fn differs_nowhere(pair: &Pair<'_>) -> bool {
 }
 
 /// Returns a name without the delivery if the cell wakes without an IPI, so that no delivery takes part.
-fn without_delivery<'n>(cell: &Cell, name: &'n str) -> &'n str {
+pub fn without_delivery<'n>(cell: &Cell, name: &'n str) -> &'n str {
     let delivery = format!(" ({})", cell.what.deliver);
     match cell.what.wake {
         Wake::Elide => name.strip_suffix(&delivery).unwrap_or(name),

@@ -3,6 +3,7 @@
 
 use results::compare::{Compared, Comparison, Quantity, Verdict};
 
+use super::screen;
 use super::text::percent;
 use page::cell_names::CellNames;
 
@@ -76,16 +77,18 @@ pub fn sentence(found: &Comparison<'_>, names: &CellNames) -> String {
         .collect();
     let exact = if found.exact { ", exact" } else { "" };
     let text = format!("B against A{exact}: {}", told.join(", "));
-    let changed = found
-        .pairs
-        .iter()
-        .filter_map(|pair| Some((pair, pair.total()?)));
+    let pairs = found.pairs.iter();
+    let changed = pairs.filter_map(|pair| Some((pair, pair.total()?)));
     let changed = changed.filter(|(_, total)| total.changed());
-    match changed.max_by(|a, b| a.1.percent().abs().total_cmp(&b.1.percent().abs())) {
+    // Of equal ones, the first, as in the table.
+    match changed
+        .rev()
+        .max_by(|a, b| a.1.percent().abs().total_cmp(&b.1.percent().abs()))
+    {
         Some((pair, total)) => {
             format!(
                 "{text}; most in {} ({} %).",
-                names.name(pair.cell),
+                screen::without_delivery(pair.cell, names.name(pair.cell)),
                 percent(total)
             )
         }

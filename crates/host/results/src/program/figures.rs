@@ -15,8 +15,11 @@
 //! | `stress-ng --metrics` | `stress-ng: metrc: [1] pipe 123456 1.00 ...` | pipe: bogo operations, and per second of real time |
 //! | `tbench` | `Throughput 412.5 MB/sec  1 clients  1 procs  max_latency=0.211 ms` | throughput, MB/s |
 //! | `schbench` | `99.0th: 123` | latency, 99.0th percentile, us |
+//! | `fio` | see the module `fio` | rates and latencies of reads and writes |
 
 use std::collections::BTreeMap;
+
+use super::fio;
 
 /// Figures of lines `NAME: NUMBER UNIT`: the name of a line, and of the figure.
 const NAMED: [(&str, &str); 3] = [
@@ -80,11 +83,13 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
             }
         }
     }
+    figures.extend(fio::of(&lines));
     // In a simple form, a number is the whole output.
     if let [line] = lines.as_slice()
         && line.contains('.')
+        && let Some(number) = number(line)
     {
-        add("number printed".into(), line);
+        figures.insert("number printed".into(), number);
     }
     figures
 }
@@ -107,7 +112,7 @@ fn of_cyclictest(line: &str, add: &mut impl FnMut(String, &str)) {
 }
 
 /// Reads a number as these programs print them.
-fn number(text: &str) -> Option<f64> {
+pub(super) fn number(text: &str) -> Option<f64> {
     let text = text.replace(',', "");
     let of_number = text.starts_with(|c: char| c.is_ascii_digit());
     let number: f64 = text.parse().ok().filter(|_| of_number)?;

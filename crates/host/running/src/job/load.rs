@@ -3,8 +3,8 @@
 
 use anyhow::Result;
 use plan::{
-    Arguments, CHECKPOINT, Choice, GUEST_STANDBY, LinuxCpuidle, Machine, PREFIX, Plan, Planted,
-    Program, SEED, SURVEY, Under,
+    Arguments, CHECKPOINT, Choice, GUEST_STATES, GuestStates, LinuxCpuidle, Machine, PREFIX, Plan,
+    Planted, Program, SEED, SURVEY, Under,
 };
 
 use super::Variant;
@@ -25,6 +25,8 @@ pub struct Load {
     pub guest: Option<Given>,
     /// Further boot arguments, for the hypervisor and any guest.
     append: String,
+    /// Idle states of a given guest.
+    states: Option<GuestStates>,
     /// Whether to describe the machine first.
     pub survey: bool,
     pub deadlines: Deadlines,
@@ -99,6 +101,7 @@ impl Load {
             plan,
             guest,
             append,
+            states: args.given.guest_states.clone(),
             survey: args.survey,
             deadlines: Deadlines::asked(&args.deadlines),
             measures,
@@ -164,6 +167,15 @@ impl Load {
         Plan { shard, ..plan }
     }
 
+    /// Returns Linux's arguments for idling in this way, and the hypervisor's for providing idle states.
+    fn idles(&self, cpuidle: LinuxCpuidle) -> String {
+        let needed = cpuidle.needs_states().then(GuestStates::standby);
+        let states = self.states.clone().or(needed);
+        let words = cpuidle.arguments().iter().map(ToString::to_string);
+        let words = words.chain(states.as_ref().map(asks_for));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     /// Returns the images' arguments in a boot. Another kernel gets only the command line's arguments, unless our
     /// program runs on it. The hypervisor keeps its own arguments.
     pub fn boot_arguments(&self, variant: Variant) -> String {
@@ -173,7 +185,10 @@ impl Load {
         let plan = ours.then(|| self.plan_of(variant).to_string());
         let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
         let deadlines = Some(self.deadlines.to_string());
-        let idles = linux.then(|| idles(choice.cpuidle));
+        let idles = match linux {
+            true => Some(self.idles(choice.cpuidle)),
+            false => self.states.as_ref().map(asks_for),
+        };
         let seed = linux.then(|| format!("{PREFIX}{SEED}={seed}"));
         // Arguments from the command line come later, and win over these.
         joined([
@@ -194,7 +209,7 @@ impl Load {
             Some(plan::read_at_boot(&plan).collect::<Vec<_>>().join(" ")),
             self.survey.then(|| format!("{PREFIX}{SURVEY}")),
             Some(self.deadlines.to_string()),
-            Some(idles(variant.choice.cpuidle)),
+            Some(self.idles(variant.choice.cpuidle)),
             Some(self.append.clone()),
             Some(format!(
                 "{PREFIX}{SEED}={} {PREFIX}{CHECKPOINT}",
@@ -220,10 +235,7 @@ fn joined<const N: usize>(parts: [Option<String>; N]) -> String {
 /// Linux's argument in a soak, which sends complaints to the console too.
 const COMPLAINS: &str = "loglevel=4";
 
-/// Returns Linux's arguments for idling in this way, and the hypervisor's for providing idle states.
-fn idles(cpuidle: LinuxCpuidle) -> String {
-    let states = cpuidle.needs_states();
-    let states = states.then(|| format!("{PREFIX}{GUEST_STANDBY}"));
-    let words = cpuidle.arguments().iter().map(ToString::to_string);
-    words.chain(states).collect::<Vec<_>>().join(" ")
+/// Asks the hypervisor for idle states.
+fn asks_for(states: &GuestStates) -> String {
+    format!("{PREFIX}{GUEST_STATES}={states}")
 }

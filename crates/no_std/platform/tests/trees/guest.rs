@@ -3,7 +3,7 @@
 
 use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
-use platform::guest::{BufferTooSmall, GuestTree};
+use platform::guest::{BufferTooSmall, GuestTree, IdleState};
 use platform::{Conduit, Enable, Firmware, Timer, Uart, UartKind};
 
 use super::{guest_of, read, region, written};
@@ -31,25 +31,41 @@ fn what_is_written_reads_back() {
 }
 
 #[test]
-fn a_standby_state_is_one_of_every_cpu() {
+fn idle_states_are_those_of_every_cpu() {
+    let states = [(100, 200), (400, 2000)].map(|(exit_us, residency_us)| IdleState {
+        exit_us,
+        residency_us,
+    });
     let with = GuestTree {
-        standby: true,
+        idle_states: &states,
         seed: Some(0x1_0000_0002),
         ..guest_of(&[0, 1])
     };
     let buffer = written(&with);
     let fdt = Fdt::new(&buffer).unwrap();
-    let at = |path: &str| fdt.find_node(path);
-    let state = at("/cpus/idle-states/standby").unwrap();
-    let number = |node: &FdtNode<'_>, name| {
+    let at = |path: &str| fdt.find_node(path).unwrap();
+    let words = |node: &FdtNode<'_>, name| -> Vec<u32> {
         let property = node.property(name).unwrap();
-        u32::from_be_bytes(property.value().try_into().unwrap())
+        let words = property.value().chunks(4);
+        words
+            .map(|word| u32::from_be_bytes(word.try_into().unwrap()))
+            .collect()
     };
+    let paths = ["/cpus/idle-states/standby", "/cpus/idle-states/standby-1"];
+    let nodes = paths.map(at);
+    let handles: Vec<u32> = nodes
+        .iter()
+        .flat_map(|node| words(node, "phandle"))
+        .collect();
     for path in ["/cpus/cpu@000", "/cpus/cpu@001"] {
-        let cpu = at(path).unwrap();
-        assert_eq!(number(&cpu, "cpu-idle-states"), number(&state, "phandle"));
+        assert_eq!(words(&at(path), "cpu-idle-states"), handles);
     }
-    let seed = at("/chosen").unwrap().property("rng-seed").unwrap();
+    for ((node, state), number) in nodes.iter().zip(states).zip(0..) {
+        assert_eq!(words(node, "arm,psci-suspend-param"), [number]);
+        assert_eq!(words(node, "exit-latency-us"), [state.exit_us]);
+        assert_eq!(words(node, "min-residency-us"), [state.residency_us]);
+    }
+    let seed = at("/chosen").property("rng-seed").unwrap();
     assert_eq!(seed.value(), [0, 0, 0, 1, 0, 0, 0, 2]);
     let buffer = written(&guest_of(&[0, 1]));
     let text = String::from_utf8_lossy(&buffer).into_owned();

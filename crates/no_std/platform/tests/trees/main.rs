@@ -47,7 +47,7 @@ fn guest_of(
         hypervisor: None,
         described_by: Firmware::Fdt,
         exits: None,
-        standby: false,
+        idle_states: &[],
         seed: None,
         initrd: None,
         bootargs: ["rouse.wait=wfi ", "rouse.workload=ipi"].into_iter(),

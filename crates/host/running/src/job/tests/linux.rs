@@ -79,7 +79,7 @@ fn a_boot_for_each_way_in_which_linux_idles() {
             "nohlt",
             "cpuidle.off=1",
             "cpuidle.governor=haltpoll cpuidle_haltpoll.force=1",
-            "cpuidle.governor=menu rouse.guest-standby",
+            "cpuidle.governor=menu rouse.guest-states=100:200",
         ]
     );
     assert_eq!(

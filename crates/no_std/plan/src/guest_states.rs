@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Idle states that a guest has besides WFI.
+
+use core::fmt;
+
+use arrayvec::ArrayVec;
+
+use crate::error::Error;
+
+/// Most states. Linux has room for ten, WFI included; tables of servers have two or three.
+const MOST: usize = 4;
+/// Longest latency and residency, microseconds: a second.
+const LONGEST: u32 = 1_000_000;
+
+/// An idle state that a guest enters by PSCI CPU_SUSPEND.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuestState {
+    /// Time to leave it, microseconds.
+    pub exit_us: u32,
+    /// Time in it from which on it pays off, the entry included, microseconds.
+    pub residency_us: u32,
+}
+
+/// The states from shallow to deep: `100:200+400:2000`, the exit latency and the residency of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GuestStates(ArrayVec<GuestState, MOST>);
+
+impl GuestStates {
+    /// A state that a governor has to choose, if it has nothing else besides WFI.
+    #[must_use]
+    pub fn standby() -> Self {
+        Self(ArrayVec::from_iter([GuestState {
+            exit_us: 100,
+            residency_us: 200,
+        }]))
+    }
+
+    /// The states; empty without any besides WFI.
+    #[must_use]
+    pub fn as_slice(&self) -> &[GuestState] {
+        &self.0
+    }
+
+    /// Reads the value of argument `key`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::GuestStates`]: not of this form, more than four, longer than a second, a residency below the exit
+    /// latency, or a state that is not deeper than the one before it.
+    pub fn read<'a>(key: &'a str, word: &'a str) -> Result<Self, Error<'a>> {
+        Self::parse(word).ok_or(Error::GuestStates { key, word })
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut states = ArrayVec::new();
+        for word in text.split('+') {
+            let (exit, residency) = word.split_once(':')?;
+            let state = GuestState {
+                exit_us: time(exit)?,
+                residency_us: time(residency)?,
+            };
+            let is_deeper = |last: &GuestState| {
+                state.exit_us > last.exit_us && state.residency_us > last.residency_us
+            };
+            if state.residency_us < state.exit_us || !states.last().is_none_or(is_deeper) {
+                return None;
+            }
+            states.try_push(state).ok()?;
+        }
+        Some(Self(states))
+    }
+}
+
+impl fmt::Display for GuestStates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, state) in self.0.iter().enumerate() {
+            let plus = if place == 0 { "" } else { "+" };
+            write!(f, "{plus}{}:{}", state.exit_us, state.residency_us)?;
+        }
+        Ok(())
+    }
+}
+
+fn time(text: &str) -> Option<u32> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let time = text.parse().ok().filter(|_| is_number)?;
+    (1..=LONGEST).contains(&time).then_some(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_read_back_from_their_text() {
+        for text in [
+            "100:200",
+            "1:1",
+            "100:300+400:2000",
+            "1:2+2:3+3:4+1000000:1000000",
+        ] {
+            assert_eq!(GuestStates::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(GuestStates::standby().to_string(), "100:200");
+        assert_eq!(GuestStates::default().to_string(), "");
+    }
+
+    #[test]
+    fn mistakes_are_no_states() {
+        let mistakes = [
+            "",
+            "100",
+            "100:",
+            ":200",
+            "+100:200",
+            "100:200+",
+            "0:200",
+            "100:50",
+            "1:1000001",
+            "1e3:2000",
+            "+1:2",
+            // Not deeper than the one before: a shorter latency, an equal one, an equal residency.
+            "400:2000+100:3000",
+            "100:200+100:300",
+            "100:200+150:200",
+            "1:2+2:3+3:4+4:5+5:6",
+        ];
+        for text in mistakes {
+            assert_eq!(GuestStates::parse(text), None, "{text}");
+            let error = GuestStates::read("guest-states", text)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains("100:300+400:2000"), "{error}");
+        }
+    }
+}

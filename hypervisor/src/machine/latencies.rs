@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Idle states that the guest enters by PSCI CPU_SUSPEND. No emulator models the time to leave one, so EL2 spends it.
+
+use aarch64_cpu::registers::{CNTPCT_EL0, Readable};
+use arch::insn;
+use arm_psci::PowerState;
+use arrayvec::ArrayVec;
+use plan::GuestStates;
+use platform::guest::IdleState;
+use wait::target::after;
+
+use crate::machine::machine;
+
+/// Most states that the guest has.
+const MOST: usize = 4;
+
+/// The times to leave the guest's states, from shallow to deep.
+#[derive(Debug)]
+pub struct Latencies(ArrayVec<u32, MOST>);
+
+impl Latencies {
+    /// Takes the latencies of `states`; none if the guest has no states.
+    pub fn of(states: Option<&GuestStates>) -> Self {
+        Self(described(states).iter().map(|it| it.exit_us).collect())
+    }
+
+    /// Spends the time to leave `state`, of a CPU that an interrupt has woken. Unknown states have none.
+    #[cold]
+    pub fn spend(&self, state: PowerState) {
+        let (PowerState::StandbyOrRetention(number) | PowerState::PowerDown(number)) = state;
+        let Some(&exit_us) = self.0.get(number as usize) else {
+            return;
+        };
+        let ticks = machine().ticks(u64::from(exit_us) * 1000);
+        let end = after(CNTPCT_EL0.get(), ticks);
+        while CNTPCT_EL0.get() < end {
+            // On an emulator with one thread, the other CPUs run meanwhile.
+            insn::yield_now();
+        }
+    }
+}
+
+/// The states as the guest's tree describes them.
+pub fn described(states: Option<&GuestStates>) -> ArrayVec<IdleState, MOST> {
+    let states = states.into_iter().flat_map(GuestStates::as_slice);
+    let states = states.take(MOST).map(|state| IdleState {
+        exit_us: state.exit_us,
+        residency_us: state.residency_us,
+    });
+    states.collect()
+}
