@@ -211,7 +211,7 @@ mod tests {
         for text in [&text, &html] {
             let places = [
                 "0 of 12 claims can be judged",
-                "a store to the monitored line ends WFE",
+                "WFE waits for a store to the monitored line",
                 "any limit is better than none",
                 "Requests per second by poll limit (us)",
             ];

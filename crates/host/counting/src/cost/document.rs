@@ -42,7 +42,7 @@ Only `mmio` and `cpu-start` take a lock, because they access the guest's one dis
 ";
 
 const COLUMNS: &str = "\
-| path | deliver | EL2 insns | sysregs r/w | DSB/ISB/DMB | in/out | ld/st | lines d/c | guest | bare |
+| code path | deliver | EL2 insns | sysregs r/w | DSB/ISB/DMB | in/out | ld/st | lines d/c | guest | bare |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 

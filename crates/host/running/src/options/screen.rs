@@ -48,6 +48,7 @@ const HEADINGS: [(&str, &[&str]); 3] = [
         &[
             "initrd",
             "guest_args",
+            "guest_states",
             "exec",
             "exec_preset",
             "rootfs",
