@@ -118,17 +118,47 @@ impl PlanArgs {
             let Some(info) = Info::find(key).filter(|info| !plan.uses(info)) else {
                 continue;
             };
-            let remedy = match self.user_of(info) {
-                Some((dimension, words)) => {
-                    format!("use --{dimension} {}, or leave it out", words.join(", "))
+            let remedy = match self.users_of(info).as_slice() {
+                [] => "leave it out".into(),
+                users => {
+                    let users = users
+                        .iter()
+                        .map(|(dimension, words)| format!("--{dimension} {}", words.join(", ")));
+                    let users: Vec<String> = users.collect();
+                    format!("use {}, or leave it out", users.join(" and "))
                 }
-                None => "leave it out".into(),
             };
+            // Any of its names may have been typed.
+            let aliases = info.aliases.iter().map(|alias| format!(" (--{alias})"));
             return Err(format!(
-                "--{key} {values}: no cell of this plan uses it; {remedy}"
+                "--{key} {values}{}: no cell of this plan uses it; {remedy}",
+                aliases.collect::<String>()
             ));
         }
         Ok(())
+    }
+
+    /// Returns the dimensions with words that would make a cell use `info`, and these words: one, or another workload
+    /// with one. Empty if both do not suffice.
+    fn users_of(&self, info: &Info) -> Vec<(&'static str, Vec<&'static str>)> {
+        if let Some(user) = self.user_of(info) {
+            return vec![user];
+        }
+        let Some((workload, _)) = DIMENSIONS.split_first() else {
+            return Vec::new();
+        };
+        let pair = workload.words.iter().find_map(|word| {
+            let other = self.with(workload.key, word).user_of(info)?;
+            Some(vec![(workload.key, vec![*word]), other])
+        });
+        pair.unwrap_or_default()
+    }
+
+    /// Returns these options with another list of a dimension.
+    fn with(&self, key: &'static str, word: &str) -> Self {
+        let mut args = self.clone();
+        args.lists.0.insert(key, word.to_owned());
+        args
     }
 
     /// Returns the first dimension with words that would make a cell use `info`, and these words.
@@ -138,13 +168,8 @@ impl PlanArgs {
         let mut all = others.iter().chain([workload]);
         all.find_map(|other| {
             let with = |word: &&&'static str| {
-                let mut lists = self.lists.clone();
-                lists.0.insert(other.key, (**word).to_owned());
-                let args = Self {
-                    lists,
-                    ..self.clone()
-                };
-                args.plan().is_ok_and(|plan| plan.uses(info))
+                let plan = self.with(other.key, word).plan();
+                plan.is_ok_and(|plan| plan.uses(info))
             };
             let words: Vec<&'static str> = other
                 .words
@@ -233,7 +258,8 @@ mod tests {
             ("--mask 3", "leave it out"),
             ("--hint tell", "leave it out"),
             ("--linux-cpuidle nohlt", "--workload linux-pipe"),
-            ("--psd-ms 3", "leave it out"),
+            ("--psd-ms 3", "--workload io and --wait governor:menu"),
+            ("--groups 3", "--groups 3 (--clients): "),
             ("--states poll+wfi", "--wait governor:"),
             ("--shape self", "--workload ipi"),
             ("--poll-limit-us 9", "--wait poll-wfi"),
