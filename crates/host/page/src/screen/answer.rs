@@ -313,7 +313,13 @@ fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
             (None, None) => return None,
         })
     });
-    sentences.collect()
+    let sentences: Vec<String> = sentences.collect();
+    let paused = gaps(rows).into_keys().any(|gap| gap > 0) && !sentences.is_empty();
+    let free = "Polling during the gap is in no sample, so a longer limit looks free here.";
+    sentences
+        .into_iter()
+        .chain(paused.then(|| free.to_owned()))
+        .collect()
 }
 
 /// Explains the cost of a missed wake-up if the other one of a round trip was caught: the answer comes at once.
