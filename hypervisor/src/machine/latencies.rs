@@ -11,12 +11,9 @@ use wait::target::after;
 
 use crate::machine::machine;
 
-/// Most states that the guest has.
-const MOST: usize = 4;
-
 /// The times to leave the guest's states, from shallow to deep.
 #[derive(Debug)]
-pub struct Latencies(ArrayVec<u32, MOST>);
+pub struct Latencies(ArrayVec<u32, { GuestStates::MOST }>);
 
 impl Latencies {
     /// Takes the latencies of `states`; none if the guest has no states.
@@ -32,6 +29,8 @@ impl Latencies {
             return;
         };
         let ticks = machine().ticks(u64::from(exit_us) * 1000);
+        // The counter may be read before the WFI is over (DDI 0487K.a, D12.2.1).
+        insn::isb();
         let end = after(CNTPCT_EL0.get(), ticks);
         while CNTPCT_EL0.get() < end {
             // On an emulator with one thread, the other CPUs run meanwhile.
@@ -41,9 +40,9 @@ impl Latencies {
 }
 
 /// The states as the guest's tree describes them.
-pub fn described(states: Option<&GuestStates>) -> ArrayVec<IdleState, MOST> {
+pub fn described(states: Option<&GuestStates>) -> ArrayVec<IdleState, { GuestStates::MOST }> {
     let states = states.into_iter().flat_map(GuestStates::as_slice);
-    let states = states.take(MOST).map(|state| IdleState {
+    let states = states.map(|state| IdleState {
         exit_us: state.exit_us,
         residency_us: state.residency_us,
     });

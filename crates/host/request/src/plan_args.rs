@@ -242,6 +242,20 @@ mod tests {
     }
 
     #[test]
+    fn a_list_given_twice_is_refused_as_one() {
+        let told = |line: &str| {
+            let words = ["line"].into_iter().chain(line.split(' '));
+            crate::one_line(&Typed::try_parse_from(words).unwrap_err())
+        };
+        assert_eq!(
+            told("--wait wfi --wait wfe"),
+            "--wait is given twice; write its words as one list: --wait A,B"
+        );
+        assert!(told("--quick --quick").contains("'--quick' cannot be used multiple times"));
+        assert!(told("--iterations 9 --max-iterations 9").contains("cannot be used with"));
+    }
+
+    #[test]
     fn an_option_that_no_cell_uses_is_refused_with_what_would_use_it() {
         let checked = |line: &str| {
             let words = ["line"].into_iter().chain(line.split(' '));

@@ -46,9 +46,7 @@ pub struct GivenArgs {
 }
 
 fn guest_states(text: &str) -> Result<GuestStates, String> {
-    let read = GuestStates::read("--guest-states", text);
-    // The option is named by the message about it.
-    read.map_err(|error| error.to_string().replacen("--guest-states: ", "", 1))
+    GuestStates::parse(text).ok_or_else(|| format!("use {}", GuestStates::FORM))
 }
 
 impl GivenArgs {

@@ -6,7 +6,7 @@ use core::fmt;
 use cpuidle::Misread;
 
 use crate::words::family;
-use crate::{PREFIX, Shard, magnitude};
+use crate::{GuestStates, PREFIX, Shard, magnitude};
 
 /// Error in a plan's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,8 +199,8 @@ impl fmt::Display for Error<'_> {
             ),
             Self::GuestStates { key, word } => write!(
                 f,
-                "{key}: `{word}` is no list of idle states; use LATENCY:RESIDENCY in microseconds, from shallow to \
-                 deep, up to four joined by +: 100:300+400:2000"
+                "{key}: `{word}` is no list of idle states; use {}",
+                GuestStates::FORM
             ),
             Self::States { key, why } => write!(f, "{key}: {why}"),
             Self::Unplanted { key, word } => {

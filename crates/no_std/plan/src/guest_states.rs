@@ -7,9 +7,9 @@ use arrayvec::ArrayVec;
 
 use crate::error::Error;
 
-/// Most states. Linux has room for ten, WFI included; tables of servers have two or three.
-const MOST: usize = 4;
-/// Longest latency and residency, microseconds: a second.
+/// Longest exit latency, microseconds: an order above tables of machines. EL2 answers no other CPU meanwhile.
+const LONGEST_EXIT: u32 = 10_000;
+/// Longest residency, microseconds: a second.
 const LONGEST: u32 = 1_000_000;
 
 /// An idle state that a guest enters by PSCI CPU_SUSPEND.
@@ -23,9 +23,16 @@ pub struct GuestState {
 
 /// The states from shallow to deep: `100:200+400:2000`, the exit latency and the residency of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GuestStates(ArrayVec<GuestState, MOST>);
+pub struct GuestStates(ArrayVec<GuestState, { Self::MOST }>);
 
 impl GuestStates {
+    /// Most states. Linux has room for ten, WFI included; tables of servers have two or three.
+    pub const MOST: usize = 4;
+
+    /// How they are written.
+    pub const FORM: &'static str = "LATENCY:RESIDENCY in microseconds, from shallow to deep, up to four joined by +: \
+                                    100:300+400:2000";
+
     /// A state that a governor has to choose, if it has nothing else besides WFI.
     #[must_use]
     pub fn standby() -> Self {
@@ -45,19 +52,21 @@ impl GuestStates {
     ///
     /// # Errors
     ///
-    /// [`Error::GuestStates`]: not of this form, more than four, longer than a second, a residency below the exit
-    /// latency, or a state that is not deeper than the one before it.
+    /// [`Error::GuestStates`], if it is none.
     pub fn read<'a>(key: &'a str, word: &'a str) -> Result<Self, Error<'a>> {
         Self::parse(word).ok_or(Error::GuestStates { key, word })
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads states. `None` if they are not of this form, more than [`Self::MOST`], take more than 10 ms to leave or a
+    /// second to pay off, or if one pays off before it could be left or is not deeper than the one before it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let mut states = ArrayVec::new();
         for word in text.split('+') {
             let (exit, residency) = word.split_once(':')?;
             let state = GuestState {
-                exit_us: time(exit)?,
-                residency_us: time(residency)?,
+                exit_us: time(exit, LONGEST_EXIT)?,
+                residency_us: time(residency, LONGEST)?,
             };
             let is_deeper = |last: &GuestState| {
                 state.exit_us > last.exit_us && state.residency_us > last.residency_us
@@ -81,10 +90,10 @@ impl fmt::Display for GuestStates {
     }
 }
 
-fn time(text: &str) -> Option<u32> {
+fn time(text: &str, longest: u32) -> Option<u32> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let time = text.parse().ok().filter(|_| is_number)?;
-    (1..=LONGEST).contains(&time).then_some(time)
+    (1..=longest).contains(&time).then_some(time)
 }
 
 #[cfg(test)]
@@ -97,7 +106,7 @@ mod tests {
             "100:200",
             "1:1",
             "100:300+400:2000",
-            "1:2+2:3+3:4+1000000:1000000",
+            "1:2+2:3+3:4+10000:1000000",
         ] {
             assert_eq!(GuestStates::parse(text).unwrap().to_string(), text);
         }
@@ -117,6 +126,7 @@ mod tests {
             "0:200",
             "100:50",
             "1:1000001",
+            "10001:20000",
             "1e3:2000",
             "+1:2",
             // Not deeper than the one before: a shorter latency, an equal one, an equal residency.

@@ -64,7 +64,7 @@ const GIC_PHANDLE: u32 = 1;
 const CLOCK_PHANDLE: u32 = 2;
 /// The phandle of the first idle state; the others follow.
 const STATES_PHANDLE: u32 = 3;
-/// Most idle states, as letters can name them.
+/// Most idle states of a tree; more are left out.
 const MOST_STATES: usize = 8;
 /// Time to enter an idle state, microseconds.
 const ENTRY_US: u32 = 10;

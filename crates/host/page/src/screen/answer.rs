@@ -213,6 +213,14 @@ fn find_by<'r>(
     found.copied()
 }
 
+/// The mark of a figure that depends on what the machine does not model.
+fn star(cell: &Cell) -> &'static str {
+    match cell.not_modelled.is_empty() {
+        true => "",
+        false => MARK,
+    }
+}
+
 fn median(cell: &Cell) -> Option<u64> {
     let stats = cell.with_median();
     stats.map(|stats| stats.p50).filter(|median| *median > 0)
@@ -256,10 +264,7 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
             scale.show(sent)
         )
     });
-    let star = match polled.not_modelled.is_empty() {
-        true => "",
-        false => MARK,
-    };
+    let star = star(polled);
     Some(format!(
         "Polled without IPI, a {} takes {} {unit}{star}; with {ipis} out of {name} it takes {}: {:.1} times as many.{}",
         // Calls of all others have rows of their own.
@@ -277,13 +282,8 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
 /// For each gap between wake-ups, names the lowest of several poll limits that catches them.
 fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let sentences = gaps(rows).into_iter().filter_map(|(gap, cells)| {
-        let shown = |cell: &Cell| {
-            let star = match cell.not_modelled.is_empty() {
-                true => "",
-                false => MARK,
-            };
-            Some((cell.what.poll_limit_us, scale.show(median(cell)?) + star))
-        };
+        let shown =
+            |cell: &Cell| Some((cell.what.poll_limit_us, scale.show(median(cell)?) + star(cell)));
         let [missed, caught] = edge(&cells).map(|cell| cell.map(shown));
         // The cells are those of the first delivery and trap.
         let trap = match cells.first()?.what.trap {

@@ -214,12 +214,11 @@ impl<'r> Rows<'r> {
 
     /// Whether cells differ only in the wait, its trap, the way of waking and the receivers.
     pub fn is_plain(&self) -> bool {
-        self.varied
-            .iter()
-            .all(|info| [&NAMED[..], &[SHAPE]].concat().contains(&info.key) && info.key != LIMIT)
+        let is_named = |key| key != LIMIT && NAMED.contains(&key) || key == SHAPE;
+        self.varied.iter().all(|info| is_named(info.key))
     }
 
-    /// Explains the titles of polls, rows without a receiver, and IPIs where none is expected.
+    /// Explains titles of values, rows without a receiver or of any trap, and IPIs where none is expected.
     pub fn legend(&self) -> Option<String> {
         let explained = [
             (HOST_POLL, "limit of the hypervisor's poll"),

@@ -15,11 +15,10 @@ const APART: [&str; 3] = ["workload", "under", "system"];
 /// If exactly one option keeps all cells apart, gives B's cells the value that A's have, and names both values with the
 /// sides. Otherwise changes nothing.
 pub fn align(a: &mut Side, b: &mut Side) {
-    let mut apart = apart(&a.runs, &b.runs);
-    let (Some((key, of_a, of_b)), None) = (apart.next(), apart.next()) else {
+    let apart: Vec<_> = apart(&a.runs, &b.runs).collect();
+    let Ok([(key, of_a, of_b)]) = <[_; 1]>::try_from(apart) else {
         return;
     };
-    drop(apart);
     if APART.contains(&key) || has_common(a, &b.runs) {
         return;
     }

@@ -183,6 +183,44 @@ mod tests {
     }
 
     #[test]
+    fn each_direction_of_fio_has_its_rate_and_latency() {
+        // Printed by fio 3.39, shortened.
+        let read = "r: (groupid=0, jobs=1): err= 0: pid=74: Thu Jan  1 00:00:07 1970\n  \
+                    read: IOPS=990, BW=3960KiB/s (4055kB/s)(800KiB/202msec)\n    \
+                    clat (nsec): min=1006.7k, max=1016.4k, avg=1006957.60, stdev=732.91\n     \
+                    lat (nsec): min=1006.9k, max=1016.6k, avg=1007164.60, stdev=732.91\n    \
+                    clat percentiles (usec):\n     |  1.00th=[ 1004],  5.00th=[ 1004]\n  \
+                    lat (msec)   : 2=100.00%\n  cpu          : usr=0.00%, sys=1.99%, ctx=200\n";
+        let of_read = [
+            "latency of a read, avg, us = 1007.1646",
+            "latency of a read, max, us = 1016.6",
+            "latency of a read, min, us = 1006.9",
+            "reads per second = 990",
+        ];
+        assert_eq!(found(read), of_read);
+        let write = "  write: IOPS=12.5k, BW=1MiB/s\n     lat (msec): min=1, max=2, avg= 1.50, stdev= 0.10\n";
+        let of_write = [
+            "latency of a write, avg, us = 1500",
+            "latency of a write, max, us = 2000",
+            "latency of a write, min, us = 1000",
+            "writes per second = 12500",
+        ];
+        assert_eq!(found(write), of_write);
+        assert_eq!(found(&format!("{read}{write}")).len(), 8);
+    }
+
+    #[test]
+    fn a_latency_of_fio_without_an_operation_is_none() {
+        for text in [
+            "     lat (usec): min=1, max=2, avg=1\n",
+            "read: IOPS=, BW=1\n",
+            "sync: IOPS=12, BW=1\n",
+        ] {
+            assert_eq!(found(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
     fn text_has_no_figures() {
         for output in [
             "",
