@@ -7,6 +7,7 @@ pub use options::CompareArgs;
 
 pub mod across;
 mod cell_names;
+mod first_look;
 mod gate;
 mod kernels;
 mod layer_costs;
@@ -24,6 +25,7 @@ use results::Cell;
 use results::compare::{ASPECTS, Comparison, differences};
 
 use crate::report;
+pub use first_look::first_look;
 pub use gate::cells;
 use gate::{Gate, Judgement};
 use shell::failure::bad_input;

@@ -24,10 +24,11 @@ use crate::job::{Job, Variant};
 use crate::strict::BrokenRule;
 use crate::traces::TracesOfBoot;
 use crate::verdict::{Failure, judge_results, unwritten};
-use reporting::report;
+use reporting::{compare, report};
 use shell::folder::Folder;
 use shell::log::Log;
 use shell::partial_files::Scratch;
+use shell::terminal::step;
 use shell::timings::{self, Part};
 use shell::{interrupt, side_by_side};
 
@@ -76,6 +77,12 @@ pub fn alternately(
     }
     let mut failed = [None, None];
     'all: for number in 1..=jobs[0].repeat {
+        if number == 2 {
+            let [a, b] = runs.each_ref().map(|run| run.came.first());
+            for line in compare::first_look(a, b, jobs[0].repeat) {
+                step!("{line}");
+            }
+        }
         // If emulators may run in parallel, so may both sides; where values are times they may not.
         if jobs[0].jobs.get() > 1 {
             let [a, b] = &mut runs;

@@ -241,6 +241,11 @@ impl<'j> BootResults<'j> {
         Some(Failure::broken(&anyhow!(why)))
     }
 
+    /// Returns the results of the first repetition, or those before it.
+    pub fn first(&self) -> &Results {
+        self.done.first().map_or(&self.nothing, |run| &run.results)
+    }
+
     /// Returns all repetitions as one, with a list of the missing ones.
     pub fn together(&self) -> Results {
         let mut all = merge::into_one(&self.done);

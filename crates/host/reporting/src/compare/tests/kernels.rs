@@ -86,3 +86,19 @@ fn equal_kernels_have_no_mark() {
         "{text}"
     );
 }
+
+#[test]
+fn the_first_boots_are_shown_without_a_verdict() {
+    let lines = first_look(&insns(1000), &insns(500), 7);
+    assert_eq!(
+        lines,
+        [
+            "B against A after one boot of each, of 7; not tested yet:",
+            "  pingpong: WFI: -50.0 %"
+        ]
+    );
+    assert!(first_look(&insns(1000), &insns(1000), 7)[1].ends_with(": equal"));
+    let mut other = insns(1000);
+    other.cells[0].what.workload = Workload::Ipi;
+    assert_eq!(first_look(&insns(1000), &other, 7), [""; 0]);
+}
