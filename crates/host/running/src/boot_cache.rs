@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reuses the boots of tests that can only have the outcome that they had before.
+//! Reuses boots that can only have the outcome that they had before: those of tests, and those of two compared kernels.
 //!
 //! In instruction mode one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond
 //! of the machine's time (QEMU: docs/devel/tcg-icount.rst). Nothing comes from outside: `launch.rs` fixes the machine's
@@ -10,6 +10,9 @@
 //! are unchanged, the machine is not booted, and the kept output is judged again. A change of this program then causes
 //! no boot, while a change of the hypervisor or of a guest causes all boots that run it.
 //!
+//! Two kernels are compared again and again while one of them changes; the boots of the other one are kept below
+//! `target/boots`, for [`KEPT`].
+//!
 //! Boots that this program ended, or that broke off, are not kept.
 
 use std::collections::BTreeSet;
@@ -17,7 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -51,7 +54,10 @@ impl BootOutcome {
     }
 }
 
-/// The boots of a test.
+/// How long the boots of compared kernels are kept.
+pub const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
+
+/// The boots of a test, or of compared kernels.
 #[derive(Debug)]
 pub struct BootCache {
     folder: PathBuf,
@@ -85,6 +91,29 @@ impl BootCache {
                 Err(error)
             }
         }
+    }
+
+    /// Returns the boots of compared kernels, without those that are older than [`KEPT`]. With `again`, even known ones
+    /// are made.
+    pub fn of_kernels(again: bool) -> Arc<Self> {
+        let before = Self::below(&places::target(), "boots", again);
+        before.remove_old(SystemTime::now());
+        Arc::new(before)
+    }
+
+    /// Removes the boots that are older than [`KEPT`] at `now`.
+    fn remove_old(&self, now: SystemTime) {
+        let old = |made| now.duration_since(made).is_ok_and(|age| age > KEPT);
+        self.remove(|entry| {
+            let made = entry.metadata().and_then(|data| data.modified());
+            made.is_ok_and(old)
+        });
+    }
+
+    /// Returns how many boots were reused, and how many there were, if any was.
+    pub fn reused(&self) -> Option<(usize, usize)> {
+        let now = self.now();
+        (now.as_before > 0).then_some((now.as_before, now.boots))
     }
 
     fn below(boots: &Path, name: &str, again: bool) -> Self {
@@ -121,16 +150,24 @@ impl BootCache {
     /// boots, if any.
     fn prune_after_pass(&self) -> Option<String> {
         let now = self.now();
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        self.remove(|entry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             // A name with a dot is of a boot that another run is making.
-            if !name.contains('.') && !now.names.contains(&*name) {
-                // The next run removes the remains.
-                let _ = fs::remove_dir_all(entry.path());
-            }
+            !name.contains('.') && !now.names.contains(&*name)
+        });
+        drop(now);
+        let (reused, boots) = self.reused()?;
+        Some(format!("{reused} of {boots} boots as before"))
+    }
+
+    /// Removes the boots that are `unwanted`.
+    fn remove(&self, unwanted: impl Fn(&fs::DirEntry) -> bool) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for entry in entries.filter(unwanted) {
+            // The next run removes the remains.
+            let _ = fs::remove_dir_all(entry.path());
         }
-        (now.as_before > 0).then(|| format!("{} of {} boots as before", now.as_before, now.boots))
     }
 
     /// Makes the next run of the test boot everything, because this one has failed.

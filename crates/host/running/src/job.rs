@@ -82,7 +82,7 @@ pub struct Job {
     pub strict: bool,
     /// Whether to keep what samples consist of: see [`crate::traces`].
     pub traces: bool,
-    /// Boots that need not be made again, for a test.
+    /// Boots that need not be made again, of a test or of two kernels.
     pub before: Option<Arc<BootCache>>,
 }
 

@@ -334,6 +334,10 @@ pub struct RunArgs {
     /// is, 125 if it can't be built or measured, 128 if the request is wrong [without a number: 0]
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0", requires = "guest")]
     pub bisect: Option<String>,
+    /// With two kernels, make even boots that were made before (target/boots): where instructions are counted, an equal boot of
+    /// an unchanged kernel has equal results, and is not made again for 14 days
+    #[arg(long, requires = "guest")]
+    pub again: bool,
     /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
     /// for a model of the energy per wake-up (docs/results.md), in place of the board's own
     #[arg(long, value_name = "FILE.toml")]

@@ -151,3 +151,17 @@ fn contents_stand_for_files_whatever_their_names() {
         assert_eq!(with_contents(word).unwrap(), word.replace(",,", "\0"));
     }
 }
+
+#[test]
+fn an_old_boot_is_made_again() {
+    let place = Place::new();
+    let test = place.test(false);
+    assert!(place.makes(&test, "-a", "1"));
+    assert_eq!(test.reused(), None);
+    test.remove_old(SystemTime::now());
+    let test = place.test(false);
+    assert!(!place.makes(&test, "-a", "2"));
+    assert_eq!(test.reused(), Some((1, 1)));
+    test.remove_old(SystemTime::now() + 2 * KEPT);
+    assert!(place.makes(&place.test(false), "-a", "3"));
+}

@@ -57,6 +57,7 @@ const HEADINGS: [(&str, &[&str]); 3] = [
             "warm_up",
             "exec_seconds",
             "with_args",
+            "again",
             "bisect",
             "append",
             "cpu",

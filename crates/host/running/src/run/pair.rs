@@ -3,11 +3,13 @@
 //! in its own boots, by turns, and then compares them like any two runs.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 
 use super::{ended, tell};
 use crate::boot::Show;
+use crate::boot_cache::BootCache;
 use crate::guest_kernel::GivenArgs;
 use crate::job::Job;
 use crate::options::RunArgs;
@@ -18,7 +20,7 @@ use reporting::format::FormatArgs;
 use results::compare::{ASPECTS, LEVEL};
 use shell::failure::bad_input;
 use shell::folder::Folder;
-use shell::terminal::say;
+use shell::terminal::{note, say};
 use significance::runs_needed;
 
 /// Figures of a cell that are tested, as a rule: the samples' median and path, and counts that vary from boot to boot.
@@ -49,7 +51,11 @@ pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
         }
         anyhow::Ok(job)
     };
-    let jobs = [job(a)?, job(b)?];
+    let mut jobs = [job(a)?, job(b)?];
+    let before = BootCache::of_kernels(args.again);
+    for job in &mut jobs {
+        job.before = Some(Arc::clone(&before));
+    }
     if !jobs[0].measures() || !jobs[0].load.linux() {
         bad_input!(
             "--guest: two kernels are compared by what is measured on them; name a workload, like --workload linux-pipe"
@@ -140,7 +146,12 @@ pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
 /// Measures both.
 pub fn sessions(args: &RunArgs, jobs: &[Job; 2]) -> Result<[Session; 2]> {
     let folders = [folder(args, "a", &jobs[0])?, folder(args, "b", &jobs[1])?];
-    session::alternately(["A", "B"], jobs.each_ref(), folders, Show::Dumps)
+    let sessions = session::alternately(["A", "B"], jobs.each_ref(), folders, Show::Dumps)?;
+    let reused = jobs[0].before.as_ref().and_then(|before| before.reused());
+    if let Some((reused, boots)) = reused {
+        note!("{reused} of {boots} boots are known from before; --again makes them");
+    }
+    Ok(sessions)
 }
 
 /// Returns the folder of one side.
