@@ -41,11 +41,12 @@ const PRESETS: [(&str, &str, &str); 6] = [
         "cyclictest -q -m -p 80 -i 1000 -l 200 -h 1000",
     ),
     ("hackbench", "rt-tests", "hackbench -g 1 -l 20"),
+    // Of a run of one second, it prints a throughput of 0.
     (
         "tbench",
         "dbench,iproute2",
         "ip link set lo up; tbench_srv & until ss -Hltn sport = 7003 | grep -q LISTEN; do sleep 0.01; done; \
-         tbench -t 1 1 127.0.0.1; status=$?; kill $!; exit $status",
+         tbench -t 2 1 127.0.0.1; status=$?; kill $!; exit $status",
     ),
 ];
 
