@@ -17,8 +17,8 @@ mod tracing;
 use std::ffi::{c_int, c_uint};
 use std::fs;
 use std::ptr::{from_ref, null_mut};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use critical::{Block, Chart, Counts, Reasons};
@@ -31,10 +31,6 @@ use state::{Registers, State, WatchedInstruction};
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 /// Whether the [`Cutter`](critical::Cutter) is active, which is all that most callbacks check.
 static BUSY: AtomicBool = AtomicBool::new(false);
-/// The plugin's identity, once it is installed.
-static ID: AtomicU64 = AtomicU64::new(0);
-/// Whether blocks are counted, or will be before the next one runs.
-static COUNTING: AtomicBool = AtomicBool::new(false);
 /// Whether the blocks of samples are kept.
 static TRACING: AtomicBool = AtomicBool::new(false);
 
@@ -44,26 +40,15 @@ pub fn install(id: api::Id, chart: &str, out: &str, traces: Option<&str>) -> Res
     let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is not a chart"))?;
     TRACING.store(traces.is_some(), Relaxed);
     *state() = Some(State::new(chart, out, traces));
-    ID.store(id, Relaxed);
     // SAFETY: the functions have the signatures that the interface asks for.
     unsafe {
         api::qemu_plugin_register_vcpu_init_cb(id, starts, null_mut());
-        api::qemu_plugin_register_vcpu_tb_trans_cb(id, awaits, null_mut());
-        api::qemu_plugin_register_atexit_cb(id, finishes, null_mut());
-    }
-    Ok(())
-}
-
-/// The emulator has dropped all blocks and callbacks, so each block will be translated again: begins to count.
-extern "C" fn begins(_: api::Data) {
-    let id = ID.load(Relaxed);
-    // SAFETY: as in `install`.
-    unsafe {
         api::qemu_plugin_register_vcpu_tb_trans_cb(id, translates, null_mut());
         let kinds = api::INTERRUPT | api::EXCEPTION;
         api::qemu_plugin_register_vcpu_discon_cb(id, kinds, excepts, null_mut());
         api::qemu_plugin_register_atexit_cb(id, finishes, null_mut());
     }
+    Ok(())
 }
 
 fn state() -> MutexGuard<'static, Option<State>> {
@@ -79,74 +64,26 @@ extern "C" fn starts(_: c_uint, _: api::Data) {
     }
 }
 
-/// A block is translated before the first cell: begins to count with the block that has the first mark. The emulator
-/// drops it before it runs. A system's boot has far more instructions than the samples.
-extern "C" fn awaits(block: *mut api::Block, _: api::Data) {
-    let mut state = state();
-    let Some(translated) = state
-        .as_mut()
-        .and_then(|state| Translated::new(state, block))
-    else {
-        return;
-    };
-    let marks = |(kind, _): &(Reasons, _)| kind.has(Reasons::BEGIN) || kind.has(Reasons::CELL);
-    if translated.kinds.iter().any(marks) && !COUNTING.swap(true, Relaxed) {
-        // SAFETY: the function has the signature that the interface asks for.
-        unsafe { api::qemu_plugin_reset(ID.load(Relaxed), begins, null_mut()) };
-    }
-}
-
-/// A block during its translation.
-struct Translated {
-    level: u8,
-    /// Address of its first instruction.
-    at: u64,
-    instructions: Vec<*mut api::Instruction>,
-    words: Vec<u32>,
-    /// The kind of each instruction, and the word before it if it is known.
-    kinds: Vec<(Reasons, Option<u32>)>,
-}
-
-impl Translated {
-    fn new(state: &mut State, block: *mut api::Block) -> Option<Self> {
-        let level = state.registers.as_ref().and_then(Registers::level)?;
-        // SAFETY: the block is valid during its translation, and so are its instructions.
-        let instructions: Vec<_> = unsafe {
-            let count = api::qemu_plugin_tb_n_insns(block);
-            let all = (0..count).map(|n| api::qemu_plugin_tb_get_insn(block, n));
-            all.collect()
-        };
-        let &first = instructions.first()?;
-        // SAFETY: as above.
-        let at = unsafe { api::qemu_plugin_insn_vaddr(first) };
-        let words: Vec<u32> = instructions.iter().map(|&one| word(one)).collect();
-        let kinds = state.code.kinds(level, at, &words);
-        Some(Self {
-            level,
-            at,
-            instructions,
-            words,
-            kinds,
-        })
-    }
-}
-
 /// A block is translated: registers the count of its instructions, and callbacks for the instructions that matter.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let mut state = state();
-    let Some(translated) = state
-        .as_mut()
-        .and_then(|state| Translated::new(state, block))
-    else {
+    let Some(state) = state.as_mut() else { return };
+    let Some(level) = state.registers.as_ref().and_then(Registers::level) else {
         return;
     };
-    let Translated {
-        level,
-        at,
-        instructions,
-        words,
-        kinds,
-    } = translated;
+    // SAFETY: the block is valid during the call, and so are its instructions.
+    let instructions: Vec<_> = unsafe {
+        let count = api::qemu_plugin_tb_n_insns(block);
+        let all = (0..count).map(|n| api::qemu_plugin_tb_get_insn(block, n));
+        all.collect()
+    };
+    let Some(&first) = instructions.first() else {
+        return;
+    };
+    // SAFETY: as above.
+    let at = unsafe { api::qemu_plugin_insn_vaddr(first) };
+    let words: Vec<u32> = instructions.iter().map(|&one| word(one)).collect();
+    let kinds = state.code.kinds(level, at, &words);
     let mut rest = Counts::default();
     for (n, &instruction) in instructions.iter().enumerate().rev() {
         let (kind, before) = kinds[n];
