@@ -34,6 +34,11 @@ pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
                 "--bisect: it compares two kernels; name a good one and the tree: --guest GOOD,TREE"
             );
         }
+        if args.again {
+            bad_input!(
+                "--again: only boots of two compared kernels are kept; leave it out, or name two: --guest A,B"
+            );
+        }
         return Ok(None);
     };
     if args.json.is_some() {
@@ -52,14 +57,14 @@ pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
         anyhow::Ok(job)
     };
     let mut jobs = [job(a)?, job(b)?];
-    let before = BootCache::of_kernels(args.again);
-    for job in &mut jobs {
-        job.before = Some(Arc::clone(&before));
-    }
     if !jobs[0].measures() || !jobs[0].load.linux() {
         bad_input!(
             "--guest: two kernels are compared by what is measured on them; name a workload, like --workload linux-pipe"
         );
+    }
+    let before = BootCache::of_kernels(args.again);
+    for job in &mut jobs {
+        job.before = Some(Arc::clone(&before));
     }
     Ok(Some(jobs))
 }
