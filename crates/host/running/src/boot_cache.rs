@@ -137,7 +137,7 @@ impl BootCache {
         let files = files.iter();
         let (read, written): (Vec<_>, Vec<_>) = files.partition(|(_, path)| path.exists());
         Ok(Boot {
-            name: name(emulator, command, place, &read)?,
+            name: name(emulator, command, place, &read, &written)?,
             before: self,
             written: written
                 .into_iter()
@@ -250,12 +250,14 @@ impl Boot<'_> {
 }
 
 /// Cache key of a boot: hash of the emulator's version text, of the command with each path replaced by the file's
-/// contents, and of the recorder's input. The program that the command names may be a script that starts the emulator.
+/// contents, of the recorder's input, and of the names of its output: a boot that wrote no traces has none. The program
+/// that the command names may be a script that starts the emulator.
 fn name(
     emulator: &str,
     command: &Command,
     place: &Path,
     read: &[&(&str, &Path)],
+    written: &[&(&str, &Path)],
 ) -> Result<String> {
     let place = place.to_string_lossy();
     let mut depends = format!("{emulator}\n");
@@ -266,6 +268,9 @@ fn name(
     }
     for (name, path) in read {
         depends += &format!("{name}={}\n", sum(path)?);
+    }
+    for (name, _) in written {
+        depends += &format!("{name}\n");
     }
     Ok(digits(depends.as_bytes()))
 }

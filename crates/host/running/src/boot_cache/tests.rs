@@ -165,3 +165,22 @@ fn an_old_boot_is_made_again() {
     test.remove_old(SystemTime::now() + 2 * KEPT);
     assert!(place.makes(&place.test(false), "-a", "3"));
 }
+
+#[test]
+fn a_boot_that_wrote_less_is_another_one() {
+    let place = Place::new();
+    let test = place.test(false);
+    let scratch = tempfile::tempdir().unwrap();
+    let wrote = |names: &[&'static str]| {
+        let paths: Vec<_> = names.iter().map(|name| scratch.path().join(name)).collect();
+        let files: Vec<_> = names
+            .iter()
+            .copied()
+            .zip(paths.iter().map(|path| &**path))
+            .collect();
+        let boot = test.boot("e", &Command::new("/e"), scratch.path(), &files);
+        boot.unwrap().name
+    };
+    assert_eq!(wrote(&["samples"]), wrote(&["samples"]));
+    assert_ne!(wrote(&["samples"]), wrote(&["samples", "traces"]));
+}
