@@ -6,9 +6,8 @@ use std::fs;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use jiff::Timestamp;
 use plan::Atomics;
 use results::Results;
 use results::merge::{self, Run};
@@ -51,9 +50,7 @@ pub fn measure(mut words: Words) -> Result<(), Failure> {
     for number in 1..=words.repeat {
         let mut results = Results {
             build: serde_json::from_str(payload.build).ok(),
-            began: Timestamp::now()
-                .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
-                .to_string(),
+            began: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
             ..Results::new(&host.name, "", None)
         };
         for (n, boot) in job.boots.iter().enumerate() {

@@ -13,7 +13,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use jiff::Timestamp;
 use page::document::Document;
 use page::scale::Scale;
 use page::{layer_costs, machines};
@@ -231,8 +230,7 @@ fn is_page(out: &Path) -> bool {
 
 /// Creates a new folder.
 fn fresh() -> Result<PathBuf> {
-    let time = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-    folder::create_numbered(&places::target().join("reports"), &time)
+    folder::create_numbered(&places::target().join("reports"), &folder::now())
 }
 
 #[cfg(test)]

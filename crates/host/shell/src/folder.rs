@@ -5,9 +5,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::Result;
-use jiff::Timestamp;
 
 use crate::failure::bad_input;
 use crate::log::Log;
@@ -42,8 +42,8 @@ impl Folder {
         match out {
             Some(out) => Self::claim_new("--out", out),
             None => {
-                let time = Timestamp::now().strftime("%Y%m%d-%H%M%S");
-                Self::claim_numbered(&places::target().join("runs"), &format!("{time}-{board}"))
+                let name = format!("{}-{board}", now());
+                Self::claim_numbered(&places::target().join("runs"), &name)
             }
         }
     }
@@ -202,6 +202,13 @@ impl Closed {
             Some(lacks) => Err(anyhow::anyhow!("{lacks}; the rest is in {}", self.place)),
         }
     }
+}
+
+/// Returns the time of day in UTC for a name, like 20260214-002807.
+pub fn now() -> String {
+    let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let kept = time.chars().filter(|c| c.is_ascii_digit() || *c == 'T');
+    kept.map(|c| if c == 'T' { '-' } else { c }).collect()
 }
 
 /// Creates a folder with this name, and with the first free number if the name is taken.

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Result, anyhow};
-use jiff::Timestamp;
 use plan::{Shard, Under};
 use results::merge::{self, Run as Measured};
 use results::{Build, Cell, Emulator, Results};
@@ -284,16 +284,17 @@ fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
 }
 
 /// The beginning of the last repetition, in milliseconds.
-static LAST: AtomicI64 = AtomicI64::new(0);
+static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the current time, as text that sorts by time. A repetition is known by its beginning, so the next one, of
 /// another kernel for example, begins at least a millisecond later.
 fn began() -> String {
-    let now = Timestamp::now().as_millisecond();
+    let since = UNIX_EPOCH.elapsed().unwrap_or_default();
+    let now = u64::try_from(since.as_millis()).unwrap_or_default();
     let next = |last| Some(now.max(last + 1));
     let last = LAST.fetch_update(Relaxed, Relaxed, next).unwrap_or(now);
-    let time = Timestamp::from_millisecond(now.max(last + 1)).unwrap_or_else(|_| Timestamp::now());
-    time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
+    let time = UNIX_EPOCH + Duration::from_millis(now.max(last + 1));
+    humantime::format_rfc3339_millis(time).to_string()
 }
 
 #[cfg(test)]
