@@ -131,15 +131,20 @@ pub fn find() -> Found {
 
 /// Finds an emulator to use, or provides one.
 pub fn ensure() -> Result<Emulator> {
+    usable()?.map_or_else(provide::provide, Ok)
+}
+
+/// Finds an emulator to use. Returns `None` if it is missing and can be provided, and an error if it can't be.
+pub fn usable() -> Result<Option<Emulator>> {
     match find() {
-        Found::Usable(emulator) => Ok(emulator),
+        Found::Usable(emulator) => Ok(Some(emulator)),
         Found::Unusable(why) => bad_input!("{why}"),
         Found::Missing(old) => {
             if let Some(obstacle) = provide::obstacle() {
                 let old = old.map_or("missing".into(), |old| format!("version {old}"));
                 bad_input!("{PROGRAM} is {old}: {obstacle}");
             }
-            provide::provide()
+            Ok(None)
         }
     }
 }

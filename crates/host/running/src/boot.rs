@@ -20,6 +20,7 @@ pub use startup_lines::startup_lines;
 pub use text_files::TextFiles;
 
 use std::io::Write;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
@@ -69,15 +70,23 @@ impl Ready {
     }
 
     /// Like [`make`](Self::make), but goes on without hypervisors that are not available, and fails if none
-    /// is left. Runs `meanwhile` while images are built.
+    /// is left. Runs `meanwhile` while images are built, once the emulator is there.
     pub fn for_some(job: &Job, meanwhile: fn(&Emulator, &Job)) -> Result<(Self, Lacks)> {
         interrupt::catch()?;
-        let emulator = timings::part(Part::Emulator, || interrupt::or(Emulator::ensure(job)))?;
+        let usable = timings::part(Part::Emulator, || interrupt::or(Emulator::usable(job)))?;
         toolchain::ask_ahead();
         let account = Account::here();
-        let built = thread::scope(|scope| {
-            scope.spawn(|| account.charge(|| meanwhile(&emulator, job)));
-            timings::part(Part::Pack, || interrupt::or(job.load.build()))
+        // A missing emulator is downloaded while the images are compiled.
+        let emulator = || -> Result<Emulator> {
+            let emulator = usable.map_or_else(|| interrupt::or(Emulator::provide()), Ok)?;
+            meanwhile(&emulator, job);
+            Ok(emulator)
+        };
+        let (emulator, built) = thread::scope(|scope| {
+            let emulator = scope.spawn(|| account.charge(emulator));
+            let built = timings::part(Part::Pack, || interrupt::or(job.load.build()));
+            let emulator = emulator.join().unwrap_or_else(|panic| resume_unwind(panic));
+            anyhow::Ok((emulator?, built?))
         })?;
         // This check comes before anything is fetched, or booted for its version.
         memory::settle(job, &built)?;

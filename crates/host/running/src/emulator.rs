@@ -25,10 +25,20 @@ pub enum Emulator {
 impl Emulator {
     /// Returns the emulator for `job`. Provides QEMU if it is missing.
     pub fn ensure(job: &Job) -> Result<Self> {
+        Self::usable(job)?.map_or_else(Self::provide, Ok)
+    }
+
+    /// Returns the emulator for `job`, or `None` if QEMU is missing and can be provided.
+    pub fn usable(job: &Job) -> Result<Option<Self>> {
         Ok(match job.board().machine {
-            EmulatedMachine::Qemu(_) => Self::Qemu(qemu::ensure()?),
-            EmulatedMachine::Gem5(_) => Self::Gem5(gem5::find(job.gem5.as_deref())?),
+            EmulatedMachine::Qemu(_) => qemu::usable()?.map(Self::Qemu),
+            EmulatedMachine::Gem5(_) => Some(Self::Gem5(gem5::find(job.gem5.as_deref())?)),
         })
+    }
+
+    /// Provides QEMU.
+    pub fn provide() -> Result<Self> {
+        qemu::ensure().map(Self::Qemu)
     }
 
     /// Returns the command of one boot of `job`. The emulator's own files go to `place`, for instance its
