@@ -12,10 +12,10 @@ use boot_tests::suite::TestArgs;
 use experiments::ExperimentArgs;
 use explaining::ExplainArgs;
 use governing::GovernorsArgs;
+use guests::kernel::GivenArgs;
 use publishing::dist::DistArgs;
 use publishing::pages::PagesArgs;
 use publishing::publish::PublishArgs;
-use running::guest_kernel::GivenArgs;
 use running::options::arranged;
 use shell::args::CommonArgs;
 

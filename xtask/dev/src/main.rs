@@ -8,10 +8,10 @@ mod man;
 use std::process::ExitCode;
 
 use boot_tests::{audit, soak, suite};
+use guests::kernel::Given;
 use plan::Program;
 use publishing::{book, dist, pages, publish};
 use running::board::Board;
-use running::guest_kernel::Given;
 use running::images::{self, Guest};
 use shell::places;
 use shell::terminal::say;

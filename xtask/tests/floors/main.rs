@@ -37,6 +37,9 @@ const HOUSES: [House; 3] = [
 /// The most modules that may form a circle in any crate; of images less, which have a picture.
 const CIRCLE: usize = 8;
 
+/// The most lines below `src` of a crate.
+const LINES: usize = 14_000;
+
 /// The folder of what only images for tests have: it uses every floor, and the file of the same name, which every floor
 /// may use, stands for it where there is nothing of it.
 const FOR_TESTS: &str = "planted";
@@ -110,6 +113,21 @@ fn no_crate_has_a_large_circle() {
     for source in sources {
         let uses = rules::between(reader::read(&files(&source)));
         assert_eq!(rules::circle(&uses, CIRCLE), None, "{}", source.display());
+    }
+}
+
+#[test]
+fn no_crate_is_too_large() {
+    for source in sources() {
+        let lines: usize = files(&source)
+            .values()
+            .map(|text| text.lines().count())
+            .sum();
+        assert!(
+            lines <= LINES,
+            "{}: {lines} lines; {LINES} is the most",
+            source.display()
+        );
     }
 }
 

@@ -14,9 +14,9 @@ use crate::cost::recorder::{Bench, CPUS, Recorded};
 use crate::cost::trace::{Executed, Window};
 use crate::cost::visit;
 use crate::cost::{CostArgs, costs};
+use guests::symbols;
 use listing::Counts;
 use providing::toolchain::{self, OBJDUMP};
-use running::symbols;
 use shell::failure::{self, bad_input};
 use shell::terminal::{print_lines, say};
 

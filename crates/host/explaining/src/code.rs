@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use guests::debug_info::Lines;
+use guests::symbols;
 use memchr::memmem;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, SectionKind};
-use running::debug_info::Lines;
-use running::symbols;
 use running::traces::{CodeFile, Form};
 
 use crate::kallsyms;

@@ -9,7 +9,7 @@ use abi::Ended;
 use results::records::{Collector, GivenUp};
 use wire::{Guard, OURS, Source};
 
-use crate::symbols::Symbols;
+use guests::symbols::Symbols;
 use shell::terminal;
 
 /// Prefix of the line that names a deadline, and of the lines of its dump.

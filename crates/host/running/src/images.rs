@@ -20,10 +20,10 @@ use vmm::archive;
 use wire::Source;
 
 use self::contents::Sources;
-use crate::guest_kernel::{Given, Initrd};
 use crate::kvm::Host;
-use crate::pack::{Parts, flatten, pack};
 use crate::xen::Xen;
+use guests::kernel::{Given, Initrd};
+use guests::pack::{Parts, flatten, pack};
 use providing::bao::Bao;
 use providing::toolchain;
 use shell::once::Once;

@@ -60,7 +60,7 @@ pub struct Job {
     pub model: String,
     /// Unit of the values.
     pub metric: Metric,
-    /// Whether waits by event of other kernels hand the turn over: see [`crate::handover`].
+    /// Whether waits by event of other kernels hand the turn over: see [`guests::handover`].
     pub hands_over: bool,
     pub memory: Ram,
     /// A device tree to boot with.

@@ -14,8 +14,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use plan::Trap;
 
-use crate::guest_kernel::unpack;
-use crate::handover;
+use guests::handover;
+use guests::kernel::unpack;
 use shell::failure::bad_input;
 use shell::places;
 use shell::store::{self, Kept};

@@ -18,9 +18,9 @@ use platform::image::{ALIGN, Image};
 use platform::{MAX_CPUS, Region};
 
 use crate::board::EmulatedMachine;
-use crate::guest_kernel::Given;
 use crate::images::Built;
 use crate::job::{Job, Variant};
+use guests::kernel::Given;
 use shell::failure::bad_input;
 
 const MIB: u64 = 1 << 20;

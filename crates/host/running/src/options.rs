@@ -15,8 +15,8 @@ use plan::{Under, Word};
 use request::PlanArgs;
 use serde::Deserialize;
 
-use crate::commands::ExecArgs;
-use crate::guest_kernel::GivenArgs;
+use guests::commands::ExecArgs;
+use guests::kernel::GivenArgs;
 use reporting::format::FormatArgs;
 
 /// Parses a number whose bounds are known and checked later. A number that does not fit

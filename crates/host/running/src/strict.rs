@@ -16,9 +16,9 @@ use anyhow::{Context, Result};
 use rules::{Finding, Place};
 
 use crate::boot::Recorder;
-use crate::debug_info::Frame;
 use crate::emulator::Emulator;
-use crate::symbols::{Level, Site, Symbols};
+use guests::debug_info::Frame;
+use guests::symbols::{Level, Site, Symbols};
 use shell::failure::bad_input;
 use shell::partial_files::Scratch;
 use shell::places;

@@ -11,10 +11,10 @@ use critical::Traces;
 use plan::Under;
 use results::Cell;
 
-use crate::guest_kernel::unpack;
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::launch;
+use guests::kernel::unpack;
 
 /// The form of a file of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use anyhow::Result;
 use gimli::{AttributeValue, UnitOffset};
 use object::read::elf::ElfFile64;
 
-use crate::debug_info::{self, Slice};
+use guests::debug_info::{self, Slice};
 
 type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
 type Unit<'d> = gimli::Unit<Slice<'d>>;

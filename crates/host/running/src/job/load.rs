@@ -10,10 +10,10 @@ use plan::{
 use super::Variant;
 use super::deadlines::Deadlines;
 use crate::board::Board;
-use crate::guest_kernel::{Given, Initrd};
 use crate::images::{self, Built, Guest};
 use crate::kvm::{ALIKE, kernel};
 use crate::options::{LoadArgs, Metric};
+use guests::kernel::{Given, Initrd};
 use shell::failure::{BadInput, bad_input};
 
 /// Images to boot, and their arguments.

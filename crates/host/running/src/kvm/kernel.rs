@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::guest_kernel::{debian, image_check};
+use guests::kernel::{debian, image_check};
 use providing::apt::Remedy;
 use shell::failure::bad_input;
 

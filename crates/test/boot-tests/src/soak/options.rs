@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use running::guest_kernel::GivenArgs;
+use guests::kernel::GivenArgs;
 use running::options::LimitArgs;
 
 /// Options of `soak`.

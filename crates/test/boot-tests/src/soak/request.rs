@@ -8,7 +8,7 @@ use anyhow::Result;
 use plan::{Deliver, Word};
 
 use crate::soak::{SoakArgs, SoakMetric};
-use running::guest_kernel::GivenArgs;
+use guests::kernel::GivenArgs;
 use running::job::Job;
 use running::options::{JobArgs, LimitArgs, Metric};
 use shell::command::quoted;

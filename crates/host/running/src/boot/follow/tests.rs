@@ -6,7 +6,7 @@ use abi::Ended;
 use wire::Source;
 
 use super::*;
-use crate::symbols::Symbols;
+use guests::symbols::Symbols;
 
 /// Returns the outcome of a script, and the log. The script may make no progress for 300 ms.
 fn outcome(script: &str) -> (Outcome, String) {

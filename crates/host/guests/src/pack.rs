@@ -20,7 +20,7 @@ use object::read::elf::ElfFile64;
 use object::{Object, ObjectSegment};
 use wire::Source;
 
-use crate::guest_kernel::MOST;
+use crate::kernel::MOST;
 
 const PAGE: usize = 4096;
 /// The offset and the value of an Image's magic number.

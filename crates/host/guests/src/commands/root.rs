@@ -13,7 +13,7 @@ use shell::failure::bad_input;
 use tempfile::TempDir;
 use vmm::archive::Archive;
 
-use crate::guest_kernel::archive_of;
+use crate::kernel::archive_of;
 
 /// Folders of packages that no command needs, and that are large.
 const WITHOUT: [&str; 5] = [

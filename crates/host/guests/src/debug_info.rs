@@ -122,7 +122,7 @@ mod tests {
             .find(|symbol| symbol.name().is_ok_and(name))
             .unwrap();
         let lines = Lines::of(&file).unwrap();
-        let expected = format!("crates/host/running/src/debug_info.rs:{}", here());
+        let expected = format!("crates/host/guests/src/debug_info.rs:{}", here());
         assert_eq!(lines.line(function.address()), Some(expected));
         assert_eq!(lines.line(u64::MAX - 3), None);
     }
