@@ -111,10 +111,10 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
 }
 
 /// A block is about to be executed: counts it.
-extern "C" fn enters(_: c_uint, data: api::Data) {
+extern "C" fn enters(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let block: &'static CountedBlock = unsafe { &*data.cast::<CountedBlock>() };
-    block.enters();
+    block.enters(index);
     if !TRACING.load(Relaxed) || !BUSY.load(Relaxed) {
         return;
     }
@@ -193,18 +193,18 @@ extern "C" fn accesses(_: c_uint, info: u32, address: u64, _: api::Data) {
 }
 
 /// A CPU has taken an exception or an interrupt, from `from` to `vector`.
-extern "C" fn excepts(_: c_uint, kind: c_int, from: u64, vector: u64, _: api::Data) {
+extern "C" fn excepts(index: c_uint, kind: c_int, from: u64, vector: u64, _: api::Data) {
     if !BUSY.load(Relaxed) {
         return;
     }
     let mut state = state();
     if let Some(state) = state.as_mut().filter(|state| state.cutter.is_open()) {
         if kind == api::EXCEPTION && state.is_data_abort() {
-            counting::fails(from);
+            counting::fails(index, from);
             state.cutter.fails(executed(Counts::default()));
         }
         if kind == api::INTERRUPT {
-            counting::interrupts(from);
+            counting::interrupts(index, from);
         }
         state.excepts(kind, from, vector);
     }
