@@ -4,7 +4,7 @@
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Interrupts that a CPU took and that only a check expects, in order.
+/// Interrupts that only a check expects, in the order in which a CPU took them.
 pub struct Journal {
     taken: AtomicU32,
     intids: [AtomicU32; 64],

@@ -39,7 +39,7 @@ pub struct SampleBlock<'b> {
     counts: &'b mut Counts,
     before: Counts,
     began: u64,
-    /// Wake-ups that the counters include besides the samples.
+    /// Wake-ups that are no samples, although the counters include them.
     settling: u32,
     /// The outcome of a program.
     pub outcome: exec::Outcome,

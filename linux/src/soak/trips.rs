@@ -40,7 +40,7 @@ struct Letters {
     asked_by: Vec<AtomicU32>,
     /// Changes with each new request.
     bell: AtomicU32,
-    /// The token of the last answer.
+    /// Token of the latest request that was answered.
     answer: AtomicU32,
 }
 

@@ -180,7 +180,7 @@ impl Clock {
     }
 }
 
-/// Adds a stretch, as a part of the last one where it goes on.
+/// Adds a stretch, or extends the last one if `new` continues it.
 pub fn push(stretches: &mut Vec<Stretch>, new: Stretch) {
     match stretches.last_mut() {
         _ if new.is_empty() => {}

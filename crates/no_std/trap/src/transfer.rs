@@ -111,9 +111,9 @@ impl Transfer {
             .map(move |(access, at)| (at * size, access))
     }
 
-    /// Whether it matches an abort at `far` with WnR = `write` if its base register is `base`:
-    /// another CPU may have changed the instruction meanwhile. The whole transfer has to be in one
-    /// page, and aligned like accesses to devices.
+    /// Whether an abort at `far` with WnR = `write` is its own if its base register is `base`: another
+    /// CPU may have replaced the instruction meanwhile. The whole transfer has to be in one page, and
+    /// aligned like accesses to devices.
     #[must_use]
     pub const fn fits(&self, far: u64, write: bool, base: u64) -> bool {
         /// Masks: bits of an address without its tag, and bits within the smallest page.

@@ -102,8 +102,8 @@ impl List {
     /// Offset of the INTID, 64 bits, below which a private interrupt may be listed without a check
     /// of the queue.
     pub const STRAIGHT: usize = offset_of!(Self, straight);
-    /// Offset of the first register's value for an arriving INTID 0, 64 bits; 0 if the INTID goes
-    /// to another register or more has to be done. The value for the next INTID follows.
+    /// Offset of the values that the first register gets when an INTID arrives, 64 bits each, from INTID
+    /// 0 on; a value is 0 if the INTID goes to another register, or if more has to be done.
     pub const FIRSTS: usize = offset_of!(Self, firsts);
     /// Offset of a register's value for an arriving INTID 0, 64 bits; 0 if more has to be done.
     pub const ARRIVALS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, value);

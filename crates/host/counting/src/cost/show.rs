@@ -108,7 +108,7 @@ fn numbers(costs: &Costs) -> Vec<Column> {
     ]
 }
 
-/// Names the rows whose passes differ.
+/// Returns a note for each row whose passes differ.
 fn notes(costs: &Costs) -> Vec<String> {
     let odd = costs
         .paths
