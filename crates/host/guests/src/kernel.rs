@@ -129,7 +129,7 @@ impl Given {
     }
 }
 
-/// Checks a guest; the error is the end of a sentence. [`crate::memory`] checks its size against the machine's
+/// Checks a guest; the error is the end of a sentence. `running::memory` checks its size against the machine's
 /// RAM.
 fn checked(image: Vec<u8>) -> Result<Vec<u8>, String> {
     image_check::check(&image)?;
