@@ -71,7 +71,7 @@ impl Load {
         longest: 0,
     };
 
-    /// Adds the counts of the last block of `cell`, of `count` samples.
+    /// Adds the counts of the last block of `cell`, which has `count` samples.
     pub fn add(&mut self, cell: &Cell, count: u32) {
         for (number, pair) in PAIRS.iter().enumerate().take(cell.groups as usize) {
             let times = &times(number, count)[..count as usize];

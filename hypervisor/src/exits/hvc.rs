@@ -140,7 +140,7 @@ fn counters(cpu: &PerCpu, frame: &mut Frame) {
     }
 }
 
-/// Returns the counts of the neighbour. As with the counters, reading them changes none.
+/// Returns the counts of the neighbour. Reading them changes none of them, nor of the counters.
 fn shared(cpu: &PerCpu, frame: &mut Frame) {
     let by = match Esr(ESR_EL2.get()).class() {
         esr::SMC64 => Counter::Smc,

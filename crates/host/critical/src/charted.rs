@@ -20,7 +20,7 @@ pub struct Charted {
 }
 
 impl Charted {
-    /// Returns the code of `chart`, before any of it ran.
+    /// Creates the state for the code of `chart`, none of which has run yet.
     #[must_use]
     pub fn new(chart: Chart) -> Self {
         let images = chart.images.into_iter();

@@ -234,7 +234,7 @@ impl Way<'_> {
     }
 
     /// The longest of all overshoots, in microseconds.
-    fn longest(&self) -> f64 {
+    fn longest_overshoot(&self) -> f64 {
         let cells = self.cells.iter();
         cells
             .map(|(_, found)| found.us(found.max()))
@@ -254,7 +254,7 @@ impl Way<'_> {
             (periods - periods.round().max(1.0)).abs()
         });
         let off = off.fold(0.0, f64::max);
-        let longest = self.longest() / period;
+        let longest = self.longest_overshoot() / period;
         let source =
             format!("WFE with a period of {period:.1} us rounds every limit up to whole periods");
         let whole = Claim::new(

@@ -71,7 +71,7 @@ fn pair<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
     Ok((before, run.cell("ipis", &words)?))
 }
 
-/// Claims a change as large as the published one, from `before` to `after`.
+/// Claims a change as large as the published one, from `before` to `after`. `ours` is after, then before.
 fn changes(source: String, (before, after): (f64, f64), ours: [ByBoot<f64>; 2]) -> Claim {
     let size = Test::Size {
         expected: 100.0 * (after / before - 1.0),

@@ -66,8 +66,8 @@ pub fn document(all: &[&Explained], questions: &Questions<'_>) -> Result<Documen
 fn answer(document: &mut Document, cell: &ExplainedCell, questions: &Questions<'_>) {
     match (questions.until, questions.top) {
         (Some(name), _) => until(document, cell, name),
-        (None, None) if cell.steps.len() <= SHORT => in_order(document, &cell.steps),
-        (None, top) => longest(document, cell, top.unwrap_or(TOP)),
+        (None, None) if cell.steps.len() <= SHORT => add_in_order(document, &cell.steps),
+        (None, top) => add_longest(document, cell, top.unwrap_or(TOP)),
     }
 }
 
@@ -135,7 +135,7 @@ pub fn events(cell: &ExplainedCell) -> String {
 }
 
 /// Adds a sample in order.
-fn in_order(document: &mut Document, steps: &[Step]) {
+fn add_in_order(document: &mut Document, steps: &[Step]) {
     let shown: Vec<&Step> = steps.iter().collect();
     let text = |of: &dyn Fn(&Step) -> String| shown.iter().map(|step| of(step)).collect();
     let on = |step: &Step, wanted| match step.on_path == wanted {
@@ -154,7 +154,7 @@ fn in_order(document: &mut Document, steps: &[Step]) {
 }
 
 /// Adds the longest functions, and the sum of the others.
-fn longest(document: &mut Document, cell: &ExplainedCell, top: usize) {
+fn add_longest(document: &mut Document, cell: &ExplainedCell, top: usize) {
     let on_path = cell.functions.iter().filter(|one| one.count != 0);
     let functions: Vec<&FunctionCost> = on_path.collect();
     let (shown, rest) = functions.split_at(functions.len().min(top));
@@ -194,7 +194,7 @@ fn until(document: &mut Document, cell: &ExplainedCell, name: &str) {
         document.push(format!("{name} is not on its path."));
         return;
     };
-    in_order(document, &steps[..place]);
+    add_in_order(document, &steps[..place]);
     let sum: u64 = steps[..place].iter().map(|step| step.count).sum();
     document.push(format!("{} {} until {name}.", thousands(sum), cell.noun()));
 }

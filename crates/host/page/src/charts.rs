@@ -49,7 +49,9 @@ pub fn sections(runs: &[Run]) -> (Option<Figure>, Vec<PagePart>) {
         cost::items(&panels),
     );
     // A reader who swept a limit wants the curve.
-    let answer = sweeps.take_first().or_else(|| cost.take_first());
+    let answer = sweeps
+        .take_first_figure()
+        .or_else(|| cost.take_first_figure());
     let parts = vec![
         PagePart::Charts(sweeps),
         PagePart::Charts(cost),

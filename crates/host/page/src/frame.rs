@@ -90,7 +90,7 @@ pub struct Section {
 
 impl Section {
     /// Removes its first chart and returns it.
-    pub fn take_first(&mut self) -> Option<Figure> {
+    pub fn take_first_figure(&mut self) -> Option<Figure> {
         let is_figure = |item: &Item| matches!(item, Item::Figure(_));
         let place = self.items.iter().position(is_figure)?;
         match self.items.remove(place) {

@@ -115,8 +115,8 @@ fn broken(columns: &[&Column], width: usize) -> Option<Vec<Column>> {
         .checked_sub(width)
         .filter(|over| *over > 0)?;
     let words = (0..columns.len()).filter(|place| columns[*place].is_left());
-    let widest = words.max_by_key(|place| self::width(columns[*place]))?;
-    let room = self::width(columns[widest]).checked_sub(over);
+    let widest = words.max_by_key(|place| width_of(columns[*place]))?;
+    let room = width_of(columns[widest]).checked_sub(over);
     let room = room.filter(|room| *room >= LEAST)?;
     let parts = columns[widest].texts().iter().map(|text| {
         let mut parts = wrapped(text, Some(room - INDENT.len()));
@@ -200,7 +200,7 @@ pub fn name(column: &Column) -> String {
     }
 }
 
-fn width(column: &Column) -> usize {
+fn width_of(column: &Column) -> usize {
     let texts = column.texts().iter().map(String::as_str);
     let widths = texts
         .chain([column.title()])
@@ -222,7 +222,7 @@ fn aligned(column: &Column, text: &str, width: usize, part: Part, paint: Paint<'
 
 /// Returns the widths of the columns; the last of a group makes room for the group's title.
 fn widths(columns: &[&Column]) -> Vec<usize> {
-    let mut widths: Vec<usize> = columns.iter().map(|column| width(column)).collect();
+    let mut widths: Vec<usize> = columns.iter().map(|column| width_of(column)).collect();
     for members in groups(columns) {
         let needed = columns[members.start].group().chars().count();
         let width = span(&widths[members.clone()]);

@@ -2,9 +2,9 @@
 //! Divides samples while the machine runs: passes the events to a [`Cutter`](critical::Cutter).
 //!
 //! Instructions are counted block by block, by level and bookkeeping. At instructions that matter according to the
-//! chart, the rest of the block is subtracted. An instruction that may trap ends its block. Where an access fails or goes
-//! to a device in the middle of a block, the rest is taken back. Otherwise, the samples would not add up, which is
-//! checked. A block's level is part of its translation key, so PSTATE has this level at the translation.
+//! chart, the rest of the block is subtracted. An instruction that may trap ends its block. If an access in the middle of
+//! a block fails or goes to a device, the counts of the instructions after it are taken back. Otherwise, the samples
+//! would not add up, which is checked. A block's level is part of its translation key, so PSTATE has this level at the translation.
 //!
 //! One thread runs all CPUs. In this case, QEMU 11.1 passes the number of the CPU that ran a block first, and code that
 //! it adds to blocks itself (inline operations) writes to wrong places for every CPU but the first. Therefore,

@@ -97,8 +97,8 @@ pub(crate) fn add(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
 }
 
 impl Records {
-    /// Returns the clock that converted the values of `cell` to cycles, if any: the clock of the core that
-    /// measured it, or of the first core in logs that lack it.
+    /// Returns the clock that converted the values of `cell` to cycles, if any: that of the core that
+    /// measured the cell. In logs without clocks per core, it is the first core's.
     pub(crate) fn cycles_hz(&self, cell: &CellRecords) -> Option<u64> {
         let (unit, _) = self.unit.as_ref()?;
         let place: u64 = cell.measuring().parse().ok()?;

@@ -111,8 +111,8 @@ impl Transfer {
             .map(move |(access, at)| (at * size, access))
     }
 
-    /// Whether an abort at `far` with WnR = `write` is its own if its base register is `base`: another
-    /// CPU may have replaced the instruction meanwhile. The whole transfer has to be in one page, and
+    /// Whether this instruction, with `base` in its base register, explains an abort at `far` with WnR = `write`.
+    /// Otherwise another CPU has replaced it meanwhile. The whole transfer has to be in one page, and
     /// aligned like accesses to devices.
     #[must_use]
     pub const fn fits(&self, far: u64, write: bool, base: u64) -> bool {

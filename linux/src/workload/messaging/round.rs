@@ -100,7 +100,7 @@ fn wake(word: &AtomicU32) -> io::Result<()> {
     Ok(())
 }
 
-/// Sleeps while `word` is `value`, with spurious wake-ups.
+/// Sleeps while `word` is `value`, and may return earlier (a spurious wake-up).
 fn sleep(word: &AtomicU32, value: u32) -> io::Result<()> {
     match futex::wait(word, futex::Flags::PRIVATE, value, None) {
         Ok(()) | Err(Errno::AGAIN | Errno::INTR) => Ok(()),

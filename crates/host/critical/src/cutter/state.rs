@@ -33,7 +33,7 @@ pub struct Open {
     pub unclear: bool,
 }
 
-/// A time in which a CPU stood still and another CPU released something.
+/// A period in which a CPU was stopped while another CPU released something.
 #[derive(Clone, Copy, Debug)]
 pub struct Stop {
     /// Instructions that all CPUs had executed when it stopped.

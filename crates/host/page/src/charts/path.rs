@@ -37,7 +37,7 @@ pub fn without_stamps(panel: &Panel<'_>) -> Option<Chart> {
         let critical = cell.critical.as_ref()?;
         let on_path = levels
             .iter()
-            .map(|(_, of)| per_path(critical, of(&critical.on_path)));
+            .map(|(_, of)| mean_per_path(critical, of(&critical.on_path)));
         let on_path: Vec<f64> = on_path.collect();
         let rest = (work(critical) - on_path.iter().sum::<f64>()).max(0.0);
         let parts = on_path.into_iter().chain([rest]).zip(&names).enumerate();
@@ -60,7 +60,7 @@ pub fn without_stamps(panel: &Panel<'_>) -> Option<Chart> {
 }
 
 /// Divides a total over all samples with a path by their number.
-fn per_path(critical: &Critical, count: u64) -> f64 {
+fn mean_per_path(critical: &Critical, count: u64) -> f64 {
     count as f64 / critical.samples.max(1) as f64
 }
 
@@ -73,7 +73,7 @@ fn work(critical: &Critical) -> f64 {
 /// Returns the path without bookkeeping.
 fn net(critical: &Critical) -> f64 {
     let path = &critical.on_path;
-    per_path(
+    mean_per_path(
         critical,
         path.total() - path.bookkeeping().min(path.total()),
     )

@@ -124,7 +124,7 @@ impl Quantity {
 /// Properties of the runs that decide which figures exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
-    /// Whether the samples of all runs are divided.
+    /// Whether the samples of all runs are divided into path and other work.
     pub apart: bool,
     /// Whether values repeat from run to run.
     pub exact: bool,
