@@ -4,7 +4,8 @@
 //! Instructions are counted block by block, by level and bookkeeping. At instructions that matter according to the
 //! chart, the rest of the block is subtracted. An instruction that may trap ends its block. If an access in the middle of
 //! a block fails or goes to a device, the counts of the instructions after it are taken back. Otherwise, the samples
-//! would not add up, which is checked. A block's level is part of its translation key, so PSTATE has this level at the translation.
+//! would not add up, which is checked. A block's level is part of its translation key, so PSTATE has this level at the
+//! translation.
 //!
 //! One thread runs all CPUs. In this case, QEMU 11.1 passes the number of the CPU that ran a block first, and code that
 //! it adds to blocks itself (inline operations) writes to wrong places for every CPU but the first. Therefore,
@@ -111,10 +112,10 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
 }
 
 /// A block is about to be executed: counts it.
-extern "C" fn enters(index: c_uint, data: api::Data) {
+extern "C" fn enters(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let block: &'static CountedBlock = unsafe { &*data.cast::<CountedBlock>() };
-    block.enters(index);
+    block.enters();
     if !TRACING.load(Relaxed) || !BUSY.load(Relaxed) {
         return;
     }
@@ -193,18 +194,18 @@ extern "C" fn accesses(_: c_uint, info: u32, address: u64, _: api::Data) {
 }
 
 /// A CPU has taken an exception or an interrupt, from `from` to `vector`.
-extern "C" fn excepts(index: c_uint, kind: c_int, from: u64, vector: u64, _: api::Data) {
+extern "C" fn excepts(_: c_uint, kind: c_int, from: u64, vector: u64, _: api::Data) {
     if !BUSY.load(Relaxed) {
         return;
     }
     let mut state = state();
     if let Some(state) = state.as_mut().filter(|state| state.cutter.is_open()) {
         if kind == api::EXCEPTION && state.is_data_abort() {
-            counting::fails(index, from);
+            counting::fails(from);
             state.cutter.fails(executed(Counts::default()));
         }
         if kind == api::INTERRUPT {
-            counting::interrupts(index, from);
+            counting::interrupts(from);
         }
         state.excepts(kind, from, vector);
     }

@@ -2,22 +2,18 @@
 //! Counts the instructions that all CPUs execute, block by block. Only one thread counts, so nothing comes between the
 //! load and the store of a count.
 
-use std::ffi::c_uint;
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 use critical::{Block, Code, Counts};
 
-use crate::per_cpu::CPUS;
-
 /// Instructions that all CPUs have executed, including all of their current blocks; see [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
-/// The block that each CPU entered last, or null. The next block of the same CPU shows whether it was left before its
-/// end; one of another CPU, whose turn came, may begin anywhere.
-static CURRENT: [AtomicPtr<CountedBlock>; CPUS] = [const { AtomicPtr::new(null_mut()) }; CPUS];
-/// The CPU that entered a block last.
-static LAST: AtomicU32 = AtomicU32::new(0);
+/// The block that runs, or null. It may be another CPU's than the one before: if a turn ends within a loop that both
+/// run, after a load, [`Block::left_before`] takes the loop for left, and the sample does not add up. QEMU's number of a
+/// CPU does not help (see the module above): TPIDR would have to be read at each block.
+static CURRENT: AtomicPtr<CountedBlock> = AtomicPtr::new(null_mut());
 
 /// A block, with the counts that it adds to [`EXECUTED`].
 pub struct CountedBlock {
@@ -41,10 +37,9 @@ impl CountedBlock {
         self.block.code()
     }
 
-    /// Counts the block, which `cpu` is about to run.
-    pub fn enters(&'static self, cpu: c_uint) {
-        LAST.store(cpu, Relaxed);
-        if let Some(before) = replace_current(cpu, Some(self))
+    /// Counts the block, which is about to run.
+    pub fn enters(&'static self) {
+        if let Some(before) = replace_current(Some(self))
             && let Some(first) = before.block.left_before(self.at)
         {
             take_back(before.block.rest(first));
@@ -55,34 +50,30 @@ impl CountedBlock {
     }
 }
 
-fn replace_current(
-    cpu: c_uint,
-    block: Option<&'static CountedBlock>,
-) -> Option<&'static CountedBlock> {
+fn replace_current(block: Option<&'static CountedBlock>) -> Option<&'static CountedBlock> {
     let block = block.map_or(null_mut(), |block| from_ref(block).cast_mut());
     // SAFETY: null, or one of the blocks that are kept for ever.
-    unsafe { CURRENT[cpu as usize].swap(block, Relaxed).as_ref() }
+    unsafe { CURRENT.swap(block, Relaxed).as_ref() }
 }
 
 /// Returns the running block, and how many instructions all CPUs had executed before.
 pub fn running() -> Option<(u64, &'static CountedBlock)> {
-    let current = &CURRENT[LAST.load(Relaxed) as usize];
     // SAFETY: null, or one of the blocks that are kept for ever.
-    let block = unsafe { current.load(Relaxed).as_ref() }?;
+    let block = unsafe { CURRENT.load(Relaxed).as_ref() }?;
     Some((executed(block.block.rest(0)).total(), block))
 }
 
-/// The block that `cpu` runs ends before the instruction at `pc`, whose access failed. The emulator does not count this
+/// The running block ends before the instruction at `pc`, whose access failed. The emulator does not count this
 /// instruction either.
-pub fn fails(cpu: c_uint, pc: u64) {
-    if let Some(current) = replace_current(cpu, None) {
+pub fn fails(pc: u64) {
+    if let Some(current) = replace_current(None) {
         take_back(current.block.rest(current.block.index(pc)));
     }
 }
 
-/// An interrupt comes before the instruction of `cpu` at `pc`, maybe before the block after an access to a device.
-pub fn interrupts(cpu: c_uint, pc: u64) {
-    let current = replace_current(cpu, None);
+/// An interrupt comes before the instruction at `pc`, maybe before the block after an access to a device.
+pub fn interrupts(pc: u64) {
+    let current = replace_current(None);
     if let Some(current) = current
         && let Some(first) = current.block.left_before(pc)
     {
