@@ -28,6 +28,11 @@ arch::symbol_addresses! {
     secondary_entry = el1_secondary;
 }
 
+/// Returns the address for a spin table.
+pub fn held_entry() -> u64 {
+    _el1_held as *const () as u64
+}
+
 core::arch::global_asm!(
     r#"
     .macro el1_plain

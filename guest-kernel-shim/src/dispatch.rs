@@ -5,6 +5,7 @@
 use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Writeable};
 use arch::{gic_cpu, insn};
 use core::sync::atomic::Ordering::Relaxed;
+use gic::version2::{self, Acknowledged};
 
 use crate::interrupts::{self, CALL, RESCHED};
 use crate::kernel;
@@ -60,6 +61,31 @@ extern "C" fn el1_acknowledged(intid: u32) {
     }
     handle(intid);
     gic_cpu::end(intid);
+    make_event();
+}
+
+/// The handler of the vector that notes the time, with a GICv2.
+#[unsafe(no_mangle)]
+extern "C" fn el1_interrupt_version2() {
+    taken(version2::acknowledge());
+}
+
+/// Handles the acknowledged interrupt of GICC_IAR = `iar`, for the plain vector as well.
+#[unsafe(no_mangle)]
+extern "C" fn el1_acknowledged_version2(iar: u32) {
+    taken(iar.into());
+}
+
+fn taken(acknowledged: Acknowledged) {
+    if let Some(intid) = acknowledged.intid() {
+        handle(intid);
+        version2::end(acknowledged);
+        make_event();
+    }
+}
+
+#[inline(always)]
+fn make_event() {
     // The handler may have come between a check of the request word and the WFE that follows. The return from here
     // makes an event (DDI 0487K.a, D1.7.2), so that WFE does not wait; an emulator that omits this event would
     // sleep despite the request, so this makes the event.

@@ -2,7 +2,9 @@
 //! Leaves EL2 if a machine without a hypervisor starts us there: EL1 gets the machine, unaffected by leftovers of a
 //! reset or of firmware.
 
-use aarch64_cpu::registers::{HCR_EL2, ICH_HCR_EL2, SCTLR_EL1, VTTBR_EL2, Writeable};
+use aarch64_cpu::registers::{
+    HCR_EL2, ICH_HCR_EL2, ID_AA64PFR0_EL1, Readable, SCTLR_EL1, VTTBR_EL2, Writeable,
+};
 use arch::controls::Controls;
 use arch::image::SCTLR_EL1_RES1;
 use arch::regs::ICC_SRE_EL2;
@@ -36,10 +38,13 @@ extern "C" fn el2_hand_down() {
     // Translations are tagged with the VMID even without stage 2: CPUs with different VMIDs would
     // not see each other's invalidations (DDI 0487K.a, D8.16).
     VTTBR_EL2.set(0);
-    // ICH_HCR_EL2 can trap EL1's accesses to the interface.
-    ICH_HCR_EL2.set(0);
-    ICC_SRE_EL2.set(SRE);
-    insn::isb();
-    gic_cpu::forget_active(gic_cpu::has_group0());
+    // ID_AA64PFR0_EL1.GIC (27:24): without system registers, there is a GICv2.
+    if ID_AA64PFR0_EL1.get() >> 24 & 0xf != 0 {
+        // ICH_HCR_EL2 can trap EL1's accesses to the interface.
+        ICH_HCR_EL2.set(0);
+        ICC_SRE_EL2.set(SRE);
+        insn::isb();
+        gic_cpu::forget_active(gic_cpu::has_group0());
+    }
     HCR_EL2.set(HCR);
 }

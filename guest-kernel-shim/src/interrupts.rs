@@ -39,7 +39,13 @@ pub unsafe fn enable(cpu: &PerCpu, platform: &Platform<'_>) {
         redistributor
     });
     redistributor.enable_all(1 << RESCHED | 1 << CALL);
-    gic_cpu::enable(false);
+    if platform.gic.version2.is_some() {
+        let enabled = gic::version2::enable_interface(cpu.mpidr);
+        enabled.unwrap_or_else(|error| panic!("{error}"));
+        crate::vectors::trace(false);
+    } else {
+        gic_cpu::enable(false);
+    }
 }
 
 /// Returns the SGIs that EL2 and hardware can deliver, for a trial: all but those of the secure

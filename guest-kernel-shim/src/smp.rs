@@ -50,7 +50,23 @@ pub fn turn_on(cpu: &'static PerCpu) -> i64 {
             EL1_RELEASE.let_go(cpu.mpidr, context);
             0
         }
-        _ => hypervisor::cpu_on(cpu.mpidr, boot::secondary_entry(), context),
+        Enable::SpinTable(address) => {
+            let line = Region {
+                base: address,
+                size: 8,
+            };
+            // The loader may have written its words without caches: an older copy of the line would bring back the old
+            // values of adjacent words.
+            pages::clean(line);
+            // SAFETY: by the description, this doubleword of RAM is the CPU's release address; `start` has mapped it.
+            unsafe { (address as *mut u64).write_volatile(boot::held_entry()) };
+            pages::clean(line);
+            EL1_RELEASE.let_go(cpu.mpidr, context);
+            // Loaders may wait for the address with WFE (Linux, booting.rst). `let_go` has the DSB for this SEV.
+            arch::insn::sev();
+            0
+        }
+        Enable::Psci => hypervisor::cpu_on(cpu.mpidr, boot::secondary_entry(), context),
     }
 }
 

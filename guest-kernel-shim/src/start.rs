@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
 use plan::{Arguments, Names, Program};
 use platform::uart::Named;
-use platform::{MAX_WATCHDOGS, Platform, Region, Room, carve};
+use platform::{Enable, MAX_WATCHDOGS, Platform, Region, Room, carve};
 
 use crate::machine::{self, HOLE};
 use crate::{
@@ -18,6 +18,9 @@ use crate::{
 
 /// Storage of the lists of the machine's description.
 static ROOM: Place<Room> = Place::new(Room::new());
+
+/// The most pages in which loaders put the words of spin tables.
+const MAX_WORD_PAGES: usize = 8;
 
 /// Body of a program, run when all CPUs run: returns the exit status.
 pub type Run = fn(&Arguments<'static>, &mut Pool) -> u64;
@@ -38,6 +41,10 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     let (told, _) = Arguments::<Names>::read(platform.bootargs);
     if let Some(Named::Ready(uart)) = told.uart.and_then(Named::parse) {
         platform.uart = Some(uart);
+    }
+    if platform.gic.version2.is_some() {
+        // SAFETY: MMU and caches are off, the other CPUs are off or held, and a loader puts an image into writable RAM.
+        unsafe { arch::gicv2::adapt() };
     }
     let tree = Region {
         base: dtb,
@@ -131,10 +138,10 @@ fn refuse(wrong: &dyn core::fmt::Display) -> ! {
 /// Turns translation on, and returns the free memory.
 fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool {
     let image = Region::from(layout::base()..layout::data().end);
+    let words = release_words(platform);
     let mut taken = platform.reserved.clone();
-    [image, tree]
-        .into_iter()
-        .for_each(|region| taken.keep(region));
+    let regions = words.iter().copied().chain([image, tree]);
+    regions.for_each(|region| taken.keep(region));
     let free = carve::largest_free(&platform.memory, &taken, PAGE)
         .unwrap_or_else(|| panic!("RAM: no free page for the guest"));
     // SAFETY: free RAM by the description.
@@ -155,7 +162,13 @@ fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool
         (free, Use::Write),
         devices(platform.gic.distributor),
     ];
-    let regions = regions.into_iter().chain(frames);
+    let interface = platform.gic.version2.map(|version2| devices(version2.gicc));
+    let words = words.into_iter().map(|page| (page, Use::Write));
+    let regions = regions
+        .into_iter()
+        .chain(frames)
+        .chain(interface)
+        .chain(words);
     let regions = regions.chain([uart, monitor].into_iter().flatten().map(devices));
     // The hole is not mapped on machines that have memory there.
     let is_hole = !platform.memory.iter().any(|bank| bank.overlaps(&HOLE));
@@ -163,6 +176,26 @@ fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool
     // SAFETY: image, stack (in its data) and pool are among the regions.
     unsafe { memory::enter(&mut pool, regions) };
     pool
+}
+
+/// Returns the pages with the words of spin tables, to map. Some may be there already, as those of the tree.
+fn release_words(platform: &Platform<'_>) -> ArrayVec<Region, MAX_WORD_PAGES> {
+    let mut pages = ArrayVec::<Region, MAX_WORD_PAGES>::new();
+    for cpu in platform.cpus {
+        let Enable::SpinTable(word) = cpu.enable else {
+            continue;
+        };
+        let page = Region {
+            base: word & !(PAGE - 1),
+            size: PAGE,
+        };
+        if !pages.contains(&page) {
+            pages.try_push(page).unwrap_or_else(|_| {
+                panic!("device tree: spin tables of more than {MAX_WORD_PAGES} pages")
+            });
+        }
+    }
+    pages
 }
 
 /// Returns the device tree at `address`, after making memory, which is read now, and caches, which are used later,

@@ -2,7 +2,7 @@
 //! The exception vectors of EL1. Only IRQ is expected: any other exception is a bug of this kernel and ends it with a
 //! dump of the registers, unless code expects it through [`catching`].
 //!
-//! The table exists twice: in the second table, an IRQ logs the time first. In the first table, the interrupt that
+//! The table exists twice, and again for a GICv2: in the second table, an IRQ logs the time first. In the first table, the interrupt that
 //! wakes a CPU is handled in assembly, because it is part of every result: the work of [`crate::dispatch`] for
 //! RESCHED needs two registers, and a Rust function may change nineteen. Any other interrupt goes on to
 //! [`crate::dispatch`], with its number.
@@ -16,6 +16,7 @@ use arch::frame::Frame;
 use arch::insn;
 
 use crate::interrupts;
+use crate::machine::platform;
 use crate::percpu::PerCpu;
 use crate::tally::{Event, Tally};
 
@@ -27,11 +28,21 @@ arch::symbol_addresses! {
     plain = el1_vectors;
     /// The vectors that note the time of an IRQ.
     traced = el1_vectors_traced;
+    /// The vectors with a GICv2.
+    plain_version2 = el1_vectors_version2;
+    /// The vectors that note the time of an IRQ, with a GICv2.
+    traced_version2 = el1_vectors_version2_traced;
 }
 
 /// Sets whether this CPU notes the time of an IRQ.
 pub fn trace(on: bool) {
-    VBAR_EL1.set(if on { traced() } else { plain() });
+    let is_version2 = platform().gic.version2.is_some();
+    VBAR_EL1.set(match (is_version2, on) {
+        (false, false) => plain(),
+        (false, true) => traced(),
+        (true, false) => plain_version2(),
+        (true, true) => traced_version2(),
+    });
     insn::isb();
 }
 
@@ -76,15 +87,41 @@ core::arch::global_asm!(
         eret
     .endm
 
+    // Acknowledges and ends with a GICv2's registers; the number of an SGI comes with its sender.
+    .macro el1_irq_version2
+        stp     x0, x1, [sp, #-256]!
+        stp     x2, x3, [sp, #16]
+        adrp    x1, {version2}
+        add     x1, x1, :lo12:{version2}
+        ldr     x1, [x1, #{interface}]
+    el1_irq_iar_version2:                       // crate `critical`
+        ldr     w0, [x1, #0xc]                  // GICC_IAR
+        dmb     ishld                           // a sender's stores are seen from here on
+        tst     w0, #0x3ff
+        b.ne    el1_irq_rest_version2           // INTID 0: RESCHED
+        mrs     x2, tpidr_el1
+        ldr     x3, [x2, #{taken}]
+        add     x3, x3, #1
+        str     x3, [x2, #{taken}]
+    el1_irq_flag_version2:                      // two instructions: crate `critical`
+        mov     w3, #1
+        strb    w3, [x2, #{interrupted}]
+        str     w0, [x1, #0x10]                 // GICC_EOIR
+        sevl                                    // see el1_acknowledged
+        ldp     x2, x3, [sp, #16]
+        ldp     x0, x1, [sp], #256
+        eret
+    .endm
+
     // Reads the clock as soon as a register is free.
-    .macro el1_irq_traced
+    .macro el1_irq_traced handler
         stp     x0, x1, [sp, #-256]
         mrs     x0, cntvct_el0
         mrs     x1, tpidr_el1
         str     x0, [x1, #{vector_at}]
         ldp     x0, x1, [sp, #-256]
         save_caller
-        bl      el1_interrupt
+        bl      \handler
         b       el1_resume
     .endm
 
@@ -96,7 +133,15 @@ el1_vectors:
     .balign 2048
     .global el1_vectors_traced
 el1_vectors_traced:
-    el1_table el1_irq_traced
+    el1_table "el1_irq_traced el1_interrupt"
+    .balign 2048
+    .global el1_vectors_version2
+el1_vectors_version2:
+    el1_table el1_irq_version2
+    .balign 2048
+    .global el1_vectors_version2_traced
+el1_vectors_version2_traced:
+    el1_table "el1_irq_traced el1_interrupt_version2"
 
     // Vectors while EL1 is prepared at EL2: they step over an access to a register that firmware
     // keeps.
@@ -139,6 +184,10 @@ el1_synchronous:
         bl      {sync}
         b       el1_resume
 
+el1_irq_rest_version2:
+        save_caller_rest
+        bl      el1_acknowledged_version2
+        b       el1_resume
 el1_irq_rest:
         stp     x2, x3, [sp, #16]
         save_caller_rest
@@ -147,6 +196,8 @@ el1_resume:
     restore_caller
     eret
     "#,
+    version2 = sym arch::gicv2::REGISTERS,
+    interface = const offset_of!(arch::gicv2::Registers, interface),
     vector_at = const offset_of!(PerCpu, vector_at),
     taken = const offset_of!(PerCpu, tally) + Tally::offset(Event::Taken),
     interrupted = const offset_of!(PerCpu, interrupted),

@@ -9,6 +9,10 @@ use crate::options::MIB;
 pub const DISTRIBUTOR: u64 = 0x0800_0000;
 /// Bytes of the distributor's registers.
 pub const DISTRIBUTOR_SIZE: u64 = 0x1_0000;
+/// The CPU interface of a GICv2.
+pub const CPU_INTERFACE: u64 = 0x0801_0000;
+/// Bytes of its registers (IHI 0048B, 4.1.3).
+pub const CPU_INTERFACE_SIZE: u64 = 0x2000;
 /// The redistributors, contiguous, with room for as many CPUs as KVM allows.
 pub const REDISTRIBUTORS: u64 = 0x1000_0000;
 /// Bytes of a redistributor: two frames of 64 KiB (IHI 0069H.b, 12.10).

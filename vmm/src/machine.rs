@@ -12,6 +12,7 @@ mod cpu;
 mod exits;
 mod files;
 mod filter;
+mod gic;
 pub mod init;
 mod mode;
 mod pins;

@@ -7,12 +7,12 @@ use std::ops::Range;
 use vm_fdt::{Error, FdtWriter};
 
 use crate::layout::{
-    CONSOLE, CONSOLE_SIZE, CONSOLE_SPI, DISTRIBUTOR, DISTRIBUTOR_SIZE, EXITS, EXITS_SIZE, RAM,
-    REDISTRIBUTOR_SIZE, REDISTRIBUTORS,
+    CONSOLE, CONSOLE_SIZE, CONSOLE_SPI, CPU_INTERFACE, CPU_INTERFACE_SIZE, DISTRIBUTOR,
+    DISTRIBUTOR_SIZE, EXITS, EXITS_SIZE, RAM, REDISTRIBUTOR_SIZE, REDISTRIBUTORS,
 };
 
 /// The GIC's phandle, by which other nodes refer to it.
-const GIC: u32 = 1;
+const GIC_PHANDLE: u32 = 1;
 /// Rate of the console's clock in Hz; nothing depends on it.
 const CLOCK_HZ: u32 = 1_843_200;
 /// Bytes of a PL011's registers, and its interrupt on QEMU's `virt`, as an SPI number.
@@ -36,6 +36,8 @@ const TIMERS: [u32; 4] = [13, 14, 11, 10];
 pub struct Guest<'a> {
     /// The affinity of each CPU, as in its MPIDR_EL1.
     pub cpus: &'a [u64],
+    /// The version of its GIC.
+    pub gic: Gic,
     /// Bytes of RAM.
     pub memory: u64,
     /// The boot arguments.
@@ -50,6 +52,25 @@ pub struct Guest<'a> {
     pub console: Console,
     /// The name of a hypervisor that does not answer a call for its name.
     pub hypervisor: Option<&'a str>,
+}
+
+/// The version of a GIC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gic {
+    /// With a mapped CPU interface.
+    V2,
+    /// With a redistributor for each CPU.
+    #[default]
+    V3,
+}
+
+impl Gic {
+    const fn compatible(self) -> &'static str {
+        match self {
+            Self::V2 => "arm,gic-400",
+            Self::V3 => "arm,gic-v3",
+        }
+    }
 }
 
 /// The kind of a console.
@@ -72,7 +93,7 @@ pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
     tree.property_string("compatible", "linux,dummy-virt")?;
     tree.property_u32("#address-cells", 2)?;
     tree.property_u32("#size-cells", 2)?;
-    tree.property_u32("interrupt-parent", GIC)?;
+    tree.property_u32("interrupt-parent", GIC_PHANDLE)?;
     let chosen = tree.begin_node("chosen")?;
     tree.property_string("bootargs", guest.arguments)?;
     tree.property_string("stdout-path", &format!("/serial@{CONSOLE:x}"))?;
@@ -95,7 +116,7 @@ pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
     tree.property_string_list("compatible", names.map(String::from).to_vec())?;
     tree.property_string("method", "hvc")?;
     tree.end_node(psci)?;
-    devices(&mut tree, guest.cpus.len())?;
+    devices(&mut tree, guest.gic, guest.cpus.len())?;
     console(&mut tree, guest.console)?;
     if let Some(name) = guest.hypervisor {
         let hypervisor = tree.begin_node("hypervisor")?;
@@ -128,22 +149,20 @@ fn cpus(tree: &mut FdtWriter, affinities: &[u64]) -> Result<(), Error> {
 }
 
 /// Adds the devices that KVM and this program emulate for `cpus` CPUs.
-fn devices(tree: &mut FdtWriter, cpus: usize) -> Result<(), Error> {
+fn devices(tree: &mut FdtWriter, version: Gic, cpus: usize) -> Result<(), Error> {
     let gic = tree.begin_node(&format!("intc@{DISTRIBUTOR:x}"))?;
-    tree.property_string("compatible", "arm,gic-v3")?;
+    tree.property_string("compatible", version.compatible())?;
     tree.property_null("interrupt-controller")?;
     tree.property_u32("#interrupt-cells", 3)?;
-    let redistributors = cpus as u64 * REDISTRIBUTOR_SIZE;
+    let interfaces = match version {
+        Gic::V2 => [CPU_INTERFACE, CPU_INTERFACE_SIZE],
+        Gic::V3 => [REDISTRIBUTORS, cpus as u64 * REDISTRIBUTOR_SIZE],
+    };
     tree.property_array_u64(
         "reg",
-        &[
-            DISTRIBUTOR,
-            DISTRIBUTOR_SIZE,
-            REDISTRIBUTORS,
-            redistributors,
-        ],
+        [[DISTRIBUTOR, DISTRIBUTOR_SIZE], interfaces].as_flattened(),
     )?;
-    tree.property_phandle(GIC)?;
+    tree.property_phandle(GIC_PHANDLE)?;
     tree.end_node(gic)?;
     let timer = tree.begin_node("timer")?;
     tree.property_string("compatible", "arm,armv8-timer")?;
@@ -197,6 +216,7 @@ mod tests {
 
     const GUEST: Guest<'_> = Guest {
         cpus: &[0],
+        gic: Gic::V3,
         memory: 0x1000_0000,
         arguments: "",
         initrd: None,
@@ -236,6 +256,23 @@ mod tests {
         assert_eq!(platform.gic.distributor.base, DISTRIBUTOR);
         assert_eq!(platform.gic.redistributors[0].base, REDISTRIBUTORS);
         assert_eq!(platform.gic.redistributors[0].size, 3 * REDISTRIBUTOR_SIZE);
+    }
+
+    #[test]
+    fn the_guest_finds_a_gicv2() {
+        let blob = blob(&Guest {
+            gic: Gic::V2,
+            ..GUEST
+        })
+        .unwrap();
+        let platform = Platform::from_fdt(&blob, Box::leak(Box::default())).unwrap();
+        let gicc = Region {
+            base: CPU_INTERFACE,
+            size: CPU_INTERFACE_SIZE,
+        };
+        let found = platform.gic.version2.unwrap();
+        assert_eq!((found.gicc, found.virt), (gicc, None));
+        assert_eq!(platform.gic.distributor.base, DISTRIBUTOR);
     }
 
     #[test]

@@ -17,4 +17,6 @@ fn main() {
     println!("cargo:rustc-link-arg-bins=-pie");
     println!("cargo:rustc-link-arg-bins=--no-dynamic-linker");
     println!("cargo:rustc-link-arg-bins=-zmax-page-size=4096");
+    // An image that refers to the start of a table keeps the table.
+    println!("cargo:rustc-link-arg-bins=-znostart-stop-gc");
 }

@@ -150,6 +150,7 @@ fn describe(
         cpus,
         memory: ram,
         distributor: platform.gic.distributor,
+        version2: platform.gic.version2,
         redistributors: platform.gic.redistributors,
         stride: platform.gic.stride,
         uart: platform.uart,

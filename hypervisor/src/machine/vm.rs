@@ -283,6 +283,7 @@ fn write_tree(
         cpus: vm.cpus.iter().map(|cpu| cpu.mpidr),
         memory: vm.ram,
         distributor: DISTRIBUTOR,
+        version2: None,
         redistributors: &[vm.redistributors],
         stride: None,
         uart: Some(Uart {

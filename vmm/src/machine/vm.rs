@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use kvm_bindings::{
     KVM_ARM_VCPU_PMU_V3, KVM_ARM_VCPU_POWER_OFF, KVM_ARM_VCPU_PSCI_0_2, KVM_CAP_HALT_POLL,
-    KVM_DEV_ARM_VGIC_CTRL_INIT, KVM_DEV_ARM_VGIC_GRP_ADDR, KVM_DEV_ARM_VGIC_GRP_CTRL,
-    KVM_VGIC_V3_ADDR_TYPE_DIST, KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION, kvm_create_device,
-    kvm_device_attr, kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V3, kvm_enable_cap,
-    kvm_userspace_memory_region, kvm_vcpu_init,
+    kvm_enable_cap, kvm_userspace_memory_region, kvm_vcpu_init,
 };
 use kvm_ioctls::{Cap, DeviceFd, Kvm, VcpuFd, VmFd};
 use platform::AFFINITY;
@@ -19,9 +16,10 @@ use super::Obstacle;
 use super::cpu::Cpu;
 use super::exits::Exits;
 use super::files::Files;
+use super::gic;
 use super::pmu;
 use super::registers;
-use crate::layout::{DISTRIBUTOR, Loaded, RAM, REDISTRIBUTORS, TREE_SIZE};
+use crate::layout::{Loaded, RAM, TREE_SIZE};
 use crate::options::{MIB, Options};
 use crate::tree::{self, Console, Guest};
 
@@ -69,7 +67,7 @@ impl Vm {
         for (cpu, exits) in cpus.iter_mut().zip(exits) {
             cpu.exits = Some(exits);
         }
-        let gic = gic(&fd, options.cpus)?;
+        let (gic, version) = gic::create(&fd, options.cpus)?;
         if options.pmu {
             cpus.iter().try_for_each(|cpu| pmu::begin(&cpu.fd))?;
         }
@@ -80,6 +78,7 @@ impl Vm {
             .map_err(failed("/dev/kvm: MPIDR_EL1 can't be read"))?;
         let tree = tree::blob(&Guest {
             cpus: &affinities,
+            gic: version,
             memory: size,
             arguments: &options.arguments(),
             initrd: files.initrd.as_ref().map(|initrd| {
@@ -114,7 +113,7 @@ impl Vm {
 }
 
 /// Converts an error of KVM to an [`Obstacle`]; `what` names the failed operation and its place.
-fn failed(what: &'static str) -> impl Fn(errno::Error) -> Obstacle {
+pub(super) fn failed(what: &'static str) -> impl Fn(errno::Error) -> Obstacle {
     move |error| {
         Obstacle(format!(
             "{what} ({error}); see what the host's kernel says of kvm"
@@ -204,41 +203,6 @@ fn vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> {
         fd,
         exits: None,
     })
-}
-
-/// Creates KVM's GICv3 for `cpus` vCPUs, which exist already.
-fn gic(vm: &VmFd, cpus: usize) -> Result<DeviceFd, Obstacle> {
-    let mut device = kvm_create_device {
-        type_: kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V3,
-        fd: 0,
-        flags: 0,
-    };
-    let gic = vm.create_device(&mut device).map_err(|error| {
-        Obstacle(format!(
-            "/dev/kvm: KVM has no GICv3 for guests here ({error}); use a machine whose GIC is of version 3"
-        ))
-    })?;
-    // Count, base and index of a region (Documentation/virt/kvm/devices/arm-vgic-v3.rst).
-    let redistributors = (cpus as u64) << 52 | REDISTRIBUTORS;
-    let addresses = [
-        (KVM_VGIC_V3_ADDR_TYPE_DIST, DISTRIBUTOR),
-        (KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION, redistributors),
-    ];
-    let set = |group: u32, attr: u32, value: Option<&u64>| {
-        gic.set_device_attr(&kvm_device_attr {
-            flags: 0,
-            group,
-            attr: u64::from(attr),
-            addr: value.map_or(0, |value| std::ptr::from_ref(value) as u64),
-        })
-    };
-    for (attr, address) in &addresses {
-        set(KVM_DEV_ARM_VGIC_GRP_ADDR, *attr, Some(address))
-            .map_err(failed("/dev/kvm: the GIC can't be placed"))?;
-    }
-    set(KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, None)
-        .map_err(failed("/dev/kvm: the GIC can't be set up"))?;
-    Ok(gic)
 }
 
 /// Sets the registers with which the first vCPU starts.

@@ -54,7 +54,10 @@ impl Image {
         let index = at.wrapping_sub(base?).wrapping_sub(self.address) / 4;
         let index = usize::try_from(index).ok()?;
         let here = self.words.get(index..)?.get(..words.len())?;
-        (here == words).then_some(index)
+        let mut pairs = here.iter().zip(words);
+        pairs
+            .all(|(&word, &executed)| word == executed || Reasons::is_replaced(word, executed))
+            .then_some(index)
     }
 
     /// Returns how far the image was moved, if `words`, found at address `at`, have exactly one possible place in it.
@@ -173,6 +176,23 @@ mod tests {
         assert_eq!(image.place(Some(base), at, words), Some(2000));
         assert_eq!(image.place(Some(base), at + 4, words), None);
         assert_eq!(image.place(None, at, words), None);
+        // Only an SGI's instruction is replaced, and only by a branch.
+        for (word, executed, same) in [
+            (0xd518_cba1, 0x1400_0010, true),
+            (0xd518_cba1, 0x9400_0010, false),
+            (0xd518_cba1, 0xd503_201f, false),
+            (0xd538_cc00, 0x1400_0010, false),
+        ] {
+            let mut image = image.clone();
+            image.words[2001] = word;
+            let mut words = words.to_vec();
+            words[1] = executed;
+            assert_eq!(
+                image.place(Some(base), at, &words).is_some(),
+                same,
+                "{executed:#x}"
+            );
+        }
         // Too few words to identify a place, or words that do not occur at this offset of a page.
         assert_eq!(image.base(at, &words[..3]), None);
         assert_eq!(image.base(at + 4, words), None);

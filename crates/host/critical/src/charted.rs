@@ -56,7 +56,11 @@ impl Charted {
         if let Some((image, index)) = self.place(level, at, words) {
             let of = |n: usize| {
                 let before = (index + n).checked_sub(1).map(|n| image.words[n]);
-                (image.kinds[index + n], before)
+                let kind = match image.words[index + n] == words[n] {
+                    true => image.kinds[index + n],
+                    false => Reasons::of_word(words[n]),
+                };
+                (kind, before)
             };
             return (0..words.len()).map(of).collect();
         }

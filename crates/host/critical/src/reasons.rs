@@ -24,9 +24,9 @@ impl Reasons {
     pub const RESUME: Self = Self(1 << 5);
     /// A load or store that is ordered, exclusive or atomic: CPUs communicate with these.
     pub const SYNC: Self = Self(1 << 6);
-    /// Writes ICC_SGI1R_EL1.
+    /// Writes ICC_SGI1R_EL1 or GICD_SGIR.
     pub const SEND: Self = Self(1 << 7);
-    /// Reads ICC_IAR1_EL1.
+    /// Reads ICC_IAR1_EL1 or GICC_IAR.
     pub const ACKNOWLEDGE: Self = Self(1 << 8);
     /// A cell begins; its number is in x0.
     pub const CELL: Self = Self(1 << 9);
@@ -35,6 +35,9 @@ impl Reasons {
     pub const HALT: Self = Self(1 << 10);
 
     const CLASS: u32 = 13;
+
+    /// STR W5, [X3, #0xf00], with which our guest sends an SGI on a machine with a GICv2.
+    pub const STORES_SGIR: u32 = 0xb90f_0065;
 
     /// Returns the kinds that follow from the instruction itself.
     #[must_use]
@@ -59,6 +62,24 @@ impl Reasons {
             return Self::SYNC;
         }
         Self::NONE
+    }
+
+    /// Whether `executed` is a branch (DDI 0487K.a, C6.2.26) in place of `word`, which sends an SGI. Our guest replaces it
+    /// so on a machine with a GICv2.
+    #[must_use]
+    pub const fn is_replaced(word: u32, executed: u32) -> bool {
+        word & !0x1f == 0xd518_cba0 && executed >> 26 == 0b000101
+    }
+
+    /// Returns the register with the value of ICC_SGI1R_EL1 where `word` sends an SGI. The code that stores to GICD_SGIR
+    /// leaves the value in X1.
+    #[must_use]
+    pub const fn sgi_register(word: u32) -> u8 {
+        if word == Self::STORES_SGIR {
+            1
+        } else {
+            (word & 0x1f) as u8
+        }
     }
 
     /// Returns the register into which `word` reads the clock; `None` if it does not read it.
@@ -131,6 +152,8 @@ mod tests {
         }
         assert_eq!(Reasons::clock_register(0xd53b_e054), Some(20));
         assert_eq!(Reasons::clock_register(0xd53b_e034), None);
+        assert_eq!(Reasons::sgi_register(0xd518_cba3), 3);
+        assert_eq!(Reasons::sgi_register(Reasons::STORES_SGIR), 1);
     }
 
     #[test]

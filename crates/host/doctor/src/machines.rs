@@ -303,11 +303,11 @@ mod tests {
     #[test]
     fn a_line_fits_and_names_the_reason() {
         let far = format!("{}/imx8mp-evk.dtb", "folder/".repeat(20));
-        let error = platform::Error::GicV2.to_string();
+        let error = platform::Error::GicV1.to_string();
         let finding = Finding::refused(far.as_ref(), &error);
         let line = finding.line();
         assert_eq!(line.chars().count(), WIDTH);
-        assert!(line.contains("imx8mp-evk.dtb a GICv2, and"), "{line}");
+        assert!(line.contains("imx8mp-evk.dtb a GICv1, and"), "{line}");
         let lines = summary(&[finding]);
         assert_eq!(
             lines[0],

@@ -274,9 +274,9 @@ impl Board {
     /// Returns the value of QEMU's `-M` for the board's machine.
     pub fn option_m<'q>(&self, qemu: &'q Qemu, under: Under) -> Result<&'q str> {
         match qemu.machine.get(&under) {
-            // The host's machine serves any board, because it needs no firmware.
-            _ if under.is_other() => Ok(kvm::MACHINE),
             Some(machine) => Ok(machine),
+            // The host's machine serves most boards, because it needs no firmware.
+            None if under.is_other() => Ok(kvm::MACHINE),
             None => bad_input!(
                 "--under: the file of board {} does not say how to run `{under}`; add it there",
                 self.name

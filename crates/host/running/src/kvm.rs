@@ -22,7 +22,7 @@ use shell::store::{self, Kept};
 
 /// The first word of the monitor's command lines.
 pub const BOOT: &str = "boot";
-/// The host's machine. It serves any board, because the host needs no firmware.
+/// The host's machine, unless the board has another. It serves most boards, because the host needs no firmware.
 pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=off";
 /// CPUs of the host besides the guest's. They do everything else, and the first one serves
 /// most interrupts.

@@ -108,6 +108,7 @@ pub fn read<'a>(
             reserved: ram.reserved.clone(),
             gic: Gic {
                 distributor: gic.distributor,
+                version2: None,
                 redistributors: &room.redistributors,
                 stride: gic.stride,
                 maintenance: gic.maintenance,

@@ -163,12 +163,50 @@ pub fn wfit(deadline: u64) {
 /// Writes ICC_SGI1R_EL1 from x1. If the write traps, a hypervisor already has the registers that a
 /// call may change; if the compiler chose the register, the same send could cost more in one place
 /// than in another.
+///
+/// On a GICv2, [`crate::gicv2::adapt`] replaces the instruction by the code next to it, which
+/// translates the value to GICD_SGIR (IHI 0048B, 4.3.15): it has the SGI in bits 3:0, the targets'
+/// CPU interfaces in 23:16, and all others as targets if bit 24 is set.
 #[inline(always)]
 pub fn write_sgi(value: u64) {
-    // SAFETY: sends an interrupt; changes no register and accesses no memory.
+    // SAFETY: sends an interrupt; changes no register and accesses no memory. On a GICv2, it saves
+    // four registers below the stack pointer, where this target keeps nothing (no red zone).
     // No `nomem`: earlier stores stay before the write.
     unsafe {
-        asm!("msr S3_0_C12_C11_5, x1", in("x1") value, options(nostack, preserves_flags));
+        asm!(
+            "2: msr S3_0_C12_C11_5, x1",
+            "3:",
+            ".pushsection .text.gicv2, \"ax\"",
+            "4: stp x2, x3, [sp, #-32]!",
+            "stp x4, x5, [sp, #16]",
+            "adrp x2, {registers}",
+            "add x2, x2, :lo12:{registers}",
+            "ldr x3, [x2]                   // GICD",
+            "ldr x2, [x2, #16]              // the first CPU interface of each cluster",
+            "ubfx x4, x1, #16, #3           // Aff1: which cluster",
+            "lsl w4, w4, #3",
+            "lsr x2, x2, x4                 // bits 7:0: its first CPU interface",
+            "and w4, w1, #0xffff            // the targets' Aff0",
+            "lsl w4, w4, w2",
+            "and w4, w4, #0xff",
+            "ubfx x5, x1, #24, #4           // the SGI",
+            "orr w5, w5, w4, lsl #16",
+            "tbz x1, #40, 5f                // IRM: all others",
+            "orr w5, w5, #1 << 24",
+            "5: str w5, [x3, #0xf00]        // GICD_SGIR; crate `critical` knows it",
+            "ldp x4, x5, [sp, #16]",
+            "ldp x2, x3, [sp], #32",
+            "b 3b",
+            ".popsection",
+            ".pushsection gicv2_sites, \"a\"",
+            ".balign 4",
+            ".long 2b - .",
+            ".long 4b - .",
+            ".popsection",
+            registers = sym crate::gicv2::REGISTERS,
+            in("x1") value,
+            options(nostack, preserves_flags)
+        );
     }
 }
 

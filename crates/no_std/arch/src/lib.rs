@@ -3,7 +3,7 @@
 //! one-instruction wrappers ([`insn`]), the system registers that `aarch64-cpu` lacks ([`regs`]),
 //! the position-independent entry ([`image`]) with its [`layout`], EL2's controls of EL1
 //! ([`controls`]), the registers that firmware may withhold ([`optional`]), the saving of registers
-//! ([`frame`]) and the GICv3 CPU interface ([`gic_cpu`]).
+//! ([`frame`]), the GICv3 CPU interface ([`gic_cpu`]) and what replaces it on a GICv2 ([`gicv2`]).
 //!
 //! On other hosts the crate is empty, so that the workspace's host tests build.
 
@@ -17,6 +17,7 @@ pub mod el1;
 pub mod frame;
 #[cfg(target_arch = "aarch64")]
 pub mod gic_cpu;
+pub mod gicv2;
 #[cfg(target_arch = "aarch64")]
 pub mod hold;
 #[cfg(target_arch = "aarch64")]

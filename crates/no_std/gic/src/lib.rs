@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The memory-mapped parts of the physical GICv3: distributor and redistributors. (The CPU
-//! interface uses system registers: `arch::gic_cpu`.)
+//! The memory-mapped parts of the physical GICv3, distributor and redistributors (the CPU interface
+//! uses system registers: `arch::gic_cpu`), and of a GICv2 all: [`version2`].
 //!
 //! Register layouts and set-up sequences come from `arm-gic`; this crate adds the search for a
 //! CPU's redistributor, since redistributors on real machines are neither contiguous nor ordered:
@@ -11,6 +11,7 @@
 pub mod locate;
 pub mod mmio;
 mod spi;
+pub mod version2;
 
 use arm_gic::IntId;
 use arm_gic::gicv3::registers::{Gicd, GicrSgi};
@@ -69,6 +70,13 @@ pub enum Error {
     },
     /// An address of the description is zero.
     NullAddress,
+    /// In a GICv2, a cluster's CPU interfaces are not numbered like its CPUs.
+    CpuInterface {
+        /// Affinity of a CPU.
+        mpidr: u64,
+        /// Its interface.
+        number: u8,
+    },
 }
 
 impl fmt::Display for Error {
@@ -78,6 +86,10 @@ impl fmt::Display for Error {
                 write!(f, "GIC: no redistributor has affinity {mpidr:#x}")
             }
             Self::NullAddress => write!(f, "GIC: the description gives address 0"),
+            Self::CpuInterface { mpidr, number } => write!(
+                f,
+                "GIC: CPU {mpidr:#x} has CPU interface {number}, which does not follow from its affinity"
+            ),
         }
     }
 }
@@ -93,6 +105,11 @@ impl fmt::Display for Error {
 /// code may use the distributor during the call.
 pub unsafe fn enable_distributor(gic: &Gic<'_>) -> Result<(), Error> {
     let base = NonNull::new(gic.distributor.base as *mut Gicd).ok_or(Error::NullAddress)?;
+    if let Some(version2) = &gic.version2 {
+        // SAFETY: as the caller promises.
+        unsafe { version2::enable_distributor(gic.distributor.base, version2) };
+        return Ok(());
+    }
     // SAFETY: as the caller promises.
     unsafe { spi::quieten(gic) };
     // SAFETY: the caller vouches for the address and that it is not shared.
@@ -137,11 +154,16 @@ pub unsafe fn has_two_states(gic: &Gic<'_>) -> bool {
     control & GICD_CTLR_DS == 0
 }
 
-/// The redistributor of one CPU.
+/// The redistributor of one CPU. A GICv2 has the registers of its SGIs and PPIs in the distributor,
+/// which shows each CPU its own, at the offsets of a redistributor's second frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Redistributor {
     base: u64,
+    is_version2: bool,
 }
+
+/// Offset of that frame.
+const SGI_FRAME: u64 = 0x1_0000;
 
 impl Redistributor {
     /// Finds the redistributor of the CPU with affinity `mpidr`.
@@ -152,6 +174,12 @@ impl Redistributor {
     /// # Safety
     /// The description must be true and mapped as device memory.
     pub unsafe fn find(gic: &Gic<'_>, mpidr: u64) -> Result<Self, Error> {
+        if gic.version2.is_some() {
+            return Ok(Self {
+                base: gic.distributor.base.wrapping_sub(SGI_FRAME),
+                is_version2: true,
+            });
+        }
         let typer = |frame: u64| {
             // SAFETY: the caller vouches for the frames; `locate` stays inside
             // them. Read whole: not every implementation knows its upper half
@@ -161,7 +189,10 @@ impl Redistributor {
         let base = locate::locate(gic, mpidr, FOUND.load(Relaxed), typer);
         let base = base.ok_or(Error::NoRedistributor { mpidr })?;
         FOUND.store(base, Relaxed);
-        Ok(Self { base })
+        Ok(Self {
+            base,
+            is_version2: false,
+        })
     }
 
     /// Physical address of its first frame.
@@ -176,6 +207,9 @@ impl Redistributor {
     /// # Safety
     /// No other code may use this redistributor during the call.
     pub unsafe fn set_up(&self) {
+        if self.is_version2 {
+            return version2::set_up_private();
+        }
         let mut device = self.device();
         // Some firmware leaves it awake, so "already awake" is fine.
         let _ = device.mark_core_awake();
@@ -192,6 +226,9 @@ impl Redistributor {
         self.disable_all(u32::MAX);
         self.clear_pending(u32::MAX);
         self.clear_active(u32::MAX);
+        if self.is_version2 {
+            return;
+        }
         for n in 1..=u64::from(self.read(GICR_TYPER) >> PPI_NUM).min(2) {
             self.write(GICR_ICENABLER0 + 4 * n, u32::MAX);
             self.await_disabled();
@@ -228,7 +265,11 @@ impl Redistributor {
         self.await_disabled();
     }
 
+    /// A GICv2 does not report when a write takes effect (IHI 0048B, 4.3.6).
     fn await_disabled(&self) {
+        if self.is_version2 {
+            return;
+        }
         let done = (0..PATIENCE).any(|_| self.read(GICR_CTLR) & GICR_CTLR_RWP == 0);
         assert!(done, "GIC: GICR_CTLR.RWP of {:#x} stays set", self.base);
     }
@@ -240,6 +281,9 @@ impl Redistributor {
 
     /// Clears the pending state of the SGIs and PPIs of `bits`.
     pub fn clear_pending(&self, bits: u32) {
+        if self.is_version2 {
+            version2::clear_pending_sgis(bits);
+        }
         self.write(GICR_ICPENDR0, bits);
     }
 
@@ -319,13 +363,13 @@ impl Redistributor {
     fn read(&self, offset: u64) -> u32 {
         // SAFETY: `find` was promised that the frames are mapped; reading these
         // registers changes nothing.
-        unsafe { mmio::load_32(self.base + offset) }
+        unsafe { mmio::load_32(self.base.wrapping_add(offset)) }
     }
 
     /// Writes one of the write-one registers, which need no exclusive access.
     fn write(&self, offset: u64, value: u32) {
         // SAFETY: `find` was promised that the frames are mapped; the register
         // changes only the bits written as one.
-        unsafe { mmio::store_32(self.base + offset, value) }
+        unsafe { mmio::store_32(self.base.wrapping_add(offset), value) }
     }
 }

@@ -105,6 +105,7 @@ mod tests {
                 base: 0x1000,
                 size: 0x1_0000,
             },
+            version2: None,
             redistributors: ranges,
             stride,
             maintenance: 25,

@@ -212,6 +212,7 @@ mod tests {
                 base: registers.as_mut_ptr() as u64,
                 size: 0x2000,
             },
+            version2: None,
             redistributors: &[],
             stride: None,
             maintenance: 25,

@@ -15,7 +15,7 @@ pub const FRAME: u64 = 0x1_0000;
 /// The most interrupt translation services that are claimed.
 pub const MAX_ITS: usize = 16;
 /// Devices are mapped in pages.
-const PAGE: u64 = 0x1000;
+pub const PAGE: u64 = 0x1000;
 
 /// Distributor, redistributors, translation services and UART.
 pub type Claimed = ArrayVec<Region, { MAX_CPUS + MAX_ITS + 2 }>;
@@ -56,6 +56,7 @@ impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unaligned(FRAME) => "is not aligned to 64 KiB",
+            Self::Unaligned(PAGE) => "is not aligned to 4 KiB",
             Self::Unaligned(_) => "is not aligned to its accesses",
             Self::TooHigh => "ends above the physical addresses",
             Self::InRam => "is in RAM",

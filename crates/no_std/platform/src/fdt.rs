@@ -8,7 +8,7 @@ mod nodes;
 use crate::claims::{Claims, Unfit};
 use crate::tree::{Node, Tree, cell};
 use crate::{
-    AFFINITY, Conduit, Cpu, Enable, Error, Firmware, MAX_BANKS, Name, Platform, Ram, Region,
+    AFFINITY, Conduit, Cpu, Enable, Error, Firmware, GicV2, MAX_BANKS, Name, Platform, Ram, Region,
     Report, Reserved, Room, name,
 };
 use devices::{distributor, gic, redistributors, timer, uart, usable_uart};
@@ -50,8 +50,10 @@ impl<'a> Platform<'a> {
         let timer = timer(&nodes)?;
         room.clear();
         let mut claims = Claims::new(&memory, room.end, &mut room.claimed);
-        let distributor = distributor(controller, &mut claims)?;
-        redistributors(controller, &mut claims, &mut room.redistributors)?;
+        let registers_of_all = distributor(&nodes, &mut claims)?;
+        if registers_of_all.1.is_none() {
+            redistributors(controller, &mut claims, &mut room.redistributors)?;
+        }
         let uart = match uart(&nodes) {
             Some((node, uart)) => {
                 let unfit = |why| registers(&node, uart.base, why);
@@ -61,13 +63,17 @@ impl<'a> Platform<'a> {
             None => None,
         };
         cpus(&nodes, room)?;
+        let count = room.cpus.len() + room.ignored;
+        if nodes.is_version2() && count > GicV2::MAX_CPUS {
+            return Err(Error::GicV2Cpus(count));
+        }
         let room: &Room = room;
         Ok(Self {
             cpus: &room.cpus,
             cpus_ignored: room.ignored,
             memory,
             reserved: reserved(&nodes)?,
-            gic: gic(&nodes, &timer, distributor, &room.redistributors)?,
+            gic: gic(&nodes, &timer, registers_of_all, &room.redistributors)?,
             timer,
             uart,
             psci,

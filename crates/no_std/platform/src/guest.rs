@@ -9,7 +9,7 @@ mod writer;
 use arrayvec::ArrayVec;
 
 use crate::fdt::{ACPI, DESCRIBED_BY};
-use crate::{Conduit, Firmware, Region, Timer, Uart, UartKind};
+use crate::{Conduit, Firmware, GicV2, Region, Timer, Uart, UartKind};
 use writer::Writer;
 
 /// An idle state of a guest's CPUs.
@@ -30,6 +30,8 @@ pub struct GuestTree<'a, C, B> {
     pub memory: Region,
     /// Registers of the distributor.
     pub distributor: Region,
+    /// CPU interfaces of a GICv2, if it is one.
+    pub version2: Option<GicV2>,
     /// Ranges of redistributor frames.
     pub redistributors: &'a [Region],
     /// Distance between redistributors, if their own registers do not give it.
@@ -188,14 +190,21 @@ where
 
     fn interrupts(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
         w.begin("interrupt-controller")?;
-        w.strings("compatible", &["arm,gic-v3"])?;
+        let compatible = match self.version2 {
+            Some(_) => "arm,cortex-a15-gic",
+            None => "arm,gic-v3",
+        };
+        w.strings("compatible", &[compatible])?;
         w.cells("#interrupt-cells", &[3])?;
         w.cells("interrupt-controller", &[])?;
-        w.cells(
-            "#redistributor-regions",
-            &[self.redistributors.len() as u32],
-        )?;
-        let frames = [self.distributor].into_iter();
+        if self.version2.is_none() {
+            w.cells(
+                "#redistributor-regions",
+                &[self.redistributors.len() as u32],
+            )?;
+        }
+        let interfaces = self.version2.iter().flat_map(GicV2::registers);
+        let frames = [self.distributor].into_iter().chain(interfaces);
         w.regions("reg", frames.chain(self.redistributors.iter().copied()))?;
         if let Some(stride) = self.stride {
             let cells = [(stride >> 32) as u32, stride as u32];

@@ -13,6 +13,12 @@ impl Platform<'_> {
     /// [`crate::carve::divide`] checks whether there is enough.
     #[must_use]
     pub fn lacks(&self) -> Option<&'static str> {
+        if self.gic.version2.is_some() {
+            return Some(
+                "the interrupt controller is a GICv2, and Rouse needs a GICv3 or later; in QEMU use \
+                 -machine virt,gic-version=3, or run the guest alone (--under none)",
+            );
+        }
         if self.timer.hyp.is_none() {
             return Some("timer: the machine is described without the interrupt of EL2's timer");
         }

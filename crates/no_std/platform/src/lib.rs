@@ -114,18 +114,41 @@ pub enum Conduit {
     Hvc,
 }
 
-/// A GICv3 or later.
+/// A GICv2, or a GICv3 or later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gic<'a> {
     /// Distributor registers.
     pub distributor: Region,
-    /// Ranges of redistributor frames.
+    /// The mapped CPU interfaces of a GICv2; later versions have system registers instead.
+    pub version2: Option<GicV2>,
+    /// Ranges of redistributor frames; none in a GICv2.
     pub redistributors: &'a [Region],
     /// Distance between frames if the description gives one. Otherwise, each frame's
     /// GICR_TYPER.VLPIS decides between 0x20000 and 0x40000.
     pub stride: Option<u64>,
     /// INTID of the maintenance interrupt.
     pub maintenance: u32,
+}
+
+/// The CPU interfaces of a GICv2 (IHI 0048B, 2.1): each CPU finds its own at these addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GicV2 {
+    /// GICC, the physical CPU interface.
+    pub gicc: Region,
+    /// GICH, a hypervisor's control of the virtual CPU interface, and GICV, that interface.
+    pub virt: Option<[Region; 2]>,
+}
+
+impl GicV2 {
+    /// The most CPUs of a GICv2 (IHI 0048B, 1.1).
+    pub const MAX_CPUS: usize = 8;
+
+    /// The blocks of registers, in the order of the binding.
+    pub fn registers(&self) -> impl Iterator<Item = Region> + Clone {
+        [self.gicc]
+            .into_iter()
+            .chain(self.virt.into_iter().flatten())
+    }
 }
 
 /// INTIDs of the generic timer's interrupts.
@@ -247,11 +270,13 @@ pub enum Error {
     EnableMethod,
     /// A CPU is started by a spin table whose address a boot loader has yet to write.
     NoReleaseAddress,
-    /// The interrupt controller is a GICv2.
-    GicV2,
+    /// The interrupt controller is a GICv1.
+    GicV1,
+    /// A machine with a GICv2 describes this many CPUs.
+    GicV2Cpus(usize),
     /// The interrupt controller is a GICv5.
     GicV5,
-    /// The GICv3 has a status other than `okay`.
+    /// The GIC has a status other than `okay`.
     GicOff,
     /// Two CPUs have the same MPIDR.
     SharedMpidr(u64),
@@ -284,10 +309,14 @@ impl fmt::Display for Error {
             Self::TooDeep(most) => {
                 write!(f, "device tree: nodes nested more than {most} deep")
             }
-            Self::GicV2 => write!(
+            Self::GicV1 => write!(
                 f,
-                "device tree: the interrupt controller is a GICv2, and Rouse needs a GICv3 or later; \
-                 in QEMU use -machine virt,gic-version=3"
+                "device tree: the interrupt controller is a GICv1, and Rouse needs a GICv2 or later"
+            ),
+            Self::GicV2Cpus(cpus) => write!(
+                f,
+                "device tree: {cpus} CPUs with a GICv2, which has at most {}",
+                GicV2::MAX_CPUS
             ),
             Self::GicV5 => write!(
                 f,
@@ -295,14 +324,14 @@ impl fmt::Display for Error {
             ),
             Self::GicOff => write!(
                 f,
-                "device tree: the GICv3 has a status other than 'okay': the boot loader has to enable it"
+                "device tree: the GIC has a status other than 'okay': the boot loader has to enable it"
             ),
             Self::SharedMpidr(mpidr) => {
                 write!(f, "device tree: cpu: reg: two CPUs have MPIDR {mpidr:#x}")
             }
             Self::Controller(name) => write!(
                 f,
-                "device tree: the interrupt controller is '{name}', and Rouse needs a GICv3 or later"
+                "device tree: the interrupt controller is '{name}', and Rouse needs a GICv2 or later"
             ),
             Self::NoReleaseAddress => write!(
                 f,

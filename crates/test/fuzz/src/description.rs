@@ -20,7 +20,11 @@ pub fn check(platform: &Platform<'_>) {
     }
     interrupts(platform);
     let gic = &platform.gic;
-    assert!(!gic.redistributors.is_empty(), "no redistributor");
+    let is_version2 = gic.version2.is_some();
+    assert!(
+        is_version2 || !gic.redistributors.is_empty(),
+        "no redistributor"
+    );
     assert!(
         gic.stride
             .is_none_or(|stride| stride >= 0x2_0000 && stride % 0x1_0000 == 0)
@@ -65,16 +69,18 @@ pub fn uart(uart: &Uart) {
 /// Checks that each region mapped for a device belongs to that device alone, and can exist.
 fn registers(platform: &Platform<'_>) {
     let gic = &platform.gic;
-    let frames: Vec<Region> = [gic.distributor]
-        .into_iter()
-        .chain(gic.redistributors.iter().copied())
-        .collect();
+    let (mut frames, mut size) = (vec![gic.distributor], FRAME);
+    frames.extend(gic.redistributors);
+    if let Some(version2) = gic.version2 {
+        frames.extend(version2.registers());
+        size = PAGE;
+    }
     for frame in &frames {
         assert!(
-            frame.base > 0 && frame.base.is_multiple_of(FRAME),
+            frame.base > 0 && frame.base.is_multiple_of(size),
             "{frame:x?}"
         );
-        assert!(frame.size >= FRAME, "{frame:x?}");
+        assert!(frame.size >= size, "{frame:x?}");
     }
     let uart = platform.uart.map(|uart| uart.registers());
     let all: Vec<Region> = frames.into_iter().chain(uart).collect();

@@ -54,6 +54,7 @@ pub fn guest_tree(data: &[u8]) {
         cpus: cpus.iter().copied(),
         memory,
         distributor,
+        version2: None,
         redistributors: &redistributors,
         stride: None,
         uart: Some(Uart {

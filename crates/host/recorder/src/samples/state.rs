@@ -140,7 +140,7 @@ impl State {
             self.cutter.acknowledges(tpidr, now);
         }
         if kind.has(Reasons::SEND)
-            && let Some(value) = self.general((step.word & 0x1f) as u8)
+            && let Some(value) = self.general(Reasons::sgi_register(step.word))
         {
             self.cutter.sends(tpidr, now, value);
         }

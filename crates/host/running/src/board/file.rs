@@ -180,8 +180,8 @@ fn loader(image_base: Option<u64>, keys: &QemuKeys) -> Result<Loader> {
 fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
     let loader = loader(image_base, &keys)?;
     let machine = keys.machine.into_iter().map(|(key, value)| {
-        // Hosts of guests under other hypervisors are the same for every board.
-        let boards = |under: &Under| matches!(under, Under::Rouse | Under::None);
+        // Xen and Bao run on machines of their own; KVM's host is the same for every board that names none.
+        let boards = |under: &Under| matches!(under, Under::Rouse | Under::None | Under::Kvm);
         let under = Under::parse(&key).filter(boards).ok_or_else(|| {
             let known = Under::ALL.iter().filter(|under| boards(under));
             let known: Vec<_> = known.map(Under::to_string).collect();

@@ -138,8 +138,8 @@ fn a_mistake_is_told_by_file_key_and_remedy() {
         ("insns = 1", "insn = 1", "unknown variant `insn`"),
         (
             "none = \"virt",
-            "kvm = \"virt",
-            "`qemu.machine.kvm`: a guest does not run under that; use rouse, none",
+            "xen = \"virt",
+            "`qemu.machine.xen`: a guest does not run under that; use rouse, none, kvm",
         ),
         (
             "[qemu]",
@@ -201,7 +201,7 @@ fn the_board_of_the_guide_is_one() {
 fn a_board_without_el2_is_known() {
     let without = names().unwrap().into_iter();
     let without = without.filter(|name| !Board::load(name).unwrap().has_el2());
-    assert_eq!(without.collect::<Vec<_>>(), ["virt-uefi-el1"]);
+    assert_eq!(without.collect::<Vec<_>>(), ["virt-gic2", "virt-uefi-el1"]);
 }
 
 #[test]

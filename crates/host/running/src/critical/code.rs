@@ -20,8 +20,10 @@ const TALLY: &str = "add_many";
 /// other loop, the function is part of the work.
 const NEXT: &str = "next";
 const NUMBER: &str = "spec_next";
-/// Label of a handler's code that sets a flag, and the number of its instructions.
-const FLAG: (&str, usize) = ("el1_irq_flag", 2);
+/// Labels of the handlers' code that sets a flag, of two instructions.
+const FLAGS: [&str; 2] = ["el1_irq_flag", "el1_irq_flag_version2"];
+/// Label of the instruction that acknowledges an interrupt of a GICv2.
+const IAR: &str = "el1_irq_iar_version2";
 /// The section with a program's own code.
 const TEXT: &str = ".text";
 /// Farthest clock read of a mark, in instructions: the compiler may put others of the program in between.
@@ -80,7 +82,10 @@ impl Code {
     fn by_word(&mut self) {
         let Image { words, kinds, .. } = &mut self.0;
         for n in 0..words.len() {
-            let kind = Reasons::of_word(words[n]);
+            let mut kind = Reasons::of_word(words[n]);
+            if words[n] == Reasons::STORES_SGIR {
+                kind = kind.and(Reasons::SEND);
+            }
             kinds[n] = kinds[n].and(kind);
             if kind.has(Reasons::PAUSE) && n + 1 < kinds.len() {
                 kinds[n + 1] = kinds[n + 1].and(Reasons::RESUME);
@@ -202,9 +207,13 @@ impl Code {
         for kind in self.at((cell, cell + 4)) {
             *kind = kind.and(Reasons::CELL);
         }
-        let (name, count) = FLAG;
-        if let Some(flag) = address(name) {
-            mark(self.at((flag, flag + 4 * count as u64)), Class::Flags);
+        for flag in FLAGS.into_iter().filter_map(address) {
+            mark(self.at((flag, flag + 8)), Class::Flags);
+        }
+        if let Some(iar) = address(IAR) {
+            for kind in self.at((iar, iar + 4)) {
+                *kind = kind.and(Reasons::ACKNOWLEDGE);
+            }
         }
         Ok(())
     }

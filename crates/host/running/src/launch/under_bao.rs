@@ -12,7 +12,7 @@ use providing::bao::{self, GEM5, Machine, Platform, VIRT};
 use providing::qemu::Emulator;
 use shell::output::Output;
 use vmm::layout::{RAM, REDISTRIBUTORS, TREE_SIZE};
-use vmm::tree::{self, Console, Guest};
+use vmm::tree::{self, Console, Gic, Guest};
 
 use super::{alike, mode};
 use crate::board::EmulatedMachine;
@@ -171,6 +171,7 @@ fn image(job: &Job, variant: Variant, built: &Built) -> Result<Vec<u8>> {
     let cpus: Vec<u64> = (0..u64::from(job.cpus)).collect();
     let start = RAM + layout.initrd;
     let tree = tree::blob(&Guest {
+        gic: Gic::V3,
         cpus: &cpus,
         memory: job.memory.bytes(),
         arguments: &arguments,

@@ -58,9 +58,12 @@ pub fn under_kvm(
         words.push(format!("--seed={}", variant.seed));
     }
     words.extend([GUEST.to_owned(), arguments]);
+    let machine = job
+        .board()
+        .option_m(job.board().qemu("--under")?, variant.under)?;
     let mut command = emulator.command();
     command
-        .args(["-M", kvm::MACHINE])
+        .args(["-M", machine])
         .args(["-cpu", &job.board().cpu(&job.model, job.metric)?])
         .args(["-nic", "none", "-display", "none", "-monitor", "none"])
         .args(["-no-reboot", "-serial", "stdio"])

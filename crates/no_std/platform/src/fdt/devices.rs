@@ -4,9 +4,9 @@
 use super::interrupts::{Interrupts, width};
 use super::nodes::Nodes;
 use super::{chosen, registers};
-use crate::claims::{Claims, FRAME, Unfit};
+use crate::claims::{Claims, FRAME, PAGE, Unfit};
 use crate::tree::{Node, cell};
-use crate::{Error, Gic, MAX_CPUS, Region, Timer, Uart, UartKind};
+use crate::{Error, Gic, GicV2, MAX_CPUS, Region, Timer, Uart, UartKind};
 use arrayvec::ArrayVec;
 
 /// The smallest size of a redistributor: two frames (IHI 0069H, 12.10).
@@ -44,19 +44,38 @@ pub fn redistributors(
     Ok(())
 }
 
-/// The distributor.
-pub fn distributor(node: Node<'_>, claims: &mut Claims<'_>) -> Result<Region, Error> {
-    let distributor = node.regions().next().filter(|first| first.size >= FRAME);
-    let distributor = distributor.ok_or(gic_error("reg"))?;
-    let unfit = |why| registers(&node, distributor.base, why);
-    claims.take(distributor, FRAME).map_err(unfit)
+/// The distributor, and the CPU interfaces of a GICv2.
+pub fn distributor(
+    nodes: &Nodes<'_>,
+    claims: &mut Claims<'_>,
+) -> Result<(Region, Option<GicV2>), Error> {
+    let node = nodes.gic()?;
+    let frame = if nodes.is_version2() { PAGE } else { FRAME };
+    let mut regions = node.regions();
+    let mut next = || {
+        let region = regions.next().filter(|region| region.size >= frame)?;
+        let unfit = |why| registers(&node, region.base, why);
+        Some(claims.take(region, frame).map_err(unfit))
+    };
+    let mut required = || next().ok_or(gic_error("reg"))?;
+    let distributor = required()?;
+    if !nodes.is_version2() {
+        return Ok((distributor, None));
+    }
+    let gicc = required()?;
+    // Without EL2, or without its use in mind, trees end here.
+    let virt = match node.regions().count() {
+        2 => None,
+        _ => Some([required()?, required()?]),
+    };
+    Ok((distributor, Some(GicV2 { gicc, virt })))
 }
 
 /// The complete GIC, with these registers.
 pub fn gic<'a>(
     nodes: &Nodes<'_>,
     timer: &Timer,
-    distributor: Region,
+    (distributor, version2): (Region, Option<GicV2>),
     frames: &'a [Region],
 ) -> Result<Gic<'a>, Error> {
     let node = nodes.gic()?;
@@ -76,6 +95,7 @@ pub fn gic<'a>(
     }
     Ok(Gic {
         distributor,
+        version2,
         redistributors: frames,
         stride: match stride {
             Some(stride) => Some(stride.ok_or(gic_error("redistributor-stride"))?),

@@ -5,23 +5,24 @@
 use crate::tree::{Node, Tree};
 use crate::{Error, Watchdog, Watchdogs, name};
 
-/// Interrupt controllers older than GICv3 (bindings: arm,gic).
-const OLDER_GICS: [&[u8]; 8] = [
+/// Controllers of GICv2 (bindings: arm,gic).
+const VERSION_2: [&[u8]; 5] = [
     b"arm,gic-400",
     b"arm,cortex-a15-gic",
     b"arm,cortex-a7-gic",
-    b"arm,cortex-a9-gic",
-    b"arm,pl390",
     b"brcm,brahma-b15-gic",
-    b"qcom,msm-8660-qgic",
     b"qcom,msm-qgic2",
 ];
+/// Controllers of GICv1 (bindings: arm,gic).
+const VERSION_1: [&[u8]; 3] = [b"arm,cortex-a9-gic", b"arm,pl390", b"qcom,msm-8660-qgic"];
 
 /// The nodes of interest. If there are several of a kind, the first one counts, depth first.
 pub struct Nodes<'a> {
     pub tree: Tree<'a>,
+    /// A GICv3 or later.
     gic: Option<Node<'a>>,
-    /// Names the controller that the machine has instead of a GICv3, if that is known.
+    version2: Option<Node<'a>>,
+    /// Names the controller that the machine has instead of these, if that is known.
     other_gic: Option<Error>,
     pub timer: Option<Node<'a>>,
     pub psci: Option<Node<'a>>,
@@ -38,6 +39,7 @@ impl<'a> Nodes<'a> {
         let mut nodes = Self {
             tree,
             gic: None,
+            version2: None,
             other_gic: None,
             timer: None,
             psci: None,
@@ -52,11 +54,16 @@ impl<'a> Nodes<'a> {
         nodes
     }
 
-    /// The GIC's node.
+    /// The GIC's node, of the latest version.
     pub fn gic(&self) -> Result<Node<'a>, Error> {
         let other = || self.other_gic.or_else(|| self.named_controller());
-        self.gic
-            .ok_or_else(|| other().unwrap_or(Error::NoNode("GICv3 (arm,gic-v3)")))
+        let gic = self.gic.or(self.version2);
+        gic.ok_or_else(|| other().unwrap_or(Error::NoNode("GICv3 (arm,gic-v3)")))
+    }
+
+    /// Whether that is a GICv2.
+    pub const fn is_version2(&self) -> bool {
+        self.gic.is_none() && self.version2.is_some()
     }
 
     /// Names the machine's interrupt controller, as the root node refers to it.
@@ -94,15 +101,16 @@ impl<'a> Nodes<'a> {
                     self.other_gic = Some(Error::GicV5);
                     continue;
                 }
-                name if OLDER_GICS.contains(&name) => {
-                    self.other_gic.get_or_insert(Error::GicV2);
+                name if VERSION_2.contains(&name) => &mut self.version2,
+                name if VERSION_1.contains(&name) => {
+                    self.other_gic.get_or_insert(Error::GicV1);
                     continue;
                 }
                 _ => continue,
             };
             if !node.is_off() {
                 known.get_or_insert(node);
-            } else if name == b"arm,gic-v3" {
+            } else if name == b"arm,gic-v3" || VERSION_2.contains(&name) {
                 self.other_gic.get_or_insert(Error::GicOff);
             }
         }

@@ -32,6 +32,7 @@ fn guest_of(
         cpus: cpus.iter().copied(),
         memory: region(0x4000_0000, 0x1000_0000),
         distributor: region(0x800_0000, 0x1_0000),
+        version2: None,
         redistributors: const { &[region(0x80a_0000, 0x4_0000)] },
         stride: None,
         uart: Some(Uart {

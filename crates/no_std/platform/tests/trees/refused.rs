@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Device trees with impossible contents.
 
-use platform::{Cpu, Enable, MAX_CPUS, Platform, Region, Room, UartKind, Watchdog};
+use platform::guest::GuestTree;
+use platform::{Cpu, Enable, GicV2, MAX_CPUS, Platform, Region, Room, UartKind, Watchdog};
 
-use super::{cells, grown, guest_of, read, refused, with, word, written};
+use super::{cells, grown, guest_of, read, refused, region, with, word, written};
 
 /// A tree of two CPUs, with a serial port that is easily made a 16550.
 fn tree() -> Vec<u8> {
@@ -165,12 +166,64 @@ fn added_cpu(properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
     added(tree(), "arm,armv8", properties)
 }
 
+/// A tree with a GICv2 that has these registers besides the distributor's.
+fn version2_of(cpus: &[u64], gicc: Region, virt: Option<[Region; 2]>) -> Vec<u8> {
+    written(&GuestTree {
+        distributor: region(0xff84_1000, 0x1000),
+        version2: Some(GicV2 { gicc, virt }),
+        redistributors: &[],
+        ..guest_of(cpus)
+    })
+}
+
+const GICC: Region = region(0xff84_2000, 0x2000);
+const GICH_GICV: [Region; 2] = [region(0xff84_4000, 0x2000), region(0xff84_6000, 0x2000)];
+
 #[test]
-fn an_older_interrupt_controller_is_named() {
+fn a_gicv2_is_for_the_guest_alone() {
+    for virt in [None, Some(GICH_GICV)] {
+        let blob = version2_of(&[0, 1], GICC, virt);
+        let mut room = Box::new(Room::new());
+        let platform = Platform::from_fdt(&blob, &mut room).unwrap();
+        assert_eq!(platform.gic.version2, Some(GicV2 { gicc: GICC, virt }));
+        assert_eq!(platform.gic.distributor.base, 0xff84_1000);
+        assert!(platform.gic.redistributors.is_empty());
+        let lacks = platform.lacks().unwrap();
+        assert!(lacks.contains("is a GICv2, and Rouse needs"), "{lacks}");
+    }
+}
+
+#[test]
+fn a_gicv2_has_all_of_its_registers() {
+    let reg = "interrupt-controller: property 'reg' is missing or malformed";
+    let whole = version2_of(&[0], GICC, Some(GICH_GICV));
+    let three = [0xff84_1000, 0xff84_2000, 0xff84_4000];
+    let list = |bases: &[u32]| {
+        let regions = bases.iter().flat_map(|&base| [0, base, 0, 0x1000]);
+        ("reg", cells(&regions.collect::<Vec<_>>()))
+    };
+    let of = |bases: &[u32]| added(whole.clone(), "arm,cortex-a15-gic", &[list(bases)]);
+    refused(&of(&three), reg);
+    refused(&of(&three[..1]), reg);
+    assert!(read(&of(&three[..2])).is_ok());
+    refused(&version2_of(&[0], region(0xff84_2000, 0x800), None), reg);
     refused(
-        &with_properties("arm,gic-v3", &[("compatible", b"arm,gic-400\0".to_vec())]),
-        "the interrupt controller is a GICv2, and Rouse needs a GICv3 or later; \
-         in QEMU use -machine virt,gic-version=3",
+        &version2_of(&[0], region(0xff84_2800, 0x1000), None),
+        "interrupt-controller: reg: 0xff842800 is not aligned to 4 KiB",
+    );
+    refused(
+        &version2_of(&[0], region(0xff84_1000, 0x2000), None),
+        "interrupt-controller: reg: 0xff841000 is in another device's registers",
+    );
+}
+
+#[test]
+fn a_gicv2_has_eight_cpus_at_most() {
+    let cpus: Vec<u64> = (0..9).collect();
+    assert!(read(&version2_of(&cpus[..8], GICC, None)).is_ok());
+    refused(
+        &version2_of(&cpus, GICC, None),
+        "9 CPUs with a GICv2, which has at most 8",
     );
 }
 
@@ -178,7 +231,7 @@ fn an_older_interrupt_controller_is_named() {
 fn a_reason_names_what_is_wrong() {
     refused(
         &with_properties("arm,gic-v3", &[("status", b"disabled\0".to_vec())]),
-        "the GICv3 has a status other than 'okay': the boot loader has to enable it",
+        "the GIC has a status other than 'okay': the boot loader has to enable it",
     );
     refused(
         &with_properties("arm,gic-v3", &[("#redistributor-regions", cells(&[0]))]),

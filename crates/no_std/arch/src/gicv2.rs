@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Adapts an image to a GICv2, which has no system registers (IHI 0048B, 2.3).
+//!
+//! An image sends SGIs with one instruction, in [`crate::insn::write_sgi`], and each place of that
+//! instruction is in a table, next to code that writes GICD_SGIR instead. [`adapt`] replaces the
+//! instructions by branches to that code, so on later versions nothing is executed besides.
+
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU8, AtomicU64};
+
+/// The registers of the machine's GICv2, for code in assembly.
+#[derive(Debug)]
+#[repr(C, align(8))]
+pub struct Registers {
+    /// Address of GICD.
+    pub distributor: AtomicU64,
+    /// Address of GICC.
+    pub interface: AtomicU64,
+    /// For each Aff1, the CPU interface of the CPU with Aff0 = 0, or [`UNKNOWN`].
+    first: [AtomicU8; CLUSTERS],
+}
+
+/// Values of Aff1 that are supported: as many as a GICv2 has CPU interfaces (IHI 0048B, 1.1).
+const CLUSTERS: usize = 8;
+/// An entry of a cluster none of whose CPUs runs.
+const UNKNOWN: u8 = u8::MAX;
+
+/// The GICv2 of this machine, once the first CPU sets it up.
+pub static REGISTERS: Registers = Registers {
+    distributor: AtomicU64::new(0),
+    interface: AtomicU64::new(0),
+    first: [const { AtomicU8::new(UNKNOWN) }; CLUSTERS],
+};
+
+impl Registers {
+    /// Records that the CPU with affinity `mpidr` has CPU interface `number`. Returns whether SGIs
+    /// can be sent to it: within a cluster, interfaces have to be numbered like Aff0.
+    #[must_use]
+    pub fn record(&self, mpidr: u64, number: u8) -> bool {
+        let (aff0, aff1) = (mpidr as u8, (mpidr >> 8) as usize);
+        let Some(first) = number.checked_sub(aff0).filter(|_| aff1 < CLUSTERS) else {
+            return false;
+        };
+        let known = self.first[aff1].compare_exchange(UNKNOWN, first, Relaxed, Relaxed);
+        known.map_or_else(|known| known == first, |_| true)
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+pub use sites::adapt;
+
+#[cfg(target_arch = "aarch64")]
+mod sites {
+    use crate::insn;
+
+    /// A place, and the code for it, each relative to the field.
+    #[repr(C)]
+    struct Site {
+        instruction: i32,
+        code: i32,
+    }
+
+    unsafe extern "C" {
+        static __start_gicv2_sites: [Site; 0];
+        static __stop_gicv2_sites: [Site; 0];
+    }
+
+    /// Replaces each instruction that sends an SGI by a branch to code for a GICv2.
+    ///
+    /// # Safety
+    /// The image must be writable, with MMU and caches off, and no other CPU may execute any part of
+    /// it except the code that holds CPUs.
+    pub unsafe fn adapt() {
+        let mut site = (&raw const __start_gicv2_sites).cast::<Site>();
+        let end = (&raw const __stop_gicv2_sites).cast::<Site>();
+        while site < end {
+            // SAFETY: the linker puts all sites between the two symbols.
+            let (at, code) = unsafe {
+                let (at, code) = (&raw const (*site).instruction, &raw const (*site).code);
+                (
+                    at.addr().wrapping_add_signed(at.read() as isize),
+                    code.addr().wrapping_add_signed(code.read() as isize),
+                )
+            };
+            // SAFETY: an instruction of this image, which the caller lets us write.
+            unsafe { replace(at, branch(at, code)) };
+            // SAFETY: at most one past the last site.
+            site = unsafe { site.add(1) };
+        }
+        insn::ic_ialluis();
+        insn::dsb_sy();
+        insn::isb();
+    }
+
+    /// The instruction B from `at` to `code` (DDI 0487K.a, C6.2.26); both are in one image, and the
+    /// branch reaches 128 MiB.
+    const fn branch(at: usize, code: usize) -> u32 {
+        0x1400_0000 | (code.wrapping_sub(at) >> 2) as u32 & 0x03ff_ffff
+    }
+
+    /// Writes `instruction` at `at`, past caches that may have copies of it (DDI 0487K.a, B2.11).
+    ///
+    /// # Safety
+    /// See [`adapt`].
+    unsafe fn replace(at: usize, instruction: u32) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            insn::dc_civac(at);
+            insn::dsb_sy();
+            core::ptr::with_exposed_provenance_mut::<u32>(at).write_volatile(instruction);
+            insn::dsb_sy();
+            // A copy that came back meanwhile is older than memory, and clean.
+            insn::dc_civac(at);
+            insn::dsb_sy();
+        }
+    }
+}

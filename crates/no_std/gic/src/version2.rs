@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The distributor and the CPU interface of a GICv2 (IHI 0048B, chapter 4).
+//!
+//! All interrupts stay in the group that a write of 0 gives them: Group 0 with one security state,
+//! and Group 1 as the Non-secure side of two. Bit 0 of GICD_CTLR and of GICC_CTLR enables either,
+//! and either arrives as an IRQ.
+
+use arch::gicv2::REGISTERS;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{AtomicU64, fence};
+use platform::GicV2;
+
+use crate::Error;
+use crate::mmio::{load_32, store_32};
+
+/// GICD_TYPER.ITLinesNumber (4:0): the number of registers of 32 INTIDs after the first.
+const GICD_TYPER: u64 = 0x004;
+/// A bit per INTID: GICD_IGROUPR, ICENABLER, ICPENDR, ICACTIVER.
+const GICD_IGROUPR: u64 = 0x080;
+const GICD_ICENABLER: u64 = 0x180;
+const GICD_ICPENDR: u64 = 0x280;
+const GICD_ICACTIVER: u64 = 0x380;
+/// A byte per INTID.
+const GICD_IPRIORITYR: u64 = 0x400;
+/// The targets of the first four INTIDs, which read as this CPU's interface.
+const GICD_ITARGETSR: u64 = 0x800;
+/// Two bits per INTID; the second register is that of PPIs.
+const GICD_ICFGR1: u64 = 0xc04;
+/// A byte per SGI, with a bit for each sender.
+const GICD_CPENDSGIR: u64 = 0xf10;
+
+const GICC_PMR: u64 = 0x004;
+const GICC_BPR: u64 = 0x008;
+const GICC_IAR: u64 = 0x00c;
+const GICC_EOIR: u64 = 0x010;
+/// GICC_APR0 to 3.
+const GICC_APR: u64 = 0x0d0;
+/// GICC_CTLR: firmware's choice whether interrupts bypass the interface when it is off (8:5).
+const BYPASS: u32 = 0xf << 5;
+
+/// An acknowledged interrupt: GICC_IAR, with an SGI's sender, as GICC_EOIR wants it.
+#[derive(Clone, Copy, Debug)]
+pub struct Acknowledged(u32);
+
+impl Acknowledged {
+    /// The INTID; `None` if nothing was pending.
+    #[inline(always)]
+    #[must_use]
+    pub const fn intid(self) -> Option<u32> {
+        match self.0 & 0x3ff {
+            // 1022 and 1023: of the other group, and none.
+            1020.. => None,
+            intid => Some(intid),
+        }
+    }
+}
+
+impl From<u32> for Acknowledged {
+    fn from(iar: u32) -> Self {
+        Self(iar)
+    }
+}
+
+/// Acknowledges the highest-priority pending interrupt of this CPU. Loads after this one are not
+/// satisfied earlier, so they see the stores that a sender made before an SGI.
+#[inline(always)]
+#[must_use]
+pub fn acknowledge() -> Acknowledged {
+    let iar = read(&REGISTERS.interface, GICC_IAR);
+    fence(Acquire);
+    Acknowledged(iar)
+}
+
+/// Ends an interrupt that this CPU has acknowledged.
+#[inline(always)]
+pub fn end(acknowledged: Acknowledged) {
+    write(&REGISTERS.interface, GICC_EOIR, acknowledged.0);
+}
+
+/// Enables the distributor at `base`, with the CPU interfaces `gic`: every SPI is disabled, neither
+/// pending nor active.
+///
+/// # Safety
+/// See [`crate::enable_distributor`].
+pub(crate) unsafe fn enable_distributor(base: u64, gic: &GicV2) {
+    REGISTERS.distributor.store(base, Relaxed);
+    REGISTERS.interface.store(gic.gicc.base, Relaxed);
+    let set = |offset, value| write(&REGISTERS.distributor, offset, value);
+    set(0, 0);
+    let registers = u64::from(read(&REGISTERS.distributor, GICD_TYPER) & 0x1f);
+    for n in 1..=registers {
+        set(GICD_ICENABLER + 4 * n, u32::MAX);
+        set(GICD_ICPENDR + 4 * n, u32::MAX);
+        set(GICD_ICACTIVER + 4 * n, u32::MAX);
+        set(GICD_IGROUPR + 4 * n, 0);
+    }
+    set(0, 1);
+}
+
+/// Sets every SGI and PPI of this CPU to the same group and priority, PPIs level-triggered.
+pub(crate) fn set_up_private() {
+    let set = |offset, value| write(&REGISTERS.distributor, offset, value);
+    set(GICD_IGROUPR, 0);
+    (0..8).for_each(|n| set(GICD_IPRIORITYR + 4 * n, 0x8080_8080));
+    set(GICD_ICFGR1, 0);
+}
+
+/// Clears the pending state of this CPU's SGIs of `bits`, from all senders.
+pub(crate) fn clear_pending_sgis(bits: u32) {
+    for n in 0..4 {
+        let senders = |sgi: u32| ((bits >> (4 * n + sgi) & 1) * 0xff) << (8 * sgi);
+        let value = (0..4).map(senders).sum();
+        write(
+            &REGISTERS.distributor,
+            GICD_CPENDSGIR + 4 * u64::from(n),
+            value,
+        );
+    }
+}
+
+/// Enables this CPU's interface, with no priority masked and none active, and makes the CPU, which
+/// has affinity `mpidr`, a target of SGIs.
+///
+/// # Errors
+/// [`Error::CpuInterface`] if the interface's number can't be derived from the affinity.
+pub fn enable_interface(mpidr: u64) -> Result<(), Error> {
+    // With one CPU, the register reads as zero (IHI 0048B, 4.3.12).
+    let mask = read(&REGISTERS.distributor, GICD_ITARGETSR) as u8;
+    let number = mask.checked_ilog2().unwrap_or(0) as u8;
+    if !REGISTERS.record(mpidr, number) {
+        return Err(Error::CpuInterface { mpidr, number });
+    }
+    let set = |offset, value| write(&REGISTERS.interface, offset, value);
+    (0..4).for_each(|n| set(GICC_APR + 4 * n, 0));
+    set(GICC_PMR, 0xff);
+    set(GICC_BPR, 0);
+    set(0, read(&REGISTERS.interface, 0) & BYPASS | 1);
+    Ok(())
+}
+
+#[inline(always)]
+fn read(base: &AtomicU64, offset: u64) -> u32 {
+    // SAFETY: `enable_distributor` was promised that the registers are mapped; they are this CPU's
+    // or read without effect, except GICC_IAR, which `acknowledge` is for.
+    unsafe { load_32(base.load(Relaxed) + offset) }
+}
+
+#[inline(always)]
+fn write(base: &AtomicU64, offset: u64, value: u32) {
+    // SAFETY: as above; the registers are this CPU's own, or written by the first CPU alone.
+    unsafe { store_32(base.load(Relaxed) + offset, value) }
+}
