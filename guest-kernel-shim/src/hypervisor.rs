@@ -167,12 +167,17 @@ pub fn exit(status: u64) -> ! {
     crate::output::line(format_args!("rouse: exit status {status}"));
     if CONDUIT.is_completed() {
         call(SYSTEM_OFF, [0; 3]);
+    } else {
+        crate::output::line(format_args!("{STAYS_ON}"));
     }
     crate::output::end();
     loop {
         arch::insn::wfi();
     }
 }
+
+/// The last line where nothing can turn the machine off.
+const STAYS_ON: &str = "rouse: stays on: there is no PSCI to turn the machine off";
 
 /// Ends the machine with `status` before the hypervisor below is known, without an atomic operation; for the only
 /// running CPU.
@@ -182,6 +187,8 @@ pub fn exit_alone(conduit: Option<Conduit>, status: u64) -> ! {
         let mut registers: Registers = [0; 18];
         registers[0] = SYSTEM_OFF;
         call_by(conduit, &mut registers);
+    } else {
+        crate::output::line_unlocked(format_args!("{STAYS_ON}"));
     }
     crate::output::end();
     loop {

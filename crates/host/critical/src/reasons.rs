@@ -68,7 +68,7 @@ impl Reasons {
     /// so on a machine with a GICv2.
     #[must_use]
     pub const fn is_replaced(word: u32, executed: u32) -> bool {
-        word & !0x1f == 0xd518_cba0 && executed >> 26 == 0b000101
+        word & !0x1f == 0xd518_cba0 && executed >> 26 == 5
     }
 
     /// Returns the register with the value of ICC_SGI1R_EL1 where `word` sends an SGI. The code that stores to GICD_SGIR

@@ -8,6 +8,7 @@ pub mod apt;
 pub mod bao;
 pub mod browser;
 pub mod compiler;
+pub mod linux_trees;
 pub mod manager;
 pub mod qemu;
 pub mod toolchain;

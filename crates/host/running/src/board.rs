@@ -46,6 +46,9 @@ pub struct Board {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cpus {
+    /// The fewest CPUs that the machine has, 1 unless it says otherwise.
+    #[serde(default = "one")]
+    pub min: u32,
     /// Number of CPUs by default.
     pub default: u32,
     pub max: u32,
@@ -59,6 +62,10 @@ pub struct Cpus {
     pub without_lse: Vec<String>,
     /// Frequency of the counter, Hz, for each metric.
     pub counter_hz: BTreeMap<Metric, u64>,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 impl Board {
@@ -137,11 +144,12 @@ impl Board {
 
     /// Returns the number of CPUs to use, given the requested number.
     pub fn cpus(&self, asked: Option<u32>) -> Result<u32> {
-        let (cpus, max) = (asked.unwrap_or(self.cpus.default), self.cpus.max);
-        if !(1..=max).contains(&cpus) {
-            let nearest = cpus.clamp(1, max);
+        let Cpus { min, max, .. } = self.cpus;
+        let cpus = asked.unwrap_or(self.cpus.default);
+        if !(min..=max).contains(&cpus) {
+            let nearest = cpus.clamp(min, max);
             bad_input!(
-                "--cpus: board {} has 1 to {max}, not {cpus}; the nearest is {nearest}",
+                "--cpus: board {} has {min} to {max}, not {cpus}; the nearest is {nearest}",
                 self.name
             );
         }
@@ -257,6 +265,14 @@ impl Board {
                 .get(&Under::Rouse)
                 .is_some_and(|machine| machine.contains("virtualization=on")),
             EmulatedMachine::Gem5(_) => true,
+        }
+    }
+
+    /// Returns the name of Linux's tree that describes the machine, if QEMU does not.
+    pub fn tree(&self) -> Option<&str> {
+        match &self.machine {
+            EmulatedMachine::Qemu(qemu) => qemu.tree.as_deref(),
+            EmulatedMachine::Gem5(_) => None,
         }
     }
 

@@ -60,6 +60,8 @@ pub struct Console {
     pub stage: Option<String>,
     /// The exit status that the images reported.
     pub status: Option<u32>,
+    /// Whether the machine stays on after it, since nothing in it can turn it off.
+    pub stays_on: bool,
     /// How the guest ended the machine, if it gave no exit status.
     pub ended: Option<Ended>,
     /// Why Rouse cannot run on the machine.
@@ -131,6 +133,8 @@ impl Console {
         } else if let Some(status) = text.strip_prefix("exit status ") {
             self.status = status.trim().parse().ok();
             return LineKind::Exit;
+        } else if text.starts_with("stays on: ") {
+            self.stays_on = true;
         } else if let Some(ended) = Ended::parse(text) {
             self.ended = Some(ended);
             return LineKind::Exit;

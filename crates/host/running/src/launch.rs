@@ -21,6 +21,7 @@ use crate::disk;
 use crate::images::Built;
 use crate::job::{DirtyFirmware, Job, Variant};
 use crate::options::{Boot, Metric};
+use providing::linux_trees;
 use providing::qemu::{self, Emulator, firmware};
 use providing::{trusted_firmware, u_boot};
 use shell::failure::bad_input;
@@ -49,8 +50,12 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     for device in &qemu.devices {
         command.args(["-device", device]);
     }
-    if let Some(tree) = &job.dtb {
+    let own = || board.tree().map(linux_trees::provide_one);
+    if let Some(tree) = job.dtb.clone().map(Ok).or_else(own).transpose()? {
         command.arg("-dtb").arg(tree);
+    }
+    for _ in 0..qemu.serial {
+        command.args(["-serial", "null"]);
     }
     if job.boots_are_alike() {
         alike(&mut command, seed);

@@ -70,7 +70,8 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
         }
         return Ok(());
     }
-    if job.dtb.is_some() {
+    // RAM is as the tree has it.
+    if job.dtb.is_some() || job.board().tree().is_some() {
         return Ok(());
     }
     if let Some(files) = job.load.guest.as_ref().and_then(Given::files) {

@@ -20,6 +20,8 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use lines::Lines;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::emulator_time::{Sample, State, Thread};
 use crate::interrupt;
@@ -27,6 +29,8 @@ use crate::processor_time::{self, USER_TICK};
 
 /// How long a program that has closed its output may take to end.
 const LAST_BREATH: Duration = Duration::from_secs(5);
+/// How long an emulator that is asked to end may take to write its files.
+const LAST_FILES: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(10);
 /// How long to gather characters before a read. A Linux pipe holds 65536 of them (pipe(7)), and no
 /// emulated port sends that many in this time. A port that did would block, and lose none.
@@ -120,16 +124,28 @@ impl EmulatorProcess {
         (!sample.is_empty()).then_some(sample)
     }
 
-    /// Waits for the end of an emulator that has closed its output.
-    pub fn wait(mut self) -> End {
+    /// Asks the emulator to end, after which it writes what it has recorded, and waits for it.
+    pub fn stop(mut self) {
+        let id = Pid::from_raw(self.child.id() as i32);
+        // This fails only if the emulator has ended on its own.
+        let _ = kill(id, Signal::SIGTERM);
+        self.wait_for(LAST_FILES);
+    }
+
+    fn wait_for(&mut self, limit: Duration) -> Option<ExitStatus> {
         let since = Instant::now();
-        while since.elapsed() < LAST_BREATH {
+        while since.elapsed() < limit {
             if let Ok(Some(status)) = processor_time::try_wait(&mut self.child) {
-                return End::of(status);
+                return Some(status);
             }
             thread::sleep(PAUSE);
         }
-        End::Killed
+        None
+    }
+
+    /// Waits for the end of an emulator that has closed its output.
+    pub fn wait(mut self) -> End {
+        self.wait_for(LAST_BREATH).map_or(End::Killed, End::of)
     }
 }
 

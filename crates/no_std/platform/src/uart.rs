@@ -53,6 +53,8 @@ const COMPATIBLE: &[(&str, UartKind)] = &[
     ("ns16450", NS16550),
     ("ns8250", NS16550),
     ("snps,dw-apb-uart", NS16550),
+    // The mini UART.
+    ("brcm,bcm2835-aux-uart", WIDE_16550),
     ("ti,am654-uart", WIDE_16550),
     ("ti,am4372-uart", WIDE_16550),
     ("ti,am3352-uart", WIDE_16550),

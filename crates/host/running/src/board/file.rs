@@ -42,6 +42,9 @@ struct QemuKeys {
     console: Option<Console>,
     #[serde(default)]
     devices: Vec<String>,
+    #[serde(default)]
+    serial: usize,
+    tree: Option<String>,
     machine: BTreeMap<String, String>,
 }
 
@@ -92,16 +95,23 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
 
 /// Checks that a machine can have these numbers of CPUs.
 fn cpus(cpus: &Cpus) -> Result<()> {
-    let Cpus { default, max, .. } = *cpus;
+    let Cpus {
+        min, default, max, ..
+    } = *cpus;
     let most = MAX_CPUS as u32;
     if !(1..=most).contains(&max) {
         return Err(BadInput::error(format!(
             "`cpus.max`: {max} is not one of 1 to {most}; name as many as the machine has"
         )));
     }
-    if !(1..=max).contains(&default) {
+    if !(1..=max).contains(&min) {
         return Err(BadInput::error(format!(
-            "`cpus.default`: {default} is not one of 1 to {max}, `cpus.max`; name one of them"
+            "`cpus.min`: {min} is not one of 1 to {max}, `cpus.max`; name one of them"
+        )));
+    }
+    if !(min..=max).contains(&default) {
+        return Err(BadInput::error(format!(
+            "`cpus.default`: {default} is not one of {min} to {max}, `cpus.max`; name one of them"
         )));
     }
     Ok(())
@@ -197,6 +207,8 @@ fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
         loader,
         console: keys.console,
         devices: keys.devices,
+        serial: keys.serial,
+        tree: keys.tree,
         machine: machine.collect::<Result<_>>()?,
     })
 }

@@ -28,6 +28,10 @@ pub struct Qemu {
     pub console: Option<Console>,
     /// Additional devices of the machine: the value of `-device` for each.
     pub devices: Vec<String>,
+    /// The number of the serial port that its description names as the console.
+    pub serial: usize,
+    /// Linux's tree that describes it, if QEMU does not.
+    pub tree: Option<String>,
     /// The value of `-M` for each hypervisor.
     pub machine: BTreeMap<Under, String>,
 }

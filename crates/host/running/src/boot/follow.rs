@@ -109,7 +109,10 @@ pub fn follow(
             if matches!(ending, Ending::Hang(_) | Ending::Crash) {
                 registers = follower.registers(watch.place);
             }
-            drop(process);
+            match ending {
+                Ending::Status(_) => process.stop(),
+                _ => drop(process),
+            }
             End::Killed
         }
     };
@@ -245,7 +248,7 @@ impl<'a, L: Write> Follower<'a, L> {
             true => watch.limits.without_progress,
             false => GRACE,
         };
-        if self.grace.is_some_and(|since| now - since > grace) {
+        if self.console.stays_on || self.grace.is_some_and(|since| now - since > grace) {
             let refused = self.console.refused.clone().map(Ending::Refused);
             let ending = Ending::reported(&self.console).or(refused);
             return Some(ending.unwrap_or(Ending::Crash));
