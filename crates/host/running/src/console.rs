@@ -20,6 +20,12 @@ const PANIC: &str = "rouse: panic:";
 
 /// Prefixes of kernels' panic messages, of Linux and the BSDs among others.
 const PANICS: [&str; 2] = ["Kernel panic - not syncing: ", "panic: "];
+/// Last words of Linux on a machine that nothing can turn off or reset.
+const HALTED: [&str; 3] = [
+    "reboot: Power off not available",
+    "reboot: System halted",
+    "Reboot failed -- System halted",
+];
 /// The most characters of a guest's line to quote.
 const QUOTED: usize = 120;
 
@@ -60,7 +66,7 @@ pub struct Console {
     pub stage: Option<String>,
     /// The exit status that the images reported.
     pub status: Option<u32>,
-    /// Whether the machine stays on after it, since nothing in it can turn it off.
+    /// Whether the machine stays on after its end, since nothing in it can turn it off.
     pub stays_on: bool,
     /// How the guest ended the machine, if it gave no exit status.
     pub ended: Option<Ended>,
@@ -148,6 +154,11 @@ impl Console {
         LineKind::Other
     }
 
+    /// Whether a kernel's last words were those of a panic.
+    pub const fn has_panicked(&self) -> bool {
+        self.panicked.is_some()
+    }
+
     /// Reads a line that is not ours.
     fn hear(&mut self, line: &str) -> LineKind {
         if let Some(why) = not_started(line).filter(|_| !self.firmware_is_over) {
@@ -156,6 +167,7 @@ impl Console {
         }
         if !line.trim().is_empty() {
             self.last = Some(line.to_owned());
+            self.stays_on |= HALTED.iter().any(|words| line.contains(words));
             let panics = PANICS.iter().any(|words| line.contains(words));
             self.panicked = panics.then(|| line.to_owned()).or(self.panicked.take());
         }

@@ -61,6 +61,9 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
         alike(&mut command, seed);
     }
     let mut arguments = job.load.boot_arguments(variant);
+    if let Some(own) = &qemu.append {
+        arguments = format!("{arguments} {own}");
+    }
     if let Some(firmware) = &job.dirty_firmware {
         dirty(&mut command, firmware);
     }

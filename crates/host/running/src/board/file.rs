@@ -44,6 +44,7 @@ struct QemuKeys {
     devices: Vec<String>,
     #[serde(default)]
     serial: usize,
+    append: Option<String>,
     tree: Option<String>,
     machine: BTreeMap<String, String>,
 }
@@ -208,6 +209,7 @@ fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
         console: keys.console,
         devices: keys.devices,
         serial: keys.serial,
+        append: keys.append,
         tree: keys.tree,
         machine: machine.collect::<Result<_>>()?,
     })

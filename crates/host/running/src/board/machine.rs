@@ -30,6 +30,8 @@ pub struct Qemu {
     pub devices: Vec<String>,
     /// The number of the serial port that its description names as the console.
     pub serial: usize,
+    /// Boot arguments of every image on it.
+    pub append: Option<String>,
     /// Linux's tree that describes it, if QEMU does not.
     pub tree: Option<String>,
     /// The value of `-M` for each hypervisor.

@@ -54,6 +54,16 @@ impl Ending {
         status.or(console.ended.map(Self::Guest))
     }
 
+    /// Returns the ending of a machine that stays on after its end.
+    pub fn of_halted(console: &Console) -> Option<Self> {
+        let otherwise = match console.has_panicked() {
+            true => Self::Reset,
+            false => Self::Off,
+        };
+        let ending = Self::reported(console).unwrap_or(otherwise);
+        console.stays_on.then_some(ending)
+    }
+
     /// Returns the ending of a boot. `stopped` is the reason why it had to be ended, if any; `end`
     /// and `report` are the emulator's, and `said` has its last lines.
     pub fn of(

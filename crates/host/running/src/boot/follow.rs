@@ -110,7 +110,7 @@ pub fn follow(
                 registers = follower.registers(watch.place);
             }
             match ending {
-                Ending::Status(_) => process.stop(),
+                Ending::Status(_) | Ending::Off => process.stop(),
                 _ => drop(process),
             }
             End::Killed
@@ -248,7 +248,11 @@ impl<'a, L: Write> Follower<'a, L> {
             true => watch.limits.without_progress,
             false => GRACE,
         };
-        if self.console.stays_on || self.grace.is_some_and(|since| now - since > grace) {
+        let halted = Ending::of_halted(&self.console);
+        if halted.is_some() {
+            return halted;
+        }
+        if self.grace.is_some_and(|since| now - since > grace) {
             let refused = self.console.refused.clone().map(Ending::Refused);
             let ending = Ending::reported(&self.console).or(refused);
             return Some(ending.unwrap_or(Ending::Crash));
