@@ -15,8 +15,8 @@ impl Platform<'_> {
     pub fn lacks(&self) -> Option<&'static str> {
         if self.gic.version2.is_some() {
             return Some(
-                "the interrupt controller is a GICv2, and Rouse needs a GICv3 or later; in QEMU use \
-                 -machine virt,gic-version=3, or run the guest alone (--under none)",
+                "the interrupt controller is a GICv2, and Rouse needs a GICv3 or later at EL2; its guest \
+                 runs there alone (--under none)",
             );
         }
         if self.timer.hyp.is_none() {

@@ -50,23 +50,36 @@ pub fn distributor(
     claims: &mut Claims<'_>,
 ) -> Result<(Region, Option<GicV2>), Error> {
     let node = nodes.gic()?;
-    let frame = if nodes.is_version2() { PAGE } else { FRAME };
-    let mut regions = node.regions();
-    let mut next = || {
-        let region = regions.next().filter(|region| region.size >= frame)?;
-        let unfit = |why| registers(&node, region.base, why);
-        Some(claims.take(region, frame).map_err(unfit))
-    };
-    let mut required = || next().ok_or(gic_error("reg"))?;
-    let distributor = required()?;
-    if !nodes.is_version2() {
-        return Ok((distributor, None));
+    if nodes.is_version2() {
+        return version2(node, claims);
     }
-    let gicc = required()?;
-    // Without EL2, or without its use in mind, trees end here.
+    let distributor = node.regions().next().filter(|first| first.size >= FRAME);
+    let distributor = distributor.ok_or(gic_error("reg"))?;
+    let unfit = |why| registers(&node, distributor.base, why);
+    let distributor = claims.take(distributor, FRAME).map_err(unfit)?;
+    Ok((distributor, None))
+}
+
+/// The registers of a GICv2 (bindings: arm,gic): GICD, GICC, GICH and GICV, or the first two.
+///
+/// Trees give sizes from 0x100 to 0x2_0000 bytes for the same registers, and some overlap the next
+/// ones. So a size only tells whether the second page of GICC and GICV, which ends an interrupt in
+/// two steps, is described.
+fn version2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option<GicV2>), Error> {
+    /// Bytes of GICC without that page (IHI 0048B, 4.1.3).
+    const LEAST: u64 = 0x100;
+    let mut regions = node.regions();
+    let mut next = |most: u64| {
+        let described = regions.next().filter(|region| region.size >= LEAST);
+        let Region { base, size } = described.ok_or(gic_error("reg"))?;
+        let size = size.clamp(PAGE, most);
+        let unfit = |why| registers(&node, base, why);
+        claims.take(Region { base, size }, PAGE).map_err(unfit)
+    };
+    let (distributor, gicc) = (next(PAGE)?, next(2 * PAGE)?);
     let virt = match node.regions().count() {
         2 => None,
-        _ => Some([required()?, required()?]),
+        _ => Some([next(PAGE)?, next(2 * PAGE)?]),
     };
     Ok((distributor, Some(GicV2 { gicc, virt })))
 }

@@ -177,7 +177,7 @@ fn version2_of(cpus: &[u64], gicc: Region, virt: Option<[Region; 2]>) -> Vec<u8>
 }
 
 const GICC: Region = region(0xff84_2000, 0x2000);
-const GICH_GICV: [Region; 2] = [region(0xff84_4000, 0x2000), region(0xff84_6000, 0x2000)];
+const GICH_GICV: [Region; 2] = [region(0xff84_4000, 0x1000), region(0xff84_6000, 0x2000)];
 
 #[test]
 fn a_gicv2_is_for_the_guest_alone() {
@@ -206,7 +206,7 @@ fn a_gicv2_has_all_of_its_registers() {
     refused(&of(&three), reg);
     refused(&of(&three[..1]), reg);
     assert!(read(&of(&three[..2])).is_ok());
-    refused(&version2_of(&[0], region(0xff84_2000, 0x800), None), reg);
+    refused(&version2_of(&[0], region(0xff84_2000, 0x80), None), reg);
     refused(
         &version2_of(&[0], region(0xff84_2800, 0x1000), None),
         "interrupt-controller: reg: 0xff842800 is not aligned to 4 KiB",
@@ -215,6 +215,25 @@ fn a_gicv2_has_all_of_its_registers() {
         &version2_of(&[0], region(0xff84_1000, 0x2000), None),
         "interrupt-controller: reg: 0xff841000 is in another device's registers",
     );
+}
+
+/// RK3576 and Amlogic S7 in mainline Linux.
+#[test]
+fn a_gicv2_may_be_described_too_large_or_small() {
+    for (distributor, size, read_as) in [(0x1_0000, 0x1_0000, 0x2000), (0x1000, 0x100, 0x1000)] {
+        let blob = written(&GuestTree {
+            distributor: region(0x2a70_1000, distributor),
+            version2: Some(GicV2 {
+                gicc: region(0x2a70_2000, size),
+                virt: None,
+            }),
+            redistributors: &[],
+            ..guest_of(&[0])
+        });
+        let gic = read(&blob).unwrap().gic;
+        assert_eq!(gic.distributor, region(0x2a70_1000, 0x1000));
+        assert_eq!(gic.version2.unwrap().gicc, region(0x2a70_2000, read_as));
+    }
 }
 
 #[test]
