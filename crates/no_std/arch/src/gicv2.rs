@@ -33,6 +33,13 @@ pub static REGISTERS: Registers = Registers {
 };
 
 impl Registers {
+    /// Returns the CPU interface of the CPU with affinity `mpidr`, if its cluster is recorded.
+    #[must_use]
+    pub fn interface_of(&self, mpidr: u64) -> Option<u8> {
+        let first = self.first.get((mpidr >> 8) as usize)?.load(Relaxed);
+        (first != UNKNOWN).then(|| first + mpidr as u8)
+    }
+
     /// Records that the CPU with affinity `mpidr` has CPU interface `number`. Returns whether SGIs
     /// can be sent to it: within a cluster, interfaces have to be numbered like Aff0.
     #[must_use]

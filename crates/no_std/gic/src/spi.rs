@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One SPI, controlled through the registers of the distributor (IHI 0069H, 12.9).
 
+use arch::gicv2::REGISTERS;
 use platform::Gic;
 
 use crate::PATIENCE;
@@ -15,6 +16,8 @@ const ICPENDR: u64 = 0x280;
 const ISACTIVER: u64 = 0x300;
 /// GICD_IPRIORITYR: a byte per INTID.
 const IPRIORITYR: u64 = 0x400;
+/// GICD_ITARGETSR of a GICv2: a byte per INTID, with a bit for each CPU interface.
+const ITARGETSR: u64 = 0x800;
 /// GICD_IROUTER: a doubleword per INTID.
 const IROUTER: u64 = 0x6000;
 
@@ -94,6 +97,7 @@ unsafe fn await_disabled(distributor: u64) {
 pub struct Spi {
     distributor: u64,
     intid: u32,
+    is_version2: bool,
 }
 
 impl Spi {
@@ -104,13 +108,19 @@ impl Spi {
     /// this is used, and no other code may use that SPI.
     #[must_use]
     pub const unsafe fn new(gic: &Gic<'_>, intid: u32) -> Self {
-        let distributor = gic.distributor.base;
-        Self { distributor, intid }
+        Self {
+            distributor: gic.distributor.base,
+            intid,
+            is_version2: gic.version2.is_some(),
+        }
     }
 
     /// Puts it into Group 1. It shares the group register with 31 other SPIs: no other CPU may
-    /// change their group meanwhile.
+    /// change their group meanwhile. In a GICv2, it stays in the group of all others.
     pub fn set_group1(&self) {
+        if self.is_version2 {
+            return;
+        }
         let (word, bit) = (self.word(IGROUPR), self.bit());
         // SAFETY: `new` was promised that the frame is mapped.
         unsafe { store_32(word, load_32(word) | bit) }
@@ -118,9 +128,22 @@ impl Spi {
 
     /// Routes it to the CPU with affinity `mpidr`.
     pub fn route(&self, mpidr: u64) {
+        if self.is_version2 {
+            return self.target(mpidr);
+        }
         let register = self.distributor + IROUTER + 8 * u64::from(self.intid);
         // SAFETY: as above; the register is this SPI's alone.
         unsafe { store_64(register, mpidr) }
+    }
+
+    /// Routes it in a GICv2.
+    fn target(&self, mpidr: u64) {
+        let Some(interface) = REGISTERS.interface_of(mpidr) else {
+            return;
+        };
+        let register = self.distributor + ITARGETSR + u64::from(self.intid);
+        // SAFETY: `new` was promised that the frame is mapped; the byte is this SPI's alone.
+        unsafe { store_8(register, 1 << interface) }
     }
 
     /// Sets its priority; lower is more urgent.
