@@ -19,7 +19,7 @@ use reporting::compare::compare;
 use reporting::over_time::over_time;
 use reporting::report::report;
 use running::options::For;
-use running::{disk, kvm, limits, run};
+use running::{card, disk, kvm, limits, run};
 use shell::args::{self, CommonArgs};
 use shell::failure::{self, BadInput};
 use shell::terminal;
@@ -71,9 +71,10 @@ pub fn everyday(verb: Everyday) -> Result<()> {
             Some(path) => asm(path, &args),
             None => cost(&args),
         },
-        Everyday::Image(args) => match args.what {
+        Everyday::Image(args) => match card::what(&args)? {
             For::Uefi => disk::image(&args),
             For::Kvm => kvm::program::image(&args),
+            For::Card => card::image(&args),
         },
         Everyday::Doctor(args) => doctor::doctor(&args),
     }

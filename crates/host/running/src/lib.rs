@@ -8,6 +8,7 @@ pub mod board;
 pub mod boards;
 pub mod boot;
 pub mod boot_cache;
+pub mod card;
 pub mod completeness;
 pub mod console;
 pub mod critical;

@@ -366,9 +366,10 @@ pub struct RunArgs {
 #[derive(Args, Debug)]
 pub struct ImageArgs {
     /// Starts it: uefi (firmware: a disk), kvm (arm64 Linux with /dev/kvm: one static program with the monitor and the
-    /// guest in it, which takes the words of `run` itself)
-    #[arg(long = "for", value_enum, value_name = "WHAT", default_value_t = For::Uefi)]
-    pub what: For,
+    /// guest in it, which takes the words of `run` itself), card (the firmware of a Raspberry Pi: files for a card)
+    /// [default: card with --board raspi4b, else uefi]
+    #[arg(long = "for", value_enum, value_name = "WHAT")]
+    pub what: Option<For>,
     /// Content of the disk.
     #[command(flatten)]
     pub load: LoadArgs,
@@ -376,7 +377,7 @@ pub struct ImageArgs {
     #[arg(long)]
     pub cycles: bool,
     /// The disk or the program: a new file, or an old one that is replaced; - is standard output; a disk may be a block device, with
-    /// --force [default: target/image/rouse-BOARD.disk, target/image/rouse-kvm]
+    /// --force; for a card, a folder [default: target/image/rouse-BOARD.disk, target/image/rouse-kvm, target/image/rouse-BOARD]
     #[arg(long, value_name = "FILE", visible_alias = "output")]
     pub out: Option<PathBuf>,
     /// Write to a block device, whose contents are lost
@@ -400,4 +401,6 @@ pub enum For {
     Uefi,
     /// Linux with KVM.
     Kvm,
+    /// The firmware of a Raspberry Pi.
+    Card,
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The files for the boot partition of a Raspberry Pi's card: the verb `image`, for a board that a tree describes.
+//!
+//! The partition has the firmware and its trees already, from Raspberry Pi OS for example. The firmware starts
+//! `kernel8.img` at EL2, gives it the tree, and appends `cmdline.txt` to the tree's boot arguments (Raspberry Pi,
+//! documentation of config.txt).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use plan::Atomics;
+
+use crate::board::Board;
+use crate::job::{Load, Variant};
+use crate::options::{For, ImageArgs};
+use shell::failure::{BadInput, bad_input};
+use shell::output::{self, Output};
+use shell::terminal::say;
+use shell::{files, interrupt, places};
+
+/// The clocks are fixed, so that the ticks of two runs compare. The console is on the pins of the 40-pin header (GPIO 14
+/// and 15), and on a Pi 5 on its connector.
+const CONFIG: &str = "\
+# SPDX-License-Identifier: MIT OR Apache-2.0
+arm_64bit=1
+kernel=kernel8.img
+enable_uart=1
+dtoverlay=disable-bt
+force_turbo=1
+[pi5]
+os_check=0
+";
+
+/// Returns what starts the image: what `--for` names, or else what starts images on the board.
+pub fn what(args: &ImageArgs) -> Result<For> {
+    let board = Board::load(&args.load.board)?;
+    let is_pi = board
+        .tree()
+        .is_some_and(|tree| tree.starts_with("broadcom/"));
+    let usual = if is_pi { For::Card } else { For::Uefi };
+    Ok(args.what.unwrap_or(usual))
+}
+
+/// Writes the folder of files.
+pub fn image(args: &ImageArgs) -> Result<()> {
+    let plan = &args.load.plan;
+    plan.check_used(&plan.plan().map_err(BadInput::error)?)
+        .map_err(BadInput::error)?;
+    let mut load = Load::new(&args.load)?;
+    load.plan.cycles = args.cycles;
+    if load.guest.is_some() {
+        bad_input!(
+            "--guest: a card of a Raspberry Pi gets our guest, and Linux is there already; leave it out"
+        );
+    }
+    let [choice] = load.plan.choices(false)[..] else {
+        bad_input!("--atomics: a card has one image of the guest; name one word here");
+    };
+    // A Pi 4 has no LSE, and a Pi 5 runs either image.
+    let atomics = choice.atomics.unwrap_or(Atomics::Llsc);
+    let folder = match &args.out {
+        Some(folder) => folder.clone(),
+        None => places::target()
+            .join("image")
+            .join(format!("rouse-{}", load.board.name)),
+    };
+    files::make_folder(&folder)?;
+    let claim = |name: &str| Output::claim("--out", &folder.join(name));
+    let (kernel, config, line) = (
+        claim("kernel8.img")?,
+        claim("config.txt")?,
+        claim("cmdline.txt")?,
+    );
+    interrupt::catch()?;
+    let built = interrupt::or(load.build())?;
+    kernel.write_bytes(&read(&built.guest(atomics).image)?)?;
+    config.write_bytes(CONFIG.as_bytes())?;
+    let arguments = load.boot_arguments(Variant::of(choice));
+    line.write_bytes(format!("{arguments}\n").as_bytes())?;
+    next_step(&folder);
+    Ok(())
+}
+
+fn read(path: &PathBuf) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| path.display().to_string())
+}
+
+fn next_step(folder: &Path) {
+    say!("{}", output::shown(folder));
+    say!(
+        "Copy its files to the first partition of a card with Raspberry Pi OS (keep the old ones),"
+    );
+    say!(
+        "and capture the console at 115200 baud. {} has the way from here to a table.",
+        places::shown(&places::inside("docs/bring-up.md"))
+    );
+}
