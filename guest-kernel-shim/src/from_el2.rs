@@ -3,12 +3,12 @@
 //! reset or of firmware.
 
 use aarch64_cpu::registers::{
-    HCR_EL2, ICH_HCR_EL2, ID_AA64PFR0_EL1, Readable, SCTLR_EL1, VTTBR_EL2, Writeable,
+    ELR_EL2, HCR_EL2, ICH_HCR_EL2, Readable, SCTLR_EL1, VTTBR_EL2, Writeable,
 };
 use arch::controls::Controls;
 use arch::image::SCTLR_EL1_RES1;
 use arch::regs::ICC_SRE_EL2;
-use arch::{gic_cpu, insn};
+use arch::{gic_cpu, insn, optional};
 
 /// HCR_EL2 (DDI 0487K.a, D24.2.53): EL1 is AArch64 (RW), pointer authentication (API, APK) and SCXTNUM_ELx (EnSCXT) are
 /// its own; nothing traps, nothing is routed to EL2, E2H is 0. It is written first, because E2H changes the meaning of
@@ -38,13 +38,44 @@ extern "C" fn el2_hand_down() {
     // Translations are tagged with the VMID even without stage 2: CPUs with different VMIDs would
     // not see each other's invalidations (DDI 0487K.a, D8.16).
     VTTBR_EL2.set(0);
-    // ID_AA64PFR0_EL1.GIC (27:24): without system registers, there is a GICv2.
-    if ID_AA64PFR0_EL1.get() >> 24 & 0xf != 0 {
-        // ICH_HCR_EL2 can trap EL1's accesses to the interface.
-        ICH_HCR_EL2.set(0);
-        ICC_SRE_EL2.set(SRE);
-        insn::isb();
-        gic_cpu::forget_active(gic_cpu::has_group0());
-    }
+    // ICH_HCR_EL2 can trap EL1's accesses to the interface. With a GICv2, the vectors step over these.
+    ICH_HCR_EL2.set(0);
+    ICC_SRE_EL2.set(SRE);
+    insn::isb();
+    gic_cpu::forget_active(gic_cpu::has_group0());
     HCR_EL2.set(HCR);
 }
+
+/// For the vectors, after an exception with unknown reason at EL2: returns whether an access to a register that
+/// firmware keeps caused it, or one to a GIC's register of a CPU without any. If so, the exception return skips the
+/// access. ID_AA64PFR0_EL1.GIC does not decide, as gem5's cores have 0 there and the registers all the same.
+pub extern "C" fn is_stepped_over() -> bool {
+    if optional::left_alone() {
+        return true;
+    }
+    let at = ELR_EL2.get();
+    // SAFETY: the instruction that was fetched there last, at a multiple of 4.
+    let instruction = unsafe { (at as *const u32).read_volatile() };
+    let is_interface = is_of_interface(instruction);
+    if is_interface {
+        ELR_EL2.set(at + 4);
+    }
+    is_interface
+}
+
+/// Whether `instruction` is MSR or MRS of an ICC or ICH register (DDI 0487K.a, C5.3; IHI 0069H, 12.2): op0 3, and CRn
+/// 12 with CRm from 8 on, or ICC_PMR_EL1.
+const fn is_of_interface(instruction: u32) -> bool {
+    let is_access = instruction & 0xffd8_0000 == 0xd518_0000;
+    let (crn, crm) = (instruction >> 12 & 0xf, instruction >> 8 & 0xf);
+    is_access && (crn == 12 && crm >= 8 || crn == 4 && crm == 6)
+}
+
+const _: () = {
+    assert!(is_of_interface(0xd51c_c9a0), "msr ICC_SRE_EL2, x0");
+    assert!(is_of_interface(0xd51c_cb00), "msr ICH_HCR_EL2, x0");
+    assert!(is_of_interface(0xd538_cc80), "mrs x0, ICC_CTLR_EL1");
+    assert!(is_of_interface(0xd518_4600), "msr ICC_PMR_EL1, x0");
+    assert!(!is_of_interface(0xd51c_1100), "msr HCR_EL2, x0");
+    assert!(!is_of_interface(0xd51c_c000), "msr VBAR_EL2, x0");
+};

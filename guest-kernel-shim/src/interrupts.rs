@@ -42,7 +42,6 @@ pub unsafe fn enable(cpu: &PerCpu, platform: &Platform<'_>) {
     if platform.gic.version2.is_some() {
         let enabled = gic::version2::enable_interface(cpu.mpidr);
         enabled.unwrap_or_else(|error| panic!("{error}"));
-        crate::vectors::trace(false);
     } else {
         gic_cpu::enable(false);
     }

@@ -8,7 +8,9 @@ use crate::boot::EL1_RELEASE;
 use crate::machine::platform;
 use crate::percpu::PerCpu;
 
-use crate::{atomics, boot, clock, hypervisor, interrupts, memory, output, percpu, pmu, workers};
+use crate::{
+    atomics, boot, clock, hypervisor, interrupts, memory, output, percpu, pmu, vectors, workers,
+};
 
 /// Starts every CPU but this one and waits until each runs. A CPU that does not run is reported and
 /// left out.
@@ -85,6 +87,8 @@ pub fn prepare() {
     let cpu = PerCpu::this();
     // SAFETY: the description is true and its devices are mapped.
     unsafe { interrupts::enable(cpu, platform()) };
+    // The start code does not know the version of the GIC.
+    vectors::trace(false);
     pmu::start();
     cpu.set_online();
     arch::insn::unmask_irq();

@@ -201,7 +201,7 @@ el1_resume:
     vector_at = const offset_of!(PerCpu, vector_at),
     taken = const offset_of!(PerCpu, tally) + Tally::offset(Event::Taken),
     interrupted = const offset_of!(PerCpu, interrupted),
-    left_alone = sym arch::optional::left_alone,
+    left_alone = sym crate::from_el2::is_stepped_over,
     sync = sym synchronous,
     unexpected = sym crate::failing::unexpected,
 );

@@ -276,6 +276,14 @@ impl Board {
         }
     }
 
+    /// Returns the hypervisor by default: Rouse, where the board's file has a machine for it.
+    pub fn usual_under(&self) -> Under {
+        match &self.machine {
+            EmulatedMachine::Qemu(qemu) if !qemu.machine.contains_key(&Under::Rouse) => Under::None,
+            _ => Under::Rouse,
+        }
+    }
+
     /// Checks that the board's file has a machine for a guest under `under`.
     pub fn runs(&self, under: Under) -> Result<()> {
         match &self.machine {
@@ -293,10 +301,14 @@ impl Board {
             Some(machine) => Ok(machine),
             // The host's machine serves most boards, because it needs no firmware.
             None if under.is_other() => Ok(kvm::MACHINE),
-            None => bad_input!(
-                "--under: the file of board {} does not say how to run `{under}`; add it there",
-                self.name
-            ),
+            None => {
+                let known: Vec<_> = qemu.machine.keys().map(Under::to_string).collect();
+                bad_input!(
+                    "--under: board {} has no machine for `{under}`; use {}, or add one to its file",
+                    self.name,
+                    known.join(", ")
+                )
+            }
         }
     }
 }

@@ -118,7 +118,7 @@ impl Job {
         let mut job = Self {
             boot: board.boot(args.boot)?,
             unders: match &args.under {
-                None => vec![Under::Rouse],
+                None => vec![board.usual_under()],
                 Some(Unders::All) => Vec::new(),
                 Some(Unders::Named(named)) => named.clone(),
             },
