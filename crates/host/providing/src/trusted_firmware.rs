@@ -40,12 +40,17 @@ struct Release {
     flags: &'static [&'static str],
 }
 
-/// Releases of Debian 13 and Debian 12.
-const RELEASES: [Release; 2] = [
+/// Releases of Debian 13 and Debian 12, one of them for a GICv2, too.
+const RELEASES: [Release; 3] = [
     Release {
         number: "2.12.1",
         version: "2.12.1+dfsg-1",
         flags: &[],
+    },
+    Release {
+        number: "2.12.1-gicv2",
+        version: "2.12.1+dfsg-1",
+        flags: &["QEMU_USE_GIC_DRIVER=QEMU_GICV2"],
     },
     Release {
         number: "2.8.0",
