@@ -189,6 +189,6 @@ mod tests {
         assert!(known("2.12.1").is_ok());
         let error = known("1.0").unwrap_err();
         assert!(is_bad_input(&error));
-        assert!(error.to_string().contains("use 2.12.1, 2.8.0"), "{error}");
+        assert!(error.to_string().contains("use 2.12.1, 2.12.1-gicv2, 2.8.0"), "{error}");
     }
 }
