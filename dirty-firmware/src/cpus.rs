@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The other CPUs: where they wait, and how they are released.
+//! Holds the other CPUs: where they wait, and how they are released.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -10,11 +10,11 @@ use arch::insn;
 use crate::entry::{self, CPUS};
 use crate::{el3, leave, machine};
 
-/// PSCI answers.
+/// Answers of PSCI.
 const INVALID: i64 = -2;
 const ALREADY_ON: i64 = -4;
 
-/// Where a CPU waits: 0 for waiting, 1 for running, or its entry.
+/// Where a CPU waits; `entry` is 0 while it waits, 1 while it runs, or its entry.
 struct Slot {
     entry: AtomicU64,
     context: AtomicU64,
@@ -33,18 +33,18 @@ static SLOTS: [Slot; CPUS] = [const {
 /// The words of spin tables.
 pub static RELEASE: [AtomicU64; CPUS] = [const { AtomicU64::new(0) }; CPUS];
 
-/// Returns the address of these words.
+/// Returns the address of the words of spin tables.
 pub fn release_base() -> u64 {
     RELEASE.as_ptr() as u64
 }
 
-/// Where every other CPU arrives, with its number, and waits until it is released.
+/// Takes every other CPU, by its number, and lets it wait until it is released.
 pub extern "C" fn pen(number: u64) -> ! {
     let number = number as usize;
     let machine = machine();
     let mpidr = MPIDR_EL1.get() & platform::AFFINITY;
     let frame = crate::devices::redistributor(&machine.platform.gic, mpidr);
-    if el3::here() {
+    if el3::is_el3() {
         el3::give(frame, machine.words);
     }
     let (slot, release) = (&SLOTS[number], &RELEASE[number]);
@@ -62,7 +62,7 @@ pub extern "C" fn pen(number: u64) -> ! {
     }
 }
 
-/// Does CPU_ON, also for this firmware itself.
+/// Serves CPU_ON; this firmware itself uses it too.
 pub fn turn_on(mpidr: u64, entry: u64, context: u64) -> i64 {
     let cpus = machine().platform.cpus.iter();
     let known = cpus.clone().any(|cpu| cpu.mpidr == mpidr);
@@ -79,7 +79,7 @@ pub fn turn_on(mpidr: u64, entry: u64, context: u64) -> i64 {
     0
 }
 
-/// CPU_OFF.
+/// Serves CPU_OFF.
 pub fn turn_off() -> ! {
     let number = MPIDR_EL1.get() & 0xff;
     SLOTS[number as usize].entry.store(OFF, Release);
@@ -87,13 +87,13 @@ pub fn turn_off() -> ! {
     unsafe { entry::firmware_wait(number) }
 }
 
-/// AFFINITY_INFO: whether a CPU is off; `None` without such a CPU.
+/// Serves AFFINITY_INFO: returns whether a CPU is off; `None` if there is no such CPU.
 pub fn is_off(mpidr: u64) -> Option<bool> {
     let slot = SLOTS.get(mpidr as usize)?;
     Some(slot.entry.load(Acquire) == OFF)
 }
 
-/// Marks this CPU, which does not wait, as running.
+/// Marks this CPU as running; it is the first CPU, which does not wait.
 pub fn note_first() {
     let number = MPIDR_EL1.get() & 0xff;
     SLOTS[number as usize].entry.store(ON, Relaxed);

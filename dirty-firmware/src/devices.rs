@@ -14,7 +14,7 @@ use platform::{Gic, Uart, Watchdog};
 
 use crate::el3;
 
-/// Offsets in the distributor, and the same offsets in the SGI frame of a redistributor.
+/// Offsets in the distributor; they are the same in the SGI frame of a redistributor.
 const CTLR: u64 = 0;
 const TYPER: u64 = 4;
 const IGROUPR: u64 = 0x80;
@@ -61,7 +61,7 @@ fn words(gic: &Gic) -> u64 {
     u64::from(read(gic.distributor.base + TYPER) & 0x1f)
 }
 
-/// At EL3, once: sets affinity routing and all groups, and puts every SPI into non-secure Group 1.
+/// Sets affinity routing and all groups, and puts every SPI into non-secure Group 1. Runs once, at EL3.
 pub fn give_distributor(gic: &Gic) {
     let base = gic.distributor.base;
     write(base + CTLR, 3 << 4);
@@ -72,7 +72,7 @@ pub fn give_distributor(gic: &Gic) {
     }
 }
 
-/// At EL3, on each CPU: does the same for its redistributor, and wakes it.
+/// Does the same for the redistributor of a CPU, and wakes it. Runs on each CPU, at EL3.
 pub fn give_redistributor(frame: u64) {
     write(frame + WAKER, read(frame + WAKER) & !SLEEP);
     while read(frame + WAKER) & ASLEEP != 0 {}
@@ -80,8 +80,8 @@ pub fn give_redistributor(frame: u64) {
     write(frame + SGI_FRAME + IGRPMODR, 0);
 }
 
-/// Enables the UART's interrupts: from the next byte on, its line is high until something serves
-/// it.
+/// Enables the UART's interrupts: from the next byte on, the UART's line is high until something
+/// serves it.
 pub fn leave_uart(uart: &Uart) {
     /// UARTIMSC of a PL011 (DDI 0183G, 3.3.10): every interrupt.
     const IMSC: u64 = 0x38;
@@ -89,7 +89,7 @@ pub fn leave_uart(uart: &Uart) {
 }
 
 /// Leaves SPIs enabled, pending and active for this CPU, at the highest priority; returns the
-/// states of the first register's SPIs.
+/// states of the SPIs in the first register.
 pub fn leave_spis(gic: &Gic) -> [u32; 3] {
     const ROUTER: u64 = 0x6000;
     let base = gic.distributor.base;
@@ -127,14 +127,14 @@ pub fn leave_ppis(frame: u64) -> [u32; 3] {
     [ISENABLER, ISPENDR, ISACTIVER].map(|register| read(base + register))
 }
 
-/// Leaves LPIs enabled (once set, the bit may stay: IHI 0069H, 12.11, GICR_CTLR), with the first LPI
-/// pending. Of the tables in `memory`, each CPU has its own second table, at a multiple of 64 KiB.
-/// Returns GICR_CTLR.
+/// Leaves LPIs enabled (once set, the bit may stay: IHI 0069H, 12.11, GICR_CTLR), with the first
+/// LPI pending. In `memory`, each CPU has its own second table, at a multiple of 64 KiB. Returns
+/// GICR_CTLR.
 pub fn leave_lpis(frame: u64, memory: u64, number: u64) -> u32 {
     /// Number of bits of INTIDs, minus one.
     const BITS: u64 = 13;
     let pending = memory + 0x2_0000 + 0x1_0000 * number;
-    // SAFETY: reserved for this.
+    // SAFETY: this memory is reserved for the tables.
     unsafe {
         (memory as *mut u8).write_bytes(0x81, 0x2000);
         (pending as *mut u8).write_bytes(0, 0x800);
@@ -147,8 +147,8 @@ pub fn leave_lpis(frame: u64, memory: u64, number: u64) -> u32 {
     read(frame + CTLR)
 }
 
-/// Leaves the CPU interface with active priorities, list registers in use and traps for EL1,
-/// letting nothing through. Returns ICC_AP1R0_EL1 and ICH_AP1R0_EL2.
+/// Leaves the CPU interface with active priorities, list registers in use and traps for EL1; it
+/// lets no interrupt through. Returns ICC_AP1R0_EL1 and ICH_AP1R0_EL2.
 pub fn leave_priorities() -> [u64; 2] {
     ICC_SRE_EL2.set(0xf);
     insn::isb();
@@ -164,28 +164,28 @@ pub fn leave_priorities() -> [u64; 2] {
         set_ich_lr(n, state | 1 << 60 | (27 + n as u64));
     }
     ICH_VMCR_EL2.set(u64::from(u32::MAX));
-    // En, UIE, TC, TALL0, TALL1, TDIR.
+    // Sets En, UIE, TC, TALL0, TALL1 and TDIR.
     ICH_HCR_EL2.set(1 | 1 << 1 | 0x1f << 10);
     ICC_BPR1_EL1.set(7);
-    // CBPR and EOImode.
+    // Sets CBPR and EOImode.
     ICC_CTLR_EL1.set(3);
     insn::isb();
     [ICC_AP1R0_EL1.get(), ICH_AP1R0_EL2.get()]
 }
 
-/// Lets no non-secure interrupt through: with PSTATE.DAIF clear, this firmware would take it.
+/// Lets no non-secure interrupt through: while PSTATE.DAIF is clear, this firmware would take it.
 pub fn hold_back() {
     /// The most urgent priority of the non-secure side, as EL3 sees it.
     const NON_SECURE: u64 = 0x80;
     ICC_SRE_EL2.set(0xf);
     insn::isb();
-    ICC_PMR_EL1.set(if el3::here() { NON_SECURE } else { 0 });
+    ICC_PMR_EL1.set(if el3::is_el3() { NON_SECURE } else { 0 });
     ICC_IGRPEN1_EL1.set(0);
     insn::isb();
 }
 
-/// Leaves timers armed and expired, and events coming from the counter; returns the controls of the
-/// timers.
+/// Leaves timers enabled and expired, and the counter's event streams on; returns the controls of
+/// the timers.
 pub fn leave_timers() -> [u64; 3] {
     CNTP_CVAL_EL0.set(0);
     CNTV_CVAL_EL0.set(0);
@@ -193,7 +193,7 @@ pub fn leave_timers() -> [u64; 3] {
     CNTP_CTL_EL0.set(1);
     CNTV_CTL_EL0.set(1);
     CNTHP_CTL_EL2.set(1);
-    // EVNTEN, in addition to EL1's permissions.
+    // Sets EVNTEN, in addition to EL1's permissions.
     CNTHCTL_EL2.set(CNTHCTL_EL2.get() | 1 << 2);
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() | 1 << 2);
     insn::isb();
@@ -204,25 +204,25 @@ pub fn leave_timers() -> [u64; 3] {
 /// overflows; returns PMCR_EL0 and PMCNTENSET_EL0.
 pub fn leave_pmu() -> [u64; 2] {
     const OVERFLOWS: u64 = 0x8000_003f;
-    // P and NSH.
+    // Sets P and NSH.
     PMCCFILTR_EL0.set(1 << 31 | 1 << 27);
     // PMOVSSET_EL0, PMINTENSET_EL1, PMUSERENR_EL0, PMSELR_EL0.
-    // SAFETY: they decide what is counted and which interrupts that raises; all are masked.
+    // SAFETY: these registers decide what is counted and which interrupts this raises; all interrupts are masked.
     unsafe {
         core::arch::asm!("msr S3_3_C9_C14_3, {0}", "msr S3_0_C9_C14_1, {0}",
             "msr S3_3_C9_C14_0, {0}", "msr S3_3_C9_C12_5, {1}",
             in(reg) OVERFLOWS, in(reg) 31u64, options(nostack, preserves_flags));
     }
     PMCCNTR_EL0.set(u64::MAX - 1000);
-    // E, D, X, DP.
+    // Sets E, D, X and DP.
     PMCR_EL0.set(1 | 1 << 3 | 1 << 4 | 1 << 5);
     PMCNTENSET_EL0.set(OVERFLOWS);
     insn::isb();
     [PMCR_EL0.get(), PMCNTENSET_EL0.get()]
 }
 
-/// A generic watchdog runs, and resets the machine after twice `ticks`; WCS (DEN0094, chapter on
-/// the Generic Watchdog).
+/// Leaves a generic watchdog running, which resets the machine after twice `ticks`; returns WCS
+/// (DEN0094, chapter on the Generic Watchdog).
 pub fn leave_watchdog(watchdog: &Watchdog, ticks: u64) -> u32 {
     const WCS: u64 = 0;
     const WOR: u64 = 0x8;

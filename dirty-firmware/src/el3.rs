@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! EL3: the access that it gives the non-secure side, and PSCI (DEN0022F.b, 5.1).
+//! Runs EL3: gives the non-secure side its access, and serves PSCI (DEN0022F.b, 5.1).
 
 use core::arch::asm;
 
@@ -10,7 +10,7 @@ use crate::devices;
 use crate::leftovers::Words;
 use crate::{entry, say};
 
-/// PSCI functions and answers.
+/// Functions and answers of PSCI.
 const VERSION: u64 = 0x8400_0000;
 const CPU_OFF: u64 = 0x8400_0002;
 const CPU_ON: u64 = 0xc400_0003;
@@ -24,23 +24,23 @@ const INVALID: i64 = -2;
 /// HXEn, TCR2En, SCTLR2En, PIEn.
 const SCR: u64 = 1 | 3 << 4 | 1 << 8 | 1 << 10 | 3 << 16 | 3 << 27 | 1 << 38 | 7 << 43;
 
-/// SCR_EL3.FIQ: Group 0 is EL3's, as on servers.
+/// SCR_EL3.FIQ: Group 0 belongs to EL3, as on servers.
 const FIQ: u64 = 1 << 2;
 
-/// The GPIO that ends the machine: QEMU's `virt`, secure side, a PL061. Pin 0 turns it off,
-/// pin 1 resets it.
+/// The GPIO that ends the machine: a PL061 on the secure side of QEMU's `virt`. Pin 0 turns the
+/// machine off, pin 1 resets it.
 const GPIO: u64 = 0x090b_0000;
 const GPIO_DIRECTION: u64 = GPIO + 0x400;
 
-/// Whether this is EL3.
-pub fn here() -> bool {
+/// Whether this code runs at EL3.
+pub fn is_el3() -> bool {
     CurrentEL.read(CurrentEL::EL) == 3
 }
 
-/// Sets up the private state of each CPU.
+/// Sets up the private state of each CPU, for access by the non-secure side.
 pub fn give(frame: u64, words: Words) {
     let scr = if words.group0_open { SCR } else { SCR | FIQ };
-    // SAFETY: nothing here depends on what they change; ICC_SRE_EL3, ICC_IGRPEN1_EL3.
+    // SAFETY: no code here depends on what they change; two are ICC_SRE_EL3 and ICC_IGRPEN1_EL3.
     unsafe {
         asm!("msr scr_el3, {scr}", "msr cptr_el3, xzr", "msr mdcr_el3, xzr",
             "msr vbar_el3, {vectors}", "isb",
@@ -74,7 +74,7 @@ pub extern "C" fn call(function: u64, a: u64, b: u64, c: u64, syndrome: u64) -> 
 
 /// Ends the machine through `pin`.
 pub fn end(pin: u32) -> ! {
-    // SAFETY: the device is there on QEMU's `virt` with EL3.
+    // SAFETY: QEMU's `virt` with EL3 has this device.
     unsafe {
         (GPIO_DIRECTION as *mut u32).write_volatile(3);
         ((GPIO + (4 << pin)) as *mut u32).write_volatile(1 << pin);
@@ -84,7 +84,7 @@ pub fn end(pin: u32) -> ! {
     }
 }
 
-/// Reports an exception that nothing here expects.
+/// Reports an exception that no code here expects.
 pub extern "C" fn lost(syndrome: u64, address: u64) -> ! {
     say!("an exception at EL3: ESR_EL3 {syndrome:#x} ELR_EL3 {address:#x}");
     end(0)

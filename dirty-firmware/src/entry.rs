@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first and the last instructions, and calls to EL3.
+//! Holds the first and the last instructions, and the calls to EL3.
 //!
 //! QEMU puts the file into flash at address 0 and starts there: at EL3 with every CPU or, if the
 //! machine has no EL3, at EL2 with the first CPU. Flash can't be written, so the first CPU copies
-//! the image to RAM ([`HOME_EL2`]), or at EL3 to RAM that nothing below EL3 sees ([`HOME_EL3`]),
-//! and goes on there.
+//! the image to RAM and continues there. The RAM is at [`HOME_EL2`], or, at EL3, where nothing
+//! below EL3 sees it ([`HOME_EL3`]).
 
 /// Address of the image on a machine that starts at EL2.
 pub const HOME_EL2: u64 = 0x4800_0000;
 /// Address of the image on a machine that starts at EL3, in the secure RAM of QEMU's `virt`.
 pub const HOME_EL3: u64 = 0x0e00_0000;
-/// The word in that RAM at which CPUs at EL3 wait for the copy; it holds the address where they go
-/// on.
+/// The word in that RAM at which CPUs at EL3 wait for the copy; it then holds the address at which
+/// they continue.
 const GATE: u64 = HOME_EL3 + 0xff_0000;
-/// Maximum number of CPUs, each with a stack here.
+/// Maximum number of CPUs, each of which has a stack here.
 pub const CPUS: usize = 8;
 /// Bytes of a stack.
 const STACK: usize = 0x8000;
@@ -27,25 +27,25 @@ arch::symbol_addresses! {
     image_end = __image_end;
 }
 
-/// State in which a CPU enters the next image.
+/// The state in which a CPU enters the next image.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Entry {
-    /// Where.
+    /// The address that is entered.
     pub address: u64,
-    /// x0.
+    /// The value of x0.
     pub x0: u64,
-    /// HCR_EL2.
+    /// The value of HCR_EL2.
     pub hcr: u64,
-    /// SCTLR_EL2.
+    /// The value of SCTLR_EL2.
     pub sctlr: u64,
     /// PSTATE: PAN (22), DAIF (9:6), level and stack pointer (3:0), as SPSR has them.
     pub pstate: u64,
-    /// Value of the general registers from x4 on; the boot protocol has x1 to x3 zero.
+    /// Value of the general registers from x4 on; the boot protocol requires x1 to x3 to be zero.
     pub pattern: u64,
-    /// Not 0 if there is an event in the event register.
+    /// Not 0 if the event register is to hold an event.
     pub event: u64,
-    /// Value of both stack pointers, if not 0.
+    /// Value of the two stack pointers, if not 0.
     pub stacks: u64,
 }
 
@@ -58,7 +58,7 @@ unsafe extern "C" {
 
 /// Releases the CPUs that wait at EL3.
 pub fn open_gate() {
-    // SAFETY: RAM that is this program's alone.
+    // SAFETY: only this program uses this RAM.
     unsafe { (GATE as *mut u64).write_volatile(secondary_entry()) };
     arch::insn::dsb_sy();
     arch::insn::sev();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads QEMU's input for this machine: the next image, and the state to leave. Uses the DMA
+//! Reads QEMU's input for this machine: the next image, and the state to leave. This uses the DMA
 //! interface of QEMU's fw_cfg device (QEMU, docs/specs/fw_cfg.rst).
 
-/// The device on QEMU's `virt`.
+/// Address of the device on QEMU's `virt`.
 const BASE: u64 = 0x0902_0000;
-/// Its register that starts a transfer: the lower half of the address, big-endian.
+/// The device's register that starts a transfer: the lower half of the address, big-endian.
 const START: u64 = BASE + 20;
-/// Items.
+/// Numbers of items.
 const KERNEL_SIZE: u16 = 0x08;
 const KERNEL: u16 = 0x11;
 const FILES: u16 = 0x19;
@@ -23,7 +23,7 @@ struct Transfer {
     address: u64,
 }
 
-/// The device, with memory that it can access.
+/// The device, and memory that it can access.
 #[derive(Debug)]
 pub struct FwCfg {
     memory: *mut Transfer,
@@ -33,15 +33,15 @@ pub struct FwCfg {
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
     key: u16,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u32,
 }
 
 impl FwCfg {
-    /// Returns the device, with 4 KiB of `memory` below 4 GiB.
+    /// Returns the device, for which 4 KiB of `memory` below 4 GiB are reserved.
     ///
     /// # Safety
-    /// The memory must be this program's alone.
+    /// Only this program may use the memory.
     pub const unsafe fn new(memory: u64) -> Self {
         let memory = memory as *mut Transfer;
         Self { memory }
@@ -49,15 +49,15 @@ impl FwCfg {
 
     /// Returns the file that was given as kernel.
     pub fn kernel(&self) -> Item {
-        let size = u32::from_le_bytes(self.small::<4>(KERNEL_SIZE, 0));
+        let size = u32::from_le_bytes(self.read_small::<4>(KERNEL_SIZE, 0));
         Item { key: KERNEL, size }
     }
 
     /// Returns the named file `name`.
     pub fn file(&self, name: &str) -> Option<Item> {
-        let count = u32::from_be_bytes(self.small::<4>(FILES, 0));
+        let count = u32::from_be_bytes(self.read_small::<4>(FILES, 0));
         (0..count).find_map(|n| {
-            let entry = self.small::<64>(FILES, 4 + 64 * n);
+            let entry = self.read_small::<64>(FILES, 4 + 64 * n);
             let end = entry[8..].iter().position(|&byte| byte == 0)?;
             (&entry[8..8 + end] == name.as_bytes()).then(|| Item {
                 key: u16::from_be_bytes([entry[4], entry[5]]),
@@ -69,7 +69,7 @@ impl FwCfg {
     /// Copies an item to `address`.
     ///
     /// # Safety
-    /// The memory must be this program's alone.
+    /// Only this program may use the memory.
     pub unsafe fn copy(&self, item: Item, address: u64) {
         self.transfer(
             u32::from(item.key) << 16 | SELECT | READ,
@@ -78,19 +78,19 @@ impl FwCfg {
         );
     }
 
-    /// Reads the `N` bytes of item `key` at `from`; the memory must be larger.
-    fn small<const N: usize>(&self, key: u16, from: u32) -> [u8; N] {
+    /// Reads `N` bytes of item `key` from offset `from` on; the memory must be larger.
+    fn read_small<const N: usize>(&self, key: u16, from: u32) -> [u8; N] {
         const SKIP: u32 = 1 << 2;
         self.transfer(u32::from(key) << 16 | SELECT | SKIP, from, 0);
         let to = self.memory as u64 + 64;
         self.transfer(READ, N as u32, to);
-        // SAFETY: `new` was promised the memory.
+        // SAFETY: the caller of `new` has given this memory to the device.
         unsafe { (to as *const [u8; N]).read_volatile() }
     }
 
     fn transfer(&self, control: u32, length: u32, address: u64) {
-        // SAFETY: `new` was promised the memory, and the callers that the destination is
-        // theirs.
+        // SAFETY: the caller of `new` has given the memory to the device, and the callers of this
+        // function own the destination.
         unsafe {
             self.memory.write_volatile(Transfer {
                 control: control.to_be(),

@@ -14,7 +14,7 @@ macro_rules! words {
             /// Reads words separated by commas.
             ///
             /// # Errors
-            /// The first unknown word.
+            /// Returns the first unknown word.
             pub fn read(text: &str) -> Result<Self, &str> {
                 let mut words = Self::default();
                 for word in text.split(',').filter(|word| !word.is_empty()) {
@@ -35,11 +35,11 @@ words! {
     registers = "registers";
     /// HCR_EL2.E2H and TGE set, and PSTATE.PAN.
     e2h = "e2h";
-    /// Data accesses of EL2 big-endian, SCTLR_EL2.EE.
+    /// Data accesses of EL2 are big-endian, SCTLR_EL2.EE.
     endian = "big-endian";
-    /// SP_EL0 selected, and neither stack pointer valid.
+    /// SP_EL0 is selected, and neither stack pointer is valid.
     spsel = "spsel";
-    /// PSTATE.DAIF clear.
+    /// PSTATE.DAIF is clear.
     unmasked = "unmasked";
     /// An event in the event register.
     event = "event";
@@ -49,11 +49,11 @@ words! {
     spis = "spis";
     /// SGIs and PPIs enabled, pending and active.
     ppis = "ppis";
-    /// Active priorities, list registers in use, a CPU interface that lets nothing through.
+    /// Active priorities, list registers in use, and a CPU interface that lets no interrupt through.
     priorities = "priorities";
     /// LPIs enabled, and one of them pending.
     lpis = "lpis";
-    /// Timers armed and expired, event streams on.
+    /// Timers enabled and expired, and event streams on.
     timers = "timers";
     /// Performance monitors counting, with overflows pending.
     pmu = "pmu";
@@ -61,7 +61,7 @@ words! {
     watchdog = "watchdog";
     /// A watchdog that resets the machine before a run is over.
     watchdog_soon = "watchdog-soon";
-    /// The device tree ends with the RAM.
+    /// The device tree ends where the RAM ends.
     tree_at_end = "tree-at-end";
     /// The device tree begins right after the image.
     tree_behind = "tree-behind-image";
@@ -75,7 +75,7 @@ words! {
     spin_table = "spin-table";
     /// All CPUs enter the image at the same time.
     at_once = "at-once";
-    /// SCR_EL3.FIQ clear: Group 0 is not EL3's alone.
+    /// SCR_EL3.FIQ is clear: Group 0 does not belong to EL3 alone.
     group0_open = "group0-open";
 }
 

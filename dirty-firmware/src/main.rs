@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Firmware for tests: loads the next image, leaves behind all state that firmware may, and enters
-//! that image like a loader. docs/bring-up.md lists this state, the words that ask for it, and the
-//! rules that allow it.
+//! Firmware for tests: it loads the next image, leaves behind all state that firmware may leave,
+//! and enters that image like a loader. docs/bring-up.md lists this state, the words that ask for
+//! it, and the rules that allow it.
 //!
-//! It knows one family of machines, QEMU's `virt`. QEMU passes the image and the words through
-//! fw_cfg. Every word is verified here: the firmware reads the state back and prints it, and ends
-//! the machine if it is missing.
+//! The firmware knows one family of machines, QEMU's `virt`. QEMU passes the image and the words
+//! through fw_cfg. It verifies every word: it reads the state back and prints it, and ends the
+//! machine if the state is missing.
 
 #![no_std]
 #![no_main]
@@ -38,7 +38,7 @@ use crate::leftovers::Words;
 use crate::registers::PATTERN;
 use crate::tree::{Changes, Start};
 
-/// Storage of the lists of the machine's description.
+/// Storage for the lists of the machine's description.
 static ROOM: Place<Room> = Place::new(Room::new());
 
 /// Start of RAM, where QEMU leaves the device tree for firmware.
@@ -51,24 +51,24 @@ const TREE: u64 = SCRATCH + 0x10_0000;
 const TREE_SIZE: usize = 0x10_0000;
 const LPIS: u64 = SCRATCH + 0x20_0000;
 const LPIS_SIZE: u64 = 0x2_0000 + 0x1_0000 * entry::CPUS as u64;
-/// Address of the image.
+/// Address of the next image.
 const IMAGE: u64 = RAM + 0x20_0000;
 const IMAGE_HIGH: u64 = 0x5020_0000;
-/// Distance between the two banks, whose second this places.
+/// Size of the hole between the two banks of RAM; it decides where the second bank begins.
 const HOLE: u64 = 0x100_0000;
 
-/// Ticks of a watchdog: longer than any run, and shorter.
+/// Ticks of a watchdog: one longer than any run, and one shorter.
 const LONG: u64 = 1 << 44;
 const SOON: u64 = 10_000_000;
 
-/// HCR_EL2: E2H and TGE, and a pattern without them and without virtual SErrors and interrupts,
-/// which would be taken at once where they are not masked.
+/// HCR_EL2: E2H and TGE, and a pattern without these bits and without virtual SErrors and
+/// interrupts, which would be taken at once where they are not masked.
 const E2H: u64 = 1 << 34 | 1 << 27;
 const HCR: u64 = PATTERN & !E2H & !(7 << 6);
 /// SCTLR_EL2: RES1 bits with I and SA; EE; the MMU is off.
 const SCTLR: u64 = 0x30c5_0830 | 1 << 12 | 1 << 3;
 const EE: u64 = 1 << 25;
-/// PSTATE: EL2 on its own stack pointer, everything masked.
+/// PSTATE: EL2 with its own stack pointer, and everything masked.
 const EL2H: u64 = 9;
 const MASKED: u64 = 0xf << 6;
 /// PSTATE.PAN: EL2 may not access EL0's memory while E2H is set.
@@ -83,9 +83,9 @@ struct BootData {
 /// The machine, once it is known.
 static MACHINE: AtomicPtr<BootData> = AtomicPtr::new(ptr::null_mut());
 
-/// The machine.
+/// Returns the data that every CPU needs.
 fn machine() -> &'static BootData {
-    // SAFETY: `firmware_start` sets it, to what stays, before another CPU gets here.
+    // SAFETY: `firmware_start` sets it before another CPU gets here, to data that is never given back.
     unsafe { &*MACHINE.load(Acquire) }
 }
 
@@ -95,7 +95,7 @@ macro_rules! say {
     ($($arg:tt)*) => { $crate::line(format_args!($($arg)*)) };
 }
 
-/// Writes a line of this firmware.
+/// Writes a line that begins with `firmware:`.
 fn line(text: fmt::Arguments<'_>) {
     let machine = MACHINE.load(Acquire);
     // SAFETY: as in `machine`.
@@ -110,7 +110,7 @@ fn line(text: fmt::Arguments<'_>) {
 /// Reports a failed requirement, and ends the machine.
 fn fail(text: fmt::Arguments<'_>) -> ! {
     line(text);
-    if el3::here() {
+    if el3::is_el3() {
         el3::end(0);
     }
     psci(SYSTEM_OFF, 0, 0, 0);
@@ -119,10 +119,10 @@ fn fail(text: fmt::Arguments<'_>) -> ! {
     }
 }
 
-/// Runs on the first CPU.
+/// Runs on the first CPU, as the start of this firmware's Rust code.
 #[unsafe(no_mangle)]
 extern "C" fn firmware_start() -> ! {
-    // SAFETY: QEMU's; the second word of its header is its size, big-endian.
+    // SAFETY: this is QEMU's tree; the second word of its header is its size, big-endian.
     let tree = unsafe {
         let size = u32::from_be((RAM as *const u32).add(1).read());
         core::slice::from_raw_parts(RAM as *const u8, size as usize)
@@ -132,7 +132,7 @@ extern "C" fn firmware_start() -> ! {
     let Ok(platform) = Platform::from_fdt(tree, room) else {
         el3::end(0)
     };
-    // SAFETY: RAM that is this firmware's.
+    // SAFETY: this RAM belongs to this firmware.
     let source = unsafe { FwCfg::new(SCRATCH) };
     let mut machine = BootData {
         platform,
@@ -143,12 +143,12 @@ extern "C" fn firmware_start() -> ! {
     let words = machine.words;
     let end = load(&source, words);
     let changes = changes(&machine.platform, words);
-    // SAFETY: RAM that is this firmware's.
+    // SAFETY: this RAM belongs to this firmware.
     let made = unsafe { core::slice::from_raw_parts_mut(TREE as *mut u8, TREE_SIZE) };
     let size = tree::rewrite(tree, made, &changes);
     let at = place(&machine.platform, &changes, words, end, size as u64);
-    // SAFETY: RAM where nothing is that is needed: QEMU's own tree was read for the last time,
-    // but for the boot arguments, which only the next image reads.
+    // SAFETY: this RAM holds nothing that is needed: QEMU's own tree has been read for the last
+    // time, except for the boot arguments, which only the next image reads.
     unsafe { (at as *mut u8).copy_from(made.as_ptr(), size) };
     say!("device tree at {at:#x}, {size} bytes");
     if words.ram {
@@ -171,7 +171,7 @@ fn start(machine: &BootData, image: u64, tree: u64) -> ! {
     let words = machine.words;
     let first = MPIDR_EL1.get() & platform::AFFINITY;
     cpus::note_first();
-    if el3::here() {
+    if el3::is_el3() {
         devices::give_distributor(&machine.platform.gic);
         let frame = devices::redistributor(&machine.platform.gic, first);
         el3::give(frame, words);
@@ -184,7 +184,7 @@ fn start(machine: &BootData, image: u64, tree: u64) -> ! {
             .iter()
             .filter(|cpu| cpu.mpidr != first)
     };
-    if words.spin_table && !el3::here() {
+    if words.spin_table && !el3::is_el3() {
         for cpu in others() {
             psci(CPU_ON, cpu.mpidr, entry::secondary_entry(), 0);
         }
@@ -215,12 +215,12 @@ fn start(machine: &BootData, image: u64, tree: u64) -> ! {
     leave(image, tree)
 }
 
-/// Enters the next image on this CPU with the state that words leave in it.
+/// Enters the next image on this CPU, with the state that the words leave in the CPU.
 fn leave(address: u64, x0: u64) -> ! {
     let machine = machine();
     let words = machine.words;
     let mpidr = MPIDR_EL1.get() & platform::AFFINITY;
-    of_this_cpu(&machine.platform, words, mpidr);
+    leave_on_cpu(&machine.platform, words, mpidr);
     let pattern = if words.registers { PATTERN } else { 0 };
     let hcr = if words.registers { HCR } else { 1 << 31 };
     let entry = Entry {
@@ -234,11 +234,11 @@ fn leave(address: u64, x0: u64) -> ! {
         stacks: if words.spsel { PATTERN } else { 0 },
     };
     say!("CPU {mpidr:#x} enters {address:#x}: {entry:x?}");
-    // SAFETY: an image of the boot protocol, or what it asked for as the entry of a CPU.
+    // SAFETY: the address is that of an image of the boot protocol, or the entry that the image has asked for.
     unsafe { entry::firmware_leave(&entry) }
 }
 
-/// PSTATE at the entry.
+/// Returns PSTATE at the entry.
 fn pstate(words: Words) -> u64 {
     let stack = if words.spsel { EL2H & !1 } else { EL2H };
     let masked = if words.unmasked { 0 } else { MASKED };
@@ -250,8 +250,8 @@ fn pstate(words: Words) -> u64 {
     stack | masked | pan
 }
 
-/// Leaves the state that each CPU has of its own.
-fn of_this_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
+/// Leaves the state that each CPU has for itself.
+fn leave_on_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
     let frame = devices::redistributor(&platform.gic, mpidr);
     if words.lpis {
         let control = devices::leave_lpis(frame, LPIS, mpidr);
@@ -291,19 +291,19 @@ fn of_this_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
     }
 }
 
-/// Ends the machine unless `there`: a test must not pass because state is missing.
+/// Ends the machine unless the state of `word` is `there`: a test must not pass because state is missing.
 fn demand(word: &str, there: bool) {
     if !there {
         fail(format_args!("not left: {word}"));
     }
 }
 
-/// Returns the words that QEMU was given.
+/// Returns the words that QEMU was given on its command line.
 fn words(source: &FwCfg) -> Words {
     let Some(item) = source.file("opt/rouse/leaves") else {
         return Words::default();
     };
-    // SAFETY: RAM that is this firmware's; the emulator's command line is shorter.
+    // SAFETY: this RAM belongs to this firmware, and the emulator's command line is shorter.
     let text = unsafe {
         source.copy(item, TREE);
         core::slice::from_raw_parts(TREE as *const u8, item.size as usize)
@@ -320,7 +320,7 @@ const fn image(words: Words) -> u64 {
 /// Loads the next image, and returns the end of its memory.
 fn load(source: &FwCfg, words: Words) -> u64 {
     let (at, kernel) = (image(words), source.kernel());
-    // SAFETY: RAM that nothing uses; its first bytes are the header.
+    // SAFETY: nothing uses this RAM; its first bytes are the header.
     let header = unsafe {
         source.copy(kernel, at);
         core::slice::from_raw_parts(at as *const u8, HEADER)
@@ -331,12 +331,12 @@ fn load(source: &FwCfg, words: Words) -> u64 {
     }
 }
 
-/// Returns the changes to the device tree.
+/// Returns the changes to the device tree that the words ask for.
 fn changes(platform: &Platform<'_>, words: Words) -> Changes {
     let start = match (words.spin_table, words.at_once) {
         (true, _) => Start::SpinTable(cpus::release_base()),
         (_, true) => Start::Unchanged,
-        _ if el3::here() => Start::Psci,
+        _ if el3::is_el3() => Start::Psci,
         _ => Start::Unchanged,
     };
     let ram = platform.memory[0];
@@ -350,7 +350,7 @@ fn changes(platform: &Platform<'_>, words: Words) -> Changes {
         arch::layout::base(),
         entry::image_end() - arch::layout::base(),
     ];
-    let own = (words.spin_table && !el3::here()).then_some(home);
+    let own = (words.spin_table && !el3::is_el3()).then_some(home);
     Changes {
         start,
         banks,
@@ -375,7 +375,7 @@ fn place(platform: &Platform<'_>, changes: &Changes, words: Words, end: u64, siz
     }
 }
 
-/// QEMU's PSCI function.
+/// PSCI functions that QEMU serves.
 const SYSTEM_OFF: u64 = 0x8400_0008;
 const CPU_ON: u64 = 0xc400_0003;
 

@@ -5,11 +5,11 @@ use platform::Platform;
 
 use crate::registers::PATTERN;
 
-/// Number of bytes written at once.
+/// Number of bytes that are written at once.
 const BLOCK: u64 = 64;
 
-/// Fills all RAM except the ranges `kept`, each a start and an end; returns the number of bytes
-/// filled.
+/// Fills all RAM except the ranges `kept`, each of which is a start and an end; returns the number
+/// of bytes that were filled.
 pub fn fill(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
     let mut filled = 0;
     for bank in &platform.memory {
@@ -26,7 +26,7 @@ pub fn fill(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
                 at += BLOCK;
                 continue;
             }
-            // SAFETY: RAM by the machine's description, and nothing of it is kept.
+            // SAFETY: the machine's description says that this is RAM, and none of it is kept.
             unsafe { write(at, end) };
             filled += end - at;
             at = end;
@@ -38,7 +38,7 @@ pub fn fill(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
 /// Writes the pattern from `at` to `end`, in blocks.
 ///
 /// # Safety
-/// The range must be RAM in which nothing is needed.
+/// The range must be RAM whose contents are not needed.
 unsafe fn write(at: u64, end: u64) {
     // SAFETY: the caller gives the memory away.
     unsafe {

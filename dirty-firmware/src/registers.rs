@@ -3,20 +3,20 @@
 //!
 //! The boot protocol makes a higher exception level responsible for UNKNOWN registers (Linux,
 //! Documentation/arch/arm64/booting.rst), but specifies the values of only a few: the others may
-//! have any value. Registers that it names have the specified values.
+//! have any value. Registers that the protocol names have the specified values.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
 use arch::regs::feature_register;
 
-/// An address with nothing there, and a valid translation table descriptor.
+/// A pattern that is an address with nothing there, and a valid translation table descriptor.
 pub const PATTERN: u64 = 0x5a5a_5a5a_5a5a_5a5b;
 /// Every bit set: whatever can trap traps, and whatever can be on is on.
 const ONES: u64 = u64::MAX;
 
-/// The number of registers filled, and a register that reads as 0 afterwards, if any.
+/// The number of registers that were filled, and a register that reads as 0 afterwards, if there is one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filled {
-    /// Number of registers filled.
+    /// Number of registers that were filled.
     pub all: u32,
     /// A register that reads as 0.
     pub empty: Option<&'static str>,
@@ -26,8 +26,8 @@ pub struct Filled {
 macro_rules! fill {
     ($filled:ident: $($name:literal = $value:expr,)*) => {$({
         let read: u64;
-        // SAFETY: what this CPU executes until it leaves is with the MMU off, in code
-        // without floating point, and depends on none of these.
+        // SAFETY: the code that this CPU executes until it leaves runs with the MMU off, uses no
+        // floating point, and depends on none of these registers.
         unsafe {
             core::arch::asm!(
                 concat!("msr ", $name, ", {value}"),
@@ -44,18 +44,18 @@ macro_rules! fill {
     })*};
 }
 
-/// FEAT_PAN.
+/// Whether the CPU has FEAT_PAN.
 pub fn has_pan() -> bool {
     ID_AA64MMFR1_EL1.get() >> 20 & 0xf != 0
 }
 
-/// Fills all but HCR_EL2 and SCTLR_EL2, which come last.
+/// Fills all registers but HCR_EL2 and SCTLR_EL2, which come last.
 pub fn fill() -> Filled {
     let mut filled = Filled::default();
     translation(&mut filled);
     exceptions(&mut filled);
     what_el1_may(&mut filled);
-    of_features(&mut filled);
+    fill_optional(&mut filled);
     filled
 }
 
@@ -91,7 +91,7 @@ fn what_el1_may(filled: &mut Filled) {
 }
 
 /// Fills the registers that only some CPUs have.
-fn of_features(filled: &mut Filled) {
+fn fill_optional(filled: &mut Filled) {
     let (mmfr0, mmfr1) = (ID_AA64MMFR0_EL1.get(), ID_AA64MMFR1_EL1.get());
 
     let mmfr3 = feature_register(7, 3);

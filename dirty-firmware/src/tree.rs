@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The device tree for the next image: QEMU's, with this firmware's changes (Devicetree
+//! Writes the device tree for the next image: QEMU's tree with this firmware's changes (Devicetree
 //! Specification, release 0.4, chapter 5).
 
-/// Tokens.
+/// Tokens of the structure block.
 const BEGIN: u32 = 1;
 const END: u32 = 2;
 const PROPERTY: u32 = 3;
 const NOP: u32 = 4;
 
-/// Bytes of the header, and the offsets of the fields used here.
+/// Bytes of the header, and the offsets of the fields that are used here.
 const HEADER: usize = 40;
 const STRUCTURE: usize = 8;
 const STRINGS: usize = 12;
 const STRINGS_SIZE: usize = 32;
 
-/// The added strings, and where each begins among them.
+/// The strings that are added, and where each begins among them.
 const ADDED: &[u8] = b"enable-method\0cpu-release-addr\0method\0compatible\0reg\0";
 const ENABLE_METHOD: u32 = 0;
 const RELEASE: u32 = 14;
@@ -25,7 +25,7 @@ const REG: u32 = 49;
 /// How CPUs are started.
 #[derive(Clone, Copy, Debug)]
 pub enum Start {
-    /// Like in QEMU's tree.
+    /// The value in QEMU's tree.
     Unchanged,
     /// Through PSCI, which this firmware serves.
     Psci,
@@ -38,7 +38,7 @@ pub enum Start {
 pub struct Changes {
     /// How CPUs are started.
     pub start: Start,
-    /// RAM, as base and size, if it differs from QEMU's.
+    /// RAM, as base and size, if it differs from the RAM of QEMU's tree.
     pub banks: Option<[[u64; 2]; 2]>,
     /// Reserved RAM, as base and size; size 0 means none.
     pub reserved: [[u64; 2]; 2],
@@ -110,7 +110,7 @@ pub fn rewrite(tree: &[u8], to: &mut [u8], changes: &Changes) -> usize {
     out.bytes(strings);
     out.bytes(ADDED);
     let all = out.length;
-    // The header: sizes and offsets, in the order of the specification.
+    // The header has sizes and offsets, in the order of the specification.
     out.put(4, all as u32);
     out.put(STRUCTURE, structure as u32);
     out.put(STRINGS, names as u32);
@@ -136,7 +136,7 @@ fn nodes(tree: &[u8], mut at: usize, strings: &[u8], out: &mut Writer<'_>, chang
                 let number = name.strip_prefix(b"cpu@".as_slice());
                 cpu = number.filter(|_| depth == 3).map(hexadecimal);
                 if let Some(cpu) = cpu {
-                    start_of(cpu, out, changes.start);
+                    write_start(cpu, out, changes.start);
                 }
                 memory = depth == 2 && name.starts_with(b"memory@");
             }
@@ -175,8 +175,8 @@ fn nodes(tree: &[u8], mut at: usize, strings: &[u8], out: &mut Writer<'_>, chang
     }
 }
 
-/// Writes CPU `number`'s method of starting, first among its properties.
-fn start_of(number: u64, out: &mut Writer<'_>, start: Start) {
+/// Writes the method by which CPU `number` is started, before the CPU's other properties.
+fn write_start(number: u64, out: &mut Writer<'_>, start: Start) {
     match start {
         Start::Unchanged => {}
         Start::Psci => out.property(ENABLE_METHOD, b"psci\0"),

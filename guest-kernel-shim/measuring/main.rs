@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program that measures: the cells of the plan, one after another.
+//! Runs the measurements: the cells of the plan, one after another.
 
 #![no_std]
 #![no_main]
@@ -28,5 +28,5 @@ fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
     0
 }
 
-/// The empty task of a CPU that was started.
+/// The task of a CPU that was started; it does nothing.
 fn nothing() {}

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The alarm: a virtual-timer interrupt that ends a wait that otherwise might not end. Unmasked, it ends any wait on
-//! any machine.
+//! Sets the alarm: a virtual-timer interrupt that ends a wait which otherwise might not end. While
+//! interrupts are unmasked, it ends any wait on any machine.
 //!
-//! It fires when its time comes, and then again and again until it is turned off. An alarm that fires once is not a
-//! bound: between arming it and waiting, this CPU may be away for any time (a hypervisor, or an emulator's host, runs
-//! something else), the alarm fires before the wait, and the wait does not end. An alarm that repeats ends the wait,
-//! wherever it fires:
+//! The alarm fires when its time comes, and then again and again until it is turned off. An alarm
+//! that fires once does not bound a wait: between arming the alarm and waiting, a hypervisor or an
+//! emulator's host may stop this CPU for any time, to run something else. Then the alarm fires before
+//! the wait, and the wait does not end. An alarm that repeats ends the wait, wherever it fires:
 //!
 //! - while the CPU waits: an interrupt that PSTATE does not mask wakes WFE, WFET and WFI (DDI 0487K.a, D1.7.1, D1.7.2),
 //!   and an interrupt that is routed to EL2 is not masked by the EL1 state (D1.7.1.4 and D1.7.2.1, entries marked A);
-//! - before a WFE or WFET: the return from the handler sets the event register (D1.7.1.1), so the wait returns at once;
-//!   for an emulator that omits this the handler sets it ([`crate::dispatch`]);
+//! - before a WFE or WFET: the return from the handler sets the event register (D1.7.1.1), so the wait
+//!   returns at once; for an emulator that omits this, the handler sets the register ([`crate::dispatch`]);
 //! - before a WFI: this interrupt is lost, and the next one ends the wait.
 //!
-//! With PSTATE.I set none of this holds: WFE need not end for a masked interrupt, and its user needs another bound.
+//! None of this holds while PSTATE.I is set: WFE need not end for a masked interrupt, and a wait needs another bound.
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use arch::insn;
@@ -24,18 +24,18 @@ use crate::machine::platform;
 use crate::percpu::PerCpu;
 use crate::{clock, interrupts};
 
-/// Time between two interrupts of the alarm, microseconds: far more than a handler takes, so the waiting CPU makes
-/// progress between two.
+/// Time between two interrupts of the alarm, in microseconds. It is far more than a handler takes,
+/// so the waiting CPU makes progress between two interrupts.
 const AGAIN_US: u32 = 2000;
 
-/// The virtual timer of this CPU as an alarm, until it is dropped; only one CPU at a time has an
-/// alarm, with the others parked.
+/// The virtual timer of this CPU, which is an alarm until this value is dropped. Only one CPU at a
+/// time has an alarm, while the others are parked.
 pub struct Alarm {
     bell: &'static Bell,
 }
 
 impl Alarm {
-    /// Takes the timer, and lets it interrupt this CPU.
+    /// Takes the virtual timer for the alarm, and lets it interrupt this CPU.
     pub fn new() -> Self {
         let cpu = PerCpu::this();
         let timer = platform().timer.virt;
@@ -44,7 +44,7 @@ impl Alarm {
         Self { bell: &cpu.bell }
     }
 
-    /// Sets it to `ticks` from now, and returns that time.
+    /// Sets the alarm to `ticks` from now, and returns that time.
     #[inline(always)]
     pub fn set(&self, ticks: u64) -> u64 {
         let due = clock::now() + ticks;
@@ -54,19 +54,19 @@ impl Alarm {
         due
     }
 
-    /// Turns it off.
+    /// Turns the alarm off.
     #[inline(always)]
     pub fn clear(&self) {
         CNTV_CTL_EL0.set(0);
         insn::isb();
     }
 
-    /// Forgets the time at which it rang.
+    /// Forgets that the alarm has rung.
     pub fn forget(&self) {
         self.bell.rings.store(0, Relaxed);
     }
 
-    /// Returns the time of its first interrupt since [`Self::forget`], ticks.
+    /// Returns the time of the alarm's first interrupt since [`Self::forget`], in ticks.
     pub fn rang_at(&self) -> Option<u64> {
         let rang = self.bell.rings.load(Relaxed) != 0;
         rang.then(|| self.bell.first.load(Relaxed))
@@ -80,8 +80,8 @@ impl Drop for Alarm {
     }
 }
 
-/// Handles interrupt `intid` at `cpu`, which is this one, while there is an alarm: if it is the timer's, counts it and
-/// sets the next one. The handler has turned the timer off.
+/// Handles interrupt `intid` of `cpu`, which is the running CPU, while there is an alarm: if it is the timer's
+/// interrupt, counts it and sets the timer for the next one. The interrupt handler has turned the timer off.
 fn rang(cpu: &PerCpu, intid: u32) {
     if intid != platform().timer.virt {
         interrupts::tell_next(cpu, intid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The atomic instructions that this image uses, and whether CPUs have them.
+//! Chooses the atomic instructions that this image uses, and notes whether CPUs have them.
 //!
 //! There are two images of one source: one with load and store exclusive, and one with the
 //! instructions of FEAT_LSE. The compiler chooses the instructions, so there is no branch. On a CPU
@@ -14,7 +14,7 @@ use platform::Platform;
 
 use crate::{hypervisor, output};
 
-/// Atomic instructions that this image uses.
+/// The atomic instructions that this image uses.
 pub const OWN: Atomics = if cfg!(target_feature = "lse") {
     Atomics::Lse
 } else {
@@ -39,8 +39,8 @@ pub fn lse_everywhere() -> bool {
     LSE.load(Relaxed)
 }
 
-/// Ends the machine if the first CPU can't run this image, which a loader chose instead of the
-/// hypervisor.
+/// Ends the machine if the first CPU can't run this image, where a loader has chosen the image, and
+/// not the hypervisor.
 ///
 /// # Safety
 /// Like [`output::open_alone`].
@@ -77,7 +77,7 @@ impl fmt::Display for Unfit {
 /// Makes this image run the request in `arguments`.
 ///
 /// # Errors
-/// [`Unfit`] if it can't. Cells are skipped instead; a trial has none.
+/// Returns [`Unfit`] if the image can't run it. Measurements skip cells instead, but a trial has no cells.
 pub fn settle(arguments: &mut Arguments<'_>) -> Result<(), Unfit> {
     let runs = arguments.plan.runs_on(OWN, lse_everywhere());
     runs.map_err(Unfit::Other)?;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that an alarm and its handler share.
+//! Holds state that an alarm and its interrupt handler share.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The bell of one CPU; only the CPU itself uses it.
 pub struct Bell {
-    /// Number of rings since the alarm was set.
+    /// Number of times that the alarm has rung since it was set.
     pub rings: AtomicU32,
-    /// The time of the first interrupt, ticks.
+    /// The time of the alarm's first interrupt, in ticks.
     pub first: AtomicU64,
 }
 
 impl Bell {
-    /// Returns a bell that never rang.
+    /// Returns a bell that has never rung.
     pub(crate) const fn new() -> Self {
         Self {
             rings: AtomicU32::new(0),

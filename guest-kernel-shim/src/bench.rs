@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cells, one after another and interleaved: see [`plan::PASSES`]. The results of a cell are
-//! reported after each of its passes.
+//! Measures the cells, one after another, in interleaved passes: see [`plan::PASSES`]. The results
+//! of a cell are reported after each of its passes.
 
 mod pass;
 
@@ -36,10 +36,10 @@ use crate::workload::stream::Listener;
 use crate::workload::{call, stages, times};
 use crate::{atomics, clock, hypervisor, interrupts, knobs, logs, planted, probe, report};
 
-/// Records of progress in a pass.
+/// Number of records of progress in a pass.
 const STEPS: usize = 8;
 
-/// Measures everything and reports it; the times of requests are drawn from `seed`.
+/// Measures all cells and reports the results; the times of requests are drawn from `seed`.
 pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
@@ -63,7 +63,7 @@ pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     let watch = Watch::begin();
     let deadlines = hypervisor::present() && hypervisor::info(Info::Deadline) != 0;
     if deadlines {
-        // A CPU that owns its interrupts gets EL2's interrupts as well.
+        // A CPU that owns its interrupts gets the interrupt of EL2's timer as well.
         interrupts::listen(Some(hand_on));
         hypervisor::timer();
     }
@@ -100,7 +100,7 @@ pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     report::end(count);
 }
 
-/// Hands an interrupt of EL2 on to it.
+/// Hands an interrupt of EL2's timer on to EL2.
 fn hand_on(_: &PerCpu, intid: u32) {
     if Some(intid) == platform().timer.hyp {
         hypervisor::timer();
@@ -112,7 +112,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     let count = plan.cells(machine).count();
     let instructions = clock::counts_instructions();
     let mut cells = plan.cells(machine);
-    // Sized by the CPUs found, as there can be many.
+    // The sizes depend on the CPUs that were found, because there can be many.
     let cpus = percpu::all().len();
     let busy = pool.fill((0..count * cpus).map(|_| Load::new()));
     let mut busy = busy.chunks_exact_mut(cpus);
@@ -149,8 +149,8 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     entries
 }
 
-/// Runs `count` iterations of a cell. Not inlined: its name in the debug information is
-/// where a second count of the samples begins.
+/// Runs `count` iterations of a cell. It is not inlined, because a second count of the samples
+/// begins where the debug information has its name.
 #[inline(never)]
 fn block(entry: &mut Entry, count: u32) {
     match entry.cell.cache {
@@ -159,8 +159,8 @@ fn block(entry: &mut Entry, count: u32) {
     }
 }
 
-/// Runs the cells, each after `before`. A separate function, so that its callers are laid out apart from the measured
-/// code.
+/// Runs the iterations, each after `before`. This is a separate function, so that its callers are
+/// laid out apart from the measured code.
 #[inline(never)]
 fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
     let Some(samples) = entry.samples.as_deref_mut() else {
@@ -201,7 +201,7 @@ fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
     };
     entry.made += u64::from(made);
     entry.counts.add(&Counts::ZERO, &counts);
-    // Drops requests that the last call of a block left for this CPU's own task.
+    // Drops requests that the last function call of a block left for this CPU's own task.
     PerCpu::this().request.take(wait::request::REQUESTS);
 }
 
@@ -282,7 +282,7 @@ fn block_alone(entry: &mut Entry, count: u32) {
     entry.counts.add(&Counts::ZERO, &counts);
 }
 
-/// Runs `count` iterations of a cell once more, with time stamps, if it takes them.
+/// Runs `count` iterations of a cell once more, with time stamps, if the cell takes them.
 fn stamped(entry: &mut Entry, count: u32) {
     match entry.cell.cache {
         Cache::Warm => stamped_after(entry, count, Gap(clock::ticks(entry.cell.gap_us))),
@@ -307,7 +307,7 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
         return;
     };
     logs::begin(PerCpu::this());
-    // Without a hypervisor nothing traps.
+    // Without a hypervisor, no wait traps.
     let halts = !(cell.trap.wfi() && hypervisor::present());
     let mut near = stages::Near {
         waker: knobs::waker(&cell, far),
@@ -327,7 +327,7 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
     entry.parts = near.totals();
 }
 
-/// The CPUs that the leader wakes.
+/// Returns the CPUs that the leader wakes.
 fn targets(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> {
     let one = match cell.shape {
         Shape::Dry | Shape::Broadcast => None,

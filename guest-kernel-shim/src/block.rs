@@ -4,9 +4,9 @@
 //! The first CPU prepares the shared state and only then posts the job ([`crate::workers`]). Each CPU begins its tasks
 //! before it reports that it is ready. No CPU leaves before the last task of all CPUs has ended.
 //!
-//! The recent utilisation of a CPU carries over from one block of a cell to the next, as in a kernel, which never
-//! resets it: blocks are short compared with its half-life. The work of a CPU between blocks does not belong to the
-//! cell and does not count. A governor starts from scratch in each block, and so do counts.
+//! The recent utilisation of a CPU carries over from one block of a cell to the next, as in a kernel, which
+//! never resets it: blocks are short compared with its half-life. A CPU's work between blocks does not belong to
+//! the cell and is not counted. In each block, a governor starts without history, and counts start from zero.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -25,12 +25,12 @@ use crate::percpu::PerCpu;
 use crate::setting::Setting;
 use crate::{clock, idle, interrupts, knobs, workload};
 
-/// A part of a cell.
+/// A part of a cell's pass.
 #[derive(Clone, Copy)]
 pub struct Block {
-    /// The cell that it belongs to.
+    /// The cell that the block belongs to.
     pub cell: Cell,
-    /// The number of samples.
+    /// The number of samples that the block takes.
     pub count: u32,
 }
 
@@ -72,7 +72,7 @@ impl Block {
         workload::spawn(&self.cell, self.count, cpu);
     }
 
-    /// Runs the block, and leaves its counts.
+    /// Runs the block, and leaves its counts for [`Self::totals`].
     #[inline(never)]
     pub fn run(&self) {
         let me = PerCpu::this();
@@ -90,7 +90,7 @@ impl Block {
         *cpu.totals.lock() = Totals { span, ..totals };
     }
 
-    /// Writes to `busy` how busy the block left each CPU.
+    /// Copies to `busy` how busy each CPU was at the end of the block.
     pub fn leave(busy: &mut Busy) {
         for (cpu, load) in online().zip(busy) {
             *load = *cpu.busy.lock();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first instructions at EL1, with the MMU off and no stack.
+//! Holds the first instructions at EL1, which run with the MMU off and no stack.
 
 use core::mem::offset_of;
 
@@ -14,7 +14,7 @@ unsafe extern "C" {
     fn _el1_held();
 }
 
-/// Lets held CPUs go, each with its [`PerCpu`].
+/// Releases held CPUs, each with its [`PerCpu`].
 pub static EL1_RELEASE: Release = Release::new();
 
 arch::image_start!(_el1_primary, _el1_held);
@@ -28,7 +28,7 @@ arch::symbol_addresses! {
     secondary_entry = el1_secondary;
 }
 
-/// Returns the address for a spin table.
+/// Returns the address at which a CPU waits that a spin table releases.
 pub fn held_entry() -> u64 {
     _el1_held as *const () as u64
 }

@@ -7,13 +7,13 @@ use platform::Region;
 use crate::percpu::{self, PerCpu};
 use crate::{clock, hypervisor, memory};
 
-/// Time that a CPU has to get back to its wait after the previous wake-up, in microseconds: the lines that it uses on
-/// the way must not be in a cache again.
+/// Time that a CPU has to get back to its wait after the previous wake-up, in microseconds: the
+/// lines that it uses on the way must not return to a cache after the eviction.
 const SETTLE_US: u32 = 20;
 
-/// Removes from the caches of all CPUs everything that the first `cpus` CPUs use for a wake-up: code, constants and
-/// variables of this image, their stacks and states, and those of EL2 if it is there. Before that, they get time to
-/// wait.
+/// Removes from the caches of all CPUs everything that the first `cpus` CPUs use for a wake-up:
+/// code, constants and variables of this image, the CPUs' stacks and states, and the same parts of
+/// EL2 if Rouse is there. Before that, gives the CPUs time to begin their waits.
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.

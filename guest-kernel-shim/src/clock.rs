@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time: the virtual count, which every CPU of the machine sees alike.
+//! Reads time as the virtual count, which is the same for every CPU of the machine.
 
 pub mod cycles;
 pub mod watch;
@@ -11,14 +11,14 @@ use spin::once::Once;
 use crate::planted;
 
 /// Returns the virtual count in ticks. The barrier keeps the read from being done early (DDI
-/// 0487K.a, D13.2.1); it adds one instruction to each measurement.
+/// 0487K.a, D13.2.1); that adds one instruction to each measurement.
 #[inline(always)]
 pub fn now() -> u64 {
     insn::isb();
     CNTVCT_EL0.get()
 }
 
-/// Frequency of the count, Hz.
+/// Returns the frequency of the count, in Hz.
 pub fn frequency() -> u64 {
     CNTFRQ_EL0.get()
 }
@@ -33,7 +33,7 @@ pub fn nanoseconds(ticks: u64) -> u64 {
     (u128::from(ticks) * 1_000_000_000 / u128::from(frequency())) as u64
 }
 
-/// Waits for `ticks`, letting an emulator run the other CPUs.
+/// Waits for `ticks`, and lets an emulator run the other CPUs meanwhile.
 pub fn pause(ticks: u64) {
     let end = now() + ticks;
     while now() < end {
@@ -41,16 +41,16 @@ pub fn pause(ticks: u64) {
     }
 }
 
-/// Waits until `reached` holds, at most [`PATIENCE`] seconds, and returns whether it did.
+/// Waits until `reached` returns true, for at most [`PATIENCE`] seconds; returns whether it did.
 pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     wait_at_most(PATIENCE * frequency(), reached)
 }
 
-/// How long another CPU may take for something that it does at once, in seconds. If CPUs are threads of a busy host,
-/// a CPU may get no time for that long while the others go on.
+/// How long another CPU may take for something that it does without waiting, in seconds. If CPUs
+/// are threads of a busy host, a CPU may get no time for that long while the other CPUs run.
 const PATIENCE: u64 = 60;
 
-/// Waits until `reached` holds, at most `limit` ticks, and returns whether it did.
+/// Waits until `reached` returns true, for at most `limit` ticks; returns whether it did.
 pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
     let end = now() + limit;
     while !reached() {
@@ -62,23 +62,23 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Whether a tick is one instruction of the machine, and not a unit of time. If so, CPUs run one after another.
-/// Determined once, by the first CPU before there are others.
+/// Whether a tick is one instruction of the machine, and not a unit of time. If so, CPUs run one
+/// after another. The first CPU determines this once, before it starts the others.
 pub fn counts_instructions() -> bool {
-    /// Has the size of a pointer: two bytes would put the pointers that the linker packs after them
-    /// out of reach of a plain load, including those of measured paths.
+    /// The type has the size of a pointer: with two bytes, a plain load would no longer reach the
+    /// pointers that the linker packs after it, some of which measured paths use.
     #[repr(align(8))]
     struct Known(Once<bool>);
     static FOUND: Known = Known(Once::new());
     *FOUND.0.call_once(ticks_are_instructions)
 }
 
-/// Whether two loops whose lengths differ by a known number of instructions differ by as
+/// Whether two loops whose lengths differ by a known number of instructions also differ by that
 /// many ticks: see [`fidelity::counts_instructions`].
 fn ticks_are_instructions() -> bool {
     const SHORT: u64 = 1000;
     const LONG: u64 = 5000;
-    /// Instructions of a round of [`rounds`].
+    /// Number of instructions in a round of [`rounds`].
     const PER_ROUND: u64 = 2;
     fidelity::counts_instructions((LONG - SHORT) * PER_ROUND, || {
         let short = rounds(SHORT);
@@ -93,18 +93,18 @@ pub fn step() -> Option<u64> {
     insn::mask_irq();
     let step = fidelity::counter_step(|rounds| {
         insn::rounds(rounds);
-        now() & !planted::hidden()
+        now() & !planted::hidden_bits()
     });
     insn::unmask_irq();
     step
 }
 
-/// Ticks that `count` rounds of two instructions take; not inlined, so that both lengths are measured by the same
-/// instructions.
+/// Returns the ticks that `count` rounds of two instructions take. It is not inlined, so that the
+/// same instructions measure both lengths.
 #[inline(never)]
 fn rounds(count: u64) -> u64 {
     let start = now();
-    // SAFETY: counts a register down; no memory, no stack.
+    // SAFETY: the loop counts a register down, and uses neither memory nor stack.
     unsafe {
         core::arch::asm!("2: subs {n}, {n}, #1", "b.ne 2b", n = inout(reg) count => _,
             options(nomem, nostack));

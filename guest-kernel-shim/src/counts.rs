@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts of a CPU's part in a measurement.
+//! Counts a CPU's events during its part in a measurement.
 
 use abi::{Counter, Shared};
 
 use crate::tally::{Event, Tally};
 use crate::{clock, exits, hypervisor, pmu};
 
-/// Counts of a CPU while it took part.
+/// Counts of a CPU for the time during which it took part.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
     /// Counts of the hypervisor, or of a VMM.
@@ -15,17 +15,17 @@ pub struct Counts {
     pub events: [u64; Event::ALL.len()],
     /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`].
     pub pmu: [u64; 2],
-    /// Requests sent and interrupts taken by the sender of the cell's pair, its receiver, and all
-    /// other CPUs, if there is a pair.
+    /// Requests sent and interrupts taken, if the cell has a pair: by its sender, by its receiver,
+    /// and by all other CPUs.
     pub ends: [u64; 3],
     /// Counts of the neighbours.
     pub shared: [u64; Shared::COUNT],
-    /// How long it took part, ticks.
+    /// How long the CPU took part, in ticks.
     pub ticks: u64,
 }
 
 impl Counts {
-    /// All zero.
+    /// Counts that are all zero.
     pub const ZERO: Self = Self {
         exits: [0; Counter::COUNT],
         events: [0; Event::ALL.len()],
@@ -35,7 +35,7 @@ impl Counts {
         ticks: 0,
     };
 
-    /// Returns the counts of this CPU, which owns `tally`, up to now.
+    /// Returns the counts up to now of this CPU, which owns `tally`.
     pub fn now(tally: &Tally) -> Self {
         Self {
             exits: exits::now(),

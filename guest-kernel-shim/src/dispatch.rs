@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles each interrupt: the only module that knows all users of interrupts. The vectors call it
-//! through two symbols.
+//! Handles each interrupt. This is the only module that knows all users of interrupts. The vectors
+//! call it through two symbols.
 
 use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Writeable};
 use arch::{gic_cpu, insn};
@@ -14,7 +14,7 @@ use crate::percpu::PerCpu;
 use crate::tally::Event;
 use crate::workload::call;
 
-/// The interrupt handler.
+/// Handles the interrupt `intid`.
 #[inline(always)]
 fn handle(intid: u32) {
     let cpu = PerCpu::this();
@@ -29,8 +29,8 @@ fn handle(intid: u32) {
 
 #[cold]
 fn unexpected(cpu: &PerCpu, intid: u32) {
-    /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. The timer stays expired, and without the mask
-    /// its level would interrupt for ever.
+    /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. The timer stays expired, and unmasked, its
+    /// level would interrupt for ever.
     const MASKED: u64 = 3;
     if kernel::interrupt(cpu, intid) {
         return;
@@ -41,19 +41,19 @@ fn unexpected(cpu: &PerCpu, intid: u32) {
     } else if intid == timer.phys {
         CNTP_CTL_EL0.set(MASKED);
     }
-    // The level has to be low before the interrupt is ended.
+    // The level has to be low before the end of the interrupt.
     insn::isb();
     cpu.journal.note(intid);
     interrupts::tell(cpu, intid);
 }
 
-/// The handler of the vector that notes the time.
+/// Handles an interrupt of the vector that notes the time.
 #[unsafe(no_mangle)]
 extern "C" fn el1_interrupt() {
     el1_acknowledged(gic_cpu::acknowledge());
 }
 
-/// Handles the acknowledged interrupt `intid`, for the plain vector as well.
+/// Handles the acknowledged interrupt `intid`; the plain vector calls this too.
 #[unsafe(no_mangle)]
 extern "C" fn el1_acknowledged(intid: u32) {
     if intid == gic_cpu::SPURIOUS {
@@ -64,13 +64,13 @@ extern "C" fn el1_acknowledged(intid: u32) {
     make_event();
 }
 
-/// The handler of the vector that notes the time, with a GICv2.
+/// Handles an interrupt of the vector that notes the time, with a GICv2.
 #[unsafe(no_mangle)]
 extern "C" fn el1_interrupt_version2() {
     taken(version2::acknowledge());
 }
 
-/// Handles the acknowledged interrupt of GICC_IAR = `iar`, for the plain vector as well.
+/// Handles the acknowledged interrupt of GICC_IAR = `iar`; the plain vector calls this too.
 #[unsafe(no_mangle)]
 extern "C" fn el1_acknowledged_version2(iar: u32) {
     taken(iar.into());
@@ -86,8 +86,8 @@ fn taken(acknowledged: Acknowledged) {
 
 #[inline(always)]
 fn make_event() {
-    // The handler may have come between a check of the request word and the WFE that follows. The return from here
-    // makes an event (DDI 0487K.a, D1.7.2), so that WFE does not wait; an emulator that omits this event would
-    // sleep despite the request, so this makes the event.
+    // The handler may have come between a check of the request word and the WFE that follows. The exception
+    // return from here makes an event (DDI 0487K.a, D1.7.2), so that the WFE does not wait. On an emulator
+    // that omits this event, the WFE would wait despite the request, so the SEVL makes the event.
     insn::sevl();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A cell of the plan with its measurements, and the progress of all cells.
+//! Holds a cell of the plan with its measurements, and the progress of all cells.
 
 mod work;
 
@@ -16,16 +16,16 @@ use crate::workload::samples::Samples;
 /// Rounds of noise that each CPU made while a cell was measured.
 pub type Rounds = [u64];
 
-/// How busy each CPU was lately.
+/// How busy each CPU has been lately.
 pub type Busy = [sched::load::Load];
 
 /// A cell and its measurements.
 pub struct Entry {
     /// The cell.
     pub cell: Cell,
-    /// Why it is not run.
+    /// Why the cell is not run, if it is skipped.
     pub skipped: Option<SkipReason>,
-    /// Bounds on its wake-ups and ticks.
+    /// Limits on the number of the cell's wake-ups and on its ticks.
     pub limits: Limits,
     /// The cell's progress.
     pub pace: Pace,
@@ -33,22 +33,22 @@ pub struct Entry {
     pub core_hz: Seen,
     /// Its samples, if it is run.
     pub samples: Option<&'static mut Samples>,
-    /// Counts of its blocks.
+    /// Counts of the cell's blocks.
     pub counts: Counts,
-    /// Number of samples and of the wake-ups of each block that are made like them but not recorded: counts include
-    /// both.
+    /// Number of samples, plus the wake-ups of each block that are made in the same way but not
+    /// recorded: counts include both.
     pub made: u64,
     /// Counts of the samples with time stamps.
     pub stamped: Counts,
-    /// Where the CPUs were within the samples with time stamps.
+    /// Where the CPUs spent their time within the samples with time stamps.
     pub parts: Totals,
     /// Counts of the kernel, for workloads that run on it.
     pub kernel: stats::Totals,
-    /// How requests came, if they come by time.
+    /// How requests came, if they come at given times.
     pub load: Load,
-    /// How busy the last block left each CPU: the next one starts from there.
+    /// How busy the last block left each CPU: the next block starts from there.
     pub busy: &'static mut Busy,
-    /// Rounds of noise that each CPU made.
+    /// Rounds of noise that each CPU has made.
     pub noise: &'static mut Rounds,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts how often the hypervisor or the VMM took this CPU from the guest, by cause, if it reports that: Rouse through
-//! a call, a VMM under KVM through a page of registers ([`abi::monitor`]).
+//! Counts how often the hypervisor or the VMM took this CPU from the guest, by cause, if these counts are
+//! reported: by Rouse through a call, by a VMM under KVM through a page of registers ([`abi::monitor`]).
 
 use abi::Counter;
 use abi::monitor::REGISTERS;
@@ -9,13 +9,13 @@ use spin::once::Once;
 
 use crate::hypervisor;
 
-/// The monitor's page.
+/// The page of the monitor's registers.
 static PAGE: Once<Region> = Once::new();
 
 /// Uses the monitor at `page` from now on.
 ///
 /// # Safety
-/// It must be the page of [`abi::monitor`], mapped as a device.
+/// The address must be that of the page of [`abi::monitor`], mapped as a device.
 pub unsafe fn open(page: Region) {
     PAGE.call_once(|| page);
 }
@@ -34,8 +34,8 @@ pub fn now() -> [u64; Counter::COUNT] {
     let Some(page) = PAGE.get() else { return all };
     for (n, counter) in REGISTERS.into_iter().enumerate() {
         let register = page.base + 8 * n as u64;
-        // SAFETY: by the contract of `open`; the page has as many registers, and reading them only returns values of
-        // this CPU.
+        // SAFETY: by the contract of `open`, the page has this many registers. Reading them has no
+        // effect but to return values of this CPU.
         all[counter as usize] = unsafe { gic::mmio::load_64(register) };
     }
     all

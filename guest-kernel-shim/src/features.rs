@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Features of the machine, from its ID registers.
+//! Finds the features of the machine, by its ID registers.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
 use arch::regs::ID_AA64ISAR2_EL1;
@@ -23,7 +23,7 @@ pub struct Features {
 }
 
 impl Features {
-    /// Their names and whether they are there.
+    /// Returns the names of the features, and whether each is there.
     pub const fn list(&self) -> [(&'static str, bool); 6] {
         [
             ("wfxt", self.wfxt),
@@ -38,7 +38,7 @@ impl Features {
 
 static FEATURES: Once<Features> = Once::new();
 
-/// The features of this machine, from the ID registers (DDI 0487K.a, D23.2.66 on).
+/// Returns the features of this machine, from the ID registers (DDI 0487K.a, D23.2.66 on).
 pub fn features() -> &'static Features {
     FEATURES.call_once(|| {
         let mmfr0 = ID_AA64MMFR0_EL1.get();

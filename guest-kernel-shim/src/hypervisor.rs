@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls to the hypervisor or firmware below: PSCI, and Rouse's hypercalls if Rouse is there.
+//! Calls the hypervisor or firmware below: PSCI, and Rouse's hypercalls if Rouse is there.
 
 use abi::{CellWords, ConsoleWords, Counter, Floor, Info, KnobValue, Neighbour, Shared, TimeLog};
 use core::arch::asm;
@@ -21,14 +21,14 @@ const SYSTEM_OFF: u64 = 0x8400_0008;
 static CONDUIT: Once<Conduit> = Once::new();
 static TOLD: Once<(Option<Under>, Option<Given>)> = Once::new();
 static PRESENT: AtomicBool = AtomicBool::new(false);
-/// The result of [`other`].
+/// The result of [`other_name`].
 static OTHER: Once<Option<Name>> = Once::new();
 
 /// x0 to x17 of a call: the registers that the convention passes and may change.
 pub type Registers = [u64; 18];
 
-/// Records how to make calls and finds out what answers them: Rouse, or another hypervisor, which the description may
-/// have `named`.
+/// Records how to make calls and finds out who answers them: Rouse, or another hypervisor, whose
+/// name the description may give in `named`.
 pub fn discover(conduit: Option<Conduit>, named: Option<Name>) {
     let Some(conduit) = conduit else {
         OTHER.call_once(|| named);
@@ -46,14 +46,14 @@ pub fn discover(conduit: Option<Conduit>, named: Option<Name>) {
     OTHER.call_once(|| known.and_then(|known| name(known.as_bytes())).or(named));
 }
 
-/// Returns the answer to a call for a UID.
+/// Returns the UID that a call of `function` returns.
 fn uid(function: u32) -> [u32; 4] {
     let answer = call(u64::from(function), [0; 3]);
     core::array::from_fn(|n| answer[n] as u32)
 }
 
-/// The hypervisor below that is not Rouse, by its own name, or by the description's; `None` if neither names one.
-pub fn other() -> Option<&'static str> {
+/// Returns the hypervisor below, if it is not Rouse: its own name, or the description's; `None` if neither gives one.
+pub fn other_name() -> Option<&'static str> {
     OTHER.get()?.as_deref()
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for Mistaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = match present() {
             true => "Rouse",
-            false => other().unwrap_or("no hypervisor that names itself"),
+            false => other_name().unwrap_or("no hypervisor that names itself"),
         };
         write!(
             f,
@@ -79,7 +79,7 @@ impl fmt::Display for Mistaken {
 ///
 /// # Errors
 /// [`Mistaken`]: the hypervisor that answers has another name.
-pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
+pub fn set_under(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     let given = arguments.given_trap.map(|trap| Given {
         trap,
         host_poll_us: arguments.given_host_poll_us.unwrap_or(0) as u32,
@@ -88,7 +88,7 @@ pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     if let Some(told) = arguments.under {
         let agrees = match told {
             Under::Rouse => present(),
-            told => !present() && told.vendor() == other(),
+            told => !present() && told.vendor() == other_name(),
         };
         if !agrees {
             return Err(Mistaken(told));
@@ -98,8 +98,8 @@ pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     Ok(())
 }
 
-/// Returns the hypervisor that this guest runs under: Rouse if it answers, otherwise the one that the
-/// boot arguments name.
+/// Returns the hypervisor that this guest runs under: Rouse if it answers, otherwise the hypervisor
+/// that the boot arguments name.
 pub fn under() -> Under {
     match (present(), TOLD.get()) {
         (true, _) => Under::Rouse,
@@ -108,17 +108,17 @@ pub fn under() -> Under {
     }
 }
 
-/// Returns the hypervisor's knobs, if they are the same for the whole boot.
+/// Returns the hypervisor's knobs that the boot arguments name, which are the same for the whole boot.
 pub fn given() -> Option<Given> {
     TOLD.get()?.1
 }
 
-/// Whether the hypervisor is there.
+/// Whether Rouse is there.
 pub fn present() -> bool {
     PRESENT.load(Relaxed)
 }
 
-/// Starts CPU `mpidr` at `entry` with x0 = `context`; returns PSCI's status.
+/// Starts CPU `mpidr` at `entry` with x0 = `context`; returns the status of PSCI.
 pub fn cpu_on(mpidr: u64, entry: u64, context: u64) -> i64 {
     call(CPU_ON, [mpidr, entry, context])[0] as i32 as i64
 }
@@ -134,7 +134,7 @@ pub fn version() -> u64 {
     call(PSCI_VERSION, [0; 3])[0]
 }
 
-/// Whether CPU `mpidr` is off (1), on (0) or about to be (2), or an error of PSCI.
+/// Returns whether CPU `mpidr` is off (1), on (0) or about to be on (2), or an error of PSCI.
 pub fn affinity_info(mpidr: u64) -> i64 {
     call(AFFINITY_INFO, [mpidr, 0, 0])[0] as i32 as i64
 }
@@ -145,8 +145,8 @@ pub fn cpu_suspend() -> i64 {
     call(CPU_SUSPEND, [0; 3])[0] as i32 as i64
 }
 
-/// Makes EL2 compare its state of this vCPU's interrupts with the list registers, in a mode of [`abi::audit`];
-/// returns whether they agree.
+/// Makes EL2 compare its state of this vCPU's interrupts with the list registers, in a mode of
+/// [`abi::audit`]; returns whether the two agree.
 pub fn audit(mode: u64) -> bool {
     !present() || call(abi::Call::Audit.function(), [mode, 0, 0])[0] as i64 == abi::SUCCESS
 }
@@ -176,11 +176,11 @@ pub fn exit(status: u64) -> ! {
     }
 }
 
-/// The last line where nothing can turn the machine off.
+/// The last line of output where nothing can turn the machine off.
 const STAYS_ON: &str = "rouse: stays on: there is no PSCI to turn the machine off";
 
-/// Ends the machine with `status` before the hypervisor below is known, without an atomic operation; for the only
-/// running CPU.
+/// Ends the machine with `status` before the hypervisor below is known, without an atomic
+/// operation. Only one CPU may be running.
 pub fn exit_alone(conduit: Option<Conduit>, status: u64) -> ! {
     crate::output::line_unlocked(format_args!("rouse: exit status {status}"));
     if let Some(conduit) = conduit {
@@ -213,7 +213,7 @@ pub fn set(value: KnobValue) {
     );
 }
 
-/// See [`has_invited`].
+/// Whether a CPU has had a neighbour; see [`has_invited`].
 static INVITED: AtomicBool = AtomicBool::new(false);
 
 /// Whether a CPU has had a neighbour.
@@ -235,11 +235,11 @@ pub fn set_trap(trap: Trap) {
     }));
 }
 
-/// Sets which side owns the CPU interface of this vCPU. The hypervisor refuses while an interrupt
-/// is active here because another vCPU set it so by register, as `soak` does for a while.
+/// Sets which side owns the CPU interface of this vCPU. The hypervisor refuses while an interrupt is
+/// active here because another vCPU has made it active through a register, as `soak` does for a while.
 ///
 /// # Panics
-/// Panics if the hypervisor refuses for longer.
+/// Panics if the hypervisor still refuses after a while.
 pub fn set_deliver(deliver: Deliver) {
     let value = KnobValue::Deliver(match deliver {
         Deliver::Inject => abi::Deliver::Inject,
@@ -249,7 +249,7 @@ pub fn set_deliver(deliver: Deliver) {
     assert!(taken, "hypervisor: an interrupt of this vCPU stays active");
 }
 
-/// Makes EL2 watch the points at `address`; see [`abi::Call::Watch`].
+/// Makes EL2 watch the watch points at `address`; see [`abi::Call::Watch`].
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.
@@ -273,19 +273,19 @@ pub fn begin_cell(id: usize, pass: u32, cell: &Cell) {
     say_cell(id as u64 + 1, pass, words);
 }
 
-/// Announces that no cell runs any more.
+/// Announces that no cell runs any longer.
 pub fn end_cells() {
     say_cell(0, 0, CellWords::default());
 }
 
 /// Returns the function that prints text without the UART, if there is one; see [`abi::Call::Console`].
-pub fn text() -> Option<fn(&ConsoleWords)> {
+pub fn text_call() -> Option<fn(&ConsoleWords)> {
     (present() && put(&ConsoleWords::default())).then_some(|words| {
         put(words);
     })
 }
 
-/// Prints `words` on the console; returns whether there is such a call.
+/// Prints `words` on the console by a call; returns whether the call exists.
 fn put(words: &ConsoleWords) -> bool {
     let mut registers: Registers = [0; 18];
     registers[0] = abi::Call::Console.function();
@@ -303,7 +303,7 @@ fn say_cell(number: u64, pass: u32, words: CellWords) {
     call_by(conduit(), &mut registers);
 }
 
-/// Hands an interrupt of EL2's timer that came here on to EL2; see [`abi::Call::Timer`].
+/// Hands on to EL2 an interrupt of EL2's timer that this CPU has taken; see [`abi::Call::Timer`].
 pub fn timer() {
     call(abi::Call::Timer.function(), [0; 3]);
 }
@@ -313,7 +313,7 @@ pub fn counters() -> [u64; Counter::COUNT] {
     let mut registers: Registers = [0; 18];
     registers[0] = abi::Call::Counters.function();
     let pointer = registers.as_mut_ptr();
-    // SAFETY: as in `call_by`.
+    // SAFETY: for the same reasons as in `call_by`.
     unsafe {
         match conduit() {
             Conduit::Hvc => invoke_counting_hvc(pointer),
@@ -329,7 +329,7 @@ pub fn shared() -> [u64; Shared::COUNT] {
     core::array::from_fn(|n| answer[1 + n])
 }
 
-/// Makes EL2 also log the traced events of this vCPU in `log`; with `None`, stop that.
+/// Makes EL2 also log the traced events of this vCPU in `log`; with `None`, makes EL2 stop this.
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.
@@ -339,18 +339,18 @@ pub fn log(log: Option<&'static TimeLog>) {
     assert!(status == abi::SUCCESS, "hypervisor: no log at {address:#x}");
 }
 
-/// Makes EL2 evict `what` from the caches: [`abi::EVICT_IMAGE`], or the number of a vCPU; returns whether that
-/// exists.
+/// Makes EL2 evict `what` from the caches: [`abi::EVICT_IMAGE`], or a vCPU by its number; returns
+/// whether `what` exists.
 pub fn evict(what: u64) -> bool {
     call(abi::Call::Evict.function(), [what, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
-/// Makes this vCPU's exits go to the minimal vectors; returns whether that is allowed.
+/// Makes this vCPU's exits use the minimal vectors `which`; returns whether that is allowed.
 pub fn floor(which: Floor) -> bool {
     call(abi::Call::Floor.function(), [which as u64, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
-/// Whether there are minimal vectors: if so, an unknown number is invalid, and otherwise the call itself is unknown.
+/// Whether there are minimal vectors: if so, an unknown number is INVALID; if not, the call itself is unknown.
 pub fn has_floors() -> bool {
     call(abi::Call::Floor.function(), [u64::MAX, 0, 0])[0] as i64 == abi::INVALID
 }
@@ -366,7 +366,7 @@ pub fn info(info: Info) -> u64 {
     call(abi::Call::Info.function(), [0; 3])[1 + info as usize]
 }
 
-/// Makes a call through the machine's conduit.
+/// Makes a call through the machine's conduit, and returns the registers after it.
 pub fn call(function: u64, arguments: [u64; 3]) -> Registers {
     let mut registers: Registers = [0; 18];
     registers[0] = function;
@@ -383,9 +383,9 @@ fn conduit() -> Conduit {
 /// Makes a call through `conduit` with all of `registers`, which then hold the result.
 pub fn call_by(conduit: Conduit, registers: &mut Registers) {
     let pointer = registers.as_mut_ptr();
-    // SAFETY: the pointer leads to 18 registers that the block loads and
-    // stores; the convention changes no register but x0 to x17, which are
-    // declared, and no memory of ours (DEN0028F, 2.6).
+    // SAFETY: the pointer leads to 18 registers that the block loads and stores; under the
+    // convention, the call changes no register but x0 to x17, which are declared, and no memory of
+    // this image (DEN0028F, 2.6).
     unsafe {
         match conduit {
             Conduit::Hvc => invoke_hvc(pointer),
@@ -402,8 +402,8 @@ macro_rules! invoke {
         /// # Safety
         /// `registers` must point to 18 writable words.
         unsafe fn $name(registers: *mut u64) {
-            // SAFETY: as the caller promises; x18 to x30 are kept by the call,
-            // and x20, which holds the pointer, is saved around it.
+            // SAFETY: as the caller promises; the call keeps x18 to x30, and x20, which holds the
+            // pointer, is saved around it.
             unsafe {
                 asm!(
                     "stp x20, xzr, [sp, #-16]!",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ways of waiting for a request, by name.
+//! Runs the ways of waiting for a request, by name.
 //!
-//! The loops are those of [`wait::idle`], which are model-checked; this CPU runs them as a
+//! The loops come from [`wait::idle`] and are model-checked; this CPU runs them as a
 //! [`Target`](wait::target::Target). The loops `spin`, `yield`, `wfe`, `wfe-sev` and `wfet` differ
 //! in their pause instruction. Where a governor chooses among idle states, the loop is in
 //! [`governor`].
@@ -64,7 +64,7 @@ fn poll<P: Pause>(setting: &Setting, pause: P) -> Poll<P> {
     }
 }
 
-/// Cold, so that the loops of the other ways are laid out without it.
+/// The function is cold, so that the loops of the other ways are laid out without it.
 #[cold]
 #[inline(never)]
 fn by_governor(setting: &Setting, body: &mut impl Body) {
@@ -121,7 +121,7 @@ where
     }
 }
 
-/// Kept apart from the other ways, like [`by_governor`].
+/// This function is kept apart from the other ways, like [`by_governor`].
 #[cold]
 #[inline(never)]
 fn behind_barrier<I>(idle: I, body: &mut impl Body)
@@ -132,7 +132,7 @@ where
     body.run(BehindBarrier(idle));
 }
 
-/// The tunables of `haltpoll` in ticks, with the poll limit as maximum if there is one.
+/// Returns the tunables of `haltpoll` in ticks, with the poll limit as their maximum if there is one.
 fn haltpoll(limit: u64) -> Tunables {
     let ticks = |time| clock::ticks((time / 1000) as u32);
     Tunables::GUEST.scaled(ticks).with_max(limit)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interrupts of this kernel: two SGIs. Checks enable others, which are recorded in the CPU's [`Journal`] and
-//! passed to the listener. [`crate::dispatch`] handles each of them.
+//! Sets up the interrupts of this kernel, which are two SGIs. Checks enable other interrupts, which are
+//! recorded in the CPU's [`Journal`] and passed to the listener. [`crate::dispatch`] handles each of them.
 
 use abi::Info;
 use arch::gic_cpu;
@@ -14,7 +14,7 @@ use crate::hypervisor;
 use crate::journal::Journal;
 use crate::percpu::PerCpu;
 
-/// "Read your request word": a task is ready to run.
+/// Asks the target to read its request word: a task is ready to run.
 pub const RESCHED: u32 = 0;
 /// Requests a function call.
 pub const CALL: u32 = 1;
@@ -47,7 +47,7 @@ pub unsafe fn enable(cpu: &PerCpu, platform: &Platform<'_>) {
     }
 }
 
-/// Returns the SGIs that EL2 and hardware can deliver, for a trial: all but those of the secure
+/// Returns the SGIs that EL2 and hardware can deliver, for a trial: all but the SGIs of the secure
 /// world.
 #[must_use]
 pub fn sgis() -> u32 {
@@ -57,48 +57,48 @@ pub fn sgis() -> u32 {
     }
 }
 
-/// Returns the number of these SGIs, from 0 on.
+/// Returns the number of SGIs, counted from 0 on, that EL2 and hardware can deliver.
 #[must_use]
 pub fn usable_sgi_count() -> u32 {
     sgis().trailing_ones()
 }
 
-/// The journal of `cpu`.
+/// Returns the journal of `cpu`.
 pub fn journal(cpu: &PerCpu) -> &Journal {
     &cpu.journal
 }
 
-/// The redistributor of `cpu`.
+/// Returns the redistributor of `cpu`.
 pub fn redistributor(cpu: &PerCpu) -> &Redistributor {
     cpu.redistributor
         .get()
         .expect("a CPU sets up its redistributor before it is online")
 }
 
-/// A function that receives the interrupts that nothing else expects.
+/// A function that receives the interrupts that no other code expects.
 pub type Listener = fn(&PerCpu, u32);
 
 /// The current listener, or null.
 static LISTENER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
-/// The listener that the alarm replaces, or null.
+/// The listener that the alarm has replaced, or null.
 static BEHIND: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// Makes every CPU pass unexpected interrupts to `listener` from now on; `None` ends that. Must not
-/// be called while there is an alarm.
+/// Makes every CPU pass unexpected interrupts to `listener` from now on; `None` ends this. The
+/// function must not be called while there is an alarm.
 pub fn listen(listener: Option<Listener>) {
     LISTENER.store(pointer(listener), Release);
 }
 
-/// Like [`listen`] until [`listen_no_more_first`]; `listener` passes interrupts that it does not expect on
-/// through [`tell_next`].
+/// Like [`listen`] until [`listen_no_more_first`]; `listener` passes on interrupts that it does not
+/// expect through [`tell_next`].
 pub fn listen_first(listener: Listener) {
     let behind = LISTENER.load(Acquire);
     BEHIND.store(behind, Release);
     LISTENER.store(pointer(Some(listener)), Release);
 }
 
-/// Ends [`listen_first`]. The second listener stays known: another CPU may be in the handler, on
-/// its way from the first listener to the second, and must not miss it.
+/// Ends [`listen_first`]. The second listener stays recorded: another CPU may be in the handler,
+/// between the first listener and the second, and must still find the second one.
 pub fn listen_no_more_first() {
     LISTENER.store(BEHIND.load(Acquire), Release);
 }
@@ -129,7 +129,7 @@ fn call(slot: &AtomicPtr<()>, cpu: &PerCpu, intid: u32) {
 #[cold]
 #[inline(never)]
 fn call_there(listener: *mut (), cpu: &PerCpu, intid: u32) {
-    // SAFETY: only `pointer` makes the values of the slots, from functions of this type.
+    // SAFETY: the values of the slots come only from `pointer`, which makes them from functions of this type.
     let listener = unsafe { core::mem::transmute::<*mut (), Listener>(listener) };
     listener(cpu, intid);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupts that a CPU took and that only a check expects.
+//! Records interrupts that a CPU took and that only a check expects.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -19,12 +19,12 @@ impl Journal {
         }
     }
 
-    /// Forgets the interrupts.
+    /// Forgets the recorded interrupts.
     pub fn clear(&self) {
         self.taken.store(0, Release);
     }
 
-    /// Returns the number of interrupts.
+    /// Returns the number of recorded interrupts.
     pub fn count(&self) -> usize {
         self.taken.load(Acquire) as usize
     }
@@ -34,18 +34,18 @@ impl Journal {
         self.iter().last()
     }
 
-    /// Returns all interrupts, in order.
+    /// Returns all recorded interrupts, in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let known = self.intids.iter().take(self.count());
         known.map(|intid| intid.load(Relaxed))
     }
 
-    /// Returns the INTIDs below 32 among them, one bit each.
+    /// Returns which INTIDs below 32 are among them, one bit each.
     pub fn set(&self) -> u32 {
         self.iter().fold(0, |bits, intid| bits | 1 << (intid & 31))
     }
 
-    /// Notes an interrupt; only the CPU itself calls this.
+    /// Records an interrupt; only the CPU itself calls this.
     pub fn note(&self, intid: u32) {
         let count = self.taken.load(Relaxed);
         if let Some(place) = self.intids.get(count as usize) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A small kernel, for the work of a CPU between two wake-ups when that is more than answering the last
-//! one.
+//! Runs a small kernel, for measurements in which a CPU does more work between two wake-ups than
+//! answering the last one.
 //!
 //! Every CPU has an executor of `async` tasks ([`executor`], [`mod@task`]). A task stays on its CPU. To wake a task of
 //! another CPU, a CPU puts it into that CPU's inbox, a lock-free list, and sets RESCHED in its request word; the word
 //! decides whether an interrupt is sent as well ([`wait::request`]), as for every wake-up here. Tasks sleep by the
 //! CPU's virtual timer ([`timer`]) and wait for each other in [`channel`]s; [`calls`] run a function on another CPU.
 //!
-//! A CPU without a ready task idles, in any of the ways of [`crate::idle`]: these are the loops that `pingpong`
-//! measures without all this. Waits called `governor:<name>` choose among the idle states of crate `cpuidle`
-//! ([`crate::idle`]).
+//! A CPU without a ready task idles, in any of the ways of [`crate::idle`]: workload `pingpong`
+//! measures these loops without the kernel. Waits called `governor:<name>` choose among the idle
+//! states of crate `cpuidle` ([`crate::idle`]).
 //!
 //! Interrupt handlers of this kernel wake tasks only through the inbox, and touch nothing else that the executor uses,
 //! so the executor runs with interrupts enabled, except during the pass of its scheduler.
@@ -46,33 +46,33 @@ use crate::interrupts;
 use crate::machine::platform;
 use crate::percpu::PerCpu;
 
-/// Bytes of the pool that [`create`] takes for each CPU; the page covers rounding.
+/// Bytes of the pool that [`create`] takes for each CPU; the page is for rounding.
 pub const NEEDS: u64 =
     (TASKS * size_of::<Task>()) as u64 + memory::SIZE as u64 + size_of::<Cpu>() as u64 + PAGE;
 
 /// Bytes of the pool that [`create`] takes for each pair of CPUs.
 pub const NEEDS_PER_PAIR: u64 = size_of::<Call>() as u64;
 
-/// Allocates the per-CPU state.
+/// Allocates the state of the kernel for `cpus` CPUs.
 pub fn create(pool: &mut Pool, cpus: usize) {
     TABLE.call_once(|| {
         let task = |n| Task::new(n as u32, n / TASKS);
         pool.fill((0..cpus * TASKS).map(task))
     });
-    // Not zeroed, because this is most of a CPU's memory, and a future is written before it is
-    // read.
+    // This memory is not zeroed, because it is most of a CPU's memory, and a future is written
+    // before it is read.
     let futures = pool.reserve((cpus * memory::SIZE) as u64) as usize;
     let calls = Call::place(pool, cpus * cpus);
     let calls = calls.chunks_exact(cpus).enumerate();
     let all: &'static [Cpu] = pool.fill(calls.map(|(index, outgoing)| {
-        // SAFETY: fresh memory, of which each CPU has a part of its own.
+        // SAFETY: this is fresh memory, of which each CPU has its own part.
         let memory = unsafe { Memory::new(futures + index * memory::SIZE) };
         Cpu::new(index, memory, outgoing)
     }));
     CPUS.call_once(|| pool.fill(all.iter()));
 }
 
-/// The interrupt handler's part: `false` if the interrupt is not this kernel's.
+/// Handles interrupt `intid` if it is this kernel's; otherwise returns `false`.
 pub fn interrupt(me: &PerCpu, intid: u32) -> bool {
     let Some(cpus) = CPUS.get() else { return false };
     let cpu = cpus[me.index];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Settings of a CPU for a cell: how it waits, how it is woken, and the knobs that it sets at both
-//! levels.
+//! Makes the settings of a CPU for a cell: how it waits, how it is woken, and the knobs that it
+//! sets at EL1 and EL2.
 
 use abi::{KnobValue, Neighbour};
 use arch::insn;
@@ -17,7 +17,7 @@ use crate::{clock, hypervisor, interrupts, logs, vectors};
 
 /// Returns how a CPU waits in `cell`.
 pub fn setting(cell: &Cell) -> Setting {
-    /// A WFET without a limit of its own returns after this long.
+    /// Time after which a WFET returns that has no limit of its own.
     const BOUND_US: u32 = 100;
     Setting {
         wait: cell.wait,
@@ -56,7 +56,7 @@ pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
     Waker::new(target, bit, intid, elide, event)
 }
 
-/// Returns the event stream of `cell`, as close as the counter can make it.
+/// Returns the event stream of `cell`, as nearly as the counter can generate it.
 pub fn stream(cell: &Cell) -> Option<Stream> {
     let ecv = features().ecv;
     Stream::nearest(cell.event_stream_us, clock::frequency(), ecv)
@@ -81,7 +81,7 @@ pub fn turn(cell: &Cell) {
     }
 }
 
-/// Gives this CPU a neighbour. Interrupts must be injected already.
+/// Gives this CPU a neighbour. Interrupts must be injected already when this is called.
 fn invite(cell: &Cell) {
     let does = match cell.neighbour.kib() {
         0 => Neighbour::Work,
@@ -98,7 +98,7 @@ pub fn turn_exits(trap: Trap, deliver: Deliver) {
     hypervisor::set_deliver(deliver);
 }
 
-/// Resets the knobs.
+/// Resets the knobs that [`turn`] has set.
 pub fn turn_back() {
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS);
     insn::isb();
@@ -115,7 +115,7 @@ pub fn turn_back() {
     }
 }
 
-/// Turns time stamps on or off for this CPU, at both levels.
+/// Turns time stamps on or off for this CPU, at EL1 and at EL2.
 pub fn trace(on: bool) {
     vectors::trace(on);
     if hypervisor::present() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rouse's guest: a small kernel at EL1 whose CPUs idle in every way there is and wake each other, and that measures
-//! the cost of a wake-up.
+//! Rouse's guest: a small kernel at EL1 whose CPUs idle in every possible way and wake each other.
+//! The kernel measures the cost of a wake-up.
 //!
 //! It runs under the hypervisor and, unchanged, on the bare machine. Two programs use it, each an image: `measuring/`,
 //! which only measures, and `trials/`. [`program!`] connects a program to it.
@@ -9,9 +9,9 @@
 //! |---|---|
 //! | [`boot`], [`start`], [`memory`], [`smp`] | from the first instruction to all CPUs running |
 //! | [`vectors`], [`dispatch`], [`interrupts`] | the interrupts of a CPU, and their handling |
-//! | [`idle`] | the ways of waiting, which are measured |
+//! | [`idle`] | the ways of waiting, whose costs are measured |
 //! | [`wake`] | the other side: asking a CPU to leave its idle loop |
-//! | [`kernel`] | tasks, timers and function calls, for workloads that are more than a wake-up |
+//! | [`kernel`] | tasks, timers and function calls, for workloads that do more than a wake-up |
 //! | [`workload`], [`mod@block`] | the work that runs, over and over |
 //! | [`mod@bench`], [`workers`], [`knobs`] | the cells, one after another; the CPUs that run them |
 //! | [`probe`], [`features`], [`atomics`], [`pmu`], [`report`] | the machine's features and models; records |

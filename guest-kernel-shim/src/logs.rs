@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The logs of the two CPUs of a round trip, which record where they were: the guest logs its polls and halts, and EL2
-//! its exits.
+//! Keeps the logs of the two CPUs of a round trip, which record where each CPU was: the guest logs
+//! its polls and halts, and EL2 logs its exits.
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -22,7 +22,7 @@ static NEAR: AtomicUsize = AtomicUsize::new(0);
 
 /// Places empty logs in memory of `pool`.
 pub fn place(pool: &mut Pool) {
-    // SAFETY: zeroed memory of that size, which is all theirs; all zeroes is empty logs.
+    // SAFETY: this is zeroed memory of that size, which only the logs use, and logs that are all zero are empty.
     let logs = unsafe { &*(pool.take(size_of::<[Logs; CPUS]>() as u64) as *const _) };
     LOGS.call_once(|| logs);
 }
@@ -32,12 +32,12 @@ pub fn all_logs() -> Option<&'static [Logs; CPUS]> {
     LOGS.get().copied()
 }
 
-/// Makes `cpu` the CPU that measures from now on. The job that is posted next orders this for the other CPU.
+/// Makes `cpu` the CPU that measures from now on. The next job that is posted makes the other CPU see this.
 pub fn begin(cpu: &PerCpu) {
     NEAR.store(cpu.index, Relaxed);
 }
 
-/// Returns the logs of `cpu`, which is one of the two.
+/// Returns the logs of `cpu`, which has to be one of the two CPUs.
 pub fn logs(cpu: &PerCpu) -> Option<&'static Logs> {
     Some(&all_logs()?[usize::from(cpu.index != NEAR.load(Relaxed))])
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine's description, for the modules above.
+//! Keeps the machine's description, for the modules on higher floors.
 
 use pages::PAGE;
 use platform::{Platform, Region};
@@ -10,19 +10,19 @@ static PLATFORM: Once<Platform<'static>> = Once::new();
 /// Returns the machine.
 ///
 /// # Panics
-/// Panics before [`describe`].
+/// Panics if [`describe`] has not been called.
 pub fn platform() -> &'static Platform<'static> {
     PLATFORM
         .get()
         .expect("the machine is described before anything asks")
 }
 
-/// Sets the machine's description: once, before anything reads it.
+/// Sets the machine's description. It is called once, before any code reads the description.
 pub fn describe(platform: Platform<'static>) -> &'static Platform<'static> {
     PLATFORM.call_once(|| platform)
 }
 
-/// Addresses where neither Rouse nor QEMU's `virt` has anything, mapped for the check of this.
+/// Addresses at which neither Rouse nor QEMU's `virt` has anything; they are mapped for the check of this.
 pub const HOLE: Region = Region {
     base: 0x0f00_0000,
     size: PAGE,

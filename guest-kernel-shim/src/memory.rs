@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at EL1: everything is mapped at its own address, code is never writable, and nothing else
-//! is executable.
+//! Maps memory at EL1: everything is mapped at its own address, code is never writable, and nothing
+//! but code is executable.
 
 use core::mem::ManuallyDrop;
 use core::sync::atomic::Ordering::Relaxed;
@@ -29,7 +29,7 @@ pub fn data() -> [Region; 2] {
     [data.start..guard, guard + pages::PAGE..data.end].map(Region::from)
 }
 
-/// The attributes of a use.
+/// Returns the attributes of memory with the use `how`.
 fn attributes(how: Use) -> El1Attributes {
     let common = El1Attributes::VALID | El1Attributes::ACCESSED | El1Attributes::UXN;
     let normal = common | El1Attributes::ATTRIBUTE_INDEX_1 | El1Attributes::INNER_SHAREABLE;
@@ -41,7 +41,7 @@ fn attributes(how: Use) -> El1Attributes {
     }
 }
 
-/// The one regime; written by the first CPU before it starts another.
+/// The registers of EL1's translation regime; the first CPU writes them before it starts another.
 #[unsafe(no_mangle)]
 pub static EL1_REGIME: Regime = Regime::new();
 
@@ -64,8 +64,8 @@ pub unsafe fn enter(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)
             .unwrap_or_else(|error| panic!("EL1 map of {region:x?}: {error}"));
     }
     let range = ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5);
-    // T0SZ 16, write-back inner-shareable walks, 4 KiB granule, nothing by
-    // TTBR1 (EPD1), IPS as the PE has it (DDI 0487K.a, D23.2.158).
+    // T0SZ 16, write-back inner-shareable walks, 4 KiB granule, nothing from TTBR1 (EPD1), IPS as
+    // the PE has it (DDI 0487K.a, D23.2.158).
     let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | range << 32;
     // M, C, SA, I and WXN. WFI, WFE and cache instructions at EL0 would trap to EL1.
     let sctlr = SCTLR_EL1_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
@@ -83,12 +83,12 @@ pub unsafe fn enter(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)
     insn::tlbi_vmalle1();
     insn::dsb_nsh();
     insn::isb();
-    // Writes up to here went to memory. A hypervisor that has this memory mapped with caches may have read it before,
-    // also by speculation, and the CPU would find those values once caches are on (DDI 0487K.a, B2.10, mismatched
+    // Writes up to here went to memory. A hypervisor that maps this memory as cacheable may have read it before,
+    // perhaps speculatively, and the CPU would find those values once caches are on (DDI 0487K.a, B2.10, mismatched
     // memory attributes). Nothing is taken from the pool below; the data includes the stack, so it comes last.
     pages::clean(pool.taken());
     let data = layout::data();
-    // SAFETY: the caller vouches for the regions, which have the code and the stack where
+    // SAFETY: the caller vouches for the regions, which map code and stack at the addresses where
     // they are.
     unsafe { insn::clean_and_set_sctlr_el1(data.start, data.end, pages::line(), sctlr) };
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console, which prints lines.
+//! Prints lines on the console.
 
 use core::fmt::{self, Write};
 
@@ -10,7 +10,7 @@ use spin::mutex::SpinMutex;
 use spin::once::Once;
 
 static PORT: SpinMutex<Option<Port>> = SpinMutex::new(None);
-/// See [`by_call`].
+/// The hypercall that prints lines instead of the UART; see [`by_call`].
 static CALL: Once<fn(&ConsoleWords)> = Once::new();
 
 /// Starts output on `uart`.
@@ -19,20 +19,20 @@ static CALL: Once<fn(&ConsoleWords)> = Once::new();
 /// The address must be that of a UART of that kind, mapped as device memory,
 /// and MMU and caches must be on.
 pub unsafe fn open(uart: Uart) {
-    // SAFETY: the caller's promise is the one that `Port::new` asks for.
+    // SAFETY: the caller promises everything that `Port::new` asks for.
     *PORT.lock() = Some(unsafe { Port::new(uart) });
 }
 
-/// Like [`open`], without the lock, which is an atomic operation.
+/// Like [`open`], but without taking the lock, which would be an atomic operation.
 ///
 /// # Safety
-/// Like [`open`]; and no other CPU runs yet.
+/// Like [`open`]; in addition, no other CPU may run yet.
 pub unsafe fn open_alone(uart: Uart) {
-    // SAFETY: the caller's promises, the second of which makes this the only access.
+    // SAFETY: as the caller promises; because no other CPU runs, this is the only access.
     unsafe { *PORT.as_mut_ptr() = Some(Port::new(uart)) };
 }
 
-/// Sends lines to `call` from now on, instead of the UART.
+/// Sends lines through `call` from now on, and not to the UART.
 pub fn by_call(call: fn(&ConsoleWords)) {
     CALL.call_once(|| call);
 }
@@ -42,7 +42,7 @@ pub fn line(text: fmt::Arguments<'_>) {
     write(&mut PORT.lock(), text);
 }
 
-/// Writes a line to both outputs. Neither can fail.
+/// Writes a line, through the hypercall if there is one and otherwise to `port`. Neither way can fail.
 fn write(port: &mut Option<Port>, text: fmt::Arguments<'_>) {
     if let Some(&call) = CALL.get() {
         let mut gathered = Gathered::new(call);
@@ -53,7 +53,7 @@ fn write(port: &mut Option<Port>, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Text for a hypercall, which takes a few characters at a time.
+/// Gathers text for a hypercall, which takes a few characters at a time.
 struct Gathered {
     call: fn(&ConsoleWords),
     words: ConsoleWords,
@@ -78,7 +78,7 @@ impl Gathered {
 
 impl Write for Gathered {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // A 0 would end the text.
+        // A byte of 0 would end the text.
         for byte in text.bytes().filter(|byte| *byte != 0) {
             if self.bytes == ConsoleWords::ROOM {
                 self.send();
@@ -98,10 +98,10 @@ pub fn end() {
     }
 }
 
-/// Writes a line without waiting for the console's lock. The CPU that just failed may
-/// hold it.
+/// Writes a line without waiting for the console's lock. The CPU that has just failed may hold that
+/// lock.
 pub fn line_unlocked(text: fmt::Arguments<'_>) {
-    // SAFETY: this CPU ends the machine; two writers at worst mix characters.
+    // SAFETY: this CPU ends the machine, and two writers can do no worse than mix their characters.
     write(unsafe { &mut *PORT.as_mut_ptr() }, text);
 }
 

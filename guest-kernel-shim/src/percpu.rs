@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State of one CPU, found through TPIDR_EL1.
+//! Holds the state of one CPU, found through TPIDR_EL1.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -25,17 +25,17 @@ const STACK_SIZE: u64 = 0x8000;
 #[repr(align(64))]
 struct Line;
 
-/// One CPU.
+/// The state of one CPU.
 #[repr(C, align(64))]
 pub struct PerCpu {
-    /// Top of its stack.
+    /// Top of the CPU's stack.
     pub stack_top: u64,
-    /// Affinity.
+    /// Affinity, as in MPIDR_EL1.
     pub mpidr: u64,
-    /// Position in [`all`].
+    /// The CPU's position in [`all`].
     pub index: usize,
-    /// The CPU reads the line above before its caches are on, so nothing in it changes: a line that another CPU has
-    /// written is not in memory yet (DDI 0487K.a, B2.11).
+    /// The CPU reads the line above before its caches are on, so nothing in that line may change
+    /// later: what another CPU writes to a line need not be in memory yet (DDI 0487K.a, B2.11).
     _next_line: [Line; 0],
     online: AtomicBool,
     /// Whether the CPU was turned off in the middle of a task, which it has to begin again.
@@ -45,21 +45,21 @@ pub struct PerCpu {
     time: AtomicU64,
     /// When the last IRQ reached its vector, in ticks, if that is traced.
     pub vector_at: AtomicU64,
-    /// Function calls that it served in this block.
+    /// Number of function calls that the CPU has served in this block.
     pub served: AtomicU32,
-    /// Counts of its events so far.
+    /// Counts of the CPU's events so far.
     pub tally: Tally,
-    /// Its redistributor, once it has set it up.
+    /// The CPU's redistributor, once the CPU has set it up.
     pub redistributor: Once<Redistributor>,
     /// Interrupts that a check waits for.
     pub journal: Journal,
-    /// Its counts in the last job that it took part in.
+    /// The CPU's counts in the last job in which it took part.
     pub counts: SpinMutex<Counts>,
-    /// When its alarm rang.
+    /// When the CPU's alarm rang.
     pub bell: Bell,
-    /// Requests of other CPUs that it leave its idle loop.
+    /// Requests of other CPUs to leave the idle loop.
     pub request: Request,
-    /// Cycles of its core per tick at the start, once measured.
+    /// Cycles of the CPU's core per tick at the start, once they are measured.
     pub per_tick: Once<PerTick>,
 }
 
@@ -99,7 +99,7 @@ pub fn create(pool: &mut Pool, mpidrs: impl ExactSizeIterator<Item = u64>) {
 /// Returns every CPU that was described.
 ///
 /// # Panics
-/// Panics before [`create`].
+/// Panics if [`create`] has not been called.
 pub fn all() -> &'static [&'static PerCpu] {
     ALL.get()
         .copied()
@@ -112,16 +112,16 @@ pub fn online() -> impl Iterator<Item = &'static PerCpu> + Clone {
 }
 
 impl PerCpu {
-    /// This CPU's state.
+    /// Returns the state of the running CPU.
     #[inline(always)]
     pub fn this() -> &'static Self {
-        // SAFETY: TPIDR_EL1 holds the address of this CPU's `PerCpu` from
-        // before interrupts are enabled or any other code asks (`create`,
-        // `el1_secondary`), and the memory is never given back.
+        // SAFETY: TPIDR_EL1 holds the address of this CPU's `PerCpu` before interrupts are enabled
+        // and before any other code calls this (`create` and `el1_secondary` see to this), and that
+        // memory is never given back.
         unsafe { &*(TPIDR_EL1.get() as *const Self) }
     }
 
-    /// Its stack, and its state.
+    /// Returns the CPU's stack and its state.
     pub fn memory(&'static self) -> [Region; 2] {
         let stack = Region {
             base: self.stack_top - STACK_SIZE,
@@ -139,7 +139,7 @@ impl PerCpu {
         self.online.store(true, Release);
     }
 
-    /// Leaves a reading of the clock for [`Self::noted_time`].
+    /// Notes a reading of the clock, which [`Self::noted_time`] returns.
     pub fn note_time(&self, ticks: u64) {
         self.time.store(ticks, Release);
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places where an image for tests makes a fault that boot arguments ask for, which a reader of the results has to
-//! notice.
+//! Defines places where an image for tests causes a fault that the boot arguments ask for; a reader
+//! of the results has to notice it.
 //!
-//! An image for measurements does nothing in any of them (`without`): they are empty, and compile to nothing. The
-//! functions of an image for tests (`with`) come with Cargo's feature `planted`. `cargo xtask` builds that image
-//! if a boot needs it ([`plan::Arguments::planted`]). The trials have faults of their own.
+//! In an image for measurements, the functions do nothing (`without`): they are empty, and compile to nothing.
+//! The functions of an image for tests (`with`) come with Cargo's feature `planted`. `cargo xtask` builds an
+//! image for tests if a boot needs it ([`plan::Arguments::planted`]). The trials have their own faults.
 
 #[cfg(feature = "planted")]
 mod with;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The performance monitors of this CPU: cycles, and instructions if the machine counts them (event INST_RETIRED; DDI
-//! 0487K.a, D14.11.3).
+//! Reads the performance monitors of this CPU: cycles, and instructions if the machine counts them
+//! (event INST_RETIRED; DDI 0487K.a, D14.11.3).
 //!
-//! They count at EL1 and at EL2 (NSH), so they include the hypervisor's work for a wake-up. A counter belongs to one
-//! CPU, so it can't measure time from one CPU to another; the clock does, and [`crate::clock::cycles`] converts that to
-//! cycles. Whether the counter goes on in WFI depends on the machine.
+//! The counters count at EL1 and at EL2 (NSH), so they include the hypervisor's work for a wake-up. A counter belongs
+//! to one CPU, so it can't measure time from one CPU to another; the clock does, and [`crate::clock::cycles`]
+//! converts that to cycles. Whether the cycle counter continues in WFI depends on the machine.
 
 use aarch64_cpu::registers::{ID_AA64DFR0_EL1, Readable};
 use arch::insn;
@@ -15,8 +15,8 @@ use arch::regs::{
 use spin::once::Once;
 
 /// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter. Its other fields are
-/// 0: they have any value after a reset, and DP (5) would stop the cycle counter where event
-/// counting is prohibited, and FZO (9) the event counters on overflow (DDI 0487K.a, PMCR_EL0).
+/// 0: they have any value after a reset, and DP (5) would stop the cycle counter where event counting
+/// is prohibited, and FZO (9) would stop the event counters on overflow (DDI 0487K.a, PMCR_EL0).
 const ENABLE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6;
 /// PMCCFILTR_EL0 and PMEVTYPERn_EL0: NSH, count at EL2.
 const AT_EL2: u64 = 1 << 27;
@@ -26,9 +26,9 @@ const INST_RETIRED: u64 = 8;
 const CYCLES: u64 = 1 << 31;
 const COUNTER0: u64 = 1;
 
-/// Finds out whether there is a PMU as the architecture describes it (PMUVer). `works` returns whether its argument
-/// runs without an exception: Xen was seen to show the machine's PMUVer to a guest without a PMU, whose registers are
-/// then undefined.
+/// Finds out whether there is a PMU as the architecture describes it (PMUVer). `works` returns
+/// whether its argument runs without an exception: Xen has been seen to show the machine's PMUVer
+/// to a guest without a PMU, for which the PMU's registers are then UNDEFINED.
 pub fn find(works: impl FnOnce(fn()) -> bool) {
     let version = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
     let is_claimed = version != 0 && version != 0xf;
@@ -42,7 +42,7 @@ pub fn is_there() -> bool {
 
 static IS_THERE: Once<bool> = Once::new();
 
-/// Whether it counts instructions.
+/// Whether the PMU counts instructions.
 pub fn counts_instructions() -> bool {
     is_there() && PMCEID0_EL0.get() >> INST_RETIRED & 1 != 0
 }
@@ -59,7 +59,7 @@ pub fn start() {
     insn::isb();
 }
 
-/// Returns the cycles so far, where there is a PMU; the CPU may read them early.
+/// Returns the cycles so far; there must be a PMU. The CPU may read the counter early.
 #[inline(always)]
 pub fn cycles() -> u64 {
     PMCCNTR_EL0.get()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Features that the machine models, found by trials.
+//! Finds out by trials which features the machine models.
 
 mod answer;
 mod caches;
@@ -15,9 +15,9 @@ use crate::{clock, pmu, workers};
 
 struct Trial {
     name: &'static str,
-    /// Whether it needs a second CPU that acts.
+    /// Whether the trial needs a second CPU that acts.
     pair: bool,
-    /// An earlier trial without whose yes this trial would show nothing.
+    /// Name of an earlier trial whose answer has to be yes, since this trial would show nothing otherwise.
     needs: Option<&'static str>,
     run: fn() -> Answer,
 }
@@ -59,7 +59,7 @@ impl Trial {
     }
 }
 
-/// The trial of caches.
+/// Name of the trial of caches.
 pub const CACHES: &str = "caches_modelled";
 
 /// Number of trials.
@@ -100,8 +100,8 @@ const TRIALS: [Trial; COUNT] = {
 
 static ANSWERS: Once<ArrayVec<Answer, COUNT>> = Once::new();
 
-/// Returns every trial's name and answer. The first call runs the trials, and has to come from the first CPU,
-/// with the others parked.
+/// Returns every trial's name and answer. The first call runs the trials, and has to come from the
+/// first CPU while the others are parked.
 pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     let answers = ANSWERS.call_once(|| {
         let mut answers = ArrayVec::new();
@@ -123,13 +123,13 @@ fn counts_instructions() -> Answer {
     Answer::plain(clock::counts_instructions())
 }
 
-/// CPUs run at the same time. If the counter counts every instruction of the machine and nothing else, they do not:
-/// two at a time would count twice.
+/// Tries whether CPUs run at the same time. If the counter counts every instruction of the machine
+/// and nothing else, they do not: two CPUs at a time would count twice.
 fn cpus_run_at_once() -> Answer {
     Answer::plain(!clock::counts_instructions())
 }
 
-/// Every CPU reads one count: a CPU's reading lies between two of another.
+/// Tries whether every CPU reads the same count: a CPU's reading lies between two readings of another CPU.
 fn counter_shared() -> Answer {
     let before = clock::now();
     workers::on_second(|| PerCpu::this().note_time(clock::now()));
@@ -138,7 +138,7 @@ fn counter_shared() -> Answer {
     Answer::plain(before <= between && between <= clock::now())
 }
 
-/// The PMU counts instructions.
+/// Tries whether the PMU counts instructions.
 fn pmu_counts_instructions() -> Answer {
     Answer::plain(pmu::counts_instructions())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two functions that connect a program to this kernel. The linker decides which program it is, so no path has to
-//! check at run time.
+//! Defines the two functions that connect a program to this kernel. The linker decides which
+//! program that is, so no path has to check this at run time.
 
 /// Makes a program from its number ([`plan::Program`]), a function for the time when all CPUs run
 /// ([`crate::start::Run`]), and a function that every other CPU runs first.

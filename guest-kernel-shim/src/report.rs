@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records: the output of the guest. `docs/records.md` describes them.
+//! Writes records, which are the output of the guest. `docs/records.md` describes them.
 
 mod block;
 mod cell;
@@ -21,7 +21,7 @@ use self::record::{record, send};
 use crate::entry::{Entry, Work};
 use crate::{clock, hypervisor};
 
-/// Reports the order of a pass.
+/// Reports the order of cells in a pass.
 pub fn order(pass: u32, forwards: bool, cells: usize) {
     let direction = if forwards { "forwards" } else { "backwards" };
     let line = record("order").field("pass", pass);
@@ -38,7 +38,7 @@ pub fn plan(plan: &Plan, entries: &[Entry], work: &Work) {
         .field("iterations", plan.iterations);
     let budgets = entries.iter().map(|entry| entry.limits.budget);
     let line = line.field("guess_us", work.of_us);
-    // All cells have one budget.
+    // All cells have the same budget.
     let ticks_of_ms = clock::frequency() / 1000;
     let ms = budgets.max().unwrap_or(0) / ticks_of_ms.max(1);
     send(line.field("cell_ms", ms));

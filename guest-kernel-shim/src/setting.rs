@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a CPU waits, and the work that uses a way of waiting.
+//! Says how a CPU waits, and defines work that uses a way of waiting.
 
 use plan::{IdlePollBy, PsdLimit, States, Wait};
 
 use crate::percpu::PerCpu;
 use crate::target::Noting;
 
-/// A way of waiting, on a CPU of this machine: plain, or logging.
+/// A way of waiting on a CPU of this machine, with or without logging.
 pub trait Idle: wait::idle::Idle<PerCpu> + wait::idle::Idle<Noting> {}
 
 impl<I: wait::idle::Idle<PerCpu> + wait::idle::Idle<Noting>> Idle for I {}
 
-/// Work that uses a way of waiting; generic, so that the wait is compiled into the measured loop.
+/// Work that uses a way of waiting; it is generic, so that the wait is compiled into the measured loop.
 pub trait Body {
-    /// Whether it runs tasks, during which a governed CPU may be made to poll.
+    /// Whether the work runs tasks, during which a governed CPU may be made to poll.
     const HAS_TASKS: bool = false;
 
     /// Does the work.
@@ -27,34 +27,34 @@ pub struct Setting {
     pub wait: Wait,
     /// Request bits that end the wait when seen.
     pub wanted: u32,
-    /// Poll limit, ticks.
+    /// Limit of a poll, in ticks.
     pub limit: u64,
-    /// Ticks after which a WFET returns where there is no limit.
+    /// Ticks after which a WFET returns, where the poll has no limit.
     pub bound: u64,
     /// Whether FEAT_WFxT is there.
     pub wfxt: bool,
     /// Whether an event stream bounds WFE.
     pub stream: bool,
-    /// Whether the time of polls is summed up, which costs some instructions.
+    /// Whether the time of polls is added up, which costs some instructions.
     pub timed: bool,
-    /// Whether CPUs run one after another, and only a YIELD or a wait lets the next CPU run. So a CPU that spins has
-    /// to yield, after every read. Yielding less often would put a constant of this program into the measurement: the
-    /// number of reads that can't see anything new.
+    /// Whether CPUs run one after another, and only a YIELD or a wait lets the next CPU run. So a
+    /// CPU that spins has to yield after every read. If it yielded less often, the measurement
+    /// would include a constant of this program: the number of reads that can't see anything new.
     pub hands_over: bool,
-    /// Whether the CPU logs.
+    /// Whether the CPU logs its polls and halts.
     pub noting: bool,
-    /// Whether a barrier precedes WFI.
+    /// Whether a barrier precedes each WFI.
     pub barrier: bool,
     /// Idle states, if a governor chooses among them.
     pub states: States,
     /// Exit latency of the standby state if `states` does not give it, in microseconds; 0 if there
     /// is no such state.
     pub standby_us: u32,
-    /// Period of the scheduler's tick, nanoseconds.
+    /// Period of the scheduler tick, in nanoseconds.
     pub tick_ns: u64,
     /// How long a CPU stays in shallow states after a request to a device, in milliseconds.
     pub psd_ms: u32,
-    /// Limit on these states.
+    /// Limit on the states that the CPU may choose during that time.
     pub psd_limit: PsdLimit,
     /// The way in which CPUs are forced to poll whatever their governor chooses; `None` if none is.
     pub forced: Option<IdlePollBy>,

@@ -12,10 +12,10 @@ use crate::{
     atomics, boot, clock, hypervisor, interrupts, memory, output, percpu, pmu, vectors, workers,
 };
 
-/// Starts every CPU but this one and waits until each runs. A CPU that does not run is reported and
-/// left out.
+/// Starts every CPU except this one, and waits until each runs. A CPU that does not run is reported
+/// and left out.
 pub fn start_others() {
-    // Data that the others read before their caches are on.
+    // The other CPUs read this data before their caches are on.
     memory::data().into_iter().for_each(pages::clean);
     for cpu in percpu::all().iter().skip(1) {
         let status = start(cpu);
@@ -31,7 +31,7 @@ pub fn start_others() {
     }
 }
 
-/// Starts `cpu` and waits until it runs; returns PSCI's status.
+/// Starts `cpu` and waits until it runs; returns the status of PSCI.
 pub fn start(cpu: &'static PerCpu) -> i64 {
     let status = turn_on(cpu);
     if status == 0 {
@@ -40,7 +40,7 @@ pub fn start(cpu: &'static PerCpu) -> i64 {
     status
 }
 
-/// Starts `cpu`; returns PSCI's status.
+/// Starts `cpu` without waiting; returns the status of PSCI.
 pub fn turn_on(cpu: &'static PerCpu) -> i64 {
     let context = core::ptr::from_ref(cpu) as u64;
     pages::clean(Region {
@@ -57,8 +57,8 @@ pub fn turn_on(cpu: &'static PerCpu) -> i64 {
                 base: address,
                 size: 8,
             };
-            // The loader may have written its words without caches: an older copy of the line would bring back the old
-            // values of adjacent words.
+            // The loader may have written its words without caches: writing back an older copy of
+            // the line would restore the old values of adjacent words.
             pages::clean(line);
             // SAFETY: by the description, this doubleword of RAM is the CPU's release address; `start` has mapped it.
             unsafe { (address as *mut u64).write_volatile(boot::held_entry()) };
@@ -87,7 +87,7 @@ pub fn prepare() {
     let cpu = PerCpu::this();
     // SAFETY: the description is true and its devices are mapped.
     unsafe { interrupts::enable(cpu, platform()) };
-    // The start code does not know the version of the GIC.
+    // The start code has not chosen the vectors, because it does not know the version of the GIC.
     vectors::trace(false);
     pmu::start();
     cpu.set_online();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the first Rust instruction to a machine that can measure, and on to the image's program.
+//! Leads from the first Rust instruction to a machine that can measure, and on to the image's program.
 
 use aarch64_cpu::registers::{MPIDR_EL1, Readable};
 use arch::layout;
@@ -16,17 +16,17 @@ use crate::{
     stage, vectors,
 };
 
-/// Storage of the lists of the machine's description.
+/// Storage for the lists of the machine's description.
 static ROOM: Place<Room> = Place::new(Room::new());
 
-/// The most pages in which loaders put the words of spin tables.
+/// Maximum number of pages in which loaders put the words of spin tables.
 const MAX_WORD_PAGES: usize = 8;
 
-/// Body of a program, run when all CPUs run: returns the exit status.
+/// The main function of a program; it runs when all CPUs run, and returns the exit status.
 pub type Run = fn(&Arguments<'static>, &mut Pool) -> u64;
 
-/// Runs on the first CPU with MMU and caches off, on the boot stack: brings
-/// everything up and ends the machine when `run` is over.
+/// Runs on the first CPU with MMU and caches off, on the boot stack: sets everything up, calls
+/// `run`, and ends the machine when `run` returns.
 ///
 /// # Panics
 /// Panics if the machine's description lacks something that this kernel needs.
@@ -37,7 +37,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     let room = unsafe { ROOM.take() };
     room.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     let mut platform = Platform::from_fdt(blob, room).unwrap_or_else(|error| panic!("{error}"));
-    // The platform may not describe a console. Other faults are reported when there is one.
+    // The platform may not describe a console. Faults other than this are reported once there is one.
     let (told, _) = Arguments::<Names>::read(platform.bootargs);
     if let Some(Named::Ready(uart)) = told.uart.and_then(Named::parse) {
         platform.uart = Some(uart);
@@ -66,7 +66,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     }
     stage!("guest-mmu", "{} CPUs", platform.cpus.len());
     hypervisor::discover(platform.psci, platform.hypervisor);
-    if let Some(call) = hypervisor::text() {
+    if let Some(call) = hypervisor::text_call() {
         output::by_call(call);
     }
     if let Some(other) = platform::other_monitor(blob) {
@@ -87,9 +87,9 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
     pmu::find(|access| vectors::catching(access).is_none());
     smp::prepare();
-    // This comes before there are other CPUs, and after this CPU has started its PMU: a simulator
-    // may take that start for the end of the boot and go on with cores of another model, on which
-    // the counter counts something else.
+    // This precedes the start of the other CPUs, and follows the start of this CPU's PMU: a
+    // simulator may take the start of the PMU for the end of the boot and continue with cores of
+    // another model, on which the counter counts something else.
     clock::counts_instructions();
     smp::start_others();
     let mut arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));
@@ -99,7 +99,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     if let Some(wrong) = planted::ask(&arguments) {
         refuse(&wrong);
     }
-    if let Err(wrong) = hypervisor::tell(&arguments) {
+    if let Err(wrong) = hypervisor::set_under(&arguments) {
         refuse(&wrong);
     }
     if let Err(wrong) = atomics::settle(&mut arguments) {
@@ -111,8 +111,8 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     hypervisor::exit(run(&arguments, &mut pool))
 }
 
-/// Stops the generic watchdogs that a loader left running, with the MMU off: on the bare machine, nothing has
-/// stopped them before. The watchdogs found are reported when there is a console.
+/// Stops the generic watchdogs that a loader left running, with the MMU off: on the bare machine,
+/// nothing has stopped them before. The watchdogs that are found are reported once there is a console.
 fn stop_watchdogs(
     platform: &Platform<'_>,
     keep: bool,
@@ -128,8 +128,8 @@ fn stop_watchdogs(
     .collect()
 }
 
-/// Ends the machine because of its boot arguments; a hypervisor, if there is one and it can know,
-/// has refused them already.
+/// Ends the machine because of its boot arguments; a hypervisor, if there is one that can check
+/// them, has refused them already.
 fn refuse(wrong: &dyn core::fmt::Display) -> ! {
     output::line(format_args!("rouse: refused: boot arguments: {wrong}"));
     hypervisor::exit(2)
@@ -144,7 +144,7 @@ fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool
     regions.for_each(|region| taken.keep(region));
     let free = carve::largest_free(&platform.memory, &taken, PAGE)
         .unwrap_or_else(|| panic!("RAM: no free page for the guest"));
-    // SAFETY: free RAM by the description.
+    // SAFETY: the description says that this RAM is free.
     let mut pool = unsafe { Pool::new(free) };
     let [below_guard, above_guard] = memory::data();
     let devices = |region: Region| (region, Use::Device);
@@ -173,12 +173,12 @@ fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool
     // The hole is not mapped on machines that have memory there.
     let is_hole = !platform.memory.iter().any(|bank| bank.overlaps(&HOLE));
     let regions = regions.chain(is_hole.then_some(devices(HOLE)));
-    // SAFETY: image, stack (in its data) and pool are among the regions.
+    // SAFETY: the regions include the image, the stack, which is part of its data, and the pool.
     unsafe { memory::enter(&mut pool, regions) };
     pool
 }
 
-/// Returns the pages with the words of spin tables, to map. Some may be there already, as those of the tree.
+/// Returns the pages with the words of spin tables, to be mapped. Some may be mapped already, such as the tree's.
 fn release_words(platform: &Platform<'_>) -> ArrayVec<Region, MAX_WORD_PAGES> {
     let mut pages = ArrayVec::<Region, MAX_WORD_PAGES>::new();
     for cpu in platform.cpus {
@@ -198,13 +198,13 @@ fn release_words(platform: &Platform<'_>) -> ArrayVec<Region, MAX_WORD_PAGES> {
     pages
 }
 
-/// Returns the device tree at `address`, after making memory, which is read now, and caches, which are used later,
-/// agree on it: a loader may have written it with its caches on or off.
+/// Returns the device tree at `address`, after making memory and caches agree on it, because memory is
+/// read now and caches are used later. A loader may have written the tree with its caches on or off.
 ///
 /// # Safety
 /// `address` must be the one that the loader passed.
 unsafe fn device_tree(address: u64) -> &'static [u8] {
-    /// Bytes of its header.
+    /// Bytes of the tree's header.
     const HEADER: u64 = 40;
     let clean = |size| {
         pages::clean(Region {
@@ -218,6 +218,6 @@ unsafe fn device_tree(address: u64) -> &'static [u8] {
     let (magic, size) = unsafe { (u32::from_be(*header), u32::from_be(*header.add(1))) };
     assert!(magic == 0xd00d_feed, "no device tree at {address:#x}");
     clean(u64::from(size));
-    // SAFETY: the tree is `size` bytes long by its own header.
+    // SAFETY: by its own header, the tree is `size` bytes long.
     unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) }
 }

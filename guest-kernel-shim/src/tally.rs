@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Events of a CPU, which counts them itself; the reporting CPU reads them.
+//! Counts events of a CPU; the CPU counts them itself, and the reporting CPU reads the counts.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Counted events, by their names in records.
+/// The counted events; records give their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Event {
-    /// Interrupts sent to other CPUs or itself.
+    /// Interrupts sent, to other CPUs or to the CPU itself.
     Sent,
-    /// Interrupts left out because the target polled.
+    /// Interrupts omitted because the target polled.
     Elided,
-    /// Interrupts left out because the request was already pending.
+    /// Interrupts omitted because the request was already pending.
     Coalesced,
     /// Interrupts taken.
     Taken,
@@ -20,8 +20,8 @@ pub enum Event {
     PollTimeout,
     /// Times that WFI was executed.
     Halted,
-    /// Times that a poll paused, where that is measured: returns of WFE or WFET, all but the last
-    /// of each poll without finding a request.
+    /// Times that a poll paused, where that is measured: returns of WFE or WFET; all but the last
+    /// of each poll found no request.
     Pauses,
     /// Ticks spent polling, where that is measured.
     PollTicks,
@@ -51,7 +51,7 @@ impl Event {
 pub struct Tally([AtomicU64; Event::ALL.len()]);
 
 impl Tally {
-    /// All zero.
+    /// Counts that are all zero.
     pub(crate) const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; Event::ALL.len()])
     }
@@ -61,21 +61,21 @@ impl Tally {
         event as usize * size_of::<AtomicU64>()
     }
 
-    /// Counts one event. Only the CPU itself calls this, including its handlers: a handler between load and store
-    /// would lose a count, so a counter used in handlers is used nowhere else.
+    /// Counts one event. Only the CPU itself calls this, including its handlers: if a handler counted between
+    /// the load and the store, a count would be lost, so a counter that handlers use is used nowhere else.
     #[inline(always)]
     pub fn add(&self, event: Event) {
         self.add_many(event, 1);
     }
 
-    /// Counts `many` more.
+    /// Counts `many` more events.
     #[inline(always)]
     pub fn add_many(&self, event: Event, many: u64) {
         let count = &self.0[event as usize];
         count.store(count.load(Relaxed) + many, Relaxed);
     }
 
-    /// The count.
+    /// Returns the count of `event`.
     pub fn get(&self, event: Event) -> u64 {
         self.0[event as usize].load(Relaxed)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This machine's CPU for the idle loops of crate `wait`.
+//! Makes this machine's CPU a target for the idle loops of crate `wait`.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -72,7 +72,7 @@ impl Target for PerCpu {
     }
 }
 
-/// A CPU with a DSB before each WFI.
+/// A CPU that executes a DSB before each WFI.
 pub struct Barred<'c, T>(pub &'c T);
 
 impl<T: Target> Target for Barred<'_, T> {
@@ -123,7 +123,7 @@ impl<T: Target> Target for Barred<'_, T> {
     }
 }
 
-/// An idle loop on such a CPU.
+/// An idle loop on a CPU that executes a DSB before each WFI.
 pub struct BehindBarrier<I>(pub I);
 
 impl<T: Target, I: for<'c> Idle<Barred<'c, T>>> Idle<T> for BehindBarrier<I> {
@@ -145,7 +145,7 @@ impl Noting {
         Self { cpu, log }
     }
 
-    /// Logs that it does `what` from now on.
+    /// Logs that the CPU does `what` from now on.
     pub fn note(&self, what: Guest) {
         self.log.note(clock::now(), what as u64);
     }
@@ -220,10 +220,10 @@ impl Target for Noting {
 
 /// A CPU of this machine, with or without logging.
 pub trait Here: Target {
-    /// Its state.
+    /// Returns the CPU's state.
     fn cpu(&self) -> &PerCpu;
 
-    /// Sleeps through `sleep`, which is not a WFI of this kernel.
+    /// Runs `sleep`, which waits other than by a WFI of this kernel; if the CPU logs, logs this as a halt.
     fn halting(&self, sleep: impl FnOnce());
 }
 

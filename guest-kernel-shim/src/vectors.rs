@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exception vectors of EL1. Only IRQ is expected: any other exception is a bug of this kernel and ends it with a
-//! dump of the registers, unless code expects it through [`catching`].
+//! Defines the exception vectors of EL1. Only IRQ is expected: any other exception is a bug of this
+//! kernel and ends the kernel with a dump of the registers, unless code expects it through [`catching`].
 //!
 //! The table exists twice, and again for a GICv2: in the second table, an IRQ logs the time first. In the first table, the interrupt that
 //! wakes a CPU is handled in assembly, because it is part of every result: the work of [`crate::dispatch`] for
@@ -20,7 +20,7 @@ use crate::machine::platform;
 use crate::percpu::PerCpu;
 use crate::tally::{Event, Tally};
 
-// Assumptions of the assembly.
+// The assembly relies on this.
 const _: () = assert!(interrupts::RESCHED == 0);
 
 arch::symbol_addresses! {
@@ -206,7 +206,7 @@ el1_resume:
     unexpected = sym crate::failing::unexpected,
 );
 
-/// A synchronous exception that was caught.
+/// A synchronous exception that [`catching`] caught.
 #[derive(Clone, Copy, Debug)]
 pub struct Exception {
     /// ESR_EL1.
@@ -215,7 +215,7 @@ pub struct Exception {
     pub far: u64,
 }
 
-/// Whether a synchronous exception is expected, and the exception that came.
+/// Whether a synchronous exception is expected, and the exception that has come.
 static WANTED: AtomicU64 = AtomicU64::new(0);
 static ESR: AtomicU64 = AtomicU64::new(0);
 static FAR: AtomicU64 = AtomicU64::new(0);
@@ -224,8 +224,8 @@ const NO: u64 = 0;
 const YES: u64 = 1;
 const CAME: u64 = 2;
 
-/// Runs `code`, one instruction of which may fault: the handler steps over it, and this returns the exception. One CPU
-/// at a time.
+/// Runs `code`, one instruction of which may fault: the handler steps over that instruction, and
+/// this returns the exception. Only one CPU may do this at a time.
 pub fn catching(code: impl FnOnce()) -> Option<Exception> {
     WANTED.store(YES, Release);
     code();

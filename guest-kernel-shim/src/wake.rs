@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The waker's side: asks another CPU to leave its idle loop.
+//! Wakes another CPU: asks it to leave its idle loop.
 
 use arch::{gic_cpu, insn};
 use wait::idle::Idle;
@@ -8,13 +8,13 @@ use wait::request::Notice;
 use crate::percpu::PerCpu;
 use crate::tally::Event;
 
-/// How a target is woken: the constants of its wake-ups.
+/// How a target is woken: values that stay the same for all of its wake-ups.
 #[derive(Clone, Copy)]
 pub struct Waker {
     target: &'static PerCpu,
-    /// Request bit to set.
+    /// The request bit to set.
     bit: u32,
-    /// ICC_SGI1R_EL1 value of the interrupt.
+    /// The value of ICC_SGI1R_EL1 for the interrupt.
     sgi: u64,
     /// Whether a target that polls gets no interrupt.
     elide: bool,
@@ -23,8 +23,8 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// A waker of `target` that sets request `bit` and, where needed, sends
-    /// SGI `intid`.
+    /// Returns a waker of `target` that sets request `bit` and, where this is necessary, sends SGI
+    /// `intid`.
     pub fn new(target: &'static PerCpu, bit: u32, intid: u32, elide: bool, event: bool) -> Self {
         Self {
             target,
@@ -35,7 +35,7 @@ impl Waker {
         }
     }
 
-    /// Returns the waker of a target that waits with `idle`, like this CPU: the waking loop then
+    /// Returns the waker of a target that waits with `idle`, as this CPU does. The waking loop then
     /// need not test whether an event is needed.
     #[inline(always)]
     pub fn of_a_peer(self, idle: &impl Idle<PerCpu>) -> Self {
@@ -45,18 +45,18 @@ impl Waker {
         }
     }
 
-    /// The CPU that it wakes.
+    /// Returns the CPU that the waker wakes.
     pub fn target(&self) -> &'static PerCpu {
         self.target
     }
 
-    /// Only sets the request; the caller sends the interrupt.
+    /// Sets only the request; the caller sends the interrupt.
     #[inline(always)]
     pub fn request(&self) {
         self.target.request.wake(self.bit, false);
     }
 
-    /// Wakes the target, to which the caller's earlier stores are then visible.
+    /// Wakes the target, which then sees the caller's earlier stores.
     #[inline(always)]
     pub fn wake(&self, me: &PerCpu) {
         match self.target.request.wake(self.bit, self.elide) {

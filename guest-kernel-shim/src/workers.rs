@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs that take part in a measurement, and how they start and end a block of it together.
+//! Lets the CPUs that take part in a measurement start and end a block of it together.
 //!
-//! One CPU leads: it posts a job and wakes the CPUs that take part, and all of them set their knobs. It is the first
-//! one, or the sender of the cell's pair ([`lead`]). When all are ready, the leader starts them. A CPU that is done
-//! resets its knobs, leaves its counts and parks. If the cell has [`noise`], CPUs that take no part make it from
-//! before the first sample until after the last one. Between jobs, CPUs wait in a plain WFI, so that they cost
-//! nothing.
+//! One CPU leads: it posts a job and wakes the CPUs that take part, and all of them set their knobs.
+//! The leader is the first CPU, or the sender of the cell's pair ([`lead`]). When all CPUs are
+//! ready, the leader starts them. A CPU that is done resets its knobs, leaves its counts and parks.
+//! If the cell has [`noise`], CPUs that take no part make the noise from before the first sample
+//! until after the last one. Between jobs, CPUs wait in a plain WFI, so that they cost nothing.
 
 pub mod lead;
 pub mod noise;
@@ -40,33 +40,33 @@ static READY: AtomicU32 = AtomicU32::new(0);
 static GO: AtomicU32 = AtomicU32::new(0);
 /// Number of members that are running.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
-/// Number of the job whose last sample is taken.
+/// Number of the job whose last sample has been taken.
 static OVER: AtomicU32 = AtomicU32::new(0);
 
-/// Returns the CPU that leads `cell` and measures. Even a machine of one CPU has it.
+/// Returns the CPU that leads `cell` and measures. Even a machine with one CPU has such a CPU.
 pub fn leader(cell: &Cell) -> &'static PerCpu {
     let [sender, _] = cell.pair.cpus();
-    running(sender)
+    running_cpu(sender)
 }
 
 /// Returns the CPU that the leader of `cell` wakes, if that is a single CPU.
 pub fn receiver(cell: &Cell) -> &'static PerCpu {
     let [_, receiver] = cell.pair.cpus();
-    running(receiver)
+    running_cpu(receiver)
 }
 
-/// The CPU in `place` among those that run.
-fn running(place: usize) -> &'static PerCpu {
+/// Returns the CPU in `place` among the CPUs that run.
+fn running_cpu(place: usize) -> &'static PerCpu {
     let cpu = percpu::online().nth(place);
     cpu.expect("a cell between CPUs that do not run is skipped")
 }
 
-/// Returns sender and receiver.
+/// Returns the sender and the receiver of `cell`.
 fn ends(cell: &Cell) -> [&'static PerCpu; 2] {
     [leader(cell), receiver(cell)]
 }
 
-/// The CPUs that take part in `cell` besides the leader.
+/// Returns the CPUs that take part in `cell` besides the leader.
 pub fn members(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
     let between = cell.has_pair().then(|| receiver(cell));
     let count = match between {
@@ -78,9 +78,9 @@ pub fn members(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
         .chain(percpu::online().skip(1).take(count))
 }
 
-/// Returns the requests sent and interrupts taken so far by sender, receiver and all other CPUs, if `cell` has a pair:
-/// with these, a reader can check that the named CPUs were used.
-fn moves(cell: &Cell) -> [u64; 3] {
+/// Returns the requests sent and interrupts taken so far by sender, receiver and all other CPUs, if
+/// `cell` has a pair. With these numbers, a reader can check that the named CPUs were used.
+fn pair_counts(cell: &Cell) -> [u64; 3] {
     let mut sums = [0; 3];
     if cell.has_pair() {
         let ends = ends(cell);
@@ -94,7 +94,7 @@ fn moves(cell: &Cell) -> [u64; 3] {
     sums
 }
 
-/// Sets these knobs on the first two CPUs for the rest of the run.
+/// Sets the knobs `trap` and `deliver` on the first two CPUs, for the rest of the run.
 pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
     static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
     fn turn() {
@@ -109,7 +109,7 @@ pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
     }
 }
 
-/// Runs `job`, with `lead` as the leader's part. Returns the counts of all CPUs.
+/// Runs `job`, with `lead` as the leader's part, and returns the counts of all CPUs.
 pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     let me = PerCpu::this();
     let members = members(&job.cell);
@@ -122,18 +122,18 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     let number = post(me, Work::Job(job), workers);
     turn(&job.cell);
     trace(job.traced);
-    // Members do the same: otherwise an interrupt left over from an earlier wait would be taken for
-    // one of this job, and the first sample would have one more check.
+    // Members do this too: otherwise an interrupt left over from an earlier wait would be taken for
+    // an interrupt of this job, and the first sample would have one more check.
     begin(me);
     until(|| READY.load(Acquire) == size);
     GO.store(number, Release);
     until(|| RUNNING.load(Acquire) == size);
-    let before = moves(&job.cell);
+    let before = pair_counts(&job.cell);
     let start = Counts::now(&me.tally);
     start_alike();
     lead();
     let end = Counts::now(&me.tally);
-    let after = moves(&job.cell);
+    let after = pair_counts(&job.cell);
     OVER.store(number, Release);
     until(|| DONE.load(Acquire) == size);
     trace(false);
@@ -148,7 +148,7 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     sum
 }
 
-/// Takes part in jobs, for ever: the loop of every CPU but the first.
+/// Takes part in jobs, for ever: this is the loop of every CPU but the first.
 pub fn serve() -> ! {
     let me = PerCpu::this();
     let unfinished = me.unfinished.swap(false, AcqRel);
@@ -158,11 +158,11 @@ pub fn serve() -> ! {
     }
 }
 
-/// Takes part in the jobs after number `seen`, until `over` holds.
+/// Takes part in the jobs after number `seen`, until `over` returns true.
 fn serve_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
     while !over() {
         post::serve_task(me);
-        // Read together; otherwise the number of one job could be taken for that of the next.
+        // Number and work are read together; otherwise, one job could be taken for the next.
         let Posted { number, work } = *POSTED.lock();
         if number == seen {
             idle::park(me);
@@ -170,8 +170,8 @@ fn serve_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
         }
         seen = number;
         match work {
-            Some(Work::Job(job)) if has(members(&job.cell), me) => take_part(me, number, &job),
-            Some(Work::Job(job)) if has(noise::bystanders(&job.cell), me) => {
+            Some(Work::Job(job)) if contains(members(&job.cell), me) => take_part(me, number, &job),
+            Some(Work::Job(job)) if contains(noise::bystanders(&job.cell), me) => {
                 stand_by(me, number, &job.cell);
             }
             Some(Work::All(task)) => {
@@ -184,12 +184,12 @@ fn serve_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
     }
 }
 
-fn has(mut cpus: impl Iterator<Item = &'static PerCpu>, me: &PerCpu) -> bool {
+fn contains(mut cpus: impl Iterator<Item = &'static PerCpu>, me: &PerCpu) -> bool {
     cpus.any(|cpu| core::ptr::eq(cpu, me))
 }
 
-/// Makes the noise of `cell`, from before the first sample until after the last one. Its interrupts are delivered like
-/// the measured ones.
+/// Makes the noise of `cell`, from before the first sample until after the last one. The interrupts
+/// of the noise are delivered like the measured interrupts.
 fn stand_by(me: &PerCpu, number: u32, cell: &Cell) {
     if hypervisor::present() {
         turn_exits(cell.trap, cell.deliver);
@@ -204,9 +204,9 @@ fn stand_by(me: &PerCpu, number: u32, cell: &Cell) {
     DONE.fetch_add(1, AcqRel);
 }
 
-/// Gives every measurement the same initial state, whatever was measured before. With a leftover event, one WFE fewer
-/// waits; and where an exception return is not an event, as in QEMU, a loop of WFEs may go on for ever as it began: a
-/// trapped WFE is an exit in each round trip, or in none.
+/// Gives every measurement the same initial state, whatever was measured before. After a leftover event,
+/// one WFE fewer waits. Where an exception return is not an event, as in QEMU, a loop of WFEs may then
+/// continue for ever as it began: with an exit for a trapped WFE in each round trip, or in none.
 fn start_alike() {
     arch::insn::forget_events();
 }
@@ -224,7 +224,7 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     }
     READY.fetch_add(1, AcqRel);
     until(|| GO.load(Acquire) == number);
-    // A CPU reports ready once it only has to wait.
+    // A CPU reports that it is ready once it only has to wait.
     let setting = Setting {
         timed: job.traced,
         noting: job.traced,
@@ -242,8 +242,8 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
                     idle::with(&setting, &mut FarSide { waker, count, log });
                 }
                 None => {
-                    // Hides the number's origin: if the compiler knew it as a sum, the loop, which
-                    // is in the sample, would keep both summands.
+                    // This hides the origin of the number from the compiler: if the number were
+                    // known to be a sum, the loop, which is in the sample, would keep both summands.
                     let count = black_box(made(job.cell.workload, job.count));
                     idle::with(&setting, &mut Far { waker, count });
                 }
@@ -252,8 +252,8 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
         Workload::Ipi => idle::with(&setting, &mut Called),
         _ => block.run(),
     }
-    // The work of a member after its last answer must not be in the leader's last sample, as it
-    // would be if one thread ran all CPUs.
+    // The work of a member after its last answer must not be in the leader's last sample, as would
+    // happen if one thread ran all CPUs.
     until(|| OVER.load(Acquire) == number);
     let end = Counts::now(&me.tally);
     trace(false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Workloads, run over and over: one module per workload. A workload has a part
+//! Defines the workloads, which run over and over: one module per workload. A workload has a part
 //! for the CPU that measures and one for each CPU that takes part.
 
 pub mod arrivals;
@@ -30,12 +30,12 @@ use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
 use crate::{clock, percpu};
 
-/// Prepares the state that tasks share.
+/// Prepares the state that tasks of a workload share.
 pub fn prepare() {
     CHANNELS.iter().for_each(Channel::clear);
 }
 
-/// Begins the tasks of `cell` that belong to `cpu`, which is this CPU.
+/// Begins the tasks of `cell` that belong to `cpu`, which is the running CPU.
 pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
     let cpus = percpu::online().count();
     let groups = cell.groups;
@@ -56,7 +56,7 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
         Workload::Idle => idle::spawn(count, gap, cpu),
         Workload::Frames => frames::spawn(count, gap, cpu, cpus),
         Workload::Ipi | Workload::Pingpong | Workload::Stream | Workload::Overshoot => {}
-        // Workloads of another guest: skipped.
+        // These are workloads of another guest, whose cells are skipped.
         Workload::LinuxPipe
         | Workload::LinuxFutex
         | Workload::LinuxEventfd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exits of the guest: from the vectors to the handler of each, and back.
+//! Handles the exits of the guest: from the vectors to the handler of each exit, and back.
 
 pub mod enter;
 pub mod fast_paths;

@@ -18,7 +18,7 @@ use crate::cpu::percpu::PerCpu;
 pub struct Machine {
     /// The machine, as the firmware describes it.
     pub platform: Platform<'static>,
-    /// RAM that is the guest's.
+    /// RAM that belongs to the guest.
     pub guest: Region,
     /// State of each CPU, in the order of `platform.cpus`.
     pub cpus: &'static [&'static PerCpu],
@@ -35,7 +35,7 @@ impl Machine {
         1 << self.platform.gic.maintenance
     }
 
-    /// `nanoseconds` in ticks of the counter.
+    /// Converts `nanoseconds` to ticks of the counter.
     pub fn ticks(&self, nanoseconds: u64) -> u64 {
         (u128::from(nanoseconds) * u128::from(self.frequency) / 1_000_000_000) as u64
     }
@@ -48,10 +48,10 @@ pub fn publish(machine: Machine) -> &'static Machine {
     MACHINE.call_once(|| machine)
 }
 
-/// The machine.
+/// Returns the machine.
 ///
 /// # Panics
-/// Panics before [`publish`].
+/// Panics if [`publish`] has not been called.
 pub fn machine() -> &'static Machine {
     MACHINE
         .get()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the cells of a plan in passes, as Rouse's own guest does ([`plan::Pace`]).
+//! Measures the cells of a plan in passes, in the same way as Rouse's own guest ([`plan::Pace`]).
 
 mod console;
 mod knobs;
@@ -42,7 +42,7 @@ struct CellEntry {
 pub struct Bench {
     plan: Plan,
     page: Option<Page>,
-    /// The CPUs that threads may run on.
+    /// The CPUs on which threads may run.
     cpus: Vec<usize>,
     below: Below,
     idles: Idles,
@@ -56,7 +56,7 @@ pub struct Bench {
 /// Measures the cells that `arguments` request, and reports them on standard output.
 ///
 /// # Errors
-/// The message gives the reason why it can't.
+/// The message gives the reason why the cells can't be measured.
 pub fn run(arguments: &str) -> Result<(), String> {
     run_to(arguments, Box::new(Console(stdout())))
 }
@@ -64,7 +64,7 @@ pub fn run(arguments: &str) -> Result<(), String> {
 /// Like [`run`], but writes the records to `to`.
 ///
 /// # Errors
-/// The message gives the reason why it can't.
+/// The message gives the reason why the cells can't be measured.
 pub fn run_to(arguments: &str, to: Box<dyn Write>) -> Result<(), String> {
     let plan = options::plan(arguments)?;
     let parsed = Arguments::parse(arguments).map_err(|error| error.to_string())?;
@@ -109,7 +109,8 @@ fn measure(
     bench.tell_machine(instructions)?;
     let mut entries = bench.entries(instructions);
     bench.tell_plan(&entries)?;
-    // Samples are sorted here. Allocated once, so that only the first pass pays for touching the memory.
+    // Samples are sorted in this histogram. It is allocated only once, so that only the first pass pays for touching
+    // the memory.
     let mut before = Box::new(Histogram::new());
     for pass in 0..PASSES {
         let count = entries.len();
@@ -129,7 +130,7 @@ fn measure(
     bench.output.flush()
 }
 
-/// Returns the reason if a cell can't run.
+/// If a cell can't run, returns the reason.
 fn skipped(cell: &Cell, machine: &Machine) -> Option<String> {
     let reason = cell.skip_reason(machine).map(|reason| reason.to_string());
     reason.or_else(|| {
@@ -209,9 +210,9 @@ impl Bench {
                 &mut entry.total,
                 &mut entry.counts,
             )
-            .beside(entry.cell.neighbour.is_there());
+            .with_neighbours(entry.cell.neighbour.is_there());
             let ticks = workload::run(&entry.cell, &mut block)?;
-            entry.made += u64::from(block.made());
+            entry.made += u64::from(block.wake_ups());
             entry.outcome = mem::take(&mut block.outcome);
             if let Some(why) = &entry.outcome.failure {
                 entry.skipped = Some(format!("{}: {why}", entry.cell.command));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine's counter, read from user space.
+//! Reads the machine's counter from user space.
 
 use std::arch::asm;
 
@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_getres};
 #[inline(always)]
 pub fn now() -> u64 {
     let count;
-    // SAFETY: Linux lets EL0 read it (CNTKCTL_EL1.EL0VCTEN), and it changes nothing.
+    // SAFETY: Linux lets EL0 read the counter (CNTKCTL_EL1.EL0VCTEN), and the read changes nothing.
     unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack)) };
     count
 }
@@ -18,12 +18,13 @@ pub fn now() -> u64 {
 /// Returns the counter's frequency in Hz.
 pub fn frequency() -> u64 {
     let hertz;
-    // SAFETY: EL0 may read it where it may read the count.
+    // SAFETY: EL0 may read the frequency where it may read the count.
     unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack)) };
     hertz
 }
 
-/// Returns the kernel's ticks per second (CONFIG_HZ): the coarse clock advances by one tick at a time.
+/// Returns the number of the kernel's ticks per second (CONFIG_HZ). The kernel's coarse clock advances by one tick at a
+/// time.
 pub fn tick_hz() -> Option<u64> {
     let step = clock_getres(ClockId::MonotonicCoarse);
     let ns = u64::try_from(step.tv_nsec).ok().filter(|&ns| ns > 0)?;
@@ -43,12 +44,12 @@ pub fn counts_instructions() -> bool {
     })
 }
 
-/// Returns the ticks that `count` rounds of two instructions take. It is not inlined, so that
-/// the same instructions measure both lengths.
+/// Returns the ticks that `count` rounds of two instructions take. The function is not inlined, so that the same
+/// instructions measure both counts.
 #[inline(never)]
 fn rounds(count: u64) -> u64 {
     let start = now();
-    // SAFETY: it counts a register down.
+    // SAFETY: the code only counts down a register.
     unsafe {
         asm!(
             "2: subs {0}, {0}, #1",

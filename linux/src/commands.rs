@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The commands that workload `linux-exec` may run: a file of the initial RAM disk, a list in JSON.
+//! The commands that workload `linux-exec` may run: a list in JSON, in a file of the initial RAM disk.
 
 use std::fs;
 use std::io;
@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Its place, from the root of the RAM disk.
+/// The file's path, from the root of the RAM disk.
 pub const FILE: &str = "rouse-commands.json";
 
 /// A command.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Command {
-    /// Its name.
+    /// The command's name.
     pub name: String,
     /// The program and its arguments.
     pub arguments: Vec<String>,
     /// Longest time that a run may take, in seconds.
     pub seconds: u64,
-    /// Runs before the first sample of a pass.
+    /// Number of runs before the first sample of a pass.
     pub warm_up: u32,
-    /// CPUs that it may run on; empty is all.
+    /// CPUs on which the command may run; empty means all CPUs.
     pub cpus: Vec<usize>,
 }
 
@@ -33,10 +33,10 @@ impl Command {
     }
 }
 
-/// Reads the command of this name.
+/// Reads the command with this name from the file.
 ///
 /// # Errors
-/// There is no such file, or no such command in it.
+/// There is no such file, or the file has no such command.
 pub fn named(name: &str) -> io::Result<Command> {
     let text = fs::read_to_string(format!("/{FILE}"));
     let text = text.map_err(|error| {

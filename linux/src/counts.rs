@@ -4,25 +4,25 @@
 use std::collections::BTreeMap;
 use std::{fs, io};
 
-/// Counters by their names in records.
+/// Values of counters, by the counters' names in records.
 pub type Counts = BTreeMap<String, u64>;
 
-/// Interrupts of all CPUs, including IPIs.
+/// Counter of interrupts on all CPUs, including IPIs.
 const TAKEN: &str = "irq.taken";
-/// IPIs that a CPU sent to another CPU or to itself, counted by the receiver.
+/// Counter of IPIs that a CPU sent to another CPU or to itself. The receiver counts them.
 const SENT: &str = "ipi.sent";
-/// Names of interrupts in /proc/interrupts, and the further counter of each.
+/// Names of interrupts in /proc/interrupts, each with the further counter that counts it.
 const KINDS: [(&str, &str); 4] = [
     ("arch_timer", "linux.timer"),
     ("Rescheduling interrupts", "linux.resched"),
     ("Function call interrupts", "linux.call"),
     ("IRQ work interrupts", "linux.irq-work"),
 ];
-/// Context switches, including those to and from the idle task.
+/// Counter of context switches, including those to and from the idle task.
 const SWITCHES: &str = "linux.switches";
-/// Idle time of all CPUs. The kernel accounts for it in units of 10 ms.
+/// Counter of the idle time of all CPUs, in microseconds. The kernel accounts for it in units of 10 ms.
 const IDLE_US: &str = "linux.idle-us";
-/// That unit in microseconds (USER_HZ is 100 on arm64).
+/// The kernel's unit of idle time in microseconds (USER_HZ is 100 on arm64).
 const USER_TICK_US: u64 = 10_000;
 
 /// Reads the counts up to now.
@@ -38,7 +38,7 @@ pub fn now() -> io::Result<Counts> {
     Ok(counts)
 }
 
-/// Parses /proc/interrupts: a line for each interrupt, with a number for each CPU.
+/// Parses /proc/interrupts, which has a line for each interrupt, with a number for each CPU.
 fn of_interrupts(text: &str) -> Counts {
     let mut lines = text.lines();
     let cpus = lines

@@ -8,7 +8,7 @@ use abi::exits;
 use plan::{Arguments, Given, Under};
 use platform::MONITOR;
 
-/// Where the kernel shows the device tree.
+/// The folder in which the kernel shows the device tree.
 const TREE: &str = "/sys/firmware/devicetree/base";
 /// Compatible string of Xen's node (Linux, Documentation/devicetree/bindings/arm/xen.txt).
 const XEN: &str = "xen,xen";
@@ -24,16 +24,16 @@ pub enum LevelBelow {
     Kvm(u64),
     /// Xen.
     Xen,
-    /// Bao, named by the tree that this project makes for its guest.
+    /// Bao. This project names it in the device tree that it makes for Bao's guest.
     Bao,
 }
 
 /// The level below the kernel, and its knobs if they are fixed for the whole boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Below {
-    /// Its name in records.
+    /// The level's name in records.
     pub under: Under,
-    /// Its knobs, if cells can't set them.
+    /// The level's knobs, if cells can't set them.
     pub given: Option<Given>,
 }
 
@@ -63,7 +63,7 @@ impl LevelBelow {
             } else {
                 return None;
             };
-            // In the root node an address has two cells.
+            // An address in the root node has two cells.
             let reg = fs::read(node.join("reg")).ok()?;
             let address = reg.get(..8)?.try_into().ok()?;
             Some(kind(u64::from_be_bytes(address)))
@@ -71,7 +71,7 @@ impl LevelBelow {
         found.last().unwrap_or(Self::Nothing)
     }
 
-    /// Adds the facts in `arguments`, if they agree with the finding.
+    /// Adds the facts in `arguments`, if they agree with the level that was found.
     ///
     /// # Errors
     /// The arguments contradict the device tree or are incomplete.
@@ -111,7 +111,7 @@ impl LevelBelow {
         Ok(Below { under, given })
     }
 
-    /// Returns its name for messages.
+    /// Returns the level's name for messages.
     const fn shown(self) -> &'static str {
         match self {
             Self::Nothing => {
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use plan::Trap;
 
-    /// Returns the finding for a tree with a node of these compatible strings.
+    /// Returns the level that is found in a tree with a node of these compatible strings.
     fn found(names: &str) -> LevelBelow {
         let kept = tempfile::tempdir().unwrap();
         let place = kept.path();
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(found("xen,xen-4.20\0xen,xen\0"), LevelBelow::Xen);
         assert_eq!(found("bao\0"), LevelBelow::Bao);
         assert_eq!(found("arm,pl011\0"), LevelBelow::Nothing);
-        // A monitor of another version has other registers.
+        // A monitor of another version has other registers, and is not recognized.
         assert_eq!(found("rouse,kvm-exits-1\0"), LevelBelow::Nothing);
     }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the kernel idles: the current cpuidle driver and governor, and the counts of the idle
-//! states.
+//! Reports how the kernel idles: the current cpuidle driver and governor, and the counts of the idle states.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
@@ -26,7 +25,7 @@ pub struct Idles {
     governor: Option<String>,
     /// The kernel's available governors.
     governors: String,
-    /// Whether the command line makes the kernel poll, and the kernel knows that option.
+    /// Whether the command line makes the kernel poll, and the kernel knows this option.
     polls: bool,
     /// Whether each CPU polls by its own file; `None` if there are no such files.
     polls_by_file: Option<bool>,
@@ -59,7 +58,7 @@ impl Idles {
         }
     }
 
-    /// Returns the reason if the kernel does not idle as `asked`.
+    /// If the kernel does not idle as `asked`, returns the reason.
     #[must_use]
     pub fn lacks(&self, asked: LinuxCpuidle) -> Option<String> {
         let Self {
@@ -108,8 +107,8 @@ impl Idles {
 }
 
 impl fmt::Display for Idles {
-    /// Prints driver and governor, for example `none/menu`. Without a driver, the kernel idles in
-    /// its default loop and asks no governor. With `nohlt`, a polling loop overrides any driver.
+    /// Prints the driver and the governor, for example `none/menu`. Without a driver, the kernel idles in its default
+    /// loop and asks no governor. With `nohlt`, a polling loop overrides any driver.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.polls {
             return f.write_str(NOHLT);
@@ -125,7 +124,7 @@ impl fmt::Display for Idles {
 /// Makes each CPU poll while it idles, if the kernel has files for this.
 ///
 /// # Errors
-/// If a file exists and can't be written.
+/// A file exists and can't be written.
 pub fn poll() -> io::Result<()> {
     for file in files_of_polls(Path::new(CPUS)) {
         fs::write(file, "1")?;
@@ -133,7 +132,7 @@ pub fn poll() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether each CPU polls by its own file; `None` if there are none.
+/// Returns whether each CPU polls by its own file; `None` if there are no such files.
 fn polls_by_file(cpus: &Path) -> Option<bool> {
     let texts = files_of_polls(cpus).map(fs::read_to_string);
     let polls: Vec<bool> = texts
@@ -148,8 +147,8 @@ fn files_of_polls(cpus: &Path) -> impl Iterator<Item = PathBuf> {
     files.filter(|file| file.exists())
 }
 
-/// Returns how often and for how long all CPUs together were in each state, and how often another one had been better:
-/// `above` if it was too deep, `below` if it was too shallow.
+/// Returns how often and for how long all CPUs together were in each state, and how often another state would have been
+/// better: `above` if the state was too deep, `below` if it was too shallow.
 #[must_use]
 pub fn states() -> Counts {
     states_in(Path::new(CPUS))
@@ -183,8 +182,8 @@ fn states_in(cpus: &Path) -> Counts {
     counts
 }
 
-/// Returns the idle states of the first CPU that has any, with exit latency and target residency in microseconds:
-/// `WFE:0:0,WFI:100:100`.
+/// Returns the idle states of the first CPU that has any, with exit latency and target residency in microseconds, for
+/// example `WFE:0:0,WFI:100:100`.
 #[must_use]
 pub fn table() -> String {
     table_in(Path::new(CPUS))

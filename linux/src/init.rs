@@ -22,16 +22,16 @@ use crate::{bench, commands, output, program, soak};
 
 /// The kernel's file systems, and where they are mounted.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
-/// Time for the kernel to finish its boot before the first measurement. An emulator that counts instructions skips
-/// the idle part of it.
+/// Time for the kernel to finish its boot before the first measurement. An emulator that counts instructions skips the
+/// time in which the CPUs idle.
 const SETTLES: Duration = Duration::from_secs(2);
-/// Such a time for a simulator of cores, which spends a minute on each second of it.
+/// The corresponding time on a simulator of cores, which needs a minute for each second of it.
 const SIMULATED_SETTLES: Duration = Duration::from_millis(200);
-/// Time in which a simulator shows records (boards/gem5/machine.py: `PART`).
+/// Time that a simulator needs to show the records (boards/gem5/machine.py: `PART`).
 const SHOWS: Duration = Duration::from_millis(2);
-/// Longest period of Linux's tick, in microseconds.
+/// Longest period of Linux's scheduler tick, in microseconds.
 const TICK_US: u64 = 10_000;
-/// Step between the phases of two repetitions, in microseconds.
+/// Difference between the tick's phases in successive repetitions, in microseconds.
 const PHASE_US: u64 = 6_181;
 
 /// Whether a simulator runs this machine, and shows the records.
@@ -47,25 +47,25 @@ pub fn is_init() -> bool {
 pub fn run() -> ! {
     // If the first process panicked, the kernel would panic too and hide the reason.
     panic::set_hook(Box::new(|why| {
-        shown();
+        await_records();
         output::give_up("failed", &why.to_string());
         off();
     }));
-    if let Err(why) = measured() {
-        shown();
+    if let Err(why) = measure() {
+        await_records();
         output::give_up("refused", &why);
     }
     off()
 }
 
 /// Waits until a simulator has shown all records.
-fn shown() {
+fn await_records() {
     if SIMULATED.load(Relaxed) {
         thread::sleep(SHOWS);
     }
 }
 
-fn measured() -> Result<(), String> {
+fn measure() -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
     for (kind, place) in SYSTEMS {
         let mounted = mount(kind, place, kind, MountFlags::empty(), None);
@@ -75,7 +75,7 @@ fn measured() -> Result<(), String> {
         devices();
         program::mount_output();
     }
-    // The terminal must not change the lines.
+    // The terminal must not change the lines of records.
     if let Ok(mut terminal) = tcgetattr(io::stdout()) {
         terminal.make_raw();
         tcsetattr(io::stdout(), OptionalActions::Now, &terminal)
@@ -98,8 +98,8 @@ fn measured() -> Result<(), String> {
     }
 }
 
-/// Makes those parts of /dev that programs expect and the kernel does not make. Few need them, so that a kernel without
-/// them is no failure.
+/// Makes those parts of /dev that programs expect and the kernel does not make. Few programs need them, so it is not a
+/// failure if one can't be made.
 fn devices() {
     for (name, target) in [
         ("fd", "/proc/self/fd"),
@@ -116,12 +116,14 @@ fn devices() {
     }
 }
 
-/// Asks for the checkpoint of a boot with this `seed`, and returns the arguments of the measurement that goes on from it.
+/// Asks the simulator for a checkpoint of a boot with this `seed`. Returns the arguments of the measurement that
+/// continues from the checkpoint.
 fn after_checkpoint(seed: u64) -> Result<String, String> {
     simulator::checkpoint();
     let arguments = simulator::text()?;
     let parsed = Arguments::parse(&arguments).map_err(|error| error.to_string())?;
-    // These boots are one: only the phase of ticks and of RCU differs, by a part of a tick that is no simple fraction.
+    // All repetitions continue from the same boot. Only the phase of ticks and of RCU differs, by a part of a tick that
+    // is not a simple fraction.
     let seed = seed.wrapping_add(parsed.seed.unwrap_or_default());
     let phase = seed.wrapping_mul(PHASE_US) % TICK_US;
     thread::sleep(Duration::from_micros(phase));
@@ -132,11 +134,11 @@ fn after_checkpoint(seed: u64) -> Result<String, String> {
 pub fn off() -> ! {
     let _ = io::stdout().flush();
     let _ = tcdrain(io::stdout());
-    shown();
+    await_records();
     if SIMULATED.load(Relaxed) && LevelBelow::here() == LevelBelow::Nothing {
         simulator::end();
     }
-    // It does not return. If it did, the kernel would panic visibly.
+    // This call does not return. If it did, the exit of the first process would make the kernel panic visibly.
     let _ = reboot(RebootCommand::PowerOff);
     std::process::exit(1)
 }

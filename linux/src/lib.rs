@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the cost of wake-ups on Linux: a user-space program that runs workloads on pinned threads
-//! and writes the same records as Rouse's own guest.
+//! Measures the cost of wake-ups on Linux. This user-space program runs workloads on pinned threads, and writes the
+//! same records as Rouse's own guest.
 //!
-//! When it is the first process of an initramfs, it mounts the file systems that it needs, reads its
-//! options from the kernel's command line, and turns the machine off at the end. Started by hand on any arm64
-//! Linux, it writes the records to standard output. docs/linux.md explains them.
+//! When the program is the first process of an initramfs, it mounts the file systems that it needs, reads its options
+//! from the kernel's command line, and turns the machine off at the end. When a user starts it on any arm64 Linux, it
+//! writes the records to standard output. docs/linux.md explains them.
 
 pub mod commands;
 pub mod counts;

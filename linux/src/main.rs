@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use linux::options::{self, Command, HELP};
 
-/// Exit status for something that could not be tried.
+/// Exit status if a request could not be tried.
 const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {

@@ -10,7 +10,7 @@ use plan::{Arguments, Names, Neighbour, Word};
 pub struct Room(Option<u32>);
 
 impl Room {
-    /// Reads the boot arguments from the kernel's command line. Rouse has read the same arguments.
+    /// Reads the boot arguments from the kernel's command line. Rouse has read the same arguments at its boot.
     #[must_use]
     pub fn here() -> Self {
         Self::told(&fs::read_to_string("/proc/cmdline").unwrap_or_default())
@@ -20,7 +20,7 @@ impl Room {
         Self(Arguments::<Names>::read(arguments).0.plan.neighbours)
     }
 
-    /// Returns the reason if there is no room for this neighbour.
+    /// If there is no room for this neighbour, returns the reason.
     #[must_use]
     pub fn lacks(&self, neighbour: Neighbour) -> Option<String> {
         let fits = !neighbour.is_there() || self.0.is_some_and(|most| neighbour.kib() <= most);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of the measurement, on the command line or as boot arguments: `--workload linux-pipe`
-//! is `rouse.workload=linux-pipe`.
+//! Options of the measurement, on the command line or as boot arguments: `--workload linux-pipe` stands for
+//! `rouse.workload=linux-pipe`.
 
 use plan::{Arguments, PREFIX, Plan, Word, Workload};
 
@@ -34,11 +34,11 @@ Threads are pinned to the first two CPUs. To map /dev/mem, by which Rouse is ask
 /// The request of a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The help.
+    /// The user asks for the help.
     Help,
-    /// The version.
+    /// The user asks for the version.
     Version,
-    /// A measurement with these boot arguments.
+    /// The user asks for a measurement with these boot arguments.
     Run(String),
 }
 
@@ -73,12 +73,12 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Command, String> {
     plan(&text).map(|_| Command::Run(text))
 }
 
-/// Parses the plan in boot arguments. It has every Linux workload unless the arguments name some.
+/// Parses the plan in boot arguments. The plan has every Linux workload, unless the arguments name workloads.
 ///
 /// # Errors
 /// The message names the wrong argument.
 pub fn plan(arguments: &str) -> Result<Plan, String> {
-    // A program to run has to be named.
+    // A workload that runs a program is not a default, because the user has to name the program.
     let is_default = |workload: &&Workload| workload.is_linux() && !workload.is_a_run();
     let all = Workload::ALL.iter().filter(is_default);
     let all: Vec<&str> = all.map(|workload| workload.name()).collect();

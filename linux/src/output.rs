@@ -9,7 +9,7 @@ use std::thread;
 
 use wire::Line;
 
-/// Numbers records and writes them.
+/// Numbers the records and writes them.
 #[derive(Debug)]
 pub struct Output<W> {
     to: W,
@@ -42,7 +42,7 @@ impl<W: Write> Output<W> {
         let line = line
             .finish()
             .ok_or_else(|| io::Error::other("a record is too long"))?;
-        // In one write, so that no other output comes in between.
+        // Use one write, so that no other output comes in between.
         self.to.write_all(format!("{line}\n").as_bytes())
     }
 
@@ -55,9 +55,9 @@ impl<W: Write> Output<W> {
     }
 }
 
-/// Prints the record `kind`, `refused` or `failed`, that explains the machine's end. It begins a new line, in case
-/// another thread is writing, and has as much of `why` as fits. Only the first reason counts: threads that give up
-/// later, perhaps because of the first failure, wait here for ever.
+/// Prints a record that explains the machine's end. `kind` is `refused` or `failed`. The record begins on a new line,
+/// in case another thread is writing, and has as much of `why` as fits. Only the first reason counts: threads that give
+/// up later, perhaps because of the first failure, wait here for ever.
 pub fn give_up(kind: &str, why: &str) {
     static GIVEN_UP: AtomicBool = AtomicBool::new(false);
     while GIVEN_UP.swap(true, Relaxed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page in which the level below shows programs its counts, mapped through /dev/mem: Rouse's
-//! page ([`abi::exits`]) or the page of our monitor under KVM ([`abi::monitor`]).
+//! The page in which the level below shows its counts to programs, mapped through /dev/mem. It is Rouse's page
+//! ([`abi::exits`]) or the page of our monitor under KVM ([`abi::monitor`]).
 
 use std::arch::asm;
 use std::fs::OpenOptions;
@@ -16,19 +16,19 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use crate::counts::Counts;
 use crate::hypervisor::LevelBelow;
 
-/// Number of used bytes of the page.
+/// Number of bytes of the page that are mapped.
 const SIZE: usize = 0x1000;
 
 /// The page, mapped until the process ends.
 #[derive(Debug)]
 pub struct Page {
     place: *mut u8,
-    /// Whether it is Rouse's page, which has knobs.
+    /// Whether this is Rouse's page, which has knobs.
     is_rouses: bool,
 }
 
-// SAFETY: it is mapped for as long as the process is, and each access is one load or store of a
-// device's register, for which threads need not agree.
+// SAFETY: the page stays mapped as long as the process runs, and each access is one load or store of a device's
+// register, for which threads need not agree.
 unsafe impl Sync for Page {}
 // SAFETY: as above.
 unsafe impl Send for Page {}
@@ -37,7 +37,7 @@ impl Page {
     /// Maps the page of the level below. Returns `None` if that level has no page.
     ///
     /// # Errors
-    /// There is a page, but it can't be mapped.
+    /// The level below has a page, but the page can't be mapped.
     pub fn open(found: LevelBelow) -> io::Result<Option<Self>> {
         let (base, is_rouses) = match found {
             LevelBelow::Rouse(base) => (base, true),
@@ -78,7 +78,7 @@ impl Page {
         }
     }
 
-    /// Returns whether it is Rouse's page, which has knobs.
+    /// Returns whether this is Rouse's page, which has knobs.
     pub const fn is_rouses(&self) -> bool {
         self.is_rouses
     }
@@ -92,14 +92,14 @@ impl Page {
                 .map(|&counter| named(counter, exits::counter(counter)))
                 .collect();
         }
-        // Registers are read in this order because the read of the first latches all of them.
+        // Registers are read in this order because a read of the first one latches all of them.
         let registers = REGISTERS.into_iter().enumerate();
         registers
             .map(|(n, counter)| named(counter, monitor::together(n)))
             .collect()
     }
 
-    /// Returns the counts of the neighbours of all vCPUs together, or none if the page is not Rouse's.
+    /// Returns the counts of the neighbours of all vCPUs together, or no counts if the page is not Rouse's.
     pub fn neighbours(&self) -> Counts {
         let counts = Shared::ALL.iter().filter(|_| self.is_rouses);
         counts
@@ -124,15 +124,15 @@ impl Page {
     fn read(&self, offset: u64) -> u64 {
         let value;
         let register = self.place.wrapping_add(offset as usize);
-        // SAFETY: within the mapping, whose reads change nothing. By one load without writeback,
-        // since only those have a valid syndrome (DDI 0487K.a, ESR_EL2.ISV).
+        // SAFETY: the address is within the mapping, whose reads change nothing. The code uses one load without
+        // writeback, since only such loads have a valid syndrome (DDI 0487K.a, ESR_EL2.ISV).
         unsafe { asm!("ldr {}, [{}]", out(reg) value, in(reg) register, options(nostack)) };
         value
     }
 
     fn write(&self, offset: u64, value: u64) {
         let register = self.place.wrapping_add(offset as usize);
-        // SAFETY: within the mapping, whose writes change nothing of this process.
+        // SAFETY: the address is within the mapping, and a write there changes nothing of this process.
         unsafe { asm!("str {}, [{}]", in(reg) value, in(reg) register, options(nostack)) };
     }
 }

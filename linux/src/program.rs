@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run of another program, from its first instruction to its end.
+//! Runs another program from its first instruction to its end.
 //!
-//! The program is loaded with a breakpoint at its entry point, which the dynamic linker jumps to once all libraries are
-//! loaded (AT_ENTRY of getauxval(3)). It stops there until [`Loaded::run`] lets it go on, without a debugger. The kernel
-//! makes the caches of all CPUs agree on an instruction that is written by `/proc/PID/mem` (Linux, arch/arm64/mm/flush.c).
+//! The program is loaded with a breakpoint at its entry point, to which the dynamic linker jumps once all libraries are
+//! loaded (AT_ENTRY of getauxval(3)). The program stops there until [`Loaded::run`] lets it continue without a
+//! debugger. The kernel makes the caches of all CPUs agree on an instruction that is written through `/proc/PID/mem`
+//! (Linux, arch/arm64/mm/flush.c).
 
 mod children;
 mod output;
@@ -27,45 +28,46 @@ use crate::{cpus, sample};
 pub use children::end_all as end_all_children;
 pub use output::{OutputFile, Printed, mount as mount_output};
 
-/// AT_ENTRY (Linux, include/uapi/linux/auxvec.h).
+/// The type AT_ENTRY in the auxiliary vector (Linux, include/uapi/linux/auxvec.h).
 const AT_ENTRY: u64 = 9;
-/// BRK #0.
+/// The encoding of BRK #0.
 const BREAKPOINT: [u8; 4] = 0xd420_0000_u32.to_le_bytes();
-/// Where programs are.
+/// The folders in which programs are searched for.
 const PLACES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The end of a run.
+/// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It exited with this status.
+    /// The program exited with this status.
     Exited(i32),
-    /// This signal ended it.
+    /// This signal ended the program.
     Signalled(i32),
-    /// It ran longer than it may, and was ended.
+    /// The program ran longer than its limit, and was ended.
     TimedOut,
 }
 
-/// A program that stands at its first instruction.
+/// A program that is stopped at its first instruction.
 #[derive(Debug)]
 pub struct Loaded<'c> {
     command: &'c commands::Command,
     process: Pid,
 }
 
-/// A program that has ended, or has run for as long as it may.
+/// A program that has ended, or has run for as long as its limit allows.
 #[derive(Debug)]
 pub struct Ended {
-    /// Ticks from its first instruction to now.
+    /// Ticks from the program's first instruction to its end or its limit.
     pub ticks: u64,
     process: Pid,
     late: bool,
 }
 
 impl<'c> Loaded<'c> {
-    /// Loads the program of a command, which prints to `output`. It may run on `all` CPUs unless the command names some.
+    /// Loads the program of a command, which prints to `output`. The program may run on `all` CPUs unless the command
+    /// names CPUs.
     ///
     /// # Errors
-    /// It can't be started; the message names it. It may have left children.
+    /// The program can't be started. The message names the program, which may have left children.
     pub fn new(
         command: &'c commands::Command,
         all: &[usize],
@@ -100,15 +102,15 @@ impl<'c> Loaded<'c> {
             child.pre_exec(move || {
                 cpus::unpin(&cpus)?;
                 let none = ptr::null_mut::<u8>();
-                traced(libc::ptrace(libc::PTRACE_TRACEME, 0, none, none))
+                ptrace_result(libc::ptrace(libc::PTRACE_TRACEME, 0, none, none))
             });
         }
         let child = child.spawn().map_err(|error| {
-            io::Error::other(format!("{program}: {}", lacking(program, &error)))
+            io::Error::other(format!("{program}: {}", why_not_started(program, &error)))
         })?;
         let process = Pid::from_child(&child);
         let loaded = Self { command, process };
-        // It stops after the exec.
+        // The process stops after the exec.
         loaded.stopped(program)?;
         let entry = entry(process)?;
         let mut memory = fs::OpenOptions::new()
@@ -126,7 +128,7 @@ impl<'c> Loaded<'c> {
         Ok(loaded)
     }
 
-    /// Lets it go on to its entry point, with the signals that it gets on its way.
+    /// Lets the program continue to its entry point, and passes on the signals that it gets before.
     fn go_on_to(&self, entry: u64, program: &str) -> io::Result<()> {
         let mut signal = 0;
         loop {
@@ -144,10 +146,10 @@ impl<'c> Loaded<'c> {
         }
     }
 
-    /// Lets it run until it ends, or for as long as it may.
+    /// Lets the program run until it ends or reaches its limit.
     ///
     /// # Errors
-    /// The kernel does not let this process wait for it.
+    /// The kernel does not let this process wait for the program.
     pub fn run(self) -> io::Result<Ended> {
         let watched = pidfd_open(self.process, PidfdFlags::empty())?;
         let limit = Timespec::try_from(self.command.limit()).map_err(io::Error::other)?;
@@ -162,7 +164,7 @@ impl<'c> Loaded<'c> {
         })
     }
 
-    /// Waits until it stops, and returns the signal that stopped it.
+    /// Waits until the program stops, and returns the signal that stopped it.
     fn stopped(&self, program: &str) -> io::Result<i32> {
         let status = waitpid(Some(self.process), WaitOptions::empty())?;
         let signal = status.and_then(|(_, status)| status.stopping_signal());
@@ -171,8 +173,8 @@ impl<'c> Loaded<'c> {
         })
     }
 
-    /// Returns the address of its next instruction: the last of `-1 SP PC`, where it makes no system call
-    /// (proc_pid_syscall(5)).
+    /// Returns the address of the program's next instruction. It is the last value of `-1 SP PC` if the program is not
+    /// in a system call (proc_pid_syscall(5)).
     fn stands_at(&self) -> io::Result<Option<u64>> {
         let place = format!("/proc/{}/syscall", self.process.as_raw_nonzero());
         let text = fs::read_to_string(place)?;
@@ -180,30 +182,31 @@ impl<'c> Loaded<'c> {
         Ok(u64::from_str_radix(last.trim_start_matches("0x"), 16).ok())
     }
 
-    /// Lets it go on with a signal, and stay under control.
+    /// Lets the program continue with a signal, and stay under the control of ptrace(2).
     fn go_on(&self, signal: i32) -> io::Result<()> {
         let (process, none) = (self.process.as_raw_nonzero().get(), ptr::null_mut::<u8>());
         let signal = ptr::without_provenance_mut::<u8>(signal as usize);
-        // SAFETY: this request reads no memory; its last argument is the number of a signal.
-        traced(unsafe { libc::ptrace(libc::PTRACE_CONT, process, none, signal) })
+        // SAFETY: this request reads no memory; the last argument is the number of a signal.
+        ptrace_result(unsafe { libc::ptrace(libc::PTRACE_CONT, process, none, signal) })
     }
 
-    /// Lets it go on by itself.
+    /// Lets the program continue without ptrace(2).
     fn set_free(&self) -> io::Result<()> {
         let (process, none) = (self.process.as_raw_nonzero().get(), ptr::null_mut::<u8>());
-        // SAFETY: this request reads no memory; its last argument is the number of a signal, none.
-        traced(unsafe { libc::ptrace(libc::PTRACE_DETACH, process, none, none) })
+        // SAFETY: this request reads no memory; the last argument is the number of a signal, 0 for none.
+        ptrace_result(unsafe { libc::ptrace(libc::PTRACE_DETACH, process, none, none) })
     }
 }
 
 impl Ended {
-    /// Ends it if it was late, and all that it left. Returns its end, and whether it left processes that still ran.
+    /// Ends the program if it was late, and all processes that it left. Returns how the program ended, and whether it
+    /// left processes that still ran.
     ///
     /// # Errors
-    /// The kernel does not let this process wait for them.
+    /// The kernel does not let this process wait for the processes.
     pub fn finish(self) -> io::Result<(Ending, bool)> {
         if self.late {
-            // It may have ended meanwhile, or be in another group.
+            // Errors do not matter, because the program may have ended in the meantime, or be in another group.
             let _ = kill_process_group(self.process, Signal::KILL);
             let _ = kill_process(self.process, Signal::KILL);
         }
@@ -231,7 +234,7 @@ impl Ended {
 }
 
 /// Converts the result of ptrace(2).
-fn traced(result: libc::c_long) -> io::Result<()> {
+fn ptrace_result(result: libc::c_long) -> io::Result<()> {
     match result {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -257,8 +260,8 @@ fn entry(process: Pid) -> io::Result<u64> {
     })
 }
 
-/// Describes why a program can't be started: of a program that is there, its interpreter is missing.
-fn lacking(program: &str, error: &io::Error) -> String {
+/// Describes why a program can't be started. If the program's file exists, its interpreter is missing.
+fn why_not_started(program: &str, error: &io::Error) -> String {
     let exists = match program.contains('/') {
         true => fs::exists(program).unwrap_or(false),
         false => PLACES

@@ -10,15 +10,15 @@ use wire::Line;
 use crate::counts::Counts;
 use crate::output::Output;
 
-/// Prefix of the record kinds of a block if more passes of its cell follow.
+/// Prefix of the record kinds in a block if more passes of the block's cell follow.
 const PART: &str = "part-";
-/// Number of fields that fit in a line of counters with any values.
+/// Number of counters that fit in a line, whatever their values are.
 const PER_LINE: usize = 5;
-/// Bytes at the beginning and at the end of a program's output that are written.
+/// Number of bytes that are written from the beginning of a program's output, and from its end.
 const HALF: usize = 16 << 10;
-/// Bytes of it in a line, as they are escaped.
+/// Maximum number of bytes of the output in a line, after escaping.
 const TEXT: usize = 150;
-/// Bytes of a reason to skip a cell, as they are escaped.
+/// Maximum number of bytes of a reason to skip a cell, after escaping.
 const WHY: usize = 190;
 /// Maximum number of bytes for buckets in a line.
 const BUCKETS: usize = 160;
@@ -28,21 +28,21 @@ const BUCKETS: usize = 160;
 pub struct Told<'e> {
     /// The cell's number in its boot.
     pub id: usize,
-    /// Its parameters.
+    /// The cell's parameters.
     pub cell: &'e Cell,
-    /// Why it does not run, if it is skipped.
+    /// Why the cell does not run, if it is skipped.
     pub skipped: Option<&'e str>,
-    /// Its samples.
+    /// The cell's samples.
     pub total: &'e Histogram,
-    /// Counts during its samples.
+    /// Counts during the cell's samples.
     pub counts: &'e Counts,
     /// Number of counted wake-ups.
     pub made: u64,
-    /// Its progress.
+    /// The cell's progress.
     pub pace: &'e Pace,
-    /// The end of a program's output.
+    /// The last part of a program's output.
     pub output: &'e [u8],
-    /// The number of bytes before that.
+    /// The number of bytes before that part.
     pub before: u64,
     /// A remark on a program's run.
     pub note: Option<&'static str>,
@@ -61,7 +61,7 @@ pub struct Frame<'f> {
     pub cpus: usize,
     /// Maximum number of samples.
     pub iterations: u32,
-    /// Reports only statistics.
+    /// Whether to report only statistics.
     pub compact: bool,
     /// Cycles per tick, if values are cycles.
     pub cycles: Option<Ratio>,
@@ -72,7 +72,7 @@ pub struct Frame<'f> {
 /// Writes the block of a cell.
 ///
 /// # Errors
-/// It can't be written.
+/// The block can't be written.
 pub fn cell<W: Write>(
     output: &mut Output<W>,
     told: &Told<'_>,
@@ -89,8 +89,8 @@ pub fn cell<W: Write>(
     block.describe(told, frame)?;
     match told.skipped {
         Some(why) => {
-            // It may have the name of a program in it.
-            let why = &why[..fitting(why, WHY)];
+            // The reason may contain the name of a program, which may be long.
+            let why = &why[..fitting_bytes(why, WHY)];
             block.send("skipped", |line| line.field("why", why))?;
         }
         None => {
@@ -166,7 +166,7 @@ impl<W: Write> BlockWriter<'_, W> {
                 .field("iterations", frame.iterations);
             of(Place::Unusual).fold(line, put)
         })?;
-        // A record of its own, since names and tables may be long.
+        // These fields have a record of their own, since names and tables may be long.
         self.send("more", |line| {
             let line = line.field("idles_by", told.idles_by);
             match told.idle_states {
@@ -216,7 +216,7 @@ impl<W: Write> BlockWriter<'_, W> {
         let (begins, ends) = match output.len().checked_sub(2 * HALF) {
             None if before == 0 => (output, &output[..0]),
             Some(_) if before == 0 => (&output[..HALF], &output[output.len() - HALF..]),
-            // The beginning is lost.
+            // The beginning of the output is lost.
             _ => (&output[..0], &output[output.len().saturating_sub(HALF)..]),
         };
         let cut = before + (output.len() - begins.len() - ends.len()) as u64;
@@ -227,7 +227,7 @@ impl<W: Write> BlockWriter<'_, W> {
             let mut text = &*String::from_utf8_lossy(part);
             let mut cut = (cut > 0).then_some(cut);
             while !text.is_empty() {
-                let (some, rest) = text.split_at(fitting(text, TEXT));
+                let (some, rest) = text.split_at(fitting_bytes(text, TEXT));
                 let cut = cut.take();
                 self.send("output", |line| match cut {
                     Some(cut) => line.field("cut", cut).field("text", some),
@@ -252,8 +252,9 @@ impl<W: Write> BlockWriter<'_, W> {
     }
 }
 
-/// Returns how many bytes of `text` take at most `most` bytes in a line: whole characters, and at least one.
-fn fitting(text: &str, most: usize) -> usize {
+/// Returns how many bytes of `text` take at most `most` bytes in a line. These bytes are whole characters, at least
+/// one.
+fn fitting_bytes(text: &str, most: usize) -> usize {
     let cost = |c: char| match c.is_ascii_graphic() && !['%', '#', '='].contains(&c) {
         true => 1,
         false => 3 * c.len_utf8(),
@@ -281,12 +282,12 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_between_characters() {
-        assert_eq!(fitting("", 9), 0);
-        assert_eq!(fitting("ab cd", 9), 5);
+        assert_eq!(fitting_bytes("", 9), 0);
+        assert_eq!(fitting_bytes("ab cd", 9), 5);
         // A space takes three bytes in a record, and this letter six.
-        assert_eq!(fitting("ab cd", 5), 3);
-        assert_eq!(fitting("a\u{e4}b", 6), 1);
-        assert_eq!(fitting("\u{e4}b", 2), 2);
+        assert_eq!(fitting_bytes("ab cd", 5), 3);
+        assert_eq!(fitting_bytes("a\u{e4}b", 6), 1);
+        assert_eq!(fitting_bytes("\u{e4}b", 2), 2);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clock reads of samples, with marks by which a plugin of the emulator finds them: crate `cost`. A mark changes
-//! nothing, and no sample contains one.
+//! Reads the counter for samples, with marks by which a plugin of the emulator finds the reads (crate `cost`). A mark
+//! changes no state, and no sample contains one.
 
 use std::arch::asm;
 
@@ -29,7 +29,8 @@ pub fn is_counted() {
     mark::<{ SampleMark::Record.immediate() }>();
 }
 
-/// Marks that samples from now on belong to cell `id`. The one mark of this kind shows where the program is in memory.
+/// Marks that samples from now on belong to cell `id`. The program has only one mark of this kind, so the mark shows
+/// where the program is in memory.
 #[inline(never)]
 pub fn of_cell(id: usize) {
     // SAFETY: the mark writes to the zero register.
@@ -40,6 +41,6 @@ pub fn of_cell(id: usize) {
 
 #[inline(always)]
 fn mark<const IMMEDIATE: u16>() {
-    // SAFETY: it writes to the zero register.
+    // SAFETY: the mark writes to the zero register.
     unsafe { asm!("movz xzr, #{}", const IMMEDIATE, options(nostack)) };
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests to the simulator that executes this program: gem5's pseudo-instructions for arm64
-//! (include/gem5/asm/generic/m5ops.h), which any exception level may execute. Elsewhere they are undefined
+//! (include/gem5/asm/generic/m5ops.h), which any exception level may execute. On other machines, they are undefined
 //! instructions, so the boot argument `rouse.checkpoint` has to announce the simulator.
 //!
-//! They access memory at once, and a core in order may still have earlier stores in its buffer. A barrier empties it, and
-//! a load after the barrier waits for that.
+//! They access memory at once, while an in-order core may still have earlier stores in its buffer. A barrier empties
+//! the buffer, and a load after the barrier waits until it is empty.
 
 use std::arch::asm;
 use std::io::{self, Write};
 
-/// The pseudo-instruction of function 0.
+/// The encoding of the pseudo-instruction with function 0.
 const PSEUDO: u32 = 0xff00_0110;
-/// Bit from which it has the number of its function.
+/// The lowest bit of the function's number in the encoding.
 const FUNCTION: u32 = 16;
 const EXIT: u32 = PSEUDO | 0x21 << FUNCTION;
 const CHECKPOINT: u32 = PSEUDO | 0x43 << FUNCTION;
@@ -21,25 +21,25 @@ const READ_FILE: u32 = PSEUDO | 0x50 << FUNCTION;
 /// Size of a part of the file that is read at once.
 const PART: usize = 4096;
 
-/// Ends the simulation that boots. Another one goes on from here, as often as it is asked for.
+/// Ends the simulation that boots. Other simulations continue from here, as many as are asked for.
 pub fn checkpoint() {
-    // SAFETY: the simulator keeps all registers; x0 and x1 are when, and after which period again, in nanoseconds.
+    // SAFETY: the simulator keeps all registers; x0 is the delay and x1 the period of repetition, in nanoseconds.
     unsafe {
         asm!(".inst {op}", op = const CHECKPOINT, inout("x0") 0_u64 => _, in("x1") 0_u64, options(nostack));
     }
 }
 
-/// Returns the text that the simulator was started with.
+/// Returns the text that was passed to the simulator at its start.
 ///
 /// # Errors
-/// It is no UTF-8.
+/// The text is not UTF-8.
 pub fn text() -> Result<String, String> {
     let mut text = Vec::new();
     loop {
-        // The simulator writes only to pages that are mapped, so each byte is written first.
+        // The simulator only writes to mapped pages, so this program writes each byte first.
         let mut part = vec![1_u8; PART];
         let read: usize;
-        // SAFETY: it writes at most x1 bytes to x0, which are those of `part`, from offset x2 of the file.
+        // SAFETY: the simulator writes at most x1 bytes to x0, which are within `part`, from offset x2 of the file.
         unsafe {
             asm!("dsb sy", "ldrb {byte:w}, [x0]", ".inst {op}", byte = out(reg) _, op = const READ_FILE,
                 inout("x0") part.as_mut_ptr() => read, in("x1") PART, in("x2") text.len(), options(nostack));
@@ -52,7 +52,8 @@ pub fn text() -> Result<String, String> {
     String::from_utf8(text).map_err(|_| "the simulator's text is no UTF-8".into())
 }
 
-/// The simulator's file `records`, which it shows. Each character on the simulated port is an access to a device.
+/// The simulator's file `records`, which the simulator shows. It is used because each character on the simulated serial
+/// port would be an access to a device.
 #[derive(Debug, Default)]
 pub struct Records {
     written: usize,
@@ -60,11 +61,11 @@ pub struct Records {
 
 impl Write for Records {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // The simulator reads only pages that are mapped; a stack is.
+        // The simulator only reads mapped pages. The stack is mapped.
         let name = std::hint::black_box(*b"records\0");
         let written: usize;
-        // SAFETY: it reads x1 bytes from x0, which are those of `bytes`, and the name from x3, which ends with a zero,
-        // and changes nothing else. x2 is the offset in the file.
+        // SAFETY: the simulator reads x1 bytes from x0, which are those of `bytes`, and the name from x3, which ends
+        // with a zero, and changes nothing else. x2 is the offset in the file.
         unsafe {
             asm!("dsb sy", "ldrb {byte:w}, [x3]", ".inst {op}", byte = out(reg) _, op = const WRITE_FILE,
                 inout("x0") bytes.as_ptr() => written, in("x1") bytes.len(), in("x2") self.written, in("x3") name.as_ptr(),
@@ -81,6 +82,6 @@ impl Write for Records {
 
 /// Ends the simulation.
 pub fn end() {
-    // SAFETY: as above; x0 is when, in nanoseconds.
+    // SAFETY: as above; x0 is the delay, in nanoseconds.
     unsafe { asm!(".inst {op}", op = const EXIT, inout("x0") 0_u64 => _, options(nostack)) };
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A soak: threads on every CPU wait for timers and wake each other in all ways, while CPUs go
-//! offline and come back, for a given number of seconds of the machine's clock. A wake-up that
-//! comes too late is a stall. The soak reports it and turns the machine off.
+//! A soak: threads on every CPU wait for timers and wake each other in all ways, while CPUs go offline and come back.
+//! This lasts for a given number of seconds of the machine's clock. A wake-up that comes too late is a stall. The soak
+//! reports it and turns the machine off.
 //!
 //! Every wait has a deadline. The thread that waited checks afterwards whether it met the deadline,
 //! and the threads that wait for timers look for threads that still wait.
@@ -36,7 +36,7 @@ use watch::Watch;
 /// The default seed.
 const SEED: u64 = 1;
 
-/// Audits per check of the counters. The check reads some dozens, each with an exit.
+/// Audits per check of the counters. The check reads some dozens of counters, each with an exit.
 const COUNTS_EACH: u64 = 16;
 
 /// State that all threads share.
@@ -54,10 +54,10 @@ struct Soak {
     over: AtomicBool,
 }
 
-/// Soaks for `seconds`. Returns only if there was no failure.
+/// Runs the soak for `seconds`. Returns only if there was no failure.
 ///
 /// # Errors
-/// The soak can't begin, or an operation of it fails.
+/// The soak can't begin, or one of its operations fails.
 pub fn run(arguments: &Arguments<'_>, seconds: u64) -> Result<(), String> {
     let direct = arguments.plan.lists.deliver.values.first();
     let deliver = match direct.is_some_and(|deliver| deliver.is_direct()) {
@@ -66,11 +66,11 @@ pub fn run(arguments: &Arguments<'_>, seconds: u64) -> Result<(), String> {
     };
     let soak =
         Soak::new(arguments.seed.unwrap_or(SEED), deliver).map_err(|error| error.to_string())?;
-    // Threads use it until the machine is off.
-    soaked(Box::leak(Box::new(soak)), seconds).map_err(|error| error.to_string())
+    // Threads use this state until the machine is off.
+    run_soak(Box::leak(Box::new(soak)), seconds).map_err(|error| error.to_string())
 }
 
-fn soaked(soak: &'static Soak, seconds: u64) -> io::Result<()> {
+fn run_soak(soak: &'static Soak, seconds: u64) -> io::Result<()> {
     let mut output = Output::new(stdout());
     let under = if soak.page.is_some() { "rouse" } else { "none" };
     let line = output.record("boot").field("under", under);
@@ -114,7 +114,7 @@ impl Soak {
         })
     }
 
-    /// Starts the threads of every CPU.
+    /// Starts the threads that belong to each CPU.
     fn start(&'static self) -> io::Result<()> {
         let mut random = Rng::with_seed(self.seed);
         for (index, &cpu) in self.cpus.iter().enumerate() {

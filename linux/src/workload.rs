@@ -19,18 +19,18 @@ use crate::counts::{self, Counts};
 use crate::page::Page;
 use crate::{clock, cpus, idle, sample};
 
-/// Name in records of the time of all CPUs that have neighbours, in ticks.
+/// Name of a count in records: the time of all CPUs that have neighbours, in ticks.
 const CPU_TICKS: &str = "neighbour.ticks";
 
-/// Wake-ups between the reading of the counters and the first sample. A CPU is idle for long while they are read, and a
-/// governor takes the next few waits for long ones, too.
+/// Wake-ups between the reading of the counters and the first sample. While the counters are read, a CPU is idle for a
+/// long time, and a governor then predicts that the next few waits are long, too.
 const SETTLE: u32 = 16;
 
 /// Samples that are taken one after another.
 pub struct SampleBlock<'b> {
     /// The number of samples.
     pub count: u32,
-    /// The CPUs that threads may run on.
+    /// The CPUs on which threads may run.
     pub cpus: &'b [usize],
     page: Option<&'b Page>,
     /// Whether each CPU has a neighbour, whose counts are read.
@@ -39,9 +39,9 @@ pub struct SampleBlock<'b> {
     counts: &'b mut Counts,
     before: Counts,
     began: u64,
-    /// Wake-ups that are no samples, although the counters include them.
+    /// Number of wake-ups that are not samples, although the counters include them.
     settling: u32,
-    /// The outcome of a program.
+    /// The outcome of a program, for workloads that run one.
     pub outcome: exec::Outcome,
 }
 
@@ -69,7 +69,7 @@ impl<'b> SampleBlock<'b> {
     }
 
     /// Sets whether there are neighbours.
-    pub fn beside(self, has_neighbours: bool) -> Self {
+    pub fn with_neighbours(self, has_neighbours: bool) -> Self {
         Self {
             has_neighbours,
             ..self
@@ -83,12 +83,12 @@ impl<'b> SampleBlock<'b> {
     }
 
     /// Returns how many wake-ups the counters include.
-    pub const fn made(&self) -> u32 {
+    pub const fn wake_ups(&self) -> u32 {
         self.count + self.settling
     }
 
-    /// Runs the rounds of a block: so many before the counters are read, those that settle, and those whose ticks are
-    /// recorded. `round` gets the number of each.
+    /// Runs the rounds of a block: first a warm-up before the counters are read, then rounds that let the machine
+    /// settle, and then rounds whose ticks are recorded. Calls `round` with the number of each.
     pub fn rounds(
         &mut self,
         warm_up: u32,
@@ -111,12 +111,12 @@ impl<'b> SampleBlock<'b> {
     /// Begins the block, after the warm-up: reads the counters.
     pub fn begin(&mut self) -> io::Result<()> {
         self.began = 0;
-        self.before = self.counted()?;
+        self.before = self.read_counts()?;
         self.began = clock::now();
         Ok(())
     }
 
-    /// Records a sample of so many ticks.
+    /// Records a sample of `ticks`.
     #[inline]
     pub fn record(&mut self, ticks: u64) {
         self.total.record(ticks);
@@ -126,14 +126,14 @@ impl<'b> SampleBlock<'b> {
     /// Ends the block after its last sample. Returns the ticks since the counters were read.
     pub fn end(&mut self) -> io::Result<u64> {
         let ticks = clock::now() - self.began;
-        let after = self.counted()?;
+        let after = self.read_counts()?;
         counts::add(self.counts, &self.before, &after);
         Ok(ticks)
     }
 
-    /// Reads the counts of the kernel and of the level below. The level below is read last at the
-    /// start and first at the end, so that its counts exclude the reading of /proc.
-    fn counted(&self) -> io::Result<Counts> {
+    /// Reads the counts of the kernel and of the level below. The counts of the level below are read last at the start
+    /// and first at the end, so that they exclude the reading of /proc.
+    fn read_counts(&self) -> io::Result<Counts> {
         let is_end = self.began != 0;
         let first = if is_end { self.below()? } else { Counts::new() };
         let mut all = counts::now()?;
@@ -142,8 +142,8 @@ impl<'b> SampleBlock<'b> {
         Ok(all)
     }
 
-    /// Reads the hypervisor's counts. Those of the neighbours come first at the start and last at the
-    /// end, since reading them causes exits.
+    /// Reads the hypervisor's counts. The neighbours' counts are read first at the start and last at the end, since
+    /// reading them causes exits.
     fn below(&self) -> io::Result<Counts> {
         let is_end = self.began != 0;
         let counts = || self.page.map(Page::counts).unwrap_or_default();
@@ -158,7 +158,7 @@ impl<'b> SampleBlock<'b> {
         let Some(page) = self.page.filter(|_| self.has_neighbours) else {
             return Ok(Counts::new());
         };
-        // A turn is counted when it ends, and an idle CPU's turn may have begun long ago.
+        // A neighbour's turn is counted when it ends, and on an idle CPU, the turn may have begun long ago.
         cpus::visit(self.cpus)?;
         let mut counts = page.neighbours();
         counts.insert(CPU_TICKS.into(), clock::now() * self.cpus.len() as u64);
@@ -166,7 +166,7 @@ impl<'b> SampleBlock<'b> {
     }
 }
 
-/// Returns what the kernel lacks for a workload, if anything.
+/// If the kernel lacks something that a workload needs, returns what it is.
 pub fn lacking(cell: &Cell) -> Option<String> {
     match cell.workload {
         Workload::LinuxSeccompNotify => seccomp_notify::lacking(),
@@ -177,7 +177,7 @@ pub fn lacking(cell: &Cell) -> Option<String> {
     }
 }
 
-/// Runs a block of a cell. Returns the ticks since its counters were read.
+/// Runs a block of a cell. Returns the ticks since the block's counters were read.
 pub fn run(cell: &Cell, block: &mut SampleBlock<'_>) -> io::Result<u64> {
     match cell.workload {
         Workload::LinuxPipe => pair::by_pipes(block),

@@ -8,7 +8,7 @@ use vmm::options::Options;
 
 /// The first word of the command.
 pub const WORD: &str = "boot";
-/// Exit status for something that could not be tried.
+/// Exit status if a request could not be tried.
 const BAD_INPUT: u8 = 2;
 
 /// Runs the command with `words`, the arguments after [`WORD`].
@@ -17,7 +17,7 @@ pub fn boot(words: impl Iterator<Item = String>) -> ExitCode {
         Ok(options) => run(&options),
         Err(error) if error.use_stderr() => fail(&request::one_line(&error)),
         Err(help) => {
-            // A reader that has closed the pipe is not a failure.
+            // If the reader has closed the pipe, this is not a failure.
             let _ = help.print();
             ExitCode::SUCCESS
         }

@@ -13,18 +13,18 @@ use crate::host::Host;
 /// A boot of the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boot {
-    /// Its level below, with trap and knobs, for the user.
+    /// The level below the guest, with trap and knobs, as text for the user.
     pub title: String,
-    /// The atomics of its image.
+    /// The atomics of the guest's image.
     pub image: Atomics,
-    /// Arguments of the process that runs it.
+    /// Arguments of the process that runs the boot.
     pub words: Vec<String>,
 }
 
 /// The boots that a command line requests.
 #[derive(Debug)]
 pub struct Job {
-    /// Level that the guests run under.
+    /// The level under which the guests run.
     pub under: Under,
     /// The boots of one run.
     pub boots: Vec<Boot>,
@@ -34,7 +34,7 @@ impl Job {
     /// Builds the boots that `words` request on `host`.
     ///
     /// # Errors
-    /// The message names what can't be tried there.
+    /// The message names the request that can't be tried on `host`.
     pub fn new(words: &Words, host: &Host) -> Result<Self, Failure> {
         let mut plan = words.plan.plan().map_err(Failure::bad_input)?;
         words.plan.check_used(&plan).map_err(Failure::bad_input)?;
@@ -61,27 +61,27 @@ impl Job {
                 given: Some(given),
                 ..machine
             };
-            if !runs(&plan, &machine) {
+            if !runs_any_cell(&plan, &machine) {
                 continue;
             }
-            let of = |&choice: &Choice| one(words, host, &plan, under, given, choice);
+            let of = |&choice: &Choice| build_boot(words, host, &plan, under, given, choice);
             boots.extend(choices.iter().map(of));
         }
         if boots.is_empty() {
-            return Err(Failure::bad_input(nothing(&plan, machine, host)));
+            return Err(Failure::bad_input(why_nothing(&plan, machine, host)));
         }
         Ok(Self { under, boots })
     }
 }
 
-/// Returns whether a boot runs any cell, so that not all are skipped.
-fn runs(plan: &Plan, machine: &Machine) -> bool {
+/// Returns whether a boot on `machine` runs at least one cell of the plan.
+fn runs_any_cell(plan: &Plan, machine: &Machine) -> bool {
     plan.cells(machine)
         .any(|cell| cell.skip_reason(machine).is_none())
 }
 
 /// Returns the reason why nothing of a plan can be measured.
-fn nothing(plan: &Plan, mut machine: Machine, host: &Host) -> String {
+fn why_nothing(plan: &Plan, mut machine: Machine, host: &Host) -> String {
     machine.given = Some(Given {
         trap: host.trap,
         host_poll_us: 0,
@@ -102,7 +102,7 @@ fn nothing(plan: &Plan, mut machine: Machine, host: &Host) -> String {
 }
 
 /// Builds one boot.
-fn one(
+fn build_boot(
     words: &Words,
     host: &Host,
     plan: &Plan,
@@ -135,7 +135,7 @@ fn one(
     }));
     boot.extend(words.under.map(|_| format!("--mode={}", mode(under))));
     boot.extend((words.metric == Metric::Cycles).then(|| "--pmu".into()));
-    // The image comes through standard input.
+    // The process reads the image from standard input.
     boot.push("-".into());
     let arguments = [
         plan.chosen(choice).to_string(),
@@ -155,7 +155,7 @@ fn one(
 fn mode(under: Under) -> &'static str {
     match under.kvm_mode() {
         Some(mode) if !mode.is_empty() => mode,
-        // The name without a mode stands for VHE, which Linux chooses where it can.
+        // The name without a mode means VHE, which Linux chooses wherever it can.
         _ => "vhe",
     }
 }
@@ -199,7 +199,7 @@ mod tests {
         ] {
             assert!(arguments.contains(word), "{arguments}");
         }
-        // Besides trapped WFI, the guest also runs busy, where nothing could trap.
+        // Besides the trapped WFI, the guest also runs the wait `busy`, in which nothing could trap.
         let told = plan::Arguments::parse(arguments).unwrap();
         assert!(told.given_alone);
     }

@@ -6,14 +6,14 @@ use std::fmt;
 /// A failure: its message in one line, and the exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The thing, the place and the remedy.
+    /// The problem, the place and the remedy.
     pub why: String,
     /// 1: it failed while it ran. 2: it could not be tried. 128 + N: signal N requested the end.
     pub status: u8,
 }
 
 impl Failure {
-    /// A failure of something that ran.
+    /// Returns the failure of a run that had started.
     pub fn failed(why: impl fmt::Display) -> Self {
         Self {
             why: why.to_string(),
@@ -21,7 +21,7 @@ impl Failure {
         }
     }
 
-    /// A failure of something that could not be tried.
+    /// Returns the failure of a request that could not be tried.
     pub fn bad_input(why: impl fmt::Display) -> Self {
         Self {
             why: why.to_string(),
@@ -29,7 +29,7 @@ impl Failure {
         }
     }
 
-    /// Signal `number` requested the end.
+    /// Returns the failure for the signal `number`, which requested the end.
     pub fn signal(number: usize) -> Self {
         Self {
             why: format!("ended by signal {number}"),

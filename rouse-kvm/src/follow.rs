@@ -18,10 +18,10 @@ const TICK: Duration = Duration::from_millis(100);
 /// Maximum length of a line in bytes; the rest is dropped.
 const LONGEST: usize = 1 << 20;
 
-/// External reasons to end.
+/// External reasons to end a guest.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The signal that arrived, or 0.
+    /// The number of the signal that arrived, or 0.
     pub signal: Arc<AtomicUsize>,
     /// When the time limit of the whole command expires.
     pub until: Option<Instant>,
@@ -29,7 +29,7 @@ pub struct Limits {
 
 impl Limits {
     /// Returns the reason to end now, if there is one.
-    pub fn over(&self) -> Option<Failure> {
+    pub fn reason_to_end(&self) -> Option<Failure> {
         match self.signal.load(Ordering::Relaxed) {
             0 => {}
             signal => return Some(Failure::signal(signal)),
@@ -39,8 +39,8 @@ impl Limits {
     }
 }
 
-/// Starts `command`, writes `input` to it, and reads its output until it has ended. Each line
-/// goes to `line`. Returns what the guest measured, and the failure if there was one.
+/// Starts `command`, writes `input` to its standard input, and reads its output until the process has ended. Calls
+/// `line` with each line. Returns what the guest measured, and the failure if there was one.
 pub fn follow(
     mut command: Command,
     input: &[u8],
@@ -60,7 +60,7 @@ pub fn follow(
         }
     };
     if let Some(mut stdin) = child.stdin.take() {
-        // If the process does not read it, its exit status tells why.
+        // If the process does not read its input, its exit status tells why.
         let _ = stdin.write_all(input);
     }
     let (send, lines) = mpsc::channel();
@@ -87,16 +87,16 @@ pub fn follow(
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if ended.is_none()
-            && let Some(why) = limits.over()
+            && let Some(why) = limits.reason_to_end()
         {
-            // The process may have ended by itself meanwhile.
+            // An error does not matter, because the process may have ended by itself in the meantime.
             let _ = child.kill();
             ended = Some(why);
         }
     }
     // The reader has sent every line.
     let _ = reader.join();
-    let failure = judge(&mut child, &console);
+    let failure = find_failure(&mut child, &console);
     (console.collector.finish(), ended.or(failure))
 }
 
@@ -128,7 +128,7 @@ impl Console {
 }
 
 /// Returns the failure, if the guest failed. The process prints its own messages to standard error.
-fn judge(child: &mut Child, console: &Console) -> Option<Failure> {
+fn find_failure(child: &mut Child, console: &Console) -> Option<Failure> {
     let status = match child.wait() {
         Ok(status) => status,
         Err(error) => return Some(Failure::failed(format!("the guest's process: {error}"))),

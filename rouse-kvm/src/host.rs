@@ -14,13 +14,13 @@ pub const ELSEWHERE: &str =
 /// The host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its name.
+    /// The host's name.
     pub name: String,
-    /// The mode of its KVM.
+    /// The mode of the host's KVM.
     pub under: Under,
-    /// Instructions that its KVM traps.
+    /// Instructions that the host's KVM traps.
     pub trap: Trap,
-    /// Whether its CPUs have FEAT_LSE.
+    /// Whether the host's CPUs have FEAT_LSE.
     pub lse: bool,
     /// Frequency of the counter, in Hz.
     pub frequency: u64,
@@ -77,7 +77,7 @@ impl Host {
     /// Fails, since only arm64 Linux can be a host.
     #[cfg(not(all(target_os = "linux", target_arch = "aarch64")))]
     pub fn find() -> Result<Self, Failure> {
-        // Called here so that it is compiled and tested everywhere.
+        // Call `trap` here too, so that it is compiled and tested everywhere.
         let _ = trap("");
         Err(Failure::bad_input(ELSEWHERE))
     }
@@ -90,7 +90,8 @@ impl Host {
 fn trap(arguments: &str) -> Trap {
     let policy = |instruction: &str| {
         let key = format!("kvm-arm.{instruction}_trap_policy=");
-        // The kernel treats - and _ in a name alike, and the last of several equal names counts.
+        // The kernel treats - and _ in a parameter's name alike. If a parameter is given several times, the last one
+        // counts.
         let words = arguments.split_ascii_whitespace().map(|word| {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             format!(

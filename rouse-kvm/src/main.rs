@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     if words.next_if(|word| word == boot::WORD).is_some() {
         return boot::boot(words);
     }
-    match measured() {
+    match run_command() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("rouse-kvm: {}", failure.why);
@@ -49,12 +49,12 @@ fn main() -> ExitCode {
 }
 
 /// Reads the command line and performs its request.
-fn measured() -> Result<(), Failure> {
+fn run_command() -> Result<(), Failure> {
     let words = match Words::try_parse() {
         Ok(words) => words,
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // A reader that has closed the pipe is not a failure.
+                // If the reader has closed the pipe, this is not a failure.
                 let _ = error.print();
                 return Ok(());
             }

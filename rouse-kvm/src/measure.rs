@@ -22,13 +22,13 @@ use crate::follow::{Limits, follow};
 use crate::host::Host;
 use crate::output::Output;
 
-/// This program's file, which is started again for each guest.
+/// This program's own file, which is started again for each guest.
 const SELF: &str = "/proc/self/exe";
 
 /// Measures what `words` request, prints the results, and writes them as JSON if requested.
 ///
 /// # Errors
-/// [`Failure`]. Results from before the failure are still printed and written.
+/// [`Failure`]. Results that were measured before the failure are still printed and written.
 pub fn measure(mut words: Words) -> Result<(), Failure> {
     let host = Host::find()?;
     Host::keep_away(&mut words)?;
@@ -40,7 +40,7 @@ pub fn measure(mut words: Words) -> Result<(), Failure> {
     let payload = Payload::find(&file).map_err(Failure::bad_input)?;
     let mut output = Output::claim(words)?;
     let limits = Limits {
-        signal: signals()?,
+        signal: catch_signals()?,
         until: words
             .time_limit
             .map(|limit| Instant::now() + Duration::from_secs(limit)),
@@ -99,7 +99,7 @@ fn command(boot: &Boot) -> Command {
     command
 }
 
-/// Returns the image of a boot.
+/// Returns the image of the guest for a boot.
 fn image<'f>(payload: &Payload<'f>, boot: &Boot) -> &'f [u8] {
     match boot.image {
         Atomics::Llsc => payload.llsc,
@@ -107,9 +107,9 @@ fn image<'f>(payload: &Payload<'f>, boot: &Boot) -> &'f [u8] {
     }
 }
 
-/// Installs handlers for signals that request the end. Returns where they store a signal's
-/// number. A second signal ends the program at once.
-fn signals() -> Result<Arc<AtomicUsize>, Failure> {
+/// Installs handlers for signals that request the end. Returns the place where the handlers store a signal's number. A
+/// second signal ends the program at once.
+fn catch_signals() -> Result<Arc<AtomicUsize>, Failure> {
     let came = Arc::new(AtomicUsize::new(0));
     let twice = Arc::new(std::sync::atomic::AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes to standard output, to standard error, and to a file. It overwrites no file.
+//! Writes to standard output, to standard error, and to a file. No existing file is overwritten.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub struct Output {
 #[derive(Debug)]
 enum Json {
     Stdout,
-    /// A new, empty file.
+    /// A file, which was new and empty.
     File(PathBuf, File),
 }
 
@@ -83,7 +83,7 @@ impl Output {
         }
         let _ = io::stdout().flush();
         match self.lost {
-            // A reader that closes the pipe has all it wants.
+            // A reader that closes the pipe has read everything that it wants.
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(
                 format!("standard output can't be written ({error})"),
             )),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first instructions, at EL1 with the MMU off and no stack.
+//! Holds the first instructions, which run at EL1 with the MMU off and no stack.
 
 use platform::{Platform, Room};
 
@@ -18,7 +18,7 @@ arch::symbol_addresses! {
 /// Bytes of each CPU's stack.
 const STACK: usize = 0x4_0000;
 
-// A description is read twice on a stack, again after an exception, and moved while it is read.
+// A description is read twice on the same stack, once more after an exception, and is moved while it is read.
 const _: () = assert!(STACK >= 6 * (size_of::<Room>() + size_of::<Platform<'_>>()));
 
 core::arch::global_asm!(

@@ -36,8 +36,8 @@ pub fn access(out: &mut Port, platform: &Platform<'_>) {
 fn priorities(out: &mut Port, first: u64) {
     let (mut stored, mut loaded) = (first, first);
     let (word, before, byte, by_sp): (u32, u32, u32, u32);
-    // SAFETY: these are the priorities of SGIs, of which none is enabled; the stack pointer is back before
-    // anything uses it.
+    // SAFETY: these are the priorities of SGIs, of which none is enabled. The stack pointer is
+    // restored before anything uses it.
     unsafe {
         asm!(
             "str {a:w}, [{stored}], #4",
@@ -79,7 +79,7 @@ fn pairs(out: &mut Port, uart: u64) {
     let (mut stored, mut loaded) = (uart + 0x20, uart + 0x30);
     let (a, b): (u32, u32);
     let (c, d): (u64, u64);
-    // SAFETY: speed and format of the UART; `kept` sets them to others.
+    // SAFETY: these registers hold speed and format of the UART; `kept` sets them again.
     unsafe {
         asm!(
             "stp {w:w}, {x:w}, [{stored}], #8",
@@ -111,21 +111,21 @@ fn pairs(out: &mut Port, uart: u64) {
 fn kept(out: &mut Port, uart: u64) {
     let register = |offset| (uart + offset) as *mut u32;
     for (offset, value) in KEPT {
-        // SAFETY: the UART is ours, sends by polling, and raises no interrupt that anybody takes.
+        // SAFETY: only this kernel uses the UART, which it polls, and nothing takes the UART's interrupts.
         unsafe { register(offset).write_volatile(value) };
     }
     let _ = write!(out, "kernel: UART");
     for (offset, _) in KEPT {
-        // SAFETY: reading it has no effect.
+        // SAFETY: reading the register has no effect.
         let read = unsafe { register(offset).read_volatile() };
         let _ = write!(out, " {read:#x}");
     }
-    // SAFETY: likewise.
+    // SAFETY: reading the register has no effect.
     let raised = unsafe { register(0x3c).read_volatile() } & 0x20;
     let _ = writeln!(out, ", sent {raised:#x}");
 }
 
-/// Makes an access that nothing decodes.
+/// Makes an exclusive access to a device, which no hypervisor decodes.
 pub fn exclusive(platform: &Platform<'_>) {
     if let Some(uart) = platform.uart {
         // SAFETY: reading the flags of the UART has no effect.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares a CPU's state at entry with the expected state: the boot protocols' promises
-//! (DEN0022F.b, 6.4; Linux, Documentation/arch/arm64/booting.rst), and the state of a machine of
-//! its own, without leftovers of firmware or another kernel.
+//! Compares a CPU's state at entry with the expected state: the state that the boot protocols
+//! promise (DEN0022F.b, 6.4; Linux, Documentation/arch/arm64/booting.rst), and the state of a
+//! machine that no firmware or other kernel has used.
 
 use core::fmt::Write;
 
@@ -25,7 +25,7 @@ const IDLE: u64 = 0xff;
 /// Value that [`floating_point`] passes through a register.
 const WORD: u64 = 0x3ff0_0000_0000_0000;
 
-/// Prints and counts wrong values.
+/// Checks values, and prints and counts those that are wrong.
 struct Look<'a> {
     out: &'a mut Port,
     number: usize,
@@ -46,9 +46,9 @@ impl Look<'_> {
     }
 }
 
-/// Checks this CPU, which is `number` in the device tree. This changes the CPU's interface and
-/// traps, so it can be done only once.
-pub fn around(out: &mut Port, platform: &Platform<'_>, number: usize) {
+/// Checks this CPU, which has place `number` in the device tree. The check changes the CPU's
+/// interface and traps, so it can be done only once.
+pub fn check_cpu(out: &mut Port, platform: &Platform<'_>, number: usize) {
     let mut look = Look {
         out,
         number,
@@ -59,9 +59,9 @@ pub fn around(out: &mut Port, platform: &Platform<'_>, number: usize) {
     timers(&mut look);
     interface(&mut look);
     interrupts(&mut look, platform, affinity);
-    // Rights that EL1 has without a request to EL2.
+    // These are rights that EL1 has without asking EL2.
     look.at("the trap of floating point", floating_point(), WORD);
-    // EL1 reads MDCR_EL2.HPMN as N; that register also has the traps of the monitors.
+    // EL1 reads MDCR_EL2.HPMN as PMCR_EL0.N; that register also has the traps of the monitors.
     PMCNTENSET_EL0.set(1);
     look.at(
         "event counters",
@@ -89,7 +89,7 @@ fn timers(look: &mut Look<'_>) {
     look.at("CNTV_CTL_EL0", CNTV_CTL_EL0.get() & 1, 0);
     look.at("CNTP_CTL_EL0", CNTP_CTL_EL0.get() & 1, 0);
     look.at("CNTKCTL_EL1", CNTKCTL_EL1.get(), 0);
-    // The virtual counter is the physical one, on every CPU.
+    // The virtual counter has to equal the physical counter, on every CPU.
     let [before, within, after] = [
         || CNTPCT_EL0.get(),
         || CNTVCT_EL0.get(),
@@ -112,7 +112,7 @@ fn timers(look: &mut Look<'_>) {
     );
 }
 
-/// Checks that the CPU interface is off, and no interrupt is pending.
+/// Checks that the CPU interface is off, and that no interrupt is pending.
 fn interface(look: &mut Look<'_>) {
     ICC_SRE_EL1.set(7);
     insn::isb();
@@ -133,13 +133,13 @@ fn interrupts(look: &mut Look<'_>, platform: &Platform<'_>, affinity: u64) {
     /// Offsets of GICR_ISPENDR0 and GICR_ISACTIVER0 (IHI 0069H, 12.11).
     const PENDING: u64 = 0x1_0200;
     const ACTIVE: u64 = 0x1_0300;
-    // SAFETY: the device tree says where it is, and the MMU is off.
+    // SAFETY: the device tree says where the redistributor is, and the MMU is off.
     let Ok(found) = (unsafe { Redistributor::find(&platform.gic, affinity) }) else {
         look.at("redistributors", 0, 1);
         return;
     };
     let read = |offset: u64| {
-        // SAFETY: as above; reading changes nothing.
+        // SAFETY: as above; reading the register changes nothing.
         u64::from(unsafe { ((found.base() + offset) as *const u32).read_volatile() })
     };
     look.at("GICR_ISPENDR0", read(PENDING), 0);
@@ -148,11 +148,11 @@ fn interrupts(look: &mut Look<'_>, platform: &Platform<'_>, affinity: u64) {
 
 /// Passes [`WORD`] through a floating-point register.
 fn floating_point() -> u64 {
-    // FPEN.
+    // This sets FPEN.
     CPACR_EL1.set(3 << 20);
     insn::isb();
     let read: u64;
-    // SAFETY: no code here uses such a register, and EL1 may use them since the ISB.
+    // SAFETY: no code here uses such a register, and EL1 may use these registers since the ISB.
     unsafe {
         core::arch::asm!(".arch_extension fp", "fmov d0, {0}", "fmov {1}, d0", in(reg) WORD,
             out(reg) read, options(nomem, nostack, preserves_flags));

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel that knows nothing of Rouse, for tests of any other guest's environment.
+//! A kernel that knows nothing of Rouse; it tests the environment of any other guest.
 //!
 //! It prints its address and command line, tries the memory that its header claims, and ends as its
 //! arguments request:
 //!
 //! | argument | |
 //! |---|---|
-//! | `end=off`, `reset`, `cpu-off`, `hang` | how (default `off`); `cpu-off` turns every CPU off |
-//! | `cpu=N` | on which CPU, by its place in the device tree (default 0) |
-//! | `forge` | it prints what looks like lines of Rouse's (`text.rs`) |
+//! | `end=off`, `reset`, `cpu-off`, `hang` | how it ends (default `off`); `cpu-off` turns every CPU off |
+//! | `cpu=N` | on which CPU it ends, by the CPU's place in the device tree (default 0) |
+//! | `forge` | it prints lines that look like Rouse's (`text.rs`) |
 //! | `turns` | with `cpu=1`, two CPUs write the parts of lines in turn (`text.rs`) |
 //! | `devices` | it accesses devices by pairs and with write-back (`devices.rs`) |
-//! | `exclusive` | it accesses one by an exclusive load |
-//! | `look` | both CPUs look at what they find when they are entered (`look.rs`) |
+//! | `exclusive` | it accesses a device by an exclusive load |
+//! | `look` | each CPU checks its state at entry (`entry_state.rs`) |
 //!
-//! It runs with MMU and caches off.
+//! The kernel runs with MMU and caches off.
 
 #![no_std]
 #![no_main]
@@ -39,7 +39,7 @@ const CPU_ON: u64 = 0xc400_0003;
 const AFFINITY_INFO: u64 = 0xc400_0004;
 const SYSTEM_OFF: u64 = 0x8400_0008;
 const SYSTEM_RESET: u64 = 0x8400_0009;
-/// AFFINITY_INFO's answer for a CPU that is off.
+/// The value that AFFINITY_INFO returns for a CPU that is off.
 const OFF: u64 = 1;
 
 /// Address of the device tree. With the MMU off, all CPUs see the same memory.
@@ -99,7 +99,7 @@ extern "C" fn kernel_start_secondary(number: u64) -> ! {
     end(number as usize)
 }
 
-/// Ends the machine on this CPU, `number`, as the command line requests.
+/// Ends the machine on this CPU, which is `number`, as the command line requests.
 fn end(number: usize) -> ! {
     let mut room = Room::new();
     let platform = platform(&mut room);
@@ -112,7 +112,7 @@ fn end(number: usize) -> ! {
         "cpu-off" => {
             let first = platform.cpus[0].mpidr;
             while number > 0 && psci(&platform, AFFINITY_INFO, first, 0, 0) != OFF {}
-            // An unfinished line must not be lost.
+            // This line has no end: an unfinished line must not be lost.
             let _ = write!(out, "kernel: the last word");
             psci(&platform, CPU_OFF, 0, 0, 0)
         }
@@ -124,7 +124,7 @@ fn end(number: usize) -> ! {
     hang()
 }
 
-/// Reports an exception, which nothing here expects.
+/// Reports an exception, which no code here expects.
 #[unsafe(no_mangle)]
 extern "C" fn kernel_failed(syndrome: u64, address: u64) -> ! {
     let mut room = Room::new();
@@ -140,10 +140,10 @@ extern "C" fn kernel_failed(syndrome: u64, address: u64) -> ! {
     hang()
 }
 
-/// Checks this CPU, `number`, if the command line requests it.
+/// Checks the state of this CPU, which is `number`, if the command line requests it.
 fn look_around(platform: &Platform<'_>, number: usize) {
     if has(platform, "look") {
-        entry_state::around(&mut port(platform), platform, number);
+        entry_state::check_cpu(&mut port(platform), platform, number);
     }
 }
 
@@ -159,7 +159,7 @@ fn try_memory(out: &mut Port) {
     let _ = writeln!(out, "kernel: image at {base:#x}, claims {:#x}", image.size);
     if image.size > arch::layout::data().end - base {
         let last = ((base + image.size - 8) & !7) as *mut u64;
-        // SAFETY: after everything of the image, and by the boot protocol its own.
+        // SAFETY: the doubleword lies after all parts of the image, and by the boot protocol the image owns it.
         let read = unsafe {
             last.write_volatile(0x600d);
             last.read_volatile()
@@ -168,7 +168,7 @@ fn try_memory(out: &mut Port) {
     }
 }
 
-/// The machine.
+/// Returns the machine, as the device tree describes it.
 fn platform(room: &mut Room) -> Platform<'_> {
     let address = TREE.load(Relaxed) as *const u8;
     // SAFETY: the boot protocol says that x0 was the device tree's address; its header's
@@ -179,7 +179,7 @@ fn platform(room: &mut Room) -> Platform<'_> {
     };
     match Platform::from_fdt(blob, room) {
         Ok(platform) => platform,
-        // There is no console to print the error on.
+        // There is no console on which to print the error.
         Err(_) => hang(),
     }
 }
@@ -192,7 +192,7 @@ fn port(platform: &Platform<'_>) -> Port {
     }
 }
 
-/// Whether `word` is an argument.
+/// Whether `word` is an argument of the command line.
 fn has(platform: &Platform<'_>, word: &str) -> bool {
     let mut words = platform.bootargs.split_ascii_whitespace();
     words.any(|other| other == word)
@@ -212,8 +212,8 @@ fn number(platform: &Platform<'_>, key: &str) -> usize {
 /// Calls PSCI.
 fn psci(platform: &Platform<'_>, function: u64, a: u64, b: u64, c: u64) -> u64 {
     let status: u64;
-    // SAFETY: PSCI follows the SMC calling convention, which may clobber x0 to x17
-    // and nothing else that is ours (DEN0028F, 2.6).
+    // SAFETY: PSCI follows the SMC calling convention, which may clobber x0 to x17 and nothing else
+    // that this code uses (DEN0028F, 2.6).
     unsafe {
         match platform.psci {
             Some(Conduit::Smc) => core::arch::asm!("smc #0",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text that tests its reader.
+//! Prints text that tests whoever reads it.
 
 use core::fmt::Write;
 use core::sync::atomic::AtomicU64;
@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use console::Port;
 use wire::Line;
 
-/// Texts of EL2, of our guest and of other kernels, each of which a guest may print.
+/// Texts of EL2, of Rouse's guest and of other kernels; any guest may print any of them.
 const FORGED: [&str; 14] = [
     "ok 1 - does not panic: empty list",
     "panic: vm_fault: pmap",
@@ -26,11 +26,11 @@ const FORGED: [&str; 14] = [
     "BdsDxe: No bootable option or device was found.",
 ];
 
-/// Whose turn it is.
+/// The step whose turn it is.
 static STEP: AtomicU64 = AtomicU64::new(0);
 const STEPS: u64 = 6;
 
-/// Prints the texts of others.
+/// Prints the texts of EL2, Rouse's guest and other kernels.
 pub fn forge(out: &mut Port) {
     for line in FORGED {
         let _ = writeln!(out, "{line}");
@@ -43,8 +43,8 @@ pub fn forge(out: &mut Port) {
     let _ = writeln!(out, "kernel: all of that was text");
 }
 
-/// Writes CPU `number`'s parts of lines in turn with the other CPU: one CPU begins each line and the other ends
-/// it.
+/// Writes the parts of lines that belong to CPU `number`, in turn with the other CPU: one CPU
+/// begins each line and the other ends it.
 pub fn take_turns(out: &mut Port, number: u64) {
     for step in (0..STEPS).filter(|step| step % 2 == number) {
         while STEP.load(SeqCst) != step {

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An initramfs: an archive of files in the format `newc` (Linux,
+//! Builds an initramfs, an archive of files in the format `newc` (Linux,
 //! Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
-//! The kernel of the host starts `/init`, which is the program `rouse-kvm`. It starts itself
-//! again with each command line in [`RUNS`], one run after another.
+//! The host's kernel starts `/init`, which is the program `rouse-kvm`. The program then starts itself with each command
+//! line in [`RUNS`], one run after another.
 
 /// The name of the program's file.
 pub const INIT: &str = "init";
-/// The file with the command lines of its runs: one word per line, an empty line between runs.
+/// The file with the command lines of the program's runs. It has one word per line, and an empty line between runs.
 pub const RUNS: &str = "runs";
 
 /// Kinds of entries (stat(2)).
 const FILE: u32 = 0o100_000;
 const DIRECTORY: u32 = 0o040_000;
 const LINK: u32 = 0o120_777;
-/// The name of the last entry.
+/// The name of the entry that ends an archive.
 const END: &str = "TRAILER!!!";
 /// Alignment of entries and of their contents, in bytes.
 const ALIGN: usize = 4;
-/// Alignment of an archive that follows another, in bytes: cpio's own.
+/// Alignment in bytes of an archive that follows another one. It is cpio's own block size.
 const BLOCK: usize = 512;
 
-/// Builds an archive from which a kernel starts `program`, which performs `runs`. `guests` are
-/// file names and images in the root of the archive.
+/// Builds an archive from which a kernel starts `program`, which performs `runs`. `guests` are the names and images of
+/// files in the root of the archive.
 #[must_use]
 pub fn initramfs(program: &[u8], runs: &[Vec<String>], guests: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = Archive::default();
@@ -45,13 +45,13 @@ pub fn runs(text: &str) -> Vec<Vec<String>> {
     text.split("\n\n").map(words).collect()
 }
 
-/// Builds an archive with nothing but `program`, which the kernel starts.
+/// Builds an archive that only has `program`, which the kernel starts.
 #[must_use]
 pub fn of_program(program: &[u8]) -> Vec<u8> {
     initramfs(program, &[], &[])
 }
 
-/// Joins two archives: a kernel finds the second at a multiple of four bytes, after zeros.
+/// Joins two archives, with zeros between them. A kernel finds the second one at a multiple of four bytes.
 #[must_use]
 pub fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
     if !first.is_empty() {
@@ -61,8 +61,8 @@ pub fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
     first
 }
 
-/// An archive that is being written. A kernel unpacks several that follow each other, and of files with one name the last
-/// one stays.
+/// An archive that is being written. A kernel unpacks several archives that follow each other. If they have files of
+/// the same name, the last one stays.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,
@@ -88,8 +88,8 @@ impl Archive {
     fn add(&mut self, name: &str, mode: u32, content: &[u8]) {
         self.entries += 1;
         let size = content.len();
-        // Inode, mode, user, group, links, time, size, two devices of two numbers each,
-        // the name with its zero, and a checksum that this form leaves out.
+        // Inode, mode, user, group, links, time, size, two devices of two numbers each, the name with its zero, and a
+        // checksum, which this format does not use.
         let fields = [
             self.entries,
             mode as usize,

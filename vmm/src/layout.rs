@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's memory map, in guest physical addresses.
+//! The guest's memory map, in guest physical addresses, and the placement of files in its RAM.
 
 use platform::image::{ALIGN, Image};
 
 use crate::options::MIB;
 
-/// The distributor of the GIC.
+/// Address of the GIC's distributor.
 pub const DISTRIBUTOR: u64 = 0x0800_0000;
 /// Bytes of the distributor's registers.
 pub const DISTRIBUTOR_SIZE: u64 = 0x1_0000;
-/// The CPU interface of a GICv2.
+/// Address of a GICv2's CPU interface.
 pub const CPU_INTERFACE: u64 = 0x0801_0000;
-/// Bytes of its registers (IHI 0048B, 4.1.3).
+/// Bytes of the CPU interface's registers (IHI 0048B, 4.1.3).
 pub const CPU_INTERFACE_SIZE: u64 = 0x2000;
-/// The redistributors, contiguous, with room for as many CPUs as KVM allows.
+/// Address of the redistributors, which are contiguous. There is room for as many CPUs as KVM allows.
 pub const REDISTRIBUTORS: u64 = 0x1000_0000;
 /// Bytes of a redistributor: two frames of 64 KiB (IHI 0069H.b, 12.10).
 pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
-/// The console, a 16550 with one register per byte.
+/// Address of the console, a 16550 with one register per byte.
 pub const CONSOLE: u64 = 0x0900_0000;
 /// Bytes of the console's registers.
 pub const CONSOLE_SIZE: u64 = 8;
 /// The console's interrupt, as an SPI number.
 pub const CONSOLE_SPI: u32 = 0;
-/// The page from which the guest reads its vCPUs' exit counts (see [`abi::monitor`]).
+/// Address of the page from which the guest reads its vCPUs' exit counts (see [`abi::monitor`]).
 pub const EXITS: u64 = 0x0901_0000;
 /// Bytes of that page.
 pub const EXITS_SIZE: u64 = 0x1000;
@@ -38,12 +38,12 @@ const PAGE: u64 = 4096;
 /// Addresses of the loaded files in RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// The image, whose first instruction is the entry point.
+    /// Address of the image, whose first instruction is the entry point.
     pub image: u64,
-    /// The device tree.
+    /// Address of the device tree.
     pub tree: u64,
-    /// The initial RAM disk, if it is not empty. It begins at a page boundary, so that the kernel
-    /// can free all of it.
+    /// Address of the initial RAM disk, if it is not empty. It begins at a page boundary, so that the kernel can free
+    /// all of it.
     pub initrd: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct Loaded {
 /// in RAM of `size` bytes.
 ///
 /// # Errors
-/// RAM is too small. The value is the number of MiB that suffices.
+/// RAM is too small. The error's value is a number of MiB that suffices.
 pub fn load(image: &Image, bytes: u64, initrd: u64, size: u64) -> Result<Loaded, u64> {
     let claimed = image.text_offset.saturating_add(image.size.max(bytes));
     let initrd = initrd.div_ceil(PAGE).saturating_mul(PAGE);
@@ -91,7 +91,7 @@ mod tests {
     fn an_initial_ram_disk_is_between_them() {
         let loaded = load(&image(0, MIB), 100, 5000, 4 * MIB).unwrap();
         assert_eq!(loaded.initrd, loaded.tree - 8192);
-        // Both fit, but not all three.
+        // The image and the tree fit, but not together with a RAM disk.
         let image = image(0, 2 * MIB);
         assert!(load(&image, 100, 0, 4 * MIB).is_ok());
         assert_eq!(load(&image, 100, 1, 4 * MIB), Err(6));

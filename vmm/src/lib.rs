@@ -2,9 +2,9 @@
 //! A virtual machine monitor for one purpose: it runs a guest's image under KVM as it runs
 //! on the bare machine and under Rouse, so that the three can be compared.
 //!
-//! It gives a guest RAM, vCPUs that are each pinned to a CPU of the host, KVM's own
-//! GICv3, timers and PSCI, and a console. There is no disk, no network and no input.
-//! Code that does not depend on KVM builds on every host, so that it can be tested anywhere:
+//! The monitor gives a guest RAM, vCPUs that are each pinned to a CPU of the host, KVM's own GICv3, timers and PSCI,
+//! and a console. A guest has no disk, no network and no input. Code that does not depend on KVM builds on every host,
+//! so that it can be tested anywhere:
 //!
 //! | module | |
 //! |---|---|

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine: from the options to the guest's end.
+//! The machine: creates it from the options, and runs it until the guest ends.
 //!
-//! Each vCPU has its own thread on its own CPU. The first thread, on other CPUs if there are
-//! any, waits until a vCPU ends or the console has been silent for too long. `filter` limits
-//! the program's system calls from before the guest starts.
+//! Each vCPU has its own thread on its own CPU. The first thread runs on other CPUs if there are any, and waits until a
+//! vCPU ends or the console has been silent for too long. `filter` limits the program's system calls from before the
+//! guest starts.
 
 mod breach;
 mod bus;
@@ -55,7 +55,7 @@ pub fn keep_away(cpus: usize, pins: Option<&[usize]>) -> Result<Vec<usize>, Obst
     Ok(places.vcpus)
 }
 
-/// Why a guest could not be started: the thing, the place and the remedy in one line.
+/// Why a guest could not be started. One line names the problem, the place and the remedy.
 #[derive(Debug)]
 pub struct Obstacle(String);
 
@@ -87,7 +87,7 @@ impl End {
         }
     }
 
-    /// Returns the message to print, if there is one.
+    /// Returns the message to print about this end, if there is one.
     #[must_use]
     pub fn words(&self) -> Option<&str> {
         match self {
@@ -128,14 +128,14 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     cpu::prepare().map_err(|error| Obstacle(format!("signals can't be set up ({error})")))?;
     let mut threads = Vec::new();
     for (cpu, &place) in cpus.into_iter().zip(&places.vcpus) {
-        // A thread inherits its affinity.
+        // The new thread inherits this affinity.
         pins::run_on(&[place])?;
         threads.push(begin(cpu, &bus, &together, &tell));
     }
     pins::run_on(&places.rest)?;
-    filter::bound()?;
+    filter::install()?;
     if let Some(breach) = options.break_bound {
-        return Err(breach::go_on_after(breach));
+        return Err(breach::attempt(breach));
     }
     thread::sleep(options.rest);
     together.start.wait();
@@ -165,7 +165,7 @@ struct Together {
     stop: AtomicBool,
 }
 
-/// Starts the thread of `cpu`, which reports its last exit.
+/// Starts the thread of `cpu`, which sends the state after the vCPU's last exit to `tell`.
 fn begin(
     mut cpu: Cpu,
     bus: &Arc<Bus>,
@@ -176,7 +176,7 @@ fn begin(
     thread::spawn(move || {
         together.start.wait();
         let left = cpu.run(&bus, &together.stop);
-        // Without a receiver the program is about to end.
+        // If there is no receiver, the program is about to end.
         let _ = tell.send(left);
     })
 }
@@ -203,7 +203,7 @@ impl RunningGuest {
                         "the guest hangs: its console was silent for {} s; --timeout gives it longer",
                         timeout.as_secs()
                     );
-                    return self.badly(&why, Vec::new());
+                    return self.end_badly(&why, Vec::new());
                 }
             }
         }
@@ -213,18 +213,18 @@ impl RunningGuest {
         match &left.cause {
             Cause::Off => End::Off,
             Cause::Reset => End::Reset,
-            Cause::Stopped => self.badly("a vCPU stopped by itself", vec![left]),
+            Cause::Stopped => self.end_badly("a vCPU stopped by itself", vec![left]),
             Cause::Badly(why) => {
                 let why = format!("vCPU {}: {why}", left.index);
-                self.badly(&why, vec![left])
+                self.end_badly(&why, vec![left])
             }
         }
     }
 
     /// Stops every vCPU, and reports the registers of each.
-    fn badly(&self, why: &str, mut left: Vec<Left>) -> End {
+    fn end_badly(&self, why: &str, mut left: Vec<Left>) -> End {
         self.together.stop.store(true, Relaxed);
-        // One signal is not enough: it is lost if it arrives just before a vCPU is entered.
+        // One signal is not enough, because a signal that arrives just before a vCPU is entered has no effect.
         for _ in 0..KICKS {
             if left.len() == self.threads.len() {
                 break;

@@ -149,8 +149,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns the mode with this name in Linux's log (printed by arch/arm64/kvm/arm.c when KVM
-    /// starts).
+    /// Returns the mode that has this name in Linux's log (arch/arm64/kvm/arm.c prints the name when KVM starts).
     #[must_use]
     pub fn of(said: &str) -> Option<Self> {
         match said.split(' ').next()? {

@@ -32,7 +32,7 @@ pub struct Payload<'f> {
     pub llsc: &'f [u8],
     /// The guest with LSE atomics.
     pub lse: &'f [u8],
-    /// Description of the sources and tools that they were built with.
+    /// Description of the sources and tools from which the guests were built.
     pub build: &'f str,
 }
 
@@ -41,7 +41,7 @@ pub struct Payload<'f> {
 pub enum Damage {
     /// The file has no guests.
     Missing,
-    /// The guests are in a layout of this version.
+    /// The guests have a layout of this version, which is unknown here.
     Version(u64),
     /// The guests have changed since they were written.
     Changed,
@@ -67,7 +67,7 @@ impl fmt::Display for Damage {
 }
 
 impl<'f> Payload<'f> {
-    /// Returns the file of `program` with these guests appended.
+    /// Returns the bytes of `program` with these guests appended.
     #[must_use]
     pub fn behind(&self, program: &[u8]) -> Vec<u8> {
         let mut file = program.to_vec();
@@ -87,7 +87,7 @@ impl<'f> Payload<'f> {
     /// Finds the guests after the program in `file`.
     ///
     /// # Errors
-    /// [`Damage`] if there are none, or they are damaged.
+    /// [`Damage`] if the file has no guests, or if they are damaged.
     pub fn find(file: &'f [u8]) -> Result<Self, Damage> {
         let at = file.len().checked_sub(TRAILER).ok_or(Damage::Missing)?;
         let (body, trailer) = file.split_at(at);
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Changes each byte after the program, and truncates the file to each length.
+    /// Changes each byte after the program in turn, and truncates the file to each length.
     #[test]
     fn what_was_changed_on_its_way_is_refused() {
         let file = PAYLOAD.behind(b"program");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! KVM's binary statistics of a vCPU (Linux, Documentation/virt/kvm/api.rst, 4.133), in the
-//! form of the registers of [`abi::monitor`].
+//! Converts KVM's binary statistics of a vCPU (Linux, Documentation/virt/kvm/api.rst, 4.133) to the registers of
+//! [`abi::monitor`].
 
 use abi::Counter;
 use abi::monitor::{REGISTERS, TOGETHER};
@@ -28,8 +28,8 @@ const NAMES: [&str; 9] = [
 pub struct Places([u64; NAMES.len()]);
 
 impl Places {
-    /// Reads the header and the descriptors with `read`, which reads at an offset of the file.
-    /// Returns `None` if a read fails or a statistic is missing.
+    /// Reads the header and the descriptors with `read`, which reads the file at an offset. Returns `None` if a read
+    /// fails or a statistic is missing.
     pub fn find(mut read: impl FnMut(u64, &mut [u8]) -> bool) -> Option<Self> {
         let mut header = [0; HEADER];
         if !read(0, &mut header) {
@@ -57,7 +57,8 @@ impl Places {
         Some(Self(all))
     }
 
-    /// Returns the registers. Their MMIO exits exclude the guest's `own` accesses to the page.
+    /// Returns the registers. Their number of MMIO exits excludes `own`, the guest's accesses to the page of exit
+    /// counts.
     pub fn registers(
         &self,
         own: u64,
@@ -90,7 +91,7 @@ impl Places {
 /// The values of all registers.
 pub type Values = [u64; REGISTERS.len()];
 
-/// Latched statistics of a vCPU: its own, and the sums of all vCPUs.
+/// Latched statistics for a vCPU: the vCPU's own, and the sums of all vCPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noted {
     own: Values,
@@ -98,8 +99,8 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// Reads the register at `offset` of the page, or 0 where no register begins. A read of the
-    /// first register of a kind latches all registers of that kind, from `own` or `together`.
+    /// Reads the register at `offset` of the page, or 0 where no register begins. A read of the first register of a
+    /// kind latches all registers of that kind, from `own` or from `together`.
     pub fn read(
         &mut self,
         offset: u64,
@@ -141,7 +142,7 @@ mod tests {
 
     const NAME: usize = 48;
 
-    /// Builds a file with these statistics, after an unknown one.
+    /// Builds a file with these statistics, which follow an unknown statistic.
     fn file(statistics: &[(&str, u64)]) -> Vec<u8> {
         let all = [&[("blocking", 99)], statistics].concat();
         let descriptors = HEADER + NAME;
@@ -174,7 +175,7 @@ mod tests {
         let file = file(&statistics);
         let places = Places::find(reader(&file)).unwrap();
         let registers = places.registers(8, reader(&file)).unwrap();
-        // 58 have no cause of their own; 8 accesses to the page are nobody's.
+        // 58 exits have no cause of their own. The 8 accesses to the page count for no cause.
         assert_eq!(registers, [20, 3, 5, 6, 58, 6, 4, 14]);
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's device tree (Devicetree Specification, release 0.4, and the bindings of
-//! Linux, Documentation/devicetree/bindings/).
+//! Builds the guest's device tree (Devicetree Specification, release 0.4, and the bindings of Linux,
+//! Documentation/devicetree/bindings/).
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ const CLOCK_HZ: u32 = 1_843_200;
 /// Bytes of a PL011's registers, and its interrupt on QEMU's `virt`, as an SPI number.
 const PL011_SIZE: u64 = 0x1000;
 const PL011_SPI: u32 = 1;
-/// Rate of its clock in Hz, and the clock's phandle.
+/// Rate of the PL011's clock in Hz, and the clock's phandle.
 const PL011_HZ: u32 = 24_000_000;
 const CLOCK: u32 = 2;
 /// Values of the GIC's binding: shared and private interrupts, edge and level.
@@ -26,9 +26,8 @@ const SPI: u32 = 0;
 const PPI: u32 = 1;
 const EDGE: u32 = 1;
 const LEVEL: u32 = 4;
-/// Private interrupts of the timers, in the order of the binding: secure, physical,
-/// virtual, EL2. A guest without EL2 never sees the last. KVM uses the middle two
-/// (Documentation/virt/kvm/devices/vcpu.rst, 2.1).
+/// Private interrupts of the timers, in the order of the binding: secure, physical, virtual, EL2. A guest without EL2
+/// never sees the last one. KVM uses the middle two (Documentation/virt/kvm/devices/vcpu.rst, 2.1).
 const TIMERS: [u32; 4] = [13, 14, 11, 10];
 
 /// The machine that the tree describes.
@@ -36,7 +35,7 @@ const TIMERS: [u32; 4] = [13, 14, 11, 10];
 pub struct Guest<'a> {
     /// The affinity of each CPU, as in its MPIDR_EL1.
     pub cpus: &'a [u64],
-    /// The version of its GIC.
+    /// The version of the machine's GIC.
     pub gic: Gic,
     /// Bytes of RAM.
     pub memory: u64,
@@ -46,20 +45,20 @@ pub struct Guest<'a> {
     pub initrd: Option<Range<u64>>,
     /// Seed of the kernel's random numbers, if it is fixed.
     pub seed: Option<u64>,
-    /// Whether it can read its vCPUs' exit counts.
+    /// Whether the guest can read its vCPUs' exit counts.
     pub exits: bool,
     /// The console, at [`CONSOLE`].
     pub console: Console,
-    /// The name of a hypervisor that does not answer a call for its name.
+    /// The name of the hypervisor, if the hypervisor does not answer a call for its name.
     pub hypervisor: Option<&'a str>,
 }
 
 /// The version of a GIC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gic {
-    /// With a mapped CPU interface.
+    /// A GICv2, with a memory-mapped CPU interface.
     V2,
-    /// With a redistributor for each CPU.
+    /// A GICv3, with a redistributor for each CPU.
     #[default]
     V3,
 }
@@ -86,7 +85,7 @@ pub enum Console {
 /// Builds the tree as a blob.
 ///
 /// # Errors
-/// The arguments contain a zero byte.
+/// The boot arguments contain a zero byte.
 pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
     let mut tree = FdtWriter::new()?;
     let root = tree.begin_node("")?;
@@ -102,7 +101,7 @@ pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
         tree.property_u64("linux,initrd-end", initrd.end)?;
     }
     if let Some(seed) = guest.seed {
-        // The kernel hashes it, so it only has to differ.
+        // The kernel hashes the property, so different seeds only have to give different values.
         tree.property_u64("rng-seed", seed)?;
     }
     tree.end_node(chosen)?;
@@ -186,7 +185,7 @@ fn console(tree: &mut FdtWriter, kind: Console) -> Result<(), Error> {
             tree.property_string_list("compatible", names.map(String::from).to_vec())?;
             tree.property_array_u64("reg", &[CONSOLE, PL011_SIZE])?;
             tree.property_array_u32("interrupts", &[SPI, PL011_SPI, LEVEL])?;
-            // Linux's driver wants both clocks (arm,primecell.yaml, arm,pl011.yaml).
+            // Linux's driver requires both clocks (arm,primecell.yaml, arm,pl011.yaml).
             tree.property_array_u32("clocks", &[CLOCK, CLOCK])?;
             let names = ["uartclk", "apb_pclk"];
             tree.property_string_list("clock-names", names.map(String::from).to_vec())?;
@@ -226,7 +225,7 @@ mod tests {
         hypervisor: None,
     };
 
-    /// Parses the tree as Rouse's own guest does.
+    /// Parses the tree in the same way as Rouse's own guest.
     #[test]
     fn the_guest_finds_what_it_is_given() {
         let blob = blob(&Guest {
@@ -284,7 +283,7 @@ mod tests {
         let mut blob = blob(&GUEST).unwrap();
         assert_eq!(platform::monitor(&blob), Some(page));
         assert_eq!(platform::other_monitor(&blob), None);
-        // Changes the tree to one of an older monitor.
+        // Changes the tree to that of an older monitor.
         let name = platform::MONITOR.as_bytes();
         let at = blob.windows(name.len()).position(|window| window == name);
         blob[at.unwrap() + name.len() - 1] = b'0';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verbs. Each has its options next to its code.
+//! The verbs of the command line. Each verb has its options next to its code.
 
 pub mod examples;
 mod old_verbs;
@@ -18,7 +18,7 @@ use shell::args::CommonArgs;
 
 pub use old_verbs::renamed;
 
-/// The exit status of every verb.
+/// Text about the exit status of every verb, for the help.
 pub const STATUS: &str = "\
 Exit status:
   0  what was asked for happened
@@ -28,18 +28,18 @@ Exit status:
   128 + N  signal N asked for the end: 130 for Ctrl-C, 143 for SIGTERM. Cells
      measured so far are kept and shown; a second signal ends it at once";
 
-/// One line on a verb of the other program.
+/// One line about the verb `experiment`, which the other program has.
 pub const EXPERIMENT: &str =
     "Repeat published measurements of idling, and show their figures next to ours";
-/// Likewise.
+/// One line about the verb `explain`.
 pub const EXPLAIN: &str =
     "Show a median sample function by function, or the difference between two";
-/// Likewise.
+/// One line about the verb `governors`.
 pub const GOVERNORS: &str =
     "Replay a trace of idle intervals to every governor and to an oracle, on this machine";
-/// Likewise.
+/// One line about the verb `test`.
 pub const TEST: &str = "Run the tests: the host's, then those that boot (tests/*.toml)";
-/// Likewise.
+/// One line about the verb `dev`.
 pub const DEV: &str =
     "For maintainers: soak, publish, dist, build, book, pages, audit, completions, man";
 

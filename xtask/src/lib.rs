@@ -2,7 +2,7 @@
 //! The command line of Rouse. Libraries in `crates/host` implement the verbs. The program `xtask` has the verbs that a
 //! measurement needs, and `xtask-dev` has all verbs.
 
-// Only the other program uses this crate. A verb with a clear help text needs no comment.
+// Only the program `xtask-dev` uses this crate as a library. A verb with a clear help text needs no comment.
 #![allow(missing_docs)]
 
 pub mod cli;
@@ -26,8 +26,8 @@ use shell::terminal;
 
 use cli::{Everyday, renamed};
 
-/// Reads the command line `C` with its `common` options, and runs its verb through `dispatch`, unless that function
-/// returns another program's status.
+/// Reads the command line `C` with its `common` options, and runs its verb through `dispatch`. If `dispatch` returns
+/// the status of another program, returns that status.
 pub fn program<C: Parser>(
     common: impl FnOnce(&C) -> CommonArgs,
     dispatch: impl FnOnce(C) -> Result<Option<ExitCode>>,
@@ -54,7 +54,7 @@ pub fn program<C: Parser>(
     }
 }
 
-/// Runs the verb.
+/// Runs an everyday verb.
 pub fn everyday(verb: Everyday) -> Result<()> {
     match verb {
         Everyday::Run(args) => match hypervisors::of_run(&args) {

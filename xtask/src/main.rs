@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program with the everyday verbs. For any other verb, it becomes another program.
+//! The program with the everyday verbs. For any other verb, it builds and becomes the program `xtask-dev`.
 
 use std::process::ExitCode;
 

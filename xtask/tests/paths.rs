@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every path of this repository that the documentation or a comment names exists: text in backticks that begins with
-//! one of the top folders.
+//! Checks that every path of this repository that the documentation or a comment names exists. A path is text in
+//! backticks that begins with one of the top folders.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The files below `folder` that can name paths.
+/// Finds the files below `folder` that can name paths.
 fn texts(folder: &Path, texts: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -36,7 +36,7 @@ fn texts(folder: &Path, texts: &mut Vec<PathBuf>) {
     }
 }
 
-/// The paths that `text` names. Ignores a path with a placeholder (`NAME`, `*`, `<...>`).
+/// Returns the paths that `text` names. Ignores a path with a placeholder (`NAME`, `*`, `<...>`).
 fn named(text: &str) -> BTreeSet<&str> {
     let quoted = text.lines().flat_map(|line| {
         let parts = line.split('`').enumerate();
@@ -50,8 +50,7 @@ fn named(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Whether there is `path`, from the top or from a folder above `file`. A test may be
-/// named without its `.toml`.
+/// Whether `path` exists, relative to the root or to a folder above `file`. A test may be named without its `.toml`.
 fn exists(path: &str, file: &Path) -> bool {
     let folders = file.ancestors().skip(1);
     let mut folders = folders.take_while(|folder| folder.starts_with(root()));
@@ -61,8 +60,7 @@ fn exists(path: &str, file: &Path) -> bool {
     })
 }
 
-/// The walks of `text`: the heading and the lines of each third-level section in
-/// "Four walks".
+/// Returns the walks in `text`: the heading and the lines of each third-level section in "Four walks".
 fn walks(text: &str) -> Vec<(&str, &str)> {
     let (_, walks) = text.split_once("\n## Four walks\n").expect("the walks");
     let (walks, _) = walks.split_once("\n## ").unwrap_or((walks, ""));
@@ -72,7 +70,7 @@ fn walks(text: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Paths that a walk names more than once.
+/// Returns the paths that a walk names more than once.
 fn repeated(walk: &str) -> Vec<&str> {
     let mut seen = BTreeSet::new();
     let lines = walk.lines().flat_map(named);
@@ -118,7 +116,7 @@ fn every_path_that_is_named_exists() {
     texts(&root(), &mut files);
     let mut missing = Vec::new();
     for file in files {
-        // This file has the names of some that do not exist.
+        // This file names some paths that do not exist.
         if file.ends_with("xtask/tests/paths.rs") {
             continue;
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Comments keep the rules of language of CONTRIBUTING.md, as far as a machine can tell: how a sentence does not begin.
+//! Checks that comments keep the language rules of CONTRIBUTING.md, as far as a machine can tell: some sentences have a
+//! beginning that the rules forbid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ const COMMENT: [&str; 6] = [
 /// Beginnings of a later sentence of a line. "As" may begin a clause there.
 const SENTENCE: [&str; 4] = ["What ", "That of ", "Those that ", "The same "];
 
-/// The Rust files below `folder`.
+/// Finds the Rust files below `folder`.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -29,7 +30,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether the line is a comment with such a sentence.
+/// Whether the line is a comment with a sentence that begins in a forbidden way.
 fn is_against_the_rules(line: &str) -> bool {
     let Some(comment) = line.trim_start().strip_prefix("//") else {
         return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The build script of every image: links it with the layout that they share.
+//! The build script of every image: links the image with the layout that all images share.
 
 use std::env;
 use std::path::Path;
@@ -17,6 +17,6 @@ fn main() {
     println!("cargo:rustc-link-arg-bins=-pie");
     println!("cargo:rustc-link-arg-bins=--no-dynamic-linker");
     println!("cargo:rustc-link-arg-bins=-zmax-page-size=4096");
-    // An image that refers to the start of a table keeps the table.
+    // Keeps a table if the image refers to the start of the table.
     println!("cargo:rustc-link-arg-bins=-znostart-stop-gc");
 }

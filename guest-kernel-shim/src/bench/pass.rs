@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A pass of a cell: its blocks, and the report after it.
+//! Runs a pass of a cell, which consists of blocks, and reports the cell after it.
 
 use hist::Histogram;
 use pages::Pool;
@@ -18,14 +18,14 @@ const STAMPED: u32 = 200;
 
 /// Buffers that cells use one after another.
 pub struct Scratch {
-    /// Samples that a cell had before its pass.
+    /// The samples that a cell had before its pass.
     before: &'static mut Histogram,
-    /// The stages of the cell's wake-ups.
+    /// The stages of the cell's wake-ups, if time stamps are taken.
     stamped: Option<&'static mut Stamped>,
 }
 
 impl Scratch {
-    /// Returns empty buffers in memory of `pool`; with room for time stamps if `stamps`.
+    /// Returns empty buffers in memory of `pool`; with room for time stamps if `stamps` is set.
     pub fn place(pool: &mut Pool, stamps: bool) -> Self {
         Self {
             before: Samples::histogram(pool),
@@ -91,7 +91,7 @@ pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, w
             workers::lead::on(leader, &mut || stamped(entry, most.min(STAMPED)));
         }
     }
-    // Compact output, for consoles that keep little, has each cell once.
+    // Compact output, for consoles that keep little text, reports each cell only once.
     if whole || !plan.compact {
         report::cell(id, entry, plan, work);
     }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures how many cycles of the core a tick of the counter has, to convert elapsed time to cycles (`rouse.cycles`).
 //!
-//! The PMU can't time a wake-up itself. Its cycle counter belongs to one CPU, counts active cycles, and may stop while
-//! the CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0), so it would leave out exactly the part of a wake-up in which
-//! all CPUs wait. So a sample is taken with the counter that all CPUs share, and only its unit is changed, by the ratio
-//! of two clocks that are compared while this CPU is busy.
+//! The PMU can't time a wake-up itself. Its cycle counter belongs to one CPU, counts active cycles, and may
+//! stop while the CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0), so it would omit exactly the part of
+//! a wake-up in which all CPUs wait. So a sample is taken with the counter that all CPUs share. Only the
+//! unit of the sample is changed, by the ratio of two clocks that are compared while this CPU is busy.
 //!
-//! A value is then elapsed time in cycles of a core that runs as fast as this core did at boot. Where the counter is
-//! slower than the core, a value is exact only to a tick, which is as many cycles as the ratio. Cores differ, so each
-//! CPU that measures compares its own clocks. A core that changes its frequency meanwhile has no such ratio; a change
-//! after that is noticed at the passes ([`super::watch`]).
+//! A value is then elapsed time, in cycles of a core that runs as fast as this core ran at boot. Where the
+//! counter is slower than the core, a value is exact only to a tick, which is as many cycles as the ratio.
+//! Cores differ, so each CPU that measures compares its own clocks. A core that changes its frequency
+//! during the comparison has no such ratio; a later change is noticed at the passes ([`super::watch`]).
 //!
-//! Both clocks are read at edges of the counter, the moments at which it ticks, since between two edges hundreds of
-//! cycles may pass. An edge lies somewhere between two readings, so the error of a part is at most one reading in
-//! [`READINGS`]. The loop consists of readings, each after a barrier: on a core that executes out of order, they take
-//! far more cycles than instructions, but a simulator's time depends on its instructions. All parts together have
-//! about 30 000.
+//! Both clocks are read at edges of the counter, the moments at which it ticks, because hundreds of
+//! cycles may pass between two edges. An edge lies somewhere between two readings, so the error of a part
+//! is at most one reading in [`READINGS`]. The loop consists of readings, each after a barrier: on a core
+//! that executes out of order, readings take far more cycles than they have instructions, but the time
+//! that a simulator needs depends on the instructions. All parts together have about 30 000 instructions.
 
 use core::fmt;
 
@@ -26,17 +26,17 @@ use crate::{clock, pmu};
 
 /// Number of parts that must agree.
 const PARTS: usize = 4;
-/// Readings in each part, besides those that search for the edge.
+/// Readings in each part, in addition to the readings that search for the edge.
 const READINGS: u32 = 1000;
-/// Number of parts of a glance, of which the middle part counts.
+/// Number of parts of a quick measurement, of which only the middle part counts.
 const GLANCE: usize = 3;
-/// Readings in each part of a glance.
+/// Readings in each part of a quick measurement.
 const GLANCE_READINGS: u32 = 200;
-/// Readings within which the counter has to tick: it has at least 1 MHz, and a
+/// Number of readings within which the counter has to tick: its frequency is at least 1 MHz, and a
 /// reading takes some cycles.
 const PATIENCE: u32 = 10_000;
 
-/// Why there is no ratio.
+/// Why there is no ratio of the two clocks.
 #[derive(Clone, Copy, Debug)]
 pub enum Unknown {
     /// There is no PMU as the architecture describes it.
@@ -60,13 +60,13 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// Cycles of a core per tick, over all parts, or why there is no such number.
+/// Cycles of a core per tick, over all parts, or the reason why there is no such number.
 pub type PerTick = Result<Ratio, Unknown>;
 
 /// Measures the cycles of this core per tick.
 ///
 /// # Errors
-/// [`Unknown`] says why there is no such number.
+/// Returns the reason why there is no such number.
 pub fn per_tick() -> PerTick {
     if !pmu::is_there() {
         return Err(Unknown::NoPmu);
@@ -77,8 +77,8 @@ pub fn per_tick() -> PerTick {
     Ratio::steady(&parts.ok_or(Unknown::NoTick)?).map_err(Unknown::Clocks)
 }
 
-/// Quickly measures the current clock of this core, in Hz, exact to about 1 in [`GLANCE_READINGS`]. `None` if a clock
-/// stands still. Requires a PMU.
+/// Quickly measures the current clock of this core, in Hz, exact to about 1 in [`GLANCE_READINGS`].
+/// Returns `None` if a clock stands still. The CPU must have a PMU.
 pub fn core_hz() -> Option<u64> {
     insn::mask_irq();
     let parts = parts::<GLANCE>(GLANCE_READINGS);
@@ -86,7 +86,7 @@ pub fn core_hz() -> Option<u64> {
     Ratio::middle(parts?, clock::frequency())
 }
 
-/// Returns how far both clocks went, from edge to edge, in each of `N` parts of `readings`
+/// Returns how far the two clocks advanced, from edge to edge, in each of `N` parts of `readings`
 /// readings.
 fn parts<const N: usize>(readings: u32) -> Option<[Ratio; N]> {
     let mut parts = [Ratio { wanted: 0, read: 0 }; N];
@@ -105,7 +105,7 @@ fn parts<const N: usize>(readings: u32) -> Option<[Ratio; N]> {
     Some(parts)
 }
 
-/// Both clocks, read together.
+/// Values of the two clocks, read together.
 #[derive(Clone, Copy)]
 struct Moment {
     ticks: u64,

@@ -2,9 +2,9 @@
 //! Measures the core's frequency before and after each pass of a cell, so that a reader can tell a change of the code
 //! from a change of the clock.
 //!
-//! The core belongs to the CPU that measures: the first CPU, or the sender of a pair. The measurement is outside of
-//! samples, and busy: the cycle counter may stop while a CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0; `pmu`
-//! enables it by PMCR_EL0.E, PMCNTENSET_EL0.C and PMCCFILTR_EL0).
+//! The core is that of the CPU that measures: the first CPU, or the sender of a pair. The frequency is
+//! measured outside of samples, and while the CPU is busy: the cycle counter may stop while a CPU waits in
+//! WFI or WFE (DDI 0487K.a, PMCCNTR_EL0; `pmu` enables it by PMCR_EL0.E, PMCNTENSET_EL0.C and PMCCFILTR_EL0).
 
 use arrayvec::ArrayVec;
 use plan::PASSES;
@@ -12,23 +12,23 @@ use plan::PASSES;
 use super::cycles;
 use crate::{clock, planted, pmu};
 
-/// Frequencies in Hz at the start and the end of each pass of a cell; 0 if a clock stood still.
+/// Frequencies in Hz at the start and at the end of each pass of a cell; 0 if a clock stood still.
 pub type Seen = ArrayVec<[u64; 2], { PASSES as usize }>;
 
-/// Whether the frequency can be measured: a tick is time, and the PMU belongs to a core. An emulator that counts
-/// instructions has no frequency, and an emulator whose PMU does not count instructions has no core cycles either.
+/// Whether the frequency can be measured: a tick is time, and the PMU counts cycles of a core. An emulator
+/// that counts instructions has no frequency; one whose PMU does not count instructions has no core cycles.
 pub fn tells() -> bool {
     pmu::counts_instructions() && !clock::counts_instructions()
 }
 
-/// Measures the core's clock around passes.
+/// Measures the core's frequency before and after passes.
 pub struct Watch {
     /// Whether the frequency can be measured.
     tells: bool,
 }
 
 impl Watch {
-    /// Returns a watch, which measures only if the machine [`tells`] something.
+    /// Returns a watch, which measures only if this machine's frequency can be measured ([`tells`]).
     pub fn begin() -> Self {
         Self {
             tells: tells() || planted::looks(),
@@ -40,7 +40,7 @@ impl Watch {
         if !self.tells || seen.is_full() {
             return pass();
         }
-        let times = planted::times(seen.len());
+        let times = planted::speed_factor(seen.len());
         let look = || cycles::core_hz().map_or(0, |hz| hz * times);
         let begin = look();
         pass();

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The amount of work and the part done, in passes over cells, weighted by the time that a pass should take.
+//! Tracks the work of a plan and how much is done, in passes over cells, weighted by the time that a pass should take.
 
 use plan::PASSES;
 
 use super::Entry;
 use crate::clock;
 
-/// The work of a plan.
+/// The work of a plan, and how much of it is done.
 pub struct Work {
     /// Number of passes over cells that are done, or no longer needed.
     pub done: usize,
     /// Maximum number of passes.
     pub of: usize,
-    /// Guessed microseconds of guest time for the passes done.
+    /// Guessed microseconds of guest time for the passes that are done.
     pub done_us: u64,
-    /// Guessed microseconds of all passes.
+    /// Guessed microseconds of guest time for all passes.
     pub of_us: u64,
 }
 
@@ -30,14 +30,14 @@ impl Work {
         }
     }
 
-    /// Notes that a pass went over `entry`, whether it ran or not.
+    /// Notes that a pass has gone over `entry`, whether the cell ran or not.
     pub fn add(&mut self, entry: &Entry) {
         self.done += 1;
         self.done_us += guess_us(entry);
     }
 }
 
-/// Guesses the microseconds of a pass over a cell; 0 if it is not run.
+/// Guesses the microseconds of guest time for a pass over a cell; 0 if the cell is not run.
 fn guess_us(entry: &Entry) -> u64 {
     match entry.skipped {
         Some(_) => 0,

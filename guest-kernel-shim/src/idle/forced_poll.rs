@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Governed CPUs that are made to poll, whatever their governor chooses.
+//! Makes governed CPUs poll, whatever their governor chooses.
 //!
-//! The idle loop is compiled once for each way of forcing, and once without: the loop of a cell without it has no
-//! additional instruction. (The patch has one loop, and a branch in it that is patched at run time; unused, that is a
-//! NOP.)
+//! The idle loop is compiled once for each way of forcing, and once without forcing: the loop of a
+//! cell without forcing has no additional instruction. (The patch named below has one loop with a
+//! branch that is patched at run time. While unused, that branch is a NOP.)
 //!
-//! [`Posted`] is that patch: D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic per-cpu", January 2023.
-//! Whenever a CPU is about to idle, it checks its switch. If that is on, it lets the scheduler's tick go on and polls
-//! with YIELD, checking the switch each time.
+//! [`Posted`] does what a patch for Linux does: D. Bristot de Oliveira, "sched/idle: Make idle poll
+//! dynamic per-cpu", January 2023. Whenever a CPU is about to idle, it checks its switch. If that
+//! is on, it lets the scheduler's tick go on and polls with YIELD, checking the switch each time.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -23,22 +23,22 @@ use crate::tally::Event;
 use crate::target::{Here, Noting};
 use crate::{clock, percpu::PerCpu};
 
-/// Time after which a CPU that polls by pointer checks whether it still should, in microseconds.
+/// Time after which a CPU that polls by pointer checks whether it still has to poll, in microseconds.
 const LOOK_US: u32 = 100;
 
-/// How a governed CPU is made to poll.
+/// A way of making a governed CPU poll.
 pub trait Forcing: Sized {
-    /// Readies `cpu` for a body that idles by `setting`.
+    /// Prepares `cpu` for a body that idles by `setting`.
     fn ready<P: Pause, const BARRIER: bool>(_setting: &Setting, _cpu: &Cpu) {}
 
-    /// Stays once in an idle state, tries to, or polls because it was made to; returns the requests found.
+    /// Stays once in an idle state, or tries to, or polls because the CPU is forced to; returns the requests found.
     fn step<T: Here, P: Pause, const BARRIER: bool>(
         idle: &mut Governed<P, Self, BARRIER>,
         me: &T,
     ) -> u32;
 }
 
-/// No forced polling.
+/// A way that never forces a CPU to poll.
 pub struct Never;
 
 impl Forcing for Never {
@@ -51,7 +51,7 @@ impl Forcing for Never {
     }
 }
 
-/// Like [`IdlePollBy::Posted`].
+/// The way [`IdlePollBy::Posted`].
 pub struct Posted;
 
 impl Forcing for Posted {
@@ -61,16 +61,16 @@ impl Forcing for Posted {
         me: &T,
     ) -> u32 {
         if force::SWITCH.is_on(idle.cpu.index) {
-            relaxed(idle, me)
+            poll_posted(idle, me)
         } else {
             idle.chosen(me)
         }
     }
 }
 
-/// Polls with the tick going on, until there is a request or the switch is off.
+/// Polls while the tick continues, until there is a request or the switch is off.
 #[inline(never)]
-fn relaxed<T: Here, P: Pause, const BARRIER: bool>(
+fn poll_posted<T: Here, P: Pause, const BARRIER: bool>(
     idle: &mut Governed<P, Posted, BARRIER>,
     me: &T,
 ) -> u32 {
@@ -105,10 +105,10 @@ fn count(cpu: &Cpu, me: &PerCpu, start: u64) {
     cpu.polls(false);
 }
 
-/// Like [`IdlePollBy::Pointer`].
+/// The way [`IdlePollBy::Pointer`].
 pub struct Pointer;
 
-/// Function that the pointer points to.
+/// The type of the functions that the pointer points to.
 type Step<T, P, const BARRIER: bool> = fn(&mut Governed<P, Pointer, BARRIER>, &T) -> u32;
 
 impl Forcing for Pointer {
@@ -128,26 +128,26 @@ impl Forcing for Pointer {
         me: &T,
     ) -> u32 {
         let step = idle.cpu.steps.now.load(Acquire);
-        // SAFETY: only `ready` and `Steps::force` store here, functions of this type,
-        // before and while the body of this type runs, which waits as `Noting` where
-        // the setting says so and as `PerCpu` where not.
+        // SAFETY: only `ready` and `Steps::force` store here. They store functions of this type,
+        // before and while the body of this type runs, which waits as `Noting` if the setting says
+        // so and otherwise as `PerCpu`.
         let step = unsafe { core::mem::transmute::<*mut (), Step<T, P, BARRIER>>(step) };
         step(idle, me)
     }
 }
 
-/// Returns the chosen and the forced step of a CPU, seen as a `T`.
+/// Returns the chosen and the forced step of a CPU, for waits as a `T`.
 fn steps<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
     let steps = [
         Governed::chosen as Step<T, P, BARRIER>,
-        forced::<T, P, BARRIER>,
+        poll_pointer::<T, P, BARRIER>,
     ];
     steps.map(|step| step as *mut ())
 }
 
 /// Polls with the pause of the wait, without a tick, until there is a request or the pointer has
 /// changed.
-fn forced<T: Here, P: Pause, const BARRIER: bool>(
+fn poll_pointer<T: Here, P: Pause, const BARRIER: bool>(
     idle: &mut Governed<P, Pointer, BARRIER>,
     me: &T,
 ) -> u32 {
@@ -156,7 +156,7 @@ fn forced<T: Here, P: Pause, const BARRIER: bool>(
     let look = clock::ticks(LOOK_US);
     cpu.polls(true);
     if cpu.rung.is_on() {
-        // Nothing here would arm the timer again after a tick.
+        // No code here would set the timer again after a tick.
         timer::set_tick(cpu, None);
     }
     let still = || cpu.steps.now.load(Acquire) == cpu.steps.forced.load(Relaxed);
@@ -165,7 +165,7 @@ fn forced<T: Here, P: Pause, const BARRIER: bool>(
     taken
 }
 
-/// Returns the way of forced polling, if this body uses loops that can be switched.
+/// Returns the way of forced polling, if this body's loops can be switched.
 pub const fn way<B: crate::setting::Body>(setting: &Setting) -> Option<IdlePollBy> {
     match B::HAS_TASKS {
         true => setting.forced,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `governor:<name>`: idling by the states of crate `cpuidle`.
+//! Idles by the states of crate `cpuidle`, for waits `governor:<name>`.
 //!
 //! | state | how | leaving it takes |
 //! |---|---|---|
@@ -7,12 +7,12 @@
 //! | `wfi` | WFI, trapped or not | the exit of WFI |
 //! | `standby`, `deep` | PSCI CPU_SUSPEND to a standby state | their exit latency more |
 //!
-//! An emulator leaves every state at once, and a hypervisor below a guest can't know which state the guest meant to
-//! save power with. So the guest itself makes the exit latency of a standby state: after the call returns and before
-//! interrupts are enabled, the CPU does nothing for that long. The time passes there on a real machine as well, since
-//! firmware brings the CPU back before any handler runs; this needs no hypervisor, and costs EL2's paths nothing.
+//! An emulator leaves every state at once, and a hypervisor can't know which state its guest has chosen to save
+//! power. So the guest itself adds the exit latency of a standby state: after the call returns and before interrupts
+//! are enabled, the CPU does nothing for that long. On a real machine, the time passes at that point as well, because
+//! firmware brings the CPU back before any handler runs. This way needs no hypervisor, and costs EL2's paths nothing.
 //!
-//! CPUs may be made to poll whatever their governor says: [`super::forced_poll`].
+//! CPUs may be forced to poll whatever their governor chooses: [`super::forced_poll`].
 
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
@@ -36,7 +36,7 @@ use crate::{clock, hypervisor};
 /// Returns the device that `setting` asks for.
 fn device(setting: &Setting, governor: Governor) -> Device {
     let table = setting.states.table(setting.standby_us, setting.tick_ns);
-    // A cell whose table contradicts itself is skipped before this.
+    // A cell whose table contradicts itself was skipped before this point.
     let table = table.unwrap_or_else(|error| panic!("states {}: {error}", setting.states));
     let limit_us = (time::ns(setting.limit) / 1000) as u32;
     let psd = psd(setting, &table);
@@ -45,7 +45,7 @@ fn device(setting: &Setting, governor: Governor) -> Device {
     device
 }
 
-/// Returns the window that a request to a device opens.
+/// Returns the window that a request to a simulated device opens.
 fn psd(setting: &Setting, table: &Table) -> Psd {
     let limit_ns = match setting.psd_limit {
         PsdLimit::Poll => 0,
@@ -58,7 +58,7 @@ fn psd(setting: &Setting, table: &Table) -> Psd {
     Psd::with_limit(setting.psd_ms, setting.tick_ns, limit_ns)
 }
 
-/// Idles by governor; `F` may make it poll.
+/// Idles by a governor; `F` may force it to poll.
 pub struct Governed<P, F, const BARRIER: bool> {
     pub(super) pause: P,
     pub(super) wanted: u32,
@@ -83,7 +83,7 @@ pub fn with<P: Pause, B: Body>(setting: &Setting, pause: P, body: &mut B) {
     }
 }
 
-/// Selects the loop with or without a barrier before WFI.
+/// Runs the loop with or without a barrier before WFI, as `setting` says.
 fn select_barrier<P: Pause, F: Forcing>(
     setting: &Setting,
     pause: P,
@@ -145,7 +145,7 @@ impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
     }
 }
 
-/// Not inlined, so that the compiler generates the same code however many loops of an image call it.
+/// This is not inlined, so that the compiler generates the same code however many loops of an image call it.
 #[inline(never)]
 fn stay<T: Here, P: Pause, const BARRIER: bool>(
     period: &mut Period,
@@ -154,7 +154,7 @@ fn stay<T: Here, P: Pause, const BARRIER: bool>(
     period.stay(here).map_or(0, NonZeroU32::get)
 }
 
-/// The CPU that idles by governor.
+/// The CPU that idles by a governor.
 struct Stay<'a, T, P, const BARRIER: bool> {
     pause: &'a P,
     wanted: u32,
@@ -252,7 +252,7 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
 }
 
 impl<T: Here, P, const BARRIER: bool> Stay<'_, T, P, BARRIER> {
-    /// PSCI CPU_SUSPEND, counted as a halt, and then the exit latency.
+    /// Waits in PSCI CPU_SUSPEND, counted as a halt, and then for the exit latency.
     #[inline(always)]
     fn standby(&self, exit_latency_ns: u64) {
         let start = clock::now();

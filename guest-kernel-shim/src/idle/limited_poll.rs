@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The poll with a limit, without the halt that follows it elsewhere: workload `overshoot` measures it.
+//! Polls with a limit, without the halt that follows the poll in other waits; workload `overshoot` measures this.
 
 use plan::Wait;
 use wait::idle::Limited;
@@ -8,8 +8,8 @@ use wait::poll::Pause;
 use super::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
 use crate::setting::{Body, Setting};
 
-/// Runs `body` with polls up to the limit, by the instruction that `setting` names; `poll-wfi` uses its polling
-/// instruction. Cold, because other measurements do not include it.
+/// Runs `body` with polls up to the limit, by the instruction that `setting` names; `poll-wfi` uses
+/// its polling instruction. The function is cold, because no other measurement includes it.
 #[cold]
 #[inline(never)]
 pub fn with(setting: &Setting, body: &mut impl Body) {

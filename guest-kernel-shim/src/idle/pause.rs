@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instructions with which a poll pauses between two checks.
+//! Defines the instructions with which a poll pauses between two checks.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +11,7 @@ use wait::request::Request;
 pub trait Instruction {
     /// See [`Pause::PER_CLOCK`].
     const PER_CLOCK: u32;
-    /// Whether it has a deadline.
+    /// Whether the instruction has a deadline.
     const TIMED: bool = false;
     /// Whether the check has to arm the monitor on the request word.
     const ARMED: bool;
@@ -22,7 +22,7 @@ pub trait Instruction {
     fn execute(&self, deadline: u64);
 }
 
-/// A pause with such an instruction.
+/// A pause that executes such an instruction.
 pub struct By<I>(pub I);
 
 impl<I: Instruction> Pause for By<I> {
@@ -45,8 +45,8 @@ impl<I: Instruction> Pause for By<I> {
     }
 }
 
-/// No pause: checks again and again. Only for machines whose CPUs run at the same time; see
-/// [`Setting::hands_over`](crate::setting::Setting::hands_over).
+/// Does not pause, but checks again and again. It is only for machines whose CPUs run at the same
+/// time; see [`Setting::hands_over`](crate::setting::Setting::hands_over).
 pub struct Spin;
 
 impl Instruction for Spin {
@@ -57,7 +57,7 @@ impl Instruction for Spin {
     fn execute(&self, _: u64) {}
 }
 
-/// YIELD between two checks.
+/// Executes YIELD between two checks.
 pub struct Yield;
 
 impl Instruction for Yield {
@@ -70,8 +70,8 @@ impl Instruction for Yield {
     }
 }
 
-/// WFE on the armed monitor, so that a store to the word is an event; the event stream bounds the wait. The YIELD is
-/// for emulators whose WFE does not wait on an armed monitor.
+/// Executes WFE while the monitor is armed, so that a store to the word is an event; the event
+/// stream bounds the wait. The YIELD is for emulators whose WFE does not wait on an armed monitor.
 pub struct Wfe;
 
 impl Instruction for Wfe {
@@ -85,8 +85,8 @@ impl Instruction for Wfe {
     }
 }
 
-/// WFE without the monitor: the waker sends the event. An event between the check and the WFE stays
-/// in the event register and ends the WFE at once.
+/// Executes WFE without the monitor: the waker sends the event. An event between the check and the
+/// WFE stays in the event register and ends the WFE at once.
 pub struct WfeSev;
 
 impl Instruction for WfeSev {
@@ -100,7 +100,7 @@ impl Instruction for WfeSev {
     }
 }
 
-/// Like [`Wfe`], with the deadline in the instruction.
+/// Like [`Wfe`], but with the deadline in the instruction.
 pub struct Wfet;
 
 impl Instruction for Wfet {

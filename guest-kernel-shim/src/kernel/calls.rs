@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Function calls on other CPUs, like `smp_call_function_single` and `smp_call_function_many`.
+//! Runs functions on other CPUs, like `smp_call_function_single` and `smp_call_function_many`.
 //!
-//! A call is put into the target's list. The caller that finds the list empty notifies the target, and other callers
-//! rely on that. Several targets are notified through one interrupt that names them all, whether they poll or not. A
-//! single target that polls is notified in one of five ways ([`CallBy`]): by a bit of its own, by the bit that asks it
-//! to schedule, with the consequences of that in the idle loop, or by interrupt like every other target (K. P. Nayak
-//! and the answers to him, "sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an IPI",
-//! January 2024).
+//! A call is put into the target's list. The caller that finds the list empty notifies the target, and
+//! other callers rely on this notification. Several targets are notified through one interrupt that
+//! names them all, whether they poll or not. A single target that polls is notified in one of five ways
+//! ([`CallBy`]): by a bit for calls, by the bit that asks it to schedule, with the consequences of that
+//! bit in the idle loop, or by an interrupt like every other target (K. P. Nayak and the answers to him,
+//! "sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an IPI", January 2024).
 
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
@@ -27,7 +27,7 @@ use crate::tally::Event;
 /// sets its argument.
 pub type Function = fn(&'static Cpu, u64);
 
-/// The call from CPU `from` to CPU `to`.
+/// Returns the call from CPU `from` to CPU `to`.
 #[inline(always)]
 pub fn between(from: usize, to: usize) -> &'static Call {
     &cpu(from).outgoing[to]
@@ -57,8 +57,8 @@ fn put(me: &PerCpu, to: usize, function: Function, argument: u64) -> (&'static C
     (call, cpu(to).calls.push(number, &call.link))
 }
 
-/// Calls `function` on several CPUs; [`Call::wait`] of each waits for all. If only one CPU needs a notification, it
-/// gets it as from [`single`]; several are interrupted, polling or not.
+/// Calls `function` on several CPUs; [`Call::wait`] on each call waits for all of them. If only one CPU needs
+/// a notification, it is notified as by [`single`]; several CPUs are interrupted, whether they poll or not.
 pub fn many(me: &PerCpu, to: impl Iterator<Item = usize>, function: Function, argument: u64) {
     let mut told = CpuSet::NONE;
     let mut count = 0;
@@ -79,7 +79,7 @@ pub fn many(me: &PerCpu, to: impl Iterator<Item = usize>, function: Function, ar
     }
 }
 
-/// Notifies `target` that there are calls.
+/// Notifies `target` that there are calls in its list.
 #[inline(always)]
 fn notify(me: &PerCpu, target: &'static PerCpu) {
     let bit = match () {
@@ -99,7 +99,7 @@ fn notify(me: &PerCpu, target: &'static PerCpu) {
     }
 }
 
-/// Runs the calls in this CPU's list and counts them as `by`.
+/// Runs the calls in this CPU's list, and counts each as `by`.
 pub fn drain(cpu: &'static Cpu, by: Stat) {
     let width = percpu::all().len();
     let call = |number: u32| between(number as usize / width, number as usize % width);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pipes between tasks on any CPUs, modelled only by how they make tasks wait: a channel counts messages, up to a
-//! limit.
+//! Models pipes between tasks on any CPUs, but only how pipes make tasks wait: a channel counts
+//! messages, up to a limit.
 //!
 //! A task that has to wait puts itself into a list and checks once more; a task that changed the count empties the
 //! list. The order that [`sched::list`] guarantees makes one of them see the other. A waiter that finds, at that second
 //! check, that it need not wait also empties the list, itself included, so that it is in no list when it goes on.
 //!
-//! A task waits for one thing at a time: it is in one list at most.
+//! A task waits for one thing at a time, so it is in one list at most.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -19,7 +19,7 @@ use sched::list::List;
 use super::table;
 use super::task::{self, Task};
 
-/// A channel.
+/// A channel: the number of messages in it, and the tasks that wait for it.
 #[repr(align(64))]
 pub struct Channel {
     level: AtomicU32,
@@ -41,7 +41,7 @@ impl Channel {
         }
     }
 
-    /// Sends a message, waiting for room.
+    /// Sends a message, after waiting for room.
     pub fn send(&'static self) -> Transfer {
         Transfer {
             channel: self,
@@ -49,7 +49,7 @@ impl Channel {
         }
     }
 
-    /// Receives a message, waiting for one.
+    /// Receives a message, after waiting for one.
     pub fn receive(&'static self) -> Transfer {
         Transfer {
             channel: self,
@@ -57,14 +57,14 @@ impl Channel {
         }
     }
 
-    /// Sends a message from a called function, for which there is always room.
+    /// Sends a message from a called function; the caller knows that there is room.
     pub fn post(&self) {
         let sent = self.transfer(true);
         assert!(sent, "a channel is full that never is");
         wake(&self.receivers);
     }
 
-    /// Forgets the messages; no task waits.
+    /// Forgets the messages; no task may be waiting.
     pub fn clear(&self) {
         self.level.store(0, SeqCst);
     }
@@ -88,7 +88,7 @@ impl Channel {
     }
 }
 
-/// A message on its way.
+/// A message that is being sent or received.
 pub struct Transfer {
     channel: &'static Channel,
     sends: bool,

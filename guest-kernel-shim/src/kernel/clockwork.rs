@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The deadlines of a CPU, and the state that its timer's handler leaves.
+//! Holds the deadlines of a CPU, and the state that its timer's handler leaves.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -8,13 +8,13 @@ use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use arch::insn;
 use sched::timers::Timers;
 
-/// CNTV_CTL_EL0: off, ENABLE.
+/// Values of CNTV_CTL_EL0: off, and ENABLE.
 const OFF: u64 = 0;
 const ON: u64 = 1;
 /// ENABLE and IMASK of CNTV_CTL_EL0.
 pub const MASKED: u64 = 3;
 
-/// A deadline that does not come.
+/// A deadline that never comes.
 pub const NEVER: u64 = u64::MAX;
 
 /// Maximum number of deadlines of a CPU, of each kind.
@@ -26,12 +26,12 @@ pub struct Clockwork {
     pub tasks: Timers<DEADLINES>,
     /// Deadlines of simulated devices.
     pub devices: Timers<DEADLINES>,
-    /// The tick of an idle CPU.
+    /// The scheduler tick of an idle CPU.
     pub tick: Option<u64>,
 }
 
 impl Clockwork {
-    /// Returns no deadlines.
+    /// Returns a value without deadlines.
     pub const fn new() -> Self {
         Self {
             tasks: Timers::new(),
@@ -40,16 +40,16 @@ impl Clockwork {
         }
     }
 
-    /// The next deadline of a task, which a governor may know.
+    /// Returns the next deadline of a task, which a governor may know.
     pub fn next(&self) -> Option<u64> {
         self.tasks.next()
     }
 
-    /// Sets the timer.
+    /// Sets the CPU's timer for the next deadline or tick.
     pub fn arm(&self, rung: &Rung) {
         let events = [self.tasks.next(), self.devices.next()];
         let event = events.into_iter().flatten().min().unwrap_or(NEVER);
-        // Stored before the timer is set, because the handler reads it.
+        // The deadline is stored before the timer is set, because the handler reads it.
         rung.event.store(event, Relaxed);
         set(self.tick.map_or(event, |tick| tick.min(event)));
     }
@@ -74,7 +74,7 @@ pub struct Rung {
     pub event: AtomicU64,
     /// Whether a deadline has passed.
     pub due: AtomicBool,
-    /// Whether the tick has come.
+    /// Whether the scheduler tick has come.
     pub tick: AtomicBool,
 }
 
@@ -94,17 +94,17 @@ impl Rung {
         self.on.load(Relaxed)
     }
 
-    /// Whether a deadline has passed that is not handled yet.
+    /// Whether a deadline has passed that has not been handled yet.
     pub fn is_due(&self) -> bool {
         self.due.load(Relaxed)
     }
 
-    /// Whether the tick came and the next one has to be set.
+    /// Whether the scheduler tick has come, so that the next one has to be set.
     pub fn has_ticked(&self) -> bool {
         self.tick.load(Relaxed)
     }
 
-    /// Returns whether the tick has come since the last call.
+    /// Returns whether the scheduler tick has come since the last call.
     pub fn take_tick(&self) -> bool {
         self.tick.swap(false, Relaxed)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State of the kernel for one CPU, and its run queue.
+//! Holds the state of the kernel for one CPU, and its run queue.
 
 use core::future::Future;
 use core::sync::atomic::AtomicBool;
@@ -21,46 +21,46 @@ use super::steps::Steps;
 use super::table::{LIVE, OVERLOADED, task};
 use super::task::Task;
 
-/// Tasks that a CPU can have.
+/// Number of tasks that a CPU can have.
 pub const TASKS: usize = 640;
 
 /// State of the kernel for one CPU.
 #[repr(align(64))]
 pub struct Cpu {
-    /// Its number.
+    /// The CPU's number.
     pub index: usize,
-    /// Tasks that others have made ready.
+    /// Tasks that other CPUs have made ready.
     pub inbox: List,
-    /// Function calls for it to serve.
+    /// Function calls that the CPU has to serve.
     pub calls: List,
-    /// Tasks that run or are ready, for others to see.
+    /// Number of tasks that run or are ready; other CPUs read this.
     pub runnable: AtomicU32,
-    /// Its average load, for others to see.
+    /// The CPU's average load; other CPUs read this.
     pub load: AtomicU32,
-    /// Its functions for idling by governor.
+    /// The functions that the CPU uses to idle by a governor.
     pub steps: Steps,
-    /// Whether it is in an interrupt handler of this kernel.
+    /// Whether the CPU is in an interrupt handler of this kernel.
     pub in_handler: AtomicBool,
-    /// First and last task of its run queue, plus one.
+    /// First and last task of the CPU's run queue, plus one.
     first: AtomicU32,
     last: AtomicU32,
     /// Deadlines.
     pub timers: Local<Clockwork>,
-    /// Events of its timer: see [`super::timer`].
+    /// Events of the CPU's timer: see [`super::timer`].
     pub rung: Rung,
-    /// How busy it was, up to a certain time.
+    /// How busy the CPU was, up to a certain time.
     pub usage: Local<Usage>,
-    /// Idle states, governor and statistics.
+    /// The CPU's idle states, its governor and their statistics.
     pub device: Local<Option<Device>>,
-    /// Its function calls, one per target.
+    /// The function calls that the CPU makes, one per target.
     pub outgoing: &'static [Call],
-    /// Memory of its futures.
+    /// Memory of the futures of the CPU's tasks.
     pub memory: Local<Memory>,
-    /// Its counters.
+    /// The CPU's counters.
     pub stats: Stats,
-    /// How busy it was when the last block ended, or is when the next one begins.
+    /// How busy the CPU was when the last block ended, or is when the next one begins.
     pub busy: SpinMutex<Load>,
-    /// Its counts in the last block.
+    /// The CPU's counts in the last block.
     pub totals: SpinMutex<Totals>,
 }
 
@@ -71,12 +71,12 @@ pub struct Usage {
     pub load: Load,
     /// End of the time that the average includes, in ns.
     pub until_ns: u64,
-    /// Decides whether it searches for work before it idles.
+    /// Decides whether the CPU searches for work before it idles.
     pub newidle: Newidle,
 }
 
 impl Cpu {
-    /// A CPU without tasks.
+    /// Returns a CPU without tasks.
     pub fn new(index: usize, memory: Memory, outgoing: &'static [Call]) -> Self {
         Self {
             index,
@@ -126,7 +126,7 @@ impl Cpu {
         }
     }
 
-    /// Like [`Self::push`], for a task that counts as runnable already.
+    /// Like [`Self::push`], but for a task that already counts as runnable.
     pub fn append(&self, new: &Task) {
         new.next.store(0, Relaxed);
         let number = new.number + 1;
@@ -137,7 +137,7 @@ impl Cpu {
         self.last.store(number, Relaxed);
     }
 
-    /// Takes the first ready task.
+    /// Removes and returns the first ready task.
     pub fn pop(&self) -> Option<&'static Task> {
         let first = task(self.first.load(Relaxed).checked_sub(1)?);
         match first.next() {
@@ -150,7 +150,7 @@ impl Cpu {
         Some(first)
     }
 
-    /// Whether nothing is ready.
+    /// Whether no task is ready.
     pub fn is_empty(&self) -> bool {
         self.first.load(Relaxed) == 0
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's part of simulated devices.
+//! Does the kernel's part of simulated devices.
 
 use super::table::online;
 use super::{Cpu, time};
@@ -23,7 +23,7 @@ pub fn completed(cpu: &Cpu) {
     });
 }
 
-/// Returns the CPU that the device of CPU `index` interrupts, if not that CPU.
+/// Returns the CPU that the device of CPU `index` interrupts, if it does not interrupt CPU `index` itself.
 pub fn completes_on(index: usize) -> usize {
     (index + 1) % online().count()
 }

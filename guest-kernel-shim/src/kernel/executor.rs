@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The executor: runs ready tasks in turn, and idles when no task is ready.
+//! Runs ready tasks in turn, and idles when no task is ready.
 //!
-//! [`schedule`] is the pass between two tasks, and between the last one and the idle loop, with interrupts masked like
-//! those of a scheduler. Before it lets the CPU idle it searches the run queues of the other CPUs for work
-//! ([`sched::balance`]). It finds nothing to move, because every task belongs to its CPU: the measurements show the
-//! cost of the search, and the delay of a task that waits for it.
+//! [`schedule`] is the pass between two tasks, and between the last one and the idle loop, with interrupts
+//! masked as in any scheduler. Before it lets the CPU idle, it searches the run queues of the other CPUs
+//! for work ([`sched::balance`]). The search finds nothing to move, because every task belongs to its CPU.
+//! So the measurements show the cost of the search, and the delay of a task that waits for its end.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -38,8 +38,8 @@ impl Body for Executor {
             while let Some(task) = schedule(cpu, me, false) {
                 run(cpu, me, task);
             }
-            // The CPU counts as idle until there is a task, or nothing left to wait for.
-            note(cpu, true);
+            // The CPU counts as idle until there is a task, or until nothing is left to wait for.
+            update_load(cpu, true);
             let slept = clock::now();
             loop {
                 if LIVE.load(Acquire) == 0 {
@@ -50,13 +50,13 @@ impl Body for Executor {
                 if taken & CALL != 0 || !cpu.calls.is_empty() {
                     calls::drain(cpu, Stat::Drained);
                 }
-                // A function that the idle loop called may have made a task ready,
-                // for which no other request will come.
+                // A function that the idle loop called may have made a task ready, and no other
+                // request will come for that task.
                 if cpu.is_empty() && (taken & RESCHED == 0 || is_short(cpu)) {
                     continue;
                 }
                 if let Some(task) = schedule(cpu, me, true) {
-                    woken(cpu, slept);
+                    note_woken(cpu, slept);
                     run(cpu, me, task);
                     break;
                 }
@@ -65,7 +65,7 @@ impl Body for Executor {
     }
 }
 
-/// `sm-idle`: without a task to run there is no reason to pass through the scheduler.
+/// Whether the scheduler can be skipped, in the way `sm-idle`: there is no task to run.
 #[inline(always)]
 fn is_short(cpu: &Cpu) -> bool {
     called_by(CallBy::SmIdle) && cpu.inbox.is_empty() && !cpu.rung.is_due()
@@ -104,7 +104,7 @@ fn schedule(cpu: &'static Cpu, me: &PerCpu, from_idle: bool) -> Option<&'static 
     if from_idle {
         cpu.stats.add(Stat::FromIdle);
     }
-    // This comes before reading the inbox, because a task that comes later sets the bit again.
+    // This comes before the inbox is read, because a task that comes later sets the bit again.
     if me.request.pending() & RESCHED != 0 {
         me.request.take(RESCHED);
     }
@@ -120,7 +120,7 @@ fn schedule(cpu: &'static Cpu, me: &PerCpu, from_idle: bool) -> Option<&'static 
     task
 }
 
-/// Searches other CPUs for work, if there can be any and the search is worthwhile.
+/// Searches other CPUs for work, if there can be any work and the search is worthwhile.
 fn search(cpu: &Cpu) {
     cpu.stats.add(Stat::Newidle);
     let overloaded = OVERLOADED.is_set();
@@ -146,7 +146,7 @@ fn search(cpu: &Cpu) {
 }
 
 /// Updates the load of this CPU, which has been `running` or idle.
-fn note(cpu: &Cpu, running: bool) {
+fn update_load(cpu: &Cpu, running: bool) {
     let now = time::ns(clock::now());
     let average = cpu.usage.with(|usage| {
         usage.load.note(now.saturating_sub(usage.until_ns), running);
@@ -157,14 +157,14 @@ fn note(cpu: &Cpu, running: bool) {
 }
 
 /// Notes that a task ended an idle time that began at `slept`, in ticks.
-fn woken(cpu: &Cpu, slept: u64) {
-    note(cpu, false);
+fn note_woken(cpu: &Cpu, slept: u64) {
+    update_load(cpu, false);
     let idled = time::ns(clock::now() - slept);
     cpu.usage.with(|usage| usage.newidle.idled(idled));
 }
 
 impl Usage {
-    /// Returns the state of a CPU that was as busy as `load`, and then idled for long.
+    /// Returns the usage of a CPU that was as busy as `load`, and then idled for long.
     pub fn of(load: Load, now_ns: u64) -> Self {
         Self {
             load,

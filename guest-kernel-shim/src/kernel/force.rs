@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Switches forced polling per CPU while the CPUs run: a task of the first CPU acts like a user of the switches.
 //!
-//! Each CPU is switched off, at which it has to leave its poll, and on again, so every block goes through both. A CPU
-//! that is switched on notices that when it next idles. A CPU without tasks would sleep on for ever, so the task also
-//! wakes it; any wake-up will do.
+//! Each CPU is switched off, at which it has to leave its poll, and on again, so every block has
+//! both changes. A CPU that is switched on notices that when it next idles. A CPU without tasks
+//! would sleep for ever, so the task also wakes it, by an ordinary wake-up.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 
@@ -21,7 +21,7 @@ use crate::percpu::{self, PerCpu};
 /// The switches of [`IdlePollBy::Posted`].
 pub static SWITCH: PollSwitch<MAX_CPUS> = PollSwitch::new();
 
-/// Returns the way in which CPUs of `cell` are made to poll; `None` if none is.
+/// Returns the way in which CPUs of `cell` are made to poll; `None` if no CPU is.
 pub fn way(cell: &Cell) -> Option<IdlePollBy> {
     let applies = Info::find("idle-poll").is_some_and(|info| info.applies(cell));
     (applies && !cell.idle_poll.is_empty()).then_some(cell.idle_poll_by)
@@ -40,7 +40,7 @@ pub fn prepare(cell: &Cell) {
     }
 }
 
-/// Begins the task that switches CPUs, if `cell` has any polling.
+/// Begins the task that switches CPUs, if `cell` forces any CPU to poll.
 pub fn spawn(cell: &Cell, first: &Cpu) {
     let set = cell.idle_poll;
     match way(cell) {
@@ -53,9 +53,9 @@ pub fn spawn(cell: &Cell, first: &Cpu) {
 async fn by_switch(set: CpuSet, me: usize) {
     for cpu in others(set, me) {
         write(cpu.index, "0\n");
-        wait(|| !cpu.steps.polls.load(Acquire));
+        wait_until(|| !cpu.steps.polls.load(Acquire));
         write(cpu.index, "1\n");
-        enter(cpu);
+        wake_to_poll(cpu);
     }
 }
 
@@ -64,13 +64,13 @@ async fn by_pointer(set: CpuSet, me: usize) {
         cpu(me).steps.force(true);
     }
     for cpu in others(set, me) {
-        wait(|| cpu.steps.are_set());
+        wait_until(|| cpu.steps.are_set());
         cpu.steps.force(true);
-        enter(cpu);
+        wake_to_poll(cpu);
         cpu.steps.force(false);
-        wait(|| !cpu.steps.polls.load(Acquire));
+        wait_until(|| !cpu.steps.polls.load(Acquire));
         cpu.steps.force(true);
-        enter(cpu);
+        wake_to_poll(cpu);
     }
 }
 
@@ -80,7 +80,7 @@ fn others(set: CpuSet, me: usize) -> impl Iterator<Item = &'static Cpu> {
     all.filter(move |&index| index != me).map(cpu)
 }
 
-/// Writes to the switch of a CPU, and reads it back.
+/// Writes `text` to the switch of a CPU, and checks that it reads back.
 fn write(index: usize, text: &str) {
     let read = SWITCH
         .store(index, text.as_bytes())
@@ -89,14 +89,14 @@ fn write(index: usize, text: &str) {
 }
 
 /// Wakes `cpu`, and waits until it polls.
-fn enter(cpu: &Cpu) {
+fn wake_to_poll(cpu: &Cpu) {
     let before = cpu.stats.get(Stat::Entered);
     waker(cpu.index).wake(PerCpu::this());
-    wait(|| cpu.stats.get(Stat::Entered) != before);
+    wait_until(|| cpu.stats.get(Stat::Entered) != before);
 }
 
-/// Waits for something that another CPU does very soon.
-fn wait(done: impl Fn() -> bool) {
+/// Waits until `done` returns true, for something that another CPU does very soon.
+fn wait_until(done: impl Fn() -> bool) {
     let came = clock::wait_for(|| {
         insn::yield_now();
         done()
@@ -105,7 +105,7 @@ fn wait(done: impl Fn() -> bool) {
 }
 
 impl Cpu {
-    /// Records that the CPU begins or stops forced polling.
+    /// Records that the CPU begins (`on`) or stops forced polling.
     pub fn polls(&self, on: bool) {
         if on {
             self.stats.add(Stat::Entered);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A function call on its way from one CPU to another.
+//! Passes a function call from one CPU to another.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
@@ -8,28 +8,28 @@ use arch::insn;
 use pages::Pool;
 use sched::list::Link;
 
-/// A call from one CPU to another. All zero means no call.
+/// A call from one CPU to another. A value that is all zero means that there is no call.
 #[repr(align(64))]
 pub struct Call {
-    /// Its place in the list of the target.
+    /// The call's place in the list of the target.
     pub link: Link,
-    /// Whether the function has not run yet.
+    /// Whether the function still has to run.
     pub busy: AtomicBool,
     /// The function.
     pub function: AtomicPtr<()>,
     /// Argument of the function.
     pub argument: AtomicU64,
-    /// When the function began, ticks.
+    /// When the function began, in ticks.
     pub began: AtomicU64,
 }
 
 impl Call {
-    /// Makes `count` idle calls in zeroed memory of `pool`. There is one for each pair of CPUs: on 512 CPUs, initializing
-    /// each took longer than all other work for calls.
+    /// Makes `count` idle calls in zeroed memory of `pool`. There is one for each pair of CPUs:
+    /// with 512 CPUs, initializing each of them took longer than all other work for calls.
     pub fn place(pool: &mut Pool, count: usize) -> &'static [Self] {
         let place = pool.take((count * size_of::<Self>()) as u64) as *const Self;
-        // SAFETY: zeroed memory of that size, aligned to a page, which nothing else uses. Zero is a link to nothing
-        // (`Link::new`), a call that is not busy, no function, and a number.
+        // SAFETY: this is zeroed memory of that size, aligned to a page, which nothing else uses. Zero is valid
+        // for each field: a link to nothing (`Link::new`), a call that is not busy, no function, and a number.
         unsafe { core::slice::from_raw_parts(place, count) }
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values that only one CPU may access, checked at run time.
+//! Guards values that only one CPU may access; checks this at run time.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicBool;
@@ -7,16 +7,16 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::percpu::PerCpu;
 
-/// A value of one CPU.
+/// A value that only the CPU `owner` may access.
 pub struct Local<T> {
     owner: usize,
     taken: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `with` lets only the owner near the value, and only once at a time; an
-// interrupt handler of the same CPU that came in between would find `taken` set.
-// The value's maker hands it over before the owner can know of it.
+// SAFETY: `with` lets only the owner access the value, and only once at a time. An interrupt
+// handler of the same CPU that came in between would find `taken` set. The code that makes the
+// value hands it over before the owner can know of it.
 unsafe impl<T> Sync for Local<T> {}
 
 impl<T> Local<T> {
@@ -32,7 +32,7 @@ impl<T> Local<T> {
     /// Runs `work` on the value.
     ///
     /// # Panics
-    /// Panics on another CPU, and inside of another `with` of the same value.
+    /// Panics on another CPU, and inside another `with` of the same value.
     #[inline(always)]
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let mine = PerCpu::this().index == self.owner;
@@ -42,7 +42,7 @@ impl<T> Local<T> {
             self.owner
         );
         self.taken.store(true, Relaxed);
-        // SAFETY: this is the one CPU that may, and `taken` was not set.
+        // SAFETY: this is the only CPU that may access the value, and `taken` was not set.
         let result = work(unsafe { &mut *self.value.get() });
         self.taken.store(false, Relaxed);
         result

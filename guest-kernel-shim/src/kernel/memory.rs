@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory for the futures of one CPU.
+//! Allocates memory for the futures of one CPU.
 
 use core::future::Future;
 
@@ -8,7 +8,7 @@ use super::task::Placed;
 /// Bytes per CPU.
 pub const SIZE: usize = 0x4_0000;
 
-/// Memory that is allocated from the front, and freed as a whole.
+/// Memory that is allocated in order, from its start, and freed as a whole.
 pub struct Memory {
     base: usize,
     used: usize,
@@ -18,7 +18,7 @@ impl Memory {
     /// Uses the [`SIZE`] bytes from `base` on.
     ///
     /// # Safety
-    /// They must be memory that nothing else has, ever.
+    /// These bytes must be memory that nothing else ever uses.
     pub const unsafe fn new(base: usize) -> Self {
         Self { base, used: 0 }
     }
@@ -26,15 +26,15 @@ impl Memory {
     /// Moves `future` into this memory.
     ///
     /// # Panics
-    /// Panics if it no longer fits.
+    /// Panics if the future no longer fits.
     pub fn place<F: Future<Output = ()> + 'static>(&mut self, future: F) -> Placed {
         let at = (self.base + self.used).next_multiple_of(align_of::<F>());
         self.used = at + size_of::<F>() - self.base;
         assert!(self.used <= SIZE, "memory for futures exhausted");
         let place = at as *mut F;
-        // SAFETY: inside of memory that `new` was given and nothing else has, aligned,
-        // and not given out again until `clear`, whose caller says that every
-        // future is gone.
+        // SAFETY: the place lies inside the memory that `new` was given, which nothing else uses.
+        // It is aligned, and is not given out again before `clear`, whose caller promises that
+        // every future is gone.
         Placed::new(unsafe {
             place.write(future);
             &mut *place

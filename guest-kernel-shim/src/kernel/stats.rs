@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counters of the kernel for one block of a cell.
+//! Counts the kernel's events in one block of a cell.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -9,7 +9,7 @@ use cpuidle::{Device, StateCounts, States};
 /// The names of the idle states in reports.
 pub const STATES: [&str; States::NAMES.len()] = States::NAMES;
 
-/// Counted values, by the names that records give them.
+/// The counted values; records give their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Stat {
@@ -23,7 +23,7 @@ pub enum Stat {
     Newidle,
     /// Searches for work of other CPUs.
     Searches,
-    /// Run queues that these searches covered.
+    /// Run queues that these searches looked at.
     Looked,
     /// Tasks made ready by their own CPU.
     Local,
@@ -56,8 +56,8 @@ pub enum Stat {
     /// Samples of `frames`, and those that ended after their deadline.
     Frames,
     Late,
-    /// Ticks from when their first task was meant to run until it ran, and from the wake-up of
-    /// their second task, and of their third.
+    /// Ticks from the time when the first task of a frame was meant to run until it ran, from the
+    /// wake-up of the second task until it ran, and from that of the third.
     Beginning,
     Rendering,
     Composing,
@@ -99,26 +99,26 @@ impl Stat {
 pub struct Stats([AtomicU64; Stat::ALL.len()]);
 
 impl Stats {
-    /// All zero.
+    /// Counts that are all zero.
     pub const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; Stat::ALL.len()])
     }
 
-    /// Counts one event; only the CPU itself calls this. Events that handlers count are counted
-    /// nowhere else.
+    /// Counts one event; only the CPU itself calls this. Events that interrupt handlers count are
+    /// counted nowhere else.
     #[inline(always)]
     pub fn add(&self, stat: Stat) {
         self.add_many(stat, 1);
     }
 
-    /// Counts `many` more.
+    /// Counts `many` more events.
     #[inline(always)]
     pub fn add_many(&self, stat: Stat, many: u64) {
         let count = &self.0[stat as usize];
         count.store(count.load(Relaxed) + many, Relaxed);
     }
 
-    /// The count.
+    /// Returns the count of `stat`.
     pub fn get(&self, stat: Stat) -> u64 {
         self.0[stat as usize].load(Relaxed)
     }
@@ -132,7 +132,7 @@ impl Stats {
 /// Counts of a cell, over all its CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Totals {
-    /// By [`Stat`].
+    /// Counts in the order of [`Stat`].
     pub stats: [u64; Stat::ALL.len()],
     /// Counts by idle state; times are in nanoseconds.
     pub states: [StateCounts; STATES.len()],
@@ -141,7 +141,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// All zero.
+    /// Counts that are all zero.
     pub const ZERO: Self = Self {
         stats: [0; Stat::ALL.len()],
         states: [StateCounts {
@@ -154,7 +154,7 @@ impl Totals {
         span: 0,
     };
 
-    /// Takes the counts of a CPU.
+    /// Takes the counts of a CPU, which then begin at zero again.
     pub fn of(stats: &Stats, idle: Option<&Device>) -> Self {
         Self {
             stats: stats.take(),
@@ -164,7 +164,7 @@ impl Totals {
         }
     }
 
-    /// Adds `other`.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         for (sum, count) in self.stats.iter_mut().zip(other.stats) {
             *sum += count;
@@ -180,7 +180,7 @@ impl Totals {
     }
 }
 
-/// Returns the counts of the CPU of `idle` for the state `name`, if it has that state.
+/// Returns the counts of the CPU of `idle` for the state `name`, if the CPU has that state.
 fn tally(idle: &Device, name: &str) -> StateCounts {
     let mut states = idle.states().states().iter();
     let index = states.position(|state| state.name == name);

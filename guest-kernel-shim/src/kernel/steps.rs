@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Steps of a CPU that idles by governor, as pointers that others can change, and whether it is
-//! forced to poll.
+//! Holds the steps of a CPU that idles by a governor, as pointers that other CPUs can change, and
+//! whether the CPU is forced to poll.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr};
 
-/// The functions of a CPU that idles by governor and can be made to poll through a pointer: steps
-/// of its current type.
+/// The functions of a CPU that idles by a governor and can be made to poll through a pointer. They
+/// are steps of the type that the CPU's current body uses.
 pub struct Steps {
     /// The current step.
     pub now: AtomicPtr<()>,
@@ -14,12 +14,12 @@ pub struct Steps {
     pub chosen: AtomicPtr<()>,
     /// The step that polls.
     pub forced: AtomicPtr<()>,
-    /// Whether it is forced to poll, in any way.
+    /// Whether the CPU is forced to poll, in any way.
     pub polls: AtomicBool,
 }
 
 impl Steps {
-    /// Returns no steps.
+    /// Returns a value without steps.
     pub const fn new() -> Self {
         const fn none() -> AtomicPtr<()> {
             AtomicPtr::new(core::ptr::null_mut())
@@ -32,7 +32,7 @@ impl Steps {
         }
     }
 
-    /// Whether the CPU has steps, because it has begun to idle by governor.
+    /// Whether the CPU has steps, because it has begun to idle by a governor.
     pub fn are_set(&self) -> bool {
         !self.now.load(Acquire).is_null()
     }
@@ -42,7 +42,7 @@ impl Steps {
         self.now.store(core::ptr::null_mut(), Release);
     }
 
-    /// Makes the CPU poll, or not; the CPU notices when it next idles, or at once if it polls.
+    /// Makes the CPU poll, or stop; it notices when it next idles, or at once if it is polling.
     pub fn force(&self, on: bool) {
         let step = if on { &self.forced } else { &self.chosen };
         self.now.store(step.load(Acquire), Release);

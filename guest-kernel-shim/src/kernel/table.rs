@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs and tasks by their numbers, and how one CPU makes another's task ready.
+//! Finds CPUs and tasks by their numbers, and makes tasks of other CPUs ready.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32};
@@ -17,13 +17,13 @@ use crate::wake::Waker;
 
 /// The CPUs, once they are created.
 pub static CPUS: Once<&'static [&'static Cpu]> = Once::new();
-/// Their tasks.
+/// The tasks of all CPUs.
 pub static TABLE: Once<&'static [Task]> = Once::new();
 /// Number of tasks that have not ended.
 pub static LIVE: AtomicU32 = AtomicU32::new(0);
 
-/// Whether a CPU has, or recently had, more than one ready task: Linux's `overload` of a root
-/// domain, on a cache line of its own.
+/// Whether a CPU has, or recently had, more than one ready task: this is Linux's `overload` of a
+/// root domain, on its own cache line.
 #[repr(align(64))]
 pub struct Overloaded(AtomicBool);
 
@@ -36,20 +36,20 @@ impl Overloaded {
         self.0.load(Relaxed)
     }
 
-    /// Sets the flag. Writes the line only if it changes, since every CPU reads it.
+    /// Sets the flag. Writes the cache line only if the flag changes, because every CPU reads it.
     pub fn set(&self) {
         if !self.is_set() {
             self.0.store(true, Relaxed);
         }
     }
 
-    /// Clears the flag, because a search of every CPU found no such CPU, or a block begins.
+    /// Clears the flag, because a search of every CPU found no CPU with several ready tasks, or a block begins.
     pub fn clear(&self) {
         self.0.store(false, Relaxed);
     }
 }
 
-/// The CPU with a number.
+/// Returns the CPU with number `index`.
 #[inline(always)]
 pub fn cpu(index: usize) -> &'static Cpu {
     CPUS.get().expect("the kernel is created before it is used")[index]
@@ -60,13 +60,13 @@ pub fn online() -> impl Iterator<Item = &'static Cpu> + Clone {
     percpu::online().map(|each| cpu(each.index))
 }
 
-/// The task with a number.
+/// Returns the task with number `number`.
 #[inline(always)]
 pub fn task(number: u32) -> &'static Task {
     &TABLE.get().expect("tasks are created before they are used")[number as usize]
 }
 
-/// Makes a task ready after its state has become queued.
+/// Puts a task into a queue of its CPU, after the task's state has become queued.
 pub fn enqueue(task: &'static Task) {
     let me = PerCpu::this();
     let here = cpu(me.index);
@@ -79,7 +79,7 @@ pub fn enqueue(task: &'static Task) {
     home.inbox.push(task.number, &task.inbox);
     home.count();
     if task.home == me.index {
-        // For this CPU's own handler: the executor reads the word before it goes on.
+        // A handler of this CPU may call this: the executor reads the word before it goes on.
         me.request.wake(RESCHED, false);
         me.interrupted.store(true, Relaxed);
     } else {
@@ -88,18 +88,18 @@ pub fn enqueue(task: &'static Task) {
     }
 }
 
-/// Shared state of the running block, on a cache line of its own.
+/// Shared state of the running block, on its own cache line.
 #[repr(align(64))]
 pub struct Common {
     /// How calls reach a CPU that polls: a [`CallBy`].
     call_by: AtomicU32,
-    /// Whether a CPU that polls is not interrupted.
+    /// Whether a CPU that polls gets no interrupt.
     elide: AtomicBool,
     /// Whether a CPU that polls waits for an event.
     pub event: AtomicBool,
 }
 
-/// The state of the block that runs.
+/// The state of the running block.
 pub static COMMON: Common = Common {
     call_by: AtomicU32::new(0),
     elide: AtomicBool::new(false),
@@ -119,7 +119,7 @@ impl Common {
     }
 }
 
-/// Whether calls reach a CPU that polls in the way of `by`.
+/// Whether calls reach a CPU that polls in the way `by`.
 #[inline(always)]
 pub fn called_by(by: CallBy) -> bool {
     COMMON.call_by.load(Relaxed) == by as u32

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tasks: futures that belong to one CPU for their whole life.
+//! Runs tasks: futures that belong to one CPU for their whole life.
 //!
-//! A task is queued, runs, or waits, and its state says so in two bits. A waker sets QUEUED; the first to set it must
-//! put the task into a queue of its CPU: a waker if the task waited, the executor if it ran meanwhile. So a task is in
-//! at most one queue and no wake-up is lost.
+//! A task is queued, runs, or waits; two bits of its state say which. A waker sets QUEUED. The first waker
+//! to set it has to get the task into a queue of its CPU: the waker puts it there if the task was waiting,
+//! and the executor does if the task was running. So a task is in at most one queue and no wake-up is lost.
 //!
 //! There is no allocator: a block of a cell places its futures one after the other in memory of their CPU, which is
 //! reused when all have ended.
@@ -19,16 +19,16 @@ use sched::list::Link;
 use super::local::Local;
 use super::table;
 
-/// It is in a queue, or will be put into one when it stops running.
+/// The task is in a queue, or will be put into one when it stops running.
 const QUEUED: u32 = 1 << 0;
-/// Its CPU runs it.
+/// The task's CPU runs it.
 const RUNNING: u32 = 1 << 1;
 
 /// A future in memory of a [`super::Cpu`].
 pub struct Placed(&'static mut dyn Future<Output = ()>);
 
 impl Placed {
-    /// A future that nothing else refers to, in memory that has no other use as long as this lives.
+    /// Wraps a future that nothing else refers to, in memory that has no other use while this value lives.
     pub fn new(future: &'static mut dyn Future<Output = ()>) -> Self {
         Self(future)
     }
@@ -36,22 +36,22 @@ impl Placed {
 
 impl Drop for Placed {
     fn drop(&mut self) {
-        // SAFETY: it was placed by value, this is the only reference, and nothing
-        // uses it after this.
+        // SAFETY: the future was placed by value, this is the only reference to it, and nothing
+        // uses it afterwards.
         unsafe { core::ptr::drop_in_place(self.0) }
     }
 }
 
 /// One task.
 pub struct Task {
-    /// Number among all.
+    /// The task's number among all tasks.
     pub number: u32,
-    /// The CPU that runs it.
+    /// The CPU that runs the task.
     pub home: usize,
     state: AtomicU32,
-    /// Its place in the inbox of its CPU.
+    /// The task's place in the inbox of its CPU.
     pub inbox: Link,
-    /// Its place in the list of tasks that wait for an event.
+    /// The task's place in the list of tasks that wait for an event.
     pub waiting: Link,
     /// Number of the next task in the run queue, plus one.
     pub next: AtomicU32,
@@ -59,7 +59,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// A task that does not exist yet, of CPU `home`.
+    /// Returns a task of CPU `home` that has nothing to run yet.
     pub const fn new(number: u32, home: usize) -> Self {
         Self {
             number,
@@ -72,13 +72,13 @@ impl Task {
         }
     }
 
-    /// Makes it run `future`; the caller puts it into a queue.
+    /// Makes the task run `future`; the caller puts the task into a queue.
     pub fn begin(&self, future: Placed) {
         self.future.with(|place| *place = Some(future));
         self.state.store(QUEUED, Release);
     }
 
-    /// Makes it ready.
+    /// Makes the task ready.
     pub fn wake(&'static self) {
         if self.state.fetch_or(QUEUED, AcqRel) == 0 {
             table::enqueue(self);
@@ -87,7 +87,7 @@ impl Task {
 
     /// Runs the task until it waits or ends; returns what to do with it.
     pub fn run(&'static self) -> After {
-        // An exchange, not a store: the writes of a waker that found QUEUED set have to be visible to the future.
+        // An exchange and not a store: the writes of a waker that found QUEUED set have to be visible to the future.
         self.state.swap(RUNNING, AcqRel);
         let waker = self.waker();
         let mut context = Context::from_waker(&waker);
@@ -103,7 +103,7 @@ impl Task {
         });
         if ended != Some(false) {
             self.state.store(0, Release);
-            // A wake-up after the end finds no future.
+            // A wake-up after the task's end finds no future.
             return ended.map_or(After::Waits, |_| After::Ended);
         }
         match self.state.fetch_and(!RUNNING, AcqRel) & QUEUED {
@@ -118,25 +118,25 @@ impl Task {
         unsafe { Waker::from_raw(raw(self)) }
     }
 
-    /// Whether it has nothing to run.
+    /// Whether the task has no future.
     pub fn is_free(&self) -> bool {
         self.future.with(|place| place.is_none())
     }
 
-    /// The task that follows it in the run queue.
+    /// Returns the number of the task that follows this one in the run queue.
     pub fn next(&self) -> Option<u32> {
         self.next.load(Relaxed).checked_sub(1)
     }
 }
 
-/// Action on a task that has stopped running.
+/// The executor's next step for a task that has stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// It waits: nothing to do.
+    /// The task waits: there is nothing to do.
     Waits,
-    /// It was woken while it ran.
+    /// The task was woken while it ran.
     Again,
-    /// It has ended.
+    /// The task has ended.
     Ended,
 }
 
@@ -144,9 +144,9 @@ fn raw(task: &'static Task) -> RawWaker {
     RawWaker::new(core::ptr::from_ref(task).cast(), &TABLE)
 }
 
-/// The task that a waker wakes.
+/// Returns the task that a waker wakes.
 fn task(data: *const ()) -> &'static Task {
-    // SAFETY: only `raw` makes wakers with this table, of tasks that live for ever.
+    // SAFETY: only `raw` makes wakers with this table, and only for tasks that live for ever.
     unsafe { &*data.cast() }
 }
 
@@ -157,7 +157,7 @@ static TABLE: RawWakerVTable = RawWakerVTable::new(
     |_| {},
 );
 
-/// Returns the task of a context.
+/// Returns the task that polls with `context`.
 pub fn current(context: &Context<'_>) -> &'static Task {
     debug_assert!(core::ptr::eq(context.waker().vtable(), &TABLE));
     task(context.waker().data())

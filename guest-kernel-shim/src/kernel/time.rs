@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Converts ticks and nanoseconds by multiplication alone, since a division would be most of the work of an idle loop.
+//! Converts ticks and nanoseconds by multiplication alone, because a division would be most of an idle loop's work.
 
 use spin::once::Once;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sleeping: the deadlines of a CPU on its virtual timer.
+//! Makes tasks sleep: sets a CPU's virtual timer for its deadlines.
 //!
-//! The timer is set for the earliest of three times: the deadlines of tasks, which a governor may know; those of
-//! simulated devices, which it must not know, since a kernel does not know when a device will answer; and the
-//! scheduler's tick, while the CPU idles in a state in which a governor wants the tick.
+//! The timer is set for the earliest of three times: the deadlines of tasks, which a governor may know; those
+//! of simulated devices, which the governor must not know, because a kernel does not know when a device will
+//! answer; and the scheduler's tick, while the CPU idles in a state in which a governor wants the tick.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -22,10 +22,10 @@ use super::task::current;
 use crate::clock;
 use crate::percpu::PerCpu;
 
-/// Handles the timer's interrupt. If a deadline has passed, the timer stays expired, so this masks it and notifies the
-/// idle loop or the executor of this CPU. Otherwise it was the tick. The idle loop sets the next tick when it asks its
-/// governor, which may be much later, because a CPU that polls goes on. So the timer is set for the next deadline
-/// here.
+/// Handles the timer's interrupt. If a deadline has passed, the timer stays expired, so this masks
+/// it and notifies the idle loop or the executor of this CPU. Otherwise the interrupt was the
+/// scheduler tick. The idle loop sets the next tick when it asks its governor. This may be much
+/// later, because a CPU that polls keeps polling. So the timer is set for the next deadline here.
 pub fn rang(me: &PerCpu, cpu: &Cpu) {
     let event = cpu.rung.event.load(Relaxed);
     if clock::now() < event {
@@ -41,7 +41,7 @@ pub fn rang(me: &PerCpu, cpu: &Cpu) {
     }
 }
 
-/// Wakes the tasks whose deadlines have passed; with interrupts masked.
+/// Wakes the tasks whose deadlines have passed. Interrupts must be masked.
 pub fn expire(cpu: &Cpu) {
     cpu.rung.due.store(false, Relaxed);
     let now = clock::now();
@@ -59,7 +59,7 @@ pub fn expire(cpu: &Cpu) {
     cpu.timers.with(|clockwork| clockwork.arm(&cpu.rung));
 }
 
-/// Sets or cancels the tick of an idle CPU, in ticks of the counter.
+/// Sets or cancels the scheduler tick of an idle CPU, in ticks of the counter.
 pub fn set_tick(cpu: &Cpu, tick: Option<u64>) {
     cpu.timers.with(|clockwork| {
         if clockwork.tick != tick {
@@ -69,7 +69,7 @@ pub fn set_tick(cpu: &Cpu, tick: Option<u64>) {
     });
 }
 
-/// Waits until the count has reached `deadline`.
+/// Makes the calling task wait until the count has reached `deadline`.
 pub fn sleep_until(deadline: u64) -> Sleep {
     Sleep {
         deadline,
@@ -78,7 +78,7 @@ pub fn sleep_until(deadline: u64) -> Sleep {
     }
 }
 
-/// Waits until a simulated device answers, at `deadline`.
+/// Makes the calling task wait until a simulated device answers, at `deadline`.
 pub fn device_until(deadline: u64) -> Sleep {
     Sleep {
         deadline,
@@ -87,7 +87,7 @@ pub fn device_until(deadline: u64) -> Sleep {
     }
 }
 
-/// A task that sleeps.
+/// The future of a task that sleeps.
 pub struct Sleep {
     deadline: u64,
     device: bool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image for tests: `rouse.fault=NAME` for what seems to be wrong while it measures.
+//! In an image for tests, `rouse.fault=NAME` makes something seem to be wrong while the guest measures.
 
 use hist::Ratio;
 use plan::{Arguments, CellFault, Error, Fault, PASSES};
@@ -7,10 +7,10 @@ use spin::once::Once;
 
 use crate::pmu;
 
-/// Factor by which a core seems faster when its clock only seems to change.
+/// Factor by which a core seems faster after its clock has seemed to change.
 const MOVED: u64 = 2;
-/// The faster core of [`CellFault::CoreDrifts`] makes this many cycles where it made one fewer
-/// before.
+/// The core of [`CellFault::CoreDrifts`] that gets faster makes this many cycles in the time in
+/// which it made one fewer before.
 const DRIFTS: u64 = 201;
 
 /// The fault that is asked for.
@@ -28,33 +28,33 @@ fn is(fault: CellFault) -> bool {
     ASKED.get() == Some(&fault)
 }
 
-/// Bits of the counter that seem to be 0.
-pub fn hidden() -> u64 {
+/// Returns the bits of the counter that seem to be 0.
+pub fn hidden_bits() -> u64 {
     if is(CellFault::CounterCoarse) { 0xf } else { 0 }
 }
 
-/// Called when pass `pass` of cell `id`, of `count` cells, begins: the last cell's second pass does
-/// not end.
+/// Is called when pass `pass` of cell `id`, of `count` cells, begins: the second pass of the last
+/// cell does not end.
 pub fn at_pass(id: usize, count: usize, pass: u32) {
     if is(CellFault::CellHang) && (id, pass) == (count - 1, 1) {
         arch::insn::hang();
     }
 }
 
-/// Whether the core's clock is measured even if it tells nothing.
+/// Whether the core's clock is measured even where it has no meaning.
 pub fn looks() -> bool {
     is(CellFault::CoreClockMoves) && pmu::is_there()
 }
 
-/// How many times as fast the core seems to be after `passes`.
-pub fn times(passes: usize) -> u64 {
+/// Returns how many times as fast the core seems to be after `passes`.
+pub fn speed_factor(passes: usize) -> u64 {
     match looks() && passes >= PASSES as usize / 2 {
         true => MOVED,
         false => 1,
     }
 }
 
-/// Apparent ratio of CPU `index`, at the end or at the start, for the true `ratio`.
+/// Returns the apparent ratio of CPU `index`, at the `end` or at the start, for the true `ratio`.
 pub fn core(index: usize, end: bool, ratio: Ratio) -> Ratio {
     let (times, of) = match index {
         0 => (1, 1),

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image for measurements: nothing is planted, and an argument that asks for it is refused.
+//! Replaces `with` in an image for measurements: nothing is planted, and arguments that ask for it are refused.
 
 use hist::Ratio;
 use plan::{Arguments, Error};
 
-/// Refuses arguments that ask for it.
+/// Refuses boot arguments that ask for something planted.
 pub fn ask(arguments: &Arguments<'_>) -> Option<Error<'static>> {
     arguments.unplanted(|image| image.guest)
 }
 
-/// Bits of the counter that seem to be 0.
-pub const fn hidden() -> u64 {
+/// Returns the bits of the counter that seem to be 0.
+pub const fn hidden_bits() -> u64 {
     0
 }
 
-/// Called when pass `_pass` of cell `_id`, of `_count` cells, begins.
+/// Is called when pass `_pass` of cell `_id`, of `_count` cells, begins.
 pub const fn at_pass(_id: usize, _count: usize, _pass: u32) {}
 
-/// Whether the core's clock is measured even if it tells nothing.
+/// Whether the core's clock is measured even where it has no meaning.
 pub const fn looks() -> bool {
     false
 }
 
-/// How many times as fast the core seems to be after `_passes`.
-pub const fn times(_passes: usize) -> u64 {
+/// Returns how many times as fast the core seems to be after `_passes`.
+pub const fn speed_factor(_passes: usize) -> u64 {
     1
 }
 
-/// Apparent ratio of CPU `_index`, at the end or at the start, for the true `ratio`.
+/// Returns the apparent ratio of CPU `_index`, at the end or at the start, for the true `ratio`.
 pub const fn core(_index: usize, _end: bool, ratio: Ratio) -> Ratio {
     ratio
 }

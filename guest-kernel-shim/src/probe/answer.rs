@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The answer to a probe's question, which [`fidelity`] derives from trials.
+//! Holds the answer to a probe's question, which [`fidelity`] derives from trials.
 
 use core::fmt;
 
@@ -12,16 +12,16 @@ use crate::clock;
 pub enum Answer {
     /// Yes, and how long the wait in question took, in ticks.
     Yes(Option<u64>),
-    /// No, also with the ticks.
+    /// No, and how long the wait took.
     No(Option<u64>),
-    /// It was not tried, for this reason.
+    /// The trial was not run, for this reason.
     NotRun(&'static str),
-    /// It was tried without a result, for this reason.
+    /// The trial was run without a clear result, for this reason.
     NotSure(&'static str),
 }
 
 impl Answer {
-    /// Yes or no, for a trial without times.
+    /// Returns yes or no, for a trial without times.
     pub const fn plain(yes: bool) -> Self {
         Self::of(yes, None)
     }
@@ -39,7 +39,7 @@ impl Answer {
         matches!(self, Self::Yes(_))
     }
 
-    /// Its word in results.
+    /// Returns the answer's word in results.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Yes(_) => "true",
@@ -50,7 +50,7 @@ impl Answer {
     }
 }
 
-/// The detail of an answer: how long it took, or why there is no time.
+/// Prints the detail of an answer: how long the wait took, or why there is no time.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,8 +63,8 @@ impl fmt::Display for Answer {
     }
 }
 
-/// Repeats `trial`, which gets its bound in ticks, until there is an answer or enough trials were
-/// made.
+/// Repeats `trial`, which gets its bound in ticks, until there is an answer or enough trials have
+/// been made.
 pub fn settle(mut trial: impl FnMut(u64) -> Verdict) -> Answer {
     match fidelity::settle(|bound_us| trial(clock::ticks(bound_us))) {
         Finding::Yes(ticks) => Answer::Yes(Some(ticks)),

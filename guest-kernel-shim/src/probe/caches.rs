@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds out whether the machine has caches, or models them, by whether loads take longer after their lines
-//! were cleaned and invalidated. [`fidelity::colder`] decides that.
+//! Finds out whether the machine has caches, or models them, from whether loads take longer after
+//! their lines were cleaned and invalidated. [`fidelity::colder`] decides this.
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,11 +12,11 @@ use platform::Region;
 use super::answer::{Answer, settle};
 use crate::clock;
 
-/// Loads of a walk, each of which waits for the previous one: with a counter that is slower than the core, one load
-/// could take less than a tick.
+/// Number of loads of a walk, each of which waits for the previous one: with a counter that is
+/// slower than the core, one load could take less than a tick.
 const LOADS: usize = 64;
-/// Words between adjacent places: 256 bytes, so that each place almost always has a cache line of
-/// its own.
+/// Words between adjacent places: 256 bytes, so that each place almost always has its own cache
+/// line.
 const APART: usize = 32;
 /// Places from one load to the next, so that a stride prefetcher has no stride to follow.
 const STEP: usize = 37;
@@ -27,7 +27,7 @@ struct Chain([AtomicUsize; LOADS * APART]);
 
 static CHAIN: Chain = Chain([const { AtomicUsize::new(0) }; LOADS * APART]);
 
-/// Loads after a cleaning are slower than loads after other loads.
+/// Tries whether loads after a cleaning are slower than loads after other loads.
 pub fn modelled() -> Answer {
     for place in 0..LOADS {
         let next = (place + STEP) % LOADS * APART;
@@ -36,7 +36,7 @@ pub fn modelled() -> Answer {
     settle(|_| {
         let (mut warm, mut cold) = ([0; WALKS], [0; WALKS]);
         for (n, (warm, cold)) in warm.iter_mut().zip(&mut cold).enumerate() {
-            // Neither kind is always first.
+            // Neither kind of walk is always the first.
             if n.is_multiple_of(2) {
                 *warm = walk_warm();
                 *cold = walk_cold();
@@ -63,7 +63,7 @@ fn walk_cold() -> u64 {
     walk()
 }
 
-/// Ticks that a walk takes; both walks use these instructions.
+/// Returns the ticks that a walk takes; warm and cold walks use the same instructions.
 #[inline(never)]
 fn walk() -> u64 {
     let start = clock::now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries the effects of the machine's wait instructions, which no register describes. Every trial is bounded by the
-//! [`alarm`](crate::alarm) or, if interrupts are masked, by events that another CPU sends until it is over; the
-//! record of the wait shows how it ended, and [`fidelity`] judges that.
+//! Tries what the machine's wait instructions do, which no register describes. Every trial is bounded
+//! by the [`alarm`](crate::alarm) or, if interrupts are masked, by events that another CPU sends until
+//! the trial is over. The record of the wait shows how the wait ended, and [`fidelity`] judges it.
 
 use abi::KnobValue;
 use arch::insn;
@@ -18,28 +18,28 @@ use crate::{clock, hypervisor, percpu};
 
 /// Time after which the other CPU acts, in microseconds.
 const ACTION_US: u32 = 100;
-/// Reason for a wait whose end was too late.
+/// Reason why a wait that ended too late gives no answer.
 const ENDED_LATE: &str = "the wait ended late";
 
 fn action() -> u64 {
     clock::ticks(ACTION_US)
 }
 
-/// WFE with an empty event register waits.
+/// Tries whether WFE waits when the event register is empty.
 pub fn wfe_halts() -> Answer {
     settle(|bound| fidelity::wfe(&watch::watch(bound, insn::wfe)))
 }
 
-/// A SEV on another CPU ends a WFE.
+/// Tries whether a SEV on another CPU ends a WFE.
 pub fn sev_wakes_wfe() -> Answer {
     settle(|bound| {
         let wait = || {
             watch::watch(bound, || {
-                watch::say();
+                watch::announce();
                 insn::wfe();
             })
         };
-        let (wait, action) = watch::beside(|| watch::act(action, insn::sev), wait);
+        let (wait, action) = watch::with_second(|| watch::act(action, insn::sev), wait);
         fidelity::by_action(&wait, action, fidelity::UNEXPLAINED)
     })
 }
@@ -49,26 +49,26 @@ pub fn sev_wakes_wfe() -> Answer {
 struct CacheLine(AtomicU32);
 static LINE: CacheLine = CacheLine(AtomicU32::new(0));
 
-/// A store by another CPU to a line on which the monitor is armed ends a WFE, and nothing else ends it earlier. An
-/// end before the store is a certain no, however long it took.
+/// Tries whether a store by another CPU to a line on which the monitor is armed ends a WFE, and nothing
+/// ends the WFE earlier. An end before the store means no with certainty, however long it took.
 pub fn monitor_wakes_wfe() -> Answer {
     settle(|bound| {
         let wait = || {
             watch::watch(bound, || {
-                watch::say();
+                watch::announce();
                 insn::load_exclusive(&LINE.0);
                 insn::wfe();
             })
         };
         let store = || watch::act(action, || LINE.0.store(1, Release));
-        let (wait, action) = watch::beside(store, wait);
+        let (wait, action) = watch::with_second(store, wait);
         insn::clrex();
         LINE.0.load(Acquire);
         fidelity::by_action(&wait, action, Verdict::No(wait.ticks()))
     })
 }
 
-/// WFET waits until its deadline.
+/// Tries whether WFET waits until its deadline.
 pub fn wfet_halts() -> Answer {
     if !features().wfxt {
         return Answer::NotRun("no FEAT_WFxT");
@@ -80,7 +80,7 @@ pub fn wfet_halts() -> Answer {
     })
 }
 
-/// A WFET that ran into its deadline leaves the event register set.
+/// Tries whether a WFET that has reached its deadline leaves the event register set.
 pub fn wfet_timeout_sets_event() -> Answer {
     if !features().wfxt {
         return Answer::NotRun("no FEAT_WFxT");
@@ -100,18 +100,18 @@ pub fn wfet_timeout_sets_event() -> Answer {
     })
 }
 
-/// Returns the stream that Linux uses.
+/// Returns the event stream that Linux uses.
 fn stream() -> Option<Stream> {
     Stream::nearest(100, clock::frequency(), features().ecv)
 }
 
 /// Whether WFE ends once per period of `stream`, which is on.
 ///
-/// The lengths of waits do not show it: an emulator's WFE, which ends at once, takes as long as its host takes to let
-/// the CPU go on. But a stream ends waits at the same phase of its period each time. So this looks at the time from the
-/// end of a wait to the end of the next one. The answer is no if most are clearly less than a period, which no delay
-/// can cause, or if the alarm had to end most waits; it is yes if all but one are whole periods, with waits of one
-/// period, give or take one.
+/// The lengths of waits do not show this: an emulator's WFE that ends at once takes as long as the
+/// emulator's host takes to let the CPU continue. But a stream ends waits at the same phase of its period
+/// each time. So this looks at the time from the end of a wait to the end of the next wait. The answer is no
+/// if most of these times are clearly less than a period, which no delay can cause, or if the alarm had to
+/// end most waits; it is yes if all but one are whole periods, with waits of one period, give or take one.
 fn periodic(stream: Stream) -> Answer {
     const WAITS: usize = 8;
     let made = stream.period();
@@ -149,7 +149,7 @@ fn periodic(stream: Stream) -> Answer {
     })
 }
 
-/// The event stream of EL1 ends a WFE once per period.
+/// Tries whether the event stream of EL1 ends a WFE once per period.
 pub fn event_stream_period_ok() -> Answer {
     let Some(stream) = stream() else {
         return Answer::NotRun("the counter can't make 100 us");
@@ -163,7 +163,7 @@ pub fn event_stream_period_ok() -> Answer {
     answer
 }
 
-/// The event stream of EL2 does so as well.
+/// Tries whether the event stream of EL2 ends a WFE once per period.
 pub fn el2_event_stream_period_ok() -> Answer {
     let Some(stream) = stream().filter(|_| hypervisor::present()) else {
         return Answer::NotRun("needs EL2");
@@ -174,12 +174,12 @@ pub fn el2_event_stream_period_ok() -> Answer {
     answer
 }
 
-/// An exception return sets the event register.
+/// Tries whether an exception return sets the event register.
 pub fn eret_sets_event() -> Answer {
     settle(|bound| {
         let wait = watch::watch(bound, || {
             crate::vectors::catching(|| {
-                // SAFETY: the handler steps over it and returns; nothing changes.
+                // SAFETY: the handler steps over the instruction and returns, and nothing changes.
                 unsafe { core::arch::asm!("udf #0", options(nomem, nostack)) }
             });
             insn::wfe();
@@ -192,11 +192,11 @@ pub fn eret_sets_event() -> Answer {
 /// its start.
 static RESCUE: AtomicU64 = AtomicU64::new(0);
 
-/// A masked interrupt ends a WFE, although it need not.
+/// Tries whether a masked interrupt ends a WFE, although it need not.
 ///
-/// Where it does not, the alarm is not a bound. So another CPU sends events repeatedly, from well after the alarm was
-/// due until the wait is over: an event that comes before the wait can't end it, and an emulator may lose another
-/// (docs/fidelity.md).
+/// Where it does not, the alarm does not bound the wait. So another CPU sends events repeatedly, from
+/// well after the time of the alarm until the wait is over. One event would not be enough: an event
+/// that comes before the wait can't end it, and an emulator may lose an event (docs/fidelity.md).
 pub fn masked_irq_wakes_wfe() -> Answer {
     fn rescue() {
         watch::act(
@@ -215,18 +215,18 @@ pub fn masked_irq_wakes_wfe() -> Answer {
         insn::mask_irq();
         let wait = || {
             watch::watch(bound, || {
-                watch::say();
+                watch::announce();
                 insn::wfe();
                 pending = ISR_EL1.get() & IRQ_PENDING != 0;
             })
         };
-        let (wait, action) = watch::beside(rescue, wait);
+        let (wait, action) = watch::with_second(rescue, wait);
         insn::unmask_irq();
         wait.by_masked(action, pending)
     })
 }
 
-/// Whether there is a second CPU to act.
+/// Whether there is a second CPU that can act.
 pub fn has_second() -> bool {
     percpu::online().count() > 1
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a wait that the alarm bounds, and records how it ended, also with a second CPU that acts meanwhile.
+//! Runs a wait that the alarm bounds, perhaps while a second CPU acts, and records how the wait ended.
 
 use arch::insn;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -10,21 +10,21 @@ use fidelity::{Action, Wait};
 use crate::alarm::Alarm;
 use crate::{clock, workers};
 
-/// A shorter wait did not wait, in microseconds.
+/// A wait shorter than this, in microseconds, counts as no wait.
 const AT_ONCE_US: u32 = 50;
 
-/// How often a CPU that waits for its time to act gives others a turn, microseconds.
+/// How often a CPU that waits for its time to act lets the other CPUs run, in microseconds.
 const LOOK_US: u32 = 2;
 
-/// Does `wait` with an empty event register, and with an alarm after `bound` ticks; the record is in ticks. The
-/// register is emptied last: the steps before may trap, and the return from EL2 is an event.
+/// Runs `wait` with an empty event register, and with an alarm after `bound` ticks; the record is in ticks.
+/// The register is emptied last, because earlier steps may trap, and the return from EL2 is an event.
 pub fn watch(bound: u64, wait: impl FnOnce()) -> Wait {
     let at_once = clock::ticks(AT_ONCE_US);
     let alarm = Alarm::new();
     alarm.forget();
-    // A CPU that has done a task is still on its way to its own wait. If CPUs take turns, it may get a turn
-    // in the middle of this wait, at a time that depends on the emulator's other threads. So it gets its
-    // turn now.
+    // A CPU that has done a task is still on its way to its own wait. If CPUs take turns, it may
+    // get a turn in the middle of this wait, at a time that depends on the emulator's other
+    // threads. So this CPU gives it that turn now.
     insn::yield_now();
     let due = alarm.set(bound);
     insn::forget_events();
@@ -48,12 +48,12 @@ static WAITS: AtomicBool = AtomicBool::new(false);
 static OVER: AtomicBool = AtomicBool::new(false);
 /// The time at which the second CPU began to act, in ticks; 0 before that.
 static FROM: AtomicU64 = AtomicU64::new(0);
-/// The time at which the second CPU had acted.
+/// The time at which the second CPU's action was over.
 static UNTIL: AtomicU64 = AtomicU64::new(0);
 
-/// Makes the second CPU do `task`, which calls [`act`], during `wait`, which calls [`say`]. Also returns its action, if
-/// that happened before the wait was over.
-pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>) {
+/// Makes the second CPU run `task`, which calls [`act`], during `wait`, which calls [`announce`].
+/// Returns the record of the wait, and the action if that happened before the wait was over.
+pub fn with_second(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>) {
     WAITS.store(false, Release);
     OVER.store(false, Release);
     FROM.store(0, Release);
@@ -69,9 +69,9 @@ pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>)
     (wait, in_time.then_some(action))
 }
 
-/// Announces that this CPU is about to wait: the other CPU counts the time to its action only from now on, however long
-/// this CPU took to get here. An action before the wait itself is not lost, but stays in the event register.
-pub fn say() {
+/// Announces that this CPU is about to wait: the other CPU counts the time to its action from now on, however long
+/// this CPU took to get here. An action before the wait itself is not lost: its event stays in the event register.
+pub fn announce() {
     WAITS.store(true, Release);
 }
 
@@ -80,8 +80,8 @@ pub fn is_over() -> bool {
     OVER.load(Acquire)
 }
 
-/// The second CPU's side: does `action` `after` ticks after the first CPU announced its wait, and records the time;
-/// does nothing if the wait is over before.
+/// Acts on the second CPU: runs `action` `after` ticks after the first CPU announced its wait, and
+/// records the time. Does nothing if the wait is over before that.
 pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
     while !WAITS.load(Acquire) {
         insn::yield_now();
@@ -94,11 +94,11 @@ pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
             UNTIL.store(clock::now(), Release);
             return;
         }
-        // Others get a turn now and then, not after each check: an emulator whose CPUs take turns goes through all of
-        // them, and there can be hundreds.
+        // The other CPUs get a turn from time to time, not after each check: an emulator whose CPUs
+        // take turns runs all of them, and there can be hundreds.
         let next = clock::now() + clock::ticks(LOOK_US);
         while clock::now() < next {
-            // One check is hundreds of times as much work for an emulator as one instruction.
+            // For an emulator, one check is hundreds of times as much work as one instruction.
             insn::nops();
         }
         insn::yield_now();

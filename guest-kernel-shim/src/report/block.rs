@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records of one cell, which follow each other.
+//! Writes the records of one cell, which follow each other.
 
 use core::fmt::{self, Display};
 use core::sync::atomic::Ordering::Relaxed;
@@ -17,11 +17,11 @@ pub struct Block {
     id: usize,
     /// Whether more passes follow, with a newer block.
     part: bool,
-    /// Number of its first record.
+    /// Number of the block's first record.
     first: u64,
 }
 
-/// The kind of a record in its block.
+/// The kind of a record in a block; whether the cell is not complete comes first.
 struct RecordKind<'k>(bool, &'k str);
 
 impl Display for RecordKind<'_> {
@@ -44,7 +44,7 @@ impl Block {
         Line::new(number, RecordKind(self.part, kind)).field("id", self.id)
     }
 
-    /// Writes the last record, which counts the records.
+    /// Writes the last record of the block, which says how many records the block has.
     pub fn end(self, more: impl FnOnce(Line) -> Line) {
         let line = self.record("done");
         let records = NEXT.load(Relaxed) - self.first;

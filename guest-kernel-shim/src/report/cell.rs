@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The block of a cell: its description, and why it was not run.
+//! Writes the block of a cell: its description, and its results or why it was not run.
 
 use core::fmt::Write;
 
@@ -61,13 +61,13 @@ fn core_clock(block: &Block, seen: &Seen) {
     let mut text = ArrayString::<160>::new();
     for [begin, end] in seen {
         let separator = if text.is_empty() { "" } else { "," };
-        // Four passes of two numbers, none of which has more than 11 digits.
+        // The text has four passes of two numbers, none of which has more than 11 digits.
         let _ = write!(text, "{separator}{begin}:{end}");
     }
     send(block.record("clock").field("core_hz", text));
 }
 
-/// Adds a cell's number of passes done, its number of passes, and the reason for its end.
+/// Adds to `line` how many passes of a cell are done, how many there are, and why it ended.
 fn pace(line: Line, entry: &Entry) -> Line {
     if entry.samples.is_none() {
         return line;
@@ -87,13 +87,13 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
         line.field(&name("", info), info.text(cell))
     }));
     system(block, cell);
-    // The rest has a line of its own, because long numbers would not fit in one line.
+    // The other fields have their own line, because long numbers would not fit in one line.
     let line = block
         .record("more")
         .field("cpus", percpu::online().count())
         .field("iterations", iterations);
     let line = told_in_lines(block, line, "", cell, told(Place::Unusual, cell));
-    let line = ends(line, cell);
+    let line = add_pair(line, cell);
     let line = match knobs::stream(cell) {
         None => line,
         Some(stream) => {
@@ -105,7 +105,7 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
     for name in cell.depends_on() {
         if probe::is_not_modelled(name) {
             let separator = if missing.is_empty() { "" } else { "," };
-            // The names of all features that a cell can depend on fit.
+            // The names of all features on which a cell can depend fit.
             let _ = write!(missing, "{separator}{name}");
         }
     }
@@ -116,8 +116,8 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
     });
 }
 
-/// Adds the affinities of the two CPUs of `cell`'s pair, if it has a pair and both run.
-fn ends(line: Line, cell: &Cell) -> Line {
+/// Adds the affinities of the two CPUs of `cell`'s pair, if it has a pair and both CPUs run.
+fn add_pair(line: Line, cell: &Cell) -> Line {
     let there = cell
         .pair
         .cpus()
@@ -132,13 +132,13 @@ fn ends(line: Line, cell: &Cell) -> Line {
         .field("receiver", format_args!("{receiver:#x}"))
 }
 
-/// Returns the dimensions that records of `cell` have in this place.
+/// Returns the dimensions of `cell` that records have in `place`.
 fn told(place: Place, cell: &Cell) -> impl Iterator<Item = &'static Info> {
     let here = DIMENSIONS.iter().filter(move |info| info.place == place);
     here.filter(|info| info.is_told(cell))
 }
 
-/// The name of a dimension in records: after `prefix`, with `_` for `-` if it is a field of its own.
+/// Returns the name of a dimension in records: after `prefix`, with `_` for `-` if it is a separate field.
 fn name(prefix: &str, info: &Info) -> ArrayString<40> {
     let mut name = ArrayString::new();
     let written = write!(name, "{prefix}").and_then(|()| {
@@ -152,7 +152,7 @@ fn name(prefix: &str, info: &Info) -> ArrayString<40> {
     name
 }
 
-/// Writes the executor's part, in separate lines.
+/// Writes the dimensions of the executor, in separate lines.
 fn system(block: &Block, cell: &Cell) {
     if cell.system().next().is_some() {
         let line = block.record("more");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clocks of the CPUs that measure: one record for each at the start, so that a run that is cut
-//! short has them, and one at the end.
+//! Writes the clocks of the CPUs that measure: one record for each CPU at the start, so that a run
+//! that is cut short has these, and one at the end.
 
 use plan::Plan;
 use wire::Line;
@@ -16,7 +16,7 @@ pub fn begin(plan: &Plan) {
         let Some(hertz) = cores::at_begin(cpu) else {
             continue;
         };
-        let line = of(place, cpu).field("begin_hz", hertz);
+        let line = line_of(place, cpu).field("begin_hz", hertz);
         send(match Values::of(cpu).core_hz() {
             Some(hertz) => line.field("cycles_hz", hertz),
             None => line,
@@ -28,12 +28,12 @@ pub fn begin(plan: &Plan) {
 pub fn end(plan: &Plan) {
     for (place, cpu) in cores::measuring(plan) {
         if let Some(hertz) = cores::now(cpu) {
-            send(of(place, cpu).field("end_hz", hertz));
+            send(line_of(place, cpu).field("end_hz", hertz));
         }
     }
 }
 
-fn of(place: usize, cpu: &PerCpu) -> Line {
+fn line_of(place: usize, cpu: &PerCpu) -> Line {
     let line = record("core-clock").field("cpu", place);
     line.field("affinity", format_args!("{:#x}", cpu.mpidr))
 }

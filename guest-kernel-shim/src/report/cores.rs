@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clocks of the CPUs that measure, at the start and the end of a run: they show whether cores are alike, and
-//! which cores drift.
+//! Measures the clocks of the CPUs that measure, at the start and the end of a run. These clocks
+//! show whether cores are alike, and which cores drift.
 //!
-//! Each CPU compares its own core with the counter, busy, like [`cycles`]: over four times 1000 readings, so a clock is
-//! known to 1 in 4000, which is 250 ppm. The measurements around passes ([`watch`]) are short, and see a core that
-//! changes its clock. These see fewer of such changes, but more exactly: they show the error, at the end, of a value in
-//! cycles, which is converted with the clock at the start.
+//! Each CPU compares its own core with the counter while it is busy, like [`cycles`]: over four times 1000 readings,
+//! so a clock is known to 1 in 4000, which is 250 ppm. The measurements around passes ([`watch`]) are short, and see
+//! a core that changes its clock. The measurements here notice fewer of these changes, but are more exact. They show
+//! the error that a value in cycles has at the end, because values are converted with the clock at the start.
 
 use plan::Plan;
 
@@ -15,25 +15,25 @@ use crate::percpu::{self, PerCpu};
 use crate::planted;
 use crate::workers::lead;
 
-/// Returns the CPUs that may measure something of `plan`, with their positions among the running
+/// Returns the CPUs that may measure cells of `plan`, with their positions among the running
 /// CPUs.
 pub fn measuring(plan: &Plan) -> impl Iterator<Item = (usize, &'static PerCpu)> {
     let places = percpu::online().enumerate();
     places.filter(|&(place, _)| plan.may_measure(place))
 }
 
-/// Makes each of these CPUs measure its clock, if that tells something or cycles are requested.
+/// Makes each of these CPUs measure its clock, if that can be measured or cycles are requested.
 pub fn begin(plan: &Plan) {
     if !plan.cycles && !watch::tells() {
         return;
     }
     for (_, cpu) in measuring(plan) {
-        let found = look(cpu, false);
+        let found = measure(cpu, false);
         cpu.per_tick.call_once(|| found);
     }
 }
 
-/// Returns the clock of `cpu` at the start, converted by [`hertz`].
+/// Returns the clock of `cpu` at the start, in the form of [`hertz`].
 pub fn at_begin(cpu: &PerCpu) -> Option<u64> {
     hertz(*cpu.per_tick.get()?)
 }
@@ -41,11 +41,11 @@ pub fn at_begin(cpu: &PerCpu) -> Option<u64> {
 /// Returns the clock of `cpu` now, if it was measured at the start.
 pub fn now(cpu: &'static PerCpu) -> Option<u64> {
     at_begin(cpu)?;
-    hertz(look(cpu, true))
+    hertz(measure(cpu, true))
 }
 
 /// Returns the clock of `cpu`, as that CPU measures it at the `end` or at the start.
-fn look(cpu: &'static PerCpu, end: bool) -> PerTick {
+fn measure(cpu: &'static PerCpu, end: bool) -> PerTick {
     let mut found = Err(Unknown::NoTick);
     lead::on(cpu, &mut || found = cycles::per_tick());
     found.map(|ratio| planted::core(cpu.index, end, ratio))

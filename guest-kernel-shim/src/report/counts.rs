@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the counters of a cell. Times among them are in ticks.
+//! Writes the counters of a cell. Those that are times are in ticks.
 
 use core::fmt::Write;
 
@@ -18,7 +18,7 @@ use crate::workload::arrivals::Load;
 
 /// Writes exits and events.
 pub fn counts(block: &Block, entry: &Entry, compact: bool) {
-    /// Number of counters that fit in a line whatever their values are.
+    /// Number of counters that fit in a line, whatever their values are.
     const PER_LINE: usize = 6;
     let value = |counter: Counter| entry.counts.exits[counter as usize];
     let counters: ArrayVec<Counter, { Counter::COUNT }> = Counter::ALL
@@ -34,7 +34,7 @@ pub fn counts(block: &Block, entry: &Entry, compact: bool) {
     }
     let mut line = block.record("count");
     for ((event, name), value) in Event::ALL.iter().zip(entry.counts.events) {
-        // Pauses are only counted where time stamps are taken.
+        // Pauses are counted only where time stamps are taken.
         if *event != Event::Pauses {
             line = line.field(name, value);
         }
@@ -57,8 +57,8 @@ pub fn counts(block: &Block, entry: &Entry, compact: bool) {
     }
 }
 
-/// Writes the counts of the neighbours of the CPUs that took part, and the time that these CPUs
-/// took part.
+/// Writes the counts of the neighbours of the CPUs that took part, and the time during which these
+/// CPUs took part.
 fn neighbours(block: &Block, entry: &Entry) {
     let line = block.record("count");
     let first = line.field("neighbour.ticks", entry.counts.ticks);
@@ -77,7 +77,7 @@ fn neighbours(block: &Block, entry: &Entry) {
     );
 }
 
-/// Writes the executor's counts.
+/// Writes the counts of the kernel's executor.
 pub fn kernel(block: &Block, totals: &stats::Totals) {
     let span = block.record("count");
     send(span.field("span.ticks", totals.span));
@@ -103,7 +103,7 @@ pub fn kernel(block: &Block, totals: &stats::Totals) {
         let mut line = block.record("count");
         for (what, value) in values {
             let mut name = ArrayString::<40>::new();
-            // The names of states are short.
+            // The names of states are short, so the text fits.
             let _ = write!(name, "cpuidle.{state}.{what}");
             line = line.field(&name, value);
         }
@@ -123,7 +123,7 @@ pub fn load(block: &Block, load: &Load) {
 
 /// Writes the rounds of noise, of all CPUs and of each CPU that made any.
 pub fn noise(block: &Block, rounds: &Rounds) {
-    /// Number of fields that fit in a line whatever their values are.
+    /// Number of fields that fit in a line, whatever their values are.
     const PER_LINE: usize = 5;
     let all = rounds.iter().sum::<u64>();
     send(block.record("count").field("noise.rounds", all));
@@ -139,7 +139,7 @@ pub fn noise(block: &Block, rounds: &Rounds) {
                 .take(PER_LINE)
                 .fold(line, |line, (cpu, rounds)| {
                     let mut name = ArrayString::<40>::new();
-                    // The number of a CPU is short.
+                    // The number of a CPU is short, so the text fits.
                     let _ = write!(name, "noise.cpu{cpu}");
                     line.field(&name, *rounds)
                 }),
@@ -183,7 +183,7 @@ pub fn parts(block: &Block, entry: &Entry) {
     let mut line = block.record("count");
     for (name, ticks) in at_el2.filter(|(_, ticks)| *ticks != 0) {
         let mut field = ArrayString::<40>::new();
-        // The names of causes are short.
+        // The names of causes are short, so the text fits.
         let _ = write!(field, "time.{name}");
         line = line.field(&field, ticks);
     }

@@ -14,8 +14,8 @@ use crate::features::features;
 use crate::machine::platform;
 use crate::{atomics, clock, hypervisor, percpu, probe};
 
-/// Describes the machine: `boot`, `machine`, `feature`, `probe` and `unit`. The plan of `arguments`
-/// may ask for samples in cycles of the core.
+/// Describes the machine in records `boot`, `machine`, `feature`, `probe` and `unit`. The plan of
+/// `arguments` may ask for samples in cycles of the core.
 pub fn machine(arguments: &Arguments<'_>) {
     let plan = &arguments.plan;
     cores::begin(plan);
@@ -45,7 +45,7 @@ pub fn machine(arguments: &Arguments<'_>) {
         Some(ticks) => line.field("counter_step", ticks),
         None => line,
     };
-    let line = match hypervisor::other() {
+    let line = match hypervisor::other_name() {
         Some(name) => line.field("hypervisor", name),
         None => line,
     };
@@ -82,8 +82,8 @@ pub fn machine(arguments: &Arguments<'_>) {
         );
         send(record("note").field("text", text));
     }
-    // On simulated cores, the probes take longer than the few passes of such a run, and nothing there depends on an
-    // answer.
+    // On simulated cores, the probes take longer than the few passes of a brief run for costs, and
+    // nothing in such a run depends on an answer.
     let answers = (!arguments.cost_brief).then(probe::answers);
     for (name, answer) in answers.into_iter().flatten() {
         let line = record("probe")

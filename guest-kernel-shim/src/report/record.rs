@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One record: a line with a number.
+//! Writes one record: a line with a number.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -18,8 +18,8 @@ pub fn record(kind: &str) -> Line {
     Line::new(NEXT.fetch_add(1, Relaxed), kind)
 }
 
-/// Writes a record. Fields are sized so that a line holds them; a field that does not fit is a bug of this kernel,
-/// and a silent gap in the sequence would puzzle the reader.
+/// Writes a record. Fields have sizes that fit in a line. A field that does not fit is a bug of
+/// this kernel, and is reported, because a silent gap in the numbers would puzzle the reader.
 pub fn send(line: Line) {
     match line.finish() {
         Some(text) => output::line(format_args!("{text}")),

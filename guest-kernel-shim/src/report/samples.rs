@@ -17,7 +17,7 @@ use crate::workload::stages::STAGES;
 pub enum Detail {
     /// Only the statistics.
     Statistics,
-    /// Also the histogram from end to end.
+    /// Also the histogram of the whole sample, from end to end.
     Total,
     /// All histograms.
     All,
@@ -58,7 +58,7 @@ fn statistics(block: &Block, name: &str, samples: &Histogram, values: Values) {
     send(line.field("sum", value(samples.sum())));
 }
 
-/// Writes the histogram, in as many lines as it takes.
+/// Writes the histogram, in as many lines as it needs.
 fn buckets(block: &Block, name: &str, samples: &Histogram, values: Values) {
     let put = |text: &str| {
         let line = block.record("hist").field("name", name);
@@ -66,7 +66,7 @@ fn buckets(block: &Block, name: &str, samples: &Histogram, values: Values) {
     };
     let mut text = ArrayString::<160>::new();
     for (lowest, count) in samples.buckets() {
-        // A bucket takes at most 20 and 10 digits and two separators.
+        // A bucket takes at most 20 and 10 digits, and two separators.
         if text.remaining_capacity() < 32 {
             put(&text);
             text.clear();
@@ -77,7 +77,7 @@ fn buckets(block: &Block, name: &str, samples: &Histogram, values: Values) {
     put(&text);
 }
 
-/// Writes the samples themselves, if they were kept, in as many lines as they take.
+/// Writes the samples themselves, if they were kept, in as many lines as they need.
 fn raw(block: &Block, samples: &Samples, values: Values) {
     let put = |text: &str| {
         let line = block.record("raw").field("name", "total");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Unit of the values of samples, chosen once, before the first value is written: instructions,
-//! ticks, or cycles of the core if they were asked for and are available. Samples are kept in
-//! ticks; [`Values`] converts.
+//! Chooses the unit of the values of samples, once, before the first value is written:
+//! instructions, ticks, or cycles of the core if these were asked for and are available. Samples
+//! are kept in ticks; [`Values`] converts them.
 
 use core::fmt::{self, Write};
 
@@ -30,7 +30,7 @@ impl Values {
         Self(ratio.filter(|_| CYCLES.is_completed()))
     }
 
-    /// The clock of the core that the cycles belong to, in Hz, if the values are cycles.
+    /// Returns the clock of the core that the cycles belong to, in Hz, if the values are cycles.
     pub fn core_hz(self) -> Option<u64> {
         Some(self.0?.convert(clock::frequency()))
     }
@@ -41,15 +41,15 @@ impl Values {
     }
 }
 
-/// The unit that was asked for, if available.
+/// The unit that was asked for, if it is available.
 pub struct Unit {
-    /// Cycles per tick of the first core, or why there is no such number; `None` if not asked for.
+    /// Cycles per tick of the first core, or why there is no such number; `None` if cycles were not asked for.
     cycles: Option<PerTick>,
 }
 
 impl Unit {
-    /// Decides whether there are cycles, if `plan` asks for them: each CPU that may measure needs a ratio from the
-    /// start ([`cores`]), or a run would have two units.
+    /// Decides whether there are cycles, if `plan` asks for them: each CPU that may measure needs a
+    /// ratio from the start ([`cores`]), because a run must not have two units.
     pub fn choose(plan: &Plan) -> Self {
         if !plan.cycles {
             return Self { cycles: None };
@@ -66,13 +66,13 @@ impl Unit {
         Self { cycles }
     }
 
-    /// The clock of the first core, in Hz, if it was measured.
+    /// Returns the clock of the first core, in Hz, if it was measured.
     pub fn core_hz(&self) -> Option<u64> {
         let ratio = self.cycles?.ok()?;
         Some(ratio.convert(clock::frequency()))
     }
 
-    /// Reports the unit, and if cycles were asked for but are not the unit, why.
+    /// Reports the unit; if cycles were asked for but are not the unit, also reports why.
     pub fn report(&self, plan: &Plan) {
         let instructions = clock::counts_instructions();
         let other = if instructions { "insns" } else { "ticks" };
@@ -89,9 +89,9 @@ impl Unit {
                 let cpu = cpu.map_or(0, |(_, cpu)| cpu.mpidr);
                 let text = format_args!("rouse.cycles: CPU {cpu:#x}: {why}; values are {other}");
                 send(record("note").field("text", text));
-                write(other, how(instructions));
+                write(other, unit_origin(instructions));
             }
-            None => write(other, how(instructions)),
+            None => write(other, unit_origin(instructions)),
         }
     }
 }
@@ -102,7 +102,7 @@ fn known(cpu: &PerCpu) -> Option<PerTick> {
     found.map(|ratio| ratio.map(Ratio::nearly_whole))
 }
 
-/// Returns the ratios of the CPUs that may measure something of `plan`.
+/// Returns the ratios of the CPUs that may measure cells of `plan`.
 fn ratios(plan: &Plan) -> impl Iterator<Item = PerTick> {
     cores::measuring(plan).filter_map(|(_, cpu)| known(cpu))
 }
@@ -111,7 +111,7 @@ fn write(unit: &str, how: &str) {
     send(record("unit").field("unit", unit).field("how", how));
 }
 
-fn how(instructions: bool) -> &'static str {
+fn unit_origin(instructions: bool) -> &'static str {
     if instructions {
         "CNTVCT counts every instruction of the machine, one tick each"
     } else {
@@ -119,8 +119,8 @@ fn how(instructions: bool) -> &'static str {
     }
 }
 
-/// Returns the origin of cycles. An emulator may have a PMU whose cycles are its instructions, which a reader of the
-/// cycles has to know.
+/// Writes where the cycles come from. An emulator may have a PMU whose cycles are its instructions,
+/// and a reader of the cycles has to know this.
 fn how_cycles(
     how: &mut ArrayString<120>,
     first: Ratio,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Passes the lead to the CPU that sends, and back.
 //!
-//! The first CPU goes through the cells one after another. A pass of a cell with another sender runs on that CPU, like
-//! it would here: that CPU posts the jobs, measures, and collects the others' counts. Meanwhile the first CPU serves
-//! like any other: it is the receiver, a bystander, or halts.
+//! The first CPU goes through the cells one after another. If a cell has another sender, a pass of the cell
+//! runs on that CPU, as it would on the first: that CPU posts the jobs, measures, and collects the others'
+//! counts. Meanwhile the first CPU serves like any other CPU: it is the receiver or a bystander, or it halts.
 
 use spin::mutex::SpinMutex;
 
@@ -11,23 +11,23 @@ use super::post::{self, POSTED, Turn, begin};
 use super::serve_until;
 use crate::percpu::PerCpu;
 
-/// Work of the next leader.
+/// Work that the next leader runs.
 struct Work(*mut (dyn FnMut() + Send));
 
-// SAFETY: another CPU may use the closure (`FnMut() + Send`), and only that one does: `on` does not touch it between
-// handing it over and its end.
+// SAFETY: another CPU may use the closure (`FnMut() + Send`), and only that CPU does: `on` does not
+// touch the closure between handing it over and its end.
 unsafe impl Send for Work {}
 
-/// State between the CPU that hands the lead over and the one that takes it.
+/// State shared by the CPU that hands the lead over and the CPU that takes it.
 struct Handed {
     /// The work, until it is taken.
     work: Option<Work>,
-    /// The CPU that waits for its end, until it has ended.
+    /// The CPU that waits for the end of the work, until the work has ended.
     waits: Option<&'static PerCpu>,
 }
 
-/// Only [`wait::post::post`] changes it, like other work: a CPU that finds the lead returned has already got the
-/// wake-up for it.
+/// The work that is handed over. Only [`wait::post::post`] changes it, as it does other work, so a
+/// CPU that finds that the lead has been returned has already got the wake-up for this.
 static HANDED: SpinMutex<Handed, Turn> = SpinMutex::new(Handed {
     work: None,
     waits: None,
@@ -39,7 +39,7 @@ pub fn on(leader: &'static PerCpu, work: &mut (dyn FnMut() + Send)) {
     if core::ptr::eq(leader, me) {
         return work();
     }
-    // Read before the other CPU can post any work.
+    // The number is read before the other CPU can post any work.
     let seen = POSTED.lock().number;
     let work: *mut (dyn FnMut() + Send + '_) = work;
     // SAFETY: only the lifetime changes, and the work has ended when this function returns.
@@ -57,8 +57,8 @@ pub fn on(leader: &'static PerCpu, work: &mut (dyn FnMut() + Send)) {
 fn take() {
     let work = HANDED.lock().work.take();
     let Some(Work(work)) = work else { return };
-    // SAFETY: it was taken, so no other CPU runs it, and `on` waits for its end. The lock orders that CPU's accesses
-    // before and after.
+    // SAFETY: the work was taken, so no other CPU runs it, and `on` waits for its end. The lock
+    // orders it after that CPU's earlier accesses, and before its later ones.
     unsafe { (*work)() };
     let waits = HANDED.lock().waits;
     let over = |handed: &mut Handed| handed.waits = None;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Noise: CPUs that take no part in a measurement disturb it. They do so in rounds, from before a block's first sample
-//! until after its last one.
+//! Makes noise: CPUs that take no part in a measurement disturb it. They do so in rounds, from
+//! before a block's first sample until after its last one.
 //!
-//! An SGI is sent when the previous SGI has been taken: an SGI that is sent while another with its INTID is pending
-//! makes no further interrupt (IHI 0069H, 4.1.2). So each bystander has an SGI on its way all the time, and none is
-//! left when all have stopped.
+//! An SGI is sent when the previous SGI has been taken: an SGI that is sent while another SGI with
+//! the same INTID is pending causes no further interrupt (IHI 0069H, 4.1.2). So each bystander has
+//! an SGI on its way all the time, and none is left when all have stopped.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
@@ -23,27 +23,27 @@ use crate::{clock, interrupts};
 /// The SGI that bystanders send each other, the only enabled SGI that is not this kernel's.
 const SGI: u32 = 3;
 
-/// Memory to stream through; empty if no cell of the plan streams.
+/// Memory that noise streams through; empty if no cell of the plan streams.
 static MEMORY: Once<&'static [AtomicU64]> = Once::new();
-/// Rounds that each CPU has made in this block.
+/// Number of rounds that each CPU has made in this block.
 static ROUNDS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
-/// SGIs of its neighbour that each CPU has taken, ever.
+/// Number of SGIs of its neighbour that each CPU has taken since the start.
 static TAKEN: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 /// Number of bystanders that have stopped.
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes room for the memory that the noise of cells goes through, `bytes` in memory of `pool`.
+/// Takes `bytes` of memory of `pool`, for the noise of cells to stream through.
 pub fn place(pool: &mut Pool, bytes: u64) {
     let words = bytes as usize / size_of::<AtomicU64>();
     MEMORY.call_once(|| pool.fill((0..words).map(|_| AtomicU64::new(0))));
 }
 
-/// The CPUs that stand by while `cell` is measured.
+/// Returns the CPUs that stand by while `cell` is measured.
 pub fn bystanders(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
     let cpus = percpu::online().count();
     let (leader, members) = (super::leader(cell), super::members(cell));
     let takes_part =
-        move |cpu: &PerCpu| core::ptr::eq(cpu, leader) || super::has(members.clone(), cpu);
+        move |cpu: &PerCpu| core::ptr::eq(cpu, leader) || super::contains(members.clone(), cpu);
     let others = percpu::online().filter(move |cpu| !takes_part(cpu));
     others.take(cell.bystanders(cpus))
 }
@@ -57,7 +57,7 @@ pub fn prepare(cell: &Cell) {
     }
 }
 
-/// Adds the rounds of the block of `cell`, which is over.
+/// Adds to `sum` the rounds of the block of `cell`, which is over.
 pub fn collect(cell: &Cell, sum: &mut Rounds) {
     if cell.noise == Noise::Sgi {
         interrupts::listen(None);
@@ -67,7 +67,7 @@ pub fn collect(cell: &Cell, sum: &mut Rounds) {
     }
 }
 
-/// Makes the noise of `cell` until it is `over`; `begun` is called after the first round.
+/// Makes the noise of `cell` until `over` returns true; calls `begun` after the first round.
 pub fn make(me: &PerCpu, cell: &Cell, begun: impl FnOnce(), over: impl Fn() -> bool) {
     match cell.noise {
         Noise::None => begun(),
@@ -77,7 +77,7 @@ pub fn make(me: &PerCpu, cell: &Cell, begun: impl FnOnce(), over: impl Fn() -> b
             let redistributor = interrupts::redistributor(me);
             redistributor.enable_all(1 << SGI);
             repeat(me, begun, over, send(me, cell));
-            // The neighbour has taken this CPU's last SGI; the neighbour's own may be on its way.
+            // The neighbour has taken this CPU's last SGI; the neighbour's own last SGI may be on its way.
             STOPPED.fetch_add(1, AcqRel);
             let all = bystanders(cell).count();
             until(|| STOPPED.load(Acquire) == all);
@@ -104,8 +104,8 @@ fn repeat(me: &PerCpu, begun: impl FnOnce(), over: impl Fn() -> bool, mut round:
     ROUNDS[me.index].store(rounds, Release);
 }
 
-/// Reads and writes a page per round, one word of each line of 64 bytes. CPUs begin in different
-/// places, and each goes through all of the memory.
+/// Returns a round that reads and writes a page, one word of each line of 64 bytes. CPUs begin in
+/// different places, and each of them goes through all of the memory.
 fn stream(me: &PerCpu) -> impl FnMut() {
     /// Words from one line to the next, and in a page.
     const LINE: usize = 8;
@@ -125,8 +125,8 @@ fn stream(me: &PerCpu) -> impl FnMut() {
     }
 }
 
-/// Invalidates the entries of all CPUs for a page that none of them uses: the others only notice the broadcast,
-/// which they have to complete.
+/// Invalidates the TLB entries of all CPUs for a page that none of them uses: the other CPUs only
+/// notice the broadcast, which they have to complete.
 fn invalidate() {
     /// The last page below 2^48, which is never mapped.
     const UNUSED: u64 = (1 << 48) - 0x1000;
@@ -134,7 +134,7 @@ fn invalidate() {
     insn::dsb_ish();
 }
 
-/// Interrupts the next bystander, and waits until it has taken the interrupt.
+/// Returns a round that interrupts the next bystander, and waits until it has taken the interrupt.
 fn send(me: &PerCpu, cell: &Cell) -> impl FnMut() {
     let next = bystanders(cell).find(|other| other.index > me.index);
     let next = next
@@ -149,7 +149,7 @@ fn send(me: &PerCpu, cell: &Cell) -> impl FnMut() {
     }
 }
 
-/// The interrupt handler's part: receives the interrupts that the kernel does not expect.
+/// Receives, in the interrupt handler, the interrupts that the kernel does not expect.
 fn taken(me: &PerCpu, intid: u32) {
     if intid == SGI {
         TAKEN[me.index].fetch_add(1, AcqRel);

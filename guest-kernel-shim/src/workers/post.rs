@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work posted for workers: jobs and functions for all, tasks for one of them.
+//! Posts work for workers: jobs and functions for all CPUs, tasks for one CPU.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -18,7 +18,7 @@ use crate::wake::Waker;
 /// A part of a cell that is run without a pause.
 #[derive(Clone, Copy)]
 pub struct Job {
-    /// The cell that it belongs to.
+    /// The cell that the job belongs to.
     pub cell: Cell,
     /// The number of samples.
     pub count: u32,
@@ -26,8 +26,8 @@ pub struct Job {
     pub traced: bool,
 }
 
-/// Yields on a CPU that finds a lock held: under an emulator with one thread, the holder needs a
-/// turn.
+/// Yields on a CPU that finds a lock held: under an emulator with one thread, the lock's holder
+/// needs a turn to run.
 pub struct Turn;
 
 impl RelaxStrategy for Turn {
@@ -36,9 +36,9 @@ impl RelaxStrategy for Turn {
     }
 }
 
-/// The work posted last, and its number: members wait for a change.
+/// The work that was posted last, and its number: members wait until the number changes.
 ///
-/// Only [`wait::post::post`] changes it, so a CPU that finds work here has its wake-up already.
+/// Only [`wait::post::post`] changes it, so a CPU that finds work here has already got the wake-up for it.
 pub static POSTED: SpinMutex<Posted, Turn> = SpinMutex::new(Posted {
     number: 0,
     work: None,
@@ -48,11 +48,11 @@ pub static POSTED: SpinMutex<Posted, Turn> = SpinMutex::new(Posted {
 pub struct Posted {
     /// The number of the job.
     pub number: u32,
-    /// The work, once there was any.
+    /// The work, once some has been posted.
     pub work: Option<Work>,
 }
 
-/// Work that is posted to all.
+/// Work that is posted to all CPUs.
 #[derive(Clone, Copy)]
 #[expect(
     clippy::large_enum_variant,
@@ -72,7 +72,7 @@ struct Task {
     index: usize,
     /// The function to run.
     run: fn(),
-    /// Whether a CPU waits for its end.
+    /// Whether a CPU waits for the task's end.
     awaited: bool,
 }
 
@@ -82,7 +82,7 @@ static TASK: SpinMutex<Option<Task>, Turn> = SpinMutex::new(None);
 /// Number of members that have finished.
 pub static DONE: AtomicU32 = AtomicU32::new(0);
 
-/// Posts `work` and wakes the CPUs that it is for; returns its number.
+/// Posts `work` and wakes the CPUs that the work is for; returns the number of the work.
 pub fn post(me: &PerCpu, work: Work, cpus: impl Iterator<Item = &'static PerCpu>) -> u32 {
     let mut number = 0;
     let change = |posted: &mut Posted| {
@@ -101,7 +101,7 @@ pub fn call(me: &PerCpu, cpu: &'static PerCpu) {
     Waker::new(cpu, RESCHED, interrupts::RESCHED, false, false).wake(me);
 }
 
-/// Makes every CPU, this one included, do `task`, and waits until all have done it.
+/// Makes every CPU, including this one, run `task`, and waits until all have run it.
 pub fn everywhere(task: fn()) {
     let me = PerCpu::this();
     let others = percpu::online().skip(1);
@@ -111,19 +111,19 @@ pub fn everywhere(task: fn()) {
     until(|| DONE.load(Acquire) as usize == others.clone().count());
 }
 
-/// Makes the second CPU do `task`, and returns at once.
+/// Makes the second CPU run `task`, and returns at once.
 pub fn on_second(task: fn()) {
     DONE.store(0, Release);
     on(percpu::all()[1], task);
 }
 
-/// Makes `cpu`, which is not the first CPU, do `task`.
+/// Makes `cpu`, which must not be the first CPU, run `task`.
 pub fn on(cpu: &'static PerCpu, task: fn()) {
     give(cpu, task, true);
 }
 
-/// Makes `cpu`, which is not the first CPU, do `task`. No CPU waits for its end: other CPUs' jobs go on
-/// meanwhile.
+/// Makes `cpu`, which must not be the first CPU, run `task`. No CPU waits for the end of the task:
+/// the jobs of other CPUs continue meanwhile.
 pub fn leave_to(cpu: &'static PerCpu, task: fn()) {
     give(cpu, task, false);
 }
@@ -138,7 +138,7 @@ fn give(cpu: &'static PerCpu, run: fn(), awaited: bool) {
     wait::post::post(TASK.lock(), change, || call(PerCpu::this(), cpu));
 }
 
-/// Does the task that is posted for this CPU, if there is one.
+/// Runs the task that is posted for this CPU, if there is one.
 pub fn serve_task(me: &PerCpu) {
     let task = TASK.lock().take_if(|task| task.index == me.index);
     if let Some(Task { run, awaited, .. }) = task {
@@ -150,17 +150,17 @@ pub fn serve_task(me: &PerCpu) {
     }
 }
 
-/// Waits until the second CPU has done its task.
+/// Waits until the second CPU has run its task.
 pub fn wait_for_second() {
     until(|| DONE.load(Acquire) == 1);
 }
 
-/// Prepares this CPU to be turned off in the middle of a task for all: once on again, it begins the task again.
+/// Prepares this CPU to be turned off in the middle of a task for all CPUs. When turned on again, it restarts the task.
 pub fn begin_anew(me: &PerCpu) {
     me.unfinished.store(true, Release);
 }
 
-/// Waits until `reached` holds, letting an emulator run the other CPUs.
+/// Waits until `reached` returns true, and lets an emulator run the other CPUs meanwhile.
 pub fn until(reached: impl Fn() -> bool) {
     while !reached() {
         insn::yield_now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `notify` as an open loop: requests arrive by time, whether or not the ones before are done. A sample is from the
-//! time at which a request was meant to arrive to the task that serves it. So the delay of a request that is sent late,
-//! or that waits for other requests, counts.
+//! Runs `notify` as an open loop: requests arrive at given times, whether or not earlier requests are
+//! done. A sample lasts from the time at which a request was meant to arrive until the task that serves
+//! it runs. So the delay of a request that is sent late, or that waits for other requests, counts.
 //!
 //! The times are drawn before a block, from the seed, the pair and the number of samples so far, so compared cells
 //! get the same times. No request is answered: an answer would be a second wake-up, of a CPU that does not wait.
@@ -29,11 +29,11 @@ use crate::workload::times::Times;
 /// The times of a block's requests, in ticks from its beginning, pair after pair.
 static DRAWN: Once<&'static [AtomicU64]> = Once::new();
 
-/// Measurements by the two sides of a pair.
+/// The measurements of the two sides of a pair in a block.
 struct Pair {
     /// When the block began.
     begun: AtomicU64,
-    /// When its first request and its last request were taken, in ticks from then on.
+    /// When the pair's first request and its last request were taken, in ticks from the block's beginning.
     first: AtomicU64,
     last: AtomicU64,
     /// The largest number of requests that had come and were not yet served.
@@ -54,16 +54,16 @@ static PAIRS: [Pair; 16] = [const {
 pub struct Load {
     /// Intervals between requests.
     pub intervals: u64,
-    /// Their intended sum, in ticks.
+    /// The intended sum of these intervals, in ticks.
     pub asked: u64,
-    /// Their actual sum, from one taken request to the next, in ticks.
+    /// The actual sum of these intervals, from one taken request to the next, in ticks.
     pub reached: u64,
     /// The largest number of requests of a pair that had come and were not yet served.
     pub longest: u64,
 }
 
 impl Load {
-    /// No requests.
+    /// A value without requests.
     pub const ZERO: Self = Self {
         intervals: 0,
         asked: 0,
@@ -86,19 +86,19 @@ impl Load {
     }
 }
 
-/// Makes room for the times of `requests` requests, in memory of `pool`.
+/// Takes memory of `pool` for the times of `requests` requests.
 pub fn place(pool: &mut Pool, requests: u64) {
     DRAWN.call_once(|| pool.fill((0..requests as usize).map(|_| AtomicU64::new(0))));
 }
 
-/// Returns the times of a pair in a block of `count` samples.
+/// Returns the times of the requests of a pair in a block of `count` samples.
 fn times(pair: usize, count: u32) -> &'static [AtomicU64] {
     let each = made(Workload::Notify, count) as usize;
     let drawn = DRAWN.get().copied().unwrap_or_default();
     &drawn[pair * each..][..each]
 }
 
-/// Draws the times of a block of `count` samples, which comes after `done` samples of the cell.
+/// Draws the times of a block of `count` samples, which follows `done` earlier samples of the cell.
 pub fn draw(cell: &Cell, count: u32, done: u32, seed: u64) {
     for pair in 0..cell.groups as usize {
         let mut intervals = Times {
@@ -150,7 +150,7 @@ async fn serve(pair: usize, there: &'static Channel, count: u32, service: u64) {
     for number in 0..times.len() {
         there.receive().await;
         let now = clock::now();
-        // The round after the last sample makes that sample like the others.
+        // The round after the last sample makes the last sample like the others.
         if let Some(time) = samples.get(number) {
             let passed = now - begun.load(Acquire);
             record(passed - time.load(Relaxed));
@@ -167,7 +167,7 @@ async fn serve(pair: usize, there: &'static Channel, count: u32, service: u64) {
     longest.store(queue.longest() as u64, Release);
 }
 
-/// Waits for a time without halting, so that the next step is on time; other tasks of the CPU go first.
+/// Waits until a time without halting, so that the next step is on time; other tasks of the CPU run first.
 struct Due {
     at: u64,
     cpu: &'static Cpu,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A function call on other CPUs that waits for its return, like `smp_call_function_single`. The function records when
-//! it ran.
+//! Calls a function on other CPUs and waits until it has run, like `smp_call_function_single`. The
+//! function records when it ran.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -11,18 +11,18 @@ use wait::request::{CALL, RESCHED};
 use crate::clock;
 use crate::percpu::PerCpu;
 
-/// The calls of a block, on cache lines of their own.
+/// The calls of a block, on separate cache lines.
 #[repr(C, align(64))]
 struct Calls {
-    /// Calls that were served.
+    /// Number of calls that were served.
     served: AtomicU32,
-    /// When the last one began, ticks.
+    /// When the last call began, in ticks.
     at: AtomicU64,
     expected: Expected,
 }
 
-/// Calls that each receiver gets before it is done. All receivers read it, and nothing changes it meanwhile: on a
-/// line that they write, it would move between their caches.
+/// Number of calls that each receiver gets before it is done. All receivers read this number, and nothing
+/// changes it meanwhile: if it were on a line that they write, it would move between their caches.
 #[repr(align(64))]
 struct Expected(AtomicU32);
 
@@ -42,7 +42,7 @@ pub fn prepare(count: u32) {
     }
 }
 
-/// Serves the request if it is still there; called from the interrupt handler.
+/// Serves the request if it is still there; the interrupt handler calls this.
 #[inline(always)]
 pub fn serve(cpu: &PerCpu) {
     if cpu.request.take(CALL) != 0 {
@@ -57,7 +57,7 @@ pub fn run(cpu: &PerCpu) {
     let served = cpu.served.load(Relaxed) + 1;
     cpu.served.store(served, Relaxed);
     if served >= CALLS.expected.0.load(Acquire) {
-        // This was the last call: this CPU's task may go on.
+        // This was the last call, so this CPU's task may continue.
         cpu.request.wake(RESCHED, false);
         cpu.interrupted.store(true, Relaxed);
     }
@@ -65,7 +65,7 @@ pub fn run(cpu: &PerCpu) {
     CALLS.served.fetch_add(1, AcqRel);
 }
 
-/// Waits until `total` calls were served, and returns when the last of them began.
+/// Waits until `total` calls have been served, and returns when the last of them began.
 #[inline(always)]
 pub fn wait(total: u32) -> u64 {
     while CALLS.served.load(Acquire) != total {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs with more work than one task: two tasks, one of which always waits for the other, so that an idling CPU has
-//! work to search for.
+//! Gives CPUs more work than one task: two tasks, one of which always waits for the other, so that
+//! an idling CPU has work to search for.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -15,12 +15,12 @@ use crate::kernel::Cpu;
 /// Number of tasks of the block that the crowd serves and that have not ended.
 static FOR: AtomicU32 = AtomicU32::new(0);
 
-/// Records that one such task begins.
+/// Records that a task which the crowd serves begins.
 pub fn begins() {
     FOR.fetch_add(1, AcqRel);
 }
 
-/// Records that one such task ends.
+/// Records that a task which the crowd serves ends.
 pub fn ends() {
     FOR.fetch_sub(1, AcqRel);
 }
@@ -31,7 +31,7 @@ pub fn spawn(cpu: &Cpu) {
     cpu.spawn(Ready);
 }
 
-/// Always ready.
+/// A task that is always ready.
 struct Ready;
 
 impl Future for Ready {
@@ -41,7 +41,7 @@ impl Future for Ready {
         if FOR.load(Acquire) == 0 {
             return Poll::Ready(());
         }
-        // Where CPUs run one after another, the others would otherwise not go on.
+        // Where CPUs run one after another, the other CPUs would otherwise make no progress.
         insn::yield_now();
         context.waker().wake_by_ref();
         Poll::Pending

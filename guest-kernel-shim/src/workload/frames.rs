@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `frames`: a display asks for a frame every `gap-us`, and three tasks on three CPUs make it one after the other, like
-//! the UI thread, the render thread and the compositor of a phone. A sample is a frame, from the time at which it was
-//! meant to begin to the end of its composition. It is late if that takes longer than the period.
+//! Runs `frames`: a display asks for a frame every `gap-us`, and three tasks on three CPUs make the frame, one after
+//! the other, like the UI thread, the render thread and the compositor of a phone. A sample is a frame, from the time
+//! at which it was meant to begin to the end of its composition. A frame is late if this takes longer than the period.
 //!
-//! The first task waits for the time, works, hands the frame to the second and waits until that has copied it: a short
-//! wait, and then a long one for the next frame. The second works on, and hands the frame to the third. The time of
-//! each task's work is drawn from the seed, uniformly between half and one and a half times its mean: the draws differ
-//! between blocks, and are equal in all cells. The means are shares of the period, so that the load is equal for every
-//! period, and a few frames in a hundred take longer than it.
+//! The first task waits for the time, works, hands the frame to the second task and waits until that task has
+//! copied it: a short wait, which a long wait for the next frame follows. The second task works on, and hands the
+//! frame to the third. The time of each task's work is drawn from the seed, uniformly between half and one and a
+//! half times its mean: the draws differ between blocks, and are equal in all cells. The means are shares of the
+//! period, so that the load is equal for every period, and a few frames in a hundred take longer than the period.
 
 use core::hint::black_box;
 use core::sync::atomic::AtomicU64;
@@ -24,9 +24,9 @@ use crate::workload::samples::{record, rounds};
 use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::{self, Times};
 
-/// Average work of a frame, in per cent of the period: for the UI, to copy it, to render it, to
-/// compose it. A frame takes 72 on average and at most 108, and even without the cost of wake-ups,
-/// one in 200 is late.
+/// Average work of a frame, in per cent of the period: for the UI, to copy the frame, to render it,
+/// and to compose it. A frame takes 72 % on average and at most 108 %, and even without the cost of
+/// wake-ups, one in 200 is late.
 const SHARES: [u64; 4] = [20, 5, 35, 12];
 const UI: usize = 0;
 const COPY: usize = 1;
@@ -36,27 +36,27 @@ const COMPOSE: usize = 3;
 /// Rounds between two reads of the clock: a microsecond or less.
 const ROUNDS: u32 = 256;
 
-/// Frames whose times are kept; more than a channel holds, so that none is overwritten before it
-/// is read.
+/// Number of frames whose times are kept. A channel holds fewer frames, so no time is overwritten
+/// before it is read.
 const KEPT: usize = 512;
 
 /// When the block began.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// When a task handed frames on, by their numbers.
+/// When a task has handed frames on, by their numbers.
 struct Handed([AtomicU64; KEPT]);
 
 static TO_RENDER: Handed = Handed([const { AtomicU64::new(0) }; KEPT]);
 static TO_COMPOSE: Handed = Handed([const { AtomicU64::new(0) }; KEPT]);
 
 impl Handed {
-    /// Records that frame `number` is handed on now. The channel orders it for the receiver.
+    /// Records that frame `number` is handed on now. The channel makes the receiver see this.
     fn note(&self, number: u32) {
         self.0[number as usize % KEPT].store(clock::now(), Relaxed);
     }
 
-    /// Ticks since frame `number` was handed on, or since the receiver was `ready` for it, if that was later: the
-    /// avoidable part of its wait.
+    /// Returns the ticks since frame `number` was handed on, or since the receiver was `ready` for
+    /// it, if that was later: these ticks are the avoidable part of its wait.
     fn since(&self, number: u32, ready: u64) -> u64 {
         clock::now() - self.0[number as usize % KEPT].load(Relaxed).max(ready)
     }
@@ -76,7 +76,7 @@ pub fn spawn(count: u32, period: u64, cpu: &'static Cpu, cpus: usize) {
     }
 }
 
-/// Frames to render, frames that were copied, frames to compose.
+/// Returns the channels for frames to render, frames that were copied, and frames to compose.
 fn channels() -> [&'static Channel; 3] {
     core::array::from_fn(|n| &CHANNELS[n])
 }
@@ -150,7 +150,7 @@ fn work(which: usize, period: u64) -> Times {
     }
 }
 
-/// Works for `ticks`, and now and then lets an emulator run the other CPUs.
+/// Works for `ticks`, and from time to time lets an emulator run the other CPUs.
 fn busy(ticks: u64) {
     let end = clock::now() + ticks;
     while clock::now() < end {

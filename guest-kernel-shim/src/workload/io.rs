@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `io`: a task per CPU submits one request at a time to a device, which answers after a while. A sample is a request,
-//! from its submission until the task runs again.
+//! Runs `io`: a task per CPU submits one request at a time to a device, which answers after a
+//! while. A sample is a request: it lasts from the submission until the task runs again.
 //!
-//! The seed decides whether a request reads or writes, how long the device takes for it, and which CPU it interrupts. A
-//! write differs from a read only in the time of the device.
+//! The seed decides whether a request reads or writes, how long the device takes for it, and which
+//! CPU the device interrupts. A write differs from a read only in the time that the device takes.
 //!
-//! The device is simulated by a timer interrupt that the governor does not know of ([`crate::kernel::timer`]). If
-//! the completion interrupts the submitting CPU, the timer is that CPU's. If it interrupts the next CPU, that CPU
-//! has a task that plays the device: a function call is the doorbell, and the task wakes the submitter when the time
-//! has come. Unlike a real device's, this doorbell disturbs that CPU, but only when the window of the submitting CPU
-//! opens, not at the completion, where it would matter.
+//! The device is simulated by a timer interrupt that the governor does not know of ([`crate::kernel::timer`]).
+//! If the completion interrupts the submitting CPU, the timer of that CPU is used. If it interrupts the next
+//! CPU, that CPU has a task that plays the device: a function call is the doorbell, and the task wakes the
+//! submitter when the time has come. Unlike the doorbell of a real device, this one disturbs that CPU, but
+//! only when the window of the submitting CPU opens, not at the completion, where it would matter.
 
 use core::iter;
 use core::sync::atomic::AtomicU64;
@@ -30,10 +30,10 @@ use crate::workload::samples::{made, record, rounds};
 use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::{self, Times};
 
-/// When the device of each CPU answers, ticks.
+/// When the device of each CPU answers, in ticks.
 static ANSWERS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
-/// Returns doorbell and completion of the device of CPU `index`.
+/// Returns the channels for doorbell and completion of the device of CPU `index`.
 fn channels(index: usize) -> (&'static Channel, &'static Channel) {
     (&CHANNELS[2 * index], &CHANNELS[2 * index + 1])
 }
@@ -41,13 +41,13 @@ fn channels(index: usize) -> (&'static Channel, &'static Channel) {
 /// A request to a device.
 struct Request {
     writes: bool,
-    /// Whether it interrupts the CPU that submitted it.
+    /// Whether the device interrupts the CPU that submitted the request.
     here: bool,
-    /// How long the device takes, ticks.
+    /// How long the device takes, in ticks.
     takes: u64,
 }
 
-/// Returns the requests of CPU `from`, the same for each call.
+/// Returns the requests of CPU `from`; they are the same for each call.
 fn requests(cell: &Cell, from: usize) -> impl Iterator<Item = Request> + use<> {
     let (writes, here) = (cell.writes, cell.completion.percent());
     let means = [cell.device_us, cell.write_us].map(clock::ticks);
@@ -125,12 +125,12 @@ fn note(cpu: &Cpu, wrote: bool, ticks: u64) {
     cpu.stats.add_many(sum, ticks);
 }
 
-/// Rings the doorbell, on the CPU that the device interrupts.
+/// Rings the doorbell of CPU `from`, on the CPU that its device interrupts.
 fn ring(_: &'static Cpu, from: u64) {
     channels(from as usize).0.post();
 }
 
-/// Plays the device of CPU `from`, on the CPU that it interrupts, for `count` requests.
+/// Plays the device of CPU `from`, on the CPU that this device interrupts, for `count` requests.
 async fn play(from: usize, count: usize) {
     let (doorbell, completion) = channels(from);
     for _ in 0..count {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ipi`: a CPU calls a function on others and waits until it has run, as the
-//! kernel's IPI benchmark does. A sample is from before the call to its return;
-//! the stage `handler` ends when the function begins.
+//! Runs `ipi`: a CPU calls a function on others and waits until it has run, as Linux's IPI
+//! benchmark does. A sample lasts from before the call to its return; the stage `handler` ends when
+//! the function begins.
 
 use arch::gic_cpu;
 use plan::{Shape, Workload};
@@ -17,13 +17,13 @@ use crate::workload::call;
 use crate::workload::preparation::Before;
 use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 
-/// The caller.
+/// The CPU that calls, and measures.
 pub struct Caller<'s, B> {
-    /// The CPUs that it interrupts.
+    /// Which CPUs the caller interrupts.
     pub shape: Shape,
-    /// Wakers of the CPUs that it calls.
+    /// Wakers of the CPUs that the caller calls.
     pub wakers: &'s [Waker],
-    /// Calls that are samples.
+    /// Number of calls that are samples.
     pub count: u32,
     /// Work before each call.
     pub before: B,
@@ -34,12 +34,12 @@ pub struct Caller<'s, B> {
 }
 
 impl<B: Before> Caller<'_, B> {
-    /// Calls `count` times.
+    /// Makes the calls, of which `count` are samples.
     pub fn run(&mut self) {
         match self.shape {
             Shape::Dry => self.repeat(|_, _| {}),
             Shape::Itself | Shape::One => {
-                // A copy, whose fields are in registers: the list is in memory that others see.
+                // A copy is used, because its fields are in registers: the list is in memory that other CPUs see.
                 let waker = self.wakers[0];
                 self.repeat(|_, me| waker.wake(me));
             }
@@ -73,7 +73,7 @@ impl<B: Before> Caller<'_, B> {
         }
     }
 
-    /// Sends one interrupt to all others, after every request is set.
+    /// Sends one interrupt to all other CPUs, after every request has been set.
     #[inline(always)]
     fn broadcast(&self, me: &PerCpu) {
         for waker in self.wakers {
@@ -90,7 +90,7 @@ pub struct Called;
 impl Body for Called {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
-        // The last call also lets this CPU's task go on.
+        // The last call also lets this CPU's task continue.
         loop {
             let taken = idle.wait(me);
             if taken & CALL != 0 {

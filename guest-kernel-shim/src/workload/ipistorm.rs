@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ipistorm`: CPUs call a function on others, as often and as fast as they can (A. Blanchard's
-//! module of that name). A sample is a call: until its return or, without waiting, until the next
-//! call can begin.
+//! Runs `ipistorm`: CPUs call a function on others, as often and as fast as they can (A.
+//! Blanchard's module of that name). A sample is a call: it lasts until the return or, without
+//! waiting, until the next call can begin.
 //!
-//! Its parameters: `iterations` is `numipi`, `gap-us` is `delay`.
+//! The parameters of that module: `iterations` is `numipi`, `gap-us` is `delay`.
 
 use plan::{Calls, Cell, CpuSet, Switch, Workload};
 
@@ -17,7 +17,7 @@ use crate::workload::samples::{record, record_handler, rounds, sample_begins, sa
 struct Storm {
     me: usize,
     targets: CpuSet,
-    /// The only target, if it calls as for a single CPU.
+    /// The only target, if the CPU makes calls to a single CPU.
     single: Option<usize>,
     cpus: usize,
     waits: bool,
@@ -47,7 +47,7 @@ pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
 }
 
 impl Storm {
-    /// Returns the CPUs that it calls.
+    /// Returns the CPUs that this CPU calls.
     fn targets(&self) -> impl Iterator<Item = usize> + Clone {
         let me = self.me;
         self.targets.iter(self.cpus).filter(move |&cpu| cpu != me)
@@ -84,7 +84,7 @@ impl Storm {
         }
     }
 
-    /// Waits for all calls, and returns when the last one began.
+    /// Waits for all calls, and returns when the function that was the last to begin did so.
     fn wait(&self) -> u64 {
         let began = |to| calls::between(self.me, to).wait();
         self.targets().map(began).max().unwrap_or(0)

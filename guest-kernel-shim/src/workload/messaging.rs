@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `messaging`: groups of 20 senders and 20 receivers; in every loop each sender
-//! sends a message to each receiver of its group (`perf bench sched messaging`,
-//! hackbench). A sample is a loop of a sender.
+//! Runs `messaging`: groups of 20 senders and 20 receivers. In every loop, each sender sends a
+//! message to each receiver of its group (`perf bench sched messaging`, hackbench). A sample is one
+//! loop of a sender.
 
 use plan::Workload;
 
@@ -22,7 +22,7 @@ pub fn spawn(groups: u32, count: u32, cpu: &Cpu, cpus: usize) {
             if place % cpus == cpu.index {
                 cpu.spawn(send(channels, count));
             }
-            // Placed on one CPU after the other, so that messages cross CPUs if there are two.
+            // Receivers are placed on the next CPU, so that messages cross CPUs if there are two.
             if (place + 1) % cpus == cpu.index {
                 cpu.spawn(receive(channel, messages));
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `notify`: a task asks a supervisor on another CPU, which examines the request and allows it (`perf bench sched
-//! seccomp-notify`). A sample is a request and its answer. The open loop is in [`super::arrivals`].
+//! Runs `notify`: a task asks a supervisor on another CPU, which examines the request and allows it (`perf
+//! bench sched seccomp-notify`). A sample is a request and its answer. The open loop is in [`super::arrivals`].
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -38,7 +38,7 @@ pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
             cpu.spawn(ask(there, back, letter, count, gap));
         }
         let supervises = (2 * pair + 1) % cpus == cpu.index;
-        // A supervisor without work has no code for it.
+        // A supervisor that does no work has no code for work.
         match service {
             _ if !supervises => {}
             0 => cpu.spawn(supervise(there, back, letter, count, || {})),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `overshoot`: a CPU polls up to its limit, and no CPU wakes it. A sample is how much later than the limit the poll
-//! ended, because of the granularity of its pause.
+//! Runs `overshoot`: a CPU polls up to its limit, and no CPU wakes it. A sample is how much later
+//! than the limit the poll ended, because of the granularity of its pause.
 //!
-//! Polls follow each other without a pause unless the cell has one, so a poll that ends at an edge of the event stream
-//! is followed by a poll that begins there: the stream's phase is known, and shows in the samples. The first poll
-//! begins at an edge as well.
+//! Polls follow each other without a pause unless the cell has one, so a poll that ends at an edge
+//! of the event stream is followed by a poll that begins there: the phase of the stream is known,
+//! and the samples show it. The first poll begins at an edge as well.
 
 use wait::stream::Stream;
 
@@ -18,9 +18,9 @@ use crate::workload::stream;
 
 /// The CPU that polls.
 pub struct Poller<'s> {
-    /// Polls.
+    /// Number of polls that are samples.
     pub count: u32,
-    /// Ticks between two polls.
+    /// Ticks of the pause between two polls.
     pub gap: u64,
     /// The event stream that may end polls, if there is one.
     pub stream: Option<Stream>,
@@ -40,7 +40,7 @@ impl Body for Poller<'_> {
                 clock::pause(self.gap);
             }
             let before = over();
-            // A poll that a request ends is not a sample; no CPU should make a request.
+            // A poll that a request ends is not a sample. No CPU is expected to make a request.
             if idle.wait(me) == 0 {
                 self.samples.record(over() - before);
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pingpong`: two CPUs wake each other, like two tasks that pass a byte through two pipes (`perf
-//! bench sched pipe`). A sample is a round trip.
+//! Runs `pingpong`: two CPUs wake each other, like two tasks that pass a byte through two pipes
+//! (`perf bench sched pipe`). A sample is a round trip.
 
 use plan::Workload;
 
@@ -15,7 +15,7 @@ use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 pub struct Near<'s, B> {
     /// Wakes the other CPU.
     pub waker: Waker,
-    /// Round trips that are samples.
+    /// Number of round trips that are samples.
     pub count: u32,
     /// Work before each round trip.
     pub before: B,
@@ -48,7 +48,7 @@ impl<B: Before> Body for Near<'_, B> {
 pub struct Far {
     /// Wakes the first CPU.
     pub waker: Waker,
-    /// Round trips, including those that are not samples.
+    /// Number of round trips, including those that are not samples.
     pub count: u32,
 }
 

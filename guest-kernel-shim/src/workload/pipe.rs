@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pipe`: pairs of tasks on two CPUs pass a token back and forth (`perf bench sched
-//! pipe`). A sample is a round trip. `pingpong` does this without the executor.
+//! Runs `pipe`: pairs of tasks on two CPUs pass a token back and forth (`perf bench sched pipe`). A
+//! sample is a round trip. `pingpong` does this without the executor.
 
 use plan::Workload;
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work before each sample, and outside of it.
+//! Does work before each sample, and outside of it.
 
 use plan::Cell;
 
 use crate::{cache_eviction, clock, percpu};
 
-/// Work in a loop of samples, before each sample. Each kind has its own type, so that a loop without the work has no
-/// code for it: instructions between samples can change the code of the sample by an instruction.
+/// Work in a loop of samples, before each sample. Each kind of work has its own type, so that a loop without
+/// the work has no code for it: code between samples can change the code of the sample by an instruction.
 pub trait Before: Copy {
-    /// Ticks of the pause that comes first; 0 for no pause.
+    /// Returns the ticks of the pause that comes first; 0 for no pause.
     fn gap(&self) -> u64;
     /// Empties the caches, if samples begin cold.
     fn chill(&self);
 }
 
-/// Only a pause.
+/// A pause, and nothing else.
 #[derive(Clone, Copy)]
 pub struct Gap(pub u64);
 
@@ -28,7 +28,7 @@ impl Before for Gap {
     fn chill(&self) {}
 }
 
-/// A pause, and then emptied caches.
+/// A pause, after which the caches are emptied.
 #[derive(Clone, Copy)]
 pub struct Cold {
     gap: u64,
@@ -37,7 +37,7 @@ pub struct Cold {
 }
 
 impl Cold {
-    /// Returns the work that `cell` asks for.
+    /// Returns the preparation that `cell` asks for.
     pub fn of(cell: &Cell) -> Self {
         Self {
             gap: clock::ticks(cell.gap_us),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The samples of a cell, and the place for samples of tasks.
+//! Keeps the samples of a cell, and the place for samples of tasks.
 
 use hist::Histogram;
 use pages::Pool;
@@ -29,20 +29,20 @@ pub extern "C" fn samples_of_cell(id: u64) {
     core::hint::black_box(id);
 }
 
-/// Samples of one cell.
+/// The samples of one cell.
 #[repr(C)]
 pub struct Samples {
-    /// From the beginning of a wake-up to its end, as the workload defines it.
+    /// Times from the beginning of a wake-up to its end, as the workload defines them.
     pub total: Histogram,
-    /// From the beginning to the first instruction of the function called, for
-    /// workloads that have one.
+    /// Times from the beginning to the first instruction of the called function, for workloads that
+    /// call one.
     pub handler: Histogram,
     /// The stages of samples, while they are measured.
     pub stamped: Option<&'static mut stages::Stamped>,
-    /// The values of `total` in the order in which they came, as many as fit, if they were asked
-    /// for.
+    /// The first values of `total`, in the order in which they came and as many as fit, if they
+    /// were asked for.
     pub raw: Option<&'static mut [u64]>,
-    /// Values in `raw`.
+    /// Number of values in `raw`.
     pub kept: usize,
 }
 
@@ -50,22 +50,22 @@ impl Samples {
     /// Returns empty samples in memory of `pool`, with room for `raw` single values; 0 keeps none.
     pub fn place(pool: &mut Pool, raw: u32) -> &'static mut Self {
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
-        // SAFETY: fresh zeroed memory of that size, which is never taken back;
-        // all zeroes is empty histograms and no room for values. It is not built
-        // by value because it does not fit a stack.
+        // SAFETY: this is fresh zeroed memory of that size, which is never taken back. All zeroes
+        // mean empty histograms and no room for values. The samples are not built by value, because
+        // they do not fit on a stack.
         let samples = unsafe { &mut *place };
         samples.raw = (raw != 0).then(|| pool.fill((0..raw as usize).map(|_| 0)));
         samples
     }
 
-    /// An empty histogram in memory of `pool`.
+    /// Returns an empty histogram in memory of `pool`.
     pub fn histogram(pool: &mut Pool) -> &'static mut Histogram {
         let place = pool.take(size_of::<Histogram>() as u64) as *mut Histogram;
-        // SAFETY: as in `place`; all zeroes is an empty histogram.
+        // SAFETY: for the same reasons as in `place`; a histogram that is all zeroes is empty.
         unsafe { &mut *place }
     }
 
-    /// Counts a sample from end to end.
+    /// Records the value of a sample from end to end.
     #[inline(always)]
     pub fn record(&mut self, value: u64) {
         self.total.record(value);
@@ -76,16 +76,16 @@ impl Samples {
     }
 }
 
-/// Returns the rounds of a block of `count` samples, each with whether it is a sample: the rounds before the samples
-/// are for governors, and the rounds after them make the last sample like the others. Without the latter, the other
-/// CPU would leave the loop within the last sample.
+/// Returns the rounds of a block of `count` samples: for each, whether it is a sample. The rounds
+/// before the samples are for governors, and the rounds after them make the last sample like the
+/// others. Without later rounds, the other CPU would leave the loop within the last sample.
 #[inline(always)]
 pub fn rounds(workload: Workload, count: u32) -> impl Iterator<Item = bool> {
     let first = workload.learning();
     (0..made(workload, count)).map(move |n| n >= first && n - first < count)
 }
 
-/// Returns the number of these rounds.
+/// Returns the number of rounds of a block of `count` samples.
 #[inline(always)]
 pub fn made(workload: Workload, count: u32) -> u32 {
     count + workload.unrecorded()
@@ -99,12 +99,12 @@ pub fn collect(place: Option<&'static mut Samples>) -> Option<&'static mut Sampl
     core::mem::replace(&mut *SINK.lock(), place)
 }
 
-/// Counts a sample of a task.
+/// Records a sample of a task.
 pub fn record(value: u64) {
     with_sink(|samples| samples.record(value));
 }
 
-/// Counts how long it took until a function began.
+/// Records how long it took until a called function began.
 pub fn record_handler(value: u64) {
     with_sink(|samples| samples.handler.record(value));
 }
@@ -114,7 +114,7 @@ fn with_sink(work: impl FnOnce(&mut Samples)) {
         if let Some(sink) = SINK.try_lock() {
             break sink;
         }
-        // Under an emulator with one thread, the holder needs a turn.
+        // Under an emulator with one thread, the lock's holder needs a turn to run.
         arch::insn::yield_now();
     };
     if let Some(samples) = sink.as_deref_mut() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that the tasks of a workload share.
+//! Holds state that the tasks of a workload share.
 
 use platform::MAX_CPUS;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stages of a wake-up's time: `pingpong` once more, with time stamps at fixed points.
+//! Measures the stages of a wake-up's time: runs `pingpong` once more, with time stamps at fixed points.
 //!
-//! The points of a round trip are, in order: before the request is stored; EL2 entered at the sender; the physical
-//! interrupt sent; EL2 entered, or its halt ended, at the receiver; back to the guest; its vector; the woken task; the
-//! answer received. A point that a way of waiting does not pass is left out, and its stage is part of the next one. So
-//! the stages of a sample add up to the sample exactly.
+//! The points of a round trip are, in order: before the request is stored; EL2 entered at the sender;
+//! the physical interrupt sent; EL2 entered, or its halt ended, at the receiver; back to the guest; its
+//! vector; the woken task; the answer received. A point that a way of waiting does not pass is omitted,
+//! and its stage is part of the next stage. So the stages of a sample add up to the sample exactly.
 //!
-//! EL2's stamps come from logs of both CPUs in the guest's memory, read between two samples. The cost of stamping is
-//! the difference between [`Stamped::traced`] and `total`. With the guest's logs they also show where the CPUs were
-//! meanwhile: crate `parts`.
+//! EL2's stamps come from logs of both CPUs in the guest's memory, which are read between two
+//! samples. The cost of stamping is the difference between [`Stamped::traced`] and `total`. Together
+//! with the guest's logs, EL2's logs also show where the CPUs were meanwhile: see crate `parts`.
 
 use abi::{TimeLog, Traced, event_of};
 use core::sync::atomic::AtomicU64;
@@ -28,7 +28,7 @@ use crate::target::Noting;
 use crate::wake::Waker;
 use crate::workload::preparation::Before;
 
-/// The stages, each by the point that ends it.
+/// The stages, each named by the point that ends it.
 pub const STAGES: [&str; 7] = [
     "send",
     "el2-send",
@@ -39,13 +39,13 @@ pub const STAGES: [&str; 7] = [
     "answer",
 ];
 
-/// When the receiver's task last ran, in ticks; on a cache line of its own.
+/// When the receiver's task last ran, in ticks; on its own cache line.
 #[repr(align(64))]
 struct Running(AtomicU64);
 
 static RUNNING: Running = Running(AtomicU64::new(0));
 
-/// The time of the newest event in `log` of one of `kinds`, from `start` to `end`; 0 if there is no such event.
+/// Returns the time of the newest event in `log` of one of `kinds`, from `start` to `end`; 0 if there is no such event.
 fn newest(log: &TimeLog, kinds: &[Traced], start: u64, end: u64) -> u64 {
     let numbers = (0..log.count()).rev();
     let notes = numbers.map_while(|number| log.get(number));
@@ -60,9 +60,9 @@ fn newest(log: &TimeLog, kinds: &[Traced], start: u64, end: u64) -> u64 {
 /// Wake-ups with their stages.
 #[repr(C)]
 pub struct Stamped {
-    /// Times by [`STAGES`].
+    /// Times of the stages, in the order of [`STAGES`].
     pub stages: [Histogram; STAGES.len()],
-    /// The whole time: longer than without time stamps, by their cost.
+    /// The whole times, which the cost of time stamps makes longer.
     pub traced: Histogram,
 }
 
@@ -71,12 +71,12 @@ impl Stamped {
     pub fn place(pool: &mut Pool) -> &'static mut Self {
         logs::place(pool);
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
-        // SAFETY: fresh zeroed memory of that size, which is never taken back;
-        // all zeroes is empty histograms.
+        // SAFETY: this is fresh zeroed memory of that size, which is never taken back, and
+        // histograms that are all zeroes are empty.
         unsafe { &mut *place }
     }
 
-    /// Forgets the stages so far; no wake-up is being recorded meanwhile.
+    /// Forgets the stages so far. No wake-up may be recorded meanwhile.
     pub fn clear(&mut self) {
         let all = self.stages.iter_mut().chain([&mut self.traced]);
         all.for_each(Histogram::clear);
@@ -92,15 +92,15 @@ impl Stamped {
 pub struct Near<'s, B> {
     /// Wakes the other CPU.
     pub waker: Waker,
-    /// Round trips.
+    /// Number of round trips.
     pub count: u32,
     /// Work before each round trip.
     pub before: B,
     /// The place for samples.
     pub samples: &'s mut Stamped,
-    /// The logs of both CPUs.
+    /// The logs of the two CPUs.
     pub logs: &'static [Logs; CPUS],
-    /// Where the CPUs were.
+    /// Where the two CPUs were.
     pub account: Account<'static>,
     /// The end of the last sample.
     pub end: u64,
@@ -125,8 +125,8 @@ impl<B: Before> Body for Near<'_, B> {
 }
 
 impl<B: Before> Near<'_, B> {
-    /// Pauses like [`clock::pause`], and follows the other CPU's notes, of which there may be many:
-    /// one for each trapped check of a poll.
+    /// Pauses like [`clock::pause`], and meanwhile reads the other CPU's notes, of which there may
+    /// be many: one for each trapped check of a poll.
     fn pause(&mut self) {
         let end = clock::now() + self.before.gap();
         while clock::now() < end {
@@ -136,7 +136,7 @@ impl<B: Before> Near<'_, B> {
         }
     }
 
-    /// Returns where the CPUs were, once both have ended.
+    /// Returns where the two CPUs were, once both have ended.
     pub fn totals(mut self) -> Totals {
         (0..CPUS).for_each(|cpu| self.account.follow(cpu, self.end));
         self.account.totals()
@@ -178,9 +178,9 @@ impl<B: Before> Near<'_, B> {
 pub struct FarSide {
     /// Wakes the first CPU.
     pub waker: Waker,
-    /// Round trips.
+    /// Number of round trips.
     pub count: u32,
-    /// The log of its activities.
+    /// The log of the CPU's polls and halts.
     pub log: &'static TimeLog,
 }
 

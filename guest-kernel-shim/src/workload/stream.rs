@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `stream`: a CPU waits in WFE with only the event stream to end it. A sample is the time from the end of one wait
-//! to the end of the next: from edge to edge of the counter's bit, so that it is a whole period.
+//! Runs `stream`: a CPU waits in WFE, which only the event stream ends. A sample is the time from the end of
+//! one wait to the end of the next: from edge to edge of the counter's bit, so that a sample is a whole period.
 //!
-//! Before each WFE, the event register is emptied: if an event ended a WFE and also stayed in the register, every
-//! second WFE would not wait. The alarm is the bound for machines whose stream makes no events; a wait that it ended is
-//! counted as ended by an interrupt.
+//! Before each WFE, the event register is emptied: if an event ended a WFE and also stayed in the
+//! register, every second WFE would not wait. The alarm bounds the waits on machines whose stream
+//! makes no events; a wait that the alarm ended is counted as ended by an interrupt.
 
 use arch::insn;
 use wait::stream::Stream;
@@ -13,21 +13,21 @@ use crate::alarm::Alarm;
 use crate::clock;
 use crate::workload::samples::Samples;
 
-/// Periods after which the alarm ends a wait.
+/// Number of periods after which the alarm ends a wait.
 const PATIENCE: u64 = 8;
 
-/// The CPU that listens.
+/// The CPU that waits for the event stream.
 pub struct Listener<'s> {
-    /// The stream, which is on.
+    /// The event stream, which is on.
     pub stream: Stream,
-    /// Periods.
+    /// Number of periods that are samples.
     pub count: u32,
     /// The place for samples.
     pub samples: &'s mut Samples,
 }
 
 impl Listener<'_> {
-    /// Waits for the first edge, then for `count` more.
+    /// Waits for the first edge, then for `count` more edges.
     pub fn run(&mut self) {
         let alarm = Alarm::new();
         let mut last = edge(&alarm, self.stream);
@@ -39,7 +39,7 @@ impl Listener<'_> {
     }
 }
 
-/// Waits for an edge of `stream`, which is on, or for `alarm`; returns the time of that, as seen by software.
+/// Waits for an edge of `stream`, which is on, or for `alarm`; returns the time of this, as software sees it.
 #[inline(always)]
 pub fn edge(alarm: &Alarm, stream: Stream) -> u64 {
     alarm.set(PATIENCE * stream.period());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `timer`: a task per CPU wakes up by time, `gap-us` apart (cyclictest). A sample is the delay of a wake-up.
+//! Runs `timer`: a task per CPU wakes up at times `gap-us` apart (cyclictest). A sample is the delay of a wake-up.
 
 use plan::Workload;
 

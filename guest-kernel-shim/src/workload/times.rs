@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Draws times: of a device, and from one request to the next.
+//! Draws times: how long a device takes, and the time from one request to the next.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -8,21 +8,21 @@ use plan::Spread;
 use sched::random::Random;
 use sched::spread;
 
-/// Seed that times are drawn from: `rouse.seed`.
+/// Seed from which times are drawn: `rouse.seed`.
 static SEED: AtomicU64 = AtomicU64::new(1);
 
 /// Number of wake-ups of the cell before the block.
 static DONE: AtomicU64 = AtomicU64::new(0);
 
 /// Makes the times of a block be drawn from `seed`, after `done` earlier wake-ups of its cell. The
-/// first CPU does this before it posts the block, which orders it for the others.
+/// first CPU does this before it posts the block, so the other CPUs see it.
 pub fn draw_from(seed: u64, done: u32) {
     SEED.store(seed, Relaxed);
     DONE.store(done.into(), Relaxed);
 }
 
-/// Returns the random numbers for the times of stream `stream`: different in each block of a cell,
-/// and the same in all cells.
+/// Returns the random numbers for the times of stream `stream`. They differ between the blocks of a
+/// cell, and are the same in all cells.
 pub fn random(stream: u64) -> Random {
     Random::at(SEED.load(Relaxed), stream, DONE.load(Relaxed))
 }
@@ -31,9 +31,9 @@ pub fn random(stream: u64) -> Random {
 pub struct Times {
     /// Random numbers for the draws.
     pub random: Random,
-    /// Their distribution.
+    /// The distribution of the times.
     pub spread: Spread,
-    /// Their mean, ticks.
+    /// The mean of the times, in ticks.
     pub mean: u64,
 }
 

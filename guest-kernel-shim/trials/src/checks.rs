@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the platform's duties to a guest: `rouse.check=all`, or the name of one check, with the traps and the
-//! delivery that the plan names first. Each check is a claim about the Arm documents, not about the hypervisor, so it
-//! has to hold on the bare machine as well.
+//! Checks the platform's duties to a guest: `rouse.check=all`, or the name of one check, with those
+//! traps and that delivery which the plan names first. Each check is a claim about the Arm
+//! documents, not about the hypervisor, so it has to hold on the bare machine as well.
 
 mod eviction;
 mod faults;
@@ -26,14 +26,14 @@ use guest_kernel_shim::{hypervisor, output, percpu, workers};
 struct Check {
     name: &'static str,
     cpus: usize,
-    /// Whether the hypervisor has to inject for it, because the interrupt has no physical
+    /// Whether the check needs a hypervisor that injects, because its interrupt has no physical
     /// counterpart.
     injected: bool,
     /// Whether an interrupt has to cause an exit.
     exits: bool,
-    /// Whether it needs FEAT_WFxT.
+    /// Whether the check needs FEAT_WFxT.
     timed: bool,
-    /// Whether it needs a neighbour.
+    /// Whether the check needs a neighbour.
     shared: bool,
     run: fn() -> Result<(), Failure>,
 }
@@ -137,7 +137,7 @@ impl Check {
         }
     }
 
-    /// Returns why it can't be run.
+    /// Returns why the check can't be run.
     fn obstacle(&self, direct: bool) -> Option<&'static str> {
         if percpu::online().count() < self.cpus {
             Some("needs 2 CPUs")
@@ -155,14 +155,14 @@ impl Check {
     }
 }
 
-/// Where a check failed, as text.
+/// The name of the check, as text that says where it failed.
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
 }
 
-/// Runs the check called `name`, or all; returns how many failed, or 1 if the name is unknown.
+/// Runs the check called `name`, or all; returns how many checks failed, or 1 if the name is unknown.
 pub fn run(name: &str, plan: &Plan) -> u64 {
     let direct = hypervisor::present() && plan.lists.deliver.values[0] == Deliver::Direct;
     if hypervisor::present() {
@@ -196,15 +196,15 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
     failed
 }
 
-/// Fails as `rouse.fault=` asks, to show how a failure looks. The hypervisor's faults happen at the request for a
-/// watch; before that, the interrupts are delivered as in the plan. Returns, with the exit status, only if nothing
-/// failed.
+/// Fails as `rouse.fault=` asks, to show how a failure looks. Faults of the hypervisor happen when
+/// the guest asks for a watch; before that, the delivery of interrupts is set as in the plan.
+/// Returns, with the exit status, only if nothing failed.
 pub fn fail(fault: Fault, plan: &Plan) -> u64 {
     match fault {
         Fault::Guest(fault) => fail_here(fault, plan),
         Fault::Machine(MachineFault::RamDirty) => faults::neighbor(),
         Fault::Call(fault) => fail_below(fault, plan),
-        // These faults need no trial, or a soak.
+        // These faults need no trial, or need a soak.
         Fault::Firmware(_)
         | Fault::Machine(_)
         | Fault::Start(_)
@@ -216,7 +216,7 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
     1
 }
 
-/// Fails here.
+/// Makes this guest fail.
 fn fail_here(fault: GuestFault, plan: &Plan) {
     match fault {
         GuestFault::Panic => panic!("as asked by rouse.fault={fault}"),
@@ -246,7 +246,7 @@ fn fail_below(fault: CallFault, plan: &Plan) {
     }
 }
 
-/// Requests the end of EL2's watch, which it does not have.
+/// Asks EL2 to end its watch, although there is none.
 fn watch() {
     let here = PerCpu::this() as *const PerCpu as u64 & !63;
     hypervisor::watch(here, 0);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes every path of the cost card again and again between two marks: `rouse.cost=all`, or the names of some. Nothing
-//! is counted here. The marks are for a recorder outside (see crate `cost`), so the code between them is only the code
-//! of other measurements.
+//! Takes every path of the cost card again and again between two marks: `rouse.cost=all`, or the
+//! names of some paths. This code counts nothing. The marks are for a recorder outside the guest
+//! (see crate `cost`), so the code between the marks is only code of other measurements.
 //!
-//! For CPUs that run at the same time: with one thread for all of them, the thread's order would decide when interrupts
-//! are delivered.
+//! The CPUs must run at the same time: with one thread for all CPUs, the order in which that thread
+//! runs them would decide when interrupts are delivered.
 
 mod floor;
 mod one_cpu;
@@ -19,19 +19,19 @@ use spin::mutex::SpinMutex;
 
 use guest_kernel_shim::{cache_eviction, hypervisor, output, percpu, pmu, workers};
 
-/// Passes of each path: fewer on simulated cores, and fewer still if the caches are emptied before each.
+/// Number of passes of each path: fewer on simulated cores, and fewer still if caches are emptied before each pass.
 const PASSES: u32 = 24;
 const FEW: u32 = 8;
 const FEWEST: u32 = 3;
-/// Time for a CPU that reported ready to get to its wait, microseconds: other threads may have its core first. A
-/// simulated core needs far less.
+/// Time in which a CPU that has reported that it is ready gets to its wait, in microseconds: other
+/// threads may use its core first. A simulated core needs far less.
 const SETTLE_US: u32 = 300;
 const SHORT_US: u32 = 5;
 
 static BRIEF: AtomicBool = AtomicBool::new(false);
 static COLD: AtomicBool = AtomicBool::new(false);
 
-/// Passes of each path.
+/// Returns the number of passes of each path.
 fn passes() -> u32 {
     match (BRIEF.load(Relaxed), COLD.load(Relaxed)) {
         (false, _) => PASSES,
@@ -49,7 +49,7 @@ fn settling() -> u32 {
     }
 }
 
-/// Empties caches and TLBs before a pass, if asked to.
+/// Empties caches and TLBs before a pass, if this is asked for.
 #[inline(never)]
 fn cool() {
     if COLD.load(Relaxed) {
@@ -65,7 +65,7 @@ fn cool() {
 /// traps, and the cost of that depends on the instruction's place in its line: the linker must not choose that place.
 #[inline(always)]
 fn begin<const PATH: u8>() {
-    // SAFETY: pads with NOPs.
+    // SAFETY: this only adds NOPs.
     unsafe { core::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
     mark::<PATH, { Edge::Begin as u8 }>();
 }
@@ -78,7 +78,7 @@ fn end<const PATH: u8>() {
 
 #[inline(always)]
 fn mark<const PATH: u8, const EDGE: u8>() {
-    // SAFETY: writes the zero register. No `nomem`, so that the code between two marks in the program text stays there.
+    // SAFETY: writes the zero register. There is no `nomem`, so the code between two marks stays between them.
     unsafe {
         core::arch::asm!("movz xzr, #{}", const immediate(PATH, EDGE),
             options(nostack, preserves_flags));
@@ -94,10 +94,10 @@ const fn immediate(path: u8, edge: u8) -> u16 {
     Mark { path, edge }.immediate()
 }
 
-/// A path, or several that are taken at once.
+/// A path, or several paths that are taken at once.
 struct Errand {
     paths: &'static [Path],
-    /// Traps during the errand, if there is a hypervisor that injects.
+    /// The traps during the errand, if there is a hypervisor that injects.
     trap: Trap,
     run: fn(),
 }
@@ -129,7 +129,7 @@ impl Errand {
         Self { paths, trap, run }
     }
 
-    /// Returns why it is not run: for instance, waits that do not trap would not end.
+    /// Returns why the errand is not run: for instance, waits that do not trap would not end.
     fn obstacle(&self, deliver: Option<Deliver>) -> Option<&'static str> {
         let has = |path| self.paths.contains(&path);
         let injects = deliver == Some(Deliver::Inject);
@@ -155,12 +155,12 @@ impl Errand {
     }
 }
 
-/// Takes the paths that `which` names, with the delivery that the plan names
-/// first: few passes if it is `brief`, each with caches and TLBs emptied before if it is `cold`.
+/// Takes the paths that `which` names, with the delivery that the plan names first: few passes if
+/// `brief` is set, and each pass after emptying caches and TLBs if `cold` is set.
 pub fn run(which: &str, plan: &Plan, brief: bool, cold: bool) {
     BRIEF.store(brief, Relaxed);
     COLD.store(cold, Relaxed);
-    // A simulator of cores runs without the counters up to here.
+    // Up to here, a simulator of cores runs without the counters.
     pmu::start();
     if hypervisor::present() {
         let bytes = hypervisor::info(Info::PerVcpu);
@@ -190,7 +190,7 @@ fn possible() -> bool {
     hypervisor::try_set(KnobValue::Neighbour(Neighbour::Work)) && hypervisor::try_set(none)
 }
 
-/// Sets every CPU's knobs. With direct delivery, nothing traps.
+/// Sets the knobs of every CPU. With direct delivery, nothing traps.
 fn turn(trap: Trap, deliver: Option<Deliver>) {
     static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
     let Some(deliver) = deliver else { return };
@@ -201,14 +201,14 @@ fn turn(trap: Trap, deliver: Option<Deliver>) {
     *CHOICE.lock() = (trap, deliver);
     workers::everywhere(|| {
         let (trap, deliver) = *CHOICE.lock();
-        // Set as in a measured cell.
+        // The knob is set as in a measured cell.
         hypervisor::set(KnobValue::RecheckTimers(false));
         hypervisor::set_trap(trap);
         hypervisor::set_deliver(deliver);
     });
 }
 
-/// Called when this CPU has come up after it was started, which ends [`pair::cpu_on`].
+/// Is called when this CPU has come up after it was started; this ends [`pair::cpu_on`].
 #[inline(always)]
 pub fn started() {
     end::<{ Path::CpuStart as u8 }>();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hostile guest: `rouse.hostile=CLASS,...` or `all`, with `rouse.seed=N`.
+//! Runs a hostile guest: `rouse.hostile=CLASS,...` or `all`, with `rouse.seed=N`.
 //!
-//! One vCPU, the last, tries everything of a class that it should not, in each way of delivery; meanwhile the first two
-//! go on measuring, as with a quiet neighbour. A case is one access in one shape with one expectation, taken from the
-//! Arm documents: a value, an exception with its syndrome, an error code. Cases with the expected outcome are counted,
-//! and others are named.
+//! One vCPU, the last, tries everything of a class that it should not do, in each way of delivery;
+//! meanwhile the first two vCPUs keep measuring, as next to a harmless guest. A case is one access in
+//! one shape with one expectation that comes from the Arm documents: a value, an exception with its
+//! syndrome, or an error code. Cases with the expected outcome are counted, and others are named.
 //!
-//! Faults are part of the work here, so the hostile vCPU has vectors of its own ([`attempt`]), writes the instructions
+//! Faults are part of the work here, so the hostile vCPU has its own vectors ([`attempt`]), writes the instructions
 //! that it tries into a page of code ([`stubs`]) and accesses any address through a page of its own ([`window`]).
-//! Accesses that a vCPU does not survive are made by other vCPUs, which are turned on for that ([`victims`]).
+//! Accesses that a vCPU does not survive are made by other vCPUs, which are turned on for this ([`victims`]).
 
 mod attempt;
 mod bystanders;
@@ -59,9 +59,9 @@ use crate::records;
 struct Class {
     name: &'static str,
     run: fn(&mut Tally, &mut Random),
-    /// CPUs that it needs: two that measure, the hostile one, and its victims.
+    /// Number of CPUs that the class needs: two that measure, the hostile one, and its victims.
     cpus: usize,
-    /// Whether the class runs in both ways of delivery, or only in the plan's.
+    /// Whether the class runs in both ways of delivery, or only in the plan's way.
     both: bool,
 }
 
@@ -102,18 +102,18 @@ const CLASSES: &[Class] = &[
     Class::new("waits", waits::run),
     Class::new("faults", faults::run).cpus(4),
     Class::new("switches", switches::run).cpus(4).once(),
-    // Last, because its victims never come back.
+    // This class is last, because its victims never come back.
     Class::new("ruin", ruin::run).cpus(5).once(),
 ];
 
-/// Order for the hostile CPU: a class, and how interrupts are delivered.
+/// The order for the hostile CPU: a class, and how interrupts are delivered.
 static ORDER: SpinMutex<Option<(&'static Class, Deliver)>> = SpinMutex::new(None);
 static SEED: AtomicU64 = AtomicU64::new(1);
-/// Whether the hostile CPU is done with its order.
+/// Whether the hostile CPU has finished its order.
 static DONE: AtomicBool = AtomicBool::new(false);
 static WRONG: AtomicU32 = AtomicU32::new(0);
 
-/// Round trips in one measurement.
+/// Number of round trips in one measurement.
 const BLOCK: u32 = 20;
 
 /// Runs the classes of `names`, or all; returns the number of wrong cases.
@@ -156,12 +156,12 @@ pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
     u64::from(WRONG.load(Acquire))
 }
 
-/// Whether `name` means a class, or all.
+/// Whether `name` is the name of a class, or `all`.
 fn is_class(name: &str) -> bool {
     name == "all" || CLASSES.iter().any(|class| class.name == name)
 }
 
-/// Lets the last CPU do its worst, and measures meanwhile.
+/// Lets the last CPU run `class`, and measures meanwhile.
 fn against(class: &'static Class, deliver: Deliver, plan: &Plan, samples: &mut Samples) {
     let hostile = percpu::all()[percpu::all().len() - 1];
     samples.total.clear();
@@ -169,7 +169,7 @@ fn against(class: &'static Class, deliver: Deliver, plan: &Plan, samples: &mut S
     DONE.store(false, Release);
     *ORDER.lock() = Some((class, deliver));
     workers::leave_to(hostile, do_harm);
-    // Measures once more when the class is done: some effects may only show then.
+    // This measures once more when the class is done, because some effects may only show then.
     let mut last = false;
     while !last {
         last = DONE.load(Acquire);
@@ -197,7 +197,7 @@ fn measure(cell: &Cell, samples: &mut Samples) {
     TRIPS.fetch_add(BLOCK, AcqRel);
 }
 
-/// Returns how the CPUs that measure wait.
+/// Returns the cell that the measuring CPUs measure, which says how they wait.
 fn cell(plan: &Plan, deliver: Deliver) -> Cell {
     Cell {
         workload: Workload::Pingpong,
@@ -209,7 +209,7 @@ fn cell(plan: &Plan, deliver: Deliver) -> Cell {
     }
 }
 
-/// Runs the order of the hostile CPU, which is this one.
+/// Runs the order of the hostile CPU, which is the running CPU.
 fn do_harm() {
     let order = ORDER.lock().take();
     let Some((class, deliver)) = order else {

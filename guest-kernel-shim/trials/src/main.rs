@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program of the trials: the platform's duties to a guest, the limits of a hostile guest, the invariants that
-//! must always hold, and the cost of each path.
+//! Runs the trials: they check the platform's duties to a guest, the limits of a hostile guest, and
+//! the invariants that must always hold, and they take each path that has a cost.
 //!
 //! | | |
 //! |---|---|
 //! | [`checks`] | checks of what the platform owes a guest |
 //! | [`mod@cost`] | every path that has a price, between marks |
-//! | [`hostile`] | a guest that means harm |
-//! | [`soak`] | everything at random, and the invariants that must hold meanwhile |
-//! | [`records`] | their reports |
+//! | [`hostile`] | a guest that tries to do harm |
+//! | [`soak`] | operations at random, and the invariants that must hold meanwhile |
+//! | [`records`] | the reports of trials |
 //!
-//! It uses the same kernel as the measuring program: the library.
+//! The trials use the same kernel as the measuring program: this package's library.
 
 #![no_std]
 #![no_main]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records of trials. `docs/records.md` describes them.
+//! Writes the records of trials. `docs/records.md` describes them.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::report::record::{record, send};
 use guest_kernel_shim::report::unit::Values;
 
-/// Writes the results of CPUs next to a hostile one: their round trips, and the median, in ticks.
+/// Writes the results of the CPUs that measure next to a hostile one: round trips, and their median in ticks.
 pub fn hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
     let p50 = Values::of(PerCpu::this()).value(median);
     let line = record("hostile").field("class", class);
@@ -15,7 +15,7 @@ pub fn hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
     send(line.field("trips", trips).field("p50", p50));
 }
 
-/// Reports the progress of anything else, and its place.
+/// Reports the progress of a trial other than a measurement, and its place.
 pub fn progress_at(done: u64, of: u64, at: fmt::Arguments<'_>) {
     let line = record("progress").field("done", done).field("of", of);
     send(line.field("cell", at));

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything at once and at random, for as long as one likes, to break whatever can break: `rouse.soak=COUNT
-//! rouse.seed=S`, and `rouse.stress=COUNT` for wake-ups alone.
+//! Does everything at once and at random, for as long as one likes, to break whatever can break:
+//! `rouse.soak=COUNT rouse.seed=S`, and `rouse.stress=COUNT` for wake-ups alone.
 //!
-//! [`tokens`] wander from CPU to CPU. Each token that arrives at a CPU makes it do a step: the CPU draws an
-//! [`operation`], does it, and passes the token on; without a token it waits, in a way that it draws again now and
-//! then. Each draw of a step is a function of seed, CPU and number of the step, so the seed fixes the sequence of each
-//! CPU on any machine, and on a machine that counts instructions the whole run repeats.
+//! [`tokens`] wander from CPU to CPU. Each token that arrives at a CPU makes the CPU do a step: it draws an
+//! [`operation`], performs it, and passes the token on. Without a token, the CPU waits, in a way that it draws again
+//! from time to time. Each draw of a step is a function of the seed, the CPU and the number of the step, so the seed
+//! fixes the sequence of each CPU on any machine. On a machine that counts instructions, the whole run repeats.
 //!
-//! After some thousand wake-ups all CPUs meet at a quiescent point: no CPU sends any more, everything that was sent
-//! arrives, nothing may be left. These are the invariants ([`check`], [`books`]); the first that does not hold ends the
-//! machine, and each CPU's last actions are shown:
+//! After some thousand wake-ups, all CPUs meet at a quiescent point: no CPU sends any longer, everything
+//! that was sent arrives, and nothing may be left. The table lists the invariants ([`check`], [`books`]);
+//! the first invariant that does not hold ends the machine, and each CPU's last actions are shown:
 //!
 //! | invariant | seen by |
 //! |---|---|
-//! | no wake-up is lost | EL2's watchdog: nothing moves any more; the tokens are counted |
+//! | no wake-up is lost | EL2's watchdog, because nothing moves any longer; the count of tokens |
 //! | no interrupt is lost or comes twice | each is counted at the sender and in the receiver's handler; where none can merge both numbers are equal when all is quiet, and never are there more taken than sent |
 //! | no list register is stuck | EL2's audit: list registers, queue, pending and active state agree at any time, and are empty when all is quiet |
 //! | masks are balanced | DAIF, priority mask, group enable, running priority after every operation; enables and priorities when all is quiet |
-//! | nothing goes back | EL2's counters and times per vCPU; the count, from any CPU to another by a message |
+//! | nothing goes back | EL2's counters and times per vCPU; the count, which a message takes from any CPU to another |
 //! | nothing of a neighbour changes | the neighbour itself: registers and memory that it checks |
 //! | nothing leaks | request words, pending words, queue, requests to the vGIC, stacks of both levels when all is quiet |
 //!
-//! The first CPU's interrupts stay at EL2, where the watchdog is.
+//! EL2 keeps delivering the first CPU's interrupts, because the watchdog runs there.
 
 mod books;
 mod check;
@@ -49,12 +49,12 @@ use self::quiescence::reach;
 use self::state::{COUNTS_INSTRUCTIONS, EPOCH, EPOCHS, FAULT, NUMBER, OPERATIONS, has_operations};
 use self::violation::SEED;
 
-/// If nothing moves for this long, in microseconds, a wake-up was lost; far longer than any CPU of
-/// an overloaded emulator stands still.
+/// If nothing moves for this long, in microseconds, a wake-up was lost; this is far longer than any
+/// CPU of an overloaded emulator stands still.
 const WATCH_US: u32 = 20_000_000;
-/// Like [`WATCH_US`], where a wake-up is lost on purpose.
+/// Like [`WATCH_US`], for runs in which a wake-up is lost on purpose.
 const WATCH_LOSS_US: u32 = 20_000;
-/// Operations besides waking and waiting.
+/// The operations that the soak performs, besides waking and waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
     /// Every operation.
@@ -63,7 +63,7 @@ pub enum Mix {
     WakeUps,
 }
 
-/// Sends `count` wake-ups. Returns `Ok` only if every invariant held.
+/// Sends `count` wake-ups. Returns `Ok` only if every invariant has held.
 pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), &'static str> {
     let cpus = percpu::all().len();
     stage!("soak", "{count} wake-ups, seed {seed}");
@@ -127,16 +127,16 @@ fn watch(points: u64, microseconds: u32) {
     }
 }
 
-/// Runs the soak on every CPU; a CPU that was off begins here again.
+/// Runs the soak on every CPU; a CPU that was turned off and on again begins here.
 fn runner() {
     let me = PerCpu::this();
     redistributor(me).enable_all(check::enabled());
     power::arrived(me);
     while NUMBER.load(Acquire) < EPOCHS.load(Acquire) {
-        // Traces for a possible dump; in an epoch with operations, those decide.
+        // Time stamps are taken for a possible dump; in an epoch with operations, an operation decides this.
         knobs::trace(!has_operations());
         while !tokens::stopped() {
-            waits::some(me);
+            waits::wait_some(me);
         }
         reach(me);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System registers of EL1 and EL0 that this guest may use: each gets a value, and must keep the value read back.
+//! Sets system registers of EL1 and EL0 that this guest may use: each gets a value, and must keep the value read back.
 
 use core::arch::asm;
 
@@ -8,7 +8,7 @@ use arch::insn;
 /// Declares [`NAMES`], and the functions that read and write a register by its number.
 macro_rules! registers {
     ($($name:literal $register:literal $bits:literal,)*) => {
-        /// Their names.
+        /// The names of the registers.
         const NAMES: &[&str] = &[$($name),*];
 
         /// The bits of each register that get a value.
@@ -17,7 +17,7 @@ macro_rules! registers {
         fn read_all() -> [u64; NAMES.len()] {
             [$({
                 let value: u64;
-                // SAFETY: reading it changes nothing.
+                // SAFETY: reading the register changes nothing.
                 unsafe { asm!(concat!("mrs {}, ", $register), out(reg) value, options(nostack)) };
                 value
             }),*]
@@ -27,8 +27,8 @@ macro_rules! registers {
             let mut values = values.iter();
             $(
                 let value = values.next().expect("as many as there are names");
-                // SAFETY: with interrupts masked and no exception, nothing uses it until it is put back: neither memory
-                // nor the translation of running code depends on it.
+                // SAFETY: interrupts are masked and there is no exception, so nothing uses the register
+                // until it is restored. Neither memory nor the translation of running code depends on it.
                 unsafe { asm!(concat!("msr ", $register, ", {}"), in(reg) *value, options(nostack)) };
             )*
         }
@@ -61,10 +61,10 @@ registers! {
     "PMCNTENSET_EL0" "pmcntenset_el0" 0x0,
 }
 
-/// Gives a value to the registers that nothing here ever sets: they are UNKNOWN after a reset (DDI 0487K.a,
-/// D24.1.2.1).
+/// Gives a value to registers that no other code here ever sets: they are UNKNOWN after a reset
+/// (DDI 0487K.a, D24.1.2.1).
 fn forget_unused() {
-    // SAFETY: nothing uses them. The physical timer is off.
+    // SAFETY: nothing uses these registers, and the physical timer is off.
     unsafe {
         asm!(
             "msr contextidr_el1, xzr",
@@ -76,7 +76,7 @@ fn forget_unused() {
     }
 }
 
-/// Register values from before, and the expected ones.
+/// The register values from before, and the values that registers must keep.
 pub struct System {
     before: [u64; NAMES.len()],
     put: [u64; NAMES.len()],
@@ -98,7 +98,7 @@ impl System {
         }
     }
 
-    /// Whether each register still has its value; prints the first that does not.
+    /// Whether each register still has its value; prints the first register that does not.
     pub fn is_kept(&self) -> bool {
         let now = read_all();
         let changed = (0..NAMES.len()).find(|&n| now[n] != self.put[n]);
@@ -111,7 +111,7 @@ impl System {
         changed.is_none()
     }
 
-    /// Restores the values from before.
+    /// Restores the register values from before.
     pub fn put_back(self) {
         write_all(&self.before);
         insn::isb();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine that starts the image at EL1: the guest runs on it alone.
 //!
-//! Virtual instances are such machines: another hypervisor is at EL2. Our image is then only the
-//! guest's loader. It describes the machine as it does at EL2, puts the guest into free RAM, gives
-//! it a device tree of the machine, and is gone. All of this runs with MMU and caches off, as the
-//! guest will be entered.
+//! Virtual instances are such machines: another hypervisor runs at EL2. This image is then only a
+//! loader for the guest. It discovers the machine as it would at EL2, puts the guest into free RAM,
+//! gives it a device tree of the machine, and does not run again. All of this runs with MMU and
+//! caches off, the state in which the guest is entered.
 
 use core::slice;
 
@@ -16,7 +16,7 @@ use platform::guest::GuestTree;
 use platform::{Enable, Platform, Region};
 
 use crate::boot::discovery::{Discovered, Level, from_tree, report, usable};
-use crate::boot::start::meet;
+use crate::boot::start::open_machine;
 use crate::boot::{efi, entry, watchdogs};
 use crate::machine::latencies;
 use crate::machine::payload::{self, Chosen};
@@ -24,7 +24,7 @@ use crate::machine::power::stop;
 use crate::machine::vm::{self, TREE_SIZE};
 use crate::{refuse, say, stage};
 
-/// Name of the hypervisor below if nothing names it.
+/// Name of the hypervisor at EL2, if the machine's description does not name it.
 const UNKNOWN: &str = "unknown";
 
 /// Runs on the first CPU at EL1, with MMU and caches off, on the boot stack.
@@ -40,7 +40,7 @@ extern "C" fn el1_start_described() -> ! {
     run_guest(efi::discovered())
 }
 
-/// An exception at EL1: none is expected.
+/// Reports an exception at EL1, where none is expected.
 #[unsafe(no_mangle)]
 extern "C" fn el1_failed(esr: u64, elr: u64, far: u64) -> ! {
     say!("exception at EL1: ESR {esr:#x}, ELR {elr:#x}, FAR {far:#x}");
@@ -49,7 +49,7 @@ extern "C" fn el1_failed(esr: u64, elr: u64, far: u64) -> ! {
 
 /// Loads the guest and starts it.
 fn run_guest(discovered: &Discovered) -> ! {
-    let (platform, arguments, wrong) = meet(discovered);
+    let (platform, arguments, wrong) = open_machine(discovered);
     say!(
         "image {} at EL1: no hypervisor of Rouse, the guest runs alone",
         env!("CARGO_PKG_VERSION")
@@ -60,7 +60,7 @@ fn run_guest(discovered: &Discovered) -> ! {
     usable(&platform, Level::El1).unwrap_or_else(|why| refuse!("{why}"));
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
-    let ram = free(&platform, discovered);
+    let ram = guest_ram(&platform, discovered);
     // The guest itself refuses another CPU that can't run its image.
     payload::note_cpu();
     let Chosen {
@@ -77,8 +77,8 @@ fn run_guest(discovered: &Discovered) -> ! {
         },
         Region::from(ram.base + places.initrd..ram.end()),
     ];
-    // A loader may have used the caches: its lines must neither overwrite data written past the
-    // caches nor be read later.
+    // A loader may have used the caches: the lines that it left must neither overwrite data written
+    // past the caches nor be read later.
     prepared.into_iter().for_each(pages::clean);
     copy(file, ram.base + offset);
     let initrd = initrd.map(|initrd| {
@@ -94,13 +94,13 @@ fn run_guest(discovered: &Discovered) -> ! {
         Some(choice) => stage!("guest", "{size} bytes at {at:#x}{choice}"),
         None => stage!("guest", "{size} bytes at {at:#x}"),
     }
-    // SAFETY: both were written with the data caches off, and what they held was cleaned
-    // and invalidated.
+    // SAFETY: tree and image were written with the data caches off, after cached lines of their
+    // memory had been cleaned and invalidated.
     unsafe { entry::run_guest(tree, ram.base + offset) }
 }
 
 /// Returns the RAM that the guest gets.
-fn free(platform: &Platform<'_>, discovered: &Discovered) -> Region {
+fn guest_ram(platform: &Platform<'_>, discovered: &Discovered) -> Region {
     let image = Region::from(layout::base()..payload::payload_end().next_multiple_of(PAGE));
     let mut taken = platform.reserved.clone();
     [image]
@@ -136,7 +136,7 @@ fn describe(
     initrd: Option<Region>,
     tree: u64,
 ) {
-    // SAFETY: free RAM, where `place` has left room for it next to the guest's image.
+    // SAFETY: this is free RAM: `place` has left room for the tree next to the guest's image.
     let buffer = unsafe { slice::from_raw_parts_mut(tree as *mut u8, TREE_SIZE) };
     let (first, others) = platform.cpus.split_first().expect("it is running");
     let startable = others.iter().filter(|cpu| cpu.enable == Enable::Psci);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Discovering the machine before it is taken over, with MMU and caches
-//! off or, from UEFI, as firmware left them.
+//! Discovers the machine before the hypervisor takes it over, with MMU and caches off or, from
+//! UEFI, as firmware left them.
 
 use core::fmt;
 
@@ -18,7 +18,7 @@ use crate::machine::memory::physical_end;
 use crate::machine::power;
 use crate::{refuse, say, stage};
 
-/// Discoveries about the machine before it is taken over.
+/// Findings about the machine from before it is taken over.
 pub struct Discovered {
     /// The machine.
     pub platform: Platform<'static>,
@@ -36,7 +36,7 @@ pub struct Acpi {
 }
 
 impl Discovered {
-    /// The memory of the parts of the description that are read later.
+    /// Returns the memory that holds the parts of the description that are read later.
     pub fn regions(&self) -> impl Iterator<Item = Region> {
         let tables = self.acpi.iter().flat_map(|acpi| &acpi.tables);
         self.tree.into_iter().chain(tables.map(|table| table.place))
@@ -85,18 +85,18 @@ pub enum Level {
 
 /// MIDR_EL1 without variant and revision: implementer, architecture and part (D23.2.121).
 const MODEL: u64 = 0xff0f_fff0;
-/// Linux has the workaround for each revision of it.
+/// Ampere AC04, for each revision of which Linux has the workaround.
 const AMPERE_AC04: u64 = 0xc00f_ac40;
 
-/// Whether HCR_EL2.E2H, which was written as 0 at the entry, reads as 0. On some cores it can't be
+/// Whether HCR_EL2.E2H, which the entry wrote as 0, reads as 0. On some cores the bit can't be
 /// cleared, and no feature register says so.
 pub fn is_e2h_clear() -> bool {
     const E2H: u64 = 1 << 34;
     HCR_EL2.get() & E2H == 0
 }
 
-/// Finds which level this CPU can run.
-pub fn fit() -> Result<Level, Unfit> {
+/// Finds the exception level at which this CPU can run the image.
+pub fn find_level() -> Result<Level, Unfit> {
     match CurrentEL.read(CurrentEL::EL) {
         1 => Ok(Level::El1),
         // A signed field: negative where E2H reads as one (DDI 0487K.a, D23.2.82).
@@ -107,19 +107,19 @@ pub fn fit() -> Result<Level, Unfit> {
     }
 }
 
-/// Bytes of a device tree's header.
+/// Bytes of the header of a device tree.
 const TREE_HEADER: u64 = 40;
-/// Bytes that a device tree has at most (Linux, booting.rst).
+/// Maximum size of a device tree in bytes (Linux, booting.rst).
 const TREE_MOST: u32 = 2 << 20;
 
-/// Storage of the lists of the description.
+/// Storage for the lists of the description.
 static ROOM: Place<Room> = Place::new(Room::new());
 
-/// Returns room for the lists of the description, in which the running CPU comes first.
+/// Returns the storage for the lists of the description, in which the running CPU comes first.
 ///
 /// # Safety
-/// It must be called only once.
-pub unsafe fn room() -> &'static mut Room {
+/// The function must be called only once.
+pub unsafe fn take_room() -> &'static mut Room {
     // SAFETY: as the caller promises.
     let room = unsafe { ROOM.take() };
     room.begin_with(MPIDR_EL1.get() & AFFINITY)
@@ -129,13 +129,13 @@ pub unsafe fn room() -> &'static mut Room {
 /// Describes the machine from the device tree at `dtb`.
 pub fn from_tree(dtb: u64) -> Discovered {
     let region = |size| Region { base: dtb, size };
-    // A loader may have written the tree with its caches on or off. It is read without caches here
-    // and through them later; cleaning makes both read the same.
+    // A loader may have written the tree with its caches on or off. The tree is read without caches
+    // here and through them later; cleaning makes both reads return the same bytes.
     pages::clean(region(TREE_HEADER));
     // SAFETY: the boot protocol says that x0 is the device tree's address.
     let blob = unsafe { device_tree(dtb) }.unwrap_or_else(|error| refuse!("{error}"));
     pages::clean(region(blob.len() as u64));
-    // First come the parts needed to report that the rest can't be used.
+    // The parts that are needed to report that the rest can't be used come first.
     let report = Report::from_fdt(blob, physical_end());
     power::note_conduit(report.psci);
     let (arguments, _) = Arguments::<Names>::read(report.bootargs);
@@ -144,8 +144,8 @@ pub fn from_tree(dtb: u64) -> Discovered {
         unsafe { log::open(uart) };
     }
     Discovered {
-        // SAFETY: a machine is entered by one way, which describes it once.
-        platform: Platform::from_fdt(blob, unsafe { room() })
+        // SAFETY: each way into the image describes the machine once, and a machine takes only one of them.
+        platform: Platform::from_fdt(blob, unsafe { take_room() })
             .unwrap_or_else(|error| refuse!("{error}")),
         acpi: None,
         tree: Some(Region {
@@ -155,7 +155,7 @@ pub fn from_tree(dtb: u64) -> Discovered {
     }
 }
 
-/// The UART that the boot argument `uart` names, ready to be used; with the MMU off.
+/// Returns the UART that the boot argument `uart` names, ready to be used. The MMU must be off.
 pub fn open_named_uart(uart: Option<&str>) -> Option<Uart> {
     match Named::parse(uart?)? {
         Named::Ready(uart) => Some(uart),
@@ -182,7 +182,7 @@ pub fn usable(platform: &Platform<'_>, level: Level) -> Result<(), &'static str>
     }
 }
 
-/// Starts output on the UART that the boot arguments name, or the description.
+/// Starts output on the UART that the boot arguments name, or else on the one that the description names.
 pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
     platform.uart = open_named_uart(uart).or(platform.uart);
     if let Some(uart) = platform.uart {
@@ -191,7 +191,7 @@ pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
     }
 }
 
-/// Prints the kind of the description and its unused parts.
+/// Prints the kind of the description, and which of its parts are unused.
 pub fn report(discovered: &Discovered, platform: &Platform<'_>) {
     let from: &dyn fmt::Display = match (&discovered.tree, platform.described_by) {
         (Some(tree), _) => &format_args!("device tree at {:#x}", tree.base),
@@ -211,7 +211,7 @@ pub fn report(discovered: &Discovered, platform: &Platform<'_>) {
     }
 }
 
-/// The device tree at `address`.
+/// Returns the device tree at `address`.
 ///
 /// # Safety
 /// `address` must be the one that the loader passed.
@@ -222,8 +222,8 @@ pub unsafe fn device_tree(address: u64) -> Result<&'static [u8], platform::Error
     if magic != platform::TREE_MAGIC {
         return Err(platform::Error::Malformed(0));
     }
-    // A greater size is damage. The part that is read serves to report it.
+    // A greater size means that the tree is damaged. The part that is read serves to report this.
     let size = size.min(TREE_MOST);
-    // SAFETY: the tree is `size` bytes long by its own header.
+    // SAFETY: by its own header, the tree has at least `size` bytes.
     Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })
 }

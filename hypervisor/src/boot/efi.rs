@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The start from UEFI, which asks firmware for everything that only firmware knows while it runs.
+//! Starts from UEFI: asks firmware for everything that only firmware knows, while its services run.
 //!
-//! Firmware calls [`efi_start`] at EL2, or at EL1 where there is no EL2 for us, with its MMU, its stack and its
-//! services. This module asks it for the boot arguments, the tables that describe the machine and, in the call that
-//! ends its services, the free memory. Then MMU and caches go off, and the hypervisor starts as from any other loader,
-//! in [`crate::boot::start`] or [`crate::boot::alone`]: there is one way of taking over a machine, and no device is
-//! accessed through firmware's own page tables, which lack whatever firmware did not need.
+//! Firmware calls [`efi_start`] at EL2, or at EL1 where there is no EL2 for us, with firmware's MMU, stack and
+//! services in use. This module asks firmware for the boot arguments, the tables that describe the machine and, in
+//! the call that ends its services, the free memory. Then MMU and caches go off, and the hypervisor starts as from
+//! any other loader, in [`crate::boot::start`] or [`crate::boot::alone`]: there is one way of taking over a machine,
+//! and no device is accessed through firmware's own page tables, which lack whatever firmware did not need.
 //!
-//! Refusals come before that point. They are printed on firmware's console, and then on the port
-//! that the boot arguments or the description name, unless both are the same
-//! ([`console::outside`]): on some servers, nobody sees firmware's console. Then the machine is
-//! turned off, because a machine that waits in firmware's menu costs as much as one that runs.
+//! Refusals come before that point, and are printed on firmware's console, and then on the port that
+//! the boot arguments or the description name, unless the two are the same port ([`console::make_refused`]):
+//! on some servers, nobody sees firmware's console. After a refusal, the machine is turned off, because
+//! a machine that waits in firmware's menu costs as much as one that runs.
 
 mod arguments;
 mod console;
@@ -37,7 +37,7 @@ use crate::{planted, say};
 
 pub use console::say_refused;
 
-/// Findings for [`crate::boot::start`].
+/// The findings of [`efi_start`], for [`crate::boot::start`].
 static DISCOVERED: Once<Discovered> = Once::new();
 
 /// Functions that the console calls while firmware is in charge.
@@ -48,7 +48,7 @@ static FIRMWARE: Firmware = Firmware {
 
 /// Why the machine is not taken over.
 enum Refusal {
-    /// It can't run a hypervisor.
+    /// The CPU can't run a hypervisor.
     Level(discovery::Unfit),
     /// A call to firmware failed.
     Firmware(&'static str, uefi::Error),
@@ -89,11 +89,11 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Called by `_efi_entry`.
+/// Runs first when firmware starts the image; called by `_efi_entry`.
 #[unsafe(no_mangle)]
 extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> ! {
-    // SAFETY: firmware passes its system table and this image's handle
-    // (UEFI Specification 2.10, 4.1), and nothing has used either before.
+    // SAFETY: firmware passes its system table and this image's handle (UEFI Specification 2.10,
+    // 4.1), and nothing has used the two before.
     unsafe {
         table::set_system_table(system.cast());
         if let Some(image) = Handle::from_ptr(image) {
@@ -111,30 +111,30 @@ extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> ! {
 /// Prints why the machine is not taken over, and turns it off.
 fn refuse(refusal: &Refusal) -> ! {
     say!("refused: {refusal}");
-    // There is no way out of firmware's translation at another level.
+    // At another level, this code can't leave firmware's translation.
     let can_leave = !matches!(refusal, Refusal::Level(discovery::Unfit::Level(_)));
-    match can_leave.then(|| console::outside(refusal)).flatten() {
+    match can_leave.then(|| console::make_refused(refusal)).flatten() {
         Some(refused) => {
-            console::keep(refused);
+            console::keep_refusal(refused);
             // SAFETY: nothing of firmware is used after this.
-            unsafe { leave() }
+            unsafe { leave_services() }
         }
         None => shut_down(),
     }
 }
 
-/// Asks firmware for everything but the final memory map.
+/// Describes the machine: asks firmware for everything but the final memory map.
 fn describe() -> Result<Discovered, Refusal> {
-    // The arguments come first: they may name the port on which later refusals are printed.
+    // The arguments are read first, because they may name the port on which later refusals are printed.
     let bootargs = arguments::read();
-    let level = discovery::fit().map_err(Refusal::Level)?;
+    let level = discovery::find_level().map_err(Refusal::Level)?;
     payload::find_payload().map_err(Refusal::Payload)?;
     let failed = |call| move |error| Refusal::Firmware(call, error);
     let bootargs = bootargs.map_err(Refusal::Arguments)?;
     let (asked, wrong) = Arguments::<Names>::read(bootargs);
     let wrong = wrong.or(planted::ask(&asked));
     // The boot manager's timer would reset the machine after five minutes. Firmware without this
-    // timer reports so (UEFI Specification 2.10, 7.5.1).
+    // timer returns UNSUPPORTED (UEFI Specification 2.10, 7.5.1).
     match boot::set_watchdog_timer(0, 0x1_0000, None) {
         Err(error) if error.status() != Status::UNSUPPORTED => {
             return Err(Refusal::Firmware("SetWatchdogTimer", error));
@@ -145,11 +145,11 @@ fn describe() -> Result<Discovered, Refusal> {
         return Err(Refusal::BootArguments(wrong));
     }
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
-    // SAFETY: firmware is asked once, and `el2_start` does not run.
-    let room = unsafe { discovery::room() };
-    let (mut platform, acpi) = match tables::find() {
+    // SAFETY: this function runs once, and on this way into the image `el2_start` does not run.
+    let room = unsafe { discovery::take_room() };
+    let (mut platform, acpi) = match tables::find_source() {
         tables::Source::Acpi(rsdp) => {
-            let ram = memory::ram(&map);
+            let ram = memory::free_ram(&map);
             let tables = tables::Mapped(&map);
             let Description { platform, notes } =
                 acpi::read(&tables, rsdp, &ram, bootargs, room).map_err(Refusal::Acpi)?;
@@ -159,8 +159,8 @@ fn describe() -> Result<Discovered, Refusal> {
         tables::Source::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
             let blob = unsafe { discovery::device_tree(address) }.map_err(Refusal::Tree)?;
-            // Firmware's map says where RAM is.
-            let ram = memory::ram(&map);
+            // Firmware's memory map, rather than the tree, says where RAM is.
+            let ram = memory::free_ram(&map);
             let ram = ram.memory().map_err(Refusal::Acpi)?.clone();
             let platform = Platform::from_fdt_with_ram(blob, ram, room);
             (platform.map_err(Refusal::Tree)?, None)
@@ -181,17 +181,17 @@ fn take_over(mut discovered: Discovered) -> ! {
     say!("firmware's services end here; what follows comes from the console that the tables name");
     // SAFETY: nothing of firmware is used after this: the platform holds no reference to its
     // memory.
-    let map = unsafe { exit() };
-    memory::ram(&map).describe(&mut discovered.platform);
+    let map = unsafe { exit_services() };
+    memory::free_ram(&map).describe(&mut discovered.platform);
     DISCOVERED.call_once(|| discovered);
     clean_and_leave()
 }
 
-/// Ends firmware's services; output goes elsewhere from now on.
+/// Ends firmware's services. From now on, output does not go to firmware's console.
 ///
 /// # Safety
 /// Nothing of firmware may be used after this.
-unsafe fn exit() -> MemoryMapOwned {
+unsafe fn exit_services() -> MemoryMapOwned {
     log::use_firmware(None);
     // SAFETY: as the caller promises.
     unsafe { boot::exit_boot_services(Some(MemoryType::LOADER_DATA)) }
@@ -200,21 +200,21 @@ unsafe fn exit() -> MemoryMapOwned {
 /// Ends firmware's services, to start the hypervisor.
 ///
 /// # Safety
-/// Like [`exit`].
-unsafe fn leave() -> ! {
+/// Like [`exit_services`].
+unsafe fn leave_services() -> ! {
     // SAFETY: as the caller promises.
-    let _ = unsafe { exit() };
+    let _ = unsafe { exit_services() };
     clean_and_leave()
 }
 
 /// Starts the hypervisor after firmware's services have ended.
 fn clean_and_leave() -> ! {
-    // Firmware loaded the image through its caches, and the relocations and the findings were also
-    // written to them.
+    // Firmware loaded the image through its caches, and the relocations and the findings were
+    // written to the caches too.
     pages::clean(Region::from(layout::base()..payload::payload_end()));
     // SAFETY: firmware's services ended, and the image is clean.
     unsafe {
-        match discovery::fit() {
+        match discovery::find_level() {
             Ok(Level::El1) => entry::leave_firmware_at_el1(),
             _ => entry::leave_firmware(),
         }
@@ -224,7 +224,7 @@ fn clean_and_leave() -> ! {
 /// Returns the findings of [`efi_start`].
 ///
 /// # Panics
-/// Panics if it did not run.
+/// Panics if [`efi_start`] did not run.
 pub fn discovered() -> &'static Discovered {
     DISCOVERED.get().expect("firmware was asked before")
 }

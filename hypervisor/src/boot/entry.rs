@@ -2,10 +2,10 @@
 //! The first instructions at EL2, with the MMU off and no stack.
 //!
 //! `_el2_primary` runs on the CPU that the loader started, at EL1 if there is no EL2 for us
-//! ([`crate::boot::alone`]), `_el2_secondary` on
-//! each other one, with x0 = its [`PerCpu`] (the PSCI context id).
-//! `_el2_held` is the waiting place of CPUs that a loader without PSCI lets in.
-//! UEFI calls `_efi_entry`, with everything on; see [`crate::boot::efi`]. It comes
+//! ([`crate::boot::alone`]). `_el2_secondary` runs on each other CPU, with x0 = its [`PerCpu`] (the
+//! PSCI context id). `_el2_held` is where CPUs wait that a loader without PSCI lets in. UEFI calls
+//! `_efi_entry`, with MMU and caches on; see [`crate::boot::efi`]. It comes to
+//! `_el2_leave_firmware`, and from there the way is the same.
 //! to `_el2_leave_firmware`, and from there the way is the same.
 
 use core::mem::offset_of;
@@ -19,14 +19,14 @@ use crate::cpu::traps;
 use crate::machine::memory::SCTLR_RES1;
 
 /// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), and everything asynchronous comes to EL2
-/// ([`traps::HCR_INJECT`]), since it would not end a WFI here otherwise. Everything else is off,
+/// ([`traps::HCR_INJECT`]), because it would not end a WFI at EL2 otherwise. All other bits are 0,
 /// including E2H and TGE (DDI 0487K.a, D24.2.53).
 const HCR_BOOT: u64 = 1 << 31 | traps::HCR_INJECT;
 
 /// SCTLR_EL1 with the MMU off: its RES1 bits (DDI 0487K.a, D23.2.139).
 const EL1_SCTLR_RES1: u64 = 0x30d0_0800;
 
-/// Lets held CPUs go, each with its [`PerCpu`].
+/// Releases held CPUs, each with its [`PerCpu`].
 pub static EL2_RELEASE: Release = Release::new();
 
 unsafe extern "C" {
@@ -42,8 +42,8 @@ unsafe extern "C" {
     /// Starts the image at `entry`, with the device tree at `tree`, as the boot protocol requires.
     ///
     /// # Safety
-    /// Both must be in memory and not only in caches, MMU and data caches must be off, and nothing
-    /// of this image may be used afterwards.
+    /// Image and tree must be in memory and not only in caches, MMU and data caches must be off,
+    /// and nothing of this image may be used afterwards.
     #[link_name = "_el1_run_guest"]
     pub fn run_guest(tree: u64, entry: u64) -> !;
     /// Turns MMU and caches off and starts the hypervisor on its own stack, for

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Splitting the machine's RAM between hypervisor and guest, and the maps of both.
+//! Splits the machine's RAM between hypervisor and guest, and builds the maps of both.
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
 use arch::layout;
@@ -14,11 +14,11 @@ use crate::machine::{Machine, payload, vm};
 use crate::neighbour::place;
 use crate::refuse;
 
-/// Bytes of a [`Slot`], in pages.
+/// Bytes of a [`Slot`], rounded up to whole pages.
 const SLOT: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
 const _: () = assert!(SLOT + PAGE == carve::PER_CPU);
 
-// For the packer of the image: crates/no_std/arch/src/needs.rs.
+// The packer of the image reads these; see crates/no_std/arch/src/needs.rs.
 arch::needs!(
     __needs_fixed = carve::pool(0),
     __needs_per_cpu = carve::PER_CPU,
@@ -26,7 +26,7 @@ arch::needs!(
 );
 
 /// Divides the RAM between hypervisor and guest and builds the EL2 map; `neighbours` is the number
-/// of KiB that each CPU's neighbour goes through, if there are neighbours.
+/// of KiB of memory that each CPU's neighbour works through, if there are neighbours.
 pub fn split(
     platform: Platform<'static>,
     discovered: &Discovered,
@@ -48,7 +48,7 @@ pub fn split(
     // Lines that the loader left in the caches must not overwrite data that is written past them
     // from here on.
     pages::clean(hypervisor);
-    // SAFETY: free RAM by the description, and taken out of what others get.
+    // SAFETY: the description says that this RAM is free, and nothing else gets it.
     let mut pool = unsafe { Pool::new(hypervisor) };
     let slots = pool.take(SLOT * platform.cpus.len() as u64);
     let cpus = platform.cpus.iter().enumerate().map(|(n, cpu)| {
@@ -70,14 +70,14 @@ pub fn split(
         cpus,
     };
     map(&machine, &mut pool, hypervisor, discovered);
-    // Writes with the caches off are in memory, so older copies are dropped from the caches. The
-    // image's variables come last: `memory::enter`.
+    // Writes with the caches off went to memory, so older copies are dropped from the caches.
+    // `memory::enter` does this last for the image's own variables.
     pages::clean(hypervisor);
     machine
 }
 
-/// Returns the words through which a loader's spin tables release CPUs, without those in our RAM:
-/// loaders reserve them.
+/// Returns the words through which a loader's spin tables release CPUs, except words in the guest's
+/// RAM: loaders reserve the words.
 fn release_words(machine: &Machine) -> impl Iterator<Item = Region> {
     let words = machine
         .platform
@@ -90,7 +90,7 @@ fn release_words(machine: &Machine) -> impl Iterator<Item = Region> {
     words.filter(|word| !word.overlaps(&machine.guest))
 }
 
-/// Builds the guest's map: its RAM, and nothing else.
+/// Builds the guest's map, which has the guest's RAM and nothing else.
 fn guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
     let mut map = GuestMap::new(pool);
     map.map_ram(vm::RAM, ram);

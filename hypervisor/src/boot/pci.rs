@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The only part of PCI that is needed: a serial port that becomes the console and that firmware
-//! has given no address.
+//! Enables a serial port that becomes the console and that firmware has given no address: the only
+//! part of PCI that is needed.
 
 use platform::{Uart, UartKind};
 
@@ -11,11 +11,11 @@ const CLASS: u64 = 0x08;
 const BAR0: u64 = 0x10;
 /// Class 7, subclass 0, interface 2, in the upper 24 bits: 16550-compatible.
 const SERIAL_16550: u32 = 0x07_0002;
-/// Address in I/O space for a port that has none: above the usual addresses of old devices.
+/// Address in I/O space for a port that has none; it is above the usual addresses of old devices.
 const PLACE: u32 = 0x1000;
 
-/// Makes the 16550 whose configuration space is at `configuration` answer in
-/// the I/O window at `window`. `None` if there is no such function.
+/// Makes the 16550 whose configuration space is at `configuration` answer in the I/O window at
+/// `window`. Returns `None` if there is no such function.
 ///
 /// # Safety
 /// The address must be that of a function's configuration space, accessible as
@@ -28,7 +28,7 @@ pub unsafe fn enable_uart(configuration: u64, window: u64) -> Option<Uart> {
         if register(CLASS).read_volatile() >> 8 != SERIAL_16550 {
             return None;
         }
-        // Bit 0: I/O space. An address of zero means none.
+        // Bit 0: I/O space. An address of zero means that there is none.
         let mut bar = register(BAR0).read_volatile();
         if bar & 1 == 0 {
             return None;
@@ -37,7 +37,7 @@ pub unsafe fn enable_uart(configuration: u64, window: u64) -> Option<Uart> {
             register(BAR0).write_volatile(PLACE);
             bar = register(BAR0).read_volatile();
         }
-        // I/O space enable; the upper half is status, where ones clear.
+        // I/O space enable; the upper half is the status register, where writing ones clears bits.
         let command = register(COMMAND).read_volatile() & 0xffff;
         register(COMMAND).write_volatile(command | 1);
         u64::from(bar & !3)

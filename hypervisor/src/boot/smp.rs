@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::machine::power::psci;
 use crate::{planted, say, stage};
 
-/// PSCI function (DEN0022F.b, 5.1.4).
+/// The PSCI function CPU_ON (DEN0022F.b, 5.1.4).
 const CPU_ON: u64 = 0xc400_0003;
 
 /// Starts every CPU but this one and waits until each has arrived. A CPU that does not arrive is
@@ -58,16 +58,16 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
                 base: address,
                 size: 8,
             };
-            // The loader may have written its words without caches: an older copy of the line would
-            // bring back the old values of adjacent words.
+            // The loader may have written its words without caches: writing back an older copy of
+            // the line would restore the old values of adjacent words.
             pages::clean(line);
-            // SAFETY: the description says that this doubleword of RAM is the
-            // CPU's release address, for the CPU that starts it.
+            // SAFETY: the description says that this doubleword of RAM is the CPU's release
+            // address, which the CPU that starts it may write.
             unsafe { slot.write_volatile(entry::held_entry()) };
             pages::clean(line);
             EL2_RELEASE.let_go(state.mpidr, per_cpu);
-            // Loaders may wait for the address with WFE (Linux, booting.rst). `let_go` has the DSB
-            // for this SEV.
+            // Loaders may wait for the address with WFE (Linux, booting.rst). `let_go` executes the
+            // DSB that has to precede this SEV.
             insn::sev();
         }
         (Enable::Held, _) => EL2_RELEASE.let_go(state.mpidr, per_cpu),
@@ -80,7 +80,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
     }
 }
 
-/// Waits up to a second, by the physical counter, for the CPU of `state` to arrive.
+/// Waits up to a second, by the physical counter, for the CPU of `state`; returns whether it arrived.
 fn wait_for(state: &PerCpu) -> bool {
     let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get();
     while !state.is_online() {

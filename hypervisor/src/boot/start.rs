@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the first Rust instruction to a machine that can run a guest.
+//! Leads from the first Rust instruction to a machine that can run a guest.
 
 use core::sync::atomic::Ordering::SeqCst;
 
@@ -9,7 +9,7 @@ use plan::{Arguments, Names};
 use platform::Platform;
 
 use crate::boot::discovery::{
-    Discovered, Level, Unfit, fit, from_tree, is_e2h_clear, open_console, report, usable,
+    Discovered, Level, Unfit, find_level, from_tree, is_e2h_clear, open_console, report, usable,
 };
 use crate::boot::memory_split::split;
 use crate::boot::{efi, smp, survey, watchdogs};
@@ -24,11 +24,11 @@ use crate::machine::power::{note_conduit, stop};
 use crate::machine::{self, Machine, machine, payload, vm};
 use crate::{planted, refuse, say, stage};
 
-/// Makes sure that time passes: the counter ends every wait during the start.
+/// Checks that the counter runs, because the counter ends every wait during the start.
 ///
 /// Refuses a counter that stands still.
 fn check_counter() {
-    /// Reads of the counter before it is refused: far more than a tick takes on any machine.
+    /// Reads of the counter before the counter is refused: far more than a tick takes on any machine.
     const PATIENCE: u32 = 1_000_000;
     let counter = || planted::counter().unwrap_or_else(|| CNTPCT_EL0.get());
     let first = counter();
@@ -39,7 +39,7 @@ fn check_counter() {
     }
 }
 
-/// Runs on the first CPU with MMU and caches off, on the boot stack.
+/// Starts the hypervisor, on the first CPU with MMU and caches off, on the boot stack.
 #[unsafe(no_mangle)]
 extern "C" fn el2_start(dtb: u64) -> ! {
     let discovered = from_tree(dtb);
@@ -53,20 +53,20 @@ extern "C" fn el2_start_described() -> ! {
     take_over(efi::discovered())
 }
 
-/// Runs at a level other than EL2, and reports that.
+/// Refuses a level other than EL2, at which it runs.
 #[unsafe(no_mangle)]
 extern "C" fn el2_missing(dtb: u64) -> ! {
     let mut discovered = from_tree(dtb);
     let (arguments, _) = Arguments::<Names>::read(discovered.platform.bootargs);
     open_console(&mut discovered.platform, arguments.uart);
-    if let Err(unfit) = fit() {
+    if let Err(unfit) = find_level() {
         say!("refused: {unfit}");
     }
     stop()
 }
 
-/// Returns the machine with its console open, the boot arguments, and the error in those.
-pub fn meet(
+/// Opens the console; returns the machine, the boot arguments, and the error in those.
+pub fn open_machine(
     discovered: &Discovered,
 ) -> (
     Platform<'static>,
@@ -83,10 +83,10 @@ pub fn meet(
 
 /// Takes the machine over, on the first CPU with MMU and caches off.
 fn take_over(discovered: &Discovered) -> ! {
-    let (platform, arguments, wrong) = meet(discovered);
+    let (platform, arguments, wrong) = open_machine(discovered);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
-    if let Err(unfit) = fit() {
+    if let Err(unfit) = find_level() {
         refuse!("{unfit}");
     }
     if !is_e2h_clear() {
@@ -101,7 +101,7 @@ fn take_over(discovered: &Discovered) -> ! {
     deadline::set(arguments.deadline, arguments.cell_deadline);
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
-    if let Err(name) = arguments.leave.map_or(Ok(()), controls::leave) {
+    if let Err(name) = arguments.leave.map_or(Ok(()), controls::leave_alone) {
         refuse!("rouse.leave={name}: not a register that firmware may keep");
     }
     controls::try_optional();
@@ -114,7 +114,7 @@ fn take_over(discovered: &Discovered) -> ! {
     );
     // SAFETY: `split` mapped the image, the boot stack in it included.
     unsafe { memory::enter(&EL2_REGIME) };
-    // Not earlier, because this is an exclusive access, which needs cacheable memory.
+    // Not earlier, because publishing is an exclusive access, which needs cacheable memory.
     let machine = machine::publish(machine);
     log::enable_locking();
     machine.cpus[0].install();
@@ -129,7 +129,7 @@ fn take_over(discovered: &Discovered) -> ! {
     memory::audit_guest(machine.stage2.0, machine.guest);
     // SAFETY: the description is true and `split` mapped the distributor.
     let spis = unsafe { gic::enabled_spis(&machine.platform.gic) };
-    // SAFETY: likewise.
+    // SAFETY: as above.
     unsafe { gic::enable_distributor(&machine.platform.gic) }
         .unwrap_or_else(|error| refuse!("{error}"));
     prepare(machine.cpus[0]);
@@ -142,20 +142,20 @@ fn take_over(discovered: &Discovered) -> ! {
     if let Some(kept) = vm::vm().kept {
         vgic_cpu::deafen(kept);
     }
-    // Each CPU set its timer before it was known which CPUs check.
+    // Each CPU set its timer before EL2 knew which CPUs check for failures.
     review_looks(machine);
     run_guest(machine.cpus[0])
 }
 
-/// Makes each CPU with a vCPU decide again when it checks for failures.
+/// Makes each CPU with a vCPU decide again when it next checks for failures.
 fn review_looks(machine: &Machine) {
     for cpu in vm::vm().cpus {
         cpu.vcpu
             .switch
             .word()
             .fetch_or(pending_word::REVIEW, SeqCst);
-        // The bit has to be visible before the doorbell is. This CPU hears its own at its entry
-        // into the guest.
+        // The bit has to be visible before the doorbell is. This CPU takes its own doorbell when it
+        // enters the guest.
         insn::dsb_ishst();
         cpu.redistributor().set_pending(machine.doorbell());
     }
@@ -176,7 +176,7 @@ fn run_guest(cpu: &PerCpu) -> ! {
 /// Sets up the private parts of each CPU: TLBs, GIC interfaces, EL2 timer.
 fn prepare(cpu: &'static PerCpu) {
     let machine = machine();
-    // An earlier hypervisor may have used any VMID, and a reset need not invalidate anything (DDI
+    // An earlier hypervisor may have used any VMID, and a reset need not invalidate TLBs (DDI
     // 0487K.a, D8.16).
     insn::tlbi_alle1();
     insn::dsb_nsh();

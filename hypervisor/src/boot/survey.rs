@@ -25,7 +25,7 @@ use crate::interrupts::vgic_cpu;
 use crate::machine::Machine;
 use crate::say;
 
-/// Maximum number of bytes shown of a table.
+/// Maximum number of bytes of a table that are shown.
 const TABLE_MOST: u64 = 8192;
 /// Offsets in the distributor (IHI 0069H, 12.9).
 const GICD: [(u64, &str); 5] = [
@@ -35,8 +35,8 @@ const GICD: [(u64, &str); 5] = [
     (0xc, "GICD_TYPER2"),
     (0xffe8, "GICD_PIDR2"),
 ];
-/// Offsets in a redistributor (IHI 0069H, 12.11): control, the low and the high
-/// half of the type, wake.
+/// Offsets in a redistributor (IHI 0069H, 12.11): GICR_CTLR, the low and the high half of
+/// GICR_TYPER, GICR_WAKER.
 const GICR: [u64; 4] = [0x0, 0x8, 0xc, 0x14];
 /// GICR_CTLR.EnableLPIs.
 const ENABLE_LPIS: u32 = 1;
@@ -46,7 +46,7 @@ macro_rules! line {
     ($($arg:tt)*) => { say!("survey {}", format_args!($($arg)*)) };
 }
 
-/// Prints the survey, on the first CPU, with the others running. `spis` is the number of SPIs that
+/// Prints the survey, on the first CPU, while the other CPUs run. `spis` is the number of SPIs that
 /// firmware left enabled.
 pub fn print(machine: &Machine, discovered: &Discovered, spis: u32) {
     line!("begin");
@@ -77,7 +77,7 @@ fn memory(machine: &Machine) {
     line!("PSCI {:?}, timers {:?}", platform.psci, platform.timer);
 }
 
-/// Prints the registers that identify the first CPU, without identification registers that are
+/// Prints the registers that identify the first CPU, except identification registers that are
 /// zero.
 fn registers() {
     line!("CurrentEL {:#x}", CurrentEL.get());
@@ -102,7 +102,7 @@ fn registers() {
     );
     let step = fidelity::counter_step(|rounds| {
         insn::rounds(rounds);
-        // The read is not done early (DDI 0487K.a, D12.2.1).
+        // The ISB keeps the counter from being read early (DDI 0487K.a, D12.2.1).
         insn::isb();
         CNTPCT_EL0.get()
     });
@@ -120,7 +120,7 @@ fn interrupts(machine: &Machine) {
     let gic = &machine.platform.gic;
     line!("GICD {:#x}", gic.distributor.base);
     for (offset, name) in GICD {
-        line!("{name} {:#x}", read(gic.distributor.base + offset));
+        line!("{name} {:#x}", read_register(gic.distributor.base + offset));
     }
     for range in gic.redistributors {
         line!("GICR range {:#x}..{:#x}", range.base, range.end());
@@ -139,7 +139,7 @@ fn interrupts(machine: &Machine) {
             continue;
         };
         let base = redistributor.base();
-        let [control, low, high, wake] = GICR.map(|offset| read(base + offset));
+        let [control, low, high, wake] = GICR.map(|offset| read_register(base + offset));
         line!(
             "CPU {:#x} GICR {base:#x} TYPER {high:08x}{low:08x} CTLR {control:#x} WAKER {wake:#x}",
             cpu.mpidr
@@ -153,7 +153,7 @@ fn interrupts(machine: &Machine) {
     }
 }
 
-/// Prints the tables, and the bytes of the tables that are read.
+/// Prints the list of tables, and the bytes of those tables that the hypervisor reads.
 fn tables(acpi: &Acpi) {
     for table in &acpi.tables {
         let name = table.signature.escape_ascii();
@@ -172,7 +172,7 @@ fn tables(acpi: &Acpi) {
 /// Prints the bytes of a table, 32 per line.
 fn bytes(name: impl fmt::Display + Clone, place: Region) {
     let length = place.size.min(TABLE_MOST) as usize;
-    // SAFETY: the tables are mapped, to be read, since `memory_split::split`.
+    // SAFETY: the tables have been mapped for reading since `memory_split::split`.
     let bytes = unsafe { core::slice::from_raw_parts(place.base as *const u8, length) };
     for (row, part) in bytes.chunks(32).enumerate() {
         line!("{name} {:04x} {}", row * 32, Hex(part));
@@ -190,7 +190,7 @@ impl fmt::Display for Hex<'_> {
 
 /// Prints whether the cycle counter counts at EL2.
 fn cycles() {
-    // ID_AA64DFR0_EL1.PMUVer: 0 none, 15 not Arm's.
+    // ID_AA64DFR0_EL1.PMUVer: 0 means none, 15 a PMU that is not Arm's.
     if matches!(id::pmu_version(), 0 | 15) {
         line!("no PMUv3");
         return;
@@ -217,8 +217,8 @@ fn cycles() {
 }
 
 /// Reads a register of the interrupt controller.
-fn read(address: u64) -> u32 {
-    // SAFETY: distributor and redistributors are described and mapped, and none
-    // of the registers asked for changes by being read.
+fn read_register(address: u64) -> u32 {
+    // SAFETY: distributor and redistributors are described and mapped, and a read changes none of
+    // the registers that are asked for.
     unsafe { (address as *const u32).read_volatile() }
 }

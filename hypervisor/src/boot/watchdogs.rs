@@ -2,10 +2,10 @@
 //! Stops generic watchdogs that firmware left running: they would reset the machine in the middle
 //! of a run.
 //!
-//! This is done with the MMU off, where every data access is to Device memory (DDI 0487K.a,
+//! This is done with the MMU off, when every data access is to Device memory (DDI 0487K.a,
 //! B2.12.2), so nothing has to be mapped. If firmware describes a frame that the secure side keeps,
-//! the access would trap this CPU or stop the machine. So it is announced, and boot argument
-//! `rouse.keep-watchdogs` skips it.
+//! the access would trap this CPU or stop the machine. So each access is announced, and the boot
+//! argument `rouse.keep-watchdogs` skips it.
 
 use platform::Platform;
 
@@ -23,8 +23,8 @@ pub fn stop(platform: &Platform<'_>, keep: bool) {
             say!(
                 "watchdog {control:#x}: read next; if this is the last line, firmware keeps it: rouse.keep-watchdogs"
             );
-            // SAFETY: the description names the frame for this side, it is no other device's
-            // that is used, and the MMU is off.
+            // SAFETY: the description names the frame for this side, no device that is used has
+            // this frame, and the MMU is off.
             let state = unsafe { watchdog::stop(control) };
             say!("watchdog {control:#x}: {state}");
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The line to the real console, which EL2 and its guest share.
+//! The line to the real console, which EL2 and the guest share.
 //!
-//! The guest's characters go out as any of its CPUs writes them; none is held back. EL2's text begins on a new
-//! line, and is marked by characters that a guest that is not ours can't print: see [`wire::Guard`].
+//! The guest's characters go out as any of its CPUs writes them; EL2 holds none back. EL2's text begins on
+//! a new line, and is marked by characters that a guest that is not ours can't print: see [`wire::Guard`].
 //!
-//! A line that our guest prints through hypercalls may take several of them, while the guest holds its own
-//! lock. The line is gathered first, so that no line of EL2's damages a record.
+//! A line that our guest prints through hypercalls may take several of them, while the guest holds
+//! its own lock. Such a line is gathered first, so that no line of EL2's breaks into a record.
 
 use core::fmt::{self, Write};
 
@@ -25,7 +25,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line that is not yet connected to a port.
+    /// Creates a line that is not yet connected to a port.
     pub const fn new() -> Self {
         Self {
             port: None,
@@ -36,13 +36,13 @@ impl Line {
         }
     }
 
-    /// Connects it to `port`, and returns the previous port.
+    /// Connects the line to `port`, and returns the previous port.
     pub const fn connect(&mut self, port: Port) -> Option<Port> {
         self.port.replace(port)
     }
 
-    /// Notes the source of the guest's text.
-    pub const fn expect(&mut self, source: Source) {
+    /// Notes which source the guest's text comes from.
+    pub const fn set_source(&mut self, source: Source) {
         self.source = source;
         self.guard = Guard::new(source);
     }
@@ -55,7 +55,7 @@ impl Line {
     }
 
     /// Sends a character that the guest has written.
-    pub fn guest(&mut self, byte: u8) {
+    pub fn send_guest(&mut self, byte: u8) {
         if let Some(broken) = self.guard.pass(byte) {
             self.send(broken);
         }
@@ -63,10 +63,10 @@ impl Line {
     }
 
     /// Sends text that the guest passed by a hypercall.
-    pub fn called(&mut self, text: impl Iterator<Item = u8>) {
+    pub fn print_called(&mut self, text: impl Iterator<Item = u8>) {
         for byte in text {
             if self.source != Source::Ours {
-                self.guest(byte);
+                self.send_guest(byte);
                 continue;
             }
             self.gathered.push(byte);
@@ -79,7 +79,7 @@ impl Line {
     /// Sends the gathered part of a line that our guest prints through hypercalls.
     pub fn show_gathered(&mut self) {
         let gathered = core::mem::take(&mut self.gathered);
-        gathered.into_iter().for_each(|byte| self.guest(byte));
+        gathered.into_iter().for_each(|byte| self.send_guest(byte));
     }
 
     fn send(&mut self, byte: u8) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console at EL2: prints whole lines, one CPU at a time, on the line that EL2 shares with the
-//! guest.
+//! Prints EL2's console output: whole lines, one CPU at a time, on the line that EL2 shares with
+//! the guest.
 
 use core::fmt::{self, Write};
 use core::ptr;
@@ -14,17 +14,17 @@ use spin::mutex::SpinMutex;
 use crate::console::line::Line;
 
 static LINE: SpinMutex<Line> = SpinMutex::new(Line::new());
-/// Whether locks work: the lock needs exclusive accesses, and these need cacheable memory.
+/// Whether locks work: a lock needs exclusive accesses, which need cacheable memory.
 static LOCKING: AtomicBool = AtomicBool::new(false);
 /// Whether a CPU has failed.
 static FAILED: AtomicBool = AtomicBool::new(false);
 /// The firmware, while it is in charge.
 static FIRMWARE: AtomicPtr<Firmware> = AtomicPtr::new(ptr::null_mut());
 
-/// Services of firmware to the hypervisor while it is in charge. They are function pointers,
-/// because their callers lie below the modules that implement them.
+/// Services that firmware gives the hypervisor while firmware is in charge. They are function
+/// pointers, because their callers are on a lower floor than the modules that implement them.
 pub struct Firmware {
-    /// Writes to its console.
+    /// Writes to firmware's console.
     pub print: fn(fmt::Arguments<'_>),
     /// Turns the machine off.
     pub power_off: fn() -> !,
@@ -39,7 +39,7 @@ pub fn use_firmware(firmware: Option<&'static Firmware>) {
     FIRMWARE.store(place, Ordering::Relaxed);
 }
 
-/// The firmware that is in charge.
+/// Returns the firmware that is in charge, if any.
 pub fn firmware() -> Option<&'static Firmware> {
     // SAFETY: `use_firmware` stores null or a reference that is valid for ever.
     unsafe { FIRMWARE.load(Ordering::Relaxed).as_ref() }
@@ -48,25 +48,25 @@ pub fn firmware() -> Option<&'static Firmware> {
 /// Starts output on `uart`.
 ///
 /// # Safety
-/// The address must be that of a UART of that kind, accessible from now on.
+/// The address must be that of a UART of that kind, and be accessible from now on.
 pub unsafe fn open(uart: Uart) {
-    // SAFETY: the caller's promise is the one that `Port::new` asks for. Only
-    // the first CPU runs when this is called, so the unlocked access is alone.
+    // SAFETY: the caller promises everything that `Port::new` asks for. Only the first CPU runs
+    // when this is called, so the unlocked access is alone.
     let _none_before = unsafe { (*LINE.as_mut_ptr()).connect(Port::new(uart)) };
 }
 
-/// Makes lines be written under a lock from now on. MMU and caches must be on.
+/// Makes every CPU take a lock to write lines from now on. MMU and caches must be on.
 pub fn enable_locking() {
     LOCKING.store(true, Ordering::Relaxed);
 }
 
 /// Whether locks work.
-pub fn locks() -> bool {
+pub fn can_lock() -> bool {
     LOCKING.load(Ordering::Relaxed)
 }
 
 /// Waits until the UART has sent everything that was written. The CPU that ends the machine calls
-/// this, whatever the others do.
+/// this, and does not wait for the other CPUs.
 pub fn drain() {
     // SAFETY: as in `print_unlocked`.
     unsafe { (*LINE.as_mut_ptr()).drain() };
@@ -74,9 +74,9 @@ pub fn drain() {
 
 /// Writes formatted text as one unit.
 pub fn print(text: fmt::Arguments<'_>) {
-    if locks() {
-        with(|line| {
-            // Output has no error: a port loses what it can't send.
+    if can_lock() {
+        with_line(|line| {
+            // Output returns no error: a port loses characters that it can't send.
             let _ = line.write_fmt(text);
         });
     } else {
@@ -84,8 +84,8 @@ pub fn print(text: fmt::Arguments<'_>) {
     }
 }
 
-/// Runs `write` on the line, alone; does nothing once a CPU has failed.
-pub fn with(write: impl FnOnce(&mut Line)) {
+/// Runs `write` on the line while no other CPU uses it; does nothing once a CPU has failed.
+pub fn with_line(write: impl FnOnce(&mut Line)) {
     loop {
         if FAILED.load(Ordering::Relaxed) {
             return;
@@ -98,13 +98,13 @@ pub fn with(write: impl FnOnce(&mut Line)) {
     }
 }
 
-/// Lets only [`print_unlocked`] write from now on: a CPU has failed, and no other may write into
-/// its report. Waits for the CPU that is writing, but not for ever, because it may be the failed
-/// CPU itself.
+/// Lets only [`print_unlocked`] write from now on: a CPU has failed, and no other CPU may write
+/// into its report. First waits for the CPU that is writing, but not for ever, because it may be
+/// the failed CPU itself.
 pub fn fail() {
     const PATIENCE: u32 = 100_000;
     FAILED.store(true, Ordering::Relaxed);
-    let patience = if locks() { PATIENCE } else { 0 };
+    let patience = if can_lock() { PATIENCE } else { 0 };
     for _ in 0..patience {
         if let Some(line) = LINE.try_lock() {
             core::mem::forget(line);
@@ -114,8 +114,8 @@ pub fn fail() {
     }
 }
 
-/// Like [`print`], without waiting for the CPU that holds the console: for a CPU that
-/// reports a failure, and before locks work.
+/// Like [`print`], but does not wait for the CPU that holds the console. It serves a CPU that
+/// reports a failure, and the time before locks work.
 pub fn print_unlocked(text: fmt::Arguments<'_>) {
     if let Some(firmware) = firmware() {
         return (firmware.print)(text);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets what a guest may do by itself, through EL2's control registers as they are while a vCPU
+//! Sets what a guest may do without EL2, by the values of EL2's control registers while a vCPU
 //! runs. `docs/isolation.md` has a line for each bit.
 //!
-//! The rule: the guest accesses state that belongs to this CPU's EL1 alone without a trap. Accesses
-//! to state of the machine, of EL2 or of another CPU trap, and so do accesses to state that EL2
-//! would have to save and load. The feature registers (`trap::id`) announce neither. Every register
-//! is written ([`arch::controls`]), because the reset values are UNKNOWN.
+//! The rule is this: the guest accesses state that belongs to this CPU's EL1 alone without a trap.
+//! Accesses to state of the machine, of EL2 or of another CPU trap, and so do accesses to state
+//! that EL2 would have to save and load. The feature registers (`trap::id`) announce neither kind
+//! of state. Every register is written ([`arch::controls`]), because the reset values are UNKNOWN.
 //!
 //! Section numbers are those of DDI 0487K.a.
 
@@ -56,21 +56,21 @@ const HCRX_GUEST: u64 = 1 << 11;
 const CPTR_GUEST: u64 = 0x33ff | 1 << 20 | 1 << 30;
 
 /// MDCR_EL2 (D24.3.17) besides HPMN: TDOSA (10), TDRA (11), TPMS (14), TTRF (19).
-/// E2PB and E2TB 0: the profiling and trace buffers are EL2's, and trap.
+/// E2PB and E2TB are 0: the profiling and trace buffers are EL2's, and trap.
 const MDCR_GUEST: u64 = 1 << 10 | 1 << 11 | 1 << 14 | 1 << 19;
 
-/// CNTHCTL_EL2 with E2H = 0 (D24.12.10): EL1PCTEN (0), EL1PCEN (1): physical
-/// counter and timer are the guest's as well.
+/// CNTHCTL_EL2 with E2H = 0 (D24.12.10): EL1PCTEN (0), EL1PCEN (1): the guest owns the physical
+/// counter and timer as well.
 const CNTHCTL_GUEST: u64 = 3;
 
 /// MPAM2_EL2: TRAPMPAM1EL1 (48), TRAPMPAM0EL1 (49), partition 0.
 const MPAM_GUEST: u64 = 3 << 48;
 
-/// Leaves alone the registers in `names`, a list separated by commas.
+/// Makes the hypervisor leave alone the registers in `names`, a list separated by commas.
 ///
 /// # Errors
-/// Returns a name that is not of a register that firmware may keep.
-pub fn leave(names: &str) -> Result<(), &str> {
+/// Returns the first name that is not the name of a register that firmware may keep.
+pub fn leave_alone(names: &str) -> Result<(), &str> {
     for name in names.split(',') {
         let mut all = Optional::ALL.iter();
         let found = all.find(|register| register.name() == name);
@@ -79,9 +79,9 @@ pub fn leave(names: &str) -> Result<(), &str> {
     Ok(())
 }
 
-/// Tries the registers that firmware may keep ([`Optional`]), on the first CPU. Each is named on the
-/// console before it is written: firmware that does not know the register may end the machine
-/// instead of returning an UNDEFINED exception. Registers that are left alone are not tried.
+/// Tries to write the registers that firmware may keep ([`Optional`]), on the first CPU. Each
+/// register is named on the console before it is written: firmware that does not know it may end the
+/// machine instead of returning an UNDEFINED exception. Registers that are left alone are not tried.
 pub fn try_optional() {
     log::print(format_args!("rouse: stage registers: trying"));
     for register in Optional::ALL {
@@ -101,13 +101,13 @@ pub fn try_optional() {
     });
 }
 
-/// Returns this CPU's registers that are left alone.
+/// Returns the registers of this CPU that are left alone.
 fn left_here() -> impl Iterator<Item = &'static Optional> {
     let all = Optional::ALL.iter();
     all.filter(|register| register.is_left() && register.is_there())
 }
 
-/// Prints the names of these registers.
+/// Prints the names of the registers that are left alone.
 struct Left;
 
 impl fmt::Display for Left {
@@ -116,7 +116,7 @@ impl fmt::Display for Left {
     }
 }
 
-/// Sets all control registers of this CPU but HCR_EL2, which the knobs change.
+/// Sets all control registers of this CPU except HCR_EL2, which the knobs change.
 pub fn set_up() {
     let controls = Controls {
         cptr: CPTR_GUEST,
@@ -128,8 +128,8 @@ pub fn set_up() {
     controls.write();
 }
 
-/// Whether the memory copy instructions work at EL1: they do not if firmware keeps HCRX_EL2, which
-/// has MSCEn.
+/// Whether the memory copy instructions work at EL1. They do not work if firmware keeps HCRX_EL2,
+/// which has the bit MSCEn.
 pub fn lets_copies() -> bool {
     !Optional::Hcrx.is_left()
 }

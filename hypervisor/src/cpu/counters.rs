@@ -6,34 +6,34 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use abi::Counter;
 
-/// Number of counters here; `Vcpu::count` derives the last one.
+/// Number of counters stored here; `Vcpu::count` derives the last counter from others.
 const COUNTED: usize = Counter::SlowHalt as usize;
 const _: () = assert!(COUNTED + 1 == Counter::COUNT);
 
-/// The counters of one vCPU. Only its own CPU counts, so that counting is a
-/// load, an add and a store; any CPU may look.
+/// The counters of one vCPU. Only its own CPU counts, so that counting is a load, an add and a
+/// store; any CPU may read them.
 pub struct Counters([AtomicU64; COUNTED]);
 
 impl Counters {
-    /// All zero.
+    /// Creates counters that are all zero.
     pub const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; COUNTED])
     }
 
-    /// Counts one more.
+    /// Counts one more event of `counter`.
     #[inline(always)]
     pub fn add(&self, counter: Counter) {
         let counter = &self.0[counter as usize];
         counter.store(counter.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Takes back an event that should not have been counted.
+    /// Takes back one event of `counter` that should not have been counted.
     pub fn take_back(&self, counter: Counter) {
         let counter = &self.0[counter as usize];
         counter.store(counter.load(Relaxed).saturating_sub(1), Relaxed);
     }
 
-    /// The count.
+    /// Returns the count of `counter`.
     pub fn get(&self, counter: Counter) -> u64 {
         self.0[counter as usize].load(Relaxed)
     }

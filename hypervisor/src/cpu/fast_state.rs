@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that `exits::fast_paths` reads, and counters that it increments. It is assembly, so each
-//! value lies where one load reaches it.
+//! State that `exits::fast_paths` reads, and counters that it increments. These paths are in
+//! assembly, so each value lies where one load reaches it.
 
 use core::sync::atomic::AtomicU64;
 
@@ -8,32 +8,32 @@ use core::sync::atomic::AtomicU64;
 /// target list (IHI 0069H, 12.2).
 pub const SGI_FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
 
-/// State and counters of the fast paths: half a cache line, whose other half has the first
-/// counters. Only the CPU that it belongs to accesses it.
+/// State and counters of the fast paths: they take half a cache line, whose other half has the
+/// first counters. Only the CPU that the state belongs to accesses it.
 #[repr(C)]
 pub struct FastPaths {
-    /// The value of ICH_ELRSR_EL2 without listed interrupts, if a trapped WFI is just a halt;
-    /// [`NEVER`] if it is more.
+    /// If a trapped WFI only has to halt, the value of ICH_ELRSR_EL2 while no interrupt is listed;
+    /// otherwise [`NEVER`].
     pub halt_if: AtomicU64,
-    /// [`SGI_FIELDS`], in reach of one load.
+    /// The constant [`SGI_FIELDS`], where one load reaches it.
     pub sgi_fields: u64,
-    /// Number of exits on an interrupt that was listed.
+    /// Number of exits by an interrupt that was listed.
     pub interrupts: AtomicU64,
-    /// Number of WFIs that halted until an interrupt came that was listed.
+    /// Number of WFIs that halted until an interrupt came, which was then listed.
     pub waited: AtomicU64,
 }
 
-/// State that they read if a trapped WFI is not just a halt.
+/// State that the fast paths read if a trapped WFI does more than halt.
 #[repr(C)]
 pub struct Waits {
     /// Like [`FastPaths::halt_if`], for polling for [`Self::poll`] ticks before the halt.
     pub poll_if: AtomicU64,
-    /// See `poll_if`.
+    /// Ticks to poll; see `poll_if`.
     pub poll: AtomicU64,
-    /// Like [`FastPaths::halt_if`], if the interrupt that ends the wait is the guest's; [`NEVER`],
-    /// which is -1, if it is not.
+    /// Like [`FastPaths::halt_if`], if the guest takes the interrupt that ends the wait itself;
+    /// otherwise [`NEVER`], which is -1.
     pub direct_if: AtomicU64,
-    /// Number of WFIs that halted until something else came.
+    /// Number of WFIs that halted until something other than a listed interrupt came.
     pub halted: AtomicU64,
 }
 
@@ -41,7 +41,7 @@ pub struct Waits {
 pub const NEVER: u64 = u64::MAX;
 
 impl FastPaths {
-    /// None taken, and no wait.
+    /// Creates the state of a vCPU with no exits yet, and without a fast path for waits.
     pub const fn new() -> Self {
         Self {
             halt_if: AtomicU64::new(NEVER),
@@ -55,7 +55,7 @@ impl FastPaths {
 const _: () = assert!(size_of::<FastPaths>() == 32);
 
 impl Waits {
-    /// None.
+    /// Creates the state without any fast path for waits.
     pub const fn new() -> Self {
         Self {
             poll_if: AtomicU64::new(NEVER),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How EL2 waits in a trapped WFI.
+//! Chooses how EL2 waits in a trapped WFI.
 
 use wait::governor::Host;
 
@@ -7,9 +7,9 @@ use wait::governor::Host;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
     Halt,
-    /// It polls for this many ticks, then halts.
+    /// EL2 polls for this many ticks, then halts.
     Poll(u64),
-    /// It polls for as long as has proved worthwhile, and measures this.
+    /// EL2 polls for as long as has proved worthwhile, and measures waits to find that out.
     Adapt,
 }
 
@@ -17,14 +17,14 @@ pub enum WaitMode {
 pub struct Halt {
     /// Ticks to poll before halting.
     pub poll: u64,
-    /// State of the adaptive limit, if that is used instead.
+    /// State of the adaptive limit, if that limit is used instead of `poll`.
     pub adaptive: Option<Host>,
-    /// Whether the guest has already polled, so that EL2 does not.
+    /// Whether the guest has already polled; EL2 then does not poll.
     pub guest_polls: bool,
 }
 
 impl Halt {
-    /// A state that halts at once.
+    /// Creates a state that halts at once.
     pub const fn new() -> Self {
         Self {
             poll: 0,
@@ -33,7 +33,7 @@ impl Halt {
         }
     }
 
-    /// Returns the mode of a wait without deadline.
+    /// Returns the mode of a wait that has no deadline.
     pub fn mode(&self) -> WaitMode {
         match (self.limit(), &self.adaptive) {
             (None, _) => WaitMode::Halt,
@@ -42,12 +42,12 @@ impl Halt {
         }
     }
 
-    /// Ticks to poll now; `None` if EL2 neither polls nor adapts.
+    /// Returns the ticks to poll now; `None` if EL2 neither polls nor adapts.
     pub fn limit(&self) -> Option<u64> {
         match (self.guest_polls, &self.adaptive) {
             (true, _) => None,
             (false, None) => (self.poll != 0).then_some(self.poll),
-            // Even with limit 0, because the limit grows with the measured length of waits.
+            // A limit is returned even if it is 0, because it grows with the measured length of waits.
             (false, Some(host)) => Some(host.limit()),
         }
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of one CPU that other CPUs leave alone: a cache line of its own, and a
-//! value without a lock.
+//! Keeps other CPUs away from memory of one CPU: by cache lines of its own, or as a value without a
+//! lock.
 
 use core::cell::UnsafeCell;
 use core::ops::Deref;
 
-/// A value with cache lines of its own, for state that others write while its CPU is busy with
-/// something else.
+/// A value with cache lines of its own, for state that other CPUs write while the CPU that owns it
+/// does something else.
 #[repr(C, align(64))]
 pub struct CacheLine<T>(pub T);
 
@@ -18,11 +18,11 @@ impl<T> Deref for CacheLine<T> {
     }
 }
 
-/// State that only the CPU it belongs to touches, and only with interrupts
-/// masked, as EL2 always runs: so it needs neither lock nor atomics.
+/// State that only the CPU that owns it accesses, and only with interrupts masked, as they always
+/// are at EL2. So the state needs neither a lock nor atomics.
 pub struct Local<T>(UnsafeCell<T>);
 
-// SAFETY: `with` gives access on one CPU only, by its contract.
+// SAFETY: by its contract, `with` gives access on one CPU only.
 unsafe impl<T> Sync for Local<T> {}
 
 impl<T> Local<T> {
@@ -33,9 +33,9 @@ impl<T> Local<T> {
 
     /// Runs `use_it` on the value.
     ///
-    /// # Safety
-    /// The caller must run on the CPU that the value belongs to, and `use_it`
-    /// must not come here again for the same value.
+    /// # Safety The caller must run on the CPU that the value belongs
+    /// to, and `use_it` must not call this function again for the same
+    /// value.
     #[inline(always)]
     pub unsafe fn with<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: the caller promises that no other reference exists: no other

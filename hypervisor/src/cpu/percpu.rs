@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of one physical CPU, found through TPIDR_EL2.
 //!
-//! Each CPU has a [`Slot`] of its own: its stacks, each above a guard page that
-//! is not mapped, and the [`PerCpu`] on cache lines of its own.
+//! Each CPU has a [`Slot`] of its own. The slot has its stacks, each above a guard page that is not
+//! mapped, and its [`PerCpu`], on separate cache lines.
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -17,11 +17,11 @@ use crate::cpu::tenant::Tenant;
 use crate::cpu::vcpu::Vcpu;
 
 arch::symbol_addresses! {
-    /// The page below the boot stack, in `boot::entry`.
+    /// The page below the boot stack; `boot::entry` defines it.
     boot_guard = el2_boot_guard;
 }
 
-/// The page below the boot stack, which is not mapped.
+/// Returns the page below the boot stack, which is not mapped.
 pub fn boot_stack_guard() -> Region {
     Region {
         base: boot_guard(),
@@ -41,19 +41,19 @@ pub struct PerCpu {
     pub stack_top: u64,
     /// Top of the stack on which it reports failures of EL2.
     pub report_stack_top: u64,
-    /// Affinity.
+    /// Affinity, as in MPIDR_EL1.
     pub mpidr: u64,
-    /// Its redistributor, once it has set it up.
+    /// Its redistributor, once the CPU has set it up.
     pub redistributor: Once<Redistributor>,
     /// Whether it has arrived in the hypervisor.
     pub online: AtomicBool,
-    /// Whether it has shown its state, at another CPU's request or by itself when the guest's
+    /// Whether it has shown its state, at another CPU's request or on its own when the guest's
     /// memory was unmapped.
     pub shown: AtomicBool,
-    /// When it next checks for failures, in ticks of the physical count; see `dumps::own_timer`.
+    /// When the CPU next checks for failures, in ticks of the physical count; see `dumps::own_timer`.
     pub look: AtomicU64,
     pub vcpu: Vcpu,
-    /// The SError that EL2 lets in; see `dumps::serror`.
+    /// The SError that EL2 lets in on purpose; see `dumps::serror`.
     pub serror: AtomicU64,
     /// When the vCPU's slice is over, in ticks of the physical count; see `neighbour::turn`.
     pub slice_end: AtomicU64,
@@ -70,21 +70,21 @@ pub struct Slot {
     /// Left out of the page tables, so that a stack overflow faults.
     report_guard: Guard,
     report_stack: [u8; REPORT_STACK_SIZE],
-    /// Also left out of the page tables.
+    /// A second guard page, also left out of the page tables.
     guard: Guard,
     stack: [u8; STACK_SIZE],
     per_cpu: PerCpu,
 }
 
 impl Slot {
-    /// Initialises the slot at `place` for the CPU `mpidr` and returns its state.
+    /// Initialises the slot at `place` for the CPU `mpidr` and returns the CPU's state.
     ///
     /// # Safety
     /// `place` must be memory of a [`Slot`]'s size and alignment that nothing
     /// else uses, ever.
     pub unsafe fn init(place: *mut Self, mpidr: u64) -> &'static PerCpu {
-        // SAFETY: the caller gives the memory away; guard and stack are only
-        // touched by the CPU itself.
+        // SAFETY: the caller gives the memory away; only the CPU itself accesses guard and
+        // stack.
         unsafe {
             let per_cpu = &raw mut (*place).per_cpu;
             per_cpu.write(PerCpu {
@@ -106,21 +106,21 @@ impl Slot {
 }
 
 impl PerCpu {
-    /// This CPU's state.
+    /// Returns the state of the running CPU.
     #[inline(always)]
     pub fn this() -> &'static Self {
-        // SAFETY: TPIDR_EL2 holds the address of this CPU's `PerCpu` from
-        // before the first Rust code that can get here (`start`, and
-        // `_el2_secondary`), and the memory is never given back.
+        // SAFETY: TPIDR_EL2 holds the address of this CPU's `PerCpu` before the first Rust code
+        // that can come here runs (`start` and `_el2_secondary` see to this), and that memory is
+        // never given back.
         unsafe { &*(TPIDR_EL2.get() as *const Self) }
     }
 
-    /// Makes this the state of the calling CPU.
+    /// Makes this the state of the running CPU.
     pub fn install(&'static self) {
         TPIDR_EL2.set(core::ptr::from_ref(self) as u64);
     }
 
-    /// The guard pages below its stacks.
+    /// Returns the guard pages below the CPU's stacks.
     pub fn guards(&self) -> [Region; 2] {
         let slot = core::ptr::from_ref(self) as usize - offset_of!(Slot, per_cpu);
         let guards = [offset_of!(Slot, report_guard), offset_of!(Slot, guard)];
@@ -130,7 +130,7 @@ impl PerCpu {
         })
     }
 
-    /// Its stack and its state, which are mapped and adjacent.
+    /// Returns the CPU's stack and its state, which are mapped and adjacent.
     pub fn memory(&self) -> Region {
         let slot = core::ptr::from_ref(self) as usize - offset_of!(Slot, per_cpu);
         let stack = offset_of!(Slot, stack);
@@ -140,7 +140,7 @@ impl PerCpu {
         }
     }
 
-    /// Whether an overflow of its stack faults at `address`.
+    /// Whether an access to `address` faults because a stack of this CPU has overflowed.
     pub fn is_guard(&self, address: u64) -> bool {
         let boot = boot_stack_guard();
         self.guards()
@@ -149,30 +149,30 @@ impl PerCpu {
             .any(|guard| guard.contains(address))
     }
 
-    /// Its redistributor.
+    /// Returns the CPU's redistributor.
     ///
     /// # Panics
-    /// Panics before the CPU has set it up.
+    /// Panics if the CPU has not set it up yet.
     pub fn redistributor(&self) -> &Redistributor {
         self.redistributor
             .get()
             .expect("the CPU sets up its redistributor before it reports in")
     }
 
-    /// The neighbour's place, if there is one.
+    /// Returns the state of the CPU's neighbour, if memory was set aside for one.
     #[inline]
     pub fn tenant(&self) -> Option<&'static Tenant> {
-        // SAFETY: null, or what `set_tenant` was given, which lives for ever.
+        // SAFETY: the pointer is null or comes from `set_tenant`, whose argument lives for ever.
         unsafe { self.tenant.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// The neighbour, if it does something.
+    /// Returns the state of the CPU's neighbour, if that neighbour has work.
     #[inline]
     pub fn neighbour(&self) -> Option<&'static Tenant> {
         self.tenant().filter(|tenant| tenant.is_there())
     }
 
-    /// Gives it a place for a neighbour, before it is started.
+    /// Gives the CPU the state of a neighbour, before the CPU is started.
     pub fn set_tenant(&self, tenant: &'static Tenant) {
         let tenant = core::ptr::from_ref(tenant).cast_mut();
         self.tenant.store(tenant, Ordering::Relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rings of each CPU's last events at EL2, with time stamps.
+//! Keeps each CPU's last events at EL2, with time stamps, in a ring.
 
 use core::fmt;
 use core::ptr::null_mut;
@@ -10,12 +10,12 @@ use aarch64_cpu::registers::{CNTVCT_EL0, Readable};
 use abi::{TimeLog, Traced, event_word};
 use arch::insn;
 
-/// Events that a ring holds.
+/// Number of events that a ring holds.
 pub const EVENTS: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// Virtual count, ticks.
+    /// The virtual count, in ticks.
     pub time: u64,
     /// The kind of event, a [`Traced`].
     pub what: u64,
@@ -23,17 +23,17 @@ pub struct Event {
     pub data: u64,
 }
 
-/// The last events of a CPU. Only that CPU notes events. Any CPU may read them, and reads whole
-/// events only while no event is being noted.
+/// The last events of a CPU. Only that CPU notes events. Any CPU may read them; what it reads is
+/// certain to be whole events only while no event is being noted.
 pub struct Ring {
     events: [[AtomicU64; 3]; EVENTS],
     count: AtomicUsize,
-    /// The guest's log, which also gets the events; null if there is none.
+    /// The guest's log, which also receives the events; null if there is none.
     log: AtomicPtr<TimeLog>,
 }
 
 impl Ring {
-    /// None.
+    /// Creates a ring without events.
     pub const fn new() -> Self {
         Self {
             events: [const { [const { AtomicU64::new(0) }; 3] }; EVENTS],
@@ -47,8 +47,8 @@ impl Ring {
     pub fn note(&self, what: Traced, data: u64) {
         let count = self.count.load(Relaxed);
         let event = &self.events[count % EVENTS];
-        // Otherwise the counter could be read before the preceding work is over (DDI 0487K.a,
-        // D12.1.3).
+        // Without this ISB, the counter could be read before the preceding work is over (DDI
+        // 0487K.a, D12.1.3).
         insn::isb();
         let now = CNTVCT_EL0.get();
         event[0].store(now, Relaxed);
@@ -63,13 +63,13 @@ impl Ring {
         }
     }
 
-    /// Notes events in `log` as well; with `None`, no longer.
+    /// Makes events be noted in `log` as well; with `None`, no longer.
     pub fn copy_to(&self, log: Option<&'static TimeLog>) {
         let log = log.map_or(null_mut(), |log| core::ptr::from_ref(log).cast_mut());
         self.log.store(log, Relaxed);
     }
 
-    /// Event `number`, counted from the very first.
+    /// Returns event `number`, counted from the very first event.
     fn event(&self, number: usize) -> Event {
         let [time, what, data] = &self.events[number % EVENTS];
         Event {
@@ -79,13 +79,13 @@ impl Ring {
         }
     }
 
-    /// The events that it holds, the oldest first.
+    /// Returns the events that the ring holds, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = Event> {
         let count = self.count.load(Acquire);
         (count - count.min(EVENTS)..count).map(|number| self.event(number))
     }
 
-    /// The newest events, the newest first.
+    /// Returns the newest events, the newest first.
     pub fn latest(&self) -> [Event; abi::EVENTS] {
         let count = self.count.load(Acquire);
         core::array::from_fn(|n| self.event(count.wrapping_sub(1 + n)))

@@ -12,35 +12,35 @@ use crate::cpu::local::Local;
 
 /// A neighbour. Only its own CPU accesses it, except for the counters.
 pub struct Tenant {
-    /// Its memory, and all that it can access.
+    /// The neighbour's memory, which is all that it can access.
     pub memory: Region,
     /// VTTBR_EL2 and VTCR_EL2 of its map.
     pub stage2: (u64, u64),
-    /// Its work, as [`Neighbour::encode`] encodes it.
+    /// The neighbour's work, as [`Neighbour::encode`] encodes it.
     does: AtomicU64,
     /// Length of a slice in ticks; 0 if there are no slices.
     pub slice: AtomicU64,
-    /// Whether a trapped WFE gives it the CPU.
+    /// Whether a trapped WFE of the vCPU gives the neighbour the CPU.
     pub yield_on_wfe: AtomicBool,
-    /// Its state, and the vCPU's parts of [`Worlds`].
+    /// State of the neighbour, and state of the vCPU that is saved during a turn.
     pub worlds: Local<Worlds>,
     counts: [AtomicU64; Shared::COUNT],
 }
 
 /// State that two guests of a CPU can't have at the same time.
 pub struct Worlds {
-    /// General registers, PC and PSTATE of the neighbour. The vCPU's are on the stack of
-    /// EL2, as in any exit.
+    /// General registers, PC and PSTATE of the neighbour. The vCPU's are on EL2's stack, as in any
+    /// exit.
     pub general: General,
-    /// EL1 of the neighbour.
+    /// EL1 registers of the neighbour.
     pub own: El1,
-    /// EL1 of the vCPU.
+    /// EL1 registers of the vCPU.
     pub vcpu: El1,
     /// Errors that the neighbour has deferred ([`arch::el1::deferred_errors`]).
     pub own_errors: u64,
-    /// Floating point of the neighbour.
+    /// Floating-point registers of the neighbour.
     pub own_fp: Fp,
-    /// Floating point of the vCPU, if the neighbour has used floating point in this turn.
+    /// Floating-point registers of the vCPU, if the neighbour has used floating point in this turn.
     pub vcpu_fp: Fp,
     /// Whether the neighbour has used floating point in this turn.
     pub fp_used: bool,
@@ -56,7 +56,7 @@ pub struct General {
 }
 
 impl Tenant {
-    /// An idle neighbour with this memory and this map of it.
+    /// Creates an idle neighbour with `memory` and the stage-2 map of it.
     pub const fn new(memory: Region, stage2: (u64, u64)) -> Self {
         Self {
             memory,
@@ -81,24 +81,24 @@ impl Tenant {
         }
     }
 
-    /// Whether it does something.
+    /// Whether the neighbour has work.
     #[inline]
     pub fn is_there(&self) -> bool {
         self.does.load(Relaxed) != Neighbour::None.encode()
     }
 
-    /// Sets its work.
+    /// Sets the neighbour's work.
     pub fn set(&self, does: Neighbour) {
         self.does.store(does.encode(), Relaxed);
     }
 
-    /// Adds `more` to a count. Only its own CPU does this.
+    /// Adds `more` to the count `what`. Only the neighbour's own CPU does this.
     pub fn add(&self, what: Shared, more: u64) {
         let count = &self.counts[what as usize];
         count.store(count.load(Relaxed) + more, Relaxed);
     }
 
-    /// Returns a count.
+    /// Returns the count `what`.
     pub fn count(&self, what: Shared) -> u64 {
         self.counts[what as usize].load(Relaxed)
     }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a handler takes time stamps.
+//! Decides whether a handler takes time stamps.
 //!
 //! Tracing costs nothing when it is off, not even a test of a flag: the handlers of the measured
-//! paths are compiled twice, with and without it ([`Trace`]), for two vector tables, and the knob
-//! changes VBAR_EL2 ([`crate::cpu::traps::set_tracing`]). A CPU that has a neighbour has a third
-//! table ([`Shared`]), for the same reason. A traced exit takes the Rust handlers even where the
-//! other table has a fast path: its time stamps show where time goes, not how short the path could
-//! be.
+//! paths are compiled twice, with and without tracing ([`Trace`]), for two vector tables, and the
+//! knob changes VBAR_EL2 ([`crate::cpu::traps::set_tracing`]). A CPU that has a neighbour has a
+//! third table ([`Shared`]), for the same reason. A traced exit takes the Rust handlers even where
+//! the untraced table has a fast path: its time stamps show where time goes, not how short the path
+//! could be.
 
 pub use abi::Traced;
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::tenant::Tenant;
 
-/// Which handlers a CPU has.
+/// Variants of the handlers; each CPU uses one.
 pub trait Trace {
     /// Notes an event of this CPU.
     fn note(cpu: &PerCpu, what: Traced, data: u64);
 
-    /// The neighbour of this CPU, if there is one.
+    /// Returns the neighbour of this CPU, if it has one.
     fn neighbour(cpu: &PerCpu) -> Option<&'static Tenant>;
 }
 
@@ -63,7 +63,7 @@ impl Trace for On {
     }
 }
 
-/// Notes the return to the guest, as the last step of a traced exit.
+/// Notes the return to the guest; this is the last step of a traced exit.
 pub extern "C" fn resume() {
     On::note(PerCpu::this(), Traced::Resume, 0);
 }

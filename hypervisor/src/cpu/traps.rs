@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets the guest's traps on this CPU and the vectors that take them (HCR_EL2, VBAR_EL2), and the
-//! values that allow the fast paths to act on their own.
+//! Sets the guest's traps on this CPU (HCR_EL2), the vectors that take them (VBAR_EL2), and the
+//! values that let the fast paths act without the Rust handlers.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -19,9 +19,9 @@ use crate::cpu::percpu::PerCpu;
 arch::symbol_addresses! {
     /// The vectors without tracing, in `exits::vectors`.
     plain = el2_vectors;
-    /// The vectors that make a timer be checked again; see [`watches_timers`].
+    /// The vectors that make a timer be looked at again; see [`watches_timers`].
     watching = el2_vectors_watching;
-    /// The vectors of a guest that has not named what it can do without; see [`set_recheck_timers`].
+    /// The vectors of a guest that is not known to do without such looks; see [`set_recheck_timers`].
     foreign = el2_vectors_foreign;
     /// The vectors with tracing.
     traced = el2_vectors_traced;
@@ -29,17 +29,17 @@ arch::symbol_addresses! {
     shared = el2_vectors_shared;
 }
 
-/// A number of ticks that never passes: no count gets this far, and adding it to a count does not
+/// A number of ticks that never passes: no count reaches it, and adding it to a count does not
 /// overflow.
 const FOR_EVER: u64 = 1 << 63;
 /// CPTR_EL2.TFP: floating point traps.
 pub const TRAP_FP: u64 = 1 << 10;
 
-/// AMO: SErrors are EL2's. Apart from the guest, their causes may be stores of EL2 that complete
+/// AMO: EL2 takes SErrors. Apart from the guest, their causes may be stores of EL2 that complete
 /// late, memory errors, or firmware's leftovers. Without AMO, a pending SError would end each WFI
 /// of the guest, and nothing would report it.
 const HCR_ERRORS: u64 = 1 << 5;
-/// FMO, IMO and AMO: asynchronous exceptions are EL2's, and the guest has the virtual interface.
+/// FMO, IMO and AMO: EL2 takes asynchronous exceptions, and the guest has the virtual interface.
 ///
 /// An interrupt that is routed to EL1 is not taken at EL2, and does not end a WFI there (DDI
 /// 0487K.a, D1.3.6, asynchronous exception routing, the entries "C", and D1.7.2, WFI wake-up
@@ -48,7 +48,7 @@ pub const HCR_INJECT: u64 = 1 << 3 | 1 << 4 | HCR_ERRORS;
 const HCR_TWI: u64 = 1 << 13;
 const HCR_TWE: u64 = 1 << 14;
 
-/// HCR_EL2 while a neighbour runs: as for a guest whose interrupts are EL2's and whose waits trap,
+/// HCR_EL2 while a neighbour runs: as for a guest whose interrupts EL2 takes and whose waits trap,
 /// without the pointer authentication keys (APK, API) and SCXTNUM_ELx (EnSCXT).
 pub const HCR_NEIGHBOUR: u64 = HCR_GUEST & !(3 << 40 | 1 << 53) | HCR_INJECT | HCR_TWI | HCR_TWE;
 /// TWEDEn, with TWEDEL 0: on a PE with FEAT_TWED, a WFE waits 2^8 cycles before it traps, so that a
@@ -56,8 +56,8 @@ pub const HCR_NEIGHBOUR: u64 = HCR_GUEST & !(3 << 40 | 1 << 53) | HCR_INJECT | H
 const HCR_TWED: u64 = 1 << 59;
 
 /// Halts until an interrupt is pending, without taking it. An interrupt that the guest gets
-/// directly would not end the wait ([`HCR_INJECT`]), so it is routed to EL2 meanwhile. Must be
-/// followed by a context synchronization event.
+/// directly would not end the wait ([`HCR_INJECT`]), so interrupts are routed to EL2 meanwhile. The
+/// call must be followed by a context synchronization event.
 #[inline(always)]
 pub fn halt_for_any() {
     let hcr = HCR_EL2.get();
@@ -67,22 +67,22 @@ pub fn halt_for_any() {
     HCR_EL2.set(hcr);
 }
 
-/// Sets which waits trap; routes interrupts as
-/// [`crate::cpu::vcpu::Vcpu::switch`] says.
+/// Sets which waits trap, and routes interrupts as [`crate::cpu::vcpu::Vcpu::switch`]
+/// says.
 pub fn set_trap(trap: Trap) {
-    route(trap);
+    write_hcr(trap);
     choose_vectors(is_tracing(), trap);
 }
 
 /// Resets the traps for a vCPU that begins: nothing traps, and it has no neighbour yet.
 pub fn reset() {
-    route(Trap::NONE);
-    alone(is_tracing(), Trap::NONE);
+    write_hcr(Trap::NONE);
+    set_vectors(is_tracing(), Trap::NONE);
 }
 
-/// Sets HCR_EL2.
+/// Sets HCR_EL2 for `trap` and for the current way of delivering interrupts.
 #[inline(always)]
-fn route(trap: Trap) {
+fn write_hcr(trap: Trap) {
     let direct = PerCpu::this().vcpu.switch.is_direct();
     let mut hcr = HCR_GUEST;
     hcr |= if direct { HCR_ERRORS } else { HCR_INJECT };
@@ -96,7 +96,7 @@ fn route(trap: Trap) {
     HCR_EL2.set(hcr);
 }
 
-/// Which waits trap.
+/// Returns which waits trap.
 pub fn trap() -> Trap {
     let hcr = HCR_EL2.get();
     Trap {
@@ -105,8 +105,8 @@ pub fn trap() -> Trap {
     }
 }
 
-/// Routes interrupts by the current way of delivery; `interrupts::deliver` sets the interrupt
-/// controller.
+/// Routes interrupts by the current way of delivering them; `interrupts::deliver` sets up the
+/// interrupt controller.
 pub fn review_route() {
     review_wait(PerCpu::this());
     set_trap(trap());
@@ -121,22 +121,22 @@ pub fn set_tracing(on: bool) {
 /// Sets whether a timer whose interrupt came while IRQs were masked is looked at again when the
 /// guest acknowledges it, also where WFI does not trap. This makes such an interrupt follow its
 /// level. An interrupt that ends an untrapped WFI with IRQs masked can't be told from one that came
-/// just before or after it, so each wake-up by a timer costs one more exit. A guest that does not
-/// turn a timer off before it acknowledges can do without.
+/// just before or after it, so each wake-up by a timer costs one more exit. A guest that never
+/// turns a timer off before it acknowledges the interrupt can do without this.
 ///
-/// While it is on, each interrupt that is taken at EL2 also leaves an event, by one SEVL. On a core the exception
-/// return does so (DDI 0487K.a, D1.7.1), and nothing changes; QEMU's return does not (`eret_sets_event` in
-/// docs/fidelity.md). There, a lock's WFE after LDXR would wait for ever: the return cleared the exclusive monitor, and
-/// no event of the unlocking store comes. A list register in use hides the new interrupt, and Linux starts its event
-/// stream only after all CPUs are up, so nothing else ends that wait. A guest that turns this off waits with a bound.
-/// Time stamps, which only such a guest asks for, do without.
+/// While this is on, each interrupt that is taken at EL2 also leaves an event, by one SEVL. On a core the exception
+/// return leaves an event itself (DDI 0487K.a, D1.7.1), and nothing changes; QEMU's exception return leaves no event
+/// (`eret_sets_event` in docs/fidelity.md). There, a lock's WFE after LDXR would wait for ever: the return cleared the
+/// exclusive monitor, and no event of the unlocking store comes. A list register in use hides the new interrupt, and
+/// Linux starts its event stream only after all CPUs are up, so nothing else ends that wait. A guest that turns this
+/// off waits with a bound. The table for time stamps leaves no event, because only such a guest asks for time stamps.
 pub fn set_recheck_timers(on: bool) {
     PerCpu::this().vcpu.recheck_timers.store(on, Relaxed);
     choose_vectors(is_tracing(), trap());
 }
 
 /// Whether a timer is looked at again when the guest acknowledges an interrupt of it that came
-/// while IRQs were masked. Where WFI traps, such an interrupt ended no wait.
+/// while IRQs were masked. Where WFI traps, such an interrupt did not end a wait.
 pub fn watches_timers() -> bool {
     watches(trap())
 }
@@ -145,7 +145,7 @@ fn watches(trap: Trap) -> bool {
     trap.wfi || rechecks()
 }
 
-/// Leaves the event of an exception return; see [`set_recheck_timers`].
+/// Leaves the event that an exception return leaves on a core; see [`set_recheck_timers`].
 pub fn leave_event() {
     if rechecks() {
         insn::sevl();
@@ -167,17 +167,17 @@ pub fn review_neighbour() {
     insn::isb();
 }
 
-/// Takes the right vectors for `tracing` and for waits that trap as in `trap`.
+/// Chooses the vectors for `tracing` and for the waits that `trap` makes trap.
 fn choose_vectors(tracing: bool, trap: Trap) {
     match PerCpu::this().neighbour() {
         Some(_) if !tracing => VBAR_EL2.set(shared()),
-        _ => alone(tracing, trap),
+        _ => set_vectors(tracing, trap),
     }
 }
 
-/// Sets the vectors for a CPU without a neighbour, or whose neighbour makes no difference.
+/// Sets the vectors of a CPU that has no neighbour, or is traced.
 #[inline(always)]
-fn alone(tracing: bool, trap: Trap) {
+fn set_vectors(tracing: bool, trap: Trap) {
     VBAR_EL2.set(if tracing {
         traced()
     } else if rechecks() {
@@ -189,11 +189,11 @@ fn alone(tracing: bool, trap: Trap) {
     });
 }
 
-/// Makes `cpu`, which is the running CPU, wait through a fast path where there is one. Must be
-/// called after any change to the way it waits.
+/// Makes `cpu`, which is the running CPU, wait through a fast path where there is one. The function
+/// must be called after any change to the way the CPU waits.
 pub fn review_wait(cpu: &PerCpu) {
     let vcpu = &cpu.vcpu;
-    // SAFETY: this CPU's own, and the closure does not come here again.
+    // SAFETY: the state is this CPU's own, and the closure does not call `with` again.
     let mode = unsafe { vcpu.halt.with(|halt| halt.mode()) };
     let direct = vcpu.switch.is_direct();
     let none_listed = (2 << (ICH_VTR_EL2.get() & 0x1f)) - 1;
@@ -207,7 +207,7 @@ pub fn review_wait(cpu: &PerCpu) {
         WaitMode::Poll(ticks) => Some(ticks),
         _ => None,
     };
-    // The fast path adds it to the count.
+    // The fast path adds the ticks to the count.
     waits.poll.store(ticks.unwrap_or(0).min(FOR_EVER), Relaxed);
     set(&waits.poll_if, ticks.is_some());
 }

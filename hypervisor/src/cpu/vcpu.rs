@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A vCPU: one per physical CPU, pinned. Its EL1 state stays in the EL1 registers, so only the
-//! state that EL2 emulates is kept here.
+//! A vCPU; each physical CPU has one, pinned to it. Its EL1 state stays in the EL1 registers, so
+//! only the state that EL2 emulates is kept here.
 
 use core::mem::offset_of;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -16,14 +16,14 @@ use crate::cpu::halt::Halt;
 use crate::cpu::local::{CacheLine, Local};
 use crate::cpu::ring::Ring;
 
-/// vCPUs that are on or about to be. Only a vCPU that is on turns another one on, so once
-/// this is 0 it stays 0.
+/// Number of vCPUs that are on or about to be on. Only a vCPU that is on turns another one on, so
+/// once the number is 0, it stays 0.
 static ON: AtomicU32 = AtomicU32::new(0);
 
 /// Power states of a vCPU.
 mod power {
     pub const OFF: u32 = 0;
-    /// Another CPU is turning it on, and is writing entry and context.
+    /// Another CPU is turning the vCPU on, and is writing its entry and context.
     pub const CLAIMED: u32 = 1;
     pub const ON_PENDING: u32 = 2;
     pub const ON: u32 = 3;
@@ -32,33 +32,33 @@ mod power {
 /// Why a vCPU was not turned on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotOff {
-    /// It runs.
+    /// The vCPU runs.
     On,
-    /// It is about to run.
+    /// The vCPU is about to run.
     Pending,
 }
 
 /// One vCPU. State that only its own CPU accesses comes first, beginning with the state that every
-/// exit uses. State that other CPUs write follows on separate cache lines, so that their writes
-/// take away no line that this CPU is about to use.
+/// exit uses. State that other CPUs write follows on separate cache lines, so that these writes do
+/// not take away a line that this CPU is about to use.
 #[repr(C, align(64))]
 pub struct Vcpu {
-    /// State of the paths in assembly.
+    /// State of the fast paths in assembly.
     pub fast_paths: FastPaths,
-    /// Exits and events.
+    /// Counts of exits and events.
     pub counters: Counters,
-    /// Its list registers and what waits for one.
+    /// Its list registers, and the interrupts that wait for one.
     pub list: Local<vgic::List>,
-    /// Further state that a trapped WFI in assembly reads.
+    /// Further state that the fast path of a trapped WFI reads.
     pub waits: Waits,
     /// How EL2 waits for it in a trapped WFI.
     pub halt: Local<Halt>,
     /// Its last events, if they are traced.
     pub trace: Ring,
-    /// Number of accesses to addresses where there is nothing.
+    /// Number of accesses to addresses at which there is no device.
     pub refused: AtomicU64,
-    /// Who delivers its interrupts (see `interrupts::deliver`), and virtual interrupts and
-    /// requests that others left here (see [`crate::cpu::pending_word`]).
+    /// Who delivers its interrupts (see `interrupts::deliver`), and virtual interrupts and requests
+    /// that other CPUs have left here (see [`crate::cpu::pending_word`]).
     pub switch: CacheLine<Switch>,
     /// The registers of its redistributor.
     pub private: Private,
@@ -77,7 +77,7 @@ const _: () = assert!(offset_of!(Vcpu, switch).is_multiple_of(64));
 const _: () = assert!(align_of::<Vcpu>() == 64);
 
 impl Vcpu {
-    /// A vCPU that is off.
+    /// Creates a vCPU that is off.
     pub fn new() -> Self {
         Self {
             fast_paths: FastPaths::new(),
@@ -96,10 +96,10 @@ impl Vcpu {
         }
     }
 
-    /// How often `counter` happened, in assembly or not.
+    /// Returns how often `counter` happened, in assembly or in Rust.
     pub fn count(&self, counter: Counter) -> u64 {
-        // Each of these exits listed an interrupt. An interrupt that ended a wait is not an exit,
-        // and is counted with the other listed interrupts.
+        // Each exit in `interrupts` listed an interrupt. An interrupt that ended a wait is not an
+        // exit, and is counted with the other listed interrupts.
         let [interrupts, waited, halted] = [
             &self.fast_paths.interrupts,
             &self.fast_paths.waited,
@@ -119,7 +119,7 @@ impl Vcpu {
         self.counters.get(slow) + fast
     }
 
-    /// Turns it on at `entry` with x0 = `context`.
+    /// Turns the vCPU on at `entry` with x0 = `context`.
     pub fn turn_on(&self, entry: u64, context: u64) -> Result<(), NotOff> {
         let claim = self
             .power
@@ -127,7 +127,7 @@ impl Vcpu {
         match claim {
             Ok(_) => {
                 // The vCPU is counted before it can run, and so before it can turn itself off. The
-                // caller is on meanwhile, so the count can't reach zero before this.
+                // caller's vCPU is on meanwhile, so the count can't have reached zero before this.
                 ON.fetch_add(1, Relaxed);
                 self.entry.store(entry, Relaxed);
                 self.context.store(context, Relaxed);
@@ -139,7 +139,7 @@ impl Vcpu {
         }
     }
 
-    /// Whether it is on; `None` while it is being turned on.
+    /// Whether the vCPU is on; `None` while it is being turned on.
     pub fn is_on(&self) -> Option<bool> {
         match self.power.load(Acquire) {
             power::OFF => Some(false),
@@ -148,33 +148,33 @@ impl Vcpu {
         }
     }
 
-    /// Counts it as no longer on, and returns whether it was the last. Must be called on its own
-    /// CPU, before [`Self::set_off`].
+    /// Counts the vCPU as no longer on, and returns whether it was the last. Its own CPU must call
+    /// this, before [`Self::set_off`].
     pub fn leave(&self) -> bool {
         ON.fetch_sub(1, AcqRel) == 1
     }
 
-    /// Marks it as off: from here on, another vCPU may turn it on.
+    /// Marks the vCPU as off: from here on, another vCPU may turn it on.
     pub fn set_off(&self) {
         self.power.store(power::OFF, Release);
     }
 
-    /// Whether it was turned on and does not run yet.
+    /// Whether the vCPU was turned on and does not run yet.
     pub fn is_due(&self) -> bool {
         self.power.load(Acquire) == power::ON_PENDING
     }
 
-    /// Where it begins.
+    /// Returns the address at which the vCPU begins.
     pub fn entry(&self) -> u64 {
         self.entry.load(Relaxed)
     }
 
-    /// The x0 that it begins with.
+    /// Returns the x0 with which the vCPU begins.
     pub fn context(&self) -> u64 {
         self.context.load(Relaxed)
     }
 
-    /// Marks it as running.
+    /// Marks the vCPU as running.
     pub fn set_on(&self) {
         self.power.store(power::ON, Release);
     }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits the time of a run, and of a pass of a cell in it (`rouse.deadline`,
-//! `rouse.cell-deadline`): when it is over, EL2 reports what it knows and turns the machine off.
-//! This ends anything that hangs: a guest, a wait, one CPU at EL2.
+//! Limits the time of a run, and of each pass of a cell (`rouse.deadline`, `rouse.cell-deadline`):
+//! when either time is over, EL2 reports what it knows and turns the machine off. This ends
+//! anything that hangs: a guest, a wait, or one CPU at EL2.
 //!
 //! Every CPU checks, or only the CPU that EL2 keeps for itself (`rouse.keep-cpu`). A CPU checks
 //! when the run's time is over, and at least once in the time that a cell may take: at each check,
-//! it sets the next check for the end of the running cell. So a cell that begins sets no timer on
-//! any CPU.
+//! it sets the next check for the end of the running cell. So no CPU has to set its timer when a
+//! cell begins.
 //!
 //! | what hangs | what ends it |
 //! |---|---|
-//! | a guest, interrupts masked or not | EL2's timer on any of its CPUs: the interrupt is EL2's |
-//! | a guest that owns its interrupts, unmasked | the same interrupt, which the guest hands on |
-//! | the same, masked | a CPU whose interrupts are EL2's: its stage 2 is taken away (`dump`) |
-//! | every CPU so | the CPU that was kept, as the last line |
+//! | a guest, interrupts masked or not | EL2's timer on any of its CPUs: EL2 takes its interrupt |
+//! | a guest that owns its interrupts and does not mask them | EL2's timer, whose interrupt the guest hands on |
+//! | the same guest, interrupts masked | a CPU whose interrupts EL2 takes: it unmaps the guest's memory (`dump`) |
+//! | every CPU at once in such a guest | the timer of the CPU that was kept, and nothing else |
 //! | a CPU at EL2 | another CPU's timer, from boot stage `smp` on |
 
 use core::fmt;
@@ -29,7 +29,7 @@ use crate::dumps::dump;
 use crate::dumps::own_timer::NEVER;
 use crate::machine::{power, vm};
 
-/// When EL2 has begun, in ticks of the physical count.
+/// When EL2 began, in ticks of the physical count.
 static START: AtomicU64 = AtomicU64::new(0);
 /// Ticks that the run may take; [`NEVER`] if unlimited.
 static RUN: AtomicU64 = AtomicU64::new(NEVER);
@@ -37,20 +37,20 @@ static RUN: AtomicU64 = AtomicU64::new(NEVER);
 static CELL: AtomicU64 = AtomicU64::new(NEVER);
 /// Number of the running cell + 1, and its pass from bit 32 on; 0 if none runs.
 static RUNNING: AtomicU64 = AtomicU64::new(0);
-/// The cell's words, for people. A CPU that reads them while the next cell begins may see a mix of
-/// both.
+/// The words that describe the cell in reports. A CPU that reads them while the next cell begins
+/// may see a mix of the two cells' words.
 static WORDS: [AtomicU64; CellWords::REGISTERS] = [const { AtomicU64::new(0) }; _];
-/// When the cell began.
+/// When the pass of the cell began, in ticks of the physical count.
 static SINCE: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the guest makes an [`abi::Call::Timer`] for EL2's interrupt on a CPU whose interrupts it
-/// owns.
+/// Whether the guest makes an [`abi::Call::Timer`] when it gets the interrupt of EL2's timer on a
+/// CPU whose interrupts it owns.
 static HANDS_ON: AtomicBool = AtomicBool::new(false);
 
 /// Bits of [`RUNNING`] below the pass.
 const PASS: u32 = 32;
 
-/// Starts the time, with limits in seconds for the run and for a pass of a cell.
+/// Starts the time of the run, and sets limits in seconds for the run and for a pass of a cell.
 pub fn set(run: Option<u64>, cell: Option<u64>) {
     insn::isb();
     START.store(CNTPCT_EL0.get(), Relaxed);
@@ -71,7 +71,7 @@ pub fn is_set() -> bool {
     RUN.load(Relaxed).min(CELL.load(Relaxed)) != NEVER
 }
 
-/// Notes that the guest hands interrupts of EL2's timer on from now on.
+/// Notes that, from now on, the guest hands on the interrupts of EL2's timer.
 pub fn is_handed_on() {
     HANDS_ON.store(true, Relaxed);
 }
@@ -81,8 +81,8 @@ fn words() -> CellWords {
     Words(core::array::from_fn(|n| WORDS[n].load(Relaxed)))
 }
 
-/// Notes that the guest begins pass `pass` of cell `cell` - 1, which `words` describe; with 0, that
-/// it runs no cell.
+/// Notes that the guest begins pass `pass` of cell `cell` - 1, which `words` describe; if `cell` is
+/// 0, notes that it runs no cell.
 #[inline(never)]
 pub fn begin_cell(cell: u64, pass: u64, words: CellWords) {
     for (place, word) in WORDS.iter().zip(words.0) {
@@ -91,17 +91,17 @@ pub fn begin_cell(cell: u64, pass: u64, words: CellWords) {
     // strict counter-in-order: a deadline takes at least milliseconds, and a cell measures this
     // path.
     SINCE.store(CNTPCT_EL0.get(), Relaxed);
-    // A CPU that sees the cell also sees its start. With the previous cell it may see a later
-    // start, which just delays its check.
+    // A CPU that sees the new cell also sees its start. A CPU that still sees the previous cell may
+    // see the new start, which only delays its check.
     RUNNING.store(u64::from(cell as u32) | pass << PASS, Release);
 }
 
-/// When the run's time is over.
+/// Returns when the run's time is over.
 fn run_ends() -> u64 {
     START.load(Relaxed).saturating_add(RUN.load(Relaxed))
 }
 
-/// When the time of the running cell is over; [`NEVER`] if none runs, or its time is unlimited.
+/// Returns when the time of the running cell is over; [`NEVER`] if none runs, or its time is unlimited.
 fn cell_ends() -> u64 {
     match RUNNING.load(Acquire) {
         0 => NEVER,
@@ -109,10 +109,10 @@ fn cell_ends() -> u64 {
     }
 }
 
-/// Whether `cpu` checks: every CPU does unless one was kept. A CPU whose guest owns the interrupts
-/// checks only if the guest hands EL2's on; otherwise the guest would get this interrupt again and
-/// again.
-fn looks(cpu: &PerCpu) -> bool {
+/// Whether `cpu` checks: every CPU does, unless one was kept, which then checks alone. A CPU whose
+/// guest owns the interrupts checks only if the guest hands on the interrupt of EL2's timer;
+/// otherwise the guest would get that interrupt again and again.
+fn has_to_look(cpu: &PerCpu) -> bool {
     let kept = vm::exists().then(|| vm::vm().kept).flatten();
     kept.map_or(
         !cpu.vcpu.switch.is_direct() || HANDS_ON.load(Relaxed),
@@ -120,10 +120,10 @@ fn looks(cpu: &PerCpu) -> bool {
     )
 }
 
-/// When `cpu` has to check next: at the end of the run's time or of the cell's, even if the cell
-/// begins only now.
-pub fn next(cpu: &PerCpu) -> u64 {
-    if !looks(cpu) {
+/// Returns when `cpu` has to check next: at the end of the run's time or of the cell's, whichever
+/// is earlier. If no cell runs, a cell is taken to begin now.
+pub fn next_look(cpu: &PerCpu) -> u64 {
+    if !has_to_look(cpu) {
         return NEVER;
     }
     let cell = match cell_ends() {
@@ -133,21 +133,21 @@ pub fn next(cpu: &PerCpu) -> u64 {
     run_ends().min(cell)
 }
 
-/// Ends the machine if a time is over, unless it has ended already and firmware did not turn it
-/// off: the last line must stay the last.
-pub fn look(cpu: &PerCpu, now: u64) {
+/// Ends the machine if one of the times is over. Does nothing if the machine has ended already and
+/// firmware did not turn it off: the last line must stay the last.
+pub fn end_if_over(cpu: &PerCpu, now: u64) {
     if power::has_ended() {
         return;
     }
     if now >= run_ends() {
-        dump::late(cpu, format_args!("{}", Late::Run));
+        dump::end_late(cpu, format_args!("{}", Late::Run));
     }
     if now >= cell_ends() {
-        dump::late(cpu, format_args!("{}", Late::Cell));
+        dump::end_late(cpu, format_args!("{}", Late::Cell));
     }
 }
 
-/// Which time is over, for people.
+/// Which of the two times is over, for the report.
 enum Late {
     Run,
     Cell,

@@ -2,8 +2,8 @@
 //! Prints the state when the hypervisor itself fails, and ends the machine.
 //!
 //! The CPU that failed prints first. It then kicks every other CPU, which prints its own state and
-//! stops; a CPU that does not answer in time is named. A CPU whose guest owns the interrupts takes
-//! no kick: see [`others`].
+//! stops; a CPU that does not answer in time is named as such. A CPU whose guest owns the
+//! interrupts takes no kick: see [`show_others`].
 
 use core::panic::PanicInfo;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -29,11 +29,11 @@ use crate::machine::{machine, memory, power, vm};
 const STATUS: u64 = 70;
 /// Exit status of a machine that a deadline has ended.
 const STATUS_LATE: u64 = 71;
-/// Seconds that a CPU reporting a failure has to end the machine after a deadline.
+/// Seconds after a deadline for a CPU that is already reporting a failure to end the machine.
 const PATIENCE: u64 = 10;
 /// Number of the vector for synchronous exceptions of EL2 itself.
 const EL2_SYNC: u64 = 4;
-/// Number of the FIQ vector among a level's four.
+/// Number of the FIQ vector among the four vectors of a level.
 const FIQ: u64 = 2;
 
 /// Prints one line without waiting for the console's lock.
@@ -45,7 +45,7 @@ macro_rules! dump {
 
 /// Affinity + 1 of the CPU that failed first; 0 if none did.
 static FAILED: AtomicU64 = AtomicU64::new(0);
-/// Whether that CPU failed again while it reported.
+/// Whether the CPU that failed first has failed again while it reported.
 static AGAIN: AtomicBool = AtomicBool::new(false);
 /// Whether the guest's memory is no longer mapped.
 static REVOKED: AtomicBool = AtomicBool::new(false);
@@ -76,45 +76,45 @@ pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
             "unexpected exception, vector {vector} ({name})"
         ));
     }
-    general(frame);
+    show_registers(frame);
     finish()
 }
 
 /// Stops the machine as [`fail`] does, and shows the general registers in `frame` as well.
 pub fn fail_in(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
     begin(why);
-    general(frame);
+    show_registers(frame);
     finish()
 }
 
-/// Stops the machine because something is wrong with it, like a panic, and prints the state of
+/// Stops the machine, as a panic does, because something is wrong with it, and prints the state of
 /// every CPU.
 pub fn fail(why: core::fmt::Arguments<'_>) -> ! {
     begin(why);
     finish()
 }
 
-/// Ends the machine with the state of every CPU, for a reason that the guest may have caused.
+/// Ends the machine, and prints the state of every CPU, for a reason that the guest may have caused.
 pub fn lost_in(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
     take_console(why);
     dump!(
         "guest on CPU {:#x}: {why}",
         MPIDR_EL1.get() & platform::AFFINITY
     );
-    general(frame);
+    show_registers(frame);
     finish_with(STATUS_LOST)
 }
 
 /// Prints the state of every CPU for the guest, which found something wrong with
 /// itself, and ends the machine with its `status`.
-pub fn asked(status: u64) -> ! {
+pub fn show_and_end(status: u64) -> ! {
     take_console(format_args!("asked to show the state of every CPU"));
     finish_with(status)
 }
 
 /// Ends the machine because of a deadline, and prints the state of every CPU. If another CPU is
-/// already reporting a failure, that CPU ends the machine if it still can.
-pub fn late(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
+/// already reporting a failure, that CPU ends the machine, as long as it can.
+pub fn end_late(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     if FAILED.load(SeqCst) != 0 {
         await_end(cpu);
     }
@@ -124,13 +124,13 @@ pub fn late(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     finish_with(STATUS_LATE)
 }
 
-/// Gives the CPU that reports a failure time to end the machine, and ends the machine itself
-/// afterwards.
+/// Gives the CPU that reports a failure some time to end the machine, and ends the machine if it
+/// has not.
 fn await_end(cpu: &PerCpu) -> ! {
     let end = CNTPCT_EL0.get() + PATIENCE * CNTFRQ_EL0.get();
     while CNTPCT_EL0.get() < end {
         if cpu.vcpu.switch.take() & pending_word::DUMP != 0 {
-            tell(cpu);
+            show_self(cpu);
         }
         if power::has_ended() {
             halt();
@@ -141,15 +141,15 @@ fn await_end(cpu: &PerCpu) -> ! {
     power::stop()
 }
 
-/// Prints the failure on the CPU that fails first.
+/// Takes the console, and prints the failure: the CPU that failed and why.
 fn begin(why: core::fmt::Arguments<'_>) {
     take_console(why);
     let cpu = MPIDR_EL1.get() & platform::AFFINITY;
     dump!("panic: EL2 on CPU {cpu:#x}: {why}");
 }
 
-/// Returns on the CPU that fails first, which then owns the console. Another CPU waits for its turn
-/// to report; a CPU that fails in its own report just ends it.
+/// Returns only on the CPU that fails first, which then owns the console. Another CPU waits for its
+/// turn to report; a CPU that fails during its own report ends that report.
 fn take_console(why: core::fmt::Arguments<'_>) {
     let cpu = MPIDR_EL1.get() & platform::AFFINITY;
     let exclusive = SCTLR_EL2.is_set(SCTLR_EL2::M);
@@ -157,8 +157,8 @@ fn take_console(why: core::fmt::Arguments<'_>) {
         let first = FAILED.compare_exchange(0, cpu + 1, SeqCst, SeqCst);
         first.err().unwrap_or(0)
     } else {
-        // With the MMU off there is one CPU, and an exclusive access needs
-        // cacheable memory (DDI 0487K.a, B2.12.1).
+        // With the MMU off, only one CPU runs, and an exclusive access would need cacheable memory
+        // (DDI 0487K.a, B2.12.1).
         let first = FAILED.load(Relaxed);
         FAILED.store(cpu + 1, Relaxed);
         first
@@ -174,22 +174,22 @@ fn take_console(why: core::fmt::Arguments<'_>) {
             }
             power::stop_in_silence();
         }
-        _ => as_well(why),
+        _ => wait_and_report(why),
     }
 }
 
-/// Reports a failure while another CPU reports its own: waits until that CPU asks.
-fn as_well(why: core::fmt::Arguments<'_>) -> ! {
+/// Reports a failure while another CPU reports its own: waits until that CPU asks this one for its state.
+fn wait_and_report(why: core::fmt::Arguments<'_>) -> ! {
     if TPIDR_EL2.get() == 0 {
         halt();
     }
     let me = PerCpu::this();
     await_turn(me);
     dump!("CPU {:#x} has failed as well: {why}", me.mpidr);
-    answer(me)
+    show_and_halt(me)
 }
 
-/// Waits until the reporting CPU asks this CPU.
+/// Waits until the CPU that reports asks this CPU for its state.
 fn await_turn(me: &PerCpu) {
     while me.vcpu.switch.word().load(SeqCst) & pending_word::DUMP == 0 {
         // The doorbell that comes with the bit ends the halt.
@@ -212,18 +212,18 @@ fn finish() -> ! {
 fn finish_with(status: u64) -> ! {
     if TPIDR_EL2.get() != 0 && vm::exists() {
         let me = PerCpu::this();
-        state(me);
-        others(me);
-        operations();
+        show_state(me);
+        show_others(me);
+        show_operations();
     }
     dump!("exit status {status}");
     power::stop()
 }
 
 /// Makes every other CPU print its state. A CPU whose guest owns the interrupts can't be asked
-/// through an interrupt, so its guest's memory is unmapped: whatever the guest does next aborts to
+/// through an interrupt, so the guest's memory is unmapped: whatever the guest does next aborts to
 /// EL2.
-fn others(me: &PerCpu) {
+fn show_others(me: &PerCpu) {
     for cpu in vm::vm().cpus {
         if core::ptr::eq(*cpu, me) {
             continue;
@@ -248,18 +248,18 @@ fn others(me: &PerCpu) {
     }
 }
 
-/// Does not return if the guest's memory was unmapped to stop its CPUs: each then shows its state
-/// in turn.
+/// Does not return if the guest's memory was unmapped to stop the CPUs that run it: each CPU then
+/// shows its state in turn.
 pub fn stop_if_revoked(cpu: &PerCpu) {
     if REVOKED.load(Relaxed) {
         await_turn(cpu);
         log::show_gathered();
-        answer(cpu);
+        show_and_halt(cpu);
     }
 }
 
-/// Prints each vCPU's last operations, if the guest notes them.
-fn operations() {
+/// Prints each vCPU's last operations, if the guest keeps a log of them.
+fn show_operations() {
     for (cpu, log) in watch_points::logs() {
         dump!("vCPU {:#x} did last:", cpu.mpidr);
         for noted in log.iter() {
@@ -276,25 +276,25 @@ fn operations() {
     }
 }
 
-/// Answers [`others`]: prints this CPU's state and stops it.
-pub fn answer(cpu: &PerCpu) -> ! {
-    tell(cpu);
-    // With an interrupt pending, such as EL2's timer, WFI would return again and again, and an
-    // emulator with one thread would run this CPU instead of the one that reports.
+/// Answers [`show_others`]: prints this CPU's state and stops it.
+pub fn show_and_halt(cpu: &PerCpu) -> ! {
+    show_self(cpu);
+    // While an interrupt is pending, such as that of EL2's timer, WFI would return again and again,
+    // and an emulator with one thread would run this CPU instead of the one that reports.
     ICC_IGRPEN1_EL1.set(0);
     insn::isb();
     halt()
 }
 
-/// Prints this CPU's state for [`others`].
-fn tell(cpu: &PerCpu) {
-    state(cpu);
+/// Prints this CPU's state for [`show_others`].
+fn show_self(cpu: &PerCpu) {
+    show_state(cpu);
     cpu.shown.store(true, SeqCst);
 }
 
 /// Prints the state of this CPU and its vCPU.
-fn state(cpu: &PerCpu) {
-    // Writes to the list registers must be visible below.
+fn show_state(cpu: &PerCpu) {
+    // The ISB makes earlier writes to the list registers visible to the reads below.
     insn::isb();
     dump!("CPU {:#x}:", cpu.mpidr);
     dump!(
@@ -361,7 +361,7 @@ const VECTOR_NAMES: [&str; 16] = [
 ];
 
 /// Prints the general registers of the interrupted context.
-fn general(frame: &Frame) {
+fn show_registers(frame: &Frame) {
     for (row, registers) in frame.x.chunks(4).enumerate() {
         print_unlocked(format_args!("rouse:  "));
         for (column, value) in registers.iter().enumerate() {

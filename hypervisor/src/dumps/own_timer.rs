@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! EL2's own timer (CNTHP), one on each CPU. It ends a wait that has a deadline, and brings the CPU
-//! here to check for failures at the times that [`watchdog`] and [`deadline`] set. It also ends the
-//! slice of a vCPU that has a neighbour, and the neighbour's slice (`neighbour::turn`). Nothing
-//! else sets it.
+//! to EL2 to check for failures at the times that [`watchdog`] and [`deadline`] set. It also ends
+//! the slice of a vCPU that has a neighbour, and the neighbour's slice (`neighbour::turn`). No
+//! other module sets it.
 //!
-//! It interrupts a guest whatever the guest masks, because its interrupt is routed to EL2. A guest
-//! that owns its interrupts gets it as one of its own, and hands it on ([`abi::Call::Timer`]).
-//! Until the timer expires it costs nothing.
+//! The timer interrupts a guest whatever the guest masks, because the interrupt is routed to EL2. A
+//! guest that owns its interrupts gets this interrupt like its own, and hands it on
+//! ([`abi::Call::Timer`]). Until the timer expires, it costs nothing.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -19,7 +19,7 @@ use crate::dumps::{deadline, watchdog};
 
 /// CNTHP_CTL_EL2.ENABLE.
 const TIMER_ON: u64 = 1;
-/// A time that does not come.
+/// A time that never comes.
 pub const NEVER: u64 = u64::MAX;
 
 /// Returns the physical count `ticks` from now, or [`NEVER`].
@@ -27,8 +27,8 @@ pub fn after(ticks: u64) -> u64 {
     wait::target::after(CNTPCT_EL0.get(), ticks)
 }
 
-/// Sets this CPU's timer for the earliest of `until`, its next check and the end of its slice, or
-/// turns it off. A guest that waits with deadlines again and again does not delay the check.
+/// Sets this CPU's timer for the earliest of `until`, the CPU's next check and the end of its slice, or turns the
+/// timer off if there is none of these. A guest that waits with deadlines again and again does not delay the check.
 pub fn rearm(until: Option<u64>) {
     let cpu = PerCpu::this();
     let first = cpu.look.load(Relaxed).min(cpu.slice_end.load(Relaxed));
@@ -42,11 +42,11 @@ pub fn rearm(until: Option<u64>) {
     insn::isb();
 }
 
-/// Decides when `cpu`, which is the running CPU, checks next.
+/// Decides when `cpu`, which is the running CPU, next checks for failures.
 #[cold]
 #[inline(never)]
 pub fn review(cpu: &PerCpu) {
-    let look = watchdog::next(cpu).min(deadline::next(cpu));
+    let look = watchdog::next_look(cpu).min(deadline::next_look(cpu));
     cpu.look.store(look, Relaxed);
     rearm(None);
 }
@@ -57,14 +57,14 @@ pub fn review(cpu: &PerCpu) {
 pub fn expired(cpu: &PerCpu) {
     let now = CNTPCT_EL0.get();
     if now < cpu.look.load(Relaxed) {
-        // The timer was set for a wait, or was set again meanwhile.
+        // The timer was set for a wait, or has been set again meanwhile.
         return rearm(None);
     }
     let lost = watchdog::is_due(cpu, now);
-    // First of all, because the following calls may not return, and others rely on the next check.
+    // This comes first: the calls below may not return, and other CPUs rely on this CPU's next check.
     review(cpu);
-    deadline::look(cpu, now);
+    deadline::end_if_over(cpu, now);
     if lost {
-        watchdog::look();
+        watchdog::stop_if_lost();
     }
 }

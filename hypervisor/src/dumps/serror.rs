@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SErrors. All of them are EL2's (HCR_EL2.AMO), unless firmware takes them first (SCR_EL3.EA). The
-//! syndrome decides, see [`trap::serror`]: an SError after which execution can go on is counted and
-//! shown; any other ends the guest or the machine.
+//! Handles SErrors. EL2 takes all of them (HCR_EL2.AMO), unless firmware takes them first
+//! (SCR_EL3.EA). The syndrome decides what happens, see [`trap::serror`]: an SError after which
+//! execution can go on is counted and shown; any other ends the guest or the machine.
 //!
 //! EL2 runs with SErrors masked. An SError that becomes pending meanwhile is taken at the next
-//! return to the guest, which can't mask it. If there is no guest to return to, EL2 unmasks it by
+//! return to the guest, which can't mask it. If there is no guest to return to, EL2 unmasks SErrors
 //! itself.
 
 use core::sync::atomic::AtomicU64;
@@ -23,18 +23,18 @@ use crate::dumps::dump;
 use crate::machine::ending;
 use crate::{planted, say};
 
-/// SErrors of one kind.
+/// Counts SErrors of one kind.
 pub struct Tally(AtomicU64);
 
 /// SErrors that were pending when a CPU arrived in the hypervisor.
 pub static LEFT: Tally = Tally(AtomicU64::new(0));
-/// SErrors since then that were corrected.
+/// SErrors after the arrival that were corrected.
 pub static CORRECTED: Tally = Tally(AtomicU64::new(0));
-/// SErrors since then after which the CPU could go on.
+/// SErrors after the arrival after which the CPU could go on.
 pub static RESTARTABLE: Tally = Tally(AtomicU64::new(0));
 
 impl Tally {
-    /// Number of these SErrors.
+    /// Returns the number of these SErrors.
     pub fn count(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -42,8 +42,8 @@ impl Tally {
 
 /// ISR_EL1.A: an SError is pending.
 const PENDING: u64 = 1 << 8;
-/// Value of [`PerCpu::serror`] while this CPU lets an SError in. It can't be a syndrome, which has
-/// a class.
+/// Value of [`PerCpu::serror`] while this CPU lets an SError in. This value can't be a syndrome,
+/// which has a class.
 const LETS_IN: u64 = 1;
 /// Number of SErrors that are shown; later ones are only counted.
 const SHOWN: u64 = 8;
@@ -53,7 +53,7 @@ pub extern "C" fn in_guest(frame: &Frame) {
     let cpu = PerCpu::this();
     cpu.vcpu.counters.add(Counter::Other);
     let esr = Esr(ESR_EL2.get());
-    match meet(cpu, esr, Taken::InGuest) {
+    match count_or_judge(cpu, esr, Taken::InGuest) {
         Ok(()) => {}
         Err((Next::EndGuest, verdict)) => ending::lost_guest(
             cpu,
@@ -80,7 +80,7 @@ pub extern "C" fn in_guest(frame: &Frame) {
     }
 }
 
-/// Handles an SError that interrupted EL2, which is expected only where EL2 [lets it in](let_in).
+/// Handles an SError that interrupted EL2, which is expected only while EL2 [lets one in](let_in).
 pub extern "C" fn in_el2(frame: &Frame) {
     let cpu = PerCpu::this();
     let esr = ESR_EL2.get();
@@ -93,18 +93,18 @@ pub extern "C" fn in_el2(frame: &Frame) {
 /// code. MMU and caches must be on.
 pub fn take_left(cpu: &PerCpu) {
     if id::has_ras() {
-        // DISR_EL1 is UNKNOWN after a reset, and the barrier writes it only if there is an SError
-        // to defer.
+        // DISR_EL1 is UNKNOWN after a reset, and the ESB writes it only if there is an SError to
+        // defer.
         DISR_EL1.set(planted::left_serror().unwrap_or(0));
         insn::isb();
         insn::esb();
         insn::isb();
         if let Some(esr) = serror::deferred(DISR_EL1.get()) {
             DISR_EL1.set(0);
-            met_at_el2(cpu, esr, Taken::AtStart);
+            handle_at_el2(cpu, esr, Taken::AtStart);
         }
     }
-    // SErrors that can't be deferred.
+    // SErrors that can't be deferred are taken here.
     if ISR_EL1.get() & PENDING != 0 {
         let_in(cpu, Taken::AtStart, by_unmasking);
     }
@@ -123,7 +123,7 @@ pub fn let_in(cpu: &PerCpu, taken: Taken, by: impl FnOnce()) {
     by();
     match cpu.serror.swap(0, AcqRel) {
         LETS_IN => {}
-        esr => met_at_el2(cpu, Esr(esr), taken),
+        esr => handle_at_el2(cpu, Esr(esr), taken),
     }
 }
 
@@ -133,8 +133,8 @@ fn by_unmasking() {
     insn::mask_serror();
 }
 
-fn met_at_el2(cpu: &PerCpu, esr: Esr, taken: Taken) {
-    if let Err((_, verdict)) = meet(cpu, esr, taken) {
+fn handle_at_el2(cpu: &PerCpu, esr: Esr, taken: Taken) {
+    if let Err((_, verdict)) = count_or_judge(cpu, esr, taken) {
         dump::fail(format_args!("SError, {verdict}: ESR_EL2 {:#x}", esr.0));
     }
 }
@@ -143,7 +143,7 @@ fn met_at_el2(cpu: &PerCpu, esr: Esr, taken: Taken) {
 ///
 /// # Errors
 /// Returns the necessary action and its reason if execution can't go on.
-fn meet(cpu: &PerCpu, esr: Esr, taken: Taken) -> Result<(), (Next, Verdict)> {
+fn count_or_judge(cpu: &PerCpu, esr: Esr, taken: Taken) -> Result<(), (Next, Verdict)> {
     let verdict = serror::judge(esr, id::has_ras());
     let next = verdict.next(taken);
     if next != Next::GoOn {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the state of each vCPU that the guest shows in its own memory: what the vCPU has received,
-//! still waits for, and did last.
+//! Reads the state of each vCPU that the guest keeps in its own memory for EL2: what the vCPU has
+//! received, what it still waits for, and what it did last.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -15,8 +15,8 @@ use crate::machine::vm::{RAM, in_ram, vm};
 /// Guest physical address of the watch points; 0 if there are none.
 static POINTS: AtomicU64 = AtomicU64::new(0);
 
-/// Sets the guest physical `address` of the watch points, one per vCPU; `None` if it is not in RAM.
-pub fn place(address: u64) -> Option<()> {
+/// Sets the guest physical `address` of the watch points, one per vCPU; `None` if they are not in RAM.
+pub fn set_points(address: u64) -> Option<()> {
     let size = (vm().cpus.len() * size_of::<WatchPoint>()) as u64;
     let points = Region {
         base: address,
@@ -31,11 +31,11 @@ pub fn place(address: u64) -> Option<()> {
     Some(())
 }
 
-/// The watch point of vCPU `number`.
+/// Returns the watch point of vCPU `number`.
 fn point(number: usize) -> &'static WatchPoint {
     let place = POINTS.load(Relaxed) as *const WatchPoint;
-    // SAFETY: `place` checked that one per vCPU lies in the guest's RAM, which
-    // is mapped and stays so; every field is an atomic.
+    // SAFETY: `set_points` checked that the points of all vCPUs lie in the guest's RAM, which is mapped
+    // and stays mapped; every field is an atomic.
     unsafe { &*place.add(number) }
 }
 
@@ -45,25 +45,25 @@ pub fn progress() -> u64 {
     points.map(|point| point.progress.load(Acquire)).sum()
 }
 
-/// The request word of a vCPU, if it is in RAM.
+/// Returns the request word of a vCPU, if the word is in RAM.
 fn request(point: &WatchPoint) -> Option<u32> {
     let word = in_ram::<AtomicU32>(point.request.load(Relaxed))?;
-    // SAFETY: `in_ram` checked it, and any bits are a valid word.
+    // SAFETY: `in_ram` checked the address, and any bits are a valid word.
     Some(unsafe { (*word).load(Relaxed) })
 }
 
-/// The log of each vCPU that keeps one in RAM.
+/// Returns the log of each vCPU that keeps one in RAM.
 pub fn logs() -> impl Iterator<Item = (&'static PerCpu, &'static OperationLog)> {
     let watched = POINTS.load(Relaxed) != 0;
     let cpus = vm().cpus.iter().enumerate().filter(move |_| watched);
     cpus.filter_map(|(number, cpu)| {
         let log = in_ram::<OperationLog>(point(number).log.load(Relaxed))?;
-        // SAFETY: `in_ram` checked it, and every field is an atomic.
+        // SAFETY: `in_ram` checked the address, and every field is an atomic.
         Some((*cpu, unsafe { &*log }))
     })
 }
 
-/// Shows every watch point, and names the vCPUs for which a request waits.
+/// Prints every watch point, and names the vCPUs for which a request waits.
 pub struct Stuck;
 
 impl core::fmt::Display for Stuck {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A watchdog for wake-ups: the guest shows where each vCPU counts its received events, and EL2
+//! Watches for lost wake-ups: the guest says where each vCPU counts its received events, and EL2
 //! reads the counts periodically. If no count moves, a wake-up was lost: the machine stops and
 //! shows everything.
 //!
-//! It checks from the first CPU, on [`own_timer`], so the interrupts of that CPU have to come to
-//! EL2.
+//! The first CPU does the checks, when [`own_timer`] expires, so the interrupts of that CPU have to
+//! come to EL2.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -14,17 +14,17 @@ use crate::dumps::own_timer::NEVER;
 use crate::dumps::{dump, own_timer, watch_points};
 use crate::machine::vm::vm;
 
-/// Ticks between two checks; 0 if off.
+/// Ticks between two checks; 0 if there are no checks.
 static PERIOD: AtomicU64 = AtomicU64::new(0);
 /// When the next check is due, in ticks of the physical count.
 static NEXT: AtomicU64 = AtomicU64::new(0);
-/// Sum of all progress at the last check.
+/// Sum of the counts of all vCPUs at the last check.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Watches the points at guest physical `address`, one per vCPU, every
-/// `period` ticks; 0 ends it. `None` if they are not in RAM.
+/// Checks the watch points at guest physical `address`, one per vCPU, every `period` ticks; with 0,
+/// ends the checks. Returns `None` if the points are not in RAM.
 pub fn watch(address: u64, period: u64) -> Option<()> {
-    watch_points::place(address)?;
+    watch_points::set_points(address)?;
     LAST.store(u64::MAX, Relaxed);
     NEXT.store(own_timer::after(period), Relaxed);
     PERIOD.store(period, Release);
@@ -32,23 +32,23 @@ pub fn watch(address: u64, period: u64) -> Option<()> {
     Some(())
 }
 
-/// When `cpu` has to check next.
-pub fn next(cpu: &PerCpu) -> u64 {
-    if looks(cpu) {
+/// Returns when `cpu` has to check next.
+pub fn next_look(cpu: &PerCpu) -> u64 {
+    if has_to_look(cpu) {
         NEXT.load(Relaxed)
     } else {
         NEVER
     }
 }
 
-/// Whether `cpu` checks.
-fn looks(cpu: &PerCpu) -> bool {
+/// Whether `cpu` is the CPU that checks.
+fn has_to_look(cpu: &PerCpu) -> bool {
     PERIOD.load(Acquire) != 0 && core::ptr::eq(cpu, vm().cpus[0])
 }
 
 /// Whether `cpu` has to check now; true only once per check.
 pub fn is_due(cpu: &PerCpu, now: u64) -> bool {
-    let due = now >= next(cpu);
+    let due = now >= next_look(cpu);
     if due {
         NEXT.store(wait::target::after(now, PERIOD.load(Relaxed)), Relaxed);
     }
@@ -56,7 +56,7 @@ pub fn is_due(cpu: &PerCpu, now: u64) -> bool {
 }
 
 /// Stops the machine if no count has moved since the last check.
-pub fn look() {
+pub fn stop_if_lost() {
     let sum = watch_points::progress();
     if LAST.swap(sum, Relaxed) == sum {
         dump::fail(format_args!("wake-up lost:{}", watch_points::Stuck));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a vCPU begins and ends: when turned on, it enters the guest; when turned off, it waits at
-//! EL2 to be turned on again.
+//! Begins and ends a vCPU: a CPU whose vCPU is turned on enters the guest; a CPU whose vCPU is
+//! turned off waits at EL2 until the vCPU is turned on again.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -21,14 +21,14 @@ use crate::neighbour::turn;
 
 /// SCTLR_EL1 at the entry of a vCPU: the RES1 bits, MMU and caches off.
 const SCTLR_EL1_RESET: u64 = 0x30d0_0800;
-/// EL1 with SP_EL1, all interrupts masked.
+/// SPSR_EL2 at the entry of a vCPU: EL1 with SP_EL1, all interrupts masked.
 const SPSR_RESET: u64 = 0x3c5;
 
 unsafe extern "C" {
-    /// Empties the EL2 stack, clears the general registers and enters the guest by ELR_EL2 and
-    /// SPSR_EL2, with x0 = `context`.
+    /// Empties the EL2 stack, clears the general registers and enters the guest as ELR_EL2 and
+    /// SPSR_EL2 say, with x0 = `context`.
     fn el2_enter_guest(context: u64, stack_top: u64) -> !;
-    /// Empties the EL2 stack and waits to be turned on.
+    /// Empties the EL2 stack and waits until the vCPU is turned on.
     fn el2_park(stack_top: u64) -> !;
 }
 
@@ -50,8 +50,8 @@ el2_park:
     wait = sym wait_for_power,
 );
 
-/// Turns this CPU's vCPU off and waits until it is turned on again; if it was the last, ends the
-/// machine as `how` says.
+/// Turns this CPU's vCPU off and waits until it is turned on again. If it was the last vCPU that
+/// was on, ends the machine as `how` says.
 pub fn turn_off(cpu: &PerCpu, how: End) -> ! {
     deliver::reclaim(cpu);
     turn::leave(cpu);
@@ -89,8 +89,8 @@ fn run(cpu: &PerCpu) -> ! {
     vcpu.set_on();
     traps::review_wait(cpu);
     vgic_cpu::evaluate(cpu);
-    // No ISB: the exception return into the guest is a context synchronization
-    // event (DDI 0487K.a, D1.4.1).
+    // No ISB is needed: the exception return into the guest is a context synchronization event (DDI
+    // 0487K.a, D1.4.1).
     // SAFETY: ELR and SPSR lead to EL1, and nothing on this stack is needed again.
     unsafe { el2_enter_guest(vcpu.context(), cpu.stack_top) }
 }
@@ -108,8 +108,8 @@ fn reset_el1() {
     MDSCR_EL1.set(0);
     SCTLR_EL1.set(SCTLR_EL1_RESET);
     CPACR_EL1.set(0);
-    // The TLBI is for the VMID in VTTBR_EL2 as of this ISB; it is certain to have affected this
-    // PE's own TLB only after the DSB (DDI 0487K.a, D8.17.5).
+    // After this ISB, the TLBI applies to the new VMID in VTTBR_EL2. The TLBI is certain to have
+    // affected this PE's own TLB only after the DSB (DDI 0487K.a, D8.17.5).
     insn::isb();
     insn::tlbi_vmalle1();
     insn::dsb_nsh();

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The common cases of the most measured exits, in assembly, in the vectors and after them.
+//! Handles the common cases of the most measured exits, in assembly, in the vectors and after them.
 //!
 //! A Rust function may change nineteen registers, so the path to it saves and restores nineteen.
-//! These exits need two. Each is written out here for its one common case. Everything else, from a
-//! deadline to a list register in use, goes to the Rust handler as if it had gone there first.
-//! Nothing is changed before that decision except that an interrupt is acknowledged, and its number
-//! is passed on. The Rust handlers ([`crate::exits::synchronous::fast`],
-//! [`crate::interrupts::irq`]) do everything that is done here as well, and do all of it where
-//! events are traced.
+//! These exits need two. Each of them is written out here for its one common case. Every other
+//! case, from a deadline to a list register in use, goes to the Rust handler as if it had gone
+//! there at once. Before that decision, nothing is changed except that an interrupt is
+//! acknowledged; its number is then passed on. The Rust handlers
+//! ([`crate::exits::synchronous::fast`], [`crate::interrupts::irq`]) can do everything that is done
+//! here, and do all of it where events are traced.
 //!
-//! Each does only what the architecture requires:
+//! Each fast path does only what the architecture requires:
 //!
 //! - No exit needs a barrier. Exception entry and return are context
 //!   synchronization events (DDI 0487K.a, D1.3.2 and D1.4.1), so a register that
 //!   is written here has its effect at the return.
-//! - The guest's own DSB makes its stores before an SGI visible. It needs that DSB without a
+//! - The guest's own DSB makes its stores before an SGI visible. The guest needs that DSB without a
 //!   hypervisor too (IHI 0069H, 12.1.6).
 //! - ESR_EL2 gives the cause. ELR_EL2 is moved past an instruction that trapped, but not past HVC,
 //!   which has been executed (D1.3.1.4).
@@ -22,35 +22,35 @@
 //!   an SGI is also deactivated (ICC_DIR_EL1). EL2 has EOImode 1, so the guest can deactivate a
 //!   timer's interrupt itself (IHI 0069H, 4.6.2 and 5.2.1).
 //! - ICH_ELRSR_EL2 tells whether the list register is free: the guest frees it without EL2 (12.4).
-//!   Nothing is listed during a wait, so this register is not read again after one. A write of
+//!   Nothing is listed during a wait, so ICH_ELRSR_EL2 is not read again after one. A write of
 //!   ICH_LR\<n\>_EL2 gives the interrupt to the guest.
 //! - The stack pointer locates this CPU's memory: the stack is empty at each exit, and ends where
 //!   that memory begins.
-//! - A timer's interrupt that the guest can't take at once is checked again when the guest takes it
-//!   (`look_again`, [`crate::interrupts::vgic_cpu::watch`]). This is not done after a wait,
-//!   nor in the vectors for a guest that may have been interrupted in a WFI.
+//! - If the guest can't take a timer's interrupt at once, the timer is looked at again when the
+//!   guest takes it (`look_again`, [`crate::interrupts::vgic_cpu::watch`]). This is not done after
+//!   a wait, nor in the vectors for a guest that may have been interrupted in a WFI.
 //!
-//! Other work of a core costs time as well (`cargo xtask cost --board gem5`). A write of a system register refills the
-//! pipeline, and a store has to complete before the next such write, so each path increments one counter, after its
-//! last such write where possible. Code after an ERET is fetched too. If the core fetches the next line while the
-//! return takes effect, it looks that line up in the guest's translation: this took 30 cycles on gem5's `minor` where
-//! an ERET was the fourth instruction of its line. No ERET here is.
+//! Other work of a core costs time as well (`cargo xtask cost --board gem5`). A write of a system register
+//! refills the pipeline, and a store has to complete before the next such write, so each path increments one
+//! counter, after its last such write where possible. Code after an ERET is fetched too. If the core fetches the
+//! next line while the return takes effect, it looks that line up in the guest's translation. This took 30
+//! cycles on gem5's `minor` where an ERET was the fourth instruction of its line. No ERET here is in that place.
 //!
 //! The offsets used below come from the types.
 
 use crate::cpu::pending_word::FIRST_SGI;
 
-/// The bit of ICC_SGI1R_EL1 that is set only for INTIDs from [`FIRST_SGI`] on: INTID is in bits 27:24 (IHI 0069H,
-/// 12.2).
+/// The bit of ICC_SGI1R_EL1 that is set only if the INTID is [`FIRST_SGI`] or greater: INTID is in
+/// bits 27:24 (IHI 0069H, 12.2).
 pub const KICKED: u32 = 24 + FIRST_SGI.trailing_zeros();
 const _: () = assert!(FIRST_SGI == 8, "one bit tells them apart");
 
-/// ESR_EL2 of a write of ICC_SGI1R_EL1 from x1: class, IL, and the ISS that
-/// names the register (DDI 0487K.a, D23.2.39).
+/// The value of ESR_EL2 for a write of ICC_SGI1R_EL1 from x1: class, IL, and the ISS that names the
+/// register (DDI 0487K.a, D23.2.39).
 pub const ESR_SGI_FROM_X1: u64 = 0x623a_3036;
-/// Bits of ESR_EL2 that tell a trapped WFI from other exceptions with bit 30 clear: the class (31:26) without
-/// its last bit, and TI (1:0), which leaves 0 for WFI and 1 for WFE. RN and RV describe a register, which WFI
-/// does not have, so they are not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
+/// Bits of ESR_EL2 that distinguish a trapped WFI from other exceptions with bit 30 clear: the class (31:26)
+/// without its last bit, and TI (1:0), which leaves 0 for WFI and 1 for WFE. RN and RV describe a register, which
+/// WFI does not have, so they are not compared (D23.2.39, ISS encoding for an exception from a WF* instruction).
 ///
 /// Class 0 (unknown reason) has the same bits, but does not come from a lower level while
 /// HCR_EL2.TGE is 0 (DDI 0487K.a, HCR_EL2, field TGE).
@@ -64,11 +64,11 @@ const _: () = {
     assert!(ESR_SGI_FROM_X1 >> 30 & 1 == 1, "bit 30 tells them apart");
 };
 
-/// Assembler macros: the vectors, and the code that does not fit there. They must be used once, in
-/// one block, with the operands that [`crate::exits::vectors`] gives.
+/// Defines assembler macros: the vectors, and the code that does not fit there. They must be used
+/// once, in one block, with the operands that [`crate::exits::vectors`] gives.
 ///
-/// The frame has the size of `save_caller`'s frame, but holds only x0 and x2. A `slow_` label completes it; for an
-/// interrupt, w0 is the INTID there.
+/// The frame has the size of `save_caller`'s frame, but holds only x0 and x2. The code at a `slow_`
+/// label completes it. For an interrupt, w0 holds the INTID at that label.
 macro_rules! fast_path_macros {
     () => {
         r#"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls of the guest through HVC or SMC: PSCI, the SMCCC discovery calls, and the hypercalls of
-//! crate `abi`.
+//! Serves calls of the guest through HVC or SMC: PSCI, the SMCCC discovery calls, and the
+//! hypercalls of crate `abi`.
 
 use aarch64_cpu::registers::{ESR_EL2, ICH_VTR_EL2, ID_AA64MMFR1_EL1, Readable};
 use abi::{Call, ConsoleWords, Counter, Info, Knob, KnobValue, Shared, TimeLog, Words};
@@ -24,11 +24,11 @@ const SMCCC_VERSION: u32 = 0x8000_0000;
 const SMCCC_1_2: u64 = 0x1_0002;
 /// SMCCC_ARCH_FEATURES (DEN0028F, 7.3).
 const SMCCC_ARCH_FEATURES: u32 = 0x8000_0001;
-/// PSCI's function numbers, of either width (DEN0022F.b, 5.1).
+/// Function numbers of PSCI, 32-bit or 64-bit (DEN0022F.b, 5.1).
 const PSCI: core::ops::Range<u32> = 0..0x20;
 
-/// Serves the call whose function and arguments are in `frame`; `by` is the counter of the exit.
-/// Reading the counters does not change them.
+/// Serves the call whose function and arguments are in `frame`; `by` is the counter of the exit. A
+/// call that reads the counters does not change them.
 #[inline(always)]
 pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
     let function = frame.x[0] as u32;
@@ -36,7 +36,7 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
         cpu.vcpu.counters.add(by);
     }
     match function {
-        // Handled here, so that it does not pay for the registers and stack that `serve` needs.
+        // This call is handled here, so that it does not save the registers and use the stack that `serve` needs.
         SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
         _ => serve(cpu, frame, function),
     }
@@ -45,7 +45,7 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
 #[inline(never)]
 fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
     match (Call::of(function), function) {
-        (Some(call), _) => own(cpu, frame, call),
+        (Some(call), _) => serve_own(cpu, frame, call),
         (None, abi::CALL_UID) => {
             for (register, word) in frame.x.iter_mut().zip(abi::UID) {
                 *register = u64::from(word);
@@ -55,7 +55,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
             let known = matches!(frame.x[1] as u32, SMCCC_VERSION | SMCCC_ARCH_FEATURES);
             frame.x[0] = if known { 0 } else { abi::NOT_SUPPORTED as u64 };
         }
-        // Standard Secure Service, 32- or 64-bit, function number of PSCI.
+        // A call of the Standard Secure Service, 32-bit or 64-bit, with a function number of PSCI.
         _ if matches!(function >> 24, 0x84 | 0xc4) && PSCI.contains(&(function & 0xffff)) => {
             psci::call(cpu, frame);
         }
@@ -65,7 +65,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
 
 /// Serves one of the hypervisor's own calls.
 #[inline(always)]
-fn own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
+fn serve_own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
     let done = match call {
         Call::Set => {
             let knob = Knob::ALL.get(frame.x[1] as usize);
@@ -76,7 +76,7 @@ fn own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
             planted::at_watch();
             watchdog::watch(frame.x[1], frame.x[2])
         }
-        Call::Log => note_in(cpu, frame.x[1]),
+        Call::Log => set_log(cpu, frame.x[1]),
         Call::Audit => audit::audit(cpu, frame, frame.x[1]).then_some(()),
         Call::Evict => caches::evict(frame.x[1]),
         Call::Floor => match planted::enter_floor(frame.x[1]) {
@@ -88,17 +88,17 @@ fn own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
         Call::Info => return info(frame),
         Call::Trace => return traced(frame),
         Call::Console => return console(frame),
-        Call::Cell | Call::Timer => return watched(cpu, frame, call),
-        Call::Dump => dump::asked(frame.x[1]),
+        Call::Cell | Call::Timer => return serve_deadline(cpu, frame, call),
+        Call::Dump => dump::show_and_end(frame.x[1]),
         Call::Exit => ending::exit(frame.x[1]),
     };
     frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
 }
 
-/// Serves the guest's calls for the deadlines.
+/// Serves the guest's calls that concern the deadlines and the watchdog.
 #[cold]
 #[inline(never)]
-fn watched(cpu: &PerCpu, frame: &mut Frame, call: Call) {
+fn serve_deadline(cpu: &PerCpu, frame: &mut Frame, call: Call) {
     if call == Call::Cell {
         planted::at_cell(frame.x[1], frame.x[2]);
         let words = Words(core::array::from_fn(|n| frame.x[3 + n]));
@@ -115,17 +115,17 @@ fn watched(cpu: &PerCpu, frame: &mut Frame, call: Call) {
 #[inline(never)]
 fn console(frame: &mut Frame) {
     let words: ConsoleWords = Words(core::array::from_fn(|n| frame.x[1 + n]));
-    log::with(|line| line.called(words.bytes()));
+    log::with_line(|line| line.print_called(words.bytes()));
     frame.x[0] = abi::SUCCESS as u64;
 }
 
-/// Logs events at guest physical `address`, or nowhere if it is 0; `None` if no log can be there.
-fn note_in(cpu: &PerCpu, address: u64) -> Option<()> {
+/// Logs events at guest physical `address`, or nowhere if that is 0; `None` if no log can be there.
+fn set_log(cpu: &PerCpu, address: u64) -> Option<()> {
     let log = match address {
         0 => None,
         address => {
             let place = vm::in_ram::<TimeLog>(address)?;
-            // SAFETY: `in_ram` checked it, and every field is an atomic.
+            // SAFETY: `in_ram` checked the address, and every field is an atomic.
             Some(unsafe { &*place })
         }
     };
@@ -140,7 +140,7 @@ fn counters(cpu: &PerCpu, frame: &mut Frame) {
     }
 }
 
-/// Returns the counts of the neighbour. Reading them changes none of them, nor of the counters.
+/// Returns the counts of the neighbour. The call changes neither these counts nor the counters of exits.
 fn shared(cpu: &PerCpu, frame: &mut Frame) {
     let by = match Esr(ESR_EL2.get()).class() {
         esr::SMC64 => Counter::Smc,
@@ -167,7 +167,7 @@ fn traced(frame: &mut Frame) {
 }
 
 fn info(frame: &mut Frame) {
-    // SAFETY: the description is true, and the distributor mapped since boot.
+    // SAFETY: the description is true, and the distributor has been mapped since boot.
     let distributor = unsafe { gic::identify(&machine().platform.gic) };
     frame.x[0] = abi::SUCCESS as u64;
     for (register, &info) in frame.x[1..].iter_mut().zip(Info::ALL) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions that EL2 gives the guest for forbidden actions.
+//! Injects exceptions into the guest for actions that it is not allowed.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -20,21 +20,21 @@ use crate::say;
 
 /// Gives the guest an Undefined Instruction exception for the instruction that it just executed.
 pub fn undefined(cpu: &PerCpu) {
-    give(cpu, inject::UNDEFINED_ESR);
+    enter_vector(cpu, inject::UNDEFINED_ESR);
 }
 
 /// Gives the guest the stage-2 abort `esr` as a synchronous external abort: for the guest, there is
 /// nothing at that address.
 pub fn abort(cpu: &PerCpu, esr: Esr) {
     dump::stop_if_revoked(cpu);
-    let walk = abort::is_table_walk(esr).then(|| level().unwrap_or(0));
+    let walk = abort::is_table_walk(esr).then(|| walk_level().unwrap_or(0));
     FAR_EL1.set(FAR_EL2.get());
     let from_el0 = SPSR_EL2.get() & 0xf == 0;
-    give(cpu, inject::external_abort_esr(esr, from_el0, walk));
+    enter_vector(cpu, inject::external_abort_esr(esr, from_el0, walk));
 }
 
-/// The level of the guest's own table that its walk could not read.
-fn level() -> Option<u32> {
+/// Returns the level of the table that the guest's own walk could not read.
+fn walk_level() -> Option<u32> {
     let regime = walk::Regime {
         tcr: TCR_EL1.get(),
         ttbr: [TTBR0_EL1.get(), TTBR1_EL1.get()],
@@ -43,20 +43,20 @@ fn level() -> Option<u32> {
     walk::level(&regime, FAR_EL2.get(), ipa, read)
 }
 
-/// The doubleword of the guest's RAM at `ipa`.
+/// Returns the doubleword of the guest's RAM at `ipa`.
 fn read(ipa: u64) -> Option<u64> {
     let ram = vm().ram;
     let inside = ipa.is_multiple_of(8) && ram.contains(ipa) && ram.contains(ipa + 7);
     inside.then(|| {
         let place = (machine().guest.base + (ipa - RAM)) as *const core::sync::atomic::AtomicU64;
-        // SAFETY: an aligned doubleword of the guest's RAM, which is mapped.
+        // SAFETY: this is an aligned doubleword of the guest's RAM, which is mapped.
         unsafe { (*place).load(Relaxed) }
     })
 }
 
-/// Lets EL1 continue at its vector. A vector that itself faults would do so for ever and never
-/// reach its handler, so such a vCPU is stopped.
-fn give(cpu: &PerCpu, syndrome: u64) {
+/// Makes EL1 continue at its exception vector. If the instruction at that vector caused this exception,
+/// it would do so for ever, and the guest would never reach its handler, so such a vCPU is stopped.
+fn enter_vector(cpu: &PerCpu, syndrome: u64) {
     let (pc, spsr) = (ELR_EL2.get(), SPSR_EL2.get());
     let entry = inject::exception_entry(spsr, VBAR_EL1.get(), SCTLR_EL1.get());
     if entry.pc == pc {

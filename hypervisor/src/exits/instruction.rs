@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instruction at which the guest has exited.
+//! Reads the instruction at which the guest has exited.
 //!
-//! Another of its CPUs may change the instruction, or the mapping of its address, at any time: the instruction read
-//! here need not be the one executed. So it is checked against the syndrome. A guest that makes such changes can only
-//! harm itself: any decoded access uses its own registers, on devices that it has anyway.
+//! Another CPU of the guest may change the instruction, or the mapping of its address, at any time: the
+//! instruction read here need not be the one executed. So it is checked against the syndrome. A guest that makes
+//! such changes can only harm itself: any decoded access uses its own registers, on devices that it has anyway.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
@@ -13,10 +13,10 @@ use arch::insn;
 
 use crate::machine::machine;
 
-/// Reads the instruction; `None` if it can't be read by data accesses at its own level, is not in RAM, is AArch32, or
-/// accesses data in big-endian order, which is not emulated.
+/// Reads the instruction. Returns `None` if data accesses at its own level can't read it, if it is
+/// not in RAM or is AArch32, or if it accesses data in big-endian order, which is not emulated.
 pub fn fetch() -> Option<u32> {
-    /// SPSR_EL2.M: AArch32, and which exception level.
+    /// SPSR_EL2.M: AArch32, and the exception level.
     const AARCH32: u64 = 1 << 4;
     const LEVEL: u64 = 0b1100;
     let spsr = SPSR_EL2.get();
@@ -35,6 +35,6 @@ pub fn fetch() -> Option<u32> {
     };
     let ram = machine().guest;
     let inside = place.is_multiple_of(4) && ram.contains(place) && ram.contains(place + 3);
-    // SAFETY: an aligned word of the guest's RAM, which is mapped here at its physical address.
+    // SAFETY: this is an aligned word of the guest's RAM, which is mapped here at its physical address.
     inside.then(|| unsafe { (*(place as *const AtomicU32)).load(Relaxed) })
 }

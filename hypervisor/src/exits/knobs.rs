@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets the properties of its vCPU that the guest can change while it runs.
+//! Sets those properties of a vCPU that its guest can change while it runs.
 
 use abi::{Deliver, KnobValue};
 use arch::insn;
@@ -15,7 +15,7 @@ use crate::interrupts::deliver;
 use crate::machine::machine;
 use crate::neighbour::turn;
 
-/// Sets a knob; `None` if the value makes no sense now.
+/// Sets a knob; returns `None` if the value makes no sense now.
 pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
     match value {
         KnobValue::Trap(trap) => {
@@ -52,7 +52,7 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
         KnobValue::Slice(ticks) => turn::set_slice(cpu, ticks),
         KnobValue::YieldOnWfe(on) => turn::set_yield(cpu, on),
         KnobValue::EventStream(fields) => {
-            // Only the fields of the stream may be set: the others control EL1's accesses.
+            // Only the fields of the event stream may be set: the other fields control EL1's accesses.
             (fields & !stream::FIELDS == 0).then(|| {
                 CNTHCTL_EL2.set(CNTHCTL_EL2.get() & !stream::FIELDS | fields);
                 insn::isb();
@@ -63,7 +63,7 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
 
 /// Changes how EL2 waits for this CPU's vCPU.
 fn tune(cpu: &PerCpu, change: impl FnOnce(&mut Halt)) -> Option<()> {
-    // SAFETY: this CPU's own, and no `change` comes here again.
+    // SAFETY: the state is this CPU's own, and no `change` calls this function.
     unsafe { cpu.vcpu.halt.with(change) };
     traps::review_wait(cpu);
     Some(())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exit on a stage-2 data abort: accesses to the emulated devices.
+//! Handles the exit on a stage-2 data abort: emulates accesses to devices.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -27,13 +27,13 @@ pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
         None => undescribed(cpu, frame, address, esr),
     };
     match done {
-        // A guest's EL0 may be in AArch32, where instructions can be short (IL).
+        // A guest's EL0 may be in AArch32, where an instruction can have 16 bits (IL is 0).
         Ok(()) => ELR_EL2.set(ELR_EL2.get() + 2 + (esr.0 & IL) / (IL / 2)),
         Err(why) => refuse(cpu, why, address, esr),
     }
 }
 
-/// Does an access that the syndrome describes; `None` if there is no device.
+/// Emulates an access that the syndrome describes; `None` if there is no device.
 #[inline(always)]
 fn transfer(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Access) -> Option<()> {
     let value = access
@@ -47,7 +47,7 @@ fn transfer(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Access) -> Op
     Some(())
 }
 
-/// Does an access that only its instruction describes.
+/// Emulates an access that only its instruction describes.
 #[cold]
 #[inline(never)]
 fn undescribed(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Result<(), Refusal> {
@@ -60,7 +60,7 @@ fn undescribed(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Resul
     if abort::is_table_walk(esr) {
         return Err(Refusal::Walk);
     }
-    // A device is in no cache.
+    // No cache holds a device's data, so maintenance has nothing to do.
     if abort::is_maintenance(esr) {
         return Ok(());
     }
@@ -80,15 +80,15 @@ fn undescribed(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Resul
     Ok(())
 }
 
-/// Why an access is not done.
+/// Why an access is not emulated.
 #[derive(Clone, Copy)]
 enum Refusal {
     Nothing,
-    /// It is not a translation fault, the only fault whose address is known.
+    /// The abort is not a translation fault, the only fault whose address is known.
     Fault,
-    /// The guest's own walk went to a device.
+    /// The guest's own table walk went to a device.
     Walk,
-    /// Its instruction, if it can be read, is not one that EL2 decodes.
+    /// The access's instruction, if it can be read, is not one that EL2 decodes.
     Undecoded(Option<u32>),
 }
 
@@ -119,11 +119,11 @@ impl Refusal {
     }
 }
 
-/// Refused accesses that are shown for each vCPU; a guest that makes more must not occupy the
-/// console.
+/// Number of refused accesses that are shown for each vCPU; a guest that makes more of them must
+/// not flood the console.
 const SHOWN: u64 = 8;
 
-/// Tells the guest, and at first the console, that an access is not done.
+/// Reports that an access is not emulated: to the guest, and the first times on the console too.
 fn refuse(cpu: &PerCpu, why: Refusal, address: u64, esr: Esr) {
     let before = cpu.vcpu.refused.load(Relaxed);
     cpu.vcpu.refused.store(before + 1, Relaxed);
@@ -145,8 +145,8 @@ fn has_device(address: u64) -> bool {
     devices.iter().any(|device| device.contains(address))
 }
 
-/// Does an access of `size` bytes at `address`; returns the value of a read, or `None` if there is
-/// no device. Inlined in both callers, so that the cold caller costs the other nothing.
+/// Emulates an access to the device at `address`; returns the value of a read, or `None` if there is no
+/// device. The function is inlined in its two callers, so that the cold one costs the other nothing.
 #[inline(always)]
 fn emulate(
     cpu: &PerCpu,
@@ -177,7 +177,7 @@ fn emulate(
     }
 }
 
-/// GICx_ISPENDR to GICx_ICACTIVER: reads of these depend on the contents of list registers.
+/// GICx_ISPENDR to GICx_ICACTIVER: what they read as depends on the contents of list registers.
 const STATES: core::ops::Range<u64> = 0x200..0x400;
 /// GICR_ISENABLER0, in the second frame.
 const ISENABLER0: u64 = 0x100;
@@ -194,7 +194,7 @@ fn distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
     value
 }
 
-/// Makes every vCPU evaluate the registers of the distributor.
+/// Makes every vCPU evaluate the registers of the distributor again.
 #[inline(never)]
 fn evaluate_all() {
     for cpu in vm().cpus {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page of [`abi::exits`]: counters and knobs for programs of the guest.
+//! Emulates the page of [`abi::exits`]: counters and knobs for programs of the guest.
 
 use abi::audit::RUNNING_TOLD;
 use abi::exits::{AGREES, CONTRADICTS, Register, at};
@@ -14,8 +14,8 @@ use crate::interrupts::audit;
 use crate::machine::vm::vm;
 use crate::neighbour::turn;
 
-/// Serves an access, and returns the value of a read. It is outside the other devices' path, which
-/// is measured.
+/// Serves an access, and returns the value of a read. This code is not inlined into the path to the
+/// other devices, because that path is measured.
 #[cold]
 #[inline(never)]
 pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
@@ -29,7 +29,7 @@ pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
         }
         (Some(Register::Knob(knob)), None) => value(cpu, knob),
         (Some(Register::Knob(knob)), Some(word)) => {
-            // A knob that can't be set keeps its value, and the guest can read it back.
+            // A knob that can't be set keeps its value, and the guest can see this when it reads the knob back.
             let _ = KnobValue::decode(knob, word).and_then(|value| knobs::set(cpu, value));
             0
         }
@@ -42,13 +42,13 @@ pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
     }
 }
 
-/// Sums a counter over all vCPUs. The other vCPUs go on meanwhile.
+/// Sums a counter over all vCPUs. The other vCPUs run on meanwhile.
 fn sum(counter: Counter) -> u64 {
     let each = vm().cpus.iter().map(|cpu| cpu.vcpu.count(counter));
     each.sum()
 }
 
-/// Returns the value of a knob that reads back.
+/// Returns the value of a knob that can be read back, and 0 for any other knob.
 fn value(cpu: &PerCpu, knob: Knob) -> u64 {
     let value = match knob {
         Knob::Trap => KnobValue::Trap(traps::trap()),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PSCI for the guest (DEN0022F.b), as version 1.1. Only the vCPU's power changes: a CPU whose vCPU
-//! is off waits at EL2.
+//! Serves the guest's PSCI calls (DEN0022F.b), as version 1.1. Only the vCPU's power state changes:
+//! a CPU whose vCPU is off waits at EL2.
 
 use abi::{Counter, End};
 use arch::frame::Frame;
@@ -31,7 +31,7 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame) {
         .and_then(|function| serve(cpu, function));
     frame.x[0] = match answer {
         Ok(value) => u64::from(value),
-        // Sign-extended, so that callers of either width read a negative number.
+        // The error is sign-extended, so that callers of either width read a negative number.
         Err(error) => i64::from(i32::from(ReturnCode::Error(error))) as u64,
     };
 }
@@ -46,16 +46,16 @@ fn serve(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
             mpidr,
             lowest_affinity_level,
         } => affinity_info(mpidr, lowest_affinity_level),
-        // Standby, also for a power-down request: the caller may always be
-        // given a shallower state than it asked for (DEN0022F.b, 5.4.1).
+        // The vCPU goes to standby, even for a power-down request: the caller may always be given a
+        // shallower state than it asked for (DEN0022F.b, 5.4.1).
         Function::CpuSuspend { state, .. } => {
             let halts = cpu.vcpu.counters.get(Counter::Halt);
-            // Tested here, because only this call has more to note.
+            // Tracing is tested here, because only this call has more events to note.
             match traps::is_tracing() {
                 true => wfx::idle::<On>(cpu, None),
                 false => wfx::idle::<Off>(cpu, None),
             }
-            // A CPU that did not halt has not been in the state.
+            // A CPU that did not halt has not been in the idle state.
             if cpu.vcpu.counters.get(Counter::Halt) != halts {
                 vm().latencies.spend(state);
             }
@@ -91,7 +91,7 @@ fn features(feature: PsciFeature) -> Result<u32, ErrorCode> {
 }
 
 fn cpu_on(target: Mpidr, entry: EntryPoint) -> Result<u32, ErrorCode> {
-    // Called once, because each call of `vm()` checks that there is one.
+    // Called only once, because each call of `vm()` checks that the VM exists.
     let vm = vm();
     let (_, target) = vm
         .find(u64::from(target) & platform::AFFINITY)
@@ -110,7 +110,7 @@ fn cpu_on(target: Mpidr, entry: EntryPoint) -> Result<u32, ErrorCode> {
 }
 
 fn affinity_info(mpidr: Mpidr, level: u32) -> Result<u32, ErrorCode> {
-    // Above level 0 a group is on if any CPU in it is.
+    // Above level 0, a group is on if any CPU in it is on.
     let ignored = (1u64 << (8 * level.min(3))) - 1;
     let wanted = u64::from(mpidr) & platform::AFFINITY & !ignored;
     let mut group = vm()

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's registers as an exit finds and leaves them.
+//! Reads and writes the guest's registers, as an exit finds and leaves them.
 
 use aarch64_cpu::registers::{ELR_EL2, Readable, SP_EL0, SP_EL1, SPSR_EL2, Writeable};
 use arch::frame::Frame;
 
-/// Registers that the fast frame holds: x0 to x18.
+/// Number of registers that the fast frame holds: x0 to x18.
 const FAST: u32 = 19;
 
-/// Steps over the trapped instruction.
+/// Makes the guest continue after the trapped instruction.
 #[inline(always)]
 pub fn skip() {
     ELR_EL2.set(ELR_EL2.get() + 4);
 }
 
-/// The value of general register `register`, 31 being zero, if the fast frame has it.
+/// Returns general register `register`, where 31 is zero, if the fast frame has it.
 #[inline(always)]
 pub fn fast_value(frame: &Frame, register: u32) -> Option<u64> {
     match register {
@@ -23,12 +23,12 @@ pub fn fast_value(frame: &Frame, register: u32) -> Option<u64> {
     }
 }
 
-/// The value of general register `register`, 31 being zero.
+/// Returns general register `register`, where 31 is zero.
 pub fn value(frame: &Frame, register: u32) -> u64 {
     frame.x.get(register as usize).copied().unwrap_or(0)
 }
 
-/// The value of base register `register`, 31 being the stack pointer that the guest uses.
+/// Returns base register `register`, where 31 is the stack pointer that the guest uses.
 pub fn base(frame: &Frame, register: u32) -> u64 {
     match frame.x.get(register as usize) {
         Some(&value) => value,
@@ -37,7 +37,7 @@ pub fn base(frame: &Frame, register: u32) -> u64 {
     }
 }
 
-/// Sets base register `register`, 31 being the stack pointer that the guest uses.
+/// Sets base register `register`, where 31 is the stack pointer that the guest uses.
 pub fn set_base(frame: &mut Frame, register: u32, value: u64) {
     match frame.x.get_mut(register as usize) {
         Some(place) => *place = value,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The SGI path: a guest's write of ICC_SGI1R_EL1, which traps because
-//! interrupts are routed to EL2.
+//! Handles the sending of an SGI: a guest's write of ICC_SGI1R_EL1, which traps because interrupts
+//! are routed to EL2.
 //!
-//! vCPUs are pinned and carry the affinity of their CPU, so the value that the guest wrote names
-//! the right physical CPUs, whatever its target list and IRM are. The handler therefore writes it
-//! again, physically. The target takes the physical SGI ([`crate::interrupts::irq`]) and lists the
-//! virtual one; a target in direct mode has it delivered by hardware. The interrupt controller
-//! itself merges SGIs that are sent twice, exactly as it would for the guest.
+//! vCPUs are pinned and carry the affinity of their CPU, so the value that the guest wrote names the
+//! right physical CPUs, whatever its target list and IRM are. The handler therefore writes the same value
+//! to the physical register. The target takes the physical SGI ([`crate::interrupts::irq`]) and lists the
+//! virtual one; to a target in direct mode, hardware delivers the SGI. The interrupt controller itself
+//! merges SGIs that are sent twice, exactly as a guest without a hypervisor would see it.
 
 use abi::Counter;
 use arch::regs::{ICC_CTLR_EL1, ICC_SGI1R_EL1};
@@ -19,7 +19,7 @@ use crate::cpu::trace::{Trace, Traced};
 use crate::interrupts::kick;
 use crate::machine::vm::vm;
 
-/// ICC_SGI1R_EL1.RS, and ICC_CTLR_EL1.RSS: there is more than one range.
+/// ICC_SGI1R_EL1.RS, the range selector, and ICC_CTLR_EL1.RSS: there is more than one range.
 const RANGE: u64 = 0xf << 44;
 const RSS: u64 = 1 << 18;
 
@@ -43,7 +43,7 @@ fn send_by_kick(cpu: &PerCpu, value: u64) {
     let ranges = ICC_CTLR_EL1.get() & RSS != 0;
     let sgi = Sgi::decode(if ranges { value } else { value & !RANGE });
     match sgi.named() {
-        // The named CPUs are looked up, so the cost does not depend on the number of vCPUs.
+        // Only the named CPUs are looked up, so the cost does not depend on the number of vCPUs.
         Some(named) => {
             let targets = named.filter_map(|mpidr| vm().find(mpidr));
             targets.for_each(|(_, target)| kick::send(target, 1 << sgi.intid));

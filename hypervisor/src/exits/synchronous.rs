@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The synchronous exits, and the handler of each.
+//! Handles the synchronous exits: calls the handler of each.
 //!
-//! [`fast`] runs first, with x19 to x29 still in their registers. It handles the measured exits.
-//! For every other exit it returns [`Next::Full`], before it changes anything.
+//! [`fast`] runs first, while x19 to x29 are still in their registers. It handles the measured
+//! exits. For every other exit it returns [`Next::Full`], before it changes anything.
 
 use aarch64_cpu::registers::{ESR_EL2, Readable};
 use abi::Counter;
@@ -17,13 +17,13 @@ use crate::cpu::trace::{Off, Shared, Trace, Traced};
 use crate::exits::registers::{fast_value, skip, value};
 use crate::exits::{hvc, inject, mmio, sgi, sysreg, wfx};
 
-/// The stub's action after a handler.
+/// The next step of the stub in assembly, after a handler.
 #[repr(u64)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Return to the guest.
     Resume = 0,
-    /// Complete the frame and call the handler for the full context.
+    /// Complete the frame and call the handler that needs the full context.
     Full = 1,
 }
 
@@ -70,8 +70,8 @@ pub extern "C" fn full(frame: &mut Frame) {
     let esr = Esr(ESR_EL2.get());
     match esr.class() {
         esr::SMC64 => {
-            // Skipped first, because a call may not return here; unlike after HVC, ELR is the
-            // address of the trapped SMC itself.
+            // The SMC is stepped over first, because a call may not return here. ELR_EL2 is the
+            // address of the trapped SMC itself, unlike after an HVC.
             skip();
             hvc::call(cpu, frame, Counter::Smc);
         }

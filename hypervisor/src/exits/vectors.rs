@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exception vectors of EL2.
+//! Defines the exception vectors of EL2.
 //!
 //! Every exit of the guest passes through here, so the two vectors that matter (synchronous and IRQ
 //! from a lower level) save only the registers that a Rust function may clobber: x0 to x18 and x30.
 //! x19 to x29 still hold the guest's values when the handler returns, as the procedure call
 //! standard makes every function keep them (AAPCS64 2024Q3, 6.1.1). A handler that has to see or
-//! change one of these returns [`synchronous::Next::Full`]; the stub then completes the frame and
-//! calls the handler again.
+//! change one of x19 to x29 returns [`synchronous::Next::Full`]; the stub then completes the frame
+//! and calls the handler again.
 //!
 //! # Six tables
 //!
-//! Some properties of a vCPU decide what an exit does, and rarely change. No exit tests them: VBAR_EL2 has the answer.
-//! There is a table for each case, chosen by [`crate::cpu::traps`] and [`crate::neighbour::switch`]. A test instead
-//! would add a load and a branch to every path that is measured.
+//! Some properties of a vCPU decide what an exit does, and rarely change. No exit tests them, because
+//! VBAR_EL2 already depends on them: there is a table for each case, chosen by [`crate::cpu::traps`] and
+//! [`crate::neighbour::switch`]. A test would add a load and a branch to every path that is measured.
 //!
 //! | table | when | its two entries for exits |
 //! |---|---|---|
@@ -21,7 +21,7 @@
 //! | `el2_vectors_foreign` | the guest is not known to do without ([`traps::set_recheck_timers`]) | the same; each interrupt also leaves an event |
 //! | `el2_vectors_traced` | time stamps are taken ([`trace`]) | Rust with time stamps, no fast path |
 //! | `el2_vectors_shared` | the CPU has a neighbour, and no time stamps | Rust that gives the neighbour its turns, no fast path |
-//! | `el2_vectors_neighbour` | the neighbour runs | the way back from it |
+//! | `el2_vectors_neighbour` | the neighbour runs | the way back from the neighbour |
 //!
 //! The other fourteen entries are the same in all of them (`vectors_before`, `vectors_after`): EL2's own exceptions,
 //! SErrors, AArch32. An image for tests has four more tables, which do as little as possible (`crate::planted`).
@@ -40,9 +40,9 @@ use crate::neighbour::switch::Back;
 use crate::neighbour::turn;
 use crate::planted;
 
-/// Offset at which assembly finds the list of a CPU's vCPU.
+/// Offset at which assembly finds the list registers' state of a CPU's vCPU.
 const LIST: usize = offset_of!(PerCpu, vcpu.list);
-// The stack ends where this CPU's memory begins.
+// The stack ends where the CPU's `PerCpu` begins, so its top has to be aligned.
 const _: () = assert!(align_of::<PerCpu>().is_multiple_of(16));
 
 /// Offset at which assembly finds a counter.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The trapped waits.
+//! Handles the trapped waits.
 //!
-//! WFI and WFIT idle the CPU here as they would have in the guest: until there is an interrupt for
-//! it, or until the deadline. WFE and WFET only hint that the guest is polling. If there is no
-//! other guest to run instead, the handler returns, which the architecture allows at any time.
+//! For WFI and WFIT, the CPU idles here as it would have in the guest: until there is an interrupt
+//! for the guest, or until the deadline. WFE and WFET only hint that the guest is polling. If there
+//! is no other guest to run instead, the handler returns, which the architecture allows at any time.
 
 use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};
 use abi::Counter;
@@ -33,8 +33,8 @@ pub fn exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
             if let Some(tenant) = T::neighbour(cpu).filter(|it| it.yield_on_wfe.load(Relaxed)) {
                 return turn::yield_to(cpu, tenant);
             }
-            // Under a single-threaded emulator, the CPU that the guest waits for has to get its
-            // turn.
+            // Under a single-threaded emulator, the CPU that the guest waits for has to get a turn
+            // to run.
             insn::yield_now();
         }
     }
@@ -48,7 +48,7 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     if !direct && vgic_cpu::deliverable(cpu) {
         return idle_if_gone::<T>(cpu, deadline);
     }
-    // SAFETY: this CPU's own, and nothing below comes here again.
+    // SAFETY: the state is this CPU's own, and the closure does not call `with` again.
     let limit = unsafe { vcpu.halt.with(|halt| halt.limit()) };
     if limit.is_some() || deadline.is_some() {
         return idle_until::<T>(cpu, limit.unwrap_or(0), deadline, direct);
@@ -75,7 +75,7 @@ fn halt<T: Trace>(cpu: &PerCpu, deadline: Option<u64>, direct: bool) {
     }
 }
 
-/// Like [`idle`], for a guest with a listed interrupt: idles only if that is gone.
+/// Like [`idle`], for a guest with a listed interrupt: idles only if that interrupt has gone away.
 #[cold]
 #[inline(never)]
 fn idle_if_gone<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
@@ -85,7 +85,7 @@ fn idle_if_gone<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     }
 }
 
-/// Like [`idle`], polling first and with a deadline.
+/// Like [`idle`], but polls first and has a deadline.
 #[cold]
 fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct: bool) {
     let start = CNTVCT_EL0.get();
@@ -118,7 +118,7 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
     if hit {
         T::note(cpu, Traced::Awake, 0);
     }
-    // SAFETY: this CPU's own, and the closure does not come here again.
+    // SAFETY: the state is this CPU's own, and the closure does not call `with` again.
     unsafe {
         cpu.vcpu.halt.with(|halt| {
             if let Some(host) = &mut halt.adaptive {

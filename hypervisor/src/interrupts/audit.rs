@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks that EL2's state of a vCPU's interrupts agrees with the registers. A guest requests this
-//! through a hypercall, for its own vCPU, while it tries to make the two differ; none of this is on
-//! a measured path.
+//! through a hypercall, for its own vCPU, while it tries to make state and registers differ. None
+//! of this is on a measured path.
 
 use core::fmt;
 use core::sync::atomic::Ordering::SeqCst;
@@ -17,13 +17,13 @@ use crate::{planted, say};
 
 /// Cause of a failed audit.
 enum Finding {
-    /// The list registers, the queue or the registers of the vGIC.
+    /// The list registers, the queue and the registers of the vGIC disagree.
     Vgic(vgic::Fault),
     /// Physical interrupts are active that the guest can't end.
     Active(u32),
     /// Bits of the pending word for which no doorbell was rung.
     PendingWord(u32),
-    /// Bytes of EL2's stack in use, more than an exit needs.
+    /// More bytes of EL2's stack are in use than an exit needs.
     Stack(usize),
 }
 
@@ -41,8 +41,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Compares the two in the mode that the exit of `frame` `asked` for, and returns whether
-/// everything agrees.
+/// Compares EL2's state with the registers in the mode that the exit of `frame` `asked` for, and
+/// returns whether everything agrees.
 pub fn audit(cpu: &PerCpu, frame: &Frame, asked: u64) -> bool {
     let quiet = matches!(asked, mode::QUIET | mode::QUIET_TOLD);
     planted::at_audit(quiet);
@@ -73,8 +73,8 @@ fn compare(cpu: &PerCpu, frame: &Frame, quiet: bool) -> Result<(), Finding> {
     }
 }
 
-/// Takes interrupts that are on their way to this CPU; bits of the pending word have to come with a
-/// doorbell.
+/// Takes interrupts that are on their way to this CPU; bits of the pending word have to be followed
+/// by a doorbell.
 fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
     let word = cpu.vcpu.switch.word();
     let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 100;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The owner of a CPU's interface: EL2, which injects, or the guest.
+//! Changes the owner of a CPU's interface: EL2, which injects interrupts, or the guest.
 //!
 //! A switch carries over all the guest's settings and outstanding interrupts, so the guest sees one
-//! interrupt controller throughout: the interface's registers (ICH_VMCR_EL2 on one side, ICC_* on
-//! the other), the redistributor's enables and priorities, and the pending interrupts.
+//! interrupt controller throughout. A switch moves the interface's registers (ICH_VMCR_EL2 on one
+//! side, ICC_* on the other), the redistributor's enables and priorities, and the pending interrupts.
 //!
 //! There is no switch while the guest has an interrupt active, because running
 //! priorities can't be moved.
@@ -17,7 +17,7 @@ use crate::interrupts::{kick, vgic_cpu};
 
 /// ICC_CTLR_EL1.EOImode.
 const EOI_MODE: u64 = 1 << 1;
-/// ICC_RPR_EL1 when nothing is active.
+/// The value of ICC_RPR_EL1 when no interrupt is active.
 const IDLE_PRIORITY: u64 = 0xff;
 
 /// The registers of a CPU interface that software sets.
@@ -62,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// Sets the physical interface.
+    /// Writes the settings to the physical interface.
     fn to_machine(&self) {
         let control = ICC_CTLR_EL1.get() & !EOI_MODE;
         ICC_PMR_EL1.set(self.priority_mask);
@@ -73,7 +73,7 @@ impl Settings {
     }
 }
 
-/// Gives the CPU interface to the guest; `None` while it has an interrupt active.
+/// Gives the CPU interface to the guest; `None` while the guest has an interrupt active.
 pub fn direct(cpu: &PerCpu) -> Option<()> {
     if cpu.vcpu.switch.is_direct() {
         return Some(());
@@ -91,13 +91,13 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     Some(())
 }
 
-/// Takes the CPU interface back from a vCPU that is turned off, perhaps in the middle of a handler:
-/// running priorities are lost, as in a real interface that loses power. Active interrupts stay
+/// Takes the CPU interface back from a vCPU that is turned off, perhaps in the middle of a handler.
+/// Running priorities are lost, as in a real interface that loses power. Active interrupts stay
 /// active, as in a real redistributor.
 pub fn reclaim(cpu: &PerCpu) {
     if cpu.vcpu.switch.is_direct() {
-        // Clears those of Group 0 too, which only a guest can have used; otherwise EL2 would no
-        // longer get its own interrupts.
+        // Active priorities of Group 0 are cleared too, which only a guest can have used: otherwise
+        // EL2 would no longer get its own interrupts.
         gic_cpu::forget_active(vgic_cpu::has_group0());
         vgic_cpu::reclaim(cpu);
         vgic_cpu::evaluate(cpu);
@@ -118,7 +118,7 @@ pub fn inject(cpu: &PerCpu) -> Option<()> {
     let settings = Settings::of_machine();
     vgic_cpu::to_hypervisor(cpu)?;
     settings.to_guest();
-    // Interrupts that could not be delivered directly are due now.
+    // Interrupts that could not be delivered directly may be delivered now.
     vgic_cpu::evaluate(cpu);
     Some(())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Physical interrupts: those that cause an exit, and those that EL2 takes while it waits.
+//! Handles physical interrupts: those that cause an exit, and those that EL2 takes while it waits.
 //!
 //! Only an interrupt taken as an exception is an exit. An interrupt that ended a wait at EL2 is
 //! acknowledged there, with interrupts masked, as part of the WFI's exit.
@@ -17,25 +17,25 @@ use crate::machine::machine;
 
 /// First INTID that is not an SGI.
 const PPI: u32 = 16;
-/// SPIs, and extended ones. Numbers between and after them are reserved, up to the first LPI (IHI
-/// 0069H, 2.2.1).
+/// SPIs, and extended SPIs. Numbers between and after these ranges are reserved, up to the first
+/// LPI (IHI 0069H, 2.2.1).
 const SPIS: Range<u32> = 32..1020;
 const EXTENDED_SPIS: Range<u32> = 4096..5120;
-/// Special INTIDs, for no interrupt to acknowledge (IHI 0069H, 2.2.1). INTIDs beyond them are
+/// Special INTIDs: there is no interrupt to acknowledge (IHI 0069H, 2.2.1). Greater INTIDs are
 /// interrupts again: extended PPIs and SPIs, LPIs.
 const SPECIAL: Range<u32> = 1020..1024;
 const EXTENDED_PPIS: Range<u32> = 1056..1120;
 
 /// The guest's state when an interrupt came. Each state has its own type, so that neither path
-/// tests for the other.
+/// tests for the other state.
 trait Came {
-    /// It ran, so this is an exit.
+    /// Whether the guest ran, so that the interrupt caused an exit.
     const AN_EXIT: bool;
 }
 
 /// The guest waited at EL2.
 struct Waiting;
-/// It ran.
+/// The guest ran.
 struct Running;
 
 impl Came for Waiting {
@@ -46,7 +46,7 @@ impl Came for Running {
     const AN_EXIT: bool = true;
 }
 
-/// Handles the exit of a CPU without fast paths.
+/// Handles the exit of a CPU that has no fast paths.
 #[inline(always)]
 pub fn exit<T: Trace>(cpu: &PerCpu) {
     T::note(cpu, Traced::Interrupt, 0);
@@ -58,7 +58,7 @@ pub extern "C" fn acknowledged(intid: u32) {
     handle::<Running>(PerCpu::this(), intid);
 }
 
-/// Counts an exit, even if its interrupt was gone at the acknowledge.
+/// Counts an exit, even if its interrupt was gone when it was acknowledged.
 #[inline(always)]
 fn count<C: Came>(cpu: &PerCpu, cause: Counter) {
     if C::AN_EXIT {
@@ -80,7 +80,7 @@ pub fn take(cpu: &PerCpu) -> bool {
 /// Takes all pending physical interrupts.
 pub fn take_all(cpu: &PerCpu) {
     while take(cpu) {
-        // The next one looks for an empty list register.
+        // The next interrupt looks for an empty list register.
         insn::isb();
     }
 }
@@ -94,7 +94,7 @@ pub fn take_all(cpu: &PerCpu) {
 #[inline(always)]
 fn handle<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     if intid < PPI {
-        // EOImode 1: priority drop and deactivation are two writes.
+        // With EOImode 1, priority drop and deactivation are two writes.
         gic_cpu::end(intid);
         gic_cpu::deactivate(intid);
         vgic_cpu::inject(cpu, intid, None);
@@ -114,15 +114,15 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     gic_cpu::end(intid);
     if intid == platform.gic.maintenance {
         let cause = if vgic_cpu::maintain(cpu) {
-            // The level falls through these writes to ICH_HCR_EL2 and the list registers, which take
-            // effect at a context synchronization event (DDI 0487K.a, D24.1.2.2).
+            // The maintenance interrupt's level falls because of writes to ICH_HCR_EL2 and the list
+            // registers, which take effect at a context synchronization event (DDI 0487K.a, D24.1.2.2).
             insn::isb();
             Counter::Maintenance
         } else {
             Counter::Irq
         };
-        // This comes after the level has fallen, or the interrupt would come again, and before the
-        // pending word is emptied: bits that are set later come with a new doorbell.
+        // The deactivation has to follow the fall of the level, or the interrupt would come again. It has
+        // to precede the emptying of the pending word: bits that are set later come with a new doorbell.
         gic_cpu::deactivate(intid);
         count::<C>(cpu, cause);
         kick::serve(cpu);
@@ -130,8 +130,8 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     }
     count::<C>(cpu, Counter::Irq);
     if intid == platform.timer.virt || intid == platform.timer.phys {
-        // It stays active until the guest ends it through the list register:
-        // a level that is still high must not interrupt again meanwhile.
+        // The interrupt stays active until the guest ends it through the list register: a level
+        // that is still high must not interrupt again meanwhile.
         vgic_cpu::inject(cpu, intid, Some(intid));
         if C::AN_EXIT {
             vgic_cpu::watch();
@@ -140,21 +140,21 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         own_timer::expired(cpu);
         gic_cpu::deactivate(intid);
     } else {
-        // EL2 did not enable this interrupt. A level that nobody lowers would interrupt again at
-        // once.
+        // EL2 did not enable this interrupt. If nobody lowers its level, it would interrupt again
+        // at once.
         disable(cpu, intid);
         gic_cpu::deactivate(intid);
     }
     true
 }
 
-/// Disables an interrupt that nothing here serves, where that is possible: SPIs and PPIs. An LPI is an
-/// edge and does not come again by itself, and a reserved number has no register.
+/// Disables an interrupt that no code here serves, if it can be disabled, which is true of SPIs and
+/// PPIs. An LPI is an edge and does not come again by itself, and a reserved number has no register.
 fn disable(cpu: &PerCpu, intid: u32) {
     if intid < SPIS.start || EXTENDED_PPIS.contains(&intid) {
         cpu.redistributor().disable(intid);
     } else if SPIS.contains(&intid) || EXTENDED_SPIS.contains(&intid) {
-        // SAFETY: the distributor is mapped, and EL2 uses no SPI: one write disables it.
+        // SAFETY: the distributor is mapped, and EL2 uses no SPI; disabling one takes a single write.
         unsafe { gic::Spi::new(&machine().platform.gic, intid) }.disable();
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How one CPU at EL2 gets another CPU's attention: it sets bits in the target's pending word and
-//! rings the doorbell, which is the maintenance interrupt, made pending in the target's
+//! Gets another CPU's attention: a CPU at EL2 sets bits in the target's pending word and rings
+//! the doorbell, which is the maintenance interrupt, made pending in the target's
 //! redistributor. An SGI is not suitable: a guest that owns its CPU interface sends all SGIs
-//! physically, and an SGI that is on its way while the interface changes hands would be taken for
-//! the other kind.
+//! physically, and an SGI that is on its way while the interface changes hands would be taken
+//! for the guest's.
 //!
-//! A guest's SGIs 0 to 7 are sent as themselves (see `exits::sgi`). The others go through the
+//! A guest's SGIs 0 to 7 are sent as physical SGIs (see `exits::sgi`). SGIs 8 to 15 go through the
 //! pending word: they may belong to the secure world, and by convention do where there is one.
 
 use abi::Counter;
@@ -18,7 +18,7 @@ use crate::dumps::{dump, own_timer};
 use crate::interrupts::vgic_cpu;
 use crate::machine::machine;
 
-/// Sets `bits` in the pending word of `target` and makes it read the word.
+/// Sets `bits` in the pending word of `target` and makes that CPU read the word.
 pub fn send(target: &PerCpu, bits: u32) {
     match vgic_cpu::send(target, bits) {
         Sent::Done => {}
@@ -26,8 +26,8 @@ pub fn send(target: &PerCpu, bits: u32) {
     }
 }
 
-/// Makes `target`, whose interrupts go to EL2, read its pending word, through the doorbell if that
-/// `rings`.
+/// Makes `target`, whose interrupts go to EL2, read its pending word; rings the doorbell for this
+/// if `rings` is set.
 fn ring(me: &PerCpu, target: &PerCpu, rings: bool) {
     if core::ptr::eq(me, target) {
         serve(target);
@@ -41,12 +41,12 @@ fn ring(me: &PerCpu, target: &PerCpu, rings: bool) {
     }
 }
 
-/// Serves those of `bits` that come once in a run.
+/// Serves those of `bits` whose requests come once in a run.
 #[cold]
 #[inline(never)]
 pub fn serve_rare(cpu: &PerCpu, bits: u32) {
     if bits & DUMP != 0 {
-        dump::answer(cpu);
+        dump::show_and_halt(cpu);
     }
     own_timer::review(cpu);
 }
@@ -65,7 +65,7 @@ pub fn serve(cpu: &PerCpu) {
         vgic_cpu::inject(cpu, bits.trailing_zeros(), None);
         bits &= bits - 1;
         if bits != 0 {
-            // The next one looks for an empty list register.
+            // The next interrupt looks for an empty list register.
             insn::isb();
         }
     }

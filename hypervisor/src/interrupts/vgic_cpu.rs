@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Delivers the virtual interrupts of this CPU: [`vgic::Delivery`] on this CPU's registers.
+//! Delivers the virtual interrupts of this CPU: runs [`vgic::Delivery`] on this CPU's registers.
 
 mod direct;
 mod set_up;
@@ -39,7 +39,7 @@ const TRAP_COMMON: u64 = 1 << 10;
 /// Every SGI, as bits of the redistributor's registers.
 const SGIS: u32 = 0xffff;
 
-/// The interface of the CPU that runs, which is this one.
+/// The CPU interface of the running CPU.
 struct ThisCpu<'a>(&'a PerCpu);
 
 impl Bank for ThisCpu<'_> {
@@ -73,7 +73,7 @@ impl Bank for ThisCpu<'_> {
     fn ask(&mut self, asked: Asked) {
         let rest = ICH_HCR_EL2.get() & !(NO_PENDING | TRAP_COMMON);
         let refill = if asked.refill { NO_PENDING } else { 0 };
-        // A trap that a timer is waiting for stays: `unwatch` ends it.
+        // A trap that waits for a timer's interrupt to be acknowledged stays: `unwatch` ends it.
         let traps = if asked.traps {
             TRAP_COMMON | TRAP_GROUP1
         } else {
@@ -189,8 +189,8 @@ impl Shared for Locked {
 /// Runs `use_it` on the interrupts of this CPU's vCPU.
 #[inline(always)]
 fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R) -> R {
-    // SAFETY: this CPU's own list. `use_it` calls crate `vgic` and the
-    // two implementations above, and none of it comes here again.
+    // SAFETY: this is the CPU's own list. `use_it` calls crate `vgic` and the two implementations
+    // above, none of which calls `with` again.
     unsafe {
         cpu.vcpu.list.with(|list| {
             use_it(&mut Delivery {
@@ -203,15 +203,15 @@ fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Lock
     }
 }
 
-/// PPIs whose physical enable follows the guest's.
+/// Returns the PPIs whose physical enable follows the guest's.
 fn timers() -> u32 {
     let timer = &machine().platform.timer;
     1 << timer.virt | 1 << timer.phys
 }
 
-/// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the physical interrupt
-/// that it stands for. The caller returns to the guest or executes an ISB next: a list register
-/// may have been written.
+/// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the physical interrupt that it
+/// stands for. The caller must return to the guest or execute an ISB next: a list register may have
+/// been written.
 #[inline(always)]
 pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
     if with(cpu, |delivery| delivery.inject(intid, hw)) {
@@ -231,7 +231,7 @@ pub fn sample(cpu: &PerCpu) {
     with(cpu, |delivery| delivery.sample());
 }
 
-/// Serves the maintenance interrupt, and returns whether it was for the list registers.
+/// Serves the maintenance interrupt; returns whether the list registers caused it.
 pub fn maintain(cpu: &PerCpu) -> bool {
     match with(cpu, |delivery| delivery.maintain()) {
         Maintenance::Nothing => false,
@@ -245,7 +245,7 @@ pub fn maintain(cpu: &PerCpu) -> bool {
 
 /// Updates this CPU after a register of the virtual interrupt controller was written.
 pub fn evaluate(cpu: &PerCpu) {
-    // Only this CPU changes whether EL2 or hardware delivers.
+    // Only this CPU changes whether EL2 or hardware delivers its interrupts.
     if cpu.vcpu.switch.is_direct() {
         to_machine(cpu);
         return;
@@ -255,7 +255,7 @@ pub fn evaluate(cpu: &PerCpu) {
     }
 }
 
-/// Does a trapped access of the guest to its CPU interface through [`Delivery::access`], and
+/// Emulates a trapped access of the guest to its CPU interface through [`Delivery::access`], and
 /// returns the value of a read. The lines of the timers must have been sampled.
 pub fn access(cpu: &PerCpu, register: Register, write: Option<u64>) -> Option<u64> {
     let (value, due) = with(cpu, |delivery| delivery.access(register, write))?;
@@ -276,29 +276,29 @@ pub fn publish(cpu: &PerCpu) {
     with(cpu, |delivery| delivery.publish());
 }
 
-/// Releases the SPIs that were listed here before hardware delivered: their pending states were
-/// given back, and other vCPUs may be waiting for them.
+/// Releases the SPIs that were listed here before hardware began to deliver: their pending states
+/// were given back, and other vCPUs may be waiting for them.
 pub fn release_spis(cpu: &PerCpu) {
     if with(cpu, |delivery| delivery.release_spis()) {
         evaluate_others(cpu);
     }
 }
 
-/// Makes every other CPU evaluate the registers.
+/// Makes every other CPU evaluate the registers of the virtual interrupt controller.
 fn evaluate_others(cpu: &PerCpu) {
     let others = vm().cpus.iter();
     let others = others.filter(|other| !core::ptr::eq(**other, cpu));
     others.for_each(|other| kick::send(other, pending_word::EVALUATE));
 }
 
-/// Checks the list registers against EL2's record of them; `quiet` means that no interrupt is owed
+/// Checks the list registers against EL2's record of them; `quiet` means that no interrupt is due
 /// to the guest. In direct mode no list register may be in use.
 pub fn audit(cpu: &PerCpu, quiet: bool) -> Result<(), Fault> {
     let direct = cpu.vcpu.switch.is_direct();
     with(cpu, |delivery| delivery.audit(quiet, direct))
 }
 
-/// Private interrupts that are physically active although the guest does not have them.
+/// Returns the private interrupts that are physically active although the guest does not have them.
 pub fn stray(cpu: &PerCpu) -> u32 {
     if cpu.vcpu.switch.is_direct() {
         return 0;

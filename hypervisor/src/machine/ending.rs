@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a guest ends the machine: with an exit status, through PSCI, or by turning its last CPU off.
-//! The console's last line reports which.
+//! Ends the machine for a guest: with an exit status, through PSCI, or when the guest turns its
+//! last CPU off. The console's last line says which it was.
 
 use abi::{End, Ended};
 
@@ -11,7 +11,7 @@ use crate::machine::power;
 use crate::machine::vm::vm;
 use crate::say;
 
-/// Exit status of a machine whose guest can't go on.
+/// Exit status of a machine whose guest can't go on, without a fault of its own or of EL2.
 pub const STATUS_LOST: u64 = 72;
 
 /// Ends the machine for the guest, with its exit status.
@@ -21,8 +21,8 @@ pub fn exit(status: u64) -> ! {
     power::stop()
 }
 
-/// Ends the machine as the guest has requested, or caused, on `cpu`. The machine is reset if the
-/// guest requests that, so that a server boots again.
+/// Ends the machine in the way that the guest has requested, or caused, on `cpu`. If the guest
+/// requests a reset, the machine is reset, so that a server boots again.
 pub fn end(cpu: &PerCpu, how: End) -> ! {
     flush();
     let ended = Ended {
@@ -37,8 +37,8 @@ pub fn end(cpu: &PerCpu, how: End) -> ! {
     }
 }
 
-/// Ends the machine because its guest can't go on, for a reason that is neither its own nor the
-/// hypervisor's, `why`.
+/// Ends the machine because its guest can't go on. The reason, `why`, is a fault of neither the
+/// guest nor the hypervisor.
 pub fn lost_guest(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     flush();
     say!("guest on CPU {:#x}: {why}", cpu.mpidr);
@@ -46,7 +46,7 @@ pub fn lost_guest(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     power::stop()
 }
 
-/// Prints the guest's unfinished line, because nothing follows.
+/// Prints the guest's unfinished line, because no more text of the guest follows.
 fn flush() {
-    log::with(Line::show_gathered);
+    log::with_line(Line::show_gathered);
 }

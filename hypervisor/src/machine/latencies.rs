@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Idle states that the guest enters by PSCI CPU_SUSPEND. No emulator models the time to leave one, so EL2 spends it.
+//! Spends the time to leave an idle state that the guest enters by PSCI CPU_SUSPEND: no emulator models this time.
 
 use aarch64_cpu::registers::{CNTPCT_EL0, Readable};
 use arch::insn;
@@ -16,12 +16,12 @@ use crate::machine::machine;
 pub struct Latencies(ArrayVec<u32, { GuestStates::MOST }>);
 
 impl Latencies {
-    /// Takes the latencies of `states`; none if the guest has no states.
+    /// Takes the latencies of `states`, which are none if the guest has no states.
     pub fn of(states: Option<&GuestStates>) -> Self {
         Self(described(states).iter().map(|it| it.exit_us).collect())
     }
 
-    /// Spends the time to leave `state`, of a CPU that an interrupt has woken. Unknown states have none.
+    /// Spends the time that a CPU woken by an interrupt takes to leave `state`; none for an unknown state.
     #[cold]
     pub fn spend(&self, state: PowerState) {
         let (PowerState::StandbyOrRetention(number) | PowerState::PowerDown(number)) = state;
@@ -39,7 +39,7 @@ impl Latencies {
     }
 }
 
-/// The states as the guest's tree describes them.
+/// Returns the states in the form in which the guest's device tree describes them.
 pub fn described(states: Option<&GuestStates>) -> ArrayVec<IdleState, { GuestStates::MOST }> {
     let states = states.into_iter().flat_map(GuestStates::as_slice);
     let states = states.map(|state| IdleState {

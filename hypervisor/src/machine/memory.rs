@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at EL2: the stage-1 and stage-2 tables.
+//! Builds and audits EL2's stage-1 table and the guests' stage-2 tables.
 //!
 //! Stage 1 maps everything at its physical address with 4 KiB granules from level 0. Only memory in
 //! use is mapped; code is never writable and, because of SCTLR_EL2.WXN, nothing writable is
@@ -21,7 +21,7 @@ pub const SCTLR_RES1: u64 = 0x30c5_0830;
 /// MAIR_EL2: index 0 Device-nGnRE, index 1 Normal write-back (DDI 0487K.a, D23.2.110).
 const MAIR: u64 = 0x04 | 0xff << 8;
 
-/// The attributes of a use.
+/// Returns the attributes of memory with the use `how`.
 fn attributes(how: Use) -> El23Attributes {
     let common = El23Attributes::VALID | El23Attributes::ACCESSED | El23Attributes::USER_RES1;
     let normal = common | El23Attributes::ATTRIBUTE_INDEX_1 | El23Attributes::INNER_SHAREABLE;
@@ -33,7 +33,7 @@ fn attributes(how: Use) -> El23Attributes {
     }
 }
 
-/// The one regime; written by the first CPU before it starts another.
+/// The registers of EL2's translation regime; the first CPU writes them before it starts another.
 #[unsafe(no_mangle)]
 pub static EL2_REGIME: Regime = Regime::new();
 
@@ -51,11 +51,11 @@ pub unsafe fn enter(regime: &Regime) {
     insn::tlbi_alle2();
     insn::dsb_nsh();
     insn::isb();
-    // Writes up to here went to memory; older copies in caches, the stack's included, are dropped
-    // last (DDI 0487K.a, B2.11).
+    // Writes up to here went to memory. Older copies in caches, those of the stack included, are
+    // dropped last (DDI 0487K.a, B2.11).
     let data = layout::data();
     let sctlr = regime.sctlr.load(Relaxed);
-    // SAFETY: as the caller promises. With translation off every address is mapped.
+    // SAFETY: as the caller promises. With translation off, every address can be accessed.
     unsafe { insn::clean_and_set_sctlr_el2(data.start, data.end, pages::line(), sctlr) };
 }
 
@@ -65,7 +65,7 @@ pub struct HypervisorMap<'p> {
 }
 
 impl<'p> HypervisorMap<'p> {
-    /// An empty map whose tables come from `pool`.
+    /// Creates an empty map whose tables come from `pool`.
     pub fn new(pool: &'p mut Pool) -> Self {
         Self {
             root: ManuallyDrop::new(RootTable::new(Tables(pool), 0, El2)),
@@ -81,7 +81,7 @@ impl<'p> HypervisorMap<'p> {
             .unwrap_or_else(|error| panic!("EL2 map of {region:x?}: {error}"));
     }
 
-    /// Takes `region`, whole pages, out of the map.
+    /// Removes `region`, which is whole pages, from the map.
     pub fn unmap(&mut self, region: Region) {
         let range = MemoryRegion::new(region.base as usize, region.end() as usize);
         self.root
@@ -108,32 +108,32 @@ impl<'p> HypervisorMap<'p> {
     }
 }
 
-/// ID_AA64MMFR0_EL1.PARange, at most 48 bits (5): the tables have 4 levels.
+/// Returns ID_AA64MMFR0_EL1.PARange, but at most 48 bits (5), because the tables have 4 levels.
 fn physical_range() -> u64 {
     ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5)
 }
 
-/// End of the physical addresses that a map can have.
+/// Returns the end of the physical addresses that a map can have.
 pub fn physical_end() -> u64 {
     1 << PHYSICAL_BITS[physical_range() as usize]
 }
 
 /// Bits of a physical address, by the encoding of PARange and PS.
 const PHYSICAL_BITS: [u64; 6] = [32, 36, 40, 42, 44, 48];
-/// Maximum number of bits of an intermediate physical address, as covered by tables from level 1.
-/// No PE may be set to more bits than it has physically.
+/// Maximum number of bits of an intermediate physical address, which is what tables from level 1
+/// cover. A PE must not be set to more bits than its physical addresses have.
 const IPA_BITS: u64 = 39;
 
 /// VMID of the measured guest.
 pub const VMID: u64 = 1;
 
-/// Builds a guest's stage-2 map: tables from level 1.
+/// Builds a guest's stage-2 map, whose tables begin at level 1.
 pub struct GuestMap<'p> {
     root: ManuallyDrop<RootTable<Stage2, Tables<'p>>>,
 }
 
 impl<'p> GuestMap<'p> {
-    /// An empty map whose tables come from `pool`.
+    /// Creates an empty map whose tables come from `pool`.
     pub fn new(pool: &'p mut Pool) -> Self {
         Self {
             root: ManuallyDrop::new(RootTable::new(Tables(pool), 1, Stage2)),
@@ -155,7 +155,7 @@ impl<'p> GuestMap<'p> {
             .unwrap_or_else(|error| panic!("stage-2 map of {memory:x?}: {error}"));
     }
 
-    /// VTTBR_EL2 and VTCR_EL2 for the map of guest `vmid`.
+    /// Returns VTTBR_EL2 and VTCR_EL2 for the map of guest `vmid`.
     pub fn registers(&self, vmid: u64) -> (u64, u64) {
         let vttbr = self.root.to_physical().0 as u64 | vmid << 48;
         // Start level 1 (SL0=1), write-back inner-shareable walks, RES1 bit 31
@@ -170,7 +170,7 @@ impl<'p> GuestMap<'p> {
 /// Findings of a walk through a map.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Audit {
-    /// Blocks and pages.
+    /// Number of blocks and pages.
     pub entries: usize,
     /// Bytes of code.
     pub executable: u64,
@@ -181,11 +181,11 @@ pub struct Audit {
 /// Walks the map of EL2 that is in force.
 ///
 /// # Panics
-/// Panics if anything can be written and executed.
+/// Panics if any memory can be both written and executed.
 pub fn audit() -> Audit {
     let mut audit = Audit::default();
-    leaves(TTBR0_EL2.get(), 0, 0, &mut |address, size, descriptor| {
-        // AP[2] (7) makes it read-only, XN (54) data (DDI 0487K.a, D8.3.1).
+    visit_leaves(TTBR0_EL2.get(), 0, 0, &mut |address, size, descriptor| {
+        // AP[2] (7) makes memory read-only, XN (54) makes it data (DDI 0487K.a, D8.3.1).
         let (writable, executable) = (descriptor >> 7 & 1 == 0, descriptor >> 54 & 1 == 0);
         assert!(
             !(writable && executable),
@@ -201,10 +201,10 @@ pub fn audit() -> Audit {
 /// Walks the guest's map that `vttbr` refers to.
 ///
 /// # Panics
-/// Panics if it leads to anything but `ram`.
+/// Panics if the map leads to anything but `ram`.
 pub fn audit_guest(vttbr: u64, ram: Region) -> Audit {
     let mut audit = Audit::default();
-    leaves(vttbr, 1, 0, &mut |address, size, descriptor| {
+    visit_leaves(vttbr, 1, 0, &mut |address, size, descriptor| {
         let to = descriptor & ADDRESS;
         assert!(
             ram.contains(to) && ram.contains(to + size - 1),
@@ -219,7 +219,7 @@ pub fn audit_guest(vttbr: u64, ram: Region) -> Audit {
 /// Output address of a descriptor, with 4 KiB granules.
 const ADDRESS: u64 = 0xffff_ffff_f000;
 
-/// The entries of a table.
+/// Returns the entries of the table at `address`.
 fn table(address: u64) -> &'static [AtomicU64; 512] {
     let place = (address & ADDRESS) as *const [AtomicU64; 512];
     // SAFETY: tables lie in the pool, which is mapped and never given back.
@@ -228,14 +228,14 @@ fn table(address: u64) -> &'static [AtomicU64; 512] {
 
 /// Calls `see` with the address, size and descriptor of every block and page below the table at
 /// `root`, whose level is `level` and whose addresses begin at `start`.
-fn leaves(root: u64, level: u32, start: u64, see: &mut dyn FnMut(u64, u64, u64)) {
+fn visit_leaves(root: u64, level: u32, start: u64, see: &mut dyn FnMut(u64, u64, u64)) {
     let size = 1u64 << (39 - 9 * level);
     for (n, entry) in table(root).iter().enumerate() {
         let descriptor = entry.load(Relaxed);
         let address = start + n as u64 * size;
         match (descriptor & 3, level) {
             (1, _) | (3, 3) => see(address, size, descriptor),
-            (3, _) => leaves(descriptor, level + 1, address, see),
+            (3, _) => visit_leaves(descriptor, level + 1, address, see),
             _ => {}
         }
     }
@@ -248,8 +248,8 @@ pub fn revoke(vttbr: u64) {
     }
     insn::dsb_ish();
     // On some cores, the first DSB may complete before accesses through an old translation are
-    // over; repeating the sequence is the workaround (errata 2441007 of Cortex-A55, 4118414 of A76,
-    // V2 and V3).
+    // complete; repeating the sequence is the workaround (errata 2441007 of Cortex-A55, 4118414 of
+    // A76, V2 and V3).
     for _ in 0..2 {
         insn::tlbi_alle1is();
         insn::dsb_ish();

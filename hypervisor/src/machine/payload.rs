@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's images, which the packer put after the hypervisor's, and the choice between them.
+//! Finds the guest's images, which the packer put after the hypervisor's image, and chooses one.
 //!
 //! There are two images of our guest: one with load and store exclusive, which every CPU has, and
 //! one with the atomic instructions of FEAT_LSE. The choice is made once, before the guest is
-//! unpacked, so no measured code tests for it. An instruction of FEAT_LSE is UNDEFINED on a CPU
-//! without it (DDI 0487K.a, A2.4.2), and vCPUs are on all CPUs, so all must have it.
+//! unpacked, so no measured code tests for FEAT_LSE. An instruction of FEAT_LSE is UNDEFINED on a
+//! CPU without it (DDI 0487K.a, A2.4.2), and there is a vCPU on every CPU, so all CPUs must have it.
 //!
 //! The hypervisor itself uses load and store exclusive only: its fast paths have no atomic access
 //! at all (docs/architecture.md, "Atomics").
@@ -21,13 +21,13 @@ use wire::Source;
 
 use crate::refuse;
 
-/// Advice for an image without a guest.
+/// Advice that is printed for an image without a guest.
 pub const PACK_IT: &str = "pack it with cargo xtask dev build";
 
 /// Whether every CPU that has come up has FEAT_LSE.
 static LSE: AtomicBool = AtomicBool::new(true);
 
-/// Notes this CPU's features, before it reports in. This is a store, not an atomic operation.
+/// Notes whether this CPU has FEAT_LSE, before it reports in. A plain store does this, not an atomic operation.
 pub fn note_cpu() {
     if !arch::id::has_lse() {
         LSE.store(false, Relaxed);
@@ -36,50 +36,50 @@ pub fn note_cpu() {
 
 /// Returns the place of the guest's images. Refuses the machine if there are none.
 pub fn payload() -> Region {
-    Region::from(first()..first() + images().length())
+    Region::from(first_image()..first_image() + images().length())
 }
 
 fn images() -> Images {
     find_payload().unwrap_or_else(|error| refuse!("{error}: {PACK_IT}"))
 }
 
-/// Returns the [`payload`], or why there is none.
+/// Returns the guest's images, or why there are none.
 pub fn find_payload() -> Result<Images, NoPayload> {
-    header().images(u64::MAX - first())
+    header().images(u64::MAX - first_image())
 }
 
-/// Returns the source of the guest's output.
-pub fn source() -> Source {
+/// Returns where the guest's output comes from.
+pub fn output_source() -> Source {
     Source::decode(header().source)
 }
 
 fn header() -> &'static PayloadHeader {
-    // SAFETY: the header lies after the image in the same file; without a
-    // payload it is whatever RAM holds there, which the magic tells.
+    // SAFETY: the header lies after the image in the same file. Without a payload, RAM holds
+    // anything there, and the magic number shows this.
     unsafe { &*(layout::payload() as *const PayloadHeader) }
 }
 
-/// End of the memory that the loader filled, which is more than this image if there is a guest.
+/// Returns the end of the memory that the loader filled, which is past this image if there is a guest.
 pub fn payload_end() -> u64 {
-    find_payload().map_or(layout::payload(), |images| first() + images.length())
+    find_payload().map_or(layout::payload(), |images| first_image() + images.length())
 }
 
-/// Where the first image begins.
-fn first() -> u64 {
+/// Returns the address at which the first of the guest's images begins.
+fn first_image() -> u64 {
     layout::payload() + PayloadHeader::SIZE as u64
 }
 
-/// The image that runs.
+/// The image that is chosen to run.
 pub struct Chosen {
     /// Where it is.
     pub image: Region,
     /// Where its initial RAM disk is, if there is one.
     pub initrd: Option<Region>,
-    /// Which one it is, and why; `None` where there is no choice.
+    /// Which of two images it is, and why; `None` where there is no choice.
     pub choice: Option<Choice>,
 }
 
-/// Which of two images runs, and why, as `Display` prints it.
+/// Which of two images runs, and why; `Display` prints it.
 pub struct Choice {
     atomics: Atomics,
     asked: Option<Atomics>,
@@ -96,8 +96,8 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Chooses the image that was `asked` for, or else the best that all CPUs can run. Without LSE this
-/// is always the image without it, and the guest reports that cell by cell.
+/// Chooses the image that was `asked` for, or else the best that all CPUs can run. If a CPU lacks
+/// FEAT_LSE, the image without it is always chosen, and the guest reports this cell by cell.
 pub fn choose(asked: Option<Atomics>) -> Chosen {
     let images = images();
     let initrd = images.initrd.map(place);
@@ -121,7 +121,7 @@ pub fn choose(asked: Option<Atomics>) -> Chosen {
 
 fn place(extent: Extent) -> Region {
     Region {
-        base: first() + extent.offset,
+        base: first_image() + extent.offset,
         size: extent.length,
     }
 }

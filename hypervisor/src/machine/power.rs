@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the firmware is called, and how it ends the machine.
+//! Calls the firmware, and has it end the machine.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU32};
@@ -9,16 +9,16 @@ use platform::Conduit;
 use crate::console::log;
 use crate::planted;
 
-/// PSCI function (DEN0022F.b, 5.1.9).
+/// The PSCI function SYSTEM_OFF (DEN0022F.b, 5.1.9).
 const SYSTEM_OFF: u64 = 0x8400_0008;
-/// PSCI function (DEN0022F.b, 5.1.10).
+/// The PSCI function SYSTEM_RESET (DEN0022F.b, 5.1.10).
 const SYSTEM_RESET: u64 = 0x8400_0009;
 
-/// How the firmware is called, once this is known: 1 is SMC, 2 is HVC. It is not under a lock,
-/// which would need exclusive accesses.
+/// How the firmware is called, once this is known: 1 is SMC, 2 is HVC. No lock protects the
+/// variable, because a lock would need exclusive accesses.
 static CONDUIT: AtomicU32 = AtomicU32::new(0);
 
-/// Whether the machine was being turned off, with its last line written.
+/// Whether a CPU has written the machine's last line and begun to turn it off.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Notes how the firmware is called, for [`stop`].
@@ -39,25 +39,25 @@ fn conduit() -> Option<Conduit> {
     }
 }
 
-/// Whether the machine was being turned off or reset.
+/// Whether a CPU has begun to turn the machine off or to reset it.
 pub fn has_ended() -> bool {
     ENDED.load(Relaxed)
 }
 
-/// Ends the machine: PSCI SYSTEM_OFF, and [`console::END`] where there is none.
+/// Ends the machine with PSCI SYSTEM_OFF, or with [`console::END`] where there is no PSCI.
 ///
 /// The call must not return (DEN0022F.b, 5.1.9). If it does, its status is the machine's last line,
 /// and this CPU halts. A reset instead would make firmware start the same image again, and the run
 /// would never end.
 pub fn stop() -> ! {
-    off(SYSTEM_OFF)
+    end_by_psci(SYSTEM_OFF)
 }
 
 /// Turns the machine off without printing, and without waiting for the console to send everything:
 /// the console itself may be broken.
 pub fn stop_in_silence() -> ! {
     if let Some(conduit) = conduit() {
-        call(conduit, SYSTEM_OFF);
+        call_firmware(conduit, SYSTEM_OFF);
     }
     loop {
         // strict wait-can-end: nothing is to end it.
@@ -67,17 +67,17 @@ pub fn stop_in_silence() -> ! {
 
 /// Resets the machine with PSCI SYSTEM_RESET, and halts if that returns.
 pub fn reset() -> ! {
-    off(SYSTEM_RESET)
+    end_by_psci(SYSTEM_RESET)
 }
 
-fn off(function: u64) -> ! {
+fn end_by_psci(function: u64) -> ! {
     if let Some(firmware) = log::firmware() {
         (firmware.power_off)();
     }
     log::drain();
     ENDED.store(true, Relaxed);
     if let Some(conduit) = conduit() {
-        let status = call(conduit, function);
+        let status = call_firmware(conduit, function);
         log::print_unlocked(format_args!(
             "rouse: PSCI function {function:#x} answers {status}: the machine is still on; turn it off\n"
         ));
@@ -89,16 +89,16 @@ fn off(function: u64) -> ! {
     }
 }
 
-/// Makes firmware turn the machine off or reset it; returns firmware's status if it does not.
-fn call(conduit: Conduit, function: u64) -> i64 {
+/// Makes firmware turn the machine off or reset it; if firmware returns instead, returns its status.
+fn call_firmware(conduit: Conduit, function: u64) -> i64 {
     planted::power_off().unwrap_or_else(|| psci(conduit, function, 0, 0, 0))
 }
 
 /// Calls the firmware's PSCI; returns its status, 0 for success.
 pub fn psci(conduit: Conduit, function: u64, a: u64, b: u64, c: u64) -> i64 {
     let status: u64;
-    // SAFETY: PSCI follows the SMC calling convention, which may clobber x0 to
-    // x17 and nothing else that is ours (DEN0028F, 2.6).
+    // SAFETY: PSCI follows the SMC calling convention, which may clobber x0 to x17 and nothing else
+    // that this code uses (DEN0028F, 2.6).
     unsafe {
         match conduit {
             Conduit::Smc => core::arch::asm!("smc #0",

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual machine: its memory, its vCPUs, its distributor, and the loading of the guest's
+//! Creates the virtual machine: its memory, its vCPUs, its distributor. Loads the guest's
 //! image.
 //!
 //! | guest physical address | what |
 //! |---|---|
 //! | `0x0800_0000` | distributor, emulated |
-//! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU, of up to 123 of them |
+//! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU, for up to 123 vCPUs |
 //! | `0x0900_0000` | PL011, emulated, output only |
 //! | `0x0901_0000` | EL2's counters and knobs for programs of the guest |
-//! | `0x1000_0000` | redistributors, if there are more |
+//! | `0x1000_0000` | redistributors, if there are more than 123 vCPUs |
 //! | `0x4000_0000` | RAM: device tree, then the image, after 2 MiB and its `text_offset` unless its header has it nearer ([`Image::placed`]) |
 //!
-//! The addresses are those of QEMU's `virt` machine, so that one guest image
-//! boots unchanged with and without a hypervisor below it.
+//! The addresses are those of QEMU's `virt` machine, so that the same guest image boots with and
+//! without a hypervisor.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
 use arch::place::Place;
@@ -38,10 +38,10 @@ pub const DISTRIBUTOR: Region = Region {
     base: 0x0800_0000,
     size: 0x1_0000,
 };
-/// Where the frames of the emulated redistributors begin, if they all have a place below the
+/// Where the frames of the emulated redistributors begin, if all of them fit below the
 /// UART.
 const REDISTRIBUTORS: u64 = 0x080a_0000;
-/// Where they begin otherwise: `virt` has its PCI there, which a guest does not have.
+/// Where the frames begin otherwise: `virt` has its PCI there, and a guest of Rouse has no PCI.
 const MANY_REDISTRIBUTORS: u64 = 0x1000_0000;
 /// Bytes of a redistributor's two frames.
 pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
@@ -50,7 +50,7 @@ pub const UART: Region = Region {
     base: 0x0900_0000,
     size: 0x1000,
 };
-/// Registers of [`abi::exits`], in a page of the largest size that a guest can have.
+/// Registers of [`abi::exits`], in a page of the largest granule that a guest can have.
 pub const EXITS: Region = Region {
     base: 0x0901_0000,
     size: 0x1_0000,
@@ -71,19 +71,19 @@ pub struct Vm {
     pub cpus: &'static [&'static PerCpu],
     /// The CPU that EL2 keeps for itself, which has no vCPU.
     pub kept: Option<&'static PerCpu>,
-    /// Frames of their emulated redistributors.
+    /// Frames of the vCPUs' emulated redistributors.
     pub redistributors: Region,
-    /// Their numbers by affinity.
+    /// The vCPUs' numbers by affinity.
     index: Index,
     /// The emulated distributor.
     pub distributor: SpinMutex<Distributor>,
     /// RAM as the guest addresses it.
     pub ram: Region,
-    /// Where its first vCPU starts.
+    /// Where the guest's first vCPU starts.
     pub entry: u64,
-    /// Where its device tree is.
+    /// Where the guest's device tree is.
     pub tree: u64,
-    /// Times to leave the idle states that it enters by PSCI.
+    /// Times to leave the idle states that the guest enters by PSCI.
     pub latencies: Latencies,
 }
 
@@ -93,7 +93,7 @@ static VM: Once<Vm> = Once::new();
 static CPUS: Place<ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>> =
     Place::new(ArrayVec::new_const());
 
-/// Frames of the emulated redistributors of `cpus` vCPUs.
+/// Returns the frames of the emulated redistributors of `cpus` vCPUs.
 const fn redistributors(cpus: usize) -> Region {
     let size = cpus as u64 * REDISTRIBUTOR_SIZE;
     let base = match size <= UART.base - REDISTRIBUTORS {
@@ -103,42 +103,42 @@ const fn redistributors(cpus: usize) -> Region {
     Region { base, size }
 }
 
-/// The virtual machine.
+/// Returns the virtual machine.
 ///
 /// # Panics
-/// Panics before [`create`].
+/// Panics if [`create`] has not run.
 #[inline]
 pub fn vm() -> &'static Vm {
     VM.get().expect("vCPUs run after the machine was created")
 }
 
-/// Whether the virtual machine was created.
+/// Whether the virtual machine has been created.
 pub fn exists() -> bool {
     VM.is_completed()
 }
 
 impl Vm {
-    /// The CPU of the vCPU with affinity `mpidr`, and its number.
+    /// Returns the CPU of the vCPU with affinity `mpidr`, and the number of that vCPU.
     pub fn find(&self, mpidr: u64) -> Option<(usize, &'static PerCpu)> {
         let number = self.index.find(mpidr, |number| self.cpus[number].mpidr)?;
         Some((number, self.cpus[number]))
     }
 }
 
-/// Offsets in the guest's RAM of the parts that it starts with, in bytes.
+/// Offsets in the guest's RAM of the parts that are there when the guest starts, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
-    /// Its image.
+    /// The guest's image.
     pub image: u64,
-    /// Its device tree, of [`TREE_SIZE`] bytes.
+    /// The guest's device tree, of [`TREE_SIZE`] bytes.
     pub tree: u64,
-    /// The end of the image's file and of the tree.
+    /// The end of what is loaded at the start of the RAM: the image's file and the tree.
     pub loaded: u64,
-    /// Its initial RAM disk, at the end of the RAM; the end itself if there is no disk.
+    /// The guest's initial RAM disk, which ends where the RAM does; the end of the RAM if there is no disk.
     pub initrd: u64,
 }
 
-/// Finds the place in `ram` for the guest's image, the file `file`, and for its initial RAM disk of
+/// Finds places in `ram` for the guest's image, which is `file`, and for its initial RAM disk of
 /// `initrd` bytes. Refuses a guest that can't run in that much RAM or on these CPUs.
 pub fn place(file: Region, initrd: u64, ram: Region) -> Places {
     // SAFETY: the packer put the image there, it is mapped, and nothing writes to it.
@@ -172,26 +172,26 @@ pub fn place(file: Region, initrd: u64, ram: Region) -> Places {
     }
 }
 
-/// Zeroes the guest's RAM, so that the guest can't read its former contents: in memory and not only
-/// in the caches, which a guest does not use at first.
+/// Zeroes the guest's RAM, so that the guest can't read its former contents. The zeros go to memory
+/// and not only to the caches, which a guest does not use at first.
 fn scrub(ram: Region) {
     planted::before_scrub(ram);
     pages::zero(ram);
 }
 
-/// Copies the image that `arguments` ask for, or else the best one, and the device tree into the
-/// guest's RAM.
+/// Creates the virtual machine: copies the image that `arguments` ask for, or else the best one,
+/// into its RAM, and writes its device tree there.
 pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     let Chosen {
         image,
         initrd,
         choice,
     } = payload::choose(arguments.plan.atomics);
-    log::with(|line| line.expect(payload::source()));
+    log::with_line(|line| line.set_source(payload::output_source()));
     let ram = machine.guest;
     let places = place(image, initrd.map_or(0, |initrd| initrd.size), ram);
     let offset = places.image;
-    // Reported beforehand, because it takes seconds if the guest gets a server's RAM.
+    // The stage is reported beforehand, because clearing a server's RAM takes seconds.
     stage!("scrub", "clearing {} MiB, the guest's RAM", ram.size >> 20);
     scrub(ram);
     let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
@@ -217,8 +217,8 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         cpus,
         kept,
     });
-    // SAFETY: the guest's RAM is its alone, is mapped, was checked to be
-    // large enough, and no vCPU runs yet.
+    // SAFETY: nothing but the guest uses its RAM, which is mapped and was checked to be large
+    // enough, and no vCPU runs yet.
     unsafe {
         pages::copy(image, ram.base + offset);
         if let Some(initrd) = initrd {
@@ -231,7 +231,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         });
         write_tree(vm, machine, arguments, initrd, tree);
     }
-    // The guest starts with its caches off, and no CPU may hold instructions fetched there before.
+    // The guest starts with its caches off, and no CPU may hold instructions that it fetched from there before.
     let used = [
         (0, places.loaded),
         (places.initrd, ram.size - places.initrd),
@@ -247,7 +247,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     }
 }
 
-/// Takes the last of `cpus` for EL2, unless this would leave the guest fewer than two: most
+/// Takes the last of `cpus` for EL2, unless this would leave the guest fewer than two CPUs: most
 /// measurements need two.
 fn keep_one(
     cpus: &mut ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
@@ -261,9 +261,9 @@ fn keep_one(
     kept
 }
 
-/// How the guest calls: through SMC, as it would without us, where SMC is an instruction. Without
-/// EL3, SMC is undefined, trapped or not (DDI 0487K.a, C6.2.328); such a machine has no firmware to
-/// call through it.
+/// Returns how the guest calls firmware: through SMC, as it would without a hypervisor, if SMC
+/// works. Without EL3, SMC is UNDEFINED, trapped or not (DDI 0487K.a, C6.2.328); such a machine has
+/// no firmware to call through SMC.
 fn conduit(machine: &Machine) -> Conduit {
     match machine.platform.psci {
         Some(Conduit::Smc) => Conduit::Smc,
@@ -292,7 +292,7 @@ fn write_tree(
         }),
         timer: machine.platform.timer,
         conduit: Some(conduit(machine)),
-        // The guest asks through a call.
+        // No name is given here: the guest learns the name of its hypervisor through a call.
         hypervisor: None,
         described_by: machine.platform.described_by,
         exits: Some((abi::exits::COMPATIBLE, EXITS)),
@@ -308,8 +308,8 @@ fn write_tree(
     }
 }
 
-/// Returns the place of the `T` at guest physical `address`; `None` unless it is aligned and lies
-/// in RAM, which is mapped and stays so.
+/// Returns the place of the `T` at guest physical `address`; `None` unless the address is aligned
+/// and the `T` lies in RAM, which is mapped and stays mapped.
 pub fn in_ram<T>(address: u64) -> Option<*const T> {
     let last = address.checked_add(size_of::<T>() as u64 - 1)?;
     let inside = vm().ram.contains(address) && vm().ram.contains(last);

@@ -93,11 +93,11 @@ arch::symbol_addresses! {
     cache_end = el2_program_cache_end;
 }
 
-/// Where its vectors are.
+/// Address of the program's vectors.
 const VECTORS: u64 = CODE + 0x800;
-/// Where it counts units.
+/// Address of the word that counts units.
 pub const DONE: u64 = COUNTS;
-/// Where it counts unexpected changes.
+/// Address of the word that counts unexpected changes.
 pub const DAMAGED: u64 = COUNTS + 8;
 
 /// SCTLR_EL1: the RES1 bits, and M, C, I.
@@ -107,15 +107,15 @@ const SCTLR: u64 = 0x30d0_0800 | 1 | 1 << 2 | 1 << 12;
 const TCR: u64 = 25 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | 2 << 32;
 /// MAIR_EL1: index 0 Normal write-back.
 const MAIR: u64 = 0xff;
-/// A block: valid, index 0, EL1 only, inner shareable, accessed.
+/// Descriptor of a block: valid, index 0, EL1 only, inner shareable, accessed.
 const BLOCK: u64 = 1 | 3 << 8 | 1 << 10;
 /// CPACR_EL1.FPEN: floating point does not trap to EL1.
 const CPACR: u64 = 3 << 20;
-/// EL1 with SP_EL1, all masked.
+/// EL1 with SP_EL1, all exceptions masked.
 const PSTATE: u64 = 0x3c5;
 
-/// Makes the neighbour begin the program that `does` names; `None` if its memory is too small for it, or this image has
-/// no such program.
+/// Makes the neighbour begin the program that `does` names; `None` if the neighbour's memory is too
+/// small for the program, or this image has no such program.
 pub fn begin(tenant: &Tenant, does: Neighbour) -> Option<()> {
     let (program, vectors) = match does {
         Neighbour::None => return Some(()),
@@ -146,7 +146,7 @@ pub fn begin(tenant: &Tenant, does: Neighbour) -> Option<()> {
         mair: MAIR,
         ..El1::zero()
     };
-    // SAFETY: this CPU's own, whose neighbour does not run.
+    // SAFETY: the state is this CPU's own, and its neighbour does not run.
     unsafe {
         tenant.worlds.with(|worlds| {
             worlds.general = general;
@@ -161,14 +161,14 @@ pub fn begin(tenant: &Tenant, does: Neighbour) -> Option<()> {
 /// Copies instructions from this image's constants to `to`.
 fn copy(tenant: &Tenant, to: u64, from: core::ops::Range<u64>) {
     for place in from.clone().step_by(8) {
-        // SAFETY: between two of this image's symbols, from an address that is aligned. The word
-        // after an odd number of instructions is in the same section, or its padding.
+        // SAFETY: the word lies between two of this image's symbols, and its address is aligned.
+        // The word after an odd number of instructions is in the same section, or its padding.
         let instructions = unsafe { (place as *const u64).read() };
         word(tenant, to + (place - from.start)).store(instructions, Relaxed);
     }
 }
 
-/// Writes its table, and makes its new instructions visible to fetches.
+/// Writes the neighbour's table, and makes its new instructions visible to fetches.
 fn finish(tenant: &Tenant) {
     word(tenant, TABLE).store(BLOCK, Relaxed);
     pages::clean(Region {
@@ -177,6 +177,6 @@ fn finish(tenant: &Tenant) {
     });
     insn::ic_ialluis();
     insn::dsb_ish();
-    // TLB entries of the previous program stay valid: its map and its table are the same.
+    // TLB entries of the previous program stay valid, because map and table are the same.
     insn::isb();
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The switch to the neighbour and back, as a call: [`to_neighbour`] returns when the neighbour
+//! Switches to the neighbour and back in one call: [`to_neighbour`] returns when the neighbour
 //! takes an exception to EL2.
 //!
-//! Its caller changes the registers of EL2 and EL1. This module switches the general registers,
-//! which only assembly can change: the caller's callee-saved registers (AAPCS64 2024Q3, 6.1.1) go
-//! to the stack, and the neighbour's come from its [`General`], where the vectors of a CPU whose
-//! neighbour runs put them back.
+//! The caller of that function changes the registers of EL2 and EL1. This module switches the
+//! general registers, which only assembly can change: the caller's callee-saved registers (AAPCS64
+//! 2024Q3, 6.1.1) go to the stack, and the neighbour's registers come from its [`General`], where
+//! the vectors for a running neighbour put them back.
 
 use core::mem::offset_of;
 
@@ -13,13 +13,13 @@ use aarch64_cpu::registers::{VBAR_EL2, Writeable};
 
 use crate::cpu::tenant::General;
 
-/// Cause that ended the neighbour's turn.
+/// The cause that ended the neighbour's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Back {
     /// An interrupt is pending.
     Interrupt = 0,
-    /// It trapped.
+    /// The neighbour trapped.
     Trapped = 1,
 }
 
@@ -106,8 +106,8 @@ el2_from_neighbour:
 const _: () = assert!(offset_of!(General, pstate) == offset_of!(General, pc) + 8);
 const _: () = assert!(offset_of!(General, x) == 0);
 
-/// Makes exceptions return to the caller of [`to_neighbour`], from the next context
-/// synchronization event on.
+/// Makes an exception of the neighbour return to the caller of [`to_neighbour`], from the next
+/// context synchronization event on.
 #[inline(always)]
 pub fn take_vectors() {
     VBAR_EL2.set(vectors());
@@ -120,6 +120,6 @@ pub fn take_vectors() {
 /// lead to EL1.
 #[inline(always)]
 pub unsafe fn to_neighbour(general: *mut General) -> Back {
-    // SAFETY: as the caller promises; what it changes of this function's registers it restores.
+    // SAFETY: as the caller promises. The assembly restores those registers of this function that it changes.
     unsafe { el2_to_neighbour(general) }
 }

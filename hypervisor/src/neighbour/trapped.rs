@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles forbidden accesses of the neighbour, as if there were nothing there.
+//! Handles accesses that the neighbour is not allowed, as if there were nothing to access.
 
 use aarch64_cpu::registers::{
     CPTR_EL2, ELR_EL1, ESR_EL1, ESR_EL2, FAR_EL1, FAR_EL2, Readable, SCTLR_EL1, SPSR_EL1, VBAR_EL1,
@@ -12,14 +12,14 @@ use trap::{abort, inject};
 use crate::cpu::tenant::{General, Worlds};
 use crate::cpu::traps::TRAP_FP;
 
-/// The exit.
+/// Handles an exit of the neighbour.
 #[cold]
 pub fn exit(worlds: &mut Worlds) {
     let esr = Esr(ESR_EL2.get());
     let general = &mut worlds.general;
     match esr.class() {
         esr::FP => exchange_fp(worlds),
-        // The neighbour does not wait: it has no interrupts.
+        // The neighbour does not wait, because it has no interrupts.
         esr::WFX => general.pc += 4,
         esr::HVC64 => general.x[0] = abi::NOT_SUPPORTED as u64,
         esr::SMC64 => {
@@ -29,7 +29,7 @@ pub fn exit(worlds: &mut Worlds) {
         esr::DATA_ABORT_LOWER | esr::INST_ABORT_LOWER => {
             FAR_EL1.set(FAR_EL2.get());
             let from_el0 = general.pstate & 0xf == 0;
-            // Its table is within its memory, so a failing walk fails at level 0.
+            // The neighbour's table lies within its memory, so a walk that fails does so at level 0.
             let walk = abort::is_table_walk(esr).then_some(0);
             give(general, inject::external_abort_esr(esr, from_el0, walk));
         }
@@ -37,7 +37,7 @@ pub fn exit(worlds: &mut Worlds) {
     }
 }
 
-/// Lets EL1 continue at its vector. A vector that itself faults does so until the turn is over.
+/// Makes EL1 continue at its vector. A vector that itself faults keeps faulting until the turn is over.
 fn give(general: &mut General, syndrome: u64) {
     let entry = inject::exception_entry(general.pstate, VBAR_EL1.get(), SCTLR_EL1.get());
     ELR_EL1.set(general.pc);
@@ -47,7 +47,7 @@ fn give(general: &mut General, syndrome: u64) {
     general.pstate = entry.pstate;
 }
 
-/// Handles its first use of floating point in this turn, when the registers hold the vCPU's values.
+/// Handles the neighbour's first use of floating point in a turn; the registers hold the vCPU's values.
 fn exchange_fp(worlds: &mut Worlds) {
     CPTR_EL2.set(CPTR_EL2.get() & !TRAP_FP);
     insn::isb();

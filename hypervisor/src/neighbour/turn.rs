@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When the neighbour has a turn, and for how long.
+//! Decides when the neighbour has a turn, and for how long.
 //!
 //! | turn | begins | ends |
 //! |---|---|---|
@@ -7,9 +7,9 @@
 //! | yielded | the vCPU executes a WFE that traps (`yield-on`) | with any interrupt, or after a slice |
 //! | taken | the vCPU has not waited for a slice | after a slice |
 //!
-//! In a turn that is taken, the vCPU's interrupts wait, because the vCPU had not stopped by itself:
-//! only EL2's timer has a priority above the mask. Otherwise the senders of interrupts to a vCPU
-//! would decide how much of its CPU the neighbour gets.
+//! In a turn that is taken, the vCPU's interrupts wait, because the vCPU did not stop of its own
+//! accord: only EL2's timer has a priority above the mask. Otherwise the senders of interrupts to a
+//! vCPU would decide how much of its CPU the neighbour gets.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -39,8 +39,8 @@ const HIGH: u64 = 0b101;
 const CONTROL: u64 = 0b111;
 
 /// Priority of EL2's timer where there are slices, above that of everything else
-/// (`interrupts::vgic_cpu::prepare`), and the mask that lets only it pass, by `vgic_cpu::mask`.
-/// Both use only the five bits that every interface has (IHI 0069H, 4.8.1).
+/// (`interrupts::vgic_cpu::prepare`), and the mask that lets only it pass, by `vgic_cpu::mask`. The
+/// two values use only the five bits that every interface has (IHI 0069H, 4.8.1).
 const TIMER_PRIORITY: u8 = 0x40;
 const ONLY_TIMER: u8 = 0x60;
 
@@ -82,21 +82,21 @@ pub fn wait(cpu: &PerCpu, tenant: &Tenant, deadline: Option<u64>) {
     }
 }
 
-/// When the vCPU of this CPU would be interrupted.
+/// When the vCPU of this CPU will be interrupted.
 enum Next {
     /// An interrupt is pending.
     Pending,
-    /// Its virtual timer has expired. The interrupt either is about to be pending or does not come,
-    /// because the vCPU has it disabled or active. Only the redistributor knows which, and switching
-    /// the timer off for the neighbour would withdraw the interrupt. So the neighbour has no turn.
+    /// The vCPU's virtual timer has expired. Its interrupt either is about to be pending or does not come,
+    /// because the vCPU has it disabled or active. Only the redistributor knows which of these is true, and
+    /// switching the timer off for the neighbour would withdraw the interrupt. So the neighbour has no turn.
     High,
-    /// Its virtual timer interrupts it at this tick of the physical count, if the timer is on.
+    /// The vCPU's virtual timer will interrupt at this tick of the physical count, if the timer is on.
     At(Option<u64>),
 }
 
 impl Next {
-    /// Finds this for the running CPU, after the exception that brought it here, which synchronized
-    /// the vCPU's writes to its timer (DDI 0487K.a, D1.3.2).
+    /// Finds out when the vCPU of the running CPU will be interrupted. The exception that brought
+    /// the CPU here has synchronized the vCPU's writes to its timer (DDI 0487K.a, D1.3.2).
     #[inline(always)]
     fn of_this() -> Self {
         if ISR_EL1.get() & IRQ_PENDING != 0 {
@@ -127,7 +127,7 @@ pub fn yield_to(cpu: &PerCpu, tenant: &Tenant) {
 /// Gives the neighbour a turn that any interrupt ends.
 fn give(cpu: &PerCpu, tenant: &Tenant, until: Option<u64>) {
     cpu.slice_end.store(own_timer::NEVER, Relaxed);
-    // Without slices and a deadline, the timer is already set correctly.
+    // If there are neither slices nor a deadline, the timer is already set correctly.
     let timed = until.is_some() || tenant.slice.load(Relaxed) != 0;
     if timed {
         own_timer::rearm(until);
@@ -145,10 +145,10 @@ fn take(cpu: &PerCpu, tenant: &Tenant) {
     cpu.slice_end.store(end, Relaxed);
     own_timer::rearm(None);
     let mask = ICC_PMR_EL1.get();
-    // Writes to it are self-synchronizing (IHI 0069H, ICC_PMR_EL1), and come before the exception return.
+    // Writes to ICC_PMR_EL1 are self-synchronizing (IHI 0069H, ICC_PMR_EL1), and come before the exception return.
     ICC_PMR_EL1.set(vgic_cpu::mask(ONLY_TIMER));
     let ticks = world::visit(tenant, || {
-        // The interrupt may also have been for EL2's own checks.
+        // The interrupt may also have come for EL2's own checks.
         irq::take(cpu);
         is_over(cpu)
     });
@@ -168,7 +168,7 @@ fn begin_slice(cpu: &PerCpu, tenant: &Tenant) {
     own_timer::rearm(None);
 }
 
-/// Sets the activity of the neighbour of `cpu`, which is the running CPU; `None` if there is no place
+/// Sets the work of the neighbour of `cpu`, which is the running CPU; `None` if there is no place
 /// for a neighbour, or the vCPU owns its interrupts.
 pub fn set(cpu: &PerCpu, does: Neighbour) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
@@ -186,7 +186,7 @@ pub fn set(cpu: &PerCpu, does: Neighbour) -> Option<()> {
     Some(())
 }
 
-/// Sets the length of slices in ticks; `None` if it is too long, or EL2 has no timer.
+/// Sets the length of slices in ticks; `None` if that is too long, or EL2 has no timer.
 pub fn set_slice(cpu: &PerCpu, ticks: u64) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
         return (ticks == 0).then_some(());
@@ -200,7 +200,7 @@ pub fn set_slice(cpu: &PerCpu, ticks: u64) -> Option<()> {
     Some(())
 }
 
-/// Sets whether a trapped WFE gives the CPU away.
+/// Sets whether a trapped WFE gives the CPU to the neighbour.
 pub fn set_yield(cpu: &PerCpu, on: bool) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
         return (!on).then_some(());
@@ -209,12 +209,12 @@ pub fn set_yield(cpu: &PerCpu, on: bool) -> Option<()> {
     Some(())
 }
 
-/// Begins a slice, if slices are set, after a setting changed.
+/// Begins a slice, if slices are set, after a setting has changed.
 fn review(cpu: &PerCpu, tenant: &Tenant) {
     let sliced = tenant.is_there() && tenant.slice.load(Relaxed) != 0;
     if let Some(hyp) = machine().platform.timer.hyp {
         let priority = if sliced { TIMER_PRIORITY } else { PRIORITY };
-        // SAFETY: only EL2 of the CPU that it belongs to gets here.
+        // SAFETY: only the CPU that the redistributor belongs to runs this.
         unsafe { cpu.redistributor().set_priority(hyp, priority) };
     }
     if tenant.is_there() {
@@ -226,10 +226,10 @@ fn review(cpu: &PerCpu, tenant: &Tenant) {
     }
 }
 
-/// Makes the first slice shorter by a different part on each CPU: on a host, the slices of CPUs are
-/// independent, but here vCPUs that are set up together would be stopped together. The fractional
-/// parts of multiples of the golden ratio stay apart, however many there are (D. E. Knuth, The Art
-/// of Computer Programming, volume 3, 6.4, multiplicative hashing).
+/// Makes the first slice shorter by a different part on each CPU: on a real host, the slices of
+/// different CPUs are independent, but here vCPUs that are set up together would also be stopped
+/// together. The fractional parts of multiples of the golden ratio stay apart, however many multiples
+/// there are (D. E. Knuth, The Art of Computer Programming, volume 3, 6.4, multiplicative hashing).
 fn stagger(cpu: &PerCpu, tenant: &Tenant) {
     /// 2^32 divided by the golden ratio.
     const GOLDEN: u64 = 0x9e37_79b9;
@@ -244,8 +244,8 @@ fn stagger(cpu: &PerCpu, tenant: &Tenant) {
     own_timer::rearm(None);
 }
 
-/// Ends the neighbour as the vCPU of `cpu`, which is the running CPU, is turned off: the vCPU has
-/// none when it is turned on again.
+/// Ends the neighbour when the vCPU of `cpu`, which is the running CPU, is turned off: the vCPU has
+/// no neighbour when it is turned on again.
 pub fn leave(cpu: &PerCpu) {
     if let Some(tenant) = cpu.tenant() {
         tenant.slice.store(0, Relaxed);
@@ -255,7 +255,7 @@ pub fn leave(cpu: &PerCpu) {
     }
 }
 
-/// Returns a count of the neighbour of `cpu`, which any CPU may ask.
+/// Returns a count of the neighbour of `cpu`. Any CPU may call this.
 pub fn count(cpu: &PerCpu, what: Shared) -> u64 {
     let Some(tenant) = cpu.tenant() else {
         return 0;

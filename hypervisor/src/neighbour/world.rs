@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A turn of the neighbour: the vCPU's whole state is moved away, and restored.
+//! Gives the neighbour a turn: the vCPU's whole state is moved away, and restored afterwards.
 //!
 //! | what | how |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | TLB | by VMID: nothing is invalidated |
 //! | virtual interface | stays the vCPU's: off, and every access traps (ICH_HCR_EL2; IHI 0069H, 12.4.2) |
 //! | the vCPU's virtual timer | off, since EL1 can't be kept from it; EL2's timer stands for it |
-//! | its physical timer | goes on; the neighbour's accesses trap |
+//! | the vCPU's physical timer | goes on; the neighbour's accesses trap |
 //! | PMU | stands still (PMCR_EL0.E), so that the vCPU counts nothing of the neighbour's; accesses trap |
 //! | debug registers | MDSCR_EL1 is 0, so none has an effect; accesses trap |
 //! | pointer authentication keys, SCXTNUM_ELx | stay the vCPU's; the neighbour's use of them traps |
@@ -43,13 +43,13 @@ const NO_INTERFACE: u64 = 1 << 10 | 1 << 11 | 1 << 12;
 /// PMCR_EL0.E.
 const COUNTING: u64 = 1;
 
-// While registers are exchanged, those of EL1&0 are of two guests. No table walk uses them: at EL2 that
-// regime is out of context, where the PE makes no speculative walks (DDI 0487K.a, D8, out-of-context
-// translation regimes) except for an AT instruction. The image has one AT, for examining aborts.
-// Cortex-A57 and A72 (errata 1319537 and 1319367) and Cortex-A55 and A76 (1530923, 1165522) may execute
-// it speculatively: on these cores, this alone does not isolate a neighbour.
+// While registers are exchanged, the registers of EL1&0 belong partly to one guest, partly to the other. No
+// table walk uses them: at EL2 that regime is out of context, where the PE makes no speculative walks (DDI
+// 0487K.a, D8, out-of-context translation regimes) except for an AT instruction. The image has one AT, which
+// examines aborts. Cortex-A57 and A72 (errata 1319537 and 1319367) and Cortex-A55 and A76 (1530923, 1165522)
+// may execute it speculatively, so on these cores, these measures alone do not isolate a neighbour.
 
-/// The vCPU's share of this CPU's registers besides [`el1::El1`].
+/// Registers of the vCPU that [`el1::El1`] does not hold, while the neighbour has the CPU.
 struct Left {
     pc: u64,
     pstate: u64,
@@ -62,7 +62,7 @@ struct Left {
     errors: u64,
     timer: u64,
     timer_end: u64,
-    /// PMCR_EL0, if the PMU counts.
+    /// PMCR_EL0, if the PMU is counting.
     counting: Option<u64>,
 }
 
@@ -120,10 +120,10 @@ impl Left {
         }
         ELR_EL2.set(self.pc);
         SPSR_EL2.set(self.pstate);
-        // The neighbour's WFE may have consumed an event of the vCPU's. The exception return sets the
-        // event register again (D1.7.1); QEMU's does not (`eret_sets_event` in docs/fidelity.md).
+        // The neighbour's WFE may have consumed an event that was meant for the vCPU. The exception return sets the
+        // event register again (D1.7.1); QEMU's exception return does not (`eret_sets_event` in docs/fidelity.md).
         insn::sevl();
-        // The timer's interrupt may be due, and the list registers are read next.
+        // The vCPU's timer may be due, and the list registers are read next.
         insn::isb();
         errors
     }
@@ -142,19 +142,19 @@ fn virtual_timer() -> u64 {
     }
 }
 
-/// Lets the neighbour run until an interrupt comes and `over` holds, and returns how many ticks this
-/// took, including both switches.
+/// Lets the neighbour run until an interrupt comes and `over` returns true; returns how many ticks
+/// this took, including the two switches.
 pub fn visit(tenant: &Tenant, mut over: impl FnMut() -> bool) -> u64 {
     let begin = CNTPCT_EL0.get();
-    // SAFETY: this CPU's own, and what runs meanwhile, `over` included, does not come here again.
+    // SAFETY: the state is this CPU's own, and no code that runs meanwhile, `over` included, calls this function.
     unsafe {
         tenant.worlds.with(|worlds| {
             let left = Left::take(tenant.stage2.0, worlds.own_errors);
             worlds.vcpu.save();
             worlds.own.load();
             loop {
-                // All state of the vCPU was exchanged, or traps; `program` wrote the program and
-                // its table. The exception return is the context synchronization event.
+                // All state of the vCPU has been exchanged, or traps; `program` wrote the program
+                // and its table. The exception return is the context synchronization event.
                 match to_neighbour(&raw mut worlds.general) {
                     Back::Interrupt if over() => break,
                     Back::Interrupt => {}

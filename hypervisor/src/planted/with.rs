@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image for tests has `rouse.fault=NAME`, which shows how a failure looks and that it is noticed; `rouse.floor`;
-//! and the neighbour of trials. The guest can't influence these.
+//! An image for tests has `rouse.fault=NAME`, which causes a failure, to show how it looks and that it is noticed.
+//! The image also has `rouse.floor` and the hostile neighbour of trials. The guest can't influence these.
 
 mod asked;
 mod audit;
@@ -24,7 +24,7 @@ pub(crate) use floor::vectors;
 pub use hostile::hostile;
 pub use serrors::at_cell;
 
-/// Notes the requests in `arguments`. Faults of firmware are made at once, while firmware is in
+/// Notes the requests in `arguments`. Faults of firmware are caused at once, while firmware is in
 /// charge.
 pub fn ask(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
     asked::ask(arguments.fault);
@@ -35,22 +35,22 @@ pub fn ask(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
     None
 }
 
-/// The counter at EL2's start, in place of the machine's.
+/// Returns the value of the counter at EL2's start, in place of the machine's counter.
 pub fn counter() -> Option<u64> {
     asked::is(MachineFault::CounterStands).then_some(0)
 }
 
-/// Where a CPU begins when it is turned on: at the place where it is held, without being released.
+/// Returns where a CPU begins when it is turned on: where CPUs are held, from which it is not released.
 pub fn secondary_entry() -> Option<u64> {
     asked::is(MachineFault::SecondarySilent).then(entry::held_entry)
 }
 
-/// DISR_EL1 before firmware's pending SErrors are deferred.
+/// Returns the value of DISR_EL1 before firmware's pending SErrors are deferred.
 pub fn left_serror() -> Option<u64> {
     asked::is(MachineFault::SerrorLeft).then_some(serrors::DEFERRED)
 }
 
-/// Firmware's answer to a request to turn the machine off.
+/// Returns firmware's answer to a request to turn the machine off.
 pub fn power_off() -> Option<i64> {
     /// PSCI's INTERNAL_FAILURE (DEN0022F.b, 5.2.2).
     const INTERNAL_FAILURE: i64 = -6;
@@ -61,7 +61,7 @@ pub fn power_off() -> Option<i64> {
 pub fn before_scrub(ram: Region) {
     if asked::is(MachineFault::RamDirty) {
         for page in (ram.base..ram.end()).step_by(pages::PAGE as usize) {
-            // SAFETY: the guest's RAM is its alone, and is mapped.
+            // SAFETY: nothing but the guest uses its RAM, which is mapped.
             unsafe { (page as *mut u64).write(u64::from_ne_bytes(*b"neighbor")) };
         }
     }

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image for measurements: nothing is planted, and an argument that asks for it is refused.
+//! Replaces `with` in an image for measurements: nothing is planted, and boot arguments that ask for it are refused.
 
 use core::ops::Range;
 
 use plan::{Arguments, Error, Names};
 use platform::Region;
 
-/// Refuses arguments that ask for it.
+/// Refuses boot arguments that ask for something planted.
 pub fn ask(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
     arguments.unplanted(|image| image.hypervisor)
 }
 
-/// The counter at EL2's start, in place of the machine's.
+/// Returns the value of the counter at EL2's start, in place of the machine's counter.
 pub const fn counter() -> Option<u64> {
     None
 }
 
-/// Where a CPU begins when it is turned on.
+/// Returns where a CPU begins when it is turned on.
 pub const fn secondary_entry() -> Option<u64> {
     None
 }
 
-/// DISR_EL1 before firmware's pending SErrors are deferred.
+/// Returns the value of DISR_EL1 before firmware's pending SErrors are deferred.
 pub const fn left_serror() -> Option<u64> {
     None
 }
 
-/// Firmware's answer to a request to turn the machine off.
+/// Returns firmware's answer to a request to turn the machine off.
 pub const fn power_off() -> Option<i64> {
     None
 }
 
-/// Called before the guest's RAM is cleared.
+/// Is called before the guest's RAM is cleared.
 pub const fn before_scrub(_ram: Region) {}
 
-/// Called before the guest runs.
+/// Is called before the guest runs.
 pub const fn before_guest() {}
 
-/// Called when a guest has asked for a watch.
+/// Is called when a guest has asked for a watch.
 pub const fn at_watch() {}
 
-/// Called when a guest reports that pass `_pass` of cell `_cell` - 1 begins.
+/// Is called when a guest reports that pass `_pass` of cell `_cell` - 1 begins.
 pub const fn at_cell(_cell: u64, _pass: u64) {}
 
-/// Called before the calling vCPU is audited.
+/// Is called before the calling vCPU is audited.
 pub const fn at_audit(_quiet: bool) {}
 
 /// Makes the calling vCPU's exits come to separate vectors; `None` if there is no such call.
@@ -51,15 +51,15 @@ pub const fn enter_floor(_which: u64) -> Option<Result<(), NoFloor>> {
     None
 }
 
-/// The program of a hostile neighbour, and its vectors.
+/// Returns the program of a hostile neighbour, and its vectors.
 pub const fn hostile() -> Option<(Range<u64>, Range<u64>)> {
     None
 }
 
-/// There are no such vectors.
+/// The vectors that were asked for do not exist.
 pub struct NoFloor;
 
-/// Further vectors of [`crate::exits::vectors`]: assembly.
+/// Defines further vectors of [`crate::exits::vectors`] in assembly; here there are none.
 macro_rules! vectors {
     () => {
         ""

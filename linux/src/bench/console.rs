@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Standard output.
+//! Standard output as a console, with a flush that waits.
 
 use std::io::{self, Stdout, Write};
 

@@ -12,8 +12,8 @@ use crate::page::Page;
 use crate::{clock, cpus};
 
 impl Bench {
-    /// Sets trapping, delivery, polling and neighbour of every vCPU for `cell`. Returns the reason if
-    /// Rouse refuses a value.
+    /// Sets trapping, delivery, polling and neighbour of every vCPU for `cell`. If Rouse refuses a value, returns the
+    /// reason.
     pub(super) fn set_knobs(&self, cell: &Cell) -> io::Result<Option<String>> {
         let Some(page) = self.knobs() else {
             return Ok(None);
@@ -22,7 +22,7 @@ impl Bench {
             true => Deliver::Direct,
             false => Deliver::Inject,
         };
-        // Before delivery is set, since it can't be direct with a neighbour.
+        // This comes before delivery is set, since delivery can't be direct with a neighbour.
         self.send_neighbours_away()?;
         let values = [
             KnobValue::Deliver(deliver),
@@ -61,7 +61,7 @@ impl Bench {
         cpus::unpin(&self.cpus)
     }
 
-    /// Returns the page if it has knobs.
+    /// Returns the page of the level below, if the page has knobs.
     fn knobs(&self) -> Option<&Page> {
         self.page.as_ref().filter(|page| page.is_rouses())
     }

@@ -17,7 +17,7 @@ impl Bench {
     pub(super) fn machine(&self, instructions: bool) -> Machine {
         Machine {
             cpus: self.cpus.len(),
-            // Linux itself decides whether it uses these.
+            // Linux itself decides whether it uses these features.
             wfxt: true,
             lse: true,
             ecv: true,
@@ -34,7 +34,7 @@ impl Bench {
     /// Writes `boot`, `machine`, `feature`, `unit`, and `core-clock` if values are cycles.
     pub(super) fn tell_machine(&mut self, instructions: bool) -> io::Result<()> {
         let text = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned());
-        // The file of /proc with it needs CONFIG_PROC_SYSCTL.
+        // The file in /proc with the release would need CONFIG_PROC_SYSCTL.
         let system = rustix::system::uname();
         let release = system.release().to_string_lossy();
         let midr = text(MIDR).ok();
@@ -86,7 +86,7 @@ impl Bench {
         self.tell_core_clock(&["begin_hz", "cycles_hz"])
     }
 
-    /// Writes `core-clock` with these fields, if values are cycles. The cores are alike, and their clock is fixed.
+    /// Writes `core-clock` with these fields, if values are cycles. All cores are alike, and their clock is fixed.
     pub(super) fn tell_core_clock(&mut self, fields: &[&str]) -> io::Result<()> {
         let Some(ratio) = self.cycles else {
             return Ok(());

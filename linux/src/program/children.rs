@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The children of this process, among them orphans of programs.
+//! Ends the children of this process, which include orphans of programs.
 
 use std::fs;
 use std::io;
@@ -7,10 +7,10 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
-/// Ends and reaps all children. Returns whether one still ran.
+/// Ends and reaps all children. Returns whether one of them still ran.
 ///
 /// # Errors
-/// The kernel does not let this process wait for them.
+/// The kernel does not let this process wait for its children.
 pub fn end_all() -> io::Result<bool> {
     let mut one_ran = false;
     loop {
@@ -19,7 +19,7 @@ pub fn end_all() -> io::Result<bool> {
             Ok(None) => {
                 one_ran = true;
                 for child in all()? {
-                    // It may have ended meanwhile.
+                    // An error does not matter, because the child may have ended in the meantime.
                     let _ = kill_process(child, Signal::KILL);
                 }
                 let _ = wait(WaitOptions::empty());
@@ -30,7 +30,7 @@ pub fn end_all() -> io::Result<bool> {
     }
 }
 
-/// Returns the children, by the parent in each `/proc/PID/stat` (proc_pid_stat(5)).
+/// Returns the children of this process, which it finds by the parent in each `/proc/PID/stat` (proc_pid_stat(5)).
 fn all() -> io::Result<Vec<Pid>> {
     let own = std::process::id().to_string();
     let mut found = Vec::new();

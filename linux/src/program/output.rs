@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The output of programs: a file, in a file system that has no room for more.
+//! The output of programs: a file, in a file system whose size limits the output.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 
 use rustix::mount::MountFlags;
 
-/// Folder of the file, where this is the first process.
+/// Folder of the file, if this program is the first process.
 const FOLDER: &str = "/rouse-output";
-/// Size of that file system, and its option.
+/// Size of the file system, and the mount option that sets it.
 const MOST: u64 = 4 << 20;
 const SIZE: &std::ffi::CStr = c"size=4m";
 
-/// Mounts the file system, if the kernel has it. Without it, an output is as long as a program makes it.
+/// Mounts the file system, if the kernel has it. Without this file system, the output has no limit.
 pub fn mount() {
     if fs::create_dir_all(FOLDER).is_ok() {
         let _ = rustix::mount::mount("tmpfs", FOLDER, "tmpfs", MountFlags::empty(), SIZE);
     }
 }
 
-/// The end of an output.
+/// The last part of an output.
 #[derive(Clone, Debug, Default)]
 pub struct Printed {
-    /// Its bytes.
+    /// The bytes of this part.
     pub bytes: Vec<u8>,
-    /// The number of bytes before them.
+    /// The number of bytes before this part.
     pub before: u64,
 }
 
-/// The output of a program and its children. It stays readable whatever they do to its name.
+/// The output of a program and its children. It stays readable, whatever they do to the file's name.
 #[derive(Debug)]
 pub struct OutputFile {
     read: File,
@@ -39,31 +39,31 @@ impl OutputFile {
     /// Creates an empty file.
     ///
     /// # Errors
-    /// It can't be created.
+    /// The file can't be created.
     pub fn new() -> io::Result<Self> {
         let place = match fs::exists(FOLDER)? {
             true => format!("{FOLDER}/output"),
             false => format!("{}/rouse-output", std::env::temp_dir().display()),
         };
-        // An earlier program may have replaced it.
+        // An earlier program may have replaced the file.
         let _ = fs::remove_file(&place);
         File::create(&place)?;
         let read = File::open(&place)?;
         Ok(Self { read, place })
     }
 
-    /// Opens it for a program, whose parts are written one after another, by whichever name they open it.
+    /// Opens the file for a program. Each write of the program appends, by whichever name the program opens the file.
     ///
     /// # Errors
-    /// It can't be opened.
+    /// The file can't be opened.
     pub fn file(&self) -> io::Result<File> {
         OpenOptions::new().append(true).open(&self.place)
     }
 
-    /// Returns the end of it.
+    /// Returns the last part of the output.
     ///
     /// # Errors
-    /// It can't be read.
+    /// The file can't be read.
     pub fn end(&mut self) -> io::Result<Printed> {
         let before = self.read.metadata()?.len().saturating_sub(MOST);
         let mut bytes = Vec::new();
@@ -72,10 +72,10 @@ impl OutputFile {
         Ok(Printed { bytes, before })
     }
 
-    /// Whether there was more than the file system holds.
+    /// Returns whether the output has filled the file system.
     ///
     /// # Errors
-    /// The kernel does not tell its length.
+    /// The kernel does not report the file's length.
     pub fn is_full(&self) -> io::Result<bool> {
         Ok(self.read.metadata()?.len() >= MOST)
     }

@@ -25,12 +25,12 @@ pub struct Hotplug<'o, W> {
     random: Rng,
     seconds: u64,
     begun: u64,
-    /// When to report next, in nanoseconds.
+    /// The time of the next report, in nanoseconds.
     report: u64,
 }
 
 impl<'o, W: Write> Hotplug<'o, W> {
-    /// Prepares a soak of so many seconds.
+    /// Prepares a soak of `seconds`.
     pub fn new(soak: &'static Soak, output: &'o mut Output<W>, seconds: u64) -> io::Result<Self> {
         cpus::pin(soak.cpus[0])?;
         let begun = now_ns();
@@ -44,7 +44,7 @@ impl<'o, W: Write> Hotplug<'o, W> {
         })
     }
 
-    /// Runs until the seconds are over.
+    /// Runs until the soak's seconds are over.
     pub fn run(mut self) -> io::Result<()> {
         let end = self.begun + self.seconds * SECOND;
         while now_ns() < end {
@@ -52,9 +52,9 @@ impl<'o, W: Write> Hotplug<'o, W> {
             self.rest(10 * MS, 15_000 * MS)?;
             let which = self.random.u64(1..=self.soak.cpus.len() as u64 - 1);
             let cpu = self.soak.cpus[which as usize];
-            self.turn(What::Off(cpu), cpu, false)?;
+            self.turn_cpu(What::Off(cpu), cpu, false)?;
             self.rest(MS, 500 * MS)?;
-            self.turn(What::On(cpu), cpu, true)?;
+            self.turn_cpu(What::On(cpu), cpu, true)?;
             self.soak.set_delivery(cpu)?;
             cpus::pin(self.soak.cpus[0])?;
             self.soak.threads.bring_home(cpu)?;
@@ -68,7 +68,7 @@ impl<'o, W: Write> Hotplug<'o, W> {
         wait(self.soak, self.soak.watch.last(), gap)
     }
 
-    fn turn(&self, what: What, cpu: usize, on: bool) -> io::Result<()> {
+    fn turn_cpu(&self, what: What, cpu: usize, on: bool) -> io::Result<()> {
         let file = PathBuf::from(format!("/sys/devices/system/cpu/cpu{cpu}/online"));
         let word = if on { "1" } else { "0" };
         let last = self.soak.watch.last();
@@ -90,7 +90,7 @@ impl<'o, W: Write> Hotplug<'o, W> {
             return Ok(());
         }
         self.report = now + (self.seconds * SECOND / REPORTS).max(SECOND);
-        // The record counts completed work, which grows each time even if no whole second has passed.
+        // The record counts completed work, so it grows with each report even if no whole second has passed.
         let done = (now - self.begun) / SECOND;
         self.soak
             .tally

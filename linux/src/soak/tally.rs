@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::output::Output;
 
-/// Counts of all threads.
+/// Counts of the operations of all threads.
 #[derive(Debug, Default)]
 pub struct OperationCounts {
     pub timers: AtomicU64,
@@ -27,7 +27,7 @@ impl OperationCounts {
         let [timers, pipes, futexes, barriers] =
             [&self.timers, &self.pipes, &self.futexes, &self.barriers]
                 .map(|count| count.load(Relaxed));
-        // These fields are in the summary of every soak. A round trip is two wake-ups.
+        // These fields are in the summary of every soak. A round trip has two wake-ups.
         let steps = timers + pipes + futexes + barriers;
         [
             ("steps", steps),
@@ -52,7 +52,7 @@ impl OperationCounts {
         Ok(())
     }
 
-    /// Writes the counts and how many of `seconds` are over.
+    /// Writes the counts, and how many of the `seconds` are over.
     pub fn tell_progress<W: Write>(
         &self,
         output: &mut Output<W>,

@@ -17,11 +17,11 @@ use crate::{clock, cpus};
 /// Interval between checks while the soak waits for the end of its threads, in nanoseconds.
 const LOOK_NS: u64 = 1_000_000;
 
-/// All threads.
+/// All threads of the soak.
 #[derive(Debug, Default)]
 pub struct Threads {
     homes: Mutex<Vec<(Pid, usize)>>,
-    /// Number of threads still running, without those that never end.
+    /// Number of threads that still run, except those that never end.
     left: AtomicUsize,
 }
 
@@ -47,14 +47,14 @@ impl Threads {
         thread::Builder::new().spawn(body).map(drop)
     }
 
-    /// Moves the threads of `cpu` back to it. The kernel moved them away when the CPU went offline.
+    /// Moves the threads that belong to `cpu` back to this CPU. The kernel moved them away when the CPU went offline.
     pub fn bring_home(&self, cpu: usize) -> io::Result<()> {
         let homes = self.homes.lock().map_err(|_| io::ErrorKind::Other)?;
         let mut of = homes.iter().filter(|(_, home)| *home == cpu);
         of.try_for_each(|(thread, _)| cpus::pin_other(*thread, cpu))
     }
 
-    /// Waits until all threads that end have ended.
+    /// Waits until all threads have ended, except those that never end.
     pub fn await_end(&self, soak: &Soak) -> io::Result<()> {
         let waits = || {
             while self.left.load(Acquire) > 0 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Timers of a CPU: a thread that waits for one timer after another, audits, and looks for stalls.
+//! Timers of a CPU. A thread waits for one timer after another, audits, and looks for stalls.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +18,7 @@ const MS: u64 = 1_000_000;
 /// Waits for timers until the soak is over, as a thread of the `index`th CPU.
 pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
     while !soak.is_over() {
-        // Short gaps, during which a CPU does not idle deeply, and long ones.
+        // The gaps are short, so that a CPU does not idle deeply, or long.
         let gap = match random.u64(0..=3) {
             0 => random.u64(1000..=MS),
             _ => random.u64(MS..=500 * MS),
@@ -30,7 +30,7 @@ pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits `gap` nanoseconds as `waiter`.
+/// Waits `gap` nanoseconds as the thread with number `waiter`, with a deadline.
 pub fn wait(soak: &Soak, waiter: usize, gap: u64) -> io::Result<()> {
     let until = now_ns() + gap;
     let ticks = u128::from(gap) * u128::from(clock::frequency()) / u128::from(SECOND);

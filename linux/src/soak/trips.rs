@@ -23,29 +23,29 @@ const MOST: u64 = 8;
 /// The two ends of a pipe: reader, writer.
 type Pipe = (OwnedFd, OwnedFd);
 
-/// Requests and answers for each CPU.
+/// Requests to each CPU, and their answers.
 #[derive(Debug)]
 pub struct Mail {
     boxes: Vec<Letters>,
 }
 
-/// Requests and answers for one CPU.
+/// Requests to one CPU, and their answers.
 #[derive(Debug)]
 struct Letters {
-    /// Requests: the asking CPU and a token.
+    /// Pipe for requests, each with the asking CPU and a token.
     asked: Pipe,
-    /// Answers: tokens.
+    /// Pipe for answers, each of which is a token.
     answered: Pipe,
-    /// The token of each CPU's request through a futex; 0 without a request.
+    /// The token of each CPU's request through a futex; 0 if there is no request.
     asked_by: Vec<AtomicU32>,
-    /// Changes with each new request.
+    /// A number that changes with each new request through a futex.
     bell: AtomicU32,
-    /// Token of the latest request that was answered.
+    /// The token of the latest request through a futex that was answered.
     answer: AtomicU32,
 }
 
 impl Mail {
-    /// Creates a box for each CPU number below `cpus`.
+    /// Creates the requests and answers for each CPU number below `cpus`.
     pub fn new(cpus: usize) -> io::Result<Self> {
         let one = |_| {
             Ok(Letters {
@@ -132,7 +132,8 @@ fn by_futex(mail: &Mail, me: usize, other: usize, token: u32) -> io::Result<()> 
     let (mine, its) = (&mail.boxes[me], &mail.boxes[other]);
     let before = mine.answer.load(Acquire);
     its.asked_by[me].store(token, Release);
-    // SeqCst orders this after the token, since the other CPU reads the tokens and then sleeps on the bell.
+    // SeqCst orders this write after that of the token, since the other CPU reads the tokens and then sleeps on the
+    // bell.
     its.bell.fetch_add(1, SeqCst);
     futex::wake(&its.bell, futex::Flags::PRIVATE, 1)?;
     loop {
@@ -160,7 +161,7 @@ pub fn answer_futex(soak: &Soak, me: usize) -> io::Result<()> {
     }
 }
 
-/// Sleeps while `word` is `value`, with spurious wake-ups.
+/// Sleeps while `word` is `value`, and may return earlier (a spurious wake-up).
 fn sleep(word: &AtomicU32, value: u32) -> io::Result<()> {
     match futex::wait(word, futex::Flags::PRIVATE, value, None) {
         Ok(()) | Err(Errno::AGAIN | Errno::INTR) => Ok(()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The events that threads wait for, and the deadlines.
+//! Watches the deadlines of the events for which threads wait.
 
 use std::fs;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -12,16 +12,16 @@ use crate::{clock, init, output};
 /// Maximum duration of a wake-up where ticks are instructions, in milliseconds. Linux's loops that
 /// wait for another CPU may keep their turn in the emulator until the next timer (docs/linux.md).
 const WAKE_UP_MS: u64 = 1000;
-/// That limit where ticks are time, of which the host also takes some.
+/// Limit where ticks are time, in milliseconds. It is larger, because the host also takes some of that time.
 const WAKE_UP_MS_OF_TIME: u64 = 20_000;
-/// Factor on that limit for turning a CPU off or on.
+/// Factor by which the limit is larger when a CPU is turned off or on.
 const HOTPLUG: u64 = 5;
 
-/// A thread that sometimes waits.
+/// The state of a thread that sometimes waits.
 #[derive(Debug, Default)]
 struct Waiter {
     what: AtomicU64,
-    /// Deadline of its wait, in ticks; 0 while it does not wait.
+    /// Deadline of the thread's wait, in ticks; 0 while the thread does not wait.
     due: AtomicU64,
 }
 
@@ -35,7 +35,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches `cpus` CPUs.
+    /// Creates the state for the threads of `cpus` CPUs.
     pub fn new(seed: u64, cpus: usize) -> Self {
         let ms = match clock::counts_instructions() {
             true => WAKE_UP_MS,
@@ -54,8 +54,8 @@ impl Watch {
         self.waiters.len() - 1
     }
 
-    /// Calls `wait`, which waits for `what` with a deadline that counts from tick `from`. Returns its
-    /// result and the ticks since `from`.
+    /// Calls `wait`, which waits for `what` with a deadline that counts from tick `from`. Returns the result of `wait`,
+    /// and the ticks since `from`.
     pub fn during<T>(
         &self,
         waiter: usize,
@@ -80,13 +80,13 @@ impl Watch {
         (done, now.saturating_sub(from))
     }
 
-    /// Looks for a thread that has waited for too long.
+    /// Looks for a thread that has waited for too long, and reports it.
     pub fn look(&self) {
         for (number, waiter) in self.waiters.iter().enumerate() {
             let due = waiter.due.load(Acquire);
             let what = waiter.what.load(Relaxed);
             let now = clock::now();
-            // Read again, since this wait may have ended and another begun meanwhile.
+            // Read the deadline again, since this wait may have ended and another one may have begun in the meantime.
             if due != 0 && now > due && waiter.due.load(Acquire) == due {
                 self.stall(number, What::decode(what), now - due + self.bound);
             }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread reads a counter of perf that counts on another CPU. The kernel makes that CPU execute a function, and waits
-//! for it (Linux, `kernel/events/core.c`). That CPU is idle, since nothing else runs there. A sample is one such read.
+//! A thread reads a perf counter that counts on another CPU. The kernel makes the other CPU execute a function, and
+//! waits until it has done so (Linux, `kernel/events/core.c`). The other CPU is idle, since nothing else runs there. A
+//! sample is one such read.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -14,7 +15,8 @@ const PERF_EVENT_OPEN: u64 = 241;
 /// Calls before the first sample.
 const WARM_UP: u32 = 32;
 
-/// The beginning of `struct perf_event_attr`, as long as in its first version; the rest is zero (perf_event_open(2)).
+/// The beginning of `struct perf_event_attr`, which is as long as the struct's first version; the rest is zero
+/// (perf_event_open(2)).
 #[repr(C)]
 struct Attributes {
     /// PERF_TYPE_SOFTWARE.
@@ -33,10 +35,10 @@ const CPU_CLOCK: Attributes = Attributes {
 };
 /// PERF_FLAG_FD_CLOEXEC.
 const CLOSE_ON_EXEC: u64 = 1 << 3;
-/// -1: every process, and no group.
+/// The argument -1, which means every process, or no group.
 const ANY: u64 = u64::MAX;
 
-/// Opens a counter of all that runs on `cpu`.
+/// Opens a counter of everything that runs on `cpu`.
 fn open(cpu: usize) -> io::Result<OwnedFd> {
     let attributes = CPU_CLOCK;
     let arguments = [
@@ -46,16 +48,16 @@ fn open(cpu: usize) -> io::Result<OwnedFd> {
         ANY,
         CLOSE_ON_EXEC,
     ];
-    // SAFETY: it reads the attributes, which are as long as they state.
+    // SAFETY: the call reads the attributes, which have the size that they state.
     let counter = unsafe { system_call_of_five(PERF_EVENT_OPEN, arguments) };
     match counter {
-        // SAFETY: it was opened here, and belongs to nothing else.
+        // SAFETY: the descriptor was opened here, and belongs to nothing else.
         0.. => Ok(unsafe { OwnedFd::from_raw_fd(counter as RawFd) }),
         error => Err(io::Error::from_raw_os_error(-error as i32)),
     }
 }
 
-/// Returns the reason if this kernel has no such counter.
+/// If this kernel has no such counter, returns the reason.
 pub fn lacking() -> Option<String> {
     let error = open(0).err()?;
     Some(format!(

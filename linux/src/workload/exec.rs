@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a program as it is. A sample is a run, from its first instruction to its end; its loading is none of it.
+//! Runs an unchanged program. A sample is a run of the program from its first instruction to its end, without the time
+//! for its loading.
 
 use std::io;
 
@@ -10,40 +11,40 @@ use crate::commands::{self, Command};
 use crate::cpus;
 use crate::program::{self, Ending, Loaded, OutputFile, Printed};
 
-/// The end of a run, and its output.
+/// How a run ended, and its output.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Why it is no sample, if it failed.
+    /// Why the run is not a sample, if it failed.
     pub failure: Option<String>,
     /// A remark on a run that succeeded.
     pub note: Option<&'static str>,
-    /// The output.
+    /// The program's output.
     pub output: Printed,
 }
 
-/// Returns why a command can't run, if it can't.
+/// If a cell's command can't run, returns the reason.
 pub fn lacking(cell: &Cell) -> Option<String> {
     let name = cell.command.to_string();
     commands::named(&name).err().map(|error| error.to_string())
 }
 
-/// Runs a block of a cell, and leaves the outcome of its last run there. Returns the ticks of its runs.
+/// Runs a block of a cell, and stores the outcome of the last run in the block. Returns the ticks of the block's runs.
 ///
 /// # Errors
 /// The kernel does not let this program start others.
 pub fn run(block: &mut SampleBlock<'_>, cell: &Cell) -> io::Result<u64> {
     let command = commands::named(&cell.command.to_string())?;
-    // Whatever is below, this thread is not in the way of the program's.
+    // On any level below, this thread must not be in the way of the program's threads.
     cpus::unpin(block.cpus)?;
     let mut ticks = 0;
     for number in 0..command.warm_up + block.count {
         let is_sample = number >= command.warm_up;
         let mut output = OutputFile::new()?;
-        let run = once(block, &command, &output, is_sample);
+        let run = run_once(block, &command, &output, is_sample);
         if run.is_err() {
             program::end_all_children()?;
         }
-        let (failure, note) = judged(&run, output.is_full()?);
+        let (failure, note) = judge(&run, output.is_full()?);
         block.outcome = Outcome {
             failure,
             note,
@@ -62,16 +63,16 @@ pub fn run(block: &mut SampleBlock<'_>, cell: &Cell) -> io::Result<u64> {
     Ok(ticks)
 }
 
-/// A run from its first instruction to its end.
+/// A run of a program from its first instruction to its end.
 struct Run {
     ticks: u64,
     ending: Ending,
-    /// Whether it left processes that still ran.
+    /// Whether the program left processes that still ran.
     left: bool,
 }
 
 /// Runs the program once.
-fn once(
+fn run_once(
     block: &mut SampleBlock<'_>,
     command: &Command,
     output: &OutputFile,
@@ -94,8 +95,8 @@ fn once(
     })
 }
 
-/// Returns why a run is no sample, and a remark on it.
-fn judged(run: &io::Result<Run>, is_full: bool) -> (Option<String>, Option<&'static str>) {
+/// Returns why a run is not a sample, if it is not, and a remark on it, if there is one.
+fn judge(run: &io::Result<Run>, is_full: bool) -> (Option<String>, Option<&'static str>) {
     let run = match run {
         Ok(run) => run,
         Err(error) => return (Some(error.to_string()), None),

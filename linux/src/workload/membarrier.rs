@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread makes every other CPU that runs a thread of this process execute a memory barrier. The
-//! kernel interrupts each CPU and waits for it. None of them is idle. A sample is one such call.
+//! A thread makes every other CPU that runs a thread of this process execute a memory barrier. The kernel interrupts
+//! each CPU and waits for it. None of these CPUs is idle. A sample is one such call.
 
 use std::arch::asm;
 use std::io;
@@ -74,12 +74,12 @@ fn samples(
     }
 }
 
-/// Runs until `over`, and counts its rounds in `ran`. In an emulator that runs CPUs one after
-/// another, YIELD lets the others run.
+/// Runs until `over`, and counts its rounds in `ran`. In an emulator that runs CPUs one after another, YIELD lets the
+/// other CPUs run.
 fn work(over: &AtomicBool, ran: &AtomicU64) {
     while !over.load(Relaxed) {
         ran.fetch_add(1, Relaxed);
-        // SAFETY: a hint, which changes nothing.
+        // SAFETY: the instruction is a hint, which changes nothing.
         unsafe { asm!("yield", options(nomem, nostack, preserves_flags)) };
     }
 }

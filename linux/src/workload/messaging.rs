@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Groups of senders and receivers that communicate through sockets, as in `perf bench sched
-//! messaging` and hackbench. A sample is a round, in which each sender sends a message to each
-//! receiver of its group. It lasts from the release of the senders until every receiver has every
-//! message. The scheduler chooses where threads run.
+//! Groups of senders and receivers that communicate through sockets, as in `perf bench sched messaging` and hackbench.
+//! A sample is a round, in which each sender sends a message to each receiver of its group. The round lasts from the
+//! release of the senders until every receiver has all its messages. The scheduler chooses where threads run.
 
 mod message;
 mod round;
@@ -21,16 +20,16 @@ use round::Round;
 
 /// Rounds before the first sample.
 const WARM_UP: u32 = 4;
-/// Number of senders in a group, and of receivers.
+/// Number of senders in a group, and also of receivers.
 const THREADS: usize = 4;
 /// CPUs per group, and the maximum number of groups, since a process may open 1024 files.
 const CPUS: usize = 2;
 const MOST_GROUPS: usize = 64;
 
-/// Ends of a socket: a receiver reads the first, all senders of its group write to the second.
+/// Ends of a socket: a receiver reads from the first, and all senders of its group write to the second.
 type Socket = (OwnedFd, OwnedFd);
 
-/// Returns the reason if this kernel has no sockets.
+/// If this kernel has no sockets, returns the reason.
 pub fn lacking() -> Option<String> {
     match socket() {
         Err(error @ (Errno::AFNOSUPPORT | Errno::NOSYS)) => Some(format!(
@@ -108,7 +107,7 @@ fn receiver(me: usize, socket: &OwnedFd, round: &Round) -> io::Result<()> {
         let mut missing: Vec<u32> = (0..THREADS as u32).collect();
         while !missing.is_empty() {
             let Some(message @ [from, to, of]) = receive(socket)? else {
-                // The sockets may close only between rounds.
+                // The sockets must not close in the middle of a round.
                 let over = missing.len() == THREADS;
                 return if over {
                     Ok(())

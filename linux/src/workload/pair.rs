@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two threads on two CPUs wake each other with the mechanism that names the workload. A sample is
-//! a round trip of two wake-ups.
+//! Two threads on two CPUs wake each other with the mechanism after which the workload is named. A sample is a round
+//! trip of two wake-ups.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,12 +16,12 @@ use rustix::thread::futex;
 use super::SampleBlock;
 use crate::{cpus, sample};
 
-/// Round trips before the first sample: both threads have run on their CPUs by then, and
-/// governors have seen waits of this length.
+/// Number of round trips before the first sample. After them, both threads have run on their CPUs, and governors have
+/// seen waits of this length.
 const WARM_UP: u32 = 32;
 
-/// One side of a pair, whose tokens the other side waits for. When it is dropped, the other side
-/// finds it gone.
+/// One side of a pair, whose tokens the other side waits for. When a side is dropped, the other side finds out that it
+/// is gone.
 trait Side: Send {
     /// Gives the other thread a token, which wakes it.
     fn send(&self, token: u8) -> io::Result<()>;
@@ -29,7 +29,7 @@ trait Side: Send {
     fn receive(&self) -> io::Result<Option<u8>>;
 }
 
-/// Takes the samples through two pipes, as `perf bench sched pipe` does.
+/// Takes the samples through two pipes, in the same way as `perf bench sched pipe`.
 pub fn by_pipes(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     let ((request, ask), (answer, reply)) = (pipe()?, pipe()?);
     let near = Pipes(answer, ask);
@@ -107,7 +107,7 @@ impl Side for Pipes {
 /// Eventfds to read from and to write to. They hold the token plus one, since 0 means empty.
 struct Events<'e>(&'e OwnedFd, &'e OwnedFd);
 
-/// Minimum value of a counter when the other side is gone.
+/// Minimum value of an eventfd's counter when the other side is gone.
 const GONE: u64 = 1 << 32;
 
 impl Side for Events<'_> {
@@ -161,7 +161,7 @@ impl Side for Words<'_> {
                     return Ok(Some(token as u8));
                 }
             }
-            // After a signal, or if it was too late to sleep, the word decides.
+            // After a signal, or if the word had already changed, check the word again.
             match futex::wait(self.0, futex::Flags::PRIVATE, NO_TOKEN, None) {
                 Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread makes a system call that a seccomp filter sends to user space, where a supervisor on
-//! another CPU answers it. That takes two wake-ups. A sample is one such call.
+//! A thread makes a system call that a seccomp filter sends to user space, where a supervisor on another CPU answers
+//! the call. The answer takes two wake-ups. A sample is one such call.
 //!
 //! Notifications wake the supervisor in the kernel's default way. The other way,
 //! SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, requests that the supervisor run on the caller's CPU
@@ -43,7 +43,7 @@ pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
             let listener = install()?;
             known.send(listener).map_err(io::Error::other)?;
             let made = samples(block);
-            // In any case, this tells the supervisor to end.
+            // This call tells the supervisor to end, whether the samples succeeded or not.
             make_call(LAST);
             made
         });
@@ -75,7 +75,7 @@ fn samples(block: &mut SampleBlock<'_>) -> io::Result<u64> {
 /// answers the remaining calls with an error.
 fn supervise(cpu: usize, listener: Receiver<OwnedFd>) -> io::Result<()> {
     cpus::pin(cpu)?;
-    // Without a listener, the other thread returns the reason.
+    // If there is no listener, the other thread returns the reason.
     let Ok(listener) = listener.recv() else {
         return Ok(());
     };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread that sleeps until a deadline, repeatedly: `linux-timer` with a short period, and
-//! `linux-idle` with a long one, to count what the machine does meanwhile. A sample is the
-//! lateness of the thread.
+//! A thread that sleeps until a deadline, repeatedly: `linux-timer` with a short period, and `linux-idle` with a long
+//! one, to count what the machine does in the meantime. A sample is the time by which the thread wakes up too late.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -45,7 +44,7 @@ pub fn run(block: &mut SampleBlock<'_>, period_us: u32) -> io::Result<u64> {
         if round >= WARM_UP {
             block.record(now.saturating_sub(clocks.ticks_at(deadline)));
         }
-        // A deadline in the past is skipped, since its sample would repeat the lateness of the one before.
+        // A deadline in the past is skipped, since its sample would repeat the lateness of the sample before.
         deadline += period;
         if clocks.ticks_at(deadline) <= now {
             deadline = nanoseconds(clock_gettime(ClockId::Monotonic)) + period;

@@ -3,15 +3,17 @@
 
 use std::arch::asm;
 
-/// Makes a system call of at most three arguments. It is a part of samples, so it sets no other registers.
+/// Makes a system call of at most three arguments. The call is a part of samples, so this function sets no other
+/// registers.
 ///
 /// # Safety
-/// The call's own conditions.
+/// The caller fulfils the conditions of the system call itself.
 #[inline(always)]
 pub unsafe fn system_call(number: u64, arguments: [u64; 3]) -> i64 {
     let [first, second, third] = arguments;
     let result;
-    // SAFETY: the caller's. Linux keeps every register but X0 (Linux, Documentation/arch/arm64).
+    // SAFETY: the caller fulfils the conditions. Linux keeps every register except X0 (Linux,
+    // Documentation/arch/arm64).
     unsafe {
         asm!(
             "svc #0",
@@ -28,11 +30,12 @@ pub unsafe fn system_call(number: u64, arguments: [u64; 3]) -> i64 {
 /// Makes a system call of five arguments.
 ///
 /// # Safety
-/// The call's own conditions.
+/// The caller fulfils the conditions of the system call itself.
 pub unsafe fn system_call_of_five(number: u64, arguments: [u64; 5]) -> i64 {
     let [first, second, third, fourth, fifth] = arguments;
     let result;
-    // SAFETY: the caller's. Linux keeps every register but X0 (Linux, Documentation/arch/arm64).
+    // SAFETY: the caller fulfils the conditions. Linux keeps every register except X0 (Linux,
+    // Documentation/arch/arm64).
     unsafe {
         asm!(
             "svc #0",

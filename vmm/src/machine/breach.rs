@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls that the filter forbids, made on purpose to show that it works.
+//! Makes calls that the filter forbids, to show that the filter works.
 
 use std::fs::File;
 use std::io;
@@ -12,8 +12,8 @@ use vm_memory::mmap::MmapRegionBuilder;
 use super::Obstacle;
 use crate::options::Breach;
 
-/// Makes the call. If this program survives it, the filter does not work.
-pub fn go_on_after(breach: Breach) -> Obstacle {
+/// Makes the call. If this program survives the call, the filter does not work, and the obstacle says so.
+pub fn attempt(breach: Breach) -> Obstacle {
     let executable = libc::PROT_READ | libc::PROT_EXEC;
     // The result does not matter, since the call must not complete.
     match breach {

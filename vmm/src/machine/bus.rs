@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's physical address space without RAM and the GIC, so only the console.
+//! The guest's physical address space except RAM and the GIC. Only the console is left.
 
 use std::fmt;
 use std::io;
@@ -81,14 +81,14 @@ impl Bus {
             })
     }
 
-    /// Returns the number of bytes that the guest has written to its console.
+    /// Returns the number of bytes that the guest has written to its console so far.
     pub fn written(&self) -> u64 {
         self.serial().writer().written()
     }
 
-    /// Writes an unfinished line, and ends it.
+    /// Ends an unfinished line of the console, and writes it.
     pub fn flush(&self) {
-        // The guest has ended, and a reader that has closed the pipe misses nothing.
+        // An error does not matter: the guest has ended, and a reader that has closed the pipe does not want the rest.
         let _ = self.serial().writer_mut().end();
     }
 

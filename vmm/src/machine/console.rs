@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Standard output, where the guest's console ends.
+//! Writes the guest's console to standard output.
 
 use std::error;
 use std::fmt;
@@ -29,7 +29,7 @@ impl fmt::Display for Flood {
 
 impl error::Error for Flood {}
 
-/// Writes the output of a measuring guest in whole lines. A terminal sends each line completely before the guest goes
+/// Writes the output of a measuring guest in whole lines. Each line reaches a terminal completely before the guest goes
 /// on, so that no output is pending while the guest measures. Another guest's text is written as it arrives.
 #[derive(Debug)]
 pub struct Console {
@@ -83,14 +83,14 @@ impl Write for Console {
         Ok(bytes.len())
     }
 
-    /// Does nothing: the serial port flushes after each byte, but the console writes lines.
+    /// Does nothing, because the serial port flushes after each byte, and the console writes whole lines.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
 impl Console {
-    /// Ends the current line and writes it, since the next output comes from someone else.
+    /// Ends the current line and writes it, since the next output does not come from the guest.
     pub fn end(&mut self) -> io::Result<()> {
         if self.last != b'\n' {
             self.line.push(b'\n');

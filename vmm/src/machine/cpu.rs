@@ -16,11 +16,11 @@ use super::registers;
 /// A vCPU in KVM.
 #[derive(Debug)]
 pub struct Cpu {
-    /// Its number.
+    /// The vCPU's number.
     pub index: usize,
-    /// Its file descriptor.
+    /// The vCPU's file descriptor.
     pub fd: VcpuFd,
-    /// Its exit counts, if KVM counts exits.
+    /// The vCPU's exit counts, if KVM counts exits.
     pub exits: Option<Exits>,
 }
 
@@ -31,7 +31,7 @@ pub enum Cause {
     Off,
     /// The guest reset its machine.
     Reset,
-    /// The program stopped it.
+    /// This program stopped the vCPU.
     Stopped,
     /// Something failed, for this reason.
     Badly(String),
@@ -40,11 +40,11 @@ pub enum Cause {
 /// State of a vCPU after its last exit.
 #[derive(Debug)]
 pub struct Left {
-    /// Its number.
+    /// The vCPU's number.
     pub index: usize,
-    /// Why it ended.
+    /// Why the vCPU will not be entered again.
     pub cause: Cause,
-    /// Its registers, formatted for a person.
+    /// The vCPU's registers, formatted for a person.
     pub registers: String,
 }
 
@@ -53,7 +53,7 @@ pub fn signal() -> i32 {
     SIGRTMIN()
 }
 
-/// Installs a handler for that signal that does nothing.
+/// Installs a handler for [`signal`], which does nothing.
 pub fn prepare() -> Result<(), errno::Error> {
     extern "C" fn nothing(_: i32, _: *mut libc::siginfo_t, _: *mut libc::c_void) {}
     register_signal_handler(signal(), nothing)
@@ -88,7 +88,7 @@ impl Cpu {
                 _ => bus.read(address, data),
             },
             Ok(VcpuExit::MmioWrite(address, data)) => bus.write(address, data),
-            Ok(VcpuExit::SystemEvent(event, _)) => return Some(system(event)),
+            Ok(VcpuExit::SystemEvent(event, _)) => return Some(event_cause(event)),
             Ok(VcpuExit::Intr) => Ok(()),
             Ok(VcpuExit::FailEntry(reason, cpu)) => {
                 let why =
@@ -99,7 +99,7 @@ impl Cpu {
                 let why = format!("KVM left the guest for what it has not: {other:?}");
                 return Some(Cause::Badly(why));
             }
-            // A signal arrived, or KVM has to be called again.
+            // A signal arrived, or KVM asks for another call.
             Err(error) if matches!(error.errno(), libc::EINTR | libc::EAGAIN) => Ok(()),
             Err(error) => {
                 // KVM returns ENOSYS for an access outside all devices by an instruction
@@ -112,8 +112,8 @@ impl Cpu {
     }
 }
 
-/// Returns the cause for a PSCI call that ends the machine.
-fn system(event: u32) -> Cause {
+/// Returns the cause that corresponds to KVM's event for a PSCI call that ends the machine.
+fn event_cause(event: u32) -> Cause {
     match event {
         KVM_SYSTEM_EVENT_SHUTDOWN => Cause::Off,
         KVM_SYSTEM_EVENT_RESET => Cause::Reset,

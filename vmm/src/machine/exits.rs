@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page from which a guest reads the number of its vCPUs' exits by cause (see
-//! [`abi::monitor`]).
+//! Serves the page from which a guest reads the numbers of its vCPUs' exits by cause (see [`abi::monitor`]).
 
 use std::fs::File;
 use std::os::fd::FromRawFd;
@@ -23,7 +22,7 @@ ioctl_io_nr!(KVM_GET_STATS_FD, kvm_bindings::KVMIO, 0xce);
 struct Counted {
     file: File,
     places: Places,
-    /// The vCPU's accesses to the page.
+    /// Number of the vCPU's accesses to the page.
     own: AtomicU64,
 }
 
@@ -36,7 +35,7 @@ pub struct Exits {
 }
 
 impl Exits {
-    /// Opens a view for each of `vcpus`. Returns none if this KVM lacks a needed statistic.
+    /// Opens a view for each of `vcpus`. Returns no views if this KVM lacks a needed statistic.
     pub fn open<'v>(vcpus: impl Iterator<Item = &'v VcpuFd>) -> Vec<Self> {
         let all: Option<Arc<[Counted]>> = vcpus.map(Counted::open).collect();
         let all = all.unwrap_or_default();
@@ -48,7 +47,7 @@ impl Exits {
         (0..all.len()).map(one).collect()
     }
 
-    /// Returns whether `address` is in the page.
+    /// Returns whether `address` is in the page of exit counts.
     pub fn has(address: u64) -> bool {
         (EXITS..EXITS + EXITS_SIZE).contains(&address)
     }
@@ -77,7 +76,7 @@ impl Counted {
         if fd < 0 {
             return None;
         }
-        // SAFETY: the call has made this descriptor, and nothing else has it.
+        // SAFETY: the call has created this descriptor, and nothing else owns it.
         let file = unsafe { File::from_raw_fd(fd) };
         let places = Places::find(|at, into| file.read_exact_at(into, at).is_ok())?;
         let own = AtomicU64::new(0);

@@ -14,9 +14,9 @@ use crate::options::{MIB, Options};
 /// Files that a guest starts from.
 #[derive(Debug)]
 pub struct Files {
-    /// Its image.
+    /// The guest's image.
     pub image: Vec<u8>,
-    /// Its initial RAM disk.
+    /// The guest's initial RAM disk, if it has one.
     pub initrd: Option<Vec<u8>>,
 }
 
@@ -39,7 +39,7 @@ impl Files {
         Ok(Self { image, initrd })
     }
 
-    /// Returns the places of the files in RAM of the size in `options`.
+    /// Returns the addresses of the files in RAM, whose size is in `options`.
     pub fn places(&self, options: &Options) -> Result<Loaded, Obstacle> {
         let shown = options.image().display();
         let header = Image::parse(&self.image).map_err(|why| Obstacle(format!("{shown} {why}")))?;

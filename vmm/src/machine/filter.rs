@@ -12,8 +12,8 @@ use seccompiler::{
 
 use super::Obstacle;
 
-/// Calls allowed with any arguments: reads of open files (statistics of KVM), threads, their
-/// signals and locks, time, freeing memory, output, exit.
+/// Calls that are allowed with any arguments. They read open files (KVM's statistics), manage threads with their
+/// signals and locks, return the time, free memory, write output, and exit.
 const ANY: [i64; 21] = [
     libc::SYS_pread64,
     libc::SYS_write,
@@ -41,8 +41,8 @@ const ANY: [i64; 21] = [
 /// Allowed ioctls: KVM_RUN, KVM_GET_ONE_REG, KVM_IRQ_LINE, KVM_ENABLE_CAP, and the one of tcdrain.
 const IOCTLS: [u64; 5] = [0xae80, 0x4010_aeab, 0x4008_ae61, 0x4068_aea3, 0x5409];
 
-/// Applies the filter to every thread of this program. From now on, any other call ends it by SIGSYS.
-pub fn bound() -> Result<(), Obstacle> {
+/// Applies the filter to every thread of this program. From then on, any other call ends the program by SIGSYS.
+pub fn install() -> Result<(), Obstacle> {
     program()
         .map_err(|error| error.to_string())
         .and_then(|program| {
@@ -77,7 +77,7 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     filter.try_into()
 }
 
-/// A condition on an argument of a call.
+/// Returns a rule with one condition on an argument of a call.
 fn argument(
     index: u8,
     op: SeccompCmpOp,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! KVM's GIC for the guest: a GICv3, or a GICv2 on hosts with a GICv2 (Linux,
+//! Creates KVM's GIC for the guest, which is a GICv3, or a GICv2 on hosts with a GICv2 (Linux,
 //! Documentation/virt/kvm/devices/arm-vgic-v3.rst and arm-vgic.rst).
 
 use kvm_bindings::{
@@ -24,7 +24,7 @@ pub fn create(vm: &VmFd, cpus: usize) -> Result<(DeviceFd, Gic), Obstacle> {
         Ok(gic) => (gic, Gic::V3),
         Err(_) => (version2(vm, cpus)?, Gic::V2),
     };
-    // Count, base and index of a region.
+    // The value has the count, the base and the index of a region.
     let redistributors = (cpus as u64) << 52 | REDISTRIBUTORS;
     let addresses = match version {
         Gic::V3 => [

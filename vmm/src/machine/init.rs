@@ -22,10 +22,10 @@ pub fn is_init() -> bool {
     std::process::id() == 1
 }
 
-/// Runs each guest in its own process, prints how it ended in words that the reader of the
-/// console parses, and turns off or resets the machine as the last guest did with its own.
+/// Runs each guest in its own process, and prints how it ended in words that the reader of the console parses. Then
+/// turns off or resets the machine, as the last guest did with its own machine.
 pub fn run() -> ! {
-    let restart = guests().unwrap_or_else(|error| {
+    let restart = run_guests().unwrap_or_else(|error| {
         println!("rouse: refused: the host of the guest: {error}");
         false
     });
@@ -34,13 +34,13 @@ pub fn run() -> ! {
         true => RebootCommand::Restart,
         false => RebootCommand::PowerOff,
     };
-    // It does not return. If it did, the kernel would panic visibly.
+    // This call does not return. If it did, the exit of the first process would make the kernel panic visibly.
     let _ = reboot(command);
     std::process::exit(1)
 }
 
 /// Runs the guests. Returns whether the last one ended by a reset.
-fn guests() -> io::Result<bool> {
+fn run_guests() -> io::Result<bool> {
     for (kind, place) in SYSTEMS {
         mount(kind, place, kind, MountFlags::empty(), None)?;
     }
@@ -60,13 +60,13 @@ fn guests() -> io::Result<bool> {
             .stderr(Stdio::piped())
             .spawn()?
             .wait_with_output()?;
-        reset = end(&output);
+        reset = report_end(&output);
     }
     Ok(reset)
 }
 
-/// Prints how a guest ended. Returns whether by a reset.
-fn end(output: &Output) -> bool {
+/// Prints how a guest ended. Returns whether it ended by a reset.
+fn report_end(output: &Output) -> bool {
     let words = String::from_utf8_lossy(&output.stderr);
     print!("{words}");
     match output.status.code() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode in which KVM runs. Only the kernel's log shows it.
+//! Finds the mode in which KVM runs. Only the kernel's log shows this mode.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -8,12 +8,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use super::Obstacle;
 use crate::options::Mode;
 
-/// Text after the mode in the kernel's log, printed once, when KVM starts.
+/// Text that follows the mode in the kernel's log. The kernel prints it once, when KVM starts.
 const SAID: &str = " mode initialized";
 
 /// Returns an error unless KVM runs in mode `wanted`.
 pub fn check(wanted: Mode) -> Result<(), Obstacle> {
-    let said = said().map_err(|error| {
+    let said = logged_mode().map_err(|error| {
         Obstacle(format!(
             "--mode: /dev/kmsg can't be read ({error}); run as root, or leave --mode out"
         ))
@@ -32,11 +32,11 @@ pub fn check(wanted: Mode) -> Result<(), Obstacle> {
 
 /// Returns the mode of KVM, if it is in the log.
 pub fn found() -> io::Result<Option<Mode>> {
-    Ok(said()?.and_then(|mode| Mode::of(&mode)))
+    Ok(logged_mode()?.and_then(|mode| Mode::of(&mode)))
 }
 
-/// Finds the mode in the kernel's log, in the kernel's words.
-fn said() -> io::Result<Option<String>> {
+/// Finds the mode in the kernel's log, and returns the kernel's word for it.
+fn logged_mode() -> io::Result<Option<String>> {
     let log = log()?;
     let mut said = log
         .lines()
@@ -44,7 +44,7 @@ fn said() -> io::Result<Option<String>> {
     Ok(said.next().map(str::to_owned))
 }
 
-/// Reads the kernel's log up to now; each read returns one record.
+/// Reads the kernel's log up to now. Each read of the file returns one record.
 fn log() -> io::Result<String> {
     let mut file = OpenOptions::new()
         .read(true)

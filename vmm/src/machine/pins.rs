@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chooses the CPUs of the host for the vCPUs: one each, without any other thread of ours.
+//! Chooses the CPUs of the host for the vCPUs: one for each vCPU, on which no other thread of this program runs.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -8,18 +8,18 @@ use super::Obstacle;
 /// The CPUs on which threads run.
 #[derive(Debug)]
 pub struct Places {
-    /// One for each vCPU, in the order of the vCPUs.
+    /// One CPU for each vCPU, in the order of the vCPUs.
     pub vcpus: Vec<usize>,
     /// CPUs for all other threads: the remaining ones, or any if none remain.
     pub rest: Vec<usize>,
 }
 
-/// Returns the CPUs that `pins` names for `cpus` vCPUs, or else chooses among the CPUs that this process
-/// may use. The vCPUs get the last of these, since hosts tend to serve interrupts on the first.
+/// Returns the CPUs that `pins` names for `cpus` vCPUs, or else chooses among the CPUs that this process may use. The
+/// vCPUs get the last of these CPUs, since hosts tend to serve interrupts on the first ones.
 pub fn choose(cpus: usize, pins: Option<&[usize]>) -> Result<Places, Obstacle> {
-    let usable = usable()?;
+    let usable = usable_cpus()?;
     let vcpus = match pins {
-        Some(pins) => named(pins, cpus)?,
+        Some(pins) => check_pins(pins, cpus)?,
         None if usable.len() < cpus => {
             return Err(Obstacle(format!(
                 "--cpus {cpus}: each vCPU needs a CPU, and this process may use {}; \
@@ -39,16 +39,16 @@ pub fn choose(cpus: usize, pins: Option<&[usize]>) -> Result<Places, Obstacle> {
 }
 
 /// Returns the CPUs that this process may use.
-fn usable() -> Result<Vec<usize>, Obstacle> {
+fn usable_cpus() -> Result<Vec<usize>, Obstacle> {
     let set = sched_getaffinity(None)
         .map_err(|error| Obstacle(format!("CPUs of this machine can't be asked for ({error})")))?;
     let cpus = 0..CpuSet::MAX_CPU;
     Ok(cpus.filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// Returns the named CPUs if there are as many as vCPUs. Only [`run_on`] checks whether a thread may run on
-/// them: this process inherits an affinity mask without them if its parent keeps away from them.
-fn named(pins: &[usize], cpus: usize) -> Result<Vec<usize>, Obstacle> {
+/// Returns the CPUs in `pins` if there is one for each vCPU. Only [`run_on`] checks whether a thread may run on these
+/// CPUs: if the parent process keeps away from them, this process inherits an affinity mask without them.
+fn check_pins(pins: &[usize], cpus: usize) -> Result<Vec<usize>, Obstacle> {
     if pins.len() != cpus {
         return Err(Obstacle(format!(
             "--pin: {} CPUs are named, and there are {cpus} vCPUs; name one for each, or use --cpus {}",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The performance monitors of a vCPU. Only runs in cycles have them, because KVM switches
+//! Initializes the performance monitors of a vCPU. Only runs that measure cycles have them, because KVM switches
 //! between the guest's and the host's counters at each entry and exit, which takes time.
 
 use kvm_bindings::{

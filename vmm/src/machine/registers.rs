@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of a vCPU, under KVM's numbers (Documentation/virt/kvm/api.rst, 4.68).
+//! Reads and sets registers of a vCPU by KVM's numbers (Documentation/virt/kvm/api.rst, 4.68).
 
 use std::fmt::Write;
 
 use kvm_ioctls::VcpuFd;
 use vmm_sys_util::errno;
 
-/// Bases of the numbers of 64-bit arm64 registers: core registers and system registers.
+/// Bases of KVM's numbers of 64-bit arm64 registers: one for core registers, one for system registers.
 const CORE: u64 = 0x6030_0000_0010_0000;
 const SYSTEM: u64 = 0x6030_0000_0013_0000;
 
-/// Returns the number of register x`n`, which counts 32-bit words in KVM's structure.
+/// Returns KVM's number of register x`n`, which counts 32-bit words in KVM's structure.
 pub const fn x(n: u64) -> u64 {
     CORE + 2 * n
 }
@@ -33,7 +33,7 @@ const SHOWN: [(&str, u64); 8] = [
     ("vbar_el1", system(3, 0, 12, 0, 0)),
 ];
 
-/// Returns the number of the register that MRS encodes in these five fields.
+/// Returns KVM's number of the register that MRS encodes in these five fields.
 const fn system(op0: u64, op1: u64, crn: u64, crm: u64, op2: u64) -> u64 {
     SYSTEM | op0 << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
 }

@@ -23,17 +23,17 @@ use crate::layout::{Loaded, RAM, TREE_SIZE};
 use crate::options::{MIB, Options};
 use crate::tree::{self, Console, Guest};
 
-/// PSTATE at the start: EL1h, all exceptions masked (Linux,
-/// Documentation/arch/arm64/booting.rst, "Call the kernel image").
+/// PSTATE at the start: EL1h with all exceptions masked (Linux, Documentation/arch/arm64/booting.rst, "Call the kernel
+/// image").
 const START: u64 = 0x3c5;
-/// Bits of guest physical addresses, if KVM supports as many. This is KVM's default
+/// Number of bits in guest physical addresses, if KVM supports as many. This is KVM's default
 /// (Documentation/virt/kvm/api.rst, 4.2), so stage 2 is like that of most guests.
 const IPA_BITS: u32 = 40;
 
 /// A virtual machine and its memory.
 #[derive(Debug)]
 pub struct Vm {
-    /// Its file descriptor.
+    /// The machine's file descriptor.
     pub fd: Arc<VmFd>,
     _memory: GuestMemoryMmap,
     _gic: DeviceFd,
@@ -170,13 +170,13 @@ fn memory(vm: &VmFd, size: u64) -> Result<GuestMemoryMmap, Obstacle> {
         memory_size: size,
         userspace_addr: host as u64,
     };
-    // SAFETY: `size` bytes are mapped at `host`. They stay so until `Vm` is dropped, which is
-    // when the guest has ended; until then no reference of ours leads into them.
+    // SAFETY: `size` bytes are mapped at `host`. They stay mapped until `Vm` is dropped after the end of the guest;
+    // until then, this program has no reference into them.
     unsafe { vm.set_user_memory_region(region) }.map_err(|error| too_large(&error))?;
     Ok(memory)
 }
 
-/// Creates vCPU `index`, which is off unless it is the first.
+/// Creates vCPU `index`, which is off unless it is the first vCPU.
 fn vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> {
     let fd = vm
         .create_vcpu(index as u64)

@@ -10,14 +10,14 @@ use clap_complete::Shell;
 use crate::cli::DevCli;
 use shell::terminal;
 
-/// The name of the completed command. `cargo xtask` has two words, the first of which Cargo's own rules complete. A
-/// function with this name is distinct from it.
+/// The name of the completed command. `cargo xtask` has two words, the first of which Cargo's own rules complete. The
+/// rules are therefore for a shell function with this name, which is distinct from `cargo xtask`.
 const NAME: &str = "xtask";
 
-/// Completes lists and words with colons, by the rules for single words.
+/// Script that makes bash complete lists and words with colons by the rules for single words.
 const LISTS_OF_BASH: &str = include_str!("completions/lists.bash");
 
-/// Writes the rules for `shell`.
+/// Writes the rules for `shell` to standard output.
 pub fn completions(shell: Shell) -> Result<()> {
     let mut rules = Vec::new();
     let mut command = words::with_words(DevCli::command())?;
@@ -30,7 +30,7 @@ pub fn completions(shell: Shell) -> Result<()> {
     put(&rules)
 }
 
-/// Makes the rules complete every word of a list, and not only the first (zshcompsys(1), `_sequence`).
+/// Makes the rules complete every word of a list, and not only the first one (zshcompsys(1), `_sequence`).
 fn lists_of_zsh(rules: &str) -> String {
     let line = |line: &str| match line.split_once(":LIST:(") {
         Some((before, words)) => {

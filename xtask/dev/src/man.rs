@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `man`: manual pages, made from the options and the help of the verbs.
+//! The verb `man`: writes manual pages, which it makes from the options and the help of the verbs.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use crate::cli::DevCli;
 use crate::completions::put;
 use shell::failure::bad_input;
 
-/// Section for text without a heading in the help.
+/// Section for text that has no heading in the help.
 const NOTES: &str = "NOTES";
 
-/// Writes the page of `verb`, or the first page.
+/// Writes the page of `verb`, or the page of the whole program.
 pub fn man(verb: Option<&str>) -> Result<()> {
     let mut all = DevCli::command();
     all.build();
@@ -57,12 +57,12 @@ fn page(command: Command) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Writes a section with unchanged lines (man-pages(7)).
+/// Writes a section whose lines are not filled (man-pages(7)).
 fn section(text: &mut Vec<u8>, title: &str, lines: &str) -> Result<()> {
     writeln!(text, ".SH \"{title}\"\n.nf")?;
     for line in lines.lines() {
         let line = line.replace('\\', "\\e").replace('-', "\\-");
-        // A dot at the start of a line of text must not make it a request.
+        // A dot at the start of a line of text must not make the line a request.
         let dot = if line.starts_with(['.', '\'']) {
             "\\&"
         } else {

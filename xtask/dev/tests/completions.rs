@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Completion as a shell itself does it, with the rules that `dev completions` prints.
+//! Tests completion in a shell itself, with the rules that `dev completions` prints.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn rules(shell: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Words as bash splits `line` before it completes the last one (bash(1), COMP_WORDBREAKS).
+/// Returns the words into which bash splits `line` before it completes the last one (bash(1), COMP_WORDBREAKS).
 fn split(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for token in line.split(' ') {
@@ -36,7 +36,7 @@ fn split(line: &str) -> Vec<String> {
     words.into_iter().chain([last]).collect()
 }
 
-/// The whole lines that bash makes of each of `lines`; `None` without bash.
+/// Returns the lines to which bash completes each of `lines`; `None` without bash.
 fn completed(lines: &[String]) -> Option<Vec<Vec<String>>> {
     let mut script = rules("bash");
     for line in lines {
@@ -66,7 +66,7 @@ fn completed(lines: &[String]) -> Option<Vec<Vec<String>>> {
     Some(whole.collect())
 }
 
-/// Checks that bash makes each `whole` line of a part of it.
+/// Checks that bash completes the first line of each case to the second.
 fn offers(cases: &[(String, String)]) {
     let lines: Vec<String> = cases.iter().map(|(line, _)| line.clone()).collect();
     let Some(completed) = completed(&lines) else {
@@ -83,7 +83,7 @@ fn bash_offers_each_word_that_an_option_takes() {
     for info in DIMENSIONS.iter().filter(|info| !info.words.is_empty()) {
         for word in info.words.iter().chain(&["all"]) {
             let key = info.key;
-            // A part of the word, to its last letter but one.
+            // The user has typed all of the word except its last letter.
             let begin = &word[..word.len() - 1];
             let whole = format!("xtask run --{key} {word}");
             cases.push((format!("xtask run --{key} {begin}"), whole));
@@ -176,6 +176,6 @@ fn the_rules_of_other_shells_have_the_words() {
         let rules = rules(shell);
         assert!(rules.contains(word), "{shell}");
     }
-    // A list of words has no files in it.
+    // A list of words does not contain files.
     assert!(!rules("zsh").contains(":LIST:_default"));
 }

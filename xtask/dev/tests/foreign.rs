@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever text a file, a name or the environment has, no printed line has characters that a terminal would act on,
-//! nor more of the text than a quote.
+//! Checks foreign text. Whatever text a file, a name or the environment has, no printed line has characters on which a
+//! terminal would act, and a line quotes only a part of a long text.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,10 +11,11 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// Titles, colours, ends of lines, C1, DEL, directions of writing, characters without width.
+/// A text with sequences for titles and colours, ends of lines, C1, DEL, directions of writing, and characters without
+/// width.
 const EVIL: &str =
     "x\u{1b}]0;t\u{7}\u{1b}[31m\r\n\u{9b}2J\u{7f}\u{85}\u{2028}\u{202e}\u{2066}\u{200b}\u{feff}y";
-/// Characters of a line: far fewer than in the text that it quotes.
+/// Maximum number of characters in a printed line. The text that the line quotes has far more.
 const LONGEST: usize = 2600;
 
 fn xtask<A: AsRef<OsStr>>(arguments: &[A]) -> Output {
@@ -23,12 +24,12 @@ fn xtask<A: AsRef<OsStr>>(arguments: &[A]) -> Output {
     command.output().unwrap()
 }
 
-/// Mistakes in the output.
+/// Returns the mistakes in the output.
 fn wrong(output: &Output) -> Option<String> {
     let printed = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     let lines = printed.iter().flat_map(|text| text.split('\n'));
     let hidden = |c: char| foreign::is_hidden(c) && c != '\t';
-    // The second half of a text that a line end would have divided.
+    // Such a line would be the second half of a text that a line end has divided.
     let forged = |line: &str| line.starts_with("\u{9b}2J") || line.starts_with("\\u{9b}2J");
     let mut wrong = lines
         .filter(|line| line.contains(hidden) || line.chars().count() > LONGEST || forged(line));
@@ -41,7 +42,7 @@ fn golden(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Finds the texts of a value: each pointer, once for all members of a list.
+/// Finds the JSON pointers to the texts in a value. Similar members of a list count only once.
 fn texts(value: &Value, at: &str, kinds: &mut BTreeSet<String>, found: &mut Vec<String>) {
     match value {
         Value::String(_) | Value::Null => {
@@ -62,7 +63,7 @@ fn texts(value: &Value, at: &str, kinds: &mut BTreeSet<String>, found: &mut Vec<
     }
 }
 
-/// Results with texts in every place where one may be.
+/// Returns results that have a text in every place where there may be one.
 fn full() -> Value {
     let mut all: Value = serde_json::from_slice(&fs::read(golden("passes.json")).unwrap()).unwrap();
     for list in ["notes", "problems", "damaged", "missing"] {
@@ -74,7 +75,7 @@ fn full() -> Value {
     all
 }
 
-/// Writes `all` with `text` at each of `places`.
+/// Writes `all` with `text` at each of `places` to `file`.
 fn with(mut all: Value, places: &[String], text: &str, file: PathBuf) -> PathBuf {
     for at in places {
         *all.pointer_mut(at).unwrap() = text.into();
@@ -83,7 +84,7 @@ fn with(mut all: Value, places: &[String], text: &str, file: PathBuf) -> PathBuf
     file
 }
 
-/// The places whose text may be any, and those whose may not.
+/// Returns the places that may have any text, and those that may not.
 fn places() -> &'static (Vec<String>, Vec<String>) {
     static PLACES: OnceLock<(Vec<String>, Vec<String>)> = OnceLock::new();
     PLACES.get_or_init(|| {
@@ -101,7 +102,7 @@ fn places() -> &'static (Vec<String>, Vec<String>) {
     })
 }
 
-/// Results whose every text that may be any is `text`.
+/// Writes results that have `text` at every place that may have any text.
 fn results(parent: &Path, text: &str) -> PathBuf {
     with(full(), &places().0, text, parent.join("all.json"))
 }
@@ -191,7 +192,7 @@ fn nothing_that_is_named_reaches_the_terminal_as_it_is() {
     }
 }
 
-/// Anybody, a guest too, can compute the checksum of a record.
+/// Tests records, because anybody can compute a record's checksum, even a guest.
 #[test]
 fn no_text_of_a_record_reaches_the_terminal_as_it_is() {
     let parent = tempfile::tempdir().unwrap();
@@ -235,7 +236,7 @@ fn warnings_that_are_the_same_are_given_once() {
     assert!(said.lines().count() <= 21, "{said}");
 }
 
-/// A spreadsheet computes nothing from a file's text.
+/// Tests that a spreadsheet does not compute anything from a file's text.
 #[test]
 fn no_text_of_a_file_is_a_formula() {
     let parent = tempfile::tempdir().unwrap();

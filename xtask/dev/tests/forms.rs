@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Forms as a shell sees them: documents alone on standard output, rules for completion, the manual, charts as files.
+//! Tests the forms of output as a shell sees them: documents alone on standard output, charts as files, the manual, and
+//! mails.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,7 +65,7 @@ fn standard_output_has_the_document_alone() {
         cells.map(|cell| cell["stats"].clone()).collect()
     };
     assert_eq!(stats(&shown), stats(&known));
-    // The table's output names the page's place, too.
+    // The output with the table also names the page's path.
     let output = report("table");
     assert!(text(&output.stdout).contains("report: ") && output.stderr.is_empty());
 }
@@ -97,7 +98,7 @@ fn what_has_no_file_of_its_own_is_told_as_tables() {
     );
     let command = shown["command"].as_str().unwrap();
     assert!(command.starts_with("cargo xtask compare "), "{command}");
-    // A form that has a file is that file.
+    // If a form also exists as a file, the output equals the file.
     let output = done(xtask(&REPLAY).args(["--format", "json"]));
     let copied = done(xtask(&REPLAY).args(["--json", "-"]));
     assert_eq!(text(&output.stdout), text(&copied.stdout));
@@ -160,7 +161,7 @@ fn a_chart_is_a_file_that_is_not_replaced() {
     assert!(names.iter().all(|name| said.contains(&**name)), "{said}");
     let kept = folder.join("answer-pingpong.svg");
     assert!(fs::read_to_string(&kept).unwrap().ends_with("</svg>\n"));
-    // One that is there keeps all the others from being written.
+    // One existing file keeps all other files from being written.
     for name in &names {
         fs::remove_file(folder.join(name)).unwrap();
     }
@@ -191,7 +192,7 @@ fn the_manual_has_the_verbs_and_their_options() {
     assert!(text(&output.stderr).contains("there is no verb `rum`; use run"));
 }
 
-/// Text of `crates/host/reporting/tests/goldens/mails.md` around the mails.
+/// The text around the mails in `crates/host/reporting/tests/goldens/mails.md`, and the command for each mail.
 const MAILS: [(&str, &[&str]); 2] = [
     (
         "# Mails\n\nResults as they are sent to a mailing list: what `--format mail` writes, \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command that could not be tried for want of an emulator ends with status 2, and names the missing tool and the
-//! remedy.
+//! Tests that a command ends with status 2 if there is no emulator to try it, and that it names the missing tool and
+//! the remedy.
 
 use std::process::{Command, Stdio};
 

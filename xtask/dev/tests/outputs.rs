@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places of output as a shell sees them: verbs that boot nothing, and whole commands.
+//! Tests the destinations of output as a shell sees them, with verbs that boot nothing and with whole commands.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -79,7 +79,7 @@ fn what_can_not_be_printed_is_no_success() {
         let said = text(&output.stderr);
         assert!(said.contains("No space left"), "{arguments:?}: {said}");
     }
-    // It does not panic either where error messages have no place.
+    // The program does not panic either if error messages can't be printed.
     let output = xtask(&["doctor", "--boards"])
         .stdout(full())
         .stderr(full())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files and messages of `cargo xtask report`, by its inputs.
+//! Tests which files and messages `cargo xtask report` makes from which inputs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Returns status, standard output and standard error of a report made from `inputs`.
+/// Makes a report from `inputs`, and returns the status, standard output and standard error.
 fn report(inputs: &[&Path], out: Option<&Path>) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
     command.arg("report").args(inputs).stdin(Stdio::null());
@@ -18,14 +18,14 @@ fn report(inputs: &[&Path], out: Option<&Path>) -> (i32, String, String) {
     (status, text(output.stdout), text(output.stderr))
 }
 
-/// One of the logs with known results.
+/// Returns the path of a log with known results.
 fn golden(name: &str) -> PathBuf {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/host/results/tests/goldens");
     folder.join(name)
 }
 
-/// The names in a folder, in order.
+/// Returns the names in a folder, in order.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -38,7 +38,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// A run's folder: a log, and the results made from it.
+/// Creates a run's folder, with a log and the results that are made from it.
 fn run_folder(parent: &Path, name: &str, log: &str) -> PathBuf {
     let folder = parent.join(name);
     fs::create_dir(&folder).unwrap();
@@ -71,7 +71,7 @@ fn a_log_becomes_a_page_and_its_data() {
     // A note warns that a log does not contain everything.
     let notes = json(&folder.join("results.json"))["notes"].to_string();
     assert!(notes.contains("read from a serial log"), "{notes}");
-    // A file name with the extension of a page asks for the page alone.
+    // An output whose name has the extension of a page asks for the page alone.
     for name in ["one.html", "two.htm"] {
         let page = parent.path().join(name);
         assert_eq!(report(&[&log], Some(&page)).0, 0);
@@ -109,13 +109,13 @@ fn a_run_gets_its_page_and_keeps_its_results() {
     );
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("make it") && page.contains("first"));
-    // It is not taken for another run's folder either.
+    // The folder is not taken for that of another run either.
     let other = golden("systems.log");
     let (status, _, said) = report(&[&run, &other], Some(&run));
     assert_eq!(status, 2, "{said}");
     assert!(said.contains("results of its own"), "{said}");
     assert_eq!(fs::read(run.join("results.json")).unwrap(), kept);
-    // Where there is only the log, it is read, and its data is new.
+    // If there is only the log, the log is read, and the data is written anew.
     fs::remove_file(run.join("results.json")).unwrap();
     assert_eq!(report(&[&run], None).0, 0);
     assert!(names(&run).contains(&"results.csv".to_owned()));
@@ -136,7 +136,7 @@ fn several_inputs_are_called_by_what_tells_them_apart() {
     let runs = json(&out.join("results.json"))["runs"].clone();
     let labels = runs.as_array().unwrap().iter().map(|run| &run["label"]);
     let labels: Vec<&str> = labels.map(|label| label.as_str().unwrap()).collect();
-    // Parts of one sweep are joined, and called by all their names.
+    // The parts of a sweep are joined, and the label has all their names.
     let mut names: Vec<&str> = labels.iter().flat_map(|label| label.split('+')).collect();
     names.sort_unstable();
     assert_eq!(names, ["first", "fourth.2", "second", "third"]);
@@ -184,12 +184,12 @@ fn what_is_wrong_with_an_input_is_said() {
     assert!(said.lines().all(|line| line.starts_with("warning: ")));
     let (_, _, said) = report(&[&golden("cut.log")], Some(&page));
     assert!(said.contains("incomplete: "), "{said}");
-    // A byte order mark, which some editors write, does not belong to the text.
+    // A byte order mark, which some editors write, is not a part of the text.
     let marked = parent.path().join("marked.json");
     let text = fs::read_to_string(golden("whole.json")).unwrap();
     fs::write(&marked, format!("\u{feff}\n{text}")).unwrap();
     assert_eq!(report(&[&marked], Some(&page)).0, 0);
-    // Without a cell there is nothing to show.
+    // A log without cells has nothing to show.
     let none = parent.path().join("none.log");
     let log = fs::read_to_string(golden("whole.log")).unwrap();
     let first: Vec<&str> = log.lines().take(12).collect();

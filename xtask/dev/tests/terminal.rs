@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Output on a terminal: tables that fit it, colours unless `NO_COLOR` is set; a pipe has neither.
+//! Tests output on a terminal: tables fit the terminal, and have colours unless `NO_COLOR` is set. In a pipe, there is
+//! neither.
 
 #![cfg(target_os = "linux")]
 
@@ -22,7 +23,7 @@ fn replay(more: &[&str]) -> Command {
 fn xtask(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-dev"));
     command.args(arguments).stdin(Stdio::null());
-    // Removes variables of the tester's environment that would change the output.
+    // Remove variables of the tester's environment that would change the output.
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS"] {
         command.env_remove(name);
     }
@@ -30,7 +31,7 @@ fn xtask(arguments: &[&str]) -> Command {
     command
 }
 
-/// Returns the output of `command` on a terminal of so many columns.
+/// Returns the output of `command` on a terminal of `columns` columns.
 fn shown(mut command: Command, columns: u16) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -50,10 +51,10 @@ fn shown(mut command: Command, columns: u16) -> String {
     tcsetwinsize(&terminal, size).unwrap();
     command.stdout(terminal).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
-    // It has the last descriptor of the terminal then.
+    // After this, only the child has a descriptor of the terminal.
     drop(command);
     let mut bytes = Vec::new();
-    // The end is an error (EIO) on Linux: pty(7).
+    // On Linux, the end of the output is an error, EIO (pty(7)).
     let _ = File::from(master).read_to_end(&mut bytes);
     assert!(child.wait().unwrap().success());
     String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
@@ -110,7 +111,7 @@ const SCREENS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Nothing is wider than the terminal but names and paths, and colours move nothing.
+/// Checks that only names and paths are wider than the terminal, and that colours do not move text.
 #[test]
 fn golden_screens() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -150,7 +151,7 @@ fn help_fits_the_terminal() {
     }
 }
 
-/// Lines of the table: from the first title to the next empty line.
+/// Returns the lines of the table, from the first title to the next empty line.
 fn table(text: &str) -> Vec<&str> {
     let lines = text.lines().skip_while(|line| !line.is_empty()).skip(1);
     lines.take_while(|line| !line.is_empty()).collect()
@@ -170,7 +171,7 @@ fn a_table_fits_the_terminal_and_says_what_is_missing() {
             assert!(line.chars().count() <= usize::from(columns), "{line}");
         }
     }
-    // All columns on request, and in a pipe.
+    // All columns are there on request, and in a pipe.
     let mut wide = replay(&["--wide"]);
     wide.env("NO_COLOR", "1");
     let whole = piped(replay(&[]));

@@ -199,16 +199,16 @@ const EXAMPLES: [(&str, [(&str, &str); 2]); 20] = [
     ),
 ];
 
-/// Heading of the examples in a help.
+/// Heading of the examples in a verb's help.
 pub const HEADING: &str = "Examples";
 
-/// Returns the examples of `verb`: shell lines, and their purposes.
+/// Returns the examples of `verb`, each with its shell line and its purpose.
 pub fn of(verb: &str) -> &'static [(&'static str, &'static str)] {
     let known = EXAMPLES.iter().find(|(name, _)| *name == verb);
     known.map_or(&[], |(_, examples)| examples)
 }
 
-/// Returns the examples of `verb` as a part of its help.
+/// Returns the examples of `verb` as a part of the verb's help.
 pub fn told(verb: &str) -> String {
     let lines = of(verb)
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verbs of earlier versions.
+//! Recognizes verbs of earlier versions.
 
 /// Verbs that version 0.2 removed, and the words that replace them.
 const RENAMED: [(&str, &str); 14] = [
@@ -19,7 +19,7 @@ const RENAMED: [(&str, &str); 14] = [
     ("soak", "dev soak"),
 ];
 
-/// Returns the answer to a verb that now has another name.
+/// Returns the answer to a verb that now has another name; `None` for any other verb.
 pub fn renamed(verb: &str) -> Option<String> {
     let (_, now) = RENAMED.iter().find(|(old, _)| *old == verb)?;
     Some(format!("`{verb}` is `cargo xtask {now}` now"))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds the program that a verb needs, and becomes it.
 //!
-//! Cargo either builds silently, which takes minutes the first time, or reports at each start that there was nothing to
-//! do. This program shows the packages while they are compiled, and prints nothing if there are none.
+//! Cargo either builds silently, which takes minutes the first time, or reports at each start that there is nothing to
+//! do. This program shows the packages while Cargo compiles them, and prints nothing if there are none to compile.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
@@ -54,9 +54,9 @@ fn become_program(package: &str) -> ExitCode {
     fail(&format!("{} can't be started ({error})", program.display()))
 }
 
-/// Returns the package of the verb with which these words begin, or for which they request help.
+/// Returns the package of the program that has the verb with which these words begin, or for which they request help.
 fn package(mut words: impl Iterator<Item = String>) -> &'static str {
-    // Common options may stand before the verb, with their values.
+    // Common options may come before the verb, with their values.
     const BEFORE: [&str; 4] = ["help", "auto", "always", "never"];
     let verb = words.find(|word| !BEFORE.contains(&word.as_str()) && !word.starts_with('-'));
     match verb.is_some_and(|verb| OF_DEV.contains(&verb.as_str())) {
@@ -65,9 +65,9 @@ fn package(mut words: impl Iterator<Item = String>) -> &'static str {
     }
 }
 
-/// Returns the workspace's root. Cargo passes this package's place when it runs it, and the program that this one
-/// became passes the root. The place of compilation is wrong if the workspace has moved since, because Cargo does not
-/// compile again for that.
+/// Returns the workspace's root. When Cargo runs this package, Cargo passes the package's folder. A program that this
+/// one has become passes the root. The folder at compilation is the last resort: it is wrong if the workspace has moved
+/// since, because Cargo does not compile the package again after a move.
 fn root() -> PathBuf {
     let here = |package: PathBuf| package.ancestors().nth(2).map(Path::to_path_buf);
     let named = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
@@ -98,7 +98,7 @@ fn build(root: &Path, package: &str) -> io::Result<bool> {
     let quiet = env::args_os().any(|word| word == "-q" || word == "--quiet");
     let (mut begun, mut unshown) = (false, Vec::new());
     for line in lines.map_while(Result::ok) {
-        // The report that everything is up to date is not worth a line.
+        // Leave out Cargo's report that everything is up to date.
         if line.contains("Finished") {
             continue;
         }

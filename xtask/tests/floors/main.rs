@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modules of an image lie on floors, in the order that `docs/architecture.md` shows: a module uses its own floor
-//! and those below. A use of a higher floor fails this test; so does a circle of modules that is larger than it may be,
-//! and a picture that differs from the files.
+//! Checks that the modules of an image lie on floors, in the order that `docs/architecture.md` shows. A module may use
+//! its own floor and lower ones. This test fails if a module uses a higher floor, if a circle of modules is larger than
+//! allowed, or if the picture differs from the files.
 
 mod picture;
 mod reader;
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// A crate whose modules lie on floors.
 struct House {
-    /// The folder of its files, as the picture's heading names it.
+    /// The folder of the crate's files, as the picture's heading names it.
     source: &'static str,
-    /// The most modules that may form a circle.
+    /// Maximum number of modules that may form a circle.
     circle: usize,
 }
 
@@ -34,21 +34,22 @@ const HOUSES: [House; 3] = [
     },
 ];
 
-/// The most modules that may form a circle in any crate; of images less, which have a picture.
+/// Maximum number of modules that may form a circle in any crate. Images, which have a picture, may have a smaller
+/// limit.
 const CIRCLE: usize = 8;
 
-/// The most lines below `src` of a crate.
+/// Maximum number of lines below `src` of a crate.
 const LINES: usize = 14_000;
 
-/// The folder of what only images for tests have: it uses every floor, and the file of the same name, which every floor
-/// may use, stands for it where there is nothing of it.
+/// The folder of code that only images for tests have. It may use every floor. The file with the same name, which every
+/// floor may use, replaces the folder in images without this code.
 const FOR_TESTS: &str = "planted";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The Rust files below `folder` that images for measurements have, by their paths there.
+/// Returns the Rust files below `folder` that images for measurements have, by their paths in the folder.
 fn files(folder: &Path) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -85,7 +86,7 @@ fn no_module_uses_a_higher_floor_and_circles_are_small() {
     }
 }
 
-/// The source folders of all packages, by the manifests of the workspace.
+/// Returns the source folders of all packages, which it finds by the manifests of the workspace.
 fn sources() -> Vec<PathBuf> {
     let mut sources = Vec::new();
     let mut folders = vec![root()];
@@ -131,7 +132,7 @@ fn no_crate_is_too_large() {
     }
 }
 
-/// Two floors, and their faults.
+/// Returns the faults of files in a house with two floors.
 fn faults_of(files: &[(&str, &str)]) -> Vec<String> {
     let picture = "```text\nx/src, the top floor first\n\ntop  a b\n     c\nlow  d e\n```\n";
     let floors = picture::floors(picture, "x/src");

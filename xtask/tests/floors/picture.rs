@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The picture of a crate's floors in `docs/architecture.md`: a block of text, the top
-//! floor first.
+//! Reads the picture of a crate's floors in `docs/architecture.md`, which is a block of text with the top floor first.
 //!
 //! ```text
 //! hypervisor/src, the top floor first
@@ -12,16 +11,16 @@
 
 use std::collections::BTreeSet;
 
-/// A floor: a room, which is a folder of modules.
+/// A floor of a crate. It has one room, which is a folder of modules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Floor {
-    /// The folder's name.
+    /// The name of the room's folder.
     pub room: String,
-    /// Its modules; modules of deeper folders are parts of their parents.
+    /// The room's modules. Modules of deeper folders are parts of their parents.
     pub modules: BTreeSet<String>,
 }
 
-/// The floors of the crate whose picture begins with `source`, the lowest first.
+/// Returns the floors of the crate whose picture begins with `source`, from the lowest one.
 ///
 /// # Panics
 /// Panics if there is no such picture.

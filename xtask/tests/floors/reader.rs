@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds which module of a crate uses which other one, from its files.
+//! Finds out from a crate's files which of its modules uses which other one.
 //!
-//! The files are taken apart into tokens, so comments and text do not count, and a macro's arguments count like
-//! anything else: an operand of assembly (`sym crate::exits::...`) is a use. A path counts if it begins with `crate`,
+//! The files are split into tokens, so comments and string literals do not count. A macro's arguments count like all
+//! other code: an operand of assembly (`sym crate::exits::...`) is a use. A path counts if it begins with `crate`,
 //! `$crate`, `self`, `super`, or with a module that the file declares.
 //!
-//! Limits. A call by the name of a symbol, from assembly, is not found: assembly reaches the entry points that way. A
-//! call through a pointer to a function is not found either, by intent: it is a hook. A name that is re-exported counts
-//! as the module that re-exports it. A module inside a file is part of the file.
+//! This method has limits. A call from assembly by the name of a symbol is not found; assembly calls the entry points
+//! in this way. A call through a function pointer is not found either. This is intended, because such a call is a hook.
+//! A name that is re-exported counts as the module that re-exports it. A module inside a file is part of the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// A module, as the path of it inside the crate: `exits::wfx`; the root is empty.
+/// A module, named by its path inside the crate, such as `exits::wfx`. The root's path is empty.
 pub type Module = String;
 
 /// The modules of a crate and their uses of each other.
@@ -21,11 +21,11 @@ pub type Module = String;
 pub struct Uses {
     /// Every module that has a file.
     pub modules: BTreeSet<Module>,
-    /// Which module uses which, and a path by which it does.
+    /// Each pair of a module and a module that it uses, with a path by which it does so.
     pub arrows: BTreeMap<(Module, Module), String>,
 }
 
-/// Reads the crate with these files: path below `src`, and text.
+/// Reads the crate with these files, each given by its path below `src` and its text.
 pub fn read(files: &BTreeMap<String, String>) -> Uses {
     let streams: BTreeMap<Module, TokenStream> = files
         .iter()
@@ -62,7 +62,7 @@ pub fn read(files: &BTreeMap<String, String>) -> Uses {
     uses
 }
 
-/// The module whose file is at `path`.
+/// Returns the module whose file is at `path`.
 fn module_of(path: &str) -> Module {
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let path = path.strip_suffix("/mod").unwrap_or(path);
@@ -72,7 +72,7 @@ fn module_of(path: &str) -> Module {
     }
 }
 
-/// The macros that a file exports: they are found at the crate's root.
+/// Returns the macros that a file exports. Their paths begin at the crate's root.
 fn exported_macros(stream: &TokenStream) -> Vec<String> {
     let tokens: Vec<TokenTree> = stream.clone().into_iter().collect();
     let mut exported = false;
@@ -92,7 +92,8 @@ fn exported_macros(stream: &TokenStream) -> Vec<String> {
     names
 }
 
-/// Module that a path leads to: the longest part of it that is a module, or the module of the macro that it names.
+/// Returns the module to which a path leads: the longest part of the path that is a module, or the module of the macro
+/// that the path names.
 fn target(
     path: &[String],
     modules: &BTreeSet<Module>,
@@ -158,7 +159,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads on after a `::`; where the path ends.
+    /// Continues to read a path after a `::`. Returns the place where the path ends.
     fn path(&mut self, tokens: &[TokenTree], mut at: usize, mut path: Vec<String>) -> usize {
         loop {
             match tokens.get(at) {
@@ -171,7 +172,7 @@ impl Reader<'_> {
                     self.tree(group.stream(), &path);
                     return at + 1;
                 }
-                // A glob, generic arguments, or the end.
+                // A glob, generic arguments, or the end of the path.
                 _ => break,
             }
             if !separator_follows(tokens, at) {
@@ -184,7 +185,7 @@ impl Reader<'_> {
         at
     }
 
-    /// The paths of a `use` tree in braces.
+    /// Reads the paths in a `use` tree in braces.
     fn tree(&mut self, stream: TokenStream, base: &[String]) {
         let tokens: Vec<TokenTree> = stream.into_iter().collect();
         let comma = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ',');

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules of a house: a crate whose modules lie on floors.
+//! Checks the rules of a house, which is a crate whose modules lie on floors.
 
 use std::collections::BTreeSet;
 
 use super::picture::Floor;
 use super::reader::{Module, Uses};
 
-/// Everything that is wrong, a line each.
+/// Returns all faults, in one line each.
 pub fn faults(uses: &Uses, floors: &[Floor], most: usize) -> Vec<String> {
     let mut faults = differences(uses, floors);
     faults.extend(climbs(uses, floors));
@@ -14,7 +14,7 @@ pub fn faults(uses: &Uses, floors: &[Floor], most: usize) -> Vec<String> {
     faults
 }
 
-/// The folder that a module is in, and its own part of it.
+/// Returns the folder of a module, and the part of the module's path within the folder.
 fn place(module: &str) -> (&str, Option<&str>) {
     let mut parts = module.split("::");
     (parts.next().unwrap_or(module), parts.next())
@@ -26,7 +26,7 @@ fn floor_of(floors: &[Floor], module: &str) -> Option<usize> {
         .position(|floor| floor.room == place(module).0)
 }
 
-/// Where the picture and the files differ.
+/// Returns the differences between the picture and the files.
 fn differences(uses: &Uses, floors: &[Floor]) -> Vec<String> {
     let shown: BTreeSet<(&str, Option<&str>)> = floors
         .iter()
@@ -54,7 +54,7 @@ fn differences(uses: &Uses, floors: &[Floor]) -> Vec<String> {
         .collect()
 }
 
-/// Uses of a higher floor.
+/// Returns the uses of a higher floor.
 fn climbs(uses: &Uses, floors: &[Floor]) -> Vec<String> {
     let climbs = |from: &Module, to: &Module| {
         let (from, to) = (floor_of(floors, from), floor_of(floors, to));
@@ -68,7 +68,7 @@ fn climbs(uses: &Uses, floors: &[Floor]) -> Vec<String> {
         .collect()
 }
 
-/// The largest circle, if it has more than `most` modules.
+/// Returns a message about the largest circle, if it has more than `most` modules.
 pub fn circle(uses: &Uses, most: usize) -> Option<String> {
     let largest = circles(uses).into_iter().max_by_key(Vec::len)?;
     (largest.len() > most).then(|| {
@@ -77,7 +77,7 @@ pub fn circle(uses: &Uses, most: usize) -> Option<String> {
     })
 }
 
-/// Uses without those of a module by its own submodules: a file and its folder are written together.
+/// Removes the uses of a module by its own submodules, because a file and its folder are written together.
 pub fn between(uses: Uses) -> Uses {
     let up = |from: &str, to: &str| {
         from.strip_prefix(to)
@@ -89,7 +89,7 @@ pub fn between(uses: Uses) -> Uses {
     Uses { arrows, ..uses }
 }
 
-/// The strongly connected components.
+/// Returns the strongly connected components of the modules and their uses.
 pub fn circles(uses: &Uses) -> Vec<Vec<Module>> {
     let reached = |from: &Module| {
         let mut reached = BTreeSet::new();

@@ -20,7 +20,7 @@ use providing::toolchain::{self, OBJDUMP};
 use shell::failure::{self, bad_input};
 use shell::terminal::{print_lines, say};
 
-/// Lists a path.
+/// Lists the instructions of the path with this name.
 pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
     let Some(path) = Path::parse(path) else {
         let names: Vec<&str> = Path::ALL.iter().map(|path| path.name()).collect();
@@ -35,7 +35,7 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
     };
     let arguments = format!("rouse.cost={}", path.name());
     let recorded = bench.record(args.deliver, CPUS, &arguments)?;
-    let (windows, all) = costs::clean(&recorded.trace.windows, path, args.deliver);
+    let (windows, all) = costs::clean_windows(&recorded.trace.windows, path, args.deliver);
     if windows.is_empty() {
         return Err(failure::listed(
             &format!(
@@ -53,9 +53,9 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
         windows.len()
     );
     let guest_elf = bench.built.guest(bench.atomics).elf.as_deref();
-    let hypervisor = |window: &Window| -> Vec<Executed> { owned(visit::hypervisor_steps(window)) };
-    let guest = |window: &Window| owned(visit::guest_steps(window).unwrap_or_default());
-    show(
+    let hypervisor = |window: &Window| -> Vec<Executed> { cloned(visit::hypervisor_steps(window)) };
+    let guest = |window: &Window| cloned(visit::guest_steps(window).unwrap_or_default());
+    show_image(
         &objdump,
         "hypervisor",
         Some(&bench.built.hypervisor),
@@ -63,15 +63,15 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
         &windows,
         hypervisor,
     )?;
-    show(&objdump, "guest", guest_elf, &recorded, &windows, guest)
+    show_image(&objdump, "guest", guest_elf, &recorded, &windows, guest)
 }
 
-fn owned(steps: Vec<&Executed>) -> Vec<Executed> {
+fn cloned(steps: Vec<&Executed>) -> Vec<Executed> {
     steps.into_iter().cloned().collect()
 }
 
 /// Shows the instructions of image `name` (file `elf`) that the windows executed.
-fn show(
+fn show_image(
     objdump: &File,
     name: &str,
     elf: Option<&File>,

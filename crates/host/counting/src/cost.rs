@@ -47,9 +47,9 @@ use shell::output::Output;
 use shell::places;
 use shell::terminal::say;
 
-/// The charts of `--scale`, in `target/`.
+/// Name of the page with the charts of `--scale`, in `target/`.
 const SCALE_PAGE: &str = "cost-scale.html";
-/// The reason if no baseline is written.
+/// The note to an error because of which no baseline is written.
 const CUT: &str = "not everything was counted, so that no baseline is written";
 
 /// Runs `cargo xtask cost`.
@@ -73,7 +73,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     args.format.claim()?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     let bench = Bench::new(&args.board, &args.limits)?;
-    let mut costs = begun(&bench, &args.board);
+    let mut costs = empty_costs(&bench, &args.board);
     let measured = count(args, &bench, &mut costs);
     let against = base.as_ref().map(|base| Against::new(base, &costs));
     if !costs.paths.is_empty() {
@@ -82,7 +82,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         args.format
             .show_with(&document, || results::json::text(&costs))?;
     }
-    measured.map_err(|error| cut(error, args))?;
+    measured.map_err(|error| note_no_baseline(error, args))?;
     if args.scale {
         let page = places::target().join(SCALE_PAGE);
         Output::claim("--scale", &page)?.write(&scale::page(&costs.scale))?;
@@ -100,8 +100,8 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     judged
 }
 
-/// Adds to the error that there is no baseline, if a baseline was requested.
-fn cut(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
+/// Adds the note that no baseline is written to the error, if a baseline was requested.
+fn note_no_baseline(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
     match args.save {
         Some(_) => error.context(CUT),
         None => error,
@@ -109,7 +109,7 @@ fn cut(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
 }
 
 /// Returns costs that have no counts yet.
-fn begun(bench: &Bench, board: &str) -> Costs {
+fn empty_costs(bench: &Bench, board: &str) -> Costs {
     Costs {
         schema: costs::SCHEMA,
         board: board.into(),
@@ -145,7 +145,7 @@ fn measure(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Res
             let of_tests = tested.as_ref().filter(|_| path.is_floor());
             let recorded = of_tests.unwrap_or(&measured);
             costs.paths.push(match why_not(&recorded.console, path) {
-                Some(why) => costs::skipped(path, mode, why),
+                Some(why) => costs::skipped_row(path, mode, why),
                 None => costs::row(&recorded.trace, path, mode)?,
             });
         }
@@ -158,7 +158,7 @@ fn measure(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Res
     Ok(())
 }
 
-/// Returns the reason why the guest did not take `path`, if its `console` has one.
+/// Returns the reason why the guest did not take `path`, if the guest printed one on its `console`.
 fn why_not(console: &str, path: Path) -> Option<&str> {
     let start = format!("cost: {}: skipped: ", path.name());
     let mut lines = console.lines();

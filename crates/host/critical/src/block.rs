@@ -3,7 +3,7 @@
 
 use crate::{Code, Counts, Reasons};
 
-/// A block. Its level is part of its translation, so it is the same each time that the block runs.
+/// A block. Its exception level is part of its translation, so the level is the same each time the block runs.
 #[derive(Clone, Debug)]
 pub struct Block {
     /// Address of its first instruction.
@@ -25,7 +25,7 @@ impl Block {
         }
     }
 
-    /// Returns its code.
+    /// Returns the block's code: its level, address and instructions.
     #[must_use]
     pub fn code(&self) -> Code {
         Code {
@@ -41,7 +41,7 @@ impl Block {
         usize::try_from(pc.wrapping_sub(self.at) / 4).unwrap_or(usize::MAX)
     }
 
-    /// Returns the counts of its instructions from the `first` on.
+    /// Counts the block's instructions from index `first` on.
     #[must_use]
     pub fn rest(&self, first: usize) -> Counts {
         let mut counts = Counts::default();
@@ -54,10 +54,11 @@ impl Block {
         counts
     }
 
-    /// Returns the index of the instruction before which it was left, if the next block begins at `next`. An access to a
-    /// device has to be the last of its block where instructions are counted. If it was not, the emulator leaves the
-    /// block, executes the access alone, without a callback, and begins a block after it. A block that ends by an
-    /// indirect branch to after an access of its own looks alike; the sum of a sample would show that.
+    /// Returns the index of the instruction before which it was left, if the next block begins at `next`. Where the
+    /// emulator counts instructions, an access to a device has to be the last instruction of its block. If it is not,
+    /// the emulator leaves the block, executes the access alone, without a callback, and begins a new block after it. A
+    /// block that ends with an indirect branch to the instruction after one of its own accesses looks the same; the sum
+    /// of a sample would reveal that.
     #[must_use]
     pub fn left_before(&self, next: u64) -> Option<usize> {
         let index = self.index(next);
@@ -66,13 +67,13 @@ impl Block {
             return None;
         }
         let end = self.at + 4 * last as u64;
-        let jumped = target(self.words[last], end) == Some(next);
+        let jumped = branch_target(self.words[last], end) == Some(next);
         (is_access(self.words[index - 1]) && !jumped).then_some(index)
     }
 }
 
 /// Returns the target of a direct branch at `pc`.
-fn target(word: u32, pc: u64) -> Option<u64> {
+fn branch_target(word: u32, pc: u64) -> Option<u64> {
     let (shift, bits) = match word {
         // B, BL
         _ if word & 0x7c00_0000 == 0x1400_0000 => (0, 26),
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
     use crate::Class;
 
-    /// A store to a device in the middle, and a branch back to the instruction after it.
+    /// Returns a block with a store to a device in its middle; `last` is its last instruction.
     fn block(last: u32) -> Block {
         let words = vec![0xd503_201f, 0xf900_0020, 0x9100_0694, last];
         let mut kinds = vec![Reasons::NONE; words.len()];
@@ -109,7 +110,8 @@ mod tests {
     fn an_access_to_a_device_ends_a_block_where_the_next_one_begins() {
         let ends = block(0xd65f_03c0);
         assert_eq!(ends.left_before(0x1008), Some(2));
-        // Not after an access; the block itself, again; elsewhere.
+        // These are an instruction that does not follow an access, the block itself again, and two addresses outside
+        // it.
         for next in [0x100c, 0x1000, 0x1010, 0xff8] {
             assert_eq!(ends.left_before(next), None, "{next:#x}");
         }
@@ -143,7 +145,7 @@ mod tests {
             (0xd503_201f, None),     // nop
         ] {
             let expected = offset.map(|offset| 0x1000u64.wrapping_add_signed(offset));
-            assert_eq!(target(word, 0x1000), expected, "{word:08x}");
+            assert_eq!(branch_target(word, 0x1000), expected, "{word:08x}");
         }
     }
 

@@ -21,7 +21,7 @@ pub struct Image {
 pub struct Chart {
     /// The images.
     pub images: Vec<Image>,
-    /// The register that distinguishes CPUs under a hypervisor of others.
+    /// The register that distinguishes CPUs under a hypervisor other than Rouse.
     pub identity: Identity,
 }
 
@@ -32,8 +32,8 @@ pub enum Identity {
     /// TPIDR_EL2, which is the hypervisor's own.
     #[default]
     Tpidr,
-    /// VMPIDR_EL2, where TPIDR_EL2 is the same on all CPUs (each has a translation of its own), and each vCPU keeps its
-    /// CPU.
+    /// VMPIDR_EL2, for a hypervisor that has the same TPIDR_EL2 on all CPUs (each CPU has its own address translation),
+    /// and that keeps each vCPU on one CPU.
     Vmpidr,
 }
 
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(image.place(Some(base), at, words), Some(2000));
         assert_eq!(image.place(Some(base), at + 4, words), None);
         assert_eq!(image.place(None, at, words), None);
-        // Only an SGI's instruction is replaced, and only by a branch.
+        // Only an instruction that sends an SGI is replaced, and only by a branch.
         for (word, executed, same) in [
             (0xd518_cba1, 0x1400_0010, true),
             (0xd518_cba1, 0x9400_0010, false),

@@ -11,11 +11,11 @@ use cost::SampleMark;
 pub struct Charted {
     /// The images of the chart, each with the distance by which it was moved, once that is known.
     images: Vec<(Image, Option<u64>)>,
-    /// Addresses after pauses in code of no image.
+    /// Addresses of the instructions after pauses, in code that belongs to no image.
     resumes: HashSet<u64>,
-    /// Whether code of no image ran at EL2: a hypervisor of others.
+    /// Whether code that belongs to no image ran at EL2: a hypervisor other than Rouse.
     pub foreign: bool,
-    /// The register that distinguishes CPUs then.
+    /// The register that distinguishes CPUs under such a hypervisor.
     pub identity: Identity,
 }
 
@@ -37,7 +37,8 @@ impl Charted {
         let of_level = |(image, _): &&mut (Image, _)| image.level == u64::from(level);
         let (image, base) = self.images.iter_mut().find(of_level)?;
         match level {
-            // Other programs have some of the same code, from libraries. Only this one has the mark of a cell.
+            // Other programs have some of the same code, from libraries. Only the program of the chart has the mark of
+            // a cell.
             0 => {
                 let cell = |word: &u32| SampleMark::decode(*word) == Some(SampleMark::Cell);
                 let at = words.iter().position(cell).map(|n| at + 4 * n as u64);
@@ -50,8 +51,8 @@ impl Charted {
         Some((image, index))
     }
 
-    /// Returns the kind of each instruction of a block, and the word before it if it is known. Code of an image has the
-    /// kinds of the chart, other code those that follow from the instructions.
+    /// Returns the kind of each instruction of a block, and the instruction word before it if that is known. Code of an
+    /// image has the kinds in the chart; the kinds of other code follow from its instructions.
     pub fn kinds(&mut self, level: u8, at: u64, words: &[u32]) -> Vec<(Reasons, Option<u32>)> {
         if let Some((image, index)) = self.place(level, at, words) {
             let of = |n: usize| {

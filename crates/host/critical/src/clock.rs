@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU's clock: how many instructions are before its next one on the path, and which.
+//! A CPU's clock: how many instructions precede its next one on the path, and which instructions these are.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::Counts;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Via {
-    /// The CPU went on.
+    /// The CPU of the stretch before continued.
     Own,
     /// The CPU found another CPU's store.
     Store,
@@ -22,14 +22,14 @@ impl Via {
     pub const ALL: [Self; 3] = [Self::Own, Self::Store, Self::Interrupt];
 }
 
-/// Instructions that a CPU executed without another one in between.
+/// Instructions that a CPU executed without an instruction of another CPU in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// The CPU.
     pub cpu: usize,
-    /// Instructions that all CPUs had executed before.
+    /// Number of instructions that all CPUs had executed before it.
     pub from: u64,
-    /// Instructions that all CPUs had executed by its end.
+    /// Number of instructions that all CPUs had executed by its end.
     pub to: u64,
     /// How the path came to it.
     pub via: Via,
@@ -54,25 +54,25 @@ impl Stretch {
 pub struct Clock {
     pub counts: Counts,
     stretches: Vec<Stretch>,
-    /// Of each open sample, in the order of their numbers. Clocks are copied for each store that others may find;
-    /// beginnings are rare.
+    /// The start of each open sample, in the order of the samples' numbers. The starts are shared, because a clock is
+    /// copied for each store that other CPUs may find, and samples begin rarely.
     starts: Arc<[Start]>,
 }
 
-/// Where a clock stood when a sample began, on whichever CPU its chain was then.
+/// The value of a clock when a sample began, on whichever CPU the clock's chain of causes was at that time.
 #[derive(Clone, Copy, Debug)]
 struct Start {
     /// Number of the sample.
     sample: u64,
-    /// Instructions that all CPUs had executed.
+    /// Number of instructions that all CPUs had executed.
     at: u64,
-    /// The clock.
+    /// The value of the clock.
     counts: Counts,
 }
 
 impl Clock {
-    /// Sample number `sample`, the newest, begins after all CPUs have executed `at` instructions; `open` are the numbers
-    /// of the samples that have begun and not ended, in order.
+    /// Records that sample number `sample`, the newest, begins after all CPUs have executed `at` instructions; `open`
+    /// are the numbers of the samples that have begun and not ended, in order.
     pub fn begins(&mut self, sample: u64, at: u64, open: &[u64]) {
         let starts = self.starts.iter().copied();
         let starts = starts.filter(|start| open.binary_search(&start.sample).is_ok());
@@ -93,7 +93,7 @@ impl Clock {
         place.ok().map(|place| &self.starts[place])
     }
 
-    /// The CPU has executed `counts`, which are a stretch of those of all CPUs.
+    /// Advances the clock by `counts`, which its CPU has executed, and adds them as `stretch` if stretches are kept.
     pub fn advance(&mut self, counts: Counts, stretch: Option<Stretch>) {
         self.counts = self.counts.plus(counts);
         if let Some(stretch) = stretch {
@@ -101,13 +101,14 @@ impl Clock {
         }
     }
 
-    /// Takes back the last instructions, which were not executed.
+    /// Subtracts the last instructions, `counts`, which turned out not to have been executed.
     pub fn take_back(&mut self, counts: Counts) {
         self.counts = self.counts.checked_since(counts).unwrap_or_default();
         cut(&mut self.stretches, counts.total());
     }
 
-    /// Goes on from the `heard` clock, and keeps the instructions `since` the CPU resumed at `at`.
+    /// Continues from the clock `heard`, and keeps the instructions that the CPU has executed `since` it resumed at
+    /// `at`.
     pub fn follow(&mut self, heard: &Self, since: Counts, at: u64, via: Via) {
         let own = self.stretches.iter().copied();
         let mut own: Vec<Stretch> = own.filter(|stretch| stretch.from >= at).collect();
@@ -117,10 +118,10 @@ impl Clock {
         let counts = heard.counts.plus(since);
         let starts = self.starts.iter().map(|start| {
             let counts = match heard.start(start.sample) {
-                // Began after the CPU resumed: the cause is older.
+                // The sample began after the CPU resumed, so the cause is older than the sample.
                 _ if start.at > at => counts.since(self.counts.since(start.counts)),
                 Some(before) => before.counts,
-                // Began while the cause was on its way.
+                // The sample began while the cause was on its way.
                 None => heard.counts,
             };
             Start { counts, ..*start }
@@ -132,11 +133,11 @@ impl Clock {
             .for_each(|one| push(&mut self.stretches, one));
     }
 
-    /// Returns the later of two clocks in the time of the first of these samples in which one is later. A clock without
-    /// the beginning of a sample is older than it.
+    /// Returns the later of two clocks. Compares the instructions since the beginning of each of `samples` in turn, and
+    /// the first difference decides. A clock without the beginning of a sample is older than the sample.
     pub fn later(self, other: &Self, samples: &[u64]) -> Self {
         let reach = |clock: &Self| -> (Vec<u64>, u64) {
-            let each = samples.iter().map(|&sample| clock.reach(sample));
+            let each = samples.iter().map(|&sample| clock.total_since(sample));
             (each.collect(), clock.counts.total())
         };
         match reach(&self) < reach(other) {
@@ -145,7 +146,7 @@ impl Clock {
         }
     }
 
-    fn reach(&self, sample: u64) -> u64 {
+    fn total_since(&self, sample: u64) -> u64 {
         let start = self.start(sample);
         let since = start.and_then(|start| self.counts.checked_since(start.counts));
         since.map_or(0, |counts| counts.total())
@@ -156,7 +157,7 @@ impl Clock {
         self.stretches.retain(|stretch| stretch.to > oldest);
     }
 
-    /// Returns the last stretches, which have `many` instructions.
+    /// Returns the last `many` instructions, as stretches.
     pub fn last(&self, many: u64) -> Vec<Stretch> {
         let mut left = many;
         let mut last = Vec::new();
@@ -171,7 +172,7 @@ impl Clock {
             });
             left -= take;
         }
-        // The cause of the first stretch is before all of them.
+        // The cause of the first stretch is before the returned stretches.
         if let Some(first) = last.last_mut() {
             first.via = Via::Own;
         }
@@ -191,7 +192,7 @@ pub fn push(stretches: &mut Vec<Stretch>, new: Stretch) {
     }
 }
 
-/// Removes the last `many` instructions.
+/// Removes the last `many` instructions from `stretches`.
 pub fn cut(stretches: &mut Vec<Stretch>, mut many: u64) {
     while many != 0
         && let Some(last) = stretches.last_mut()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instructions that cores committed, each with its time, as blocks.
+//! The instructions that cores committed, each with its time, divided into blocks.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use cost::SampleMark;
 
 use crate::{Chart, Charted, Code, NO_CELL, Reasons};
 
-/// Most instructions of a block, whose indices have two bytes.
+/// Largest number of instructions in a block. An index in a block has two bytes.
 const MOST: usize = 1 << 12;
 
 /// A committed instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// When, in ticks.
+    /// Time of the commit, in ticks.
     pub tick: u64,
     /// Its block, by index.
     pub block: u32,
@@ -35,15 +35,16 @@ pub struct Core {
     /// Its blocks.
     pub blocks: Vec<Code>,
     numbers: HashMap<Code, u32>,
-    /// The block that is not at its end.
+    /// The block that has not ended yet.
     open: Code,
-    /// X0 now, and before each instruction that may be the mark of a cell, in order.
+    /// The current value of X0. `x0_before` has its value before each instruction that may be the mark of a cell, in
+    /// order.
     x0: u64,
     x0_before: Vec<(usize, u64)>,
 }
 
 impl Core {
-    /// The core commits an instruction.
+    /// Records that the core commits an instruction.
     pub fn commits(&mut self, tick: u64, level: u8, pc: u64, word: u32) {
         let next = self.open.address + 4 * self.open.words.len() as u64;
         let goes_on = (level, pc) == (self.open.level, next) && self.open.words.len() < MOST;
@@ -51,7 +52,7 @@ impl Core {
             self.ends_block();
             (self.open.level, self.open.address) = (level, pc);
         }
-        // The mark of our guest is the begin of a function.
+        // Our guest's mark of a cell is the beginning of a function, so it begins a block.
         if !goes_on || SampleMark::decode(word) == Some(SampleMark::Cell) {
             self.x0_before.push((self.committed.len(), self.x0));
         }
@@ -63,9 +64,9 @@ impl Core {
         self.open.words.push(word);
     }
 
-    /// The last instruction accessed memory.
+    /// Records that the last instruction accessed memory.
     pub fn accesses(&mut self, address: u64, store: bool) {
-        /// Load of a pair, which the simulator reports as a store (DDI 0487K.a, C4.1.94).
+        /// Mask and value of a load of a pair, which the simulator reports as a store (DDI 0487K.a, C4.1.94).
         const PAIR: (u32, u32) = (0x3a40_0000, 0x2840_0000);
         let last = self.open.words.last();
         let loads = last.is_some_and(|word| word & PAIR.0 == PAIR.1);
@@ -78,7 +79,7 @@ impl Core {
         }
     }
 
-    /// The last instruction wrote a register.
+    /// Records that the last instruction wrote a register.
     pub fn writes(&mut self, name: &str, value: u64) {
         match name {
             "X0" | "W0" => self.x0 = value,
@@ -91,7 +92,7 @@ impl Core {
         }
     }
 
-    /// The trace ends.
+    /// Ends the last block at the end of the trace, and sorts the stores.
     pub fn finish(&mut self) {
         self.ends_block();
         self.stores.sort_unstable();
@@ -116,7 +117,7 @@ impl Core {
     }
 }
 
-/// A sample that was counted, by its first and its last instruction: both read the clock.
+/// A counted sample, given by its first and its last instruction, which both read the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marked {
     /// Its cell.
@@ -129,12 +130,12 @@ pub struct Marked {
     pub end: usize,
 }
 
-/// Why the instructions of cores matter.
+/// The reasons why the instructions of the cores matter.
 pub struct Marks<'c> {
     cores: &'c [Core],
-    /// By core, block and index.
+    /// The reasons of each instruction, by core, block and index.
     reasons: Vec<Vec<Vec<Reasons>>>,
-    /// The cells, by the time at which they begin.
+    /// The time at which each cell begins, with its number, in order.
     cells: Vec<(u64, u64)>,
 }
 
@@ -146,7 +147,8 @@ impl<'c> Marks<'c> {
             let kinds = code.kinds(block.level, block.address, &block.words);
             kinds.into_iter().map(|(reasons, _)| reasons).collect()
         };
-        // Where an image is in memory follows from some of its blocks.
+        // Only some blocks of an image show where it is in memory, so all blocks are looked at before any kinds are
+        // kept.
         for block in cores.iter().flat_map(|core| &core.blocks) {
             kinds(block, &mut code);
         }
@@ -177,8 +179,8 @@ impl<'c> Marks<'c> {
         self.reasons[core][one.block as usize][usize::from(one.index)]
     }
 
-    /// Returns the cell to which samples belong at a time. The thread that measures may have been on another core when
-    /// the cell began.
+    /// Returns the cell to which samples at time `tick` belong. Any core may have begun it, since the thread that
+    /// measures may have moved to another core meanwhile.
     fn cell(&self, tick: u64) -> u64 {
         let after = self.cells.partition_point(|(begin, _)| *begin <= tick);
         let last = after.checked_sub(1).map(|last| self.cells[last].1);
@@ -217,7 +219,8 @@ impl<'c> Marks<'c> {
     }
 }
 
-/// Returns the address that stands for all those of one word of eight bytes: a store may be wider than a load.
+/// Returns the address of the word of eight bytes that contains `address`. Accesses are compared by such words, because
+/// a store may be wider than a load.
 #[must_use]
 pub const fn granule(address: u64) -> u64 {
     address & !7

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
-    /// Counts that guest and hypervisor keep.
+    /// Counts that the guest and the hypervisor keep.
     Statistics,
     /// The clock read that ends the sample.
     Clock,
@@ -44,7 +44,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How many numbers a value has.
+    /// Number of counts in a value.
     pub const LEN: usize = LEVELS + Class::ALL.len();
 
     /// Creates counts from an array of this length, levels first.

@@ -14,19 +14,19 @@ use state::{CpuState, Ended, Open, Release};
 use crate::clock::Stretch;
 use crate::{Cause, Counts, Exits, Sample, Samples};
 
-/// A CPU's TPIDR_EL1, or TPIDR_EL2 under a hypervisor of others. It identifies the CPU, since each has another value, set
-/// once.
+/// A CPU's TPIDR_EL1, or TPIDR_EL2 under a hypervisor other than Rouse. It identifies the CPU, since each CPU has a
+/// different value, which is set once.
 pub type Tpidr = u64;
 
-/// The clock value that is in a register.
+/// The clock value that is in a register now, and the index of the CPU whose sample it begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Begin(usize),
     End(usize),
 }
 
-/// Makes samples from reported steps. The caller reports each step in the order of the emulator. `now` is the number of
-/// instructions that all CPUs have executed so far, including the reported instruction.
+/// Makes samples from reported steps. The caller reports each step in the order of the emulator. The parameter `now` of
+/// a step is the number of instructions that all CPUs have executed so far, including the reported instruction.
 #[derive(Debug, Default)]
 pub struct Cutter {
     cpus: Vec<CpuState>,
@@ -34,7 +34,7 @@ pub struct Cutter {
     /// Whether the current CPU has paused, so that another one may continue.
     paused: bool,
     last: Counts,
-    /// Instructions that all CPUs had executed by the last [`Release`].
+    /// Number of instructions that all CPUs had executed by the last [`Release`].
     released: u64,
     stores: HashMap<u64, Release>,
     sends: Vec<(Release, u64)>,
@@ -42,7 +42,7 @@ pub struct Cutter {
     halts: u64,
     value: Option<Value>,
     open: usize,
-    /// Samples that have begun.
+    /// Number of samples that have begun.
     begun: u64,
     ended: usize,
     cell: Option<u64>,
@@ -53,7 +53,7 @@ pub struct Cutter {
     work: Vec<Stretch>,
 }
 
-/// Number that stands for no cell.
+/// The cell number that stands for no cell.
 pub const NO_CELL: u64 = u64::MAX;
 
 impl Cutter {
@@ -63,7 +63,7 @@ impl Cutter {
         Self::default()
     }
 
-    /// Creates a cutter that keeps the stretches of samples, too: [`Self::records`] returns them.
+    /// Creates a cutter that also keeps the stretches of samples: [`Self::records`] returns them.
     #[must_use]
     pub fn with_stretches() -> Self {
         Self {
@@ -96,8 +96,8 @@ impl Cutter {
         &self.samples
     }
 
-    /// From now on, samples belong to cell `id`, or to no cell with [`NO_CELL`]. Drops a sample that has ended but was
-    /// not counted.
+    /// Makes later samples belong to cell `id`, or to no cell if `id` is [`NO_CELL`]. Drops samples that have ended but
+    /// were not counted.
     pub fn cell(&mut self, id: u64) {
         self.cell = (id != NO_CELL).then_some(id);
         self.ended = 0;
@@ -108,7 +108,7 @@ impl Cutter {
 
     /// Sets the affinity of a CPU: Aff1 and Aff0 as in MPIDR_EL1.
     pub fn affinity(&mut self, tpidr: Tpidr, affinity: u64) {
-        let cpu = self.cpu(tpidr);
+        let cpu = self.index_of(tpidr);
         self.cpus[cpu].affinity = Some(affinity);
     }
 
@@ -118,12 +118,12 @@ impl Cutter {
         self.cpus.iter().any(|cpu| cpu.tpidr == tpidr)
     }
 
-    /// A sample begins on this CPU.
+    /// Records that a sample begins on this CPU.
     pub fn begins(&mut self, tpidr: Tpidr, now: Counts) {
         if self.open == 0 {
             self.forget(now);
         }
-        let cpu = self.at(tpidr, now);
+        let cpu = self.advance_to(tpidr, now);
         self.cpus[cpu].unmet = false;
         self.begun += 1;
         let open: Vec<u64> = self.begun_and_open().iter().map(|open| open.0).collect();
@@ -149,9 +149,9 @@ impl Cutter {
         self.value = Some(Value::Begin(cpu));
     }
 
-    /// The sample of this CPU ends.
+    /// Records that the sample of this CPU ends.
     pub fn ends(&mut self, tpidr: Tpidr, now: Counts) {
-        let cpu = self.at(tpidr, now);
+        let cpu = self.advance_to(tpidr, now);
         let Some(open) = self.cpus[cpu].open.take() else {
             return;
         };
@@ -196,7 +196,8 @@ impl Cutter {
         open.map(|open| open.work.total()).min()
     }
 
-    /// Forgets the stretches before the open samples, which may overlap without an end.
+    /// Forgets the stretches before the oldest open sample. Samples may overlap so that there is never a time without
+    /// an open sample.
     fn forget_stretches(&mut self) {
         let Some(oldest) = self.oldest().filter(|_| self.keeps) else {
             return;
@@ -211,9 +212,9 @@ impl Cutter {
         }
     }
 
-    /// This CPU has read `ticks` from its clock at the beginning or end of its sample.
+    /// Records that this CPU has read `ticks` from its clock at the beginning or end of its sample.
     pub fn value(&mut self, tpidr: Tpidr, ticks: u64) {
-        let cpu = self.cpu(tpidr);
+        let cpu = self.index_of(tpidr);
         match self.value {
             Some(Value::Begin(of)) if of == cpu => {
                 self.value = None;
@@ -231,9 +232,9 @@ impl Cutter {
         }
     }
 
-    /// This CPU counts the sample that has just ended. Returns the sample, unless no cell has begun.
+    /// Records that this CPU counts the sample that has just ended. Returns the sample, unless no cell has begun.
     pub fn records(&mut self, tpidr: Tpidr) -> Option<Recorded> {
-        let cpu = self.cpu(tpidr);
+        let cpu = self.index_of(tpidr);
         let Ended { sample, path, work } = self.cpus[cpu].ended.take()?;
         self.ended -= 1;
         let cell = self.cell?;
@@ -246,7 +247,7 @@ impl Cutter {
         })
     }
 
-    /// The last reported step was an exception taken to EL2 for this cause.
+    /// Records that the last reported step was an exception taken to EL2 for this cause.
     pub fn exits(&mut self, cause: Cause) {
         self.exits[cause as usize] += 1;
     }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where in a trace with times a core that halted went on.
+//! Finds the place in a trace with times where a halted core continued.
 
-/// A core that commits out of order halts some instructions after its WFI, or when it has committed everything before
-/// the WFI, but not the WFI.
+/// Number of instructions, from the WFI on, before one of which the core halts. A core that commits out of order halts
+/// some instructions after its WFI, or when it has committed everything before the WFI, but not the WFI itself.
 const LATE: usize = 8;
 
-/// Returns the instruction before which a core halted for the WFI or WFE at index `halt`: the one after the longest pause
-/// near it. There are `many` instructions, and `tick` returns the time at which one was committed. `None` if none is near.
+/// Returns the instruction before which a core halted for the WFI or WFE at index `halt`: the one after the longest
+/// pause near it. `many` is the number of instructions, and `tick` returns the time at which an instruction was
+/// committed. Returns `None` if no instruction is near.
 pub fn resumes(halt: usize, many: usize, tick: impl Fn(usize) -> u64) -> Option<usize> {
     let near = halt.max(1)..many.min(halt + LATE);
     let pause = |n: &usize| tick(*n) - tick(*n - 1);
-    // The first of equal pauses.
+    // The reverse order selects the first of equal pauses.
     near.rev().max_by_key(pause)
 }
 
-/// Returns the first index that the WFI or WFE can have if its core goes on with the instruction at index `at`.
+/// Returns the first index that the WFI or WFE can have if its core continues with the instruction at index `at`.
 pub const fn first_halt(at: usize) -> usize {
     at.saturating_sub(LATE - 1)
 }
@@ -27,10 +28,10 @@ mod tests {
     fn a_core_goes_on_after_the_longest_pause_near_its_wfi() {
         let resumes = |halt, ticks: &[u64]| resumes(halt, ticks.len(), |n| ticks[n]);
         assert_eq!(resumes(1, &[0, 1, 90, 91]), Some(2));
-        // Before the WFI is committed, and some instructions after it.
+        // The core halts before it commits the WFI, or some instructions after the WFI.
         assert_eq!(resumes(1, &[0, 80, 81, 82]), Some(1));
         assert_eq!(resumes(1, &[0, 1, 2, 3, 90]), Some(4));
-        // Too far, and nothing.
+        // The longest pause is too far away, or there is no pause.
         assert_eq!(resumes(0, &[0, 1, 2, 3, 4, 5, 6, 7, 90]), Some(1));
         assert_eq!((resumes(0, &[7]), resumes(3, &[0, 1])), (None, None));
         let ticks = [0, 1, 2, 3, 4, 5, 6, 7, 8, 90];

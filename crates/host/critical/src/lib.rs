@@ -12,7 +12,7 @@
 //! # The path
 //!
 //! Each CPU has a clock, which counts the instructions that it executes ([`Counts`]). The path of a sample is the
-//! advance of the measuring CPU's clock, if clocks follow causes:
+//! advance of the measuring CPU's clock, where clocks follow causes by these rules:
 //!
 //! - A CPU that is woken by an interrupt continues from the sender's clock at the time when it sent the interrupt. So
 //!   the sender's later instructions are not on the path, and the receiver's instructions after the wait are.
@@ -27,9 +27,9 @@
 //!
 //! # Any guest
 //!
-//! A chart has our images, and of Linux's user space the program that marks its samples. The reasons follow from the
-//! instructions alone ([`Reasons::of_word`]) in all other code, such as a kernel's or another hypervisor's. If a CPU was
-//! stopped in the middle of its code, and not in a wait, when a sample began, the path of this sample is unknown.
+//! A chart has our images and, for Linux, the user-space program that marks its samples. In all other code, such as a
+//! kernel's or another hypervisor's, the reasons follow from the instructions alone ([`Reasons::of_word`]). If a CPU
+//! was stopped in the middle of its code, and not in a wait, when a sample began, the path of this sample is unknown.
 
 //! # In time
 //!

@@ -64,15 +64,15 @@ impl Reasons {
         Self::NONE
     }
 
-    /// Whether `executed` is a branch (DDI 0487K.a, C6.2.26) in place of `word`, which sends an SGI. Our guest replaces it
-    /// so on a machine with a GICv2.
+    /// Whether `executed` is a branch (DDI 0487K.a, C6.2.26) in place of `word`, which sends an SGI. Our guest makes
+    /// this replacement on a machine with a GICv2.
     #[must_use]
     pub const fn is_replaced(word: u32, executed: u32) -> bool {
         word & !0x1f == 0xd518_cba0 && executed >> 26 == 5
     }
 
-    /// Returns the register with the value of ICC_SGI1R_EL1 where `word` sends an SGI. The code that stores to GICD_SGIR
-    /// leaves the value in X1.
+    /// Returns the number of the register that holds the value for ICC_SGI1R_EL1, for a `word` that sends an SGI. The
+    /// code that stores to GICD_SGIR leaves the value in X1.
     #[must_use]
     pub const fn sgi_register(word: u32) -> u8 {
         if word == Self::STORES_SGIR {
@@ -118,7 +118,7 @@ impl Reasons {
         Class::ALL.get(number).copied()
     }
 
-    /// Whether its execution has to be reported as well as counted.
+    /// Whether the execution of an instruction with these reasons has to be reported as well as counted.
     #[must_use]
     pub const fn happens(self) -> bool {
         self.0 & ((1 << Self::CLASS) - 1) != 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Divided samples, and the lines of their file.
+//! Samples that are divided into the path and other work, and the lines of their file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use crate::{Counts, Exits};
 /// One sample, or several equal ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sample {
-    /// Its value in the guest: the counter's advance.
+    /// The value that the guest measured: the counter's advance.
     pub value: u64,
     /// Instructions that all CPUs executed.
     pub work: Counts,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path of samples in time, on a machine whose cores run in parallel.
 //!
-//! It is found backwards, from the last instruction of a sample: before an instruction comes the previous one of its
-//! core, except where the core waited for another one. Then the store or the interrupt that ended the wait comes before
-//! it, and the path goes on there:
+//! The path is found backwards, from the last instruction of a sample. The instruction before another one on the path
+//! is the previous one of the same core, unless the core waited for another core. Then the store or the interrupt that
+//! ended the wait comes before it, and the path continues there:
 //!
 //! - A core that halted (WFI, WFE) waited for the first interrupt that another core sent to it meanwhile. WFE also waits
 //!   for the first store to the word that the core loaded last with an exclusive or ordered load.
-//! - A core that loads a word by one instruction over and over waited for the first store to that word since its
-//!   previous load. It may have paused meanwhile, and gone on too early: a core that prefetches a line to store to it
-//!   ends a WFE, too.
+//! - A core that loads a word with the same instruction over and over waited for the first store to that word since its
+//!   previous load. It may have paused meanwhile, and continued too early: a WFE also ends when another core prefetches
+//!   the line to store to it.
 //!
-//! An instruction of the path takes the time since the one before it, so all together take as long as the sample. The
+//! An instruction on the path takes the time since the one before it, so together they take as long as the sample. The
 //! time from a store or an interrupt to the other core's next instruction is kept apart, and so is the time in a halt
 //! that no other core ended.
 
@@ -55,13 +55,13 @@ pub fn timed(cores: &[Core], chart: Chart, period: u64) -> Traces {
     traces
 }
 
-/// The time of a sample.
+/// The instructions of all cores, with the beginning of the sample whose path is to be found.
 struct Timeline<'c> {
     cores: &'c [Core],
     marks: &'c Marks<'c>,
     first_block: &'c [u32],
     period: u64,
-    /// When it begins.
+    /// Time at which the sample begins, in ticks.
     begin: u64,
 }
 
@@ -109,7 +109,7 @@ impl Timeline<'_> {
                 at,
                 waited: match cause {
                     Some((via, ..)) => Some(Waited::For(via)),
-                    None => self.rests(core, at).then_some(Waited::Halted),
+                    None => self.is_after_halt(core, at).then_some(Waited::Halted),
                 },
             });
             match cause {
@@ -139,7 +139,7 @@ impl Timeline<'_> {
         }
     }
 
-    /// Returns the parts of the path, by core and instruction.
+    /// Returns the timing of each instruction on the path, by core and index.
     fn timings(&self, path: &[OnPath]) -> BTreeMap<(usize, usize), Timing> {
         let mut before = 0;
         let timing = |one: &OnPath| {
@@ -156,8 +156,8 @@ impl Timeline<'_> {
         path.iter().map(timing).collect()
     }
 
-    /// Returns the timing of an instruction off the path: the time since the previous one of its core, except for a
-    /// halt.
+    /// Returns the timing of an instruction off the path: the time since the previous instruction of its core, or 0 if
+    /// the core halted in between.
     fn timing_off_path(&self, core: usize, at: usize) -> Timing {
         let committed = &self.cores[core].committed;
         let before = at
@@ -166,7 +166,7 @@ impl Timeline<'_> {
         let since = self.cycles(before);
         Timing {
             at: since,
-            cycles: match self.rests(core, at) {
+            cycles: match self.is_after_halt(core, at) {
                 true => 0,
                 false => self.cycles(committed[at].tick) - since,
             },

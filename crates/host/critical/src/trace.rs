@@ -38,9 +38,9 @@ pub struct Piece {
 pub struct Timing {
     /// Cycles from the beginning of the sample to the instruction before it.
     pub at: u64,
-    /// Cycles since the instruction before it: on the path, the one before it there.
+    /// Cycles since the instruction before it; on the path, since the instruction before it on the path.
     pub cycles: u64,
-    /// The wait that these cycles were, if it was one.
+    /// The wait in which these cycles passed, if there was one.
     pub waited: Option<Waited>,
 }
 
@@ -49,12 +49,12 @@ pub struct Timing {
 pub enum Waited {
     /// A store or an interrupt was on its way from another CPU.
     For(Via),
-    /// The CPU halted, and no other one ended that.
+    /// The CPU halted, and no other CPU ended the halt.
     Halted,
 }
 
 impl Piece {
-    /// Returns the number of its instructions, or its cycles.
+    /// Returns the cycles that the piece took if its time is known, or else the number of its instructions.
     #[must_use]
     pub fn cost(&self) -> u64 {
         match self.timing {
@@ -67,12 +67,12 @@ impl Piece {
 /// Everything that was executed during a sample, in order.
 pub type Pieces = Vec<Piece>;
 
-/// Samples that were executed alike.
+/// One or more samples that were executed in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Their cell.
     pub cell: u64,
-    /// How many there were.
+    /// Number of these samples.
     pub times: u64,
     /// The sample.
     pub sample: Sample,
@@ -87,14 +87,14 @@ pub struct Traces {
     pub blocks: Vec<Code>,
     /// The samples.
     pub traces: Vec<Trace>,
-    /// How many samples are missing, because their blocks are not all known.
+    /// Number of samples that are missing because not all of their blocks are known.
     pub lost: u64,
 }
 
 /// A block that was entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Instructions that all CPUs had executed before.
+    /// Number of instructions that all CPUs had executed before it.
     pub from: u64,
     /// The block, by index.
     pub block: u32,
@@ -102,8 +102,8 @@ pub struct Entry {
     pub len: u64,
 }
 
-/// Returns the pieces of a sample from the blocks that were entered, in order. `None` if the blocks do not have all its
-/// instructions.
+/// Returns the pieces of a sample from the blocks that were entered, in order; `None` if the blocks do not have all
+/// instructions of the sample.
 #[must_use]
 pub fn pieces(entries: &[Entry], recorded: &Recorded) -> Option<Pieces> {
     let mut pieces = Pieces::new();
@@ -124,15 +124,15 @@ pub fn pieces(entries: &[Entry], recorded: &Recorded) -> Option<Pieces> {
                 true => on.via,
                 false => Via::Own,
             });
-            add(&mut pieces, entries, stretch.cpu, (from, to), way)?;
+            add_pieces(&mut pieces, entries, stretch.cpu, (from, to), way)?;
             from = to;
         }
     }
     Some(pieces)
 }
 
-/// Adds the instructions `from` to `to` of a CPU.
-fn add(
+/// Adds pieces for the instructions `from` to `to`, which one CPU executed.
+fn add_pieces(
     pieces: &mut Pieces,
     entries: &[Entry],
     cpu: usize,
@@ -216,7 +216,7 @@ impl Traces {
         text
     }
 
-    /// Reads the lines of a file; `None` if it is not whole.
+    /// Parses the lines of a file; `None` if the file is not complete.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         let mut lines = text.lines();
@@ -319,7 +319,8 @@ mod tests {
         Entry { from, block, len }
     }
 
-    /// CPU 0 executes 10 to 20, of which 18 on are not on the path, and CPU 1 20 to 26, of which the path has 22 on.
+    /// CPU 0 executes instructions 10 to 20, which are on the path up to 18. CPU 1 executes 20 to 26, which are on the
+    /// path from 22 on.
     fn recorded() -> Recorded {
         Recorded {
             cell: 3,

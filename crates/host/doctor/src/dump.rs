@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ACPI tables in files: the text of `acpidump`, or binary tables, one or more in each file, from `acpidump -b`,
-//! `acpixtract` and `/sys/firmware/acpi/tables`.
+//! Reads ACPI tables from files. A file has the text of `acpidump`, or one or more binary tables from `acpidump -b`,
+//! `acpixtract` or `/sys/firmware/acpi/tables`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use shell::output::file_arguments;
 
 /// Bytes in the header of every table (ACPI 6.5, 5.2.6).
 const HEADER: usize = 36;
-/// More bytes than any table has.
+/// Limit of a table's bytes, larger than any real table.
 const MOST: usize = 1 << 24;
 /// Tables that this program reads and that occur once in a machine.
 const ONCE: [&[u8; 4]; 4] = [b"APIC", b"GTDT", b"FACP", b"SPCR"];
@@ -22,7 +22,7 @@ const ONCE: [&[u8; 4]; 4] = [b"APIC", b"GTDT", b"FACP", b"SPCR"];
 const RSDP: usize = 36;
 const XSDT: usize = 64;
 
-/// Tables, preceded by our own RSDP and XSDT for them, as physical memory from [`Dump::BASE`] on.
+/// Tables as physical memory from [`Dump::BASE`] on, which begins with our own RSDP and XSDT for them.
 pub struct Dump(Vec<u8>);
 
 impl Tables for Dump {
@@ -33,11 +33,11 @@ impl Tables for Dump {
 }
 
 impl Dump {
-    /// An address and size where no machine has devices.
+    /// An address and a size at which no machine has devices.
     pub const BASE: u64 = platform::claims::END - Self::SIZE;
     pub const SIZE: u64 = 1 << 30;
 
-    /// Reads the tables in a file, or in all files of a folder.
+    /// Reads the tables in the file `named`, or in all files of this folder.
     pub fn read(named: &Path) -> Result<Self> {
         let mut files = vec![named.to_owned()];
         let unread = |error: std::io::Error| {
@@ -56,7 +56,7 @@ impl Dump {
             files.sort();
         }
         let mut tables: Vec<Vec<u8>> = Vec::new();
-        // The file of each table that occurs once in a machine.
+        // The file in which each table was found that occurs once in a machine.
         let mut single: BTreeMap<[u8; 4], PathBuf> = BTreeMap::new();
         for file in files {
             for table in tables_of(&file_arguments::read("--acpi", &file).map_err(unread)?) {
@@ -97,22 +97,22 @@ impl Dump {
         xsdt[..4].copy_from_slice(b"XSDT");
         xsdt[4..8].copy_from_slice(&(length as u32).to_le_bytes());
         xsdt[8] = 1;
-        // All tables have the same OEM fields.
+        // All tables of a machine have the same OEM fields.
         xsdt[10..24].copy_from_slice(&tables[0][10..24]);
-        seal(xsdt, 9);
+        set_checksum(xsdt, 9);
         let rsdp = &mut memory[..RSDP];
         rsdp[..8].copy_from_slice(b"RSD PTR ");
         rsdp[15] = 2;
         rsdp[20..24].copy_from_slice(&(RSDP as u32).to_le_bytes());
         rsdp[24..32].copy_from_slice(&(Self::BASE + XSDT as u64).to_le_bytes());
-        seal(&mut rsdp[..20], 8);
-        seal(rsdp, 32);
+        set_checksum(&mut rsdp[..20], 8);
+        set_checksum(rsdp, 32);
         Self(memory)
     }
 }
 
 /// Sets the byte at `checksum` so that the sum of all bytes is 0.
-fn seal(bytes: &mut [u8], checksum: usize) {
+fn set_checksum(bytes: &mut [u8], checksum: usize) {
     let sum = bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
     bytes[checksum] = bytes[checksum].wrapping_sub(sum);
 }
@@ -123,21 +123,21 @@ fn tables_of(file: &[u8]) -> Vec<Vec<u8>> {
         Ok(text) if text.contains(" @ 0x") => of_text(text),
         _ => of_bytes(file),
     };
-    // The FADT has the address of the FACS, which has no checksum (ACPI 6.5, 5.2.10).
+    // The FACS is not in the XSDT, because the FADT has its address, and it has no checksum (ACPI 6.5, 5.2.10).
     let ours = [b"XSDT", b"RSDT", b"RSD ", b"FACS"];
     let listed =
         |table: &Vec<u8>| table.len() >= HEADER && !ours.iter().any(|own| table.starts_with(*own));
     parts.into_iter().filter(listed).collect()
 }
 
-/// Parses `FACP @ 0x...`, and lines `0000: 46 41 43 50 ...  FACP...`.
+/// Parses the text of `acpidump`: lines `FACP @ 0x...`, and lines `0000: 46 41 43 50 ...  FACP...`.
 fn of_text(text: &str) -> Vec<Vec<u8>> {
     let mut tables: Vec<Vec<u8>> = Vec::new();
     for line in text.lines() {
         if line.contains(" @ 0x") {
             tables.push(Vec::new());
         } else if let (Some(table), Some((_, bytes))) = (tables.last_mut(), line.split_once(": ")) {
-            // Sixteen bytes come first, then their characters.
+            // A line has sixteen bytes, and then the same bytes as characters.
             let words = bytes.split(' ').take(16).map_while(|word| {
                 (word.len() == 2)
                     .then(|| u8::from_str_radix(word, 16).ok())
@@ -157,7 +157,7 @@ fn of_bytes(mut rest: &[u8]) -> Vec<Vec<u8>> {
         if !(HEADER..=MOST).contains(&length) {
             break;
         }
-        // A truncated table is passed on, and refused later for its missing part.
+        // A truncated table is passed on. It is refused later, because a part of it is missing.
         let length = length.min(rest.len());
         tables.push(rest[..length].to_vec());
         rest = &rest[length..];

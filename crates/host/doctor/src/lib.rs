@@ -2,7 +2,7 @@
 
 // This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
-//! The verb `doctor`: the available tools, the missing tools, and how to get them.
+//! The verb `doctor`: lists the available tools, the missing tools, and how to get them.
 
 mod options;
 
@@ -66,7 +66,7 @@ impl Finding {
     }
 }
 
-/// Checks every tool, or only the named machines.
+/// Checks every tool, or, if files of machines are named, only these machines.
 pub fn doctor(args: &DoctorArgs) -> Result<()> {
     if !args.dtb.is_empty() || !args.acpi.is_empty() {
         return machines::look(args);
@@ -118,7 +118,7 @@ fn document(findings: &[Finding]) -> Document {
         ..
     } in findings
     {
-        // Wrapped lines keep the indentation.
+        // A wrapped line keeps the indentation of its first part.
         document.push(format!("  {tool:longest$}  {state}"));
         if !remedy.is_empty() {
             document.push(format!("      to get it: {remedy}"));
@@ -198,8 +198,8 @@ fn host_kernel() -> Finding {
     )
 }
 
-/// Returns the finding about a tool that Debian's apt fetches when `user` first needs it, unless the option `named`
-/// names one.
+/// Returns the finding about a tool that Debian's apt fetches when `user` first needs it. The option `named` names
+/// another one instead.
 fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &str) -> Finding {
     match provided {
         Some(path) => Finding::new(tool, places::shown(&path)),

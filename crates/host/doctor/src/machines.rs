@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks machines from their descriptions, before a user carries a disk to one.
+//! Checks by a machine's description whether Rouse can run on it, before a user carries a disk to the machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,26 +19,26 @@ use shell::terminal::say;
 
 /// Characters of a line.
 const WIDTH: usize = 80;
-/// The part of these characters that is for a file's name.
+/// The number of these characters that a file's name may take.
 const NAME: usize = 34;
 
-/// Finding about the machine that a file describes.
+/// A finding about the machine that a file describes.
 #[derive(Debug, Serialize)]
 pub struct Finding {
     /// The file, or the folder of tables.
     pub file: String,
     /// Whether Rouse can run on the machine.
     pub ok: bool,
-    /// The reason if it can't, or a note.
+    /// The reason if Rouse can't run there, or else a note.
     pub why: Option<String>,
-    /// Its console, if Rouse can drive one.
+    /// The machine's console, if Rouse can drive one.
     pub console: Option<String>,
     /// Summary of the machine in a few words.
     #[serde(skip)]
     found: String,
 }
 
-/// Checks every named file.
+/// Checks the machine in every named file, and prints the findings.
 pub fn look(args: &DoctorArgs) -> Result<()> {
     let mut findings = Vec::new();
     for named in &args.dtb {
@@ -141,7 +141,7 @@ pub fn of_tree(file: &Path, blob: &[u8]) -> Finding {
     }
 }
 
-/// Checks the machine described by the output of `acpidump`, or by a folder of tables.
+/// Checks the machine that is described by the output of `acpidump`, or by a folder of tables.
 fn of_tables(named: &Path) -> Result<Finding> {
     let dump = Dump::read(named)?;
     let mut ram = Ram::new();
@@ -170,7 +170,7 @@ impl Finding {
 
     fn of(file: &Path, platform: &Platform<'_>, note: Option<String>) -> Self {
         let console = platform.uart.as_ref().map(console);
-        let wrong = missing(platform);
+        let wrong = obstacle(platform);
         let by_table = (platform.psci.is_none() && is_by_table(platform)).then(|| {
             "no PSCI: a spin-table starts the CPUs, and nothing turns the machine off".into()
         });
@@ -198,7 +198,7 @@ impl Finding {
             (false, Some(why)) => ("no", brief(why)),
             _ => ("ok", self.found.as_str()),
         };
-        // The end of a path distinguishes it from other paths.
+        // The end of the path stays, because it distinguishes the path from others.
         let name: Vec<char> = self.file.chars().collect();
         let name = match name.len().checked_sub(NAME) {
             Some(1..) => format!(
@@ -221,8 +221,9 @@ fn is_by_table(platform: &Platform<'_>) -> bool {
     platform.cpus.iter().any(by_table)
 }
 
-/// Returns why Rouse cannot run on a well-described machine; the reasons that the image itself checks come first.
-fn missing(platform: &Platform<'_>) -> Option<String> {
+/// Returns why Rouse cannot run on a machine whose description is complete. The reasons that the image itself checks
+/// come first.
+fn obstacle(platform: &Platform<'_>) -> Option<String> {
     let by_table = is_by_table(platform);
     let pool = carve::pool(platform.cpus.len() as u64);
     let short = match platform.memory.is_empty() {
@@ -303,11 +304,11 @@ mod tests {
     #[test]
     fn a_line_fits_and_names_the_reason() {
         let far = format!("{}/imx8mp-evk.dtb", "folder/".repeat(20));
-        let error = platform::Error::GicV1.to_string();
+        let error = platform::Error::Version(16, 16).to_string();
         let finding = Finding::refused(far.as_ref(), &error);
         let line = finding.line();
         assert_eq!(line.chars().count(), WIDTH);
-        assert!(line.contains("imx8mp-evk.dtb a GICv1, and"), "{line}");
+        assert!(line.contains("imx8mp-evk.dtb version 16 of"), "{line}");
         let lines = summary(&[finding]);
         assert_eq!(
             lines[0],
@@ -343,7 +344,7 @@ mod tests {
         }
     }
 
-    /// QEMU's tree, unchanged and without memory.
+    /// Reads QEMU's tree, once unchanged and once without memory.
     #[test]
     fn a_tree_without_ram_is_read() {
         let virt = include_bytes!("../../../no_std/platform/tests/virt.dtb");
@@ -359,7 +360,7 @@ mod tests {
         assert!(of_tree("virt.dtb".as_ref(), &bare).ok);
     }
 
-    /// QEMU's tree with room for one redistributor, and with its GIC in RAM.
+    /// Checks QEMU's tree with room for only one redistributor, and with the GIC in RAM.
     #[test]
     fn the_verdict_is_the_images() {
         let virt = include_bytes!("../../../no_std/platform/tests/virt.dtb");
@@ -377,7 +378,7 @@ mod tests {
             "{small:?}"
         );
         let gicd = [0, 0x800_0000, 0, 0x1_0000];
-        // A file's RAM may be at an address where no machine has RAM.
+        // The RAM in a file may be at an address where no real machine has RAM.
         let in_ram = with(gicd, [0, 0x4000_0000, 0, 0x1_0000]);
         let summary = summary(&[in_ram]).join("\n");
         assert!(summary.starts_with("1 of 1 machines"), "{summary}");

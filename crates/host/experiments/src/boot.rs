@@ -9,7 +9,7 @@ use running::options::{JobArgs, Unders};
 /// Values of dimensions, by their keys.
 pub type Lists = &'static [(&'static str, &'static str)];
 
-/// A boot without time stamps, and its repetitions.
+/// A boot, which has no time stamps, and its repetitions.
 pub struct Boot {
     pub label: &'static str,
     /// Hypervisor below the guest.
@@ -29,13 +29,13 @@ pub struct Boot {
 pub struct Repeat {
     /// Its name, which is also part of folder names.
     pub name: &'static str,
-    /// Seed of the times; the guest's default if `None`.
+    /// Seed of the random times; the guest's default if `None`.
     pub seed: Option<u64>,
     /// Number of CPUs, in place of the boot's: it changes where tasks run, and in which order.
     pub cpus: Option<u32>,
     /// Values that differ from the boot's.
     pub lists: Lists,
-    /// A smaller request for boards that simulate cores.
+    /// A smaller request for boards that simulate cores, if there is one.
     pub brief: Option<Brief>,
 }
 
@@ -80,10 +80,10 @@ impl Repeat {
 /// Bits of a seed that differ between repetitions; the bits above them differ between choices.
 const SEED_BITS: u32 = 8;
 
-/// No repetition.
+/// A single boot, without repetitions.
 pub const ONCE: &[Repeat] = &[Repeat::SAME];
 
-/// Twelve repetitions with different random times: for an effect as small as the spread of boots.
+/// Twelve repetitions with different random times, for an effect that is as small as the spread of boots.
 pub const TWELVE_SEEDS: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     Repeat::seed("seed-2", 2),
@@ -99,10 +99,10 @@ pub const TWELVE_SEEDS: &[Repeat] = &[
     Repeat::seed("seed-12", 12),
 ];
 
-/// Three of these repetitions.
+/// The first three of these repetitions.
 pub const SEEDS: &[Repeat] = TWELVE_SEEDS.split_at(3).0;
 
-/// Three repetitions with work on two CPUs: without other CPUs, next to idle ones, or spread over more.
+/// Three repetitions with work for two CPUs: without other CPUs, next to idle CPUs, or spread over more CPUs.
 pub const PLACES: &[Repeat] = &[
     Repeat::cpus("2-cpus", 2),
     Repeat::cpus("4-cpus", 4),
@@ -112,11 +112,11 @@ pub const PLACES: &[Repeat] = &[
 impl Boot {
     /// Returns the kernel that is built for it, in the words of [`posted::kernel`](super::posted::kernel).
     pub fn kernel(&self) -> Option<&'static str> {
-        self.of(KERNEL)
+        self.value_of(KERNEL)
     }
 
     /// Returns its value for `key`, if it has one.
-    fn of(&self, key: &str) -> Option<&'static str> {
+    fn value_of(&self, key: &str) -> Option<&'static str> {
         let mut lists = self.lists.iter();
         lists.find_map(|(other, value)| (*other == key).then_some(*value))
     }
@@ -154,12 +154,12 @@ impl Boot {
         args.load.plan.cell_ms = Some("0".into());
         let seed = match choice.map(u64::from) {
             None => repeat.seed,
-            // So no repetition shares a seed with another choice.
+            // Thereby, no repetition has the same seed as one of another choice.
             Some(choice) => Some((choice << SEED_BITS) + repeat.seed.unwrap_or_default()),
         };
         let seed = seed.map(|seed| format!("rouse.seed={seed}"));
         let words = self
-            .of(ARGUMENTS)
+            .value_of(ARGUMENTS)
             .map(str::to_owned)
             .into_iter()
             .chain(seed);

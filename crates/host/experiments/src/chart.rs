@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The charts of an experiment, drawn from its tables, so that both show the same.
+//! The charts of an experiment, which are drawn from its tables, so that charts and tables show the same figures.
 
 use maud::Markup;
 use page::{Bar, Bars, Line, Shared};
@@ -11,7 +11,7 @@ use super::outcome::Table;
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Chart {
-    /// Lines over a quantity.
+    /// Lines over a quantity, which is the x axis.
     Curves {
         /// Heading, which is the measured quantity.
         title: String,
@@ -27,7 +27,7 @@ pub enum Chart {
         title: String,
         /// The unit of the bars' values.
         unit: String,
-        /// Names of the series; a published series is marked as such.
+        /// Names of the series; the names of published series say that they are published.
         series: Vec<String>,
         /// Groups: a name, and a value for each series, if the series has one.
         groups: Vec<(String, Vec<Option<f64>>)>,
@@ -39,14 +39,14 @@ pub enum Chart {
 pub struct Curve {
     /// Name of the series.
     pub name: String,
-    /// Classes of its colour and pattern in the style sheet.
+    /// The classes of its colour and pattern in the style sheet.
     #[serde(skip)]
     pub class: &'static str,
     /// Its points, in the order of the x axis.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A column of a table as a series: its index, and its name in the chart.
+/// A column of a table that is a series of a chart: its index in the table, and its name in the chart.
 #[derive(Clone, Copy)]
 pub enum Series {
     /// A series of ours.
@@ -158,7 +158,7 @@ impl Chart {
         }
     }
 
-    /// Draws the columns of `table` as grouped bars, with a group for each row that `is` true of.
+    /// Draws the columns of `table` as grouped bars, with a group for each row whose name `is` accepts.
     pub fn bars(
         table: &Table,
         title: &str,
@@ -188,7 +188,8 @@ impl Chart {
         }
     }
 
-    /// Draws the chart for the page, among `all` charts of its experiment: bars of one unit share a scale.
+    /// Draws the chart for the page. Its bars share a scale with the bars of the same unit in `all` charts of the
+    /// experiment.
     pub fn drawn(&self, all: &[Self]) -> Markup {
         match self {
             Self::Curves {
@@ -317,7 +318,7 @@ mod tests {
         let drawn = |chart: &Chart, all: &[Chart]| chart.drawn(all).into_string();
         let [light, heavy, other] = [0, 1, 2].map(|at| drawn(&charts[at], &charts));
         assert_eq!(widths(&light).len(), 2, "{light}");
-        // 20 % has the same length in both.
+        // A bar of 20 % has the same length in both charts.
         assert_eq!(widths(&light)[1], widths(&heavy)[0]);
         // A single chart is scaled to its full width, and so are charts of different units.
         let alone = drawn(&charts[0], &charts[..1]);

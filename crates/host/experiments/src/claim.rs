@@ -8,11 +8,12 @@ use serde::{Serialize, Serializer};
 use super::figures::ByBoot;
 use super::verdict::{Test, Verdict, Way, judge};
 
-/// The share of a published effect that our effect needs in order to count: a smaller effect is not the reported one.
+/// The share of a published effect that our effect needs to reach in order to count: a smaller effect is not the
+/// published one.
 const COUNTS: f64 = 1.0 / 3.0;
 
-/// The smallest effect of a sign or an order where the source does not state its accuracy, in per cent or points: equal
-/// boots have no spread against which to test an effect.
+/// The smallest effect that counts for a sign or an order if the source does not state its accuracy, in per cent or
+/// points: equal boots have no spread against which to test an effect.
 const LEAST: f64 = 1.0;
 
 /// A statement of the source, and our numbers about it: one figure compared with another, in every boot.
@@ -24,11 +25,11 @@ pub struct Claim {
     test: Test,
     /// The smallest effect that counts, if one was set.
     least: Option<f64>,
-    /// The unit of a difference; with `None`, the effect is in per cent of the second figure.
+    /// The unit of a difference; if `None`, the effect is in per cent of the second figure.
     unit: Option<&'static str>,
     one: (String, ByBoot<f64>),
     other: (String, ByBoot<f64>),
-    /// Names of the probes that the claim needs and the machine lacks.
+    /// The names of the probes for the properties that the claim needs and the machine lacks.
     missing: BTreeSet<String>,
     /// The reason for a different result, if there is one.
     reason: Option<&'static str>,
@@ -93,7 +94,7 @@ impl Claim {
         }
     }
 
-    /// Ignores smaller effects than this: the resolution of the last digit of the source's figures.
+    /// Ignores effects below `least`, such as the resolution of the last digit of the source's figures.
     pub fn at_least(self, least: f64) -> Self {
         let least = Some(least);
         Self { least, ..self }
@@ -129,7 +130,7 @@ impl Claim {
         }
     }
 
-    /// Judges our counts as if the machine modelled everything that the claim is about.
+    /// Judges our counts as if the machine modelled everything that the claim needs.
     pub fn by_counts(&self) -> Verdict {
         let effects: Vec<f64> = self.ours().iter().map(|ours| ours.effect).collect();
         judge(self.test, &effects, self.smallest_effect())
@@ -159,7 +160,7 @@ impl Claim {
         }
     }
 
-    /// Names of the probes that the claim needs and the machine lacks.
+    /// Returns the names of the probes for the properties that the claim needs and the machine lacks.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
         self.missing.iter().map(String::as_str)
     }
@@ -212,7 +213,7 @@ impl Claim {
         }
     }
 
-    /// Returns our numbers, boot by boot; a figure that only one boot has applies to all.
+    /// Returns our numbers, boot by boot; a single figure applies to all boots.
     fn ours(&self) -> Vec<Ours<'_>> {
         let (one, other) = (self.one.1.named(), self.other.1.named());
         let boots = one.len().max(other.len());
@@ -240,7 +241,7 @@ impl Claim {
         each.collect()
     }
 
-    /// Describes our numbers: medians, and the effect in every boot.
+    /// Describes our numbers: the medians, and the effect in every boot.
     pub fn our_numbers(&self) -> String {
         let named = |(name, figures): &(String, ByBoot<f64>)| {
             format!("{name} {}", number(figures.median()))
@@ -255,7 +256,8 @@ impl Claim {
         format!("{}, {}: {effects}", named(&self.one), named(&self.other))
     }
 
-    /// Describes the claim in a line. For all claims that are not judged, one common line names the lacking properties.
+    /// Describes the claim in a line. This line does not name lacking properties, since one common line names them for
+    /// all claims that are not judged.
     pub fn line(&self) -> String {
         let why = self.why().filter(|_| self.missing.is_empty());
         let why = why.map(|why| format!("; {why}")).unwrap_or_default();
@@ -271,7 +273,7 @@ impl Claim {
 
 impl Serialize for Claim {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        /// Form of a claim in files.
+        /// The form of a claim in files.
         #[derive(Serialize)]
         struct Written<'c> {
             source: &'c str,
@@ -402,7 +404,7 @@ mod tests {
         assert_eq!(of(99.74).verdict(), Verdict::NoDifference);
         assert_eq!(of(99.74).at_least(0.2).verdict(), Verdict::Agrees);
         assert_eq!(of(98.9).verdict(), Verdict::Agrees);
-        // In a unit without a smallest effect.
+        // In microseconds, there is no smallest effect.
         assert_eq!(of(99.74).difference_in("us").verdict(), Verdict::Agrees);
         assert_eq!(
             of(99.74).difference_in("points").verdict(),
@@ -412,7 +414,7 @@ mod tests {
 
     #[test]
     fn pairs_are_of_one_boot() {
-        // Factors common to the figures of a boot cancel out.
+        // A factor that both figures of a boot have in common cancels out.
         let (a, b) = (by_boot([10.0, 20.0, 40.0]), by_boot([20.0, 40.0, 80.0]));
         let half = Test::Size {
             expected: -50.0,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `clients`: the cost for different numbers of pairs of client and server if every wake-up is an interrupt.
+//! `clients`: what it costs different numbers of pairs of client and server if every wake-up is an interrupt.
 //!
-//! The source's machine has 512 hardware threads, and as many tasks with 256 clients, since each client has a server.
-//! Our row is next to the source's row with the same number of tasks per CPU.
+//! The source's machine has 512 hardware threads. With 256 clients it also has 512 tasks, since each client has a
+//! server. Each of our rows is next to the source's row with the same number of tasks per CPU.
 
 use anyhow::Result;
 use plan::Under;
@@ -12,17 +12,17 @@ use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, Repeat};
 use running::options::Metric;
 
-/// Number of the source's clients that one pair on 8 CPUs represents: its 512 threads divided by 8.
+/// Number of the source's clients that one pair on 8 CPUs represents: the 512 threads of its machine divided by 8.
 const CLIENTS_PER_PAIR: usize = 64;
 
-/// Numbers of CPUs with about as many tasks per CPU as 8 CPUs have.
+/// Repetitions with about as many tasks per CPU as there are with 8 CPUs.
 const AROUND_8: &[Repeat] = &[
     Repeat::cpus("8-cpus", 8),
     Repeat::cpus("7-cpus", 7),
     Repeat::cpus("9-cpus", 9),
 ];
 
-/// A boot in which client and server each work this long on a request. This time decides the size of the effect, so
+/// A boot in which client and server each work for `$us` on a request. This time decides the size of the effect, so
 /// each claim is tested with two times.
 macro_rules! pairs {
     ($label:literal, $us:literal, $iterations:literal) => {
@@ -46,7 +46,7 @@ macro_rules! pairs {
     };
 }
 
-/// Labels of the boots, and their times.
+/// Labels of the boots, and the time that each side works on a request.
 const WORK: [(&str, &str); 2] = [("light", "1 us"), ("heavy", "9 us")];
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -69,8 +69,8 @@ pub const EXPERIMENT: Experiment = Experiment {
                  `direct` is nearer to the source, which ran on metal.",
 };
 
-/// Numbers of pairs, and the loss of the source's patched kernel with as many tasks per CPU, in per cent: tbench, and
-/// netperf (which was not run with 1024 clients).
+/// Rows: the number of pairs, and the change of throughput with the source's patched kernel and as many tasks per CPU,
+/// in per cent, for tbench and for netperf (which was not run with 1024 clients).
 const ROWS: [(&str, f64, Option<f64>); 5] = [
     ("1", -9.72, Some(-10.11)),
     ("2", -8.36, Some(-10.94)),
@@ -79,12 +79,12 @@ const ROWS: [(&str, f64, Option<f64>); 5] = [
     ("16", -1.39, None),
 ];
 
-/// Requests per second.
+/// Returns the requests per second.
 fn throughput(found: &MeasuredCell<'_>) -> f64 {
     found.made() / found.seconds().max(1e-9)
 }
 
-/// Cells of a boot with one kind of delivery.
+/// The cells of a boot that have one kind of delivery.
 struct Cells<'c> {
     runs: &'c Runs,
     boot: &'c str,
@@ -97,23 +97,23 @@ impl Cells<'_> {
         run.cell(self.boot, &words)
     }
 
-    /// Requests per second if polling CPUs are interrupted (`ipi`) or not (`elide`).
+    /// Returns the requests per second if polling CPUs are interrupted (`ipi`) or not (`elide`).
     fn throughput(&self, pairs: &str, wake: &str) -> Result<ByBoot<f64>> {
         self.runs
             .by_boot(|run| Ok(throughput(&self.find(run, pairs, wake)?)))
     }
 
-    /// Loss of throughput due to interrupts, in per cent.
+    /// Returns the loss of throughput due to interrupts, in per cent, boot by boot.
     fn loss(&self, pairs: &str) -> Result<ByBoot<f64>> {
-        self.runs.by_boot(|run| self.lost(run, pairs))
+        self.runs.by_boot(|run| self.loss_in(run, pairs))
     }
 
-    fn lost(&self, run: Run<'_>, pairs: &str) -> Result<f64> {
+    fn loss_in(&self, run: Run<'_>, pairs: &str) -> Result<f64> {
         let of = |wake| Ok::<_, anyhow::Error>(throughput(&self.find(run, pairs, wake)?));
         Ok(100.0 * (1.0 - of("ipi")? / of("elide")?))
     }
 
-    /// The changes of all boots.
+    /// Formats the changes of throughput in all boots.
     fn changes(&self, pairs: &str) -> Result<String> {
         let losses = self.loss(pairs)?;
         let texts: Vec<String> = losses
@@ -130,7 +130,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     for (boot, us) in WORK {
         tables.push(table(runs, boot, us)?);
         for deliver in ["direct", "inject"] {
-            claims.extend(of_cells(&Cells {
+            claims.extend(cell_claims(&Cells {
                 runs,
                 boot,
                 deliver,
@@ -208,7 +208,7 @@ fn table(runs: &Runs, boot: &str, us: &str) -> Result<Table> {
     Ok(table)
 }
 
-fn of_cells(cells: &Cells<'_>) -> Result<Vec<Claim>> {
+fn cell_claims(cells: &Cells<'_>) -> Result<Vec<Claim>> {
     let place = format!("{} work, {}", cells.boot, cells.deliver);
     let falls = Test::Sign { way: Way::Falls };
     let interrupted = ("interrupted", cells.throughput("1", "ipi")?);
@@ -242,8 +242,8 @@ mod tests {
     use crate::verdict::Verdict;
     use results::{Cell, Results, Stats};
 
-    /// A machine on which interrupts cost a pair `lost` of its throughput, and correspondingly less with more pairs.
-    /// Its polls depend on `not_modelled`.
+    /// Returns the boots of a machine on which interrupts cost a single pair the share `lost` of its throughput, and
+    /// correspondingly less with more pairs. Its polls depend on the properties `not_modelled`.
     fn runs(lost: f64, not_modelled: &[&str]) -> Runs {
         let mut runs = Runs::new("clients");
         for (boot, _) in WORK {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `event-stream`: the requested, configured and measured periods, and their effect on the limit of a poll.
+//! `event-stream`: the requested, configured and measured periods of the event stream, and their effect on the limit of
+//! a poll.
 //!
-//! A counter of any frequency from 25 MHz to 2 GHz has five different periods for these requests, even with bits 0 to
-//! 15 alone: without FEAT_ECV, a counter of 1 GHz has no period above 65.5 us, and a counter of 2 GHz none above 32.8
-//! us.
+//! A counter of any frequency from 25 MHz to 2 GHz has five different periods for the five requests, even if only its
+//! bits 0 to 15 can generate events. Without FEAT_ECV, a counter of 1 GHz has no period above 65.5 us, and a counter of
+//! 2 GHz has none above 32.8 us.
 
 use anyhow::Result;
 use plan::Under;
@@ -54,7 +55,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             iterations: 8,
             repeats: ONCE,
         },
-        // Fewer wake-ups: spinning is expensive where a simulator takes time for each instruction.
+        // This boot has fewer wake-ups, since spinning is expensive where a simulator takes time for each instruction.
         Boot {
             label: "spin",
             under: Under::Rouse,
@@ -82,26 +83,26 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// Requested periods, in microseconds.
 const ASKED: [&str; 5] = ["2", "4", "8", "16", "32"];
 
-/// Limits, in microseconds.
+/// Poll limits, in microseconds.
 const LIMITS: [&str; 7] = ["5", "10", "25", "50", "100", "150", "200"];
 
-/// Limits of `spin`.
+/// Poll limits of `spin`, in microseconds.
 const SPUN: [&str; 3] = ["5", "25", "100"];
 
 /// Accepted error of whole periods, as a share of a period: leaving WFE and beginning the next poll take time.
 const OFF: f64 = 0.1;
 
-/// A way to pause, with the limits of its polls: a line of the chart.
+/// A way to pause, with its polls for each limit: a line of the chart.
 struct Way<'r> {
     name: String,
     class: &'static str,
     /// Whether the event stream alone ends its pauses.
     rounds: bool,
-    /// Cells by limit, in microseconds; not empty.
+    /// The cell for each limit in microseconds; there is at least one.
     cells: Vec<(f64, MeasuredCell<'r>)>,
 }
 
-/// The ways to pause: boot, wait, requested period, and class of the line.
+/// The ways to pause: the boot, the wait, the requested period, and the class of the line in the style sheet.
 const WAYS: [(&str, &str, Option<&str>, &str); 5] = [
     ("limits", "wfe", Some("16"), "line c-green"),
     ("limits", "wfe", Some("100"), "line c-green dash"),
@@ -140,7 +141,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Returns the requested, configured and measured periods.
+/// Returns a table of the requested, configured and measured periods, and the claims about them.
 fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
     let mut rows = Vec::new();
     let mut claims = Vec::new();
@@ -184,7 +185,7 @@ fn measured_in(unit: &str) -> String {
     }
 }
 
-/// Returns the polls with one way to pause, or the reason if it was skipped.
+/// Returns the polls with one way to pause, or the reason why it was skipped.
 fn way<'r>(
     runs: &'r Runs,
     (run, wait): (&str, &str),
@@ -222,18 +223,18 @@ fn way<'r>(
 }
 
 impl Way<'_> {
-    /// Period of its event stream, in microseconds.
+    /// Returns the period of its event stream, in microseconds.
     fn period(&self) -> f64 {
         self.cells[0].1.period_us()
     }
 
-    /// The median overshoot by limit, in microseconds.
+    /// Returns each limit and its median overshoot, in microseconds.
     fn overshoots(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let cells = self.cells.iter();
         cells.map(|(limit, found)| (*limit, found.us(found.median())))
     }
 
-    /// The longest of all overshoots, in microseconds.
+    /// Returns the longest of all overshoots, in microseconds.
     fn longest_overshoot(&self) -> f64 {
         let cells = self.cells.iter();
         cells
@@ -241,7 +242,7 @@ impl Way<'_> {
             .fold(0.0, f64::max)
     }
 
-    /// Returns a figure of all its cells, which wait in the same way.
+    /// Returns a figure of its cells, with the dependencies of one, since all of them wait in the same way.
     fn figure(&self, value: f64) -> ByBoot<f64> {
         self.cells[0].1.figure(value)
     }
@@ -295,7 +296,7 @@ impl Way<'_> {
     }
 }
 
-/// Returns the overshoots, with WFE's effect on the limit as a number of periods.
+/// Returns a table of the overshoots. For WFE, it also has the length of the whole poll as a number of periods.
 fn overshoots(ways: &[Way<'_>]) -> Table {
     let names: Vec<&str> = ways.iter().map(|way| way.name.as_str()).collect();
     let unit = ways.first().map_or("", |way| way.cells[0].1.unit());

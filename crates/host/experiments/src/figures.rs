@@ -3,16 +3,16 @@
 
 use std::collections::BTreeSet;
 
-/// A figure of every boot, with the boots' names, and the properties that it depends on and the machine lacks.
+/// A figure of every boot, with the boots' names. Also the properties that the figures depend on and the machine lacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByBoot<T> {
     figures: Vec<(String, T)>,
-    /// Names of probes.
+    /// The names of the probes for these properties.
     missing: BTreeSet<String>,
 }
 
 impl<T> ByBoot<T> {
-    /// Creates the figures from boots and their names, without dependencies.
+    /// Creates figures with the names of their boots, without dependencies.
     pub const fn new(figures: Vec<(String, T)>) -> Self {
         let missing = BTreeSet::new();
         Self { figures, missing }
@@ -47,14 +47,14 @@ impl<T> ByBoot<T> {
 }
 
 impl ByBoot<f64> {
-    /// The median.
+    /// Returns the median of the figures.
     pub fn median(&self) -> f64 {
         let values: Vec<f64> = self.values().copied().collect();
         significance::median(&values).unwrap_or(f64::NAN)
     }
 }
 
-/// A figure that was not measured here: a source's figure, or a bound. Measured ones come from
+/// A figure that was not measured here: a source's figure, or a bound. Measured figures come from
 /// [`Runs`](super::runs::Runs), which knows their dependencies.
 #[derive(Clone, Copy)]
 pub struct Constant(pub f64);

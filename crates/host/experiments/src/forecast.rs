@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many claims a board can judge, which is known before anything boots.
+//! Computes how many claims a board can judge, before anything boots.
 //!
 //! A claim is not judged where its figures depend on properties that the machine lacks. The cells alone determine which
-//! figures depend on them, so the experiment's own conclusions are drawn here from made-up samples of the planned
-//! cells. The lacking properties come from the board's stored run in `results/`.
+//! figures depend on such properties, so the experiment's own conclusions are drawn here from made-up samples of the
+//! planned cells. The properties that the machine lacks come from the board's stored run in `results/`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,12 +20,12 @@ use super::{Experiment, Planned};
 use running::job::Job;
 use shell::places;
 
-/// Number of made-up samples and counts: enough for every percentile.
+/// Number of made-up samples, and the value of made-up counts: enough for every percentile.
 const SAMPLES: u64 = 10_000;
-/// Activity of a guest that is the neighbour of another one.
+/// Names of the counters of a neighbour's activity.
 const NEIGHBOUR: [&str; 5] = ["ticks", "given", "taken", "work", "turns"];
 
-/// Findings of a board's stored run.
+/// The stored run of a board, with the answers of its probes.
 pub struct Found(Results);
 
 impl Found {
@@ -60,7 +60,7 @@ impl Found {
     fn made_up_results(&self, job: &Job, under: Under) -> Result<Results> {
         let machine = self.machine(job, under)?;
         let cells = job.load.plan.cells(&machine);
-        let cells = cells.map(|what| self.cell(what, &machine));
+        let cells = cells.map(|what| self.made_up_cell(what, &machine));
         let mut results = Results {
             cells: cells.collect(),
             fidelity: self.0.fidelity.clone(),
@@ -72,7 +72,7 @@ impl Found {
         Ok(results)
     }
 
-    fn cell(&self, what: plan::Cell, machine: &Machine) -> Cell {
+    fn made_up_cell(&self, what: plan::Cell, machine: &Machine) -> Cell {
         let skipped = what.skip_reason(machine);
         let stats = Stats {
             count: SAMPLES,
@@ -88,7 +88,7 @@ impl Found {
         let lacks = what.depends_on().filter(|probe| !self.is_yes(probe));
         Cell {
             cpus: machine.cpus as u64,
-            // The counter makes only powers of two.
+            // The counter makes only periods of a power of two.
             event_stream_made_ns: u64::from(what.event_stream_us) * 1024,
             made: SAMPLES,
             unit: self.0.unit.clone(),
@@ -109,15 +109,15 @@ impl Found {
     }
 }
 
-/// Returns the claims that `experiment` will make about `jobs`, with invented figures; `None` if they are unknown
-/// before the jobs run.
+/// Returns the claims that `experiment` will make about `jobs`, with made-up figures; `None` if they are unknown before
+/// the jobs run.
 fn claims(experiment: &Experiment, jobs: &[Planned]) -> Option<Vec<Claim>> {
-    let runs = runs(experiment, jobs)?;
+    let runs = made_up_runs(experiment, jobs)?;
     Some((experiment.conclude)(&runs).ok()?.claims)
 }
 
-/// Returns the boots of `jobs`, with invented figures.
-fn runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
+/// Returns the boots of `jobs`, with made-up figures.
+fn made_up_runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
     let found = Found::of(&jobs.first()?.job)?;
     let mut runs = Runs::new(experiment.name);
     for Planned { boot, repeat, job } in jobs {
@@ -130,7 +130,7 @@ fn runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
     Some(runs)
 }
 
-/// Describes how many claims of `experiment` the board of `jobs` can judge, and the properties that the others need.
+/// Describes how many claims of `experiment` the board of `jobs` can judge, and which properties the other claims need.
 pub fn lines(experiment: &Experiment, jobs: &[Planned]) -> Vec<String> {
     let name = experiment.name;
     let Some(claims) = claims(experiment, jobs) else {
@@ -153,7 +153,7 @@ mod tests {
     use crate::{ALL, page, poll_limit, who_pays};
     use ::page::document::Document;
 
-    /// Experiments, their numbers of claims, and how many of these claims boots on `virt` could not judge.
+    /// Experiments, their numbers of claims, and how many of these claims could not be judged by boots on `virt`.
     const SHOWN: [(&str, usize, usize); 9] = [
         ("poll-limit", 12, 12),
         ("mostly-idle", 11, 11),
@@ -202,7 +202,7 @@ mod tests {
         let experiment = &poll_limit::EXPERIMENT;
         let jobs = experiment.jobs(&args(experiment.name)).unwrap();
         let report = experiment
-            .reported(&runs(experiment, &jobs).unwrap())
+            .reported(&made_up_runs(experiment, &jobs).unwrap())
             .unwrap();
         let mut document = Document::default();
         report.show(&mut document);

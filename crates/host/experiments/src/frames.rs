@@ -40,7 +40,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         ],
         // Past utilisation decays by half in 32 ms; a pass is three times as long.
         iterations: 160,
-        // Of 160 frames, about six are late with menu, and one fewer with teo: three boots cannot show this.
+        // Of 160 frames, about six are late with menu, and one fewer with teo: three boots cannot show this difference.
         repeats: TWELVE_SEEDS,
     }],
     metric: Some(Metric::Insns),
@@ -52,7 +52,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  crates/host/governing/src/states.toml.",
 };
 
-/// Governors: our names, and those in the tables.
+/// Governors: our words for them, and their names in the tables.
 const GOVERNORS: [(&str, &str); 3] = [
     ("governor:menu-6.2", "menu"),
     ("governor:teo-6.2", "teo"),
@@ -70,13 +70,13 @@ const PAIRS: [(usize, usize); 3] = [(TEO, MENU), (UTIL, MENU), (UTIL, TEO)];
 struct Figures {
     /// Mean length of a frame, in ms.
     frame: f64,
-    /// Frames after their deadline, in per cent.
+    /// Share of frames that end after their deadline, in per cent.
     late: f64,
     spent: Spent,
-    /// Stays of the wrong depth, in per cent.
+    /// Share of stays that were too deep; `too_shallow` is that of stays that were too shallow. Both are in per cent.
     too_deep: f64,
     too_shallow: f64,
-    /// Mean wake-ups of the three tasks, in us.
+    /// Mean time of the wake-up of each of the three tasks, in us.
     begin: f64,
     render: f64,
     compose: f64,
@@ -99,7 +99,7 @@ impl Figures {
     }
 }
 
-/// A row of the source.
+/// A row of the source's table.
 struct SourceRow {
     name: &'static str,
     /// Published figures of menu, teo and teo-util.
@@ -111,19 +111,19 @@ struct SourceRow {
     why: [Option<&'static str>; PAIRS.len()],
 }
 
-/// Why frames are not longer with teo.
+/// The reason why frames are not longer with teo.
 const BEGIN: &str = "what teo chooses otherwise here is how the UI waits for its timer: as every other wait of that CPU is \
                      short, it takes WFI, and frames begin sooner (row \"wake-up of the UI\"); why they take longer there is \
                      not said";
-/// Why frames are not shortened as much with teo-util.
+/// The reason why frames are not shortened as much with teo-util.
 const LEAVING: &str = "what is saved here is three times the exit latency of standby, 30 us of 1.3 ms each; no frequency is scaled";
-/// Why deeper states are cheaper here.
+/// The reason why deeper states are cheaper here.
 const LONG: &str = "most waits here are so long that standby pays (row \"too shallow\"), and WFI takes 400 against its 150; \
                     the source means devices on which the two are close, and the note says how close they would have to be";
-/// Why wake-ups take equally long with menu and teo.
+/// The reason why wake-ups take equally long with menu and teo.
 const ALIKE: &str = "both take standby here, as these waits outlast its residency; what is left is the instructions of \
                      the two governors, as with a table of standby alone";
-/// Why wake-ups are so much shorter with teo-util.
+/// The reason why wake-ups are so much shorter with teo-util.
 const BARE: &str = "a wake-up here is the time to leave the state and a microsecond or two; what else it takes on a phone is \
                      not modelled";
 
@@ -209,11 +209,11 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         tables: vec![figures(&ours), changes],
         charts: vec![chart],
         claims: claims::all(&ours),
-        notes: vec![priced(&ours, &states)],
+        notes: vec![power_note(&ours, &states)],
     })
 }
 
-/// Returns the source's table with our figures next to it: medians of the boots.
+/// Returns the source's table with our figures next to it, which are medians of the boots.
 fn figures(ours: &Ours) -> Table {
     let mut table = Table::new(
         "Frames of 1.667 ms: median of the boots, and published (frames of 16.67 ms)",
@@ -239,7 +239,7 @@ fn figures(ours: &Ours) -> Table {
     table
 }
 
-/// Returns the changes of the figures relative to menu.
+/// Returns a table of the changes of the figures relative to menu.
 fn changes(ours: &Ours) -> Table {
     let mut table = Table::new(
         "Change against menu, median of the boots, and published",
@@ -271,8 +271,8 @@ fn figure(ours: &Ours, which: usize, of: fn(&Figures) -> f64) -> ByBoot<f64> {
     ours.map(|all| of(&all[which]))
 }
 
-/// Describes the condition for the order of the powers.
-fn priced(ours: &Ours, states: &States) -> String {
+/// Describes the power of WFI at which the order of the governors' powers would change.
+fn power_note(ours: &Ours, states: &States) -> String {
     let power = |state: usize| states.costs[state].power;
     let even = ours.map(|all| break_even(&all[UTIL].spent, &all[MENU].spent, states));
     format!(
@@ -297,7 +297,7 @@ mod tests {
                 .into_iter()
                 .zip(row.changes.into_iter().flatten())
             {
-                // Figures are rounded; figures of jank have two digits.
+                // The published figures are rounded; those of jank have two digits.
                 let digit = if row.name.starts_with("jank") {
                     0.05
                 } else {

@@ -15,7 +15,7 @@ const CLAIMED: &[(&str, &str)] = &[(
     "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6",
 )];
 
-/// Creates a further draw, which only claims use.
+/// Creates a further repetition with other random times, which has only the governors in the claims.
 const fn further(name: &'static str, seed: u64) -> Repeat {
     Repeat {
         lists: CLAIMED,
@@ -23,7 +23,8 @@ const fn further(name: &'static str, seed: u64) -> Repeat {
     }
 }
 
-/// Twelve draws, because two of the effects are at most twice their spread. The first draw includes every governor.
+/// Twelve repetitions, because two of the effects are at most twice their spread. The first repetition includes every
+/// governor.
 const TWELVE: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     further("seed-2", 2),
@@ -39,7 +40,7 @@ const TWELVE: &[Repeat] = &[
     further("seed-12", 12),
 ];
 
-/// A part of the mix: this many waits, of the kind that the values of dimensions select.
+/// A part of the mix: `$iterations` waits of the kind that the values of dimensions select.
 macro_rules! part {
     ($label:literal, $states:literal, $iterations:literal, $repeats:ident, $($list:expr),+) => {
         Boot {
@@ -60,7 +61,7 @@ macro_rules! part {
     };
 }
 
-/// A part whose device answers after this time on average, on the other CPU.
+/// A part whose device answers after `$us` on average, on the other CPU.
 macro_rules! io {
     ($label:literal, $states:literal, $us:literal, $iterations:literal, $repeats:ident) => {
         part!(
@@ -76,7 +77,7 @@ macro_rules! io {
     };
 }
 
-/// A part whose requests have this mean distance and each need the second number of work: a task that computes, and so
+/// A part whose requests arrive `$us` apart on average, and each take `$work` to serve: a task that computes, and so
 /// uses its CPU.
 macro_rules! served {
     ($label:literal, $states:literal, $us:literal, $work:literal, $iterations:literal, $repeats:ident) => {
@@ -93,7 +94,7 @@ macro_rules! served {
     };
 }
 
-/// A part with this period.
+/// A part whose timer has the period `$us`.
 macro_rules! timer {
     ($label:literal, $states:literal, $us:literal, $iterations:literal) => {
         part!(
@@ -133,7 +134,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  the power are not measured; energy by a proxy is in `frames`.",
 };
 
-/// Parts of the mix: name, boot, and further words of their cells.
+/// Parts of the mix: their names, their boots, and further words of their cells.
 const PARTS: [(&str, &str, Words<'static>); 6] = [
     ("io-60", "io", &[("device-us", "60")]),
     ("io-400", "io", &[("device-us", "400")]),
@@ -146,7 +147,7 @@ const PARTS: [(&str, &str, Words<'static>); 6] = [
 /// Parts with a polling state, which the source's device does not have.
 const POLLING: [&str; 2] = ["poll-serve-100", "poll-serve-400"];
 
-/// Governors: our names, and those in the table.
+/// Governors: our words for them, and their names in the table.
 const GOVERNORS: [(&str, &str); 4] = [
     ("governor:menu-6.2", "menu, 6.2"),
     ("governor:teo-6.2", "teo, 6.2"),
@@ -154,15 +155,15 @@ const GOVERNORS: [(&str, &str); 4] = [
     ("governor:teo-util-6.5", "teo-util, 6.5"),
 ];
 
-/// Published shares and times of menu, teo and teo-util.
+/// Published shares of menu, teo and teo-util, in per cent. `WAKE_UP` has their published times of a wake-up, in us.
 const TOO_DEEP: [f64; 3] = [14.99, 9.65, 4.02];
 const TOO_SHALLOW: [f64; 3] = [2.5, 5.96, 14.59];
 const WAKE_UP: [f64; 3] = [78.16, 61.60, 54.45];
 
-/// These, in the order of [`orders`].
+/// These published figures, in the order of [`orders`].
 pub const PUBLISHED_ORDERS: [[f64; 3]; 3] = [TOO_DEEP, TOO_SHALLOW, WAKE_UP];
 
-/// Published rows, for the same governors.
+/// Rows of the published table, for the same governors.
 const PUBLISHED: [(&str, [f64; 3]); 5] = [
     ("score", [2826.5, 2764.8, 2865.0]),
     ("power, mW", [2551.4, 2606.8, 2722.3]),
@@ -178,7 +179,7 @@ struct Figures {
     too_shallow: f64,
     /// Mean of the samples, in us: the median does not show halts that occur only sometimes.
     wake_up: f64,
-    /// Polls among the stays in idle states, in per cent.
+    /// Share of polls among the stays in idle states, in per cent.
     polls: f64,
     awake: f64,
 }
@@ -189,7 +190,7 @@ impl Figures {
             too_deep: cell.misses("above"),
             too_shallow: cell.misses("below"),
             wake_up: cell.us(cell.mean()),
-            polls: cell.chosen("poll"),
+            polls: cell.state_share("poll"),
             awake: cell.awake(),
         }
     }
@@ -314,7 +315,7 @@ fn by_part(ours: &[Ours]) -> Table {
     table
 }
 
-/// Returns the parts with a polling state, which governors with utilisation never choose.
+/// Returns a table of the parts that have a polling state, which governors with utilisation never choose.
 fn polling(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "With a state that polls: too deep % / too shallow % / polls % / mean wake-up, us",
@@ -342,7 +343,7 @@ fn published() -> Table {
     table
 }
 
-/// Claims the order in each row of the source that has a counterpart, for the first three governors.
+/// Claims the order of the first three governors in each row of the source that has a counterpart here.
 fn claims(ours: &[Ours]) -> Vec<Claim> {
     let named = ours.iter().take(3).map(|(name, parts)| {
         let of = |of: Of| parts.map(|parts| of(&Figures::mean(parts)));
@@ -352,11 +353,11 @@ fn claims(ours: &[Ours]) -> Vec<Claim> {
     orders(&named.collect::<Vec<_>>())
 }
 
-/// Chooses a figure.
+/// A function that selects a figure.
 type Of = fn(&Figures) -> f64;
 
-/// Claims the published orders of menu, teo and teo-util, by their names, shares that are too deep and too shallow, and
-/// times of a wake-up.
+/// Claims the published orders of menu, teo and teo-util. `ours` has the name of each governor, its shares of stays
+/// that are too deep and too shallow, and its time of a wake-up.
 pub fn orders(ours: &[(&str, [ByBoot<f64>; 3])]) -> Vec<Claim> {
     let below = |text: &str, one: usize, other: usize, column: usize| {
         let named = |n: usize| (ours[n].0, ours[n].1[column].clone());

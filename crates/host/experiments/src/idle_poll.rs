@@ -59,31 +59,31 @@ pub const EXPERIMENT: Experiment = Experiment {
                  stands for them, so only the direction can be. Not the 80 ns that a boost clock brought.",
 };
 
-/// Three numbers of CPUs, all with further CPUs next to the polling one.
+/// Three numbers of CPUs, each with further CPUs next to the polling one.
 const PLACES: &[Repeat] = &[
     Repeat::cpus("3-cpus", 3),
     Repeat::cpus("4-cpus", 4),
     Repeat::cpus("6-cpus", 6),
 ];
 
-/// Rows: our name, the row's title, and published watts.
+/// Rows: our word for the CPUs that poll, the row's title, and published watts.
 const ROWS: [(&str, &str, Option<f64>); 3] = [
     ("all", "all CPUs poll", Some(381.0)),
     ("1", "CPU 1 polls", Some(233.0)),
     ("none", "none polls", None),
 ];
 
-/// Ticks of a CPU in 100 ms, at 250 Hz.
+/// Number of ticks of a CPU in 100 ms, at 250 Hz.
 const TICKS: f64 = 25.0;
 
-/// Accepted deviation of ticks, in per cent: one more or less in each pass of 12.5 ms.
+/// Accepted deviation of ticks, in per cent: one tick more or less in each pass of 12.5 ms.
 const TICKS_BAND: f64 = 32.0;
 
-fn chosen<'r>(run: Run<'r>, set: &str) -> Result<MeasuredCell<'r>> {
+fn poll_cell<'r>(run: Run<'r>, set: &str) -> Result<MeasuredCell<'r>> {
     run.cell("chosen", &[("idle-poll", set)])
 }
 
-/// Ticks in 100 ms of each of `cpus` CPUs.
+/// Returns the mean number of ticks of `cpus` CPUs in 100 ms.
 fn ticks(found: MeasuredCell, cpus: f64) -> f64 {
     found.count("timer", "ticks") / cpus / (10.0 * found.seconds()).max(1e-9)
 }
@@ -113,7 +113,7 @@ fn wakeups(runs: &Runs) -> Result<Table> {
         );
     };
     for (set, name, watts) in ROWS {
-        row(name, chosen(runs.first(), set)?, watts);
+        row(name, poll_cell(runs.first(), set)?, watts);
     }
     row("CPU 1, by pointer", runs.cell("pointer", &[])?, None);
     Ok(table)
@@ -121,12 +121,12 @@ fn wakeups(runs: &Runs) -> Result<Table> {
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let each = |of: &dyn Fn(MeasuredCell) -> f64, set: &str| -> Result<ByBoot<f64>> {
-        runs.by_boot(|run| Ok(of(chosen(run, set)?)))
+        runs.by_boot(|run| Ok(of(poll_cell(run, set)?)))
     };
     let late = |set| each(&|found| found.us(found.median()), set);
     let awake = |set| each(&|found| found.awake(), set);
     let of_all = runs.by_boot(|run| {
-        let found = chosen(run, "all")?;
+        let found = poll_cell(run, "all")?;
         Ok(ticks(found, found.cpus()))
     })?;
     let claims = vec![

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ipistorm`: the effect on a function call if its interrupt is elided.
+//! `ipistorm`: the effect of eliding the interrupt on a function call.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub const EXPERIMENT: Experiment = Experiment {
              numipi=100000 single=1 offset=8 cpulist=8 wait=1, ten runs",
     boots: &[
         STORM,
-        // This boot has the cells whose counters the table shows.
+        // This shorter boot has the cells whose counters the table shows.
         Boot {
             label: "storm-short",
             iterations: 8,
@@ -102,8 +102,8 @@ const SYSTEMS: [(&str, &str, Option<f64>, Option<f64>); 5] = [
     ("sm-idle", "SM_IDLE", None, Some(0.2489)),
 ];
 
-/// Returns a system's calls in all ten runs.
-fn storm<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<MeasuredCell<'r>>> {
+/// Returns the cells with a system's calls in all ten runs.
+fn storm_cells<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<MeasuredCell<'r>>> {
     let find = |&caller: &&str| {
         let words = [("call-by", by), ("cpulist", caller), ("crowd", crowd)];
         runs.cell("storm", &words)
@@ -111,9 +111,9 @@ fn storm<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<MeasuredCell<'
     CALLERS.iter().map(find).collect()
 }
 
-/// Returns the instructions that caller and callee execute for a call, run by run.
+/// Returns the instructions that the caller and the callee execute for a call, run by run.
 fn parties(runs: &Runs, by: &str, crowd: &str) -> Result<ByBoot<f64>> {
-    let cells = storm(runs, by, crowd)?;
+    let cells = storm_cells(runs, by, crowd)?;
     let each = CALLERS.iter().zip(cells);
     let each = each.map(|(caller, found)| Ok((format!("CPU {caller}"), found.parties()?)));
     runs.watched(|| each.collect())
@@ -142,7 +142,7 @@ fn table(runs: &Runs) -> Result<Table> {
     let (base, base_crowd) = (base?.median(), base_crowd?.median());
     for (by, name, epyc4, epyc3) in SYSTEMS {
         let (alone, crowd) = (parties(runs, by, "none")?, parties(runs, by, "31")?);
-        let cells = storm(runs, by, "31")?;
+        let cells = storm_cells(runs, by, "31")?;
         let found = cells[0];
         let per_call = |group, name| two(found.each(group, name));
         let published = |value: Option<f64>| value.map_or("-".into(), two);
@@ -166,8 +166,8 @@ fn table(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-/// Claims how much less time a system takes than base, on one machine.
-fn sizes(runs: &Runs, machine: &str, of: fn(usize) -> Option<f64>) -> Result<Vec<Claim>> {
+/// Makes claims about how much less time a system takes than base, on one machine.
+fn size_claims(runs: &Runs, machine: &str, of: fn(usize) -> Option<f64>) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     for (n, (by, name, ..)) in SYSTEMS.into_iter().enumerate().skip(1) {
         let Some(there) = of(n) else { continue };
@@ -188,7 +188,7 @@ fn sizes(runs: &Runs, machine: &str, of: fn(usize) -> Option<f64>) -> Result<Vec
     Ok(claims)
 }
 
-fn orders(runs: &Runs) -> Result<Vec<Claim>> {
+fn order_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let of = |by: &str, crowd: &str| parties(runs, by, crowd);
     let pass = "without a second task anywhere 6.7 leaves the search at once, so that the patch saves next to \
                 nothing, and the pass of the scheduler is left";
@@ -231,8 +231,8 @@ fn orders(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Claims about our own figures alone, on which the other claims rely.
-fn own(runs: &Runs) -> Result<Vec<Claim>> {
+/// Makes claims about our own figures alone, on which the other claims rely.
+fn own_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let few = |by: &str| {
         let words = [("call-by", by), ("deliver", "direct"), ("crowd", "none")];
         runs.cell("few", &words)?.parties()
@@ -256,9 +256,9 @@ fn own(runs: &Runs) -> Result<Vec<Claim>> {
 }
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
-    let mut claims = sizes(runs, "EPYC4", |n| SYSTEMS[n].2)?;
-    claims.extend(sizes(runs, "EPYC3", |n| SYSTEMS[n].3)?);
-    claims.extend(orders(runs)?);
+    let mut claims = size_claims(runs, "EPYC4", |n| SYSTEMS[n].2)?;
+    claims.extend(size_claims(runs, "EPYC3", |n| SYSTEMS[n].3)?);
+    claims.extend(order_claims(runs)?);
     let wake = |how| runs.cell("wake", &[("wake", how)]);
     let median = |how| runs.once(|| Ok(wake(how)?.median()));
     let (always, elided) = (median("ipi")?, median("elide")?);
@@ -276,7 +276,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         .with_tested_part("wake-ups of tasks, and nothing else")
         .else_because("here the wake-up is all of it; tbench works between two of them"),
     );
-    claims.extend(own(runs)?);
+    claims.extend(own_claims(runs)?);
     let table = table(runs)?;
     let series = [
         Series::Here(1, "no CPU has two tasks"),

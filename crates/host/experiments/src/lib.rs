@@ -2,8 +2,8 @@
 
 // This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
-//! The verb `experiment`: repeats the measurements of authors of idle systems, in a table of the same shape that has
-//! their figures next to ours.
+//! The verb `experiment`: repeats the measurements that authors of idle systems published, and shows them in a table of
+//! the same shape that has the published figures next to ours.
 //!
 //! An [`Experiment`] names its boots ([`Boot`]), and turns their results into an [`Outcome`]: tables, and claims of the
 //! source ([`claim::Claim`]), each with a verdict on our numbers that is computed from all boots ([`verdict`]).
@@ -72,7 +72,7 @@ pub struct Experiment {
     /// The source of the figures next to ours.
     source: &'static str,
     boots: &'static [Boot],
-    /// Metric of its figures; `None` for times, which any metric of the board can give.
+    /// The metric of its figures; `None` for times, which any metric of the board can give.
     metric: Option<Metric>,
     /// Draws the conclusions from its boots.
     conclude: fn(&Runs) -> Result<Outcome>,
@@ -101,14 +101,14 @@ const ALL: &[&Experiment] = &[
 /// Former names of experiments, with the current ones.
 const RENAMED: [(&str, &str); 1] = [("who-polls", "where-to-poll")];
 
-/// Returns the experiments' names, as a list.
+/// Returns a list of the names of all experiments.
 pub fn names() -> String {
     let all = ALL.iter().chain(&posted::ALL);
     let names: Vec<&str> = all.map(|experiment| experiment.name).collect();
     names.join(", ")
 }
 
-/// Names of the files of a report.
+/// Names of a report's files.
 const PAGE: &str = "report.html";
 const DATA: &str = "experiments.json";
 
@@ -119,7 +119,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         args.patches.is_some(),
         &Board::load(&args.board)?,
     )?;
-    // Everything is checked before anything runs.
+    // All boots are checked before any of them runs.
     let jobs = chosen
         .iter()
         .map(|experiment| experiment.jobs(args))
@@ -166,18 +166,18 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     closed.complete().map(drop)
 }
 
-/// Returns the experiments with these names. `all` and `posted` have those whose unit `board` has, and those of posted
-/// patches only if the user `has_patches`.
+/// Returns the experiments with these names. `all` and `posted` select the experiments whose unit `board` has; `all`
+/// includes posted patches only if the user `has_patches`.
 fn choose(names: &[String], has_patches: bool, board: &Board) -> Result<Vec<&'static Experiment>> {
-    let posted = || of_board(&posted::ALL, board);
+    let posted = || measurable_on(&posted::ALL, board);
     if names.iter().any(|name| name == "all") {
         if !has_patches {
             for experiment in posted() {
                 note!("{}: skipped, it needs --patches DIR", experiment.name);
             }
-            return Ok(of_board(ALL, board));
+            return Ok(measurable_on(ALL, board));
         }
-        return Ok([of_board(ALL, board), posted()].concat());
+        return Ok([measurable_on(ALL, board), posted()].concat());
     }
     let mut chosen = Vec::new();
     for name in names {
@@ -201,8 +201,8 @@ fn choose(names: &[String], has_patches: bool, board: &Board) -> Result<Vec<&'st
     Ok(chosen)
 }
 
-/// Returns those of `experiments` whose unit `board` has, and names the others.
-fn of_board(experiments: &[&'static Experiment], board: &Board) -> Vec<&'static Experiment> {
+/// Selects those of `experiments` whose unit `board` has, and prints the names of the others.
+fn measurable_on(experiments: &[&'static Experiment], board: &Board) -> Vec<&'static Experiment> {
     let can = |experiment: &&'static Experiment| {
         let mut metrics = board.metrics();
         experiment
@@ -230,7 +230,7 @@ struct Planned {
 }
 
 impl Experiment {
-    /// Checks the experiment's boots.
+    /// Returns the jobs of the experiment's boots, after checking them.
     fn jobs(&self, args: &ExperimentArgs) -> Result<Vec<Planned>> {
         let boots = self.boots.iter();
         let repeats = boots.flat_map(|boot| boot.repeats.iter().map(move |repeat| (boot, repeat)));
@@ -303,7 +303,7 @@ impl Experiment {
             source: self.source,
             comparable: self.comparable,
             metric: self.metric,
-            medians: runs.each(medians),
+            medians: runs.map_results(medians),
             runs: runs
                 .named()
                 .map(|(name, results)| report::without_cells(&name, results))
@@ -331,7 +331,7 @@ impl Experiment {
     }
 }
 
-/// Returns how many boots run at a time, if `asked` were requested. A single boot runs its parts in parallel.
+/// Returns how many boots run at a time, if the user asked for `asked`. A single boot runs its own parts in parallel.
 fn at_a_time(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
     let mut least = NonZeroUsize::MAX;
     for Planned { job, .. } in &*jobs {

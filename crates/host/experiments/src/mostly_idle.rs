@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `mostly-idle`: the cost of `arm_poll_idle` for a system that has little to do, and the effect of its limit on a busy
-//! system, if a governor chooses between its two states.
+//! `mostly-idle`: the cost of `arm_poll_idle` for a system that has little to do, and the effect of its poll limit on a
+//! busy system, if a governor chooses between the driver's two states.
 
 use anyhow::Result;
 use plan::Under;
@@ -11,14 +11,14 @@ use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change,
 use super::runs::{MeasuredCell, Runs};
 use running::options::Metric;
 
-/// The system that is mostly idle.
+/// The boot of the system that is mostly idle.
 const IDLE: Boot = Boot {
     label: "idle",
     under: Under::Rouse,
     cpus: Some(2),
     lists: &[
         ("workload", "idle"),
-        // Two tasks that wake up at the same time would wait for each other, as CPUs run one after another.
+        // Two tasks that wake up at the same time would wait for each other, since CPUs run one after another.
         ("cpulist", "0"),
         ("wait", "wfi,poll-wfi,governor:menu,governor:teo"),
         ("states", "arm_poll_idle:100"),
@@ -84,7 +84,7 @@ const WAITS: [(&str, &str); 4] = [
 /// Workloads, and the source's workloads that they represent.
 const BUSY: [(&str, &str); 2] = [("pingpong", "pipe"), ("notify", "seccomp-notify")];
 
-/// Gaps between two round trips, in us: none, and a gap longer than the lowest limits.
+/// Gaps between two round trips, in us: no gap, and a gap longer than the lowest limits.
 const GAPS: [&str; 2] = ["0", "30"];
 
 const GOVERNORS: [&str; 2] = ["governor:menu", "governor:teo"];
@@ -98,7 +98,7 @@ const PERIOD_US: f64 = 10_000.0;
 /// Published fall of the mostly idle system's residency, in points.
 const PUBLISHED: f64 = -0.005;
 
-/// Accepted deviation from this, in points: from no fall to twice the fall.
+/// Accepted deviation from this published fall, in points: it covers any fall from none to twice the published one.
 const BAND: f64 = 0.005;
 
 /// Largest difference that counts as "near identical", in per cent.
@@ -137,7 +137,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Returns a table and claims on the time halted of a mostly idle system.
+/// Returns a table on the time that a mostly idle system is halted, and adds claims about it.
 fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let mut table = Table::new(
         "Mostly idle: time halted, and polls per wake-up, one every 10 ms on one of two CPUs",
@@ -202,13 +202,13 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         )
         .with_tested_part("time halted")
         .difference_in("points")
-        // Half of a 100 us poll's share of the period.
+        // This is half of the share of the period that a poll of 100 us takes.
         .at_least(0.5),
     );
     Ok(table)
 }
 
-/// Returns a table and claims on the limit's effect with short waits.
+/// Returns a table on the effect of the limit with short waits, and adds claims about it.
 fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let titles = LIMITS.map(|limit| format!("{limit} us"));
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
@@ -243,7 +243,7 @@ fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     Ok(table)
 }
 
-/// Returns medians of `workload` with pauses of `gap` us, one for each of [`LIMITS`].
+/// Returns the medians of `workload` with pauses of `gap` us, one for each of [`LIMITS`].
 fn by_limit(
     runs: &Runs,
     (workload, gap): (&str, &str),
@@ -263,7 +263,7 @@ fn by_limit(
     LIMITS.map(median).into_iter().collect()
 }
 
-/// Claims that all limits perform like 100 us.
+/// Claims that all limits perform like a limit of 100 us.
 fn alike(name: &str, gap: &str, governor: &str, [furthest, at_100]: [ByBoot<f64>; 2]) -> Claim {
     Claim::new(
         format!("{name}: limits from 10 us on are alike within a noise of 3 %"),

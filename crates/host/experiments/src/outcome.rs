@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Outcome of an experiment.
+//! The outcome of an experiment.
 
 use serde::Serialize;
 
@@ -10,14 +10,14 @@ pub use super::verdict::{Test, Way};
 use page::document::Document;
 use page::grid::Column;
 
-/// Tables, charts, claims and notes.
+/// The tables, charts, claims and notes that an experiment concludes with.
 #[derive(Serialize)]
 pub struct Outcome {
     pub tables: Vec<Table>,
     /// Charts for the page; the terminal has none.
     pub charts: Vec<Chart>,
     pub claims: Vec<Claim>,
-    /// Facts that the reader needs.
+    /// Facts that the reader needs to understand the figures.
     pub notes: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Table {
 }
 
 impl Outcome {
-    /// Creates the outcome of one table, whose columns `series` are drawn as bars for every row.
+    /// Creates an outcome with one table, and a chart that draws its columns `series` as bars for every row.
     pub fn of_table(
         table: Table,
         (title, unit): (&str, &str),

@@ -22,7 +22,7 @@ pub fn html(reports: &[Report], command: &str) -> String {
     page::document("Idle systems: what was published, measured here", body)
 }
 
-/// Counts the claims that hold.
+/// Describes how many claims have each verdict.
 fn summary(reports: &[Report]) -> String {
     let number = match reports.len() {
         1 => "1 experiment".into(),
@@ -34,7 +34,7 @@ fn summary(reports: &[Report]) -> String {
     )
 }
 
-/// Returns each machine once: most boots differ only in numbers of CPUs and times.
+/// Returns each machine once: most boots differ only in their numbers of CPUs and their times.
 fn machines(reports: &[Report]) -> Vec<Run> {
     let mut machines: Vec<(Results, Run)> = Vec::new();
     for run in reports.iter().flat_map(|report| &report.runs) {
@@ -43,7 +43,7 @@ fn machines(reports: &[Report]) -> Vec<Run> {
         alike.notes.clear();
         alike.problems.clear();
         (alike.machine.cpus, alike.machine.core_hz) = (0, 0);
-        let known = machines.iter().any(|(other, _)| same(other, &alike));
+        let known = machines.iter().any(|(other, _)| same_origin(other, &alike));
         if !known {
             machines.push((alike, run.clone()));
         }
@@ -51,7 +51,7 @@ fn machines(reports: &[Report]) -> Vec<Run> {
     machines.into_iter().map(|(_, run)| run).collect()
 }
 
-fn same(one: &Results, other: &Results) -> bool {
+fn same_origin(one: &Results, other: &Results) -> bool {
     one.board == other.board
         && one.machine == other.machine
         && one.fidelity == other.fidelity
@@ -66,9 +66,9 @@ fn section(report: &Report) -> Markup {
             p.about { (report.question) }
             p.about { b { (report.judged()) "." } }
             @for line in report.lacking() { p.about { (line) } }
-            ul { @for claim in &report.outcome.claims { li { (told(claim)) } } }
+            ul { @for claim in &report.outcome.claims { li { (claim_item(claim)) } } }
             p.about.muted { "Source: " (report.source) }
-            @for table in &report.outcome.tables { (drawn(table)) }
+            @for table in &report.outcome.tables { (table_html(table)) }
             @if !report.outcome.charts.is_empty() {
                 div.charts { @for chart in &report.outcome.charts { (chart.drawn(&report.outcome.charts)) } }
             }
@@ -79,7 +79,7 @@ fn section(report: &Report) -> Markup {
     }
 }
 
-fn drawn(table: &Table) -> Markup {
+fn table_html(table: &Table) -> Markup {
     html! {
         h3 { (table.title) }
         div.scroll {
@@ -103,7 +103,7 @@ fn drawn(table: &Table) -> Markup {
     }
 }
 
-fn told(claim: &Claim) -> Markup {
+fn claim_item(claim: &Claim) -> Markup {
     let verdict = claim.verdict();
     html! {
         @match verdict {

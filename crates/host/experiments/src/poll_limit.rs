@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `poll-limit`: the gain from polling, for each limit.
+//! `poll-limit`: the gain from polling, for each poll limit.
 
 use anyhow::Result;
 use plan::Under;
@@ -67,7 +67,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// Mean lengths of waits, in microseconds.
 const WAITS: [&str; 3] = ["25", "100", "300"];
 
-/// Limits, and the source's queries per second; 0 stands for no polling.
+/// Poll limits in us, and the source's queries per second; 0 stands for no polling.
 const PUBLISHED: [(&str, f64); 9] = [
     ("0", 5.87),
     ("10", 5.91),
@@ -80,7 +80,7 @@ const PUBLISHED: [(&str, f64); 9] = [
     ("300", 6.06),
 ];
 
-/// By how much a gain may exceed the gain at 125 us, in per cent of the latter.
+/// Largest accepted difference between a gain and the gain at 125 us, in per cent of the latter.
 const FLAT: f64 = 10.0;
 
 /// Accepted deviation of a gain from the published one, in points.
@@ -106,14 +106,14 @@ fn rates(run: Run<'_>, wait: &str) -> Result<Rates> {
 }
 
 /// Returns the index of a limit in the rates.
-fn place(limit: &str) -> usize {
+fn limit_index(limit: &str) -> usize {
     let mut known = PUBLISHED.iter();
     known.position(|(other, _)| *other == limit).unwrap_or(0)
 }
 
-/// Gain of `limit` over no polling, in per cent.
+/// Returns the gain of `limit` over no polling, in per cent.
 fn gain(rates: &Rates, limit: &str) -> f64 {
-    100.0 * (rates[place(limit)] / rates[0] - 1.0)
+    100.0 * (rates[limit_index(limit)] / rates[0] - 1.0)
 }
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
@@ -158,9 +158,9 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Claims about the source's curve, for one of our columns.
+/// Makes claims about the source's curve, for one of our columns.
 fn claims_of(wait: &str, rates: &ByBoot<Rates>) -> Vec<Claim> {
-    let at = |limit: &'static str| rates.map(|rates| rates[place(limit)]);
+    let at = |limit: &'static str| rates.map(|rates| rates[limit_index(limit)]);
     let gained = |limit: &'static str| rates.map(|rates| gain(rates, limit));
     let worst = rates.map(|rates| rates[1..].iter().copied().fold(f64::MAX, f64::min));
     let tested = format!("waits of {wait} us");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Patches as they were posted, in the kernels that they were made for: the `posted-*` experiments.
+//! The `posted-*` experiments: patches as they were posted, in the kernels for which they were made.
 //!
-//! Other experiments rebuild what a patch does in Rouse's own guest. These take the patch itself from the folder of
-//! `--patches`, apply it to Debian's source, and measure that kernel with and without it.
+//! Other experiments rebuild the effect of a patch in Rouse's own guest. These experiments take the patch itself from
+//! the folder of `--patches`, apply it to Debian's source, and measure that kernel with and without the patch.
 
 mod arm_poll_idle;
 mod arm_poll_idle_cycles;
@@ -32,14 +32,14 @@ pub const ALL: [&Experiment; 6] = [
     &teo_util::EXPERIMENT,
 ];
 
-/// Key of a boot's kernel among its lists: the version of Debian's source, and the beginnings of the names of patches,
-/// as `6.12+000`.
+/// Key under which a boot's lists name its kernel: the version of Debian's source, and the beginnings of the names of
+/// patches, such as `6.12+000`.
 pub const KERNEL: &str = "kernel";
 
-/// Key of further arguments of a boot's kernel among its lists.
+/// Key under which a boot's lists have further arguments for its kernel.
 pub const ARGUMENTS: &str = "arguments";
 
-/// Waits of guests do not trap.
+/// The waits of guests do not trap.
 const UNTRAPPED: (&str, &str) = ("trap", "none");
 
 /// Creates a boot of two CPUs.
@@ -54,12 +54,12 @@ const fn boot(label: &'static str, under: Under, iterations: u64, lists: Lists) 
     }
 }
 
-/// Interrupts between CPUs per operation, as Linux counts them.
+/// Returns the interrupts between CPUs per operation, by Linux's own count.
 fn ipis(cell: &MeasuredCell<'_>) -> f64 {
     cell.each("linux", "call") + cell.each("linux", "resched")
 }
 
-/// Builds the kernel `named`, with patches from `folder`, and returns the path of its Image.
+/// Builds the kernel with the name `named`, with patches from `folder`, and returns the path of its Image.
 pub fn kernel(named: &str, folder: Option<&Path>) -> Result<String> {
     let mut parts = named.split('+');
     let version = parts.next().unwrap_or_default();
@@ -70,13 +70,14 @@ pub fn kernel(named: &str, folder: Option<&Path>) -> Result<String> {
                 "this experiment measures a kernel with the patch {begins}; name the folder with the patches: --patches DIR"
             );
         };
-        patches.push(patch(folder, begins, version)?);
+        patches.push(find_patch(folder, begins, version)?);
     }
     Ok(kernels::built(version, patches)?.display().to_string())
 }
 
-/// Returns the path of the patch whose name begins with `begins`: if there are several, the one that names `version`.
-fn patch(folder: &Path, begins: &str, version: &str) -> Result<PathBuf> {
+/// Returns the path of the patch whose name begins with `begins`. If there are several, this is the one whose name has
+/// `version`.
+fn find_patch(folder: &Path, begins: &str, version: &str) -> Result<PathBuf> {
     let shown = folder.display();
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries.flatten(),
@@ -112,12 +113,12 @@ mod tests {
     use super::*;
     use crate::runs::Runs;
 
-    /// Boots of the patches on 27 November 2026, without histograms.
+    /// The results of the boots with patches on 27 November 2026, without histograms.
     const MEASURED: &str = include_str!("posted/measured.json");
-    /// Reports of these boots, as the experiments draw them.
+    /// The file with the reports that the experiments make of these boots.
     const REPORTS: &str = "src/posted/reports.txt";
 
-    /// The documents' figures come from these boots, which CI can't repeat without the patches.
+    /// The figures in the documents come from these boots, which CI can't repeat without the patches.
     #[test]
     fn golden_reports_of_measured_boots() {
         type Boots = BTreeMap<String, BTreeMap<String, BTreeMap<String, Results>>>;
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn a_patch_is_found_by_its_number_and_version() {
         let place = tempfile::tempdir().unwrap();
-        let of = |begins, version| patch(place.path(), begins, version);
+        let of = |begins, version| find_patch(place.path(), begins, version);
         for name in [
             "000-a.on-6.12.patch",
             "001-b.on-6.1.patch",
@@ -159,7 +160,7 @@ mod tests {
         assert!(of("001", "6.12").unwrap().ends_with("001-b.on-6.12.patch"));
         let told = |result: Result<PathBuf>| result.unwrap_err().to_string();
         assert!(told(of("002", "6.1")).contains("no file begins with 002"));
-        assert!(told(patch(Path::new("/nonexistent"), "0", "6")).contains("can't be read"));
+        assert!(told(find_patch(Path::new("/nonexistent"), "0", "6")).contains("can't be read"));
         assert!(told(kernel("6.12+000", None).map(PathBuf::from)).contains("--patches DIR"));
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! The source's device serves eight jobs with one request each: bandwidth times latency is eight requests in all but
 //! one row of its tables. Therefore, a rate here is the inverse of a mean time, and a request takes the time that it
-//! took there: reads take their time without deep states, and other requests take their time in the baseline, since the
-//! reason why writes were slower without deep states is not known.
+//! took there. Reads take the time that they took without deep states. Other requests take the time that they took in
+//! the baseline, since it is not known why writes were slower without deep states.
 
 mod claims;
 mod source_figures;
@@ -18,7 +18,7 @@ use super::{Boot, Experiment, ONCE, SEEDS};
 use running::options::Metric;
 use source_figures::{COLUMNS, ROWS};
 
-/// A boot of `io` with these values in addition to those of all boots.
+/// A boot of workload `io`, with the values in `$list` in addition to those of all boots.
 macro_rules! io {
     ($label:literal, $cpus:expr, $iterations:literal, $repeats:ident, $($list:expr),*) => {
         Boot {
@@ -42,7 +42,7 @@ const MENUS: (&str, &str) = ("wait", "governor:menu-6.14,governor:menu");
 const MENU_6_14: (&str, &str) = ("wait", "governor:menu-6.14");
 const READ: (&str, &str) = ("device-us", "324");
 const UNIFORM: (&str, &str) = ("spread", "uniform");
-/// The time of a read has no effect on a write, and vice versa.
+/// Only reads, or only writes. The time of a read has no effect on a write, and vice versa.
 const READS_OR_WRITES: (&str, &str) = ("writes", "0,100");
 const WRITE: (&str, &str) = ("write-us", "550");
 const MIXED: (&str, &str) = ("writes", "50");
@@ -126,7 +126,8 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("psd-ms", "0,1,3,10"),
             ("hz", "100,250,1000")
         ),
-        // The time is so long that the window ends before the request, at any time within a tick.
+        // The device's time is so long that the window ends before the request does, wherever within a tick the window
+        // begins.
         io!(
             "lengths",
             1,
@@ -147,14 +148,14 @@ pub const EXPERIMENT: Experiment = Experiment {
                  interrupts: how many of them a request has there, and how its time is distributed, is not known.",
 };
 
-/// Figures of a cell to compare.
+/// The figures of a cell that are compared.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     /// Requests per second of one submitter.
     rate: f64,
     /// Share of the time in which the CPU was not halted, in per cent.
     awake: f64,
-    /// Mean time of a read and of a write, in microseconds; NaN if there were none.
+    /// Mean time of a read, in microseconds, and in `write_us` of a write; NaN if there were none.
     read_us: f64,
     write_us: f64,
 }
@@ -281,8 +282,9 @@ fn retest(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-/// Adds requests per second, their change, and the share of time awake for `cells`, the first of which is the base.
-fn effects(table: &mut Table, name: &str, cells: &[MeasuredCell<'_>]) {
+/// Adds a row with the requests per second, their change, and the share of time awake of `cells`, the first of which is
+/// the base.
+fn add_effects(table: &mut Table, name: &str, cells: &[MeasuredCell<'_>]) {
     let figures: Vec<Figures> = cells.iter().map(Figures::of).collect();
     let text = |it: &Figures| {
         let change = 100.0 * (it.rate / figures[0].rate - 1.0);
@@ -304,7 +306,7 @@ fn limits(runs: &Runs) -> Result<Table> {
         ];
         let cells = words.map(|words| runs.cell("limit", words));
         let cells = cells.into_iter().collect::<Result<Vec<_>>>()?;
-        effects(&mut table, wait, &cells);
+        add_effects(&mut table, wait, &cells);
     }
     Ok(table)
 }
@@ -317,7 +319,7 @@ fn elsewhere(runs: &Runs) -> Result<Table> {
     for percent in ["100", "90", "85", "50", "0"] {
         let cells = ["0", "3"]
             .map(|psd| runs.cell("elsewhere", &[("completion", percent), ("psd-ms", psd)]));
-        effects(
+        add_effects(
             &mut table,
             &format!("{percent} %"),
             &cells.into_iter().collect::<Result<Vec<_>>>()?,
@@ -336,7 +338,7 @@ fn ticks(runs: &Runs) -> Result<Table> {
             ["0", "1", "3", "10"].map(|psd| runs.cell("windows", &[("hz", hz), ("psd-ms", psd)]));
         let long = runs.cell("lengths", &[("hz", hz)])?;
         let name = format!("{hz} Hz; 3 ms: open for {:.2} ms", claims::window_ms(&long));
-        effects(
+        add_effects(
             &mut table,
             &name,
             &cells.into_iter().collect::<Result<Vec<_>>>()?,

@@ -22,7 +22,7 @@ use shell::terminal::{self, note, print_document};
 /// version 2 lacked `tool`, `command`, `machine` and `runs`.
 const SCHEMA: u32 = 3;
 
-/// Document on all experiments.
+/// The document on all experiments.
 #[derive(Serialize)]
 pub struct Written<'r> {
     schema: u32,
@@ -61,7 +61,7 @@ pub fn counts<'c>(claims: impl Iterator<Item = &'c Claim>) -> Counts {
     Counts::of(claims.map(|claim| (claim.verdict(), claim.by_counts())))
 }
 
-/// Report on an experiment.
+/// The report on an experiment.
 #[derive(Serialize)]
 pub struct Report {
     pub name: &'static str,
@@ -73,20 +73,20 @@ pub struct Report {
     /// The unit that its boots need, if there is one.
     #[serde(skip)]
     pub metric: Option<Metric>,
-    /// Medians of every cell, by boot, in order: these have to repeat.
+    /// The medians of all cells, by boot, in order. They have to be the same when the boots are repeated.
     pub medians: Vec<(String, Vec<Option<u64>>)>,
     /// Its boots without cells: each boot's machine, and the properties that its samples depend on and the machine
     /// lacks.
     #[serde(serialize_with = "origins")]
     pub runs: Vec<Run>,
-    /// Sentences on the properties that its samples depend on and the machine lacks, by way of waiting.
+    /// A sentence for each way of waiting, on the properties that its samples depend on and the machine lacks.
     pub caveats: Vec<String>,
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
 impl Report {
-    /// Describes how many of its claims can be judged, and the verdicts.
+    /// Describes how many of its claims can be judged, and their verdicts.
     pub fn judged(&self) -> String {
         counts(self.outcome.claims.iter()).line()
     }
@@ -113,7 +113,7 @@ impl Report {
     }
 }
 
-/// Names the properties that those of `claims` without a verdict need; if no claim has a verdict, adds where one may
+/// Names the properties that the claims without a verdict need. If no claim has a verdict, adds a line on where one may
 /// come from.
 pub fn lacking(claims: &[Claim], metric: Option<Metric>) -> Vec<String> {
     let missing: BTreeSet<&str> = claims.iter().flat_map(Claim::missing).collect();
@@ -156,7 +156,7 @@ pub fn without_cells(label: &str, results: &Results) -> Run {
     }
 }
 
-/// Lists the properties that samples depend on and the machine lacks, one line for each way of waiting.
+/// Lists the properties that samples depend on and the machine lacks, in one line for each way of waiting.
 pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
     let all: Vec<&Results> = all.collect();
     let counts =
@@ -186,15 +186,15 @@ pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
 /// Reports and errors of the experiments so far.
 #[derive(Default)]
 pub struct Done {
-    /// Reports of those that succeeded.
+    /// The reports of the experiments that succeeded.
     pub reports: Vec<Report>,
-    /// Errors of the others.
+    /// The errors of the other experiments.
     pub errors: Vec<anyhow::Error>,
 }
 
 impl Done {
-    /// Takes the result of one experiment, shows it, and returns whether it ends all of them. Usually, the failure of
-    /// one does not imply that the next will fail.
+    /// Adds the result of one experiment, shows it, and returns whether it ends all experiments. Usually, the failure
+    /// of one experiment does not mean that the next one will fail.
     pub fn add(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
         match report {
             Ok(report) => {

@@ -9,7 +9,7 @@ use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
 
-/// Wake-ups with an interrupt, and elided wake-ups.
+/// The boot with wake-ups by an interrupt, and elided wake-ups.
 const IPIS: Boot = Boot {
     label: "ipis",
     under: Under::Rouse,
@@ -49,7 +49,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  are per second of a machine with 64 CPUs there, of an instruction count here.",
 };
 
-/// Rows: the source's workload, ours, and the source's IPIs per second before and after.
+/// Rows: the source's workload, our workload, and the source's IPIs per second before and after.
 const ROWS: [(&str, &str, f64, f64); 2] = [
     ("Renaissance Reactors", "notify", 370e3, 80e3),
     ("TensorFlow", "messaging", 250e3, 120e3),
@@ -58,7 +58,7 @@ const ROWS: [(&str, &str, f64, f64); 2] = [
 /// Accepted deviation of a change from the published one, in points.
 const BAND: f64 = 10.0;
 
-/// Cells before and after.
+/// A cell before the change, and one after it.
 type Pair<'r> = (MeasuredCell<'r>, MeasuredCell<'r>);
 
 fn pair<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
@@ -71,8 +71,9 @@ fn pair<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
     Ok((before, run.cell("ipis", &words)?))
 }
 
-/// Claims a change as large as the published one, from `before` to `after`. `ours` is after, then before.
-fn changes(source: String, (before, after): (f64, f64), ours: [ByBoot<f64>; 2]) -> Claim {
+/// Claims a change as large as the published one from `before` to `after`. The first figure in `ours` is after the
+/// change, and the second is before it.
+fn change_claim(source: String, (before, after): (f64, f64), ours: [ByBoot<f64>; 2]) -> Claim {
     let size = Test::Size {
         expected: 100.0 * (after / before - 1.0),
         band: BAND,
@@ -118,7 +119,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         })?;
         let [after, before] = [0, 1].map(|which| rates.map(|rates| rates[which]));
         let source = format!("{name}: {thousands} reschedule IPIs per second");
-        let claim = changes(source, (before_there, after_there), [after, before]);
+        let claim = change_claim(source, (before_there, after_there), [after, before]);
         claims.push(claim.else_because(
             "here every wake-up of a CPU that polls is elided, and nothing else interrupts; there part of the CPUs \
              were past their poll limit, and other tasks sent interrupts too",
@@ -140,7 +141,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         Ok([after.median(), before.median()])
     })?;
     let [after, before] = [0, 1].map(|which| latency.map(|both| both[which]));
-    let claim = changes(
+    let claim = change_claim(
         "Reactors: latency lower by 25 %".into(),
         (100.0, 75.0),
         [after, before],

@@ -14,7 +14,8 @@ use super::figures::ByBoot;
 pub struct Runs {
     experiment: &'static str,
     boots: Vec<Repeated>,
-    /// Properties that the samples used since the last [`Runs::watched`] depend on and the machine lacks.
+    /// The properties that the machine lacks, of those on which the samples depend that were used since the last
+    /// [`Runs::watched`].
     missing: Missing,
 }
 
@@ -54,14 +55,14 @@ impl Runs {
         }
     }
 
-    /// Applies `of` to each repetition of each boot; returns the results with both names.
-    pub fn each<T>(&self, of: impl Fn(&Results) -> T) -> Vec<(String, T)> {
+    /// Applies `of` to each repetition of each boot; returns the results with the names of both.
+    pub fn map_results<T>(&self, of: impl Fn(&Results) -> T) -> Vec<(String, T)> {
         self.named()
             .map(|(name, results)| (name, of(results)))
             .collect()
     }
 
-    /// Returns each repetition of each boot, with both names.
+    /// Returns the results of each repetition of each boot, with the names of both.
     pub fn named(&self) -> impl Iterator<Item = (String, &Results)> {
         self.boots.iter().flat_map(|boot| {
             let alone = boot.results.len() == 1;
@@ -89,14 +90,14 @@ impl Runs {
     }
 
     /// Returns the figures that `of` makes, with all properties that their samples depend on and the machine lacks.
-    /// This way, no figure can lose its caveat.
+    /// Thereby, no figure can lose its caveat.
     pub fn watched<T>(&self, of: impl FnOnce() -> Result<Vec<(String, T)>>) -> Result<ByBoot<T>> {
         self.missing.take();
         let figures = of()?;
         Ok(ByBoot::new(figures).despite(self.missing.take()))
     }
 
-    /// Like [`Self::watched`], for one figure of boots that are not repeated.
+    /// Like [`Self::watched`], but for one figure of boots that are not repeated.
     pub fn once(&self, of: impl FnOnce() -> Result<f64>) -> Result<ByBoot<f64>> {
         self.watched(|| Ok(vec![(String::new(), of()?)]))
     }
@@ -115,7 +116,7 @@ impl Runs {
         let mut cells = boots
             .flat_map(|boot| boot.results.first())
             .flat_map(|(_, results)| &results.cells);
-        cells.any(|cell| has(cell, words))
+        cells.any(|cell| has_words(cell, words))
     }
 
     /// Returns the only cell of boot `run` that has all these `words`, in the first repetition.
@@ -144,7 +145,7 @@ impl<'r> Run<'r> {
     /// Returns the only cell of boot `run` that has all these `words`.
     pub fn cell(self, run: &str, words: Words<'_>) -> Result<MeasuredCell<'r>> {
         let found = self.cell_or_why(run, words)?;
-        found.or_else(|why| bail!("{}: {why}", self.what(run, words)))
+        found.or_else(|why| bail!("{}: {why}", self.describe(run, words)))
     }
 
     /// Like [`Self::cell`], but returns the reason if the cell was skipped.
@@ -153,12 +154,12 @@ impl<'r> Run<'r> {
         run: &str,
         words: Words<'_>,
     ) -> Result<std::result::Result<MeasuredCell<'r>, &'r str>> {
-        let what = || self.what(run, words);
+        let what = || self.describe(run, words);
         let mut boots = self.runs.boots.iter();
         let boot = boots.find(|boot| boot.label == run).with_context(what)?;
         let repeat = boot.results.get(self.repeat).or(boot.results.first());
         let (_, results) = repeat.with_context(what)?;
-        let cells = || results.cells.iter().filter(|cell| has(cell, words));
+        let cells = || results.cells.iter().filter(|cell| has_words(cell, words));
         let mut measured = cells().filter(|cell| cell.stats.is_some());
         let Some(cell) = measured.next() else {
             let why = cells().find_map(|cell| cell.skipped.as_deref());
@@ -192,8 +193,8 @@ impl<'r> Run<'r> {
         cells.find(|other| other.stats.is_some() && other.is_like(cell))
     }
 
-    /// Describes the wanted cell.
-    fn what(self, run: &str, words: Words<'_>) -> String {
+    /// Describes the wanted cell for an error message.
+    fn describe(self, run: &str, words: Words<'_>) -> String {
         let words = words.iter().map(|(key, word)| format!("{key} {word}"));
         let words = words.collect::<Vec<_>>().join(", ");
         let experiment = self.runs.experiment;
@@ -201,8 +202,8 @@ impl<'r> Run<'r> {
     }
 }
 
-/// Whether the cell has these words. Results omit a dimension's default value.
-fn has(cell: &Cell, words: Words<'_>) -> bool {
+/// Whether the cell has these words. A dimension that the results omit has its default value.
+fn has_words(cell: &Cell, words: Words<'_>) -> bool {
     words.iter().all(|&(key, word)| {
         let told = cell.word(key).filter(|told| !told.is_empty());
         let usual = || cell.what.word(key).map(|usual| usual.to_string());
@@ -215,8 +216,8 @@ fn has(cell: &Cell, words: Words<'_>) -> bool {
 /// Its samples and its counters of time depend on the effect of its wait, and therefore on the properties that the
 /// machine models. The other counters count the guest's decisions and requests, which do not depend on it.
 ///
-/// Counters include the beginnings and ends of blocks. If there is a shorter boot, the counters are the difference from
-/// that boot: beginnings and ends are in both, and cancel out.
+/// Counters include the beginnings and ends of blocks. If there is a shorter boot, each counter is the difference from
+/// the counter in that boot: both include beginnings and ends, which cancel out.
 #[derive(Clone, Copy)]
 pub struct MeasuredCell<'r> {
     cell: &'r Cell,
@@ -226,12 +227,12 @@ pub struct MeasuredCell<'r> {
     missing: &'r Missing,
     /// Ticks of the counter per second.
     frequency: f64,
-    /// Units of its samples per second: ticks (an instruction may be a tick) or cycles.
+    /// Number of its samples' units per second. The units are ticks (an instruction may be a tick) or cycles.
     per_second: f64,
 }
 
 impl<'r> MeasuredCell<'r> {
-    /// Returns a figure that was made of its samples.
+    /// Returns a figure that was computed from its samples, with their dependencies.
     pub fn figure(&self, value: f64) -> ByBoot<f64> {
         let missing = self.cell.not_modelled.iter().cloned();
         ByBoot::new(vec![(String::new(), value)]).despite(missing.collect())
@@ -239,48 +240,48 @@ impl<'r> MeasuredCell<'r> {
 
     /// Returns the statistics of its samples, and notes their dependencies.
     fn stats(&self) -> Option<Stats> {
-        self.depends();
+        self.note_missing();
         self.cell.stats
     }
 
-    fn depends(&self) {
+    fn note_missing(&self) {
         let probes = self.cell.not_modelled.iter().cloned();
         self.missing.borrow_mut().extend(probes);
     }
 
-    /// Unit of its values.
+    /// Returns the unit of its values.
     pub fn unit(&self) -> &'r str {
         &self.cell.unit
     }
 
-    /// Names of the probes that its wait depends on and the machine does not model.
+    /// Returns the names of the probes for the properties that its wait depends on and the machine does not model.
     pub fn not_modelled(&self) -> &'r [String] {
         &self.cell.not_modelled
     }
 
-    /// The smallest sample, in the cell's unit.
+    /// Returns the smallest sample, in the cell's unit.
     pub fn min(&self) -> f64 {
         self.stats().map_or(0, |stats| stats.min) as f64
     }
 
-    /// The largest sample, in the cell's unit.
+    /// Returns the largest sample, in the cell's unit.
     pub fn max(&self) -> f64 {
         self.stats().map_or(0, |stats| stats.max) as f64
     }
 
-    /// The actual period of the event stream with this counter, in microseconds.
+    /// Returns the actual period of the event stream with this counter, in microseconds.
     pub fn period_us(&self) -> f64 {
         self.cell.event_stream_made_ns as f64 / 1e3
     }
 
-    /// The median sample, in the cell's unit.
+    /// Returns the median sample, in the cell's unit.
     pub fn median(&self) -> f64 {
         self.stats().map_or(0, |stats| stats.p50) as f64
     }
 
-    /// Returns its divided samples; fails if nothing observed them.
+    /// Returns its samples divided into the path and other work; fails if no plugin observed them.
     pub fn critical(&self) -> Result<&'r Critical> {
-        self.depends();
+        self.note_missing();
         let critical = self.cell.critical.as_ref();
         critical.with_context(|| {
             format!(
@@ -290,25 +291,25 @@ impl<'r> MeasuredCell<'r> {
         })
     }
 
-    /// The median number of instructions of the CPUs that took part in a sample.
+    /// Returns the median number of instructions of the CPUs that took part in a sample.
     pub fn parties(&self) -> Result<f64> {
         Ok(self.critical()?.parties.p50 as f64)
     }
 
-    /// The 90th percentile, in the cell's unit; `None` if there are too few samples.
+    /// Returns the 90th percentile, in the cell's unit; `None` if there are too few samples.
     pub fn p90(&self) -> Option<f64> {
         let stats = self.stats().filter(|stats| stats.supports(900))?;
         Some(stats.p90 as f64)
     }
 
-    /// Mean, in the cell's unit.
+    /// Returns the mean, in the cell's unit.
     pub fn mean(&self) -> f64 {
         self.stats().map_or(0.0, |stats| stats.mean)
     }
 
     /// Returns the figures of its neighbours; fails if it has none.
     pub fn neighbours(&self) -> Result<Neighbours> {
-        self.depends();
+        self.note_missing();
         let neighbours = self.cell.neighbours(self.frequency as u64);
         neighbours.with_context(|| {
             format!(
@@ -324,12 +325,12 @@ impl<'r> MeasuredCell<'r> {
         ticks * 1e6 / self.frequency / self.made()
     }
 
-    /// CPUs of the machine.
+    /// Returns the number of CPUs of the machine.
     pub fn cpus(&self) -> f64 {
         self.cell.cpus as f64
     }
 
-    /// Wake-ups, round trips or calls that its counters include.
+    /// Returns the number of wake-ups, round trips or calls that its counters include.
     pub fn made(&self) -> f64 {
         let shorter = self.shorter.map_or(0, Cell::counted);
         self.cell.counted().saturating_sub(shorter).max(1) as f64
@@ -360,41 +361,41 @@ impl<'r> MeasuredCell<'r> {
         of(self.cell) - self.shorter.map_or(0.0, of)
     }
 
-    /// A counter of time.
+    /// Returns a counter of time, and notes its dependencies.
     pub fn time(&self, group: &str, name: &str) -> f64 {
-        self.depends();
+        self.note_missing();
         self.count(group, name)
     }
 
-    /// Its duration in seconds of the machine.
+    /// Returns the duration of the cell, in seconds of the machine.
     pub fn seconds(&self) -> f64 {
         self.time("span", "ticks") / self.frequency
     }
 
-    /// Interrupts between CPUs per second of the machine.
+    /// Returns the interrupts between CPUs per second of the machine.
     pub fn ipis_per_second(&self) -> f64 {
         self.count("ipi", "sent") / self.seconds().max(1e-9)
     }
 
-    /// The share of the CPUs' time in which they were not halted, in per cent.
+    /// Returns the share of the CPUs' time in which they were not halted, in per cent.
     pub fn awake(&self) -> f64 {
         let whole = self.time("span", "ticks") * self.cell.cpus as f64;
         100.0 * (1.0 - self.time("halt", "ticks") / whole.max(1.0))
     }
 
-    /// The share of stays in idle states that were in `state`, in per cent.
-    pub fn chosen(&self, state: &str) -> f64 {
+    /// Returns the share of stays in idle states that were in `state`, in per cent.
+    pub fn state_share(&self, state: &str) -> f64 {
         let stays = ["poll", "wfi", "standby"].map(|state| format!("{state}.usage"));
         let all: f64 = stays.iter().map(|name| self.count("cpuidle", name)).sum();
         100.0 * self.count("cpuidle", &format!("{state}.usage")) / all.max(1.0)
     }
 
-    /// The share of stays in idle states that were too deep (`above`) or too shallow (`below`), in per cent.
+    /// Returns the share of stays in idle states that were too deep (`above`) or too shallow (`below`), in per cent.
     pub fn misses(&self, kind: &str) -> f64 {
         self.misses_of(&cpuidle::States::NAMES, kind)
     }
 
-    /// Like [`Self::misses`], of idle states with other names.
+    /// Like [`Self::misses`], but for idle states with other names.
     pub fn misses_of(&self, states: &[&str], kind: &str) -> f64 {
         let sum = |what: &str| -> f64 {
             let names = states.iter().map(|state| format!("{state}.{what}"));
@@ -408,7 +409,7 @@ impl<'r> MeasuredCell<'r> {
 mod tests {
     use super::*;
 
-    /// Calls from CPU 8 to CPU 16 of 32 CPUs, 40 and 8 of each kind, as `virt` counted them.
+    /// Calls from CPU 8 to CPU 16 of 32 CPUs, as board `virt` counted them: 40 of each kind, and 8 in the shorter boot.
     const LONGER: &str = include_str!("runs/storm.json");
     const SHORTER: &str = include_str!("runs/storm-short.json");
 
@@ -429,7 +430,7 @@ mod tests {
                 .unwrap();
             found.each(group, name)
         };
-        // An elided call has no interrupt, and the callee's scheduler makes one pass.
+        // An elided call sends no interrupt, and the callee's scheduler makes one pass.
         assert_eq!(each("resched", "ipi", "sent"), 0.0);
         assert_eq!(each("resched", "ipi", "elided"), 1.0);
         assert_eq!(each("resched", "sched", "from-idle"), 1.0);

@@ -6,7 +6,7 @@ use super::outcome::{ByBoot, Chart, Claim, Constant, Curve, Outcome, Series, Tab
 use super::page;
 use super::report::Report;
 
-/// Returns the page, with everything that a page can have.
+/// Returns a page with everything that a page can have.
 pub fn page() -> String {
     page::html(&reports().collect::<Vec<_>>(), "cargo xtask experiment all")
 }
@@ -98,7 +98,7 @@ fn chart() -> Chart {
     }
 }
 
-/// Returns bars, most of which are below zero.
+/// Returns a chart of bars, most of which are below zero.
 fn below_zero() -> Chart {
     let mut table = Table::new("Changes", &["VM", "metal"]);
     table.row(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `sched`: `perf bench sched` before and after.
+//! `sched`: `perf bench sched` without and with polling before WFI.
 
 use anyhow::Result;
 use plan::Under;
@@ -53,10 +53,11 @@ pub const EXPERIMENT: Experiment = Experiment {
                  other, of a small executor without system calls.",
 };
 
-/// Seconds before and after.
+/// Times before and after, in seconds.
 pub type Pair = (f64, f64);
 
-/// Tests: perf's name, our workload, and times before and after in the source: VM and metal, Graviton2 and Graviton3.
+/// Tests: perf's name, our workload, and the source's times before and after, in this order: VM on Graviton2, VM on
+/// Graviton3, metal on Graviton2, metal on Graviton3.
 pub const TESTS: [(&str, &str, [Pair; 4]); 3] = [
     (
         "messaging",
@@ -90,12 +91,13 @@ pub const TESTS: [(&str, &str, [Pair; 4]); 3] = [
     ),
 ];
 
-/// Boots, and the source's figures to compare each with: Graviton2's and Graviton3's.
+/// Boots, their names in texts, and the indices of the source's times to compare each with: Graviton2's and
+/// Graviton3's.
 pub const PLACES_OF_SOURCE: [(&str, &str, [usize; 2]); 2] =
     [("vm", "VM", [0, 1]), ("metal", "metal", [2, 3])];
 
-/// Accepted deviation of a change from the mean of the two published changes, in points: these are up to 19 points
-/// apart.
+/// Accepted deviation of a change from the mean of the two published changes, in points. The published changes are up
+/// to 19 points apart.
 const BAND: f64 = 10.0;
 
 /// Largest accepted distance between pipe and notify, in points. In the source, it is at most 2 in any column.
@@ -116,7 +118,7 @@ fn costs(run: Run<'_>, boot: &str, workload: &str) -> Result<Costs> {
     Ok([cost(workload, &before), cost(workload, &after)])
 }
 
-/// Returns the change in per cent.
+/// Returns the change of the costs, in per cent.
 fn percent([before, after]: &Costs) -> f64 {
     100.0 * (after / before - 1.0)
 }
@@ -129,7 +131,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         ],
     );
     let mut claims = Vec::new();
-    // By test, then by boot.
+    // The changes are ordered by test, then by boot.
     let mut changes = Vec::new();
     for (name, workload, published) in TESTS {
         let mut texts = Vec::new();
@@ -137,7 +139,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             let [before, after] = costs(runs.first(), boot, workload)?;
             texts.push(format!("{} -> {}", whole(before), whole(after)));
             texts.push(change(before, after));
-            // Its CPUs hardly idle, so the way of waiting can't change the cost.
+            // The CPUs of this workload hardly idle, so the way of waiting can't change its cost.
             if workload == "messaging" {
                 continue;
             }
@@ -193,7 +195,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ))
 }
 
-/// Why the changes of pipe and notify are apart, if they are.
+/// The reason why the changes of pipe and notify are apart, if they are.
 const DIFFERENT_WORK: &str = "other work is around the wake-up in the one than in the other";
 
 /// Claims that our change has the published size.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `shim-vs-linux`: whether Rouse's own guest idles like the kernel that it imitates.
 //!
-//! Compares a pipe of the guest's executor with a pipe of Linux, and a timer with a timer. The work of a wake-up
-//! differs by a factor of ten, as our guest has no files and no processes. The decisions of an idle loop do not depend
-//! on this work: interrupts, exits, and the effect of a trap or a poll.
+//! Compares a pipe of the guest's executor with a pipe of Linux, and a timer of each. The work of a wake-up differs by
+//! a factor of ten, since our guest has no files and no processes. The decisions of an idle loop do not depend on this
+//! work. They show in the interrupts, the exits, and the effect of a trap or a poll.
 
 use anyhow::Result;
 use plan::Under;
@@ -51,7 +51,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             lists: &[
                 ("workload", "pipe"),
                 ("wait", "wfi,yield,governor:menu"),
-                // States that Linux reads from the device tree; it adds WFI.
+                // These are the states that Linux reads from the device tree, to which it adds WFI.
                 ("states", "wfi+standby:110:200"),
                 ("wfi-barrier", "dsb"),
                 ("wake", "ipi"),
@@ -86,7 +86,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  a wake-up: Linux has system calls, files and a scheduler of many classes in it.",
 };
 
-/// Largest accepted difference between two counts, in per cent: activity outside the samples is less.
+/// Largest accepted difference between two counts, in per cent: activity outside the samples is a smaller part.
 const COUNTS: f64 = 5.0;
 /// Largest accepted difference between two differences of medians, in instructions: two of Linux's buckets.
 const BUCKETS: f64 = 32.0;
@@ -109,7 +109,7 @@ impl Side {
     }
 }
 
-/// Cells to compare: their name, the guest's cell, and Linux's.
+/// Cells to compare: their name, the guest's cell, and Linux's cell.
 #[derive(Clone, Copy)]
 struct Pair {
     name: &'static str,
@@ -165,7 +165,7 @@ const TIMER: Pair = Pair {
     },
 };
 
-/// The rows, with their traps.
+/// The rows: the cells to compare, and the trap.
 const ROWS: [(Pair, &str); 6] = [
     (PIPE, "none"),
     (PIPE, "wfi"),
@@ -175,11 +175,11 @@ const ROWS: [(Pair, &str); 6] = [
     (TIMER, "wfi"),
 ];
 
-/// Counts of both sides of a pair.
+/// The boots, from which the figures of both sides of a pair are taken.
 struct Figures<'r>(&'r Runs);
 
 impl Figures<'_> {
-    /// Applies a function to both sides, in each boot.
+    /// Applies `of` to both sides, boot by boot.
     fn both(
         &self,
         of: impl Fn(Run<'_>, fn(&Pair) -> Side) -> Result<f64>,
@@ -188,7 +188,7 @@ impl Figures<'_> {
         Ok([side(|pair| pair.shim)?, side(|pair| pair.linux)?])
     }
 
-    /// Claims that both sides have equal counts of something per wake-up.
+    /// Claims that both sides have equal counts per wake-up of counter `name` in `group`.
     fn counts(
         &self,
         source: &str,
@@ -204,8 +204,8 @@ impl Figures<'_> {
         Ok(claim.with_tested_part(format!("{}, trap {trap}", pair.name)))
     }
 
-    /// Returns how far a median exceeds another one, in instructions.
-    fn added(&self, (pair, trap): (Pair, &str), over: (Pair, &str)) -> Result<[ByBoot<f64>; 2]> {
+    /// Returns by how much a median exceeds the median of `over`, in instructions, for both sides.
+    fn excess(&self, (pair, trap): (Pair, &str), over: (Pair, &str)) -> Result<[ByBoot<f64>; 2]> {
         self.both(|run, side| {
             let median = |(pair, trap): (Pair, &str)| {
                 Ok::<_, anyhow::Error>(side(&pair).find(run, trap)?.median())
@@ -303,7 +303,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
                  it. The guest says by hypercall that it can do without; Linux can't say so",
             ),
     );
-    let [shim, linux] = figures.added((PIPE, "wfi"), (PIPE, "none"))?;
+    let [shim, linux] = figures.excess((PIPE, "wfi"), (PIPE, "none"))?;
     let same = Test::Equality { band: BUCKETS };
     let claim = Claim::new(
         "a trap adds as much to a round trip",
@@ -313,7 +313,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     );
     claims.push(claim.difference_in("instructions"));
     claims.push(changed_by_polling(figures)?);
-    let [shim, linux] = figures.added((GOVERNED, "none"), (PIPE, "none"))?;
+    let [shim, linux] = figures.excess((GOVERNED, "none"), (PIPE, "none"))?;
     let claim = Claim::new(
         "the governor adds as much",
         same,
@@ -326,7 +326,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Claims the change from polling instead of WFI, in per cent of a round trip.
+/// Claims that polling instead of WFI changes a round trip by the same percentage on both sides.
 fn changed_by_polling(figures: &Figures<'_>) -> Result<Claim> {
     let [shim, linux] = figures.both(|run, side| {
         let median = |pair: &Pair| Ok::<_, anyhow::Error>(side(pair).find(run, "none")?.median());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The list of experiments, their boots, and their description in documents.
+//! Tests of the list of experiments, their boots, and their description in documents.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,8 @@ fn every_experiment_has_boots_that_can_run() {
     }
 }
 
-/// A board without its unit runs an experiment only if it is named, which is refused with the reason.
+/// On a board that does not have an experiment's unit, the experiment is chosen only if it is named. It is then refused
+/// with the reason.
 #[test]
 fn all_and_posted_have_those_that_the_board_can_measure() {
     let chosen = |board: &str, name: &str| -> Vec<&str> {
@@ -126,7 +127,7 @@ fn an_unknown_name_is_refused_with_those_that_there_are() {
     );
 }
 
-/// Returns the experiments in the column with this name in a document's tables.
+/// Returns the names in the columns `experiment` of a document's tables.
 fn named(document: &str) -> BTreeSet<&str> {
     let mut column = None;
     let mut named = BTreeSet::new();
@@ -139,7 +140,7 @@ fn named(document: &str) -> BTreeSet<&str> {
         if let Some(place) = cells.iter().position(|cell| *cell == "experiment") {
             column = Some(place);
         } else if let Some(cell) = column.and_then(|place| cells.get(place)) {
-            // Texts between two backticks are names.
+            // Every text between two backticks is a name.
             named.extend(cell.split('`').skip(1).step_by(2));
         }
     }

@@ -10,9 +10,9 @@ use serde::{Serialize, Serializer};
 pub enum Verdict {
     /// They agree.
     Agrees,
-    /// The direction is the source's, but the size is outside the band.
+    /// They have the direction that the source claims, but their size is outside the band.
     DirectionOnly,
-    /// The effect is not distinct from zero.
+    /// Their effect is not distinct from zero.
     NoDifference,
     /// They contradict it.
     Differs,
@@ -65,7 +65,7 @@ impl Serialize for Verdict {
     }
 }
 
-/// Number of claims, in total and for each verdict.
+/// The number of claims, in total and for each verdict.
 #[derive(Serialize)]
 pub struct Counts {
     claims: usize,
@@ -73,7 +73,7 @@ pub struct Counts {
     judged: usize,
     #[serde(flatten)]
     verdicts: BTreeMap<Verdict, usize>,
-    /// The verdicts of our counts on the other claims.
+    /// For the other claims, the number of each verdict on our counts.
     #[serde(skip)]
     others: BTreeMap<Verdict, usize>,
 }
@@ -143,7 +143,8 @@ impl Counts {
     }
 }
 
-/// Test of an effect. Effects are differences of two compared figures, or these in per cent of the second figure.
+/// A test of an effect. An effect is the difference of two compared figures, or this difference in per cent of the
+/// second figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Test {
@@ -178,7 +179,7 @@ pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
         Test::Sign { way: Way::Falls } | Test::Order => -1.0,
         Test::Size { expected, .. } => expected,
     };
-    let Some(effect) = distinct(effects, least) else {
+    let Some(effect) = significant_median(effects, least) else {
         return Verdict::NoDifference;
     };
     match test {
@@ -188,15 +189,15 @@ pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     }
 }
 
-/// Least number of boots for a test of chance: with so many, the probability that all effects have one sign without a
-/// real effect is at most [`LEVEL`]: two in 64 with six boots.
+/// Smallest number of boots for a test of chance. With this number, the probability that all effects have one sign
+/// without a real effect is at most [`LEVEL`]: it is two in 64 with six boots.
 const TESTED: usize = 6;
-/// Significance level: the largest accepted probability of such effects by chance.
+/// Significance level: the largest accepted probability that chance alone causes the effects.
 const LEVEL: f64 = 0.05;
 
-/// Returns the median effect if it is significant: at least `least`, and consistent across boots.
-fn distinct(effects: &[f64], least: f64) -> Option<f64> {
-    let median = middle(effects)?;
+/// Returns the median effect if it is significant, which means at least `least` and consistent across boots.
+fn significant_median(effects: &[f64], least: f64) -> Option<f64> {
+    let median = symmetric_median(effects)?;
     let told = match effects.len() < TESTED {
         true => above_spread(effects, median),
         false => above_chance(effects, least),
@@ -204,9 +205,9 @@ fn distinct(effects: &[f64], least: f64) -> Option<f64> {
     (told && median != 0.0 && median.abs() >= least).then_some(median)
 }
 
-/// Returns the median of effects, symmetrically for mirrored effects: the smaller of two in the middle, or 0 if these
-/// have different signs.
-fn middle(effects: &[f64]) -> Option<f64> {
+/// Returns the median of effects so that mirrored effects have the mirrored median. Of two effects in the middle, this
+/// is the smaller one, or 0 if they have different signs.
+fn symmetric_median(effects: &[f64]) -> Option<f64> {
     let mirrored: Vec<f64> = effects.iter().map(|effect| -effect).collect();
     let (lower, upper) = (
         significance::median(effects)?,
@@ -219,7 +220,7 @@ fn middle(effects: &[f64]) -> Option<f64> {
     })
 }
 
-/// Whether all boots have the sign of their median, and the median is at least as large as the spread.
+/// Whether the effects of all boots have the sign of their median, and the median is at least as large as their spread.
 fn above_spread(effects: &[f64], median: f64) -> bool {
     let same_sign = effects.iter().all(|effect| effect * median > 0.0);
     same_sign && median.abs() >= spread(effects)
@@ -239,7 +240,7 @@ fn above_chance(effects: &[f64], least: f64) -> bool {
 fn spread(effects: &[f64]) -> f64 {
     let least = effects.iter().copied().fold(f64::INFINITY, f64::min);
     let most = effects.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Infinite effects of one sign are equal.
+    // Infinite effects of the same sign are equal, but their difference is not a number.
     if least == most { 0.0 } else { most - least }
 }
 
@@ -289,7 +290,7 @@ mod tests {
             (vec![-2.0, -3.0, -7.0, -9.0], -3.0),
             (vec![-1.0, 2.0], 0.0),
         ] {
-            assert_eq!(middle(&effects), Some(expected));
+            assert_eq!(symmetric_median(&effects), Some(expected));
         }
     }
 
@@ -323,13 +324,13 @@ mod tests {
         assert_eq!(judged(FALLS, &[f64::INFINITY; 3]), Verdict::Differs);
     }
 
-    /// Returns boots with this effect, spread evenly by up to `spread` on either side.
+    /// Returns the effects of boots, which are spread evenly by up to `spread` on either side of `effect`.
     fn boots(random: &mut fastrand::Rng, count: usize, effect: f64, spread: f64) -> Vec<f64> {
         let boot = |_| effect + spread * random.f64().mul_add(2.0, -1.0);
         (0..count).map(boot).collect()
     }
 
-    /// Counts the verdicts of a thousand repetitions of `count` boots on a fall by at least 5.
+    /// Counts the verdicts on a fall by at least 5, in a thousand repetitions of `count` boots.
     fn of_a_thousand(count: usize, effect: f64, spread: f64) -> BTreeMap<Verdict, usize> {
         let mut random = fastrand::Rng::with_seed(5);
         let mut verdicts = BTreeMap::new();
@@ -366,7 +367,7 @@ mod tests {
                 });
                 let told = told.count();
                 assert!(told <= 65, "{count} {least}: {told}");
-                // It is a level, so some effects do pass.
+                // The test has a significance level, so chance does pass it sometimes.
                 assert!(told >= 20 || least > 0.0, "{count} {least}: {told}");
             }
         }
@@ -396,7 +397,7 @@ mod tests {
         let against = [[-6.0; 6].as_slice(), &[4.0; 5]].concat();
         assert_eq!(judge(FALLS, &against, 5.0), Verdict::Agrees);
         assert_eq!(judge(FALLS, &against, 0.0), Verdict::NoDifference);
-        // Five effects of one sign can be chance, whatever the others are.
+        // Five effects of the same sign can be chance, whatever the other effects are.
         effects[0] = -4.9;
         assert_eq!(judge(FALLS, &effects, 5.0), Verdict::NoDifference);
         // Most boots have no effect.

@@ -29,7 +29,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("gap-us", "0,30,200"),
         ],
         iterations: 16,
-        // Further idle CPUs do not change any of its instructions.
+        // Further idle CPUs do not change the instructions of this boot.
         repeats: ONCE,
     }],
     metric: Some(Metric::Insns),
@@ -38,8 +38,8 @@ pub const EXPERIMENT: Experiment = Experiment {
                  here, and microseconds of a larger hypervisor there.",
 };
 
-/// Where polling happens: our words, and published figures: x86 ping-pong relative to the host, in %, and arm64
-/// seconds.
+/// Rows: where polling happens, the wait and `host-poll-us` of our cells, and published figures, which are x86
+/// ping-pong relative to the host in %, and seconds on arm64.
 const ROWS: [(&str, &str, &str, [Option<f64>; 2]); 4] = [
     ("neither", "wfi", "0", [None, Some(12.615)]),
     ("the host", "wfi", "50", [Some(93.8), None]),
@@ -50,13 +50,13 @@ const ROWS: [(&str, &str, &str, [Option<f64>; 2]); 4] = [
 /// Gaps, in microseconds.
 const GAPS: [&str; 3] = ["0", "30", "200"];
 
-/// Largest difference of systems that count as equal, in per cent.
+/// Largest difference between systems that count as equal, in per cent.
 const SAME: f64 = 1.0;
 
 /// Accepted deviation of a change from the published one, in points.
 const BAND: f64 = 10.0;
 
-/// Returns the cell of row `(wait, host)` with a gap; `hint` applies where both can poll.
+/// Returns the cell of row `(wait, host)` with a gap; `hint` matters only if both the guest and the host can poll.
 fn find<'r>(
     run: Run<'r>,
     (wait, host): (&str, &str),
@@ -80,7 +80,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         "Instructions per round trip by the gap between two; polls of EL2 in vain per round trip, 200 us apart",
         &["0 us", "30 us", "200 us", "in vain", "x86, %", "arm64, s"],
     );
-    // Ordered by row, then by gap.
+    // The medians are ordered by row, then by gap.
     let mut medians = Vec::new();
     for (name, wait, host, published) in ROWS {
         let first = |gap| find(runs.first(), (wait, host), gap, "silent");
@@ -108,7 +108,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Returns the claims, from the medians by row and gap, and from polls in vain with and without the hint.
+/// Returns the claims about the medians by row and gap, and about polls in vain with and without the hint.
 fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Claim> {
     let at = |row: usize, gap: usize| medians[GAPS.len() * row + gap].clone();
     let size = Test::Size {
@@ -155,7 +155,7 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
     claims
 }
 
-/// Returns the polls at EL2 per round trip that ended without an interrupt.
+/// Returns the number of polls at EL2 per round trip that ended without an interrupt.
 fn in_vain(found: &MeasuredCell<'_>) -> f64 {
     found.each("el2", "poll-miss")
 }

@@ -12,7 +12,7 @@ use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Brief, Experiment, Repeat};
 use frontier::Point;
 
-/// Words of all cells.
+/// The words that all cells have, and further ones.
 macro_rules! cells {
     ($($words:expr),* $(,)?) => {
         &[
@@ -42,7 +42,7 @@ const fn boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     }
 }
 
-/// Creates a boot of these cells with slices: it has enough wake-ups for 90th percentiles.
+/// Creates a boot of these cells with slices. It has enough wake-ups for 90th percentiles.
 const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     Boot {
         iterations: 200,
@@ -164,7 +164,7 @@ impl Setting {
         Self { name, boot, words }
     }
 
-    /// Returns its cell with this gap; `None` if the cell was skipped, like WFET without FEAT_WFxT.
+    /// Returns the setting's cell with this gap; `None` if the cell was skipped, such as a WFET without FEAT_WFxT.
     pub fn find<'r>(&self, run: Run<'r>, gap: &str) -> Result<Option<MeasuredCell<'r>>> {
         let words = [self.words, &[("gap-us", gap)]].concat();
         Ok(run.cell_or_why(self.boot, &words)?.ok())
@@ -216,7 +216,7 @@ pub const SLICED: [Setting; 3] = [
     Setting::new("wfi not trapped", "sliced-halts", &[("trap", "none")]),
 ];
 
-/// Returns the gaps of the boots.
+/// Returns the gaps that were measured.
 fn gaps(runs: &Runs) -> Vec<&'static str> {
     let has = |gap: &&str| runs.has("polls", &[("gap-us", gap)]);
     GAPS.into_iter().filter(has).collect()
@@ -228,7 +228,7 @@ fn gaps_of(points: &[Point]) -> Vec<&'static str> {
     GAPS.into_iter().filter(has).collect()
 }
 
-/// Describes a break-even length; a negative one is shorter than any wait.
+/// Describes a break-even length in words. A negative length is shorter than any wait.
 fn break_even_in_words(us: f64) -> String {
     const OF: &str = "(from the CPUs' own time at gaps of 5 and 50 us)";
     if us < 0.05 {
@@ -296,7 +296,7 @@ fn by_gap(title: &str, points: &[Point], text: impl Fn(&Point) -> String) -> Tab
     table
 }
 
-/// Returns, for each gap, the settings that no other setting beats in both respects.
+/// Returns, for each gap, the settings that no other setting beats in both latency and share.
 fn frontiers(points: &[Point]) -> Table {
     let mut table = Table::new(
         "Settings of which no other is faster and leaves more, from the fastest on",
@@ -312,7 +312,7 @@ fn frontiers(points: &[Point]) -> Table {
     table
 }
 
-/// Returns latencies and shares of the settings with slices.
+/// Returns the latencies and shares of the settings with slices.
 fn sliced(run: Run<'_>, unit: &str) -> Result<Table> {
     let title = format!(
         "With slices of {SLICE_US} us, {SLICED_GAP} us between two round trips: {unit}, and the time that the neighbours got, %"
@@ -338,7 +338,7 @@ fn sliced(run: Run<'_>, unit: &str) -> Result<Table> {
     Ok(table)
 }
 
-/// Classes of the lines, by gap.
+/// Classes of the lines in the style sheet, by gap.
 const CLASSES: [&str; GAPS.len()] = [
     "line c-blue",
     "line c-orange",
@@ -348,7 +348,7 @@ const CLASSES: [&str; GAPS.len()] = [
     "line c-grey",
 ];
 
-/// Draws the frontier: for each gap, a line through the settings that no other setting beats in both respects.
+/// Draws the frontier: for each gap, a line through the settings that no other setting beats in both latency and share.
 fn chart(points: &[Point], unit: &str) -> Chart {
     let lines = gaps_of(points)
         .into_iter()

@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The calls of a CPU, as far as a sample shows them: a call adds a frame, and its return address removes it.
+//! Follows the calls of a CPU, as far as a sample shows them: a call adds a frame, and a return to the frame's return
+//! address removes the frame.
 
 use crate::step::Caller;
 
 /// Number of exception levels.
 const LEVELS: usize = 4;
-/// Distance between vectors, and the size of their table (DDI 0487K.a, D1.3.1.5).
+/// Distance between exception vectors (DDI 0487K.a, D1.3.1.5).
 const VECTOR: u64 = 0x80;
 
-/// Functions that return to the same address of another task: Linux's and Xen's.
+/// Functions that return to the same address, but in another task: Linux's and Xen's.
 const SWITCHES: [&str; 2] = ["cpu_switch_to", "__context_switch"];
 
-/// A function that runs.
+/// A function that has been entered and has not returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Frame {
     symbol: String,
-    /// Where it returns to; `None` where an exception interrupted the frame below, and where that is not known.
+    /// The address to which it returns; `None` if it handles an exception that interrupted the frame below, or if the
+    /// address is not known.
     back: Option<u64>,
 }
 
-/// The stacks of a CPU, by level.
+/// The call stacks of a CPU, by exception level.
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// The outermost frame first. The last one runs.
+    /// The frames of each level, the outermost one first. The last frame is the running function.
     levels: [Vec<Frame>; LEVELS],
     level: usize,
     last: Option<(u64, Jump)>,
 }
 
-/// The kind of an instruction.
+/// The kind of an instruction, by where the CPU continues after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Jump {
-    /// It goes on with the next one.
+    /// The CPU continues with the next instruction.
     No,
     /// A branch.
     Branch,
@@ -41,7 +43,7 @@ enum Jump {
 }
 
 impl Jump {
-    /// DDI 0487K.a, C4.1.94: with pointer authentication, too.
+    /// Decodes an instruction, including the variants with pointer authentication (DDI 0487K.a, C4.1.94).
     const fn of(word: u32) -> Self {
         match word {
             0xd69f_03e0 | 0xd69f_0bff | 0xd69f_0fff => Self::ExceptionReturn,
@@ -60,12 +62,13 @@ impl Jump {
 }
 
 impl Stacks {
-    /// The instruction of `symbol` at `pc` is next. Returns its callers, and the functions that exceptions interrupted.
+    /// Moves on to the instruction of `symbol` at `pc`. Returns the callers of this function, and the functions that
+    /// exceptions interrupted.
     pub fn callers(&mut self, level: u8, pc: u64, symbol: &str) -> impl Iterator<Item = Caller> {
         let level = usize::from(level).min(LEVELS - 1);
         let before = std::mem::replace(&mut self.level, level);
         if level > before {
-            // An exception: nothing of these levels is interrupted.
+            // The CPU took an exception to a higher level, where it cannot have interrupted anything.
             self.levels[before + 1..=level]
                 .iter_mut()
                 .for_each(Vec::clear);
@@ -82,15 +85,16 @@ impl Stacks {
                 symbol: symbol.into(),
                 back: Some(from + 4),
             }),
-            Some((_, Jump::Return)) => match caller(stack, pc) {
+            Some((_, Jump::Return)) => match returned_to(stack, pc) {
                 Some(place) => stack.truncate(place),
-                // Another task's stack, or a call before the sample. That task has not interrupted what ran below.
+                // The stack is another task's, or the call was before the sample. The other task has not interrupted
+                // the functions at lower levels.
                 None => {
                     stack.clear();
                     below.iter_mut().for_each(Vec::clear);
                 }
             },
-            // An exception to the same level, and the return from it.
+            // The CPU took an exception to the same level; the next case is the return from such an exception.
             Some((from, Jump::No)) if pc != from + 4 && pc.is_multiple_of(VECTOR) => {
                 stack.push(unknown(symbol));
             }
@@ -101,8 +105,8 @@ impl Stacks {
             _ => {}
         }
         match stack.last_mut() {
-            // A jump to another function leaves the return address to it. After a lower level's exception, other code is
-            // another task's.
+            // A function that is reached by a jump inherits the return address. If the CPU comes from another level and
+            // finds other code here, this is another task's.
             Some(top) if last.is_some() || top.symbol == symbol => top.symbol = symbol.into(),
             _ => {
                 stack.clear();
@@ -121,14 +125,14 @@ impl Stacks {
         callers.into_iter()
     }
 
-    /// The CPU executes the instruction `word` at `pc`.
+    /// Records that the CPU executes the instruction `word` at `pc`.
     pub fn executes(&mut self, pc: u64, word: u32) {
         self.last = Some((pc, Jump::of(word)));
     }
 }
 
-/// Returns the place of the frame that returns to `pc`.
-fn caller(stack: &[Frame], pc: u64) -> Option<usize> {
+/// Returns the index of the frame that returns to `pc`, unless the running function switches tasks.
+fn returned_to(stack: &[Frame], pc: u64) -> Option<usize> {
     let top = stack.last()?;
     let place = stack.iter().rposition(|one| one.back == Some(pc));
     place.filter(|_| !SWITCHES.contains(&top.symbol.as_str()))
@@ -167,7 +171,7 @@ mod tests {
             (1, 0x3000, "c", NOP),
         ];
         assert_eq!(callers(&calls), "a1 b1");
-        // A jump at the end of b: d returns for it.
+        // At its end, b jumps to d, which then returns to b's caller.
         let jumps = [
             (1, 0x1000, "a", BL),
             (1, 0x2000, "b", B),
@@ -182,7 +186,7 @@ mod tests {
             (1, 0x1004, "a", NOP),
         ];
         assert_eq!(callers(&returns), "");
-        // A recursive call.
+        // Here, a calls itself.
         let recursive = [
             (1, 0x1000, "a", BL),
             (1, 0x1000, "a", BL),
@@ -201,7 +205,7 @@ mod tests {
             (1, 0x9900, "pick", NOP),
         ];
         assert_eq!(callers(&switch), "idle1");
-        // Both tasks return to one address.
+        // Both tasks return to the same address.
         let alike = [
             (1, 0x1000, "read", BL),
             (1, 0x2000, "schedule", BL),
@@ -211,7 +215,7 @@ mod tests {
         ];
         assert_eq!(callers(&alike[..4]), "");
         assert_eq!(callers(&alike), "");
-        // It has not interrupted the program.
+        // The idle task has not interrupted the program.
         let idle = [
             (0, 0x1000, "main", NOP),
             (1, 0x8400, "vectors", BL),
@@ -220,7 +224,7 @@ mod tests {
             switch[3],
         ];
         assert_eq!(callers(&idle), "idle1");
-        // The return of an exception to another program.
+        // The exception returns to another program.
         let programs = [
             (0, 0x1000, "one", BL),
             (0, 0x2000, "two", NOP),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes the explanations of cells from the traces of boots.
+//! Makes the explanations of cells from the traces of their boots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,10 @@ use crate::explanation::{CYCLES, Explained, ExplainedCell, FunctionCost, SCHEMA}
 use crate::step::Step;
 use crate::walk::{Key, Walker};
 
-/// Largest part of a cell's median by which that of its traces may differ: its samples are counted in intervals.
+/// The median of a cell's traces may differ from the cell's median by one part in this number, because the cell's
+/// samples are counted in intervals.
 const APART: u64 = 256;
-/// Cycles between the time at which an instruction reads the clock, and that at which it is committed.
+/// Largest number of cycles from the time at which an instruction reads the clock to the time at which it is committed.
 const SKEW: u64 = 40;
 
 impl Explained {
@@ -33,7 +34,7 @@ impl Explained {
         let mut notes: BTreeSet<String> = notes.cloned().collect();
         for boot in &session.traces {
             let images: Vec<CodeImage> = boot.code.iter().map(CodeImage::of).collect();
-            notes.extend(lacking(boot, &images));
+            notes.extend(lacking_notes(boot, &images));
             let walker = Walker::new(&boot.traces, &images);
             for cell in boot.cells.iter().filter(|cell| cell.stats.is_some()) {
                 explained.cells.extend(explained_cell(boot, &walker, cell)?);
@@ -41,13 +42,13 @@ impl Explained {
         }
         let measured = results.cells.iter().filter(|cell| cell.stats.is_some());
         let known = |cell: &&Cell| explained.cells.iter().any(|one| one.words == words(cell));
-        notes.extend(measured.filter(|cell| !known(cell)).map(left_out));
+        notes.extend(measured.filter(|cell| !known(cell)).map(why_left_out));
         explained.tell_apart();
         explained.notes = notes.into_iter().collect();
         Ok(explained)
     }
 
-    /// Adds to titles that several cells have the words by which these differ.
+    /// If several cells have the same title, adds to each title the words in which these cells differ.
     fn tell_apart(&mut self) {
         let all = self.cells.clone();
         for cell in &mut self.cells {
@@ -68,7 +69,7 @@ impl Explained {
 }
 
 /// Describes what the explanation of a boot lacks.
-fn lacking(boot: &TracesOfBoot, images: &[CodeImage]) -> Vec<String> {
+fn lacking_notes(boot: &TracesOfBoot, images: &[CodeImage]) -> Vec<String> {
     let nameless = images.iter().filter(|image| !image.has_symbols());
     let mut lacking: Vec<String> = nameless
         .map(|image| {
@@ -97,7 +98,7 @@ fn lacking(boot: &TracesOfBoot, images: &[CodeImage]) -> Vec<String> {
 }
 
 /// Returns why a cell is not explained.
-fn left_out(cell: &Cell) -> String {
+fn why_left_out(cell: &Cell) -> String {
     let why = match &cell.critical {
         None if cell.unit == CYCLES => "no samples of it were kept",
         None => "nothing divides its samples",
@@ -108,7 +109,7 @@ fn left_out(cell: &Cell) -> String {
     format!("{title}, under {under}: not explained: {why}")
 }
 
-/// Explains a cell; `None` if its path is not known.
+/// Explains a cell; returns `None` if its path is not known.
 fn explained_cell(
     boot: &TracesOfBoot,
     walker: &Walker<'_>,
@@ -118,7 +119,7 @@ fn explained_cell(
     let traces: Vec<&Trace> = traces
         .filter(|trace| trace.cell == cell.id && !trace.sample.unclear)
         .collect();
-    let Some(path) = median(cell, &traces)? else {
+    let Some(path) = median_path(cell, &traces)? else {
         return Ok(None);
     };
     let of_median = |trace: &&&Trace| trace.sample.path.total() == path;
@@ -146,7 +147,7 @@ fn explained_cell(
         work: median.sample.work.total(),
         events: Events::of(walker.executed(&median.pieces)),
         samples: [traces.iter().map(|trace| trace.times).sum(), median.times],
-        functions: functions(&steps, &walker.spread(&traces)),
+        functions: costs_of(&steps, &walker.spread(&traces)),
         steps,
     };
     explained
@@ -155,9 +156,9 @@ fn explained_cell(
     Ok(Some(explained))
 }
 
-/// Returns the median of the paths of a cell's `traces`; `None` if no path is known. The cell has counts of the path, or
-/// times of whole samples, which a path takes.
-fn median(cell: &Cell, traces: &[&Trace]) -> Result<Option<u64>> {
+/// Returns the median of the paths of a cell's `traces`; `None` if no path is known. The cell has either counts of the
+/// path, or the times of whole samples, which are the times of their paths.
+fn median_path(cell: &Cell, traces: &[&Trace]) -> Result<Option<u64>> {
     if cell.unit != CYCLES {
         let path = cell.critical.as_ref().map(|critical| critical.path);
         return Ok(path.filter(|path| path.count != 0).map(|path| path.p50));
@@ -186,7 +187,7 @@ fn words(cell: &Cell) -> BTreeMap<String, String> {
     keys.zip(cell.key()).collect()
 }
 
-fn functions(steps: &[Step], spread: &BTreeMap<(usize, u8, Key), [u64; 3]>) -> Vec<FunctionCost> {
+fn costs_of(steps: &[Step], spread: &BTreeMap<(usize, u8, Key), [u64; 3]>) -> Vec<FunctionCost> {
     let mut counts: BTreeMap<(usize, u8, Key), [u64; 3]> = BTreeMap::new();
     for step in steps {
         let key = (step.image.clone(), step.function.clone());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The code of a boot, and the functions in it.
+//! Finds the code of a boot, and the functions in it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use running::traces::{CodeFile, Form};
 
 use crate::kallsyms;
 
-/// A function of an instruction.
+/// The function of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its name.
     pub name: String,
     /// The functions into which the compiler inlined it, from the outermost one on.
     pub callers: Vec<String>,
-    /// Distance of the instruction from the symbol before it.
+    /// The symbol before the instruction, and the distance of the instruction from it.
     pub symbol: (String, u64),
 }
 
@@ -30,15 +30,15 @@ pub struct CodeImage {
     pub name: &'static str,
     /// The exception levels at which it runs.
     levels: &'static [u8],
-    /// Its parts, each with its link address.
+    /// The parts of its code, each with its link address.
     parts: Vec<(u64, Arc<[u8]>)>,
-    /// Link addresses and names, sorted.
+    /// The link address and the name of each symbol, sorted.
     symbols: Vec<(u64, String)>,
     lines: Option<Lines>,
 }
 
 impl CodeImage {
-    /// Reads a file. A file without symbols has no functions.
+    /// Reads a file. If it has no symbols, its functions have no names.
     pub fn of(file: &CodeFile) -> Self {
         let kernel = |first| Self {
             name: file.name,
@@ -75,8 +75,8 @@ impl CodeImage {
         !self.symbols.is_empty()
     }
 
-    /// Returns the function of the instruction at link address `address`: the innermost one of this workspace's, if it
-    /// was inlined. Without symbols, it is a range of 4 KiB.
+    /// Returns the function of the instruction at link address `address`. If functions were inlined there, this is the
+    /// innermost one that belongs to this workspace. Without symbols, it is a range of 4 KiB.
     pub fn function(&self, address: u64) -> Function {
         let after = self.symbols.partition_point(|(start, _)| *start <= address);
         let (start, name) = match after.checked_sub(1).map(|last| &self.symbols[last]) {
@@ -87,12 +87,12 @@ impl CodeImage {
         let mut frames = frames.map_or(Vec::new(), |lines| lines.frames(address));
         let ours = frames.iter().position(|frame| frame.ours);
         frames.drain(..ours.unwrap_or(0));
-        let mut names = frames.into_iter().map(|frame| bare(&frame.function));
+        let mut names = frames.into_iter().map(|frame| short_name(&frame.function));
         let innermost = names.next().filter(|name| !name.is_empty());
         let mut callers: Vec<String> = names.collect();
         callers.reverse();
         Function {
-            name: innermost.unwrap_or_else(|| bare(&name)),
+            name: innermost.unwrap_or_else(|| short_name(&name)),
             callers,
             symbol: (name, address - start),
         }
@@ -106,8 +106,8 @@ impl CodeImage {
         })
     }
 
-    /// Returns the distances by which the file may have been moved, if it has the code of `block`. It moves only by whole
-    /// pages.
+    /// Returns the distances by which the file may have been moved, if it has the code of `block`. Files move only by
+    /// whole pages.
     fn bases(&self, block: &critical::Code) -> impl Iterator<Item = u64> {
         let words = bytes(&block.words);
         self.parts.iter().flat_map(move |(start, bytes)| {
@@ -123,20 +123,20 @@ impl CodeImage {
         self.levels.contains(&level)
     }
 
-    /// Whether it has the same code, at the same level, as another file.
+    /// Whether the file has the same code as another file, at a common level.
     pub fn is_like(&self, other: &Self) -> bool {
         let meets = self.levels.iter().any(|level| other.runs_at(*level));
         meets && self.parts == other.parts
     }
 
-    /// Returns the number of its bytes.
+    /// Returns the size of its code, in bytes.
     fn size(&self) -> usize {
         self.parts.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 }
 
-/// Returns a name without types in angle brackets, closures and the path's first parts: at most two parts stay.
-fn bare(name: &str) -> String {
+/// Removes types in angle brackets and closures from a name, and all but the last two parts of its path.
+fn short_name(name: &str) -> String {
     let mut depth = 0;
     let outside = |c: &char| {
         depth += i32::from(*c == '<');
@@ -155,19 +155,19 @@ fn bare(name: &str) -> String {
     }
 }
 
-/// Finds where files were loaded, by the code that ran.
+/// Finds the places where files were loaded, by the code that ran.
 pub struct Places<'i> {
     images: &'i [CodeImage],
-    /// Files and the distances by which they were moved, with the blocks that agree.
+    /// Each file and distance by which the file was moved, with the number of blocks that agree on the distance.
     bases: HashMap<(usize, u64), usize>,
 }
 
-/// Instructions that are enough to know a place by.
+/// Number of instructions that are enough to identify a place.
 const ENOUGH: usize = 6;
-/// Bytes of a file in which short blocks are looked for, too.
+/// Largest size of a file, in bytes, in which short blocks are searched for, too.
 const SMALL: usize = 4 << 20;
 const PAGE: u64 = 0x1000;
-/// Blocks that are enough to know a distance by.
+/// Number of blocks that are enough to know a distance.
 const AGREE: usize = 3;
 
 impl<'i> Places<'i> {
@@ -186,11 +186,11 @@ impl<'i> Places<'i> {
         places
     }
 
-    /// Finds distances by blocks of which each file has one at most.
+    /// Finds distances by blocks that occur only once in a file.
     fn by_long_blocks(&mut self, blocks: &[critical::Code]) {
         let mut votes: HashMap<(usize, u64), usize> = HashMap::new();
         for block in blocks.iter().filter(|block| block.words.len() >= ENOUGH) {
-            if self.place(block).is_some() {
+            if self.find_place(block).is_some() {
                 continue;
             }
             let images = self.images.iter().enumerate();
@@ -208,8 +208,8 @@ impl<'i> Places<'i> {
         }
     }
 
-    /// Finds the distance of file `n` by blocks of any length: the distance with the most votes wins. Where each access to a system
-    /// register ends a block, no block is long.
+    /// Finds the distance of file `n` by blocks of any length: the distance with the most votes wins. This is needed
+    /// where each access to a system register ends a block, so that no block is long.
     fn by_all_blocks(&mut self, n: usize, blocks: &[critical::Code]) {
         let mut votes: HashMap<u64, usize> = HashMap::new();
         let here = |block: &&critical::Code| self.images[n].runs_at(block.level);
@@ -226,9 +226,10 @@ impl<'i> Places<'i> {
         }
     }
 
-    /// Returns the file of a block and its link address. A kernel changes some of its instructions when it boots, so the
-    /// file that has most of the instructions is the right one; of short blocks, it may have none.
-    pub fn place(&self, block: &critical::Code) -> Option<(usize, u64)> {
+    /// Returns the file of a block and its link address. A kernel changes some of its instructions when it boots, so
+    /// the right file is the one that has most of the instructions. It may have none of the instructions of a short
+    /// block.
+    pub fn find_place(&self, block: &critical::Code) -> Option<(usize, u64)> {
         let words = bytes(&block.words);
         let here = self.bases.iter();
         let here = here.filter(|((n, _), _)| self.images[*n].runs_at(block.level));
@@ -267,7 +268,7 @@ mod tests {
                 "<impl core::fmt::Debug for X>",
             ),
         ] {
-            assert_eq!(bare(name), short, "{name}");
+            assert_eq!(short_name(name), short, "{name}");
         }
     }
 
@@ -292,14 +293,14 @@ mod tests {
         let mut blocks: Vec<_> = [0, 100, 200, 1100].map(|n| block(n, base, 8)).into();
         let images = [image];
         let places = Places::find(&images, &blocks);
-        // A block too short to be known by itself, and one that the kernel has changed.
+        // One block is too short to be identified by itself, and the kernel has changed another one.
         blocks.push(block(1200, base, 1));
         blocks[1].words[3] ^= 1;
         let names: Vec<_> = blocks
             .iter()
             .map(|block| {
                 places
-                    .place(block)
+                    .find_place(block)
                     .map(|(n, at)| images[n].function(at).name)
             })
             .collect();
@@ -310,6 +311,6 @@ mod tests {
         );
         let mut other = block(300, base, 8);
         other.words.iter_mut().for_each(|word| *word ^= 1);
-        assert_eq!(places.place(&other), None);
+        assert_eq!(places.find_place(&other), None);
     }
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The difference of two explanations of a cell, function by function.
+//! Compares two explanations of a cell, function by function.
 
 use std::collections::BTreeMap;
 
 use crate::explanation::{Explained, ExplainedCell};
 use crate::walk::Key;
 
-/// A function in both samples.
+/// The counts of a function in both samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Its file and name.
+    /// The file and the name of the function.
     pub function: Key,
     /// Exception level.
     pub level: u8,
@@ -20,7 +20,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Returns by how much B has more.
+    /// Returns by how much the count of B exceeds that of A, on the path.
     pub const fn by(&self) -> i64 {
         self.counts[1].cast_signed() - self.counts[0].cast_signed()
     }
@@ -39,29 +39,29 @@ impl Change {
     }
 }
 
-/// The difference of two samples. The changes add up to the difference of the paths.
+/// The difference of two samples, A and B. Its changes add up to the difference of the paths.
 #[derive(Debug)]
 pub struct Difference<'e> {
-    /// A and B.
+    /// The cells of A and B.
     pub cells: [&'e ExplainedCell; 2],
     /// The functions that changed, the largest change first.
     pub changes: Vec<Change>,
-    /// How many functions did not change, and their sum.
+    /// How many functions did not change, and the sum of their counts.
     pub alike: (usize, u64),
-    /// Sums of A and B by level, of levels that one of them has.
+    /// Sums of the counts of A and B by level, for levels that are on either path.
     pub levels: BTreeMap<u8, [u64; 2]>,
-    /// Where the paths part for the first time.
+    /// The first place where the paths part.
     pub parts: Option<Parting>,
 }
 
 /// The first place where two paths part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parting {
-    /// Instructions that both have executed by then.
+    /// Number of instructions that both have executed by then.
     pub after: u64,
     /// The last function of both.
     pub function: String,
-    /// Where A and B go on.
+    /// How A and B continue.
     pub to: [String; 2],
 }
 
@@ -115,8 +115,8 @@ impl<'e> Difference<'e> {
         }
     }
 
-    /// Returns the `top` largest changes and the others. Of those of the rarer direction, a quarter of `top` is shown in
-    /// any case: where most functions go, the few that come are the reason.
+    /// Returns the `top` largest changes and the others. A quarter of `top` is kept for changes in the rarer direction:
+    /// if most functions disappear, the few that are new are the reason.
     pub fn split(&self, top: usize) -> (Vec<&Change>, Vec<&Change>) {
         let longer = |change: &&Change| change.by() > 0;
         let few = self.changes.iter().filter(longer).count() <= self.changes.len() / 2;
@@ -138,10 +138,10 @@ impl<'e> Difference<'e> {
     }
 }
 
-/// A function that a CPU executes for a time, by level, file and name, and the number of instructions.
+/// A stay of the path in a function: its level, file and name, and the number of instructions.
 type Visit<'e> = ((u8, &'e str, &'e str), u64);
 
-/// Returns the visits of a path. Work off the path, and other callers, do not end a visit.
+/// Returns the visits of a path. Work off the path does not end a visit, and neither does a change of callers.
 fn visits(cell: &ExplainedCell) -> Vec<Visit<'_>> {
     let mut visits: Vec<Visit<'_>> = Vec::new();
     let on_path = cell.steps.iter().filter(|step| step.on_path);
@@ -155,7 +155,7 @@ fn visits(cell: &ExplainedCell) -> Vec<Visit<'_>> {
     visits
 }
 
-/// Finds where the paths part: the first visit to another function, or with another number of instructions.
+/// Finds where the paths part: at the first visit to another function, or with another number of instructions.
 fn parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
     let [a, b] = cells.map(visits);
     let place = a.iter().zip(&b).take_while(|(one, other)| one == other);
@@ -282,7 +282,7 @@ mod tests {
                 ]
             )
         );
-        // Another level is another way, for a name that both levels have.
+        // Paths that continue at different levels part there, even if the functions have the same name.
         assert_eq!(
             parts("a 1 5, b 1 7", "a 1 5, b 2 7"),
             at(5, "a", ["goes on with b", "goes on with b"])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The difference of two explanations for a terminal, a mail, a page.
+//! Shows the difference of two explanations, for a terminal, a mail or a page.
 
 use anyhow::Result;
 use foreign::Quoted;
@@ -11,8 +11,8 @@ use crate::difference::{Change, Difference};
 use crate::explanation::{Explained, ExplainedCell};
 use crate::table::{TOP, events, notes, signed, thousands};
 
-/// Names the words across which A and B are compared.
-pub fn apart(apart: &[[String; 3]]) -> Document {
+/// Names the words in which A and B differ although they are compared.
+pub fn differing_words(apart: &[[String; 3]]) -> Document {
     let side = |name, place: usize| {
         let words = apart.iter().map(|words| {
             let value = match words[place].as_str() {
@@ -32,7 +32,7 @@ pub fn apart(apart: &[[String; 3]]) -> Document {
     Document::from(lines)
 }
 
-/// Returns the differences of the cells that both have.
+/// Returns the differences of the cells that both explanations have.
 pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document> {
     let mut document = Document::default();
     let [a, b] = both;
@@ -43,7 +43,7 @@ pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document
     }
     let differences = Difference::all(both);
     for one in &differences {
-        difference(&mut document, one, top.unwrap_or(TOP));
+        add_difference(&mut document, one, top.unwrap_or(TOP));
         document.push(String::new());
     }
     let alone = |side: &str, cells: &[ExplainedCell], other: &Explained| -> Vec<String> {
@@ -63,7 +63,7 @@ pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document
     Ok(document)
 }
 
-fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) {
+fn add_difference(document: &mut Document, difference: &Difference<'_>, top: usize) {
     let [a, b] = difference.cells;
     document.push(format!(
         "{}: the path of the median sample has {} {} in A and {} in B, {}.",
@@ -99,12 +99,12 @@ fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) 
         return;
     }
     let (shown, rest) = difference.split(top);
-    let mut rows: Vec<[String; 7]> = shown.into_iter().map(row).collect();
+    let mut rows: Vec<[String; 7]> = shown.into_iter().map(change_row).collect();
     let rest_is_shown = rest.is_empty();
     if !rest_is_shown {
         let sum = |side: usize| rest.iter().map(|one| one.counts[side]).sum();
         let counts = [sum(0), sum(1)];
-        let [_, _, _, a, b, by, _] = row(&Change {
+        let [_, _, _, a, b, by, _] = change_row(&Change {
             function: Default::default(),
             level: 0,
             counts,
@@ -158,7 +158,7 @@ fn difference(document: &mut Document, difference: &Difference<'_>, top: usize) 
     }
 }
 
-fn row(change: &Change) -> [String; 7] {
+fn change_row(change: &Change) -> [String; 7] {
     let (image, name) = &change.function;
     [
         format!("EL{}", change.level),

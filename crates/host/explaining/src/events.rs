@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exits and interrupts of a sample, from the instructions of its CPUs.
+//! Counts the exits and interrupts of a sample from the instructions of its CPUs.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,9 +37,9 @@ impl Events {
         let mut last: HashMap<u16, Executed<'w>> = HashMap::new();
         for now in instructions {
             match last.insert(now.cpu, now) {
-                Some(before) => events.follows(before, now),
-                // It had halted before the sample.
-                None if now.level == 2 && interrupts(now.pc) => events.exits(Cause::Irq),
+                Some(before) => events.count_step(before, now),
+                // The CPU had halted before the sample.
+                None if now.level == 2 && is_interrupt(now.pc) => events.count_exit(Cause::Irq),
                 None => {}
             }
         }
@@ -48,22 +48,22 @@ impl Events {
         events
     }
 
-    fn follows(&mut self, before: Executed<'_>, now: Executed<'_>) {
+    fn count_step(&mut self, before: Executed<'_>, now: Executed<'_>) {
         let rises = now.level > before.level;
-        let cause = match interrupts(now.pc) {
+        let cause = match is_interrupt(now.pc) {
             true => Cause::Irq,
             false => cause(before.word),
         };
-        // The host of KVM, and its monitor, are no guests.
+        // KVM's host and its virtual machine monitor are not guests.
         let is_guest = !matches!(before.image, "host" | "rouse-kvm");
         if rises && now.level == 2 && is_guest {
-            self.exits(cause);
+            self.count_exit(cause);
         }
         let traps = rises && cause != Cause::Irq;
         self.sent += u64::from(sends(before.word) && !traps);
     }
 
-    fn exits(&mut self, cause: Cause) {
+    fn count_exit(&mut self, cause: Cause) {
         *self.exits.entry(cause.name().into()).or_default() += 1;
     }
 }
@@ -73,7 +73,7 @@ fn sends(word: u32) -> bool {
 }
 
 /// Whether the vector at `pc` is for interrupts from a lower level (DDI 0487K.a, D1.3.1.5).
-const fn interrupts(pc: u64) -> bool {
+const fn is_interrupt(pc: u64) -> bool {
     matches!(pc & 0x7ff, 0x480 | 0x500 | 0x680 | 0x700)
 }
 
@@ -117,7 +117,7 @@ mod tests {
     fn a_write_that_traps_is_an_exit_and_what_el2_writes_is_sent() {
         let steps = [
             (0, 1, 0x1000, SEND, "guest"),
-            // Another CPU in between.
+            // An instruction of another CPU is in between.
             (1, 1, 0x1000, WFI, "guest"),
             (0, 2, 0x8400, SEND, "hypervisor"),
             (0, 2, 0x8404, NOP, "hypervisor"),
@@ -125,7 +125,8 @@ mod tests {
         ];
         let exits = vec![("irq".into(), 1), ("sgi".into(), 1)];
         assert_eq!(events(&steps), (exits, 1));
-        // One that is delivered directly, and an interrupt after it; the last of a sample.
+        // The first write does not trap, and an interrupt follows it. The second write is the last instruction of the
+        // sample.
         let direct = [
             (0, 1, 0x1000, SEND, "guest"),
             (0, 2, 0x8480, NOP, "hypervisor"),
@@ -138,7 +139,7 @@ mod tests {
     fn a_cpu_that_had_halted_before_the_sample_exits() {
         let first = [(0, 2, 0x8480, NOP, "hypervisor")];
         assert_eq!(events(&first), (vec![("irq".into(), 1)], 0));
-        // Its own interrupt, and code that went on.
+        // These are the vector for an interrupt from EL2 itself, and code that continues.
         for pc in [0x8280, 0x9000] {
             assert_eq!(events(&[(0, 2, pc, NOP, "host")]), (vec![], 0));
         }

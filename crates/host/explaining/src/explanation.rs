@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The explanation of cells: the form of `explain.json`.
+//! Defines the explanation of cells, which is the form of `explain.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,18 +26,18 @@ pub const CYCLES: &str = "cycles";
 pub struct Explained {
     /// The version of this form.
     pub schema: u64,
-    /// The guest's kernel, as it was named; empty for our guest.
+    /// The guest's kernel, under the name that the user gave; empty for our guest.
     pub guest: String,
     /// The cells.
     pub cells: Vec<ExplainedCell>,
-    /// Files of code without symbols, and cells without a path.
+    /// Notes on files of code without symbols, and on cells without a path.
     pub notes: Vec<String>,
 }
 
-/// A cell, by the sample whose path is the median.
+/// A cell, explained by the sample whose path is the median.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ExplainedCell {
-    /// Its title, with the words that tell it from others of this title.
+    /// Its title, with the words that distinguish it from other cells with this title.
     pub title: String,
     /// The words that define it, by dimension.
     pub words: BTreeMap<String, String>,
@@ -47,15 +47,15 @@ pub struct ExplainedCell {
     pub unit: String,
     /// The median of the path, and the sum of the functions' counts on it.
     pub path: u64,
-    /// Instructions on it that the measurement adds, which other tables leave out; 0 of cycles.
+    /// Instructions on the path that the measurement adds, and that other tables leave out; 0 if cycles are counted.
     #[serde(default)]
     pub bookkeeping: u64,
-    /// Instructions of all CPUs in that sample, or cycles that they were busy.
+    /// Instructions that all CPUs executed in the sample, or cycles in which they were busy.
     pub work: u64,
     /// Its exits and interrupts.
     pub events: Events,
-    /// Samples whose path is known, and those that were executed as this one, instruction by instruction and in the same
-    /// time.
+    /// Number of samples whose path is known, and number of samples that were executed like this one, instruction by
+    /// instruction and in the same time.
     pub samples: [u64; 2],
     /// The functions, the longest on the path first.
     pub functions: Vec<FunctionCost>,
@@ -72,7 +72,7 @@ pub struct FunctionCost {
     pub image: String,
     /// Exception level.
     pub level: u8,
-    /// The CPU, by the order of its first instruction.
+    /// The CPU, by the order in which CPUs executed their first instruction.
     pub cpu: usize,
     /// Instructions or cycles on the path.
     pub count: u64,
@@ -80,24 +80,26 @@ pub struct FunctionCost {
     pub instructions: u64,
     /// Instructions or cycles off the path.
     pub off_path: u64,
-    /// Minimum, median and maximum of the instructions or cycles on the path, of this CPU in all samples.
+    /// Minimum, median and maximum, over all samples, of the instructions or cycles on the path of this CPU in this
+    /// function.
     pub all: [u64; 3],
 }
 
 impl Explained {
-    /// Returns the cell with the words and the unit of `cell`.
+    /// Returns the cell that has the same words and unit as `cell`.
     pub fn like(&self, cell: &ExplainedCell) -> Option<&ExplainedCell> {
         let mut cells = self.cells.iter();
         cells.find(|one| (&one.words, &one.unit) == (&cell.words, &cell.unit))
     }
 
-    /// Gives the cells of `other` the words that keep all of them apart from all cells here, so that they are compared
-    /// across them. Returns these words: the dimension, its value here, its value there.
+    /// Finds the dimensions in which all cells of `other` differ from all cells here, and gives the cells of `other`
+    /// the words here, so that the cells can be compared. Returns each of these dimensions, its word here, and its word
+    /// in `other`.
     pub fn align(&self, other: &mut Self) -> Vec<[String; 3]> {
         let keys = other.cells.iter().flat_map(|cell| cell.words.keys());
         let keys: BTreeSet<String> = keys.cloned().collect();
         let apart = keys.into_iter().filter_map(|key| {
-            let [here, there] = [only(&self.cells, &key)?, only(&other.cells, &key)?];
+            let [here, there] = [shared(&self.cells, &key)?, shared(&other.cells, &key)?];
             (here != there && key != "workload").then_some([key, here, there])
         });
         let apart: Vec<[String; 3]> = apart.collect();
@@ -173,7 +175,7 @@ impl ExplainedCell {
         Ok(())
     }
 
-    /// Returns the instructions of a function on the path, of all CPUs.
+    /// Returns the count of a function on the path, for all CPUs together.
     pub fn count_of(&self, function: &str) -> u64 {
         let same = self.functions.iter().filter(|one| one.name == function);
         same.map(|one| one.count).sum()
@@ -192,14 +194,14 @@ impl ExplainedCell {
         self.unit == CYCLES
     }
 
-    /// Returns its name in tables.
+    /// Returns the name of the cell in tables.
     pub fn name(&self) -> String {
         format!("{}, under {}", self.title, self.under)
     }
 }
 
 /// Returns the word of a dimension, if all cells have it.
-fn only(cells: &[ExplainedCell], key: &str) -> Option<String> {
+fn shared(cells: &[ExplainedCell], key: &str) -> Option<String> {
     let words = cells.iter().map(|cell| cell.words.get(key));
     let words: BTreeSet<Option<&String>> = words.collect();
     match words.len() {
@@ -208,7 +210,7 @@ fn only(cells: &[ExplainedCell], key: &str) -> Option<String> {
     }
 }
 
-/// Returns a sum, if it is one that a sample may have. Sums and differences of two of them fit.
+/// Returns the sum of `counts`, if a sample may have this sum. Sums and differences of two such sums do not overflow.
 fn sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
     let sum = counts.try_fold(0, u64::checked_add);
     sum.filter(|sum| *sum < 1 << 48)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions of a kernel, from the table of symbols that the kernel carries for its own messages. No file of symbols
-//! is needed, so this serves a kernel whose distribution has none.
+//! Finds the functions of a kernel in the table of symbols that the kernel carries for its own messages. This needs no
+//! file of symbols, so it also works for a kernel whose distribution has none.
 //!
-//! The table (Linux: scripts/kallsyms.c; Xen: xen/tools/symbols.c) consists of parts in the image: the number of symbols,
-//! their names, a marker for each 256th name, 256 tokens, the offsets of the tokens; the symbols' addresses precede
-//! the number, or follow the tokens. A name is its length and as many tokens; the first letter is the type of the symbol. Most
-//! digits are tokens of their own, by which the table is found.
+//! The table (Linux: scripts/kallsyms.c; Xen: xen/tools/symbols.c) consists of parts in the image: the number of
+//! symbols, their names, a marker for each 256th name, 256 tokens, and the offsets of the tokens. The symbols'
+//! addresses are before the number or after the tokens' offsets. A name is stored as its length in tokens, and these
+//! tokens. Its first letter is the type of the symbol. Most digits are tokens of their own, and the table is found by
+//! searching for these tokens.
 
 use memchr::memmem;
 
@@ -13,18 +14,18 @@ use memchr::memmem;
 const TOKENS: usize = 256;
 /// Number of names from one marker to the next.
 const MARKED: usize = 256;
-/// Most symbols that a kernel has.
+/// Largest number of symbols that a kernel has.
 const MOST: usize = 4_000_000;
-/// Linux is linked to a multiple of this.
+/// Linux is linked at a multiple of this.
 const LINKED: u64 = 2 << 20;
-/// Alignments of the parts, the least first.
+/// Possible alignments of the parts, the smallest first.
 const ALIGNMENTS: [usize; 4] = [4, 8, 64, 256];
-/// Symbols that kernels align to pages, in which an array shows that is off by a few symbols.
+/// Symbols that kernels align to pages. They reveal an array of addresses that is off by a few symbols.
 const ANCHORS: [&str; 3] = ["_text", "_start", "_stext"];
 const PAGE: u64 = 0x1000;
 
-/// Returns the functions of a kernel: the distance of each from `first`, the symbol at the beginning of the image, and
-/// its name, sorted. `None` if the image has no table.
+/// Returns the functions of a kernel, sorted: the distance of each from `first`, the symbol at the beginning of the
+/// image, and its name. `None` if the image has no table.
 #[must_use]
 pub fn functions(image: &[u8], first: &str) -> Option<Vec<(u64, String)>> {
     let table = Table::find(image)?;
@@ -41,13 +42,13 @@ pub fn functions(image: &[u8], first: &str) -> Option<Vec<(u64, String)>> {
         .filter(|(name, _)| matches!(name.kind, b't' | b'T' | b'w' | b'W'))
         .map(|(name, address)| (address.wrapping_sub(origin), name.text))
         .collect();
-    // Of several names of one place, the first one in the table's order stays.
+    // If several names have the same address, the first one in the table is kept.
     functions.sort_by_key(|(distance, _)| *distance);
     functions.dedup_by_key(|(distance, _)| *distance);
     Some(functions)
 }
 
-/// A name.
+/// The name of a symbol, and its type.
 struct Name {
     kind: u8,
     text: String,
@@ -82,7 +83,7 @@ impl Form {
     }
 }
 
-/// The parts that have been found.
+/// The parts of the table that have been found.
 struct Table<'i> {
     image: &'i [u8],
     tokens: Vec<&'i [u8]>,
@@ -97,14 +98,15 @@ struct Table<'i> {
 
 impl<'i> Table<'i> {
     fn find(image: &'i [u8]) -> Option<Self> {
-        // Xen has no 9 in its names, so this digit's token is another one.
+        // The search ends with 6, since not all digits have a token: Xen has no 9 in its names, so another token is in
+        // that place.
         let digits: Vec<u8> = (b'1'..=b'6').flat_map(|digit| [digit, 0]).collect();
         memmem::find_iter(image, &digits).find_map(|at| Self::with_digits(image, at))
     }
 
     /// Finds the parts, if the token of the digit 1 is at `at`.
     fn with_digits(image: &'i [u8], at: usize) -> Option<Self> {
-        // The end of the tokens follows from those after the digits.
+        // The end of the tokens is found by counting the tokens from the digit 1 on.
         let mut end = at;
         for _ in usize::from(b'1')..TOKENS {
             end += memchr::memchr(0, image.get(end..end + MARKED)?)? + 1;
@@ -113,7 +115,7 @@ impl<'i> Table<'i> {
         let (tokens, begin, index) = ALIGNMENTS.iter().map(index).find_map(|index| {
             let offset = image.get(index + 2 * usize::from(b'1')..)?.first_chunk()?;
             let begin = at.checked_sub(u16::from_le_bytes(*offset).into())?;
-            Some((tokens(image, begin, index)?, begin, index))
+            Some((find_tokens(image, begin, index)?, begin, index))
         })?;
         let mut table = Self {
             image,
@@ -127,14 +129,14 @@ impl<'i> Table<'i> {
         Some(table)
     }
 
-    /// Finds the number of symbols: so many names fit between it and the markers.
+    /// Finds the number of symbols: exactly this number of names fits between it and the markers.
     fn find_names(&mut self) -> Option<()> {
         let step = ALIGNMENTS[0];
         let mut number = self.at.0 / step * step;
         while number >= step {
             number -= step;
-            let count = self.word(number)? as usize;
-            // Each name takes two bytes at least.
+            let count = self.read_u32(number)? as usize;
+            // Each name takes at least two bytes.
             if !(MARKED..MOST).contains(&count) || 2 * count > self.at.0 - number {
                 continue;
             }
@@ -156,7 +158,7 @@ impl<'i> Table<'i> {
             if n == MARKED {
                 second = at - names;
             }
-            match self.length(at) {
+            match self.name_length(at) {
                 Some((length, size)) if length != 0 && at + size + length <= self.at.0 => {
                     at += size + length;
                 }
@@ -165,13 +167,13 @@ impl<'i> Table<'i> {
         }
         ALIGNMENTS.iter().any(|alignment| {
             let markers = at.next_multiple_of(*alignment);
-            let marker = |n: usize| self.word(markers + 4 * n);
+            let marker = |n: usize| self.read_u32(markers + 4 * n);
             marker(0) == Some(0) && (count <= MARKED || marker(1) == Some(second as u32))
         })
     }
 
-    /// Returns the length of the name at `at`, and how many bytes the length takes.
-    fn length(&self, at: usize) -> Option<(usize, usize)> {
+    /// Returns the length of the name at `at`, in tokens, and the number of bytes that the length itself takes.
+    fn name_length(&self, at: usize) -> Option<(usize, usize)> {
         let low = usize::from(*self.image.get(at)?);
         match low & 0x80 {
             0 => Some((low, 1)),
@@ -183,7 +185,7 @@ impl<'i> Table<'i> {
         let mut at = self.names;
         let mut names = Vec::with_capacity(self.count);
         for _ in 0..self.count {
-            let (length, size) = self.length(at)?;
+            let (length, size) = self.name_length(at)?;
             let codes = self.image.get(at + size..at + size + length)?;
             let tokens = codes.iter().map(|code| self.tokens[usize::from(*code)]);
             let text: Vec<u8> = tokens.flatten().copied().collect();
@@ -191,7 +193,7 @@ impl<'i> Table<'i> {
             let text = String::from_utf8_lossy(text);
             names.push(Name {
                 kind: *kind,
-                // Xen has the file before the name.
+                // Xen puts the file's name and a # before the symbol's name.
                 text: text.rsplit('#').next().unwrap_or_default().to_owned(),
             });
             at += size + length;
@@ -219,7 +221,7 @@ impl<'i> Table<'i> {
             places.map(|place| (*form, place))
         });
         forms.into_iter().find_map(|(form, place)| {
-            let before = self.before(form, place);
+            let before = self.base_distance(form, place);
             let aligned = |n: &usize| {
                 let address = self.address(form, place, *n)?;
                 let distance = address.wrapping_add(before.unwrap_or(0));
@@ -233,13 +235,13 @@ impl<'i> Table<'i> {
         })
     }
 
-    /// Returns the distance of address 0 from the beginning of the image, if it is known: the base that follows an array
-    /// is near the beginning.
-    fn before(&self, form: Form, place: usize) -> Option<u64> {
+    /// Returns the distance of address 0 from the beginning of the image, if it is known. A base that follows the array
+    /// is an address near the beginning of the image.
+    fn base_distance(&self, form: Form, place: usize) -> Option<u64> {
         match form {
             Form::Base => {
                 let end = place + form.size() * self.count;
-                let base = self.double(end.next_multiple_of(size_of::<u64>()))?;
+                let base = self.read_u64(end.next_multiple_of(size_of::<u64>()))?;
                 (base != 0).then_some(base % LINKED)
             }
             Form::Place => Some(0),
@@ -251,29 +253,29 @@ impl<'i> Table<'i> {
     fn address(&self, form: Form, place: usize, n: usize) -> Option<u64> {
         let at = place + form.size() * n;
         match form {
-            Form::Base => self.word(at).map(u64::from),
+            Form::Base => self.read_u32(at).map(u64::from),
             Form::Place => {
-                let distance = i64::from(self.word(at)?.cast_signed());
+                let distance = i64::from(self.read_u32(at)?.cast_signed());
                 (at as u64).checked_add_signed(distance)
             }
-            Form::Whole => self.double(at),
+            Form::Whole => self.read_u64(at),
         }
     }
 
-    fn word(&self, at: usize) -> Option<u32> {
+    fn read_u32(&self, at: usize) -> Option<u32> {
         let bytes = self.image.get(at..)?.first_chunk()?;
         Some(u32::from_le_bytes(*bytes))
     }
 
-    fn double(&self, at: usize) -> Option<u64> {
+    fn read_u64(&self, at: usize) -> Option<u64> {
         let bytes = self.image.get(at..)?.first_chunk()?;
         Some(u64::from_le_bytes(*bytes))
     }
 }
 
-/// Returns the tokens that begin at `begin`, if their offsets are at `index`: each begins after the end of the one
-/// before.
-fn tokens(image: &[u8], begin: usize, index: usize) -> Option<Vec<&[u8]>> {
+/// Returns the tokens that begin at `begin`, if their offsets are at `index`: each offset has to be right after the end
+/// of the token before.
+fn find_tokens(image: &[u8], begin: usize, index: usize) -> Option<Vec<&[u8]>> {
     let offsets = image.get(index..index + 2 * TOKENS)?.as_chunks().0;
     let mut next = 0;
     let token = |offset: &[u8; 2]| {

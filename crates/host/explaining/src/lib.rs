@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `explain`: one median sample along its path, function by function, and the difference of two.
+//! The verb `explain`: shows a median sample along its path, function by function, or the difference of two such
+//! samples.
 //!
 //! A plugin of the emulator keeps the blocks that each sample consists of (crate `critical`). [`code`] finds their
-//! functions, [`calls`] their callers, [`walk`] makes steps of a sample, [`events`] counts its exits and interrupts,
-//! [`cells`] makes the explanation, [`explanation`] has the form of its file, [`difference`] compares two; [`table`],
-//! [`difference_table`], [`page`] and [`viewers`] show them.
+//! functions, and [`calls`] finds the callers of these functions. [`walk`] divides a sample into steps, and [`events`]
+//! counts its exits and interrupts. [`cells`] makes the explanation, [`explanation`] defines the form of its file, and
+//! [`difference`] compares two explanations. [`table`], [`difference_table`], [`page`] and [`viewers`] show them.
 
 #![forbid(unsafe_code)]
 
@@ -62,7 +63,7 @@ pub struct ExplainArgs {
     pub until: Option<String>,
 }
 
-/// Returns the argument `runs`, which all options of `run` except for the form contradict.
+/// Makes the argument `runs` conflict with all options of `run` except those for the form of the output.
 pub fn earlier(runs: Arg) -> Arg {
     let of_run = RunArgs::augment_args(Command::new(""));
     let ids = of_run.get_arguments().map(|arg| arg.get_id().clone());
@@ -70,12 +71,12 @@ pub fn earlier(runs: Arg) -> Arg {
     shown(runs.conflicts_with_all(measure))
 }
 
-/// Returns an option of `explain` alone, which its short help has.
+/// Makes the short help show an option that only `explain` has.
 pub fn shown(arg: Arg) -> Arg {
     arg.hide_short_help(false)
 }
 
-/// Returns the argument `json`, with the file that is copied here.
+/// Makes the help of `json` name the file of which `explain` writes a copy.
 pub fn copied(json: Arg) -> Arg {
     const SHORT: &str = "Write a copy of explain.json to FILE; - is standard output";
     json.help(SHORT).long_help(format!(
@@ -94,7 +95,7 @@ pub fn explain(args: &ExplainArgs) -> Result<()> {
     args.run.format.claim()?;
     match &args.runs[..] {
         [] => {
-            let done = measured(args, &questions);
+            let done = measure_and_explain(args, &questions);
             if args.run.timings {
                 timings::tell(begun);
             }
@@ -106,7 +107,7 @@ pub fn explain(args: &ExplainArgs) -> Result<()> {
             let document = match read.as_mut_slice() {
                 [a, b] if !questions.are_of_samples() => {
                     let apart = a.align(b);
-                    let mut document = difference_table::apart(&apart);
+                    let mut document = difference_table::differing_words(&apart);
                     document.append(difference_table::differences([a, b], questions.top)?);
                     document
                 }
@@ -117,15 +118,15 @@ pub fn explain(args: &ExplainArgs) -> Result<()> {
     }
 }
 
-/// Measures, and explains what was measured.
-fn measured(args: &ExplainArgs, questions: &Questions<'_>) -> Result<()> {
+/// Measures, and explains the samples that were measured.
+fn measure_and_explain(args: &ExplainArgs, questions: &Questions<'_>) -> Result<()> {
     if args.run.list || args.run.bisect.is_some() {
         bad_input!("explain: --list and --bisect are options of `run`; leave them out");
     }
     let copy = Output::claim_any("--json", args.run.json.as_ref())?;
     let sessions = run::traced(&args.run)?;
     let told = answer(args, questions, &sessions, copy);
-    // The failure of a boot is the reason for an answer that lacks something.
+    // If a boot failed, its failure is the reason for an error in the answer, so it is the error that is returned.
     match (sessions.into_iter().try_for_each(run::ended), told) {
         (Ok(()), told) => told,
         (failed, Ok(())) => failed,
@@ -136,7 +137,7 @@ fn measured(args: &ExplainArgs, questions: &Questions<'_>) -> Result<()> {
     }
 }
 
-/// Keeps and shows the explanations of all sessions.
+/// Saves and shows the explanations of all sessions.
 fn answer(
     args: &ExplainArgs,
     questions: &Questions<'_>,
@@ -153,13 +154,14 @@ fn answer(
         .map(|(session, guest)| Explained::of(session, guest))
         .collect::<Result<_>>()?;
     for (session, explained) in sessions.iter().zip(&explained) {
-        keep(session, explained);
+        save_files(session, explained);
         say!("explanation: {}/{}", session.place, page::FILE);
     }
     if args.run.repeat.is_some_and(|repeat| repeat > 1) {
         note!("the first repetition is explained; results.json has all");
     }
-    // Two kernels have no single file, which `run` refuses. A run without cells has nothing to replace an older file with.
+    // `run` refuses --json for two kernels, which have no single file. A run without cells has nothing with which to
+    // replace an older file.
     if let (Some(copy), [one]) = (copy, &explained[..])
         && !one.cells.is_empty()
     {
@@ -183,7 +185,7 @@ fn answer(
 }
 
 /// Writes the files of an explanation into the folder of its run.
-fn keep(session: &Session, explained: &Explained) {
+fn save_files(session: &Session, explained: &Explained) {
     let folder = Path::new(&session.place);
     let mut files = vec![
         (FILE, serde_json::to_string(explained).unwrap_or_default()),

@@ -11,18 +11,18 @@ use crate::explanation::{Explained, ExplainedCell};
 use crate::step::Step;
 use crate::table::{self, Questions, thousands};
 
-/// Name of the file.
+/// Name of the file with an explanation.
 pub const FILE: &str = "explain.html";
-/// Name of the file about two kernels.
+/// Name of the file with the difference of two kernels.
 pub const DIFFERENCE: &str = "difference.html";
 /// Width of a drawing.
 const WIDTH: f64 = 640.0;
-/// Height of a lane, and of a level of calls.
+/// Height of a lane in the strip, and of a level of calls in the icicle.
 const LANE: f64 = 18.0;
-/// Colours by level.
+/// Colours by exception level.
 const COLOURS: [&str; 4] = ["c-green", "c-sky", "c-orange", "c-purple"];
 
-/// Returns the page.
+/// Returns the page of an explanation.
 pub fn page(explained: &Explained) -> String {
     let body = html! {
         header.answer { h1 { "Wake-ups, function by function" @if !explained.guest.is_empty() { ": " (explained.guest) } }
@@ -51,7 +51,7 @@ pub fn difference(both: [&Explained; 2], document: &Document) -> String {
 /// Draws a bar for each of the largest changes.
 fn bars(difference: &Difference<'_>) -> Markup {
     const MOST: usize = 40;
-    /// Where bars begin, and the length of the longest one.
+    /// The x coordinate at which bars begin. `LONGEST` is the length of the longest bar.
     const MIDDLE: f64 = 230.0;
     const LONGEST: f64 = 150.0;
     let (changes, _) = difference.split(MOST);
@@ -103,7 +103,7 @@ fn section(cell: &ExplainedCell) -> Markup {
     }
 }
 
-/// Returns a line for each step, with its blocks.
+/// Returns a line for each step, with the step's blocks.
 fn blocks(cell: &ExplainedCell) -> String {
     let mut text = String::new();
     for step in &cell.steps {
@@ -120,7 +120,7 @@ fn blocks(cell: &ExplainedCell) -> String {
     text
 }
 
-/// Draws lanes of CPUs and levels, along the instructions of all CPUs.
+/// Draws a lane for each level of each CPU, along the instructions of all CPUs.
 fn strip(cell: &ExplainedCell) -> Markup {
     let cpus = cell
         .steps
@@ -184,7 +184,7 @@ fn strip(cell: &ExplainedCell) -> Markup {
     )
 }
 
-/// Draws the stacks of the path in order, merged where neighbours have the same callers.
+/// Draws the call stacks of the path in order, merged where neighbouring steps have the same callers.
 fn icicle(cell: &ExplainedCell) -> Markup {
     let on_path: Vec<&Step> = cell.steps.iter().filter(|step| step.on_path).collect();
     let x = |at: u64| WIDTH * at as f64 / cell.path.max(1) as f64;
@@ -283,7 +283,8 @@ mod tests {
         };
         let both = [side("a 1 8, b 2 4, c 1 5"), side("a 1 4, b 2 12, c 1 5")];
         let page = difference([&both[0], &both[1]], &Document::default());
-        // Half of the longest to the left, and the longest to the right.
+        // One bar goes to the left and has half the longest length; the other goes to the right and has the longest
+        // length.
         for (colour, bar) in [
             ("c-sky", r#"x="155.0" y="19.0" width="75.0""#),
             ("c-orange", r#"x="230.0" y="1.0" width="150.0""#),

@@ -7,7 +7,7 @@ use crate::events::Events;
 use crate::explanation::{ExplainedCell, FunctionCost};
 use crate::step::Step;
 
-/// Returns a cell whose path has these steps: function, level, count.
+/// Returns a cell whose path has the steps in `text`, each with its function, level and count.
 pub fn cell(text: &str) -> ExplainedCell {
     let step = |text: &str| {
         let words: Vec<&str> = text.split(' ').collect();

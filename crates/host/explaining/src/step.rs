@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The steps of a sample: the stretches of functions that CPUs executed.
+//! The steps of a sample: each is a function that a CPU executed for a while.
 
 use serde::{Deserialize, Serialize};
 
-/// The code of waits in explanations.
+/// The name that stands for the file of code in the steps of waits.
 pub const MACHINE: &str = "machine";
 
 /// A function that called another one, or that an exception interrupted.
@@ -18,7 +18,7 @@ pub struct Caller {
 /// Instructions of a function that a CPU executed one after another.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Step {
-    /// The CPU, by the order of its first instruction.
+    /// The CPU, by the order in which CPUs executed their first instruction.
     pub cpu: usize,
     /// Exception level.
     pub level: u8,
@@ -26,12 +26,13 @@ pub struct Step {
     pub image: String,
     /// The function.
     pub function: String,
-    /// Whether it is on the path from the waker's store to the woken task, or off it.
+    /// Whether the step is on the path from the waker's store to the woken task.
     pub on_path: bool,
-    /// Cause that the path followed to this CPU: `store` or `interrupt`; left out where the CPU went on.
+    /// The cause that the path followed to this CPU: `store` or `interrupt`; left out if the same CPU continued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// How much was counted before it: of all CPUs, or cycles since the beginning of the sample.
+    /// The number of instructions that all CPUs had executed before the step, or the cycles since the beginning of the
+    /// sample.
     pub at: u64,
     /// Number of instructions or cycles.
     pub count: u64,
@@ -45,7 +46,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Returns the levels and names of its stack, the outermost function first.
+    /// Returns the levels and names of the functions on its stack, the outermost one first.
     pub fn stack(&self) -> impl Iterator<Item = (u8, &str)> {
         let callers = self
             .callers
@@ -54,7 +55,7 @@ impl Step {
         callers.chain([(self.level, self.function.as_str())])
     }
 
-    /// Returns the wait before this instruction.
+    /// Returns a step for the wait before this instruction.
     pub fn wait(&self, name: &str, cycles: u64) -> Self {
         Self {
             image: MACHINE.into(),
@@ -67,7 +68,7 @@ impl Step {
         }
     }
 
-    /// Whether `next` goes on in the same function.
+    /// Whether `next` continues this step.
     pub fn goes_on(&self, next: &Self) -> bool {
         next.via.is_none()
             && (self.cpu, self.level, self.on_path) == (next.cpu, next.level, next.on_path)

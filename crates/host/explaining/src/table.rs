@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Explanations for a terminal, a mail, a page.
+//! Shows explanations, for a terminal, a mail or a page.
 
 use std::collections::BTreeSet;
 
@@ -15,28 +15,28 @@ use crate::step::Step;
 
 /// A sample with at most this many steps is shown in order.
 const SHORT: usize = 60;
-/// Functions that a difference or a long sample shows.
+/// Number of functions that a difference or a long sample shows by default.
 pub const TOP: usize = 20;
 
 /// Questions about a sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Questions<'q> {
-    /// How many of the longest functions.
+    /// How many of the longest functions to show.
     pub top: Option<usize>,
-    /// The cost of this function.
+    /// The function whose cost to show.
     pub function: Option<&'q str>,
-    /// The path up to this function.
+    /// The function up to which to show the path.
     pub until: Option<&'q str>,
 }
 
 impl Questions<'_> {
-    /// Whether they are about single samples, and not about the difference of two.
+    /// Whether the questions are about single samples, and not about the difference of two.
     pub const fn are_of_samples(&self) -> bool {
         self.function.is_some() || self.until.is_some()
     }
 }
 
-/// Returns the document about all cells of these sides, which have names if there are two.
+/// Returns the document about all cells of these explanations. If there are two, they are named A and B.
 pub fn document(all: &[&Explained], questions: &Questions<'_>) -> Result<Document> {
     let mut document = Document::default();
     let sides: &[&str] = match all {
@@ -47,10 +47,10 @@ pub fn document(all: &[&Explained], questions: &Questions<'_>) -> Result<Documen
     let cells = cells.flat_map(|(side, one)| one.cells.iter().map(move |cell| (*side, cell)));
     let cells: Vec<(&str, &ExplainedCell)> = cells.collect();
     if let Some(name) = questions.function.or(questions.until) {
-        known(&cells, name, questions.until.is_some())?;
+        require_function(&cells, name, questions.until.is_some())?;
     }
     match questions.function {
-        Some(name) => of_function(&mut document, &cells, name),
+        Some(name) => add_function(&mut document, &cells, name),
         None => {
             for (side, cell) in cells {
                 heading(&mut document, side, cell);
@@ -65,14 +65,14 @@ pub fn document(all: &[&Explained], questions: &Questions<'_>) -> Result<Documen
 
 fn answer(document: &mut Document, cell: &ExplainedCell, questions: &Questions<'_>) {
     match (questions.until, questions.top) {
-        (Some(name), _) => until(document, cell, name),
+        (Some(name), _) => add_until(document, cell, name),
         (None, None) if cell.steps.len() <= SHORT => add_in_order(document, &cell.steps),
         (None, top) => add_longest(document, cell, top.unwrap_or(TOP)),
     }
 }
 
-/// Refuses a function that no cell has, or none on its path.
-fn known(cells: &[(&str, &ExplainedCell)], name: &str, on_path: bool) -> Result<()> {
+/// Refuses a function that no cell has, or that no cell has on its path if `on_path`.
+fn require_function(cells: &[(&str, &ExplainedCell)], name: &str, on_path: bool) -> Result<()> {
     let has = |cell: &ExplainedCell| {
         let mut functions = cell.functions.iter();
         functions.any(|one| one.name == name && (one.count != 0 || !on_path))
@@ -82,7 +82,7 @@ fn known(cells: &[(&str, &ExplainedCell)], name: &str, on_path: bool) -> Result<
     }
     let like = cells
         .first()
-        .map_or(String::new(), |(_, cell)| near(cell, name, on_path));
+        .map_or(String::new(), |(_, cell)| similar(cell, name, on_path));
     let place = match on_path {
         true => "on its path",
         false => "in any sample",
@@ -93,7 +93,7 @@ fn known(cells: &[(&str, &ExplainedCell)], name: &str, on_path: bool) -> Result<
     )
 }
 
-/// Adds the notes, each once.
+/// Adds the notes of all explanations, each once.
 pub fn notes(document: &mut Document, all: &[&Explained]) {
     let notes: BTreeSet<&String> = all.iter().flat_map(|one| &one.notes).collect();
     document.extend(notes.into_iter().map(|note| format!("note: {note}")));
@@ -134,7 +134,7 @@ pub fn events(cell: &ExplainedCell) -> String {
     format!("exits to EL2 {exits}; interrupts sent {sent}")
 }
 
-/// Adds a sample in order.
+/// Adds a table of the steps of a sample, in order.
 fn add_in_order(document: &mut Document, steps: &[Step]) {
     let shown: Vec<&Step> = steps.iter().collect();
     let text = |of: &dyn Fn(&Step) -> String| shown.iter().map(|step| of(step)).collect();
@@ -153,7 +153,7 @@ fn add_in_order(document: &mut Document, steps: &[Step]) {
     ]);
 }
 
-/// Adds the longest functions, and the sum of the others.
+/// Adds a table of the longest functions, and the sum of the others.
 fn add_longest(document: &mut Document, cell: &ExplainedCell, top: usize) {
     let on_path = cell.functions.iter().filter(|one| one.count != 0);
     let functions: Vec<&FunctionCost> = on_path.collect();
@@ -186,8 +186,8 @@ fn add_longest(document: &mut Document, cell: &ExplainedCell, top: usize) {
     }
 }
 
-/// Adds the path up to a function.
-fn until(document: &mut Document, cell: &ExplainedCell, name: &str) {
+/// Adds a table of the path up to a function.
+fn add_until(document: &mut Document, cell: &ExplainedCell, name: &str) {
     let on_path = cell.steps.iter().filter(|step| step.on_path);
     let steps: Vec<Step> = on_path.cloned().collect();
     let Some(place) = steps.iter().position(|step| step.function == name) else {
@@ -199,8 +199,8 @@ fn until(document: &mut Document, cell: &ExplainedCell, name: &str) {
     document.push(format!("{} {} until {name}.", thousands(sum), cell.noun()));
 }
 
-/// Adds the cost of a function in each cell.
-fn of_function(document: &mut Document, cells: &[(&str, &ExplainedCell)], name: &str) {
+/// Adds a table of the cost of a function in each cell.
+fn add_function(document: &mut Document, cells: &[(&str, &ExplainedCell)], name: &str) {
     let rows = cells.iter().flat_map(|(side, cell)| {
         let same = cell.functions.iter().filter(|one| one.name == name);
         same.map(move |one| (format!("{side}{}", cell.name()), one))
@@ -224,8 +224,8 @@ fn of_function(document: &mut Document, cells: &[(&str, &ExplainedCell)], name: 
     ]);
 }
 
-/// Returns the end of an error: functions with a part of this name.
-fn near(cell: &ExplainedCell, name: &str, on_path: bool) -> String {
+/// Returns the end of an error message: functions whose names contain `name`.
+fn similar(cell: &ExplainedCell, name: &str, on_path: bool) -> String {
     let functions = cell.functions.iter();
     let functions = functions.filter(|one| one.count != 0 || !on_path);
     let name = name.to_lowercase();
@@ -240,7 +240,7 @@ fn near(cell: &ExplainedCell, name: &str, on_path: bool) -> String {
     }
 }
 
-/// Returns a number with its sign.
+/// Formats a number with its sign.
 pub fn signed(number: i64) -> String {
     let digits = thousands(number.unsigned_abs());
     match number {
@@ -250,7 +250,7 @@ pub fn signed(number: i64) -> String {
     }
 }
 
-/// Returns a number with its thousands apart.
+/// Formats a number with separated thousands.
 pub fn thousands(number: u64) -> String {
     page::thousands(number as f64)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files for known viewers: folded stacks, the trace format of Chrome and Perfetto, the Firefox Profiler's profile. An
-//! instruction takes a microsecond there.
+//! Makes files for common viewers: folded stacks, the trace format of Chrome and Perfetto, and a profile for the
+//! Firefox Profiler. In these files, an instruction takes a microsecond.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -16,14 +16,14 @@ use crate::explanation::{Explained, ExplainedCell};
 /// Returns the names and texts of all files.
 pub fn files(explained: &Explained) -> [(&'static str, String); 3] {
     [
-        ("stacks.folded", folded(explained)),
-        ("trace.json", chrome(explained).to_string()),
-        ("profile.json", firefox(explained)),
+        ("stacks.folded", folded_stacks(explained)),
+        ("trace.json", chrome_trace(explained).to_string()),
+        ("profile.json", firefox_json(explained)),
     ]
 }
 
 /// Returns a line for each stack on the path: names with semicolons between them, and a count.
-fn folded(explained: &Explained) -> String {
+fn folded_stacks(explained: &Explained) -> String {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for cell in &explained.cells {
         for step in cell.steps.iter().filter(|step| step.on_path) {
@@ -45,8 +45,8 @@ fn folded(explained: &Explained) -> String {
         .collect()
 }
 
-/// Returns complete events of each function, by cell and CPU, and flows where the path changes the CPU.
-fn chrome(explained: &Explained) -> Value {
+/// Returns complete events of each function, by cell and CPU, and flow events where the path moves to another CPU.
+fn chrome_trace(explained: &Explained) -> Value {
     let mut events = Vec::new();
     for (process, cell) in explained.cells.iter().enumerate() {
         events.push(json!({"ph": "M", "name": "process_name", "pid": process, "args": {"name": cell.name()}}));
@@ -74,17 +74,17 @@ fn chrome(explained: &Explained) -> Value {
 }
 
 /// Returns a profile with a thread for each cell and CPU. A step is a sample, weighted by its instructions.
-fn firefox(explained: &Explained) -> String {
+fn firefox_json(explained: &Explained) -> String {
     let start = ReferenceTimestamp::from_system_time(SystemTime::UNIX_EPOCH);
     let interval = SamplingInterval::from(Duration::from_micros(1));
     let mut profile = Profile::new("Rouse", start, interval);
     for (number, cell) in explained.cells.iter().enumerate() {
-        of_cell(&mut profile, number as u32, cell);
+        add_cell(&mut profile, number as u32, cell);
     }
     serde_json::to_string(&profile).unwrap_or_default()
 }
 
-fn of_cell(profile: &mut Profile, number: u32, cell: &ExplainedCell) {
+fn add_cell(profile: &mut Profile, number: u32, cell: &ExplainedCell) {
     let origin = Timestamp::from_nanos_since_reference(0);
     let process = profile.add_process(&cell.name(), number, origin);
     let cpus: usize = cell
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn folded_stacks_add_up_to_the_path() {
-        let text = folded(&explained());
+        let text = folded_stacks(&explained());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines,
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn events_lie_one_after_another() {
-        let trace = chrome(&explained());
+        let trace = chrome_trace(&explained());
         let events = trace["traceEvents"].as_array().unwrap();
         let complete = events.iter().filter(|event| event["ph"] == "X");
         let times: Vec<_> = complete
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_profile_has_a_sample_for_each_step() {
-        let profile: Value = serde_json::from_str(&firefox(&explained())).unwrap();
+        let profile: Value = serde_json::from_str(&firefox_json(&explained())).unwrap();
         let thread = &profile["threads"][0];
         assert_eq!(thread["samples"]["weight"], json!([5, 7, 1]));
         assert_eq!(profile["meta"]["product"], "Rouse");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sample as the functions that its CPUs executed, in order, each with its callers.
+//! Divides a sample into the functions that its CPUs executed, in order, each with its callers.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ struct Place {
     function: Function,
 }
 
-/// The functions of the blocks of a boot.
+/// The blocks of a boot, and the function of each of their instructions.
 pub struct Walker<'t> {
     blocks: &'t [Code],
     places: Vec<Vec<Place>>,
@@ -31,13 +31,13 @@ impl<'t> Walker<'t> {
     pub fn new(traces: &'t Traces, images: &[CodeImage]) -> Self {
         let found = Places::find(images, &traces.blocks);
         let place = |block: &Code| {
-            let at = found.place(block);
+            let at = found.find_place(block);
             let of = |n: usize| match at {
                 Some((image, address)) => Place {
                     image: images[image].name.into(),
                     function: images[image].function(address + 4 * n as u64),
                 },
-                None => unknown(block.address + 4 * n as u64),
+                None => unknown_place(block.address + 4 * n as u64),
             };
             (0..block.words.len()).map(of).collect()
         };
@@ -47,24 +47,24 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Returns minimum, median and maximum of the instructions that each CPU executes of each function on the paths of
-    /// `traces`.
+    /// Returns the minimum, median and maximum of the instructions that each CPU executes in each function on the paths
+    /// of `traces`.
     pub fn spread(&self, traces: &[&Trace]) -> BTreeMap<(usize, u8, Key), [u64; 3]> {
-        let (mut keys, blocks) = self.keys();
+        let (mut keys, blocks) = self.index_functions();
         let first_wait = keys.len();
         keys.extend(WAITS.map(|(_, name)| (MACHINE.into(), name.into())));
-        // Counts of each function, with how many samples had them.
+        // The counts that each function has in samples, and in how many samples it has each count.
         let mut counts: BTreeMap<(usize, u8, usize), BTreeMap<u64, u64>> = BTreeMap::new();
         for trace in traces {
             let mut cpus = Vec::new();
             let mut of_trace: BTreeMap<(usize, u8, usize), u64> = BTreeMap::new();
             for piece in &trace.pieces {
-                let cpu = place_in(&mut cpus, piece.cpu);
+                let cpu = cpu_index(&mut cpus, piece.cpu);
                 let level = self.blocks[piece.block as usize].level;
                 if piece.path.is_none() {
                     continue;
                 }
-                let wait = piece.timing.and_then(|timing| place_of(timing.waited?));
+                let wait = piece.timing.and_then(|timing| wait_index(timing.waited?));
                 let executed = &blocks[piece.block as usize];
                 let executed = &executed[usize::from(piece.first)..usize::from(piece.end)];
                 for function in executed {
@@ -91,8 +91,8 @@ impl<'t> Walker<'t> {
         counts.into_iter().map(spread).collect()
     }
 
-    /// Returns all functions, and that of each instruction of each block, by index.
-    fn keys(&self) -> (Vec<Key>, Vec<Vec<usize>>) {
+    /// Returns all functions, and the index of the function of each instruction in each block.
+    fn index_functions(&self) -> (Vec<Key>, Vec<Vec<usize>>) {
         let mut keys = Vec::new();
         let mut numbers: HashMap<Key, usize> = HashMap::new();
         let mut number = |place: &Place| {
@@ -115,23 +115,23 @@ impl<'t> Walker<'t> {
         let mut steps: Vec<Step> = Vec::new();
         let mut executed = 0;
         for piece in pieces {
-            let cpu = place_in(&mut cpus, piece.cpu);
+            let cpu = cpu_index(&mut cpus, piece.cpu);
             let stack = stacks.entry(piece.cpu).or_default();
             let begin = piece.timing.map_or(executed, |timing| timing.at);
-            let mut via = piece.path.and_then(name_of);
-            let wait = piece.timing.and_then(|timing| place_of(timing.waited?));
+            let mut via = piece.path.and_then(via_name);
+            let wait = piece.timing.and_then(|timing| wait_index(timing.waited?));
             for n in usize::from(piece.first)..usize::from(piece.end) {
                 let at = begin + (n - usize::from(piece.first)) as u64;
                 let mut step = self.step(piece, n, stack);
                 (step.cpu, step.at, step.via) = (cpu, at, via.take());
-                // The instruction itself takes none of the time before it.
+                // The time before the instruction is the wait's, not the instruction's own.
                 if let (Some(place), Some(timing)) = (wait, piece.timing) {
                     steps.push(step.wait(WAITS[place].1, timing.cycles));
                     (step.at, step.count, step.via) = (at + timing.cycles, 0, None);
                 }
                 let function = &self.places[piece.block as usize][n].function;
                 let is_new = n == usize::from(piece.first) && (n == 0 || piece.timing.is_none());
-                add(&mut steps, step, is_new, function);
+                add_step(&mut steps, step, is_new, function);
             }
             executed += piece.cost();
         }
@@ -183,20 +183,21 @@ impl<'t> Walker<'t> {
 }
 
 /// The waits, with their names: a store or an interrupt is on its way, or a CPU halts until its own timer or event ends
-/// that.
+/// the halt.
 const WAITS: [(Waited, &str); 3] = [
     (Waited::For(Via::Store), "(store on its way)"),
     (Waited::For(Via::Interrupt), "(interrupt on its way)"),
     (Waited::Halted, "(halted)"),
 ];
 
-/// Returns the place of a wait in [`WAITS`].
-fn place_of(waited: Waited) -> Option<usize> {
+/// Returns the index of a wait in [`WAITS`].
+fn wait_index(waited: Waited) -> Option<usize> {
     WAITS.iter().position(|(known, _)| *known == waited)
 }
 
-/// Adds an instruction of `function`, as a part of the last step and its last block where these go on.
-fn add(steps: &mut Vec<Step>, step: Step, is_new: bool, function: &Function) {
+/// Adds an instruction of `function`. It becomes a part of the last step, and of the last block in this step, if it
+/// continues them.
+fn add_step(steps: &mut Vec<Step>, step: Step, is_new: bool, function: &Function) {
     let place = || {
         let (symbol, distance) = &function.symbol;
         (format!("{symbol}+{distance:#x}"), step.count)
@@ -217,8 +218,8 @@ fn add(steps: &mut Vec<Step>, step: Step, is_new: bool, function: &Function) {
     }
 }
 
-/// Returns the place of a CPU in the order of first instructions.
-fn place_in(cpus: &mut Vec<u16>, cpu: u16) -> usize {
+/// Returns the index of a CPU, by the order in which CPUs executed their first instruction.
+fn cpu_index(cpus: &mut Vec<u16>, cpu: u16) -> usize {
     let known = cpus.iter().position(|one| *one == cpu);
     known.unwrap_or_else(|| {
         cpus.push(cpu);
@@ -226,7 +227,7 @@ fn place_in(cpus: &mut Vec<u16>, cpu: u16) -> usize {
     })
 }
 
-fn unknown(address: u64) -> Place {
+fn unknown_place(address: u64) -> Place {
     let page = format!("{:#x}", address & !0xfff);
     Place {
         image: "?".into(),
@@ -238,7 +239,7 @@ fn unknown(address: u64) -> Place {
     }
 }
 
-fn name_of(via: Via) -> Option<String> {
+fn via_name(via: Via) -> Option<String> {
     match via {
         Via::Own => None,
         Via::Store => Some("store".into()),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random traces.
+//! Generates random traces.
 //!
 //! The random number generator is S. Vigna's splitmix64 (after Steele, Lea and Flood, "Fast splittable pseudorandom
-//! number generators", OOPSLA 2014). It takes ten lines, so a seed can give the same trace for ever, which crates do
-//! not promise between their versions.
+//! number generators", OOPSLA 2014). It takes ten lines, so it is part of this module. Therefore, a seed gives the same
+//! trace for ever, which crates of generators do not promise across their versions.
 
 use clap::ValueEnum;
 use cpuidle::{FOREVER, Wake};
@@ -39,9 +39,9 @@ pub struct Generated {
 
 /// Longest interval, as a multiple of the mean.
 const LONGEST: f64 = 1000.0;
-/// Average share of an interval's mean for which the CPU runs before the interval.
+/// Mean time for which the CPU runs before an interval, as a share of the mean interval.
 const BUSY: f64 = 0.05;
-/// Mean number of requests in a burst, and their mean distance as a share of the mean interval.
+/// Mean number of requests in a burst. `BURST_GAP` is their mean distance, as a share of the mean interval.
 const BURST: f64 = 16.0;
 const BURST_GAP: f64 = 0.05;
 
@@ -70,7 +70,7 @@ impl Generated {
     }
 }
 
-/// The generator's state.
+/// The state of the random number generator.
 struct Chance(u64);
 
 impl Chance {
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(numbers, [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
     }
 
-    /// The mean is within 10 % of the parameter, and within 30 % for the heavy tail.
+    /// The mean is within 10 % of the parameter, or within 30 % for the pattern with a heavy tail.
     #[test]
     fn intervals_have_their_mean() {
         for &kind in Pattern::value_variants() {

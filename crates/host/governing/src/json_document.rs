@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The answer as JSON; docs/governors.md describes it.
+//! The results as JSON, in the form that docs/governors.md describes.
 
 use cpuidle::{FOREVER, State};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Answer;
 use super::ledger::Ledger;
 
-/// Version of the format; fields may be added.
+/// Version of the format, to which fields may be added.
 const SCHEMA: u32 = 1;
 
 #[derive(Debug, Serialize)]

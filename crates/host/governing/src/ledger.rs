@@ -5,7 +5,7 @@ use cpuidle::Statistics;
 
 use super::states::{FULL_POWER, States};
 
-/// The account of one governor.
+/// The costs of one governor's choices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Usage, time and misses of the states.
@@ -16,19 +16,19 @@ pub struct Ledger {
     pub awake_ns: u64,
     /// Time from each event to the first instruction, in ns, in order.
     pub lateness_ns: Vec<u64>,
-    /// Choices that requested the time of the next timer.
+    /// Number of choices for which the governor requested the time of the next timer.
     pub timer_asked: u64,
-    /// Stays that the tick ended.
+    /// Number of stays that the tick ended.
     pub ticks: u64,
 }
 
 impl Ledger {
-    /// Adds a stay in state `index`: `slept_ns` is the time until it ended, and `exit_ns` is the part of the following
-    /// exit latency before the event.
-    pub fn stay(&mut self, states: &States, index: usize, slept_ns: u64, exit_ns: u64) {
+    /// Adds a stay in state `index`: `slept_ns` is the time until the stay ended, and `exit_ns` is the part of the
+    /// following exit latency that passed before the event.
+    pub fn add_stay(&mut self, states: &States, index: usize, slept_ns: u64, exit_ns: u64) {
         let state = states.table.at(index);
         let residency_ns = slept_ns + state.exit_latency_ns;
-        self.statistics.left(&states.table, index, residency_ns);
+        self.statistics.add_stay(&states.table, index, residency_ns);
         let exit = u128::from(FULL_POWER) * u128::from(exit_ns);
         self.energy += states.costs[index].of(slept_ns) + exit;
         self.awake_ns += state.exit_latency_ns;
@@ -47,7 +47,7 @@ impl Ledger {
         self.lateness_ns.sort_unstable();
     }
 
-    /// Returns the lateness that `per_mille` of the events do not exceed (nearest rank), in ns.
+    /// Returns the lateness that `per_mille` thousandths of the events do not exceed (nearest rank), in ns.
     pub fn quantile(&self, per_mille: u64) -> u64 {
         hist::of_sorted(&self.lateness_ns, per_mille)
             .copied()
@@ -60,7 +60,7 @@ impl Ledger {
         sum as f64 / self.lateness_ns.len().max(1) as f64
     }
 
-    /// Returns the energy, in per cent of a CPU's that is never idle.
+    /// Returns the energy, in per cent of the energy of a CPU that is never idle.
     pub fn energy_percent(&self, idle_ns: u64) -> f64 {
         percent(self.energy as f64, FULL_POWER as f64 * idle_ns as f64)
     }
@@ -70,12 +70,12 @@ impl Ledger {
         percent(self.awake_ns as f64, idle_ns as f64)
     }
 
-    /// Returns the choices that were too deep, in per cent.
+    /// Returns the share of choices that were too deep, in per cent.
     pub fn too_deep_percent(&self) -> f64 {
         percent(self.statistics.total().above as f64, self.choices() as f64)
     }
 
-    /// Returns the choices that were too shallow, in per cent.
+    /// Returns the share of choices that were too shallow, in per cent.
     pub fn too_shallow_percent(&self) -> f64 {
         percent(self.statistics.total().below as f64, self.choices() as f64)
     }

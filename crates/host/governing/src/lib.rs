@@ -4,8 +4,8 @@
 #![allow(missing_docs)]
 //! The verb `governors`: replays a trace of idle intervals to each idle governor, and counts the cost of its choices.
 //!
-//! The governors and the idle loop are the guest's own code. A [`trace`], [recorded](recording) or
-//! [generated](generate), is [replayed](replay) to each governor with the states of a [file](states). The [`ledger`]
+//! The governors and the idle loop are the guest's own code. A [`trace`], which was [recorded](recording) or
+//! [generated](generate), is [replayed](replay) to each governor with the states from a [file](states). The [`ledger`]
 //! counts the cost, and [`oracle`] makes the choices of an oracle that knows the future. [`table`] and
 //! [`json_document`] show the results.
 
@@ -111,7 +111,7 @@ pub fn governors(args: &GovernorsArgs) -> Result<()> {
     args.format.show_with(&table::document(&answer), written)
 }
 
-/// Replays, and writes the requested files.
+/// Replays the trace to all governors, and writes the requested files.
 fn answer(args: &GovernorsArgs) -> Result<Answer> {
     let request = Request::new(args)?;
     let save = Output::claim_any("--save", args.save.as_ref())?;
@@ -134,11 +134,11 @@ impl Request {
             None => States::of_default(),
         };
         if let Some(hz) = args.hz {
-            states = states.ticking(hz);
+            states = states.with_tick(hz);
         }
         Ok(Self {
             setting: setting(args)?,
-            names: names(args.governor.as_deref())?,
+            names: parse_governors(args.governor.as_deref())?,
             trace: match (&args.trace, args.generate) {
                 (Some(path), _) => Trace::read(path, args.trace_cpu)?,
                 (None, Some(kind)) => generated(kind, args)?.trace(),
@@ -175,7 +175,7 @@ impl Answer {
     }
 }
 
-/// Returns the words for governors, with a placeholder for a limit where a governor takes one.
+/// Returns the words for governors, with the placeholder `limit` where a governor takes a limit.
 fn words(limit: &str) -> String {
     let words = Name::ALL.iter().map(|name| match name.limited() {
         true => format!("{name}:{limit}"),
@@ -191,7 +191,7 @@ fn hz(word: &str) -> Result<Hz, String> {
 }
 
 /// Parses the names of governors.
-fn names(text: Option<&str>) -> Result<Vec<Setup>> {
+fn parse_governors(text: Option<&str>) -> Result<Vec<Setup>> {
     let Some(text) = text.filter(|&text| text != "all") else {
         return Ok(Setup::all(FIXED_US).collect());
     };
@@ -215,23 +215,23 @@ fn generated(kind: Pattern, args: &GovernorsArgs) -> Result<Generated> {
     Ok(Generated {
         kind,
         seed: args.seed.unwrap_or(1),
-        count: within("--count", args.count.unwrap_or(10_000), 1, 10_000_000)?,
-        mean_us: within("--mean-us", args.mean_us.unwrap_or(500), 1, 1_000_000)?,
+        count: check_range("--count", args.count.unwrap_or(10_000), 1, 10_000_000)?,
+        mean_us: check_range("--mean-us", args.mean_us.unwrap_or(500), 1, 1_000_000)?,
     })
 }
 
 fn setting(args: &GovernorsArgs) -> Result<Setting> {
     let limit_us = args.latency_limit_us;
     let limit_us =
-        limit_us.map(|limit_us| within("--latency-limit-us", limit_us, 0, 1_000_000_000));
+        limit_us.map(|limit_us| check_range("--latency-limit-us", limit_us, 0, 1_000_000_000));
     Ok(Setting {
         latency_limit_ns: limit_us.transpose()?.map_or(FOREVER, |us| us * 1000),
-        utilisation: within("--util", args.util.into(), 0, 1024)? as u32,
-        psd_ms: within("--psd-ms", args.psd_ms.into(), 0, 10_000)? as u32,
+        utilisation: check_range("--util", args.util.into(), 0, 1024)? as u32,
+        psd_ms: check_range("--psd-ms", args.psd_ms.into(), 0, 10_000)? as u32,
     })
 }
 
-fn within(option: &str, value: u64, min: u64, max: u64) -> Result<u64> {
+fn check_range(option: &str, value: u64, min: u64, max: u64) -> Result<u64> {
     if (min..=max).contains(&value) {
         return Ok(value);
     }

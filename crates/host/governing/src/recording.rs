@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traces that Linux recorded: the event `power:cpu_idle` as text from `perf script`, from ftrace's file `trace`, or
-//! from `trace-cmd report`.
+//! Parses traces that Linux recorded: the event `power:cpu_idle` as text from `perf script`, from ftrace's file
+//! `trace`, or from `trace-cmd report`.
 //!
 //! The event has the state that a CPU enters, or 4294967295 when the CPU leaves a state (Linux,
 //! Documentation/trace/events-power.rst). The time between the two is an idle interval; [`cpu`] finds the reason for
@@ -23,7 +23,7 @@ use cpu::RecordedCpu;
 use evidence::Evidence;
 use line::{Event, Line, What};
 
-/// A CPU's part of a recording.
+/// The part of a recording that is about one CPU.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Recorded {
     pub cpu: u32,
@@ -35,7 +35,7 @@ pub struct Recorded {
     pub losses: usize,
 }
 
-/// First words of ftrace's text, and of trace-cmd's.
+/// Beginnings of the first line of ftrace's text and of trace-cmd's.
 const HEADS: [&str; 3] = ["# tracer:", "cpus=", "version = "];
 
 /// Parses the intervals of CPU `wanted`, or of the CPU with the most intervals; an error describes the mistake and its
@@ -45,7 +45,7 @@ pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
     let mut events = Vec::new();
     for (number, line) in line::lines(text) {
         let line = Line::read(line);
-        found.note(&line, number)?;
+        found.add_line(&line, number)?;
         if matches!(line, Line::Event(_) | Line::Lost(_)) {
             events.push((number, line));
         }
@@ -56,14 +56,14 @@ pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
         match line {
             Line::Event(event) => {
                 let cpu = cpus.entry(event.cpu);
-                cpu.or_insert_with(|| RecordedCpu::new(found.all()))
-                    .take(&event, number);
+                cpu.or_insert_with(|| RecordedCpu::new(found.has_all()))
+                    .handle(&event, number);
             }
             Line::Lost(at) => {
                 let lost = cpus
                     .iter_mut()
                     .filter(|(cpu, _)| at.is_none_or(|at| at == **cpu));
-                lost.for_each(|(_, cpu)| cpu.lose());
+                lost.for_each(|(_, cpu)| cpu.lose_events());
             }
             _ => {}
         }
@@ -73,7 +73,7 @@ pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
         .map(|(number, cpu)| (number, cpu.intervals()))
         .collect();
     cpus.retain(|_, (intervals, flaw)| !intervals.is_empty() || flaw.is_some());
-    let (cpu, count, intervals) = chosen(cpus, wanted)?;
+    let (cpu, count, intervals) = choose_cpu(cpus, wanted)?;
     Ok(Recorded {
         cpu,
         cpus: count,
@@ -82,21 +82,21 @@ pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
     })
 }
 
-/// Contents of a recording.
+/// Kinds of contents that were found in a recording.
 #[derive(Default)]
 struct Contents {
-    /// Whether there are any lines of Linux.
+    /// Whether any line is from Linux.
     any: bool,
     idle: bool,
     timers: bool,
     requests: bool,
     losses: usize,
-    /// The line that reports a loss of events at an unknown place.
+    /// The number of the line that reports a loss of events at an unknown place.
     somewhere: Option<usize>,
 }
 
 impl Contents {
-    fn note(&mut self, line: &Line, number: usize) -> Result<(), String> {
+    fn add_line(&mut self, line: &Line, number: usize) -> Result<(), String> {
         self.any |= !matches!(line, Line::Other);
         match line {
             Line::Broken(why) => return Err(format!("line {number}: {why}")),
@@ -117,7 +117,7 @@ impl Contents {
 
     /// Whether the recording has all events that may end an interval: a recording with both kinds of interrupts also
     /// has the other events.
-    const fn all(&self) -> bool {
+    const fn has_all(&self) -> bool {
         self.timers && self.requests
     }
 
@@ -144,8 +144,9 @@ impl Contents {
 /// Intervals of each CPU in the recording, and the flaw after them.
 type Cpus = BTreeMap<u32, (Vec<Interval>, Option<String>)>;
 
-/// Returns the wanted CPU, or the first CPU with the most intervals; the number of CPUs; and this CPU's intervals.
-fn chosen(mut cpus: Cpus, wanted: Option<u32>) -> Result<(u32, usize, Vec<Interval>), String> {
+/// Returns the wanted CPU, or else the first CPU with the most intervals. Also returns the number of CPUs, and the
+/// intervals of the returned CPU.
+fn choose_cpu(mut cpus: Cpus, wanted: Option<u32>) -> Result<(u32, usize, Vec<Interval>), String> {
     let most = cpus
         .iter()
         .max_by_key(|(number, (intervals, _))| (intervals.len(), u32::MAX - **number));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replays a trace to a governor.
 //!
-//! The idle loop is the guest's, [`Period`] of crate `cpuidle`; its CPU follows the trace. Its tick comes at multiples
-//! of its period unless it is stopped, and starts again when a task has run. A tick ends a halt, but not a poll. A poll
-//! notices an event at once, and a halt notices it after the exit latency, even if it is the timer's. If an event comes
-//! while the CPU leaves a halt for the tick, the CPU notices it afterwards. Between two intervals, the CPU runs for the
-//! time in the trace, so a late wake-up delays everything after it.
+//! The idle loop is the guest's, [`Period`] of crate `cpuidle`, and its CPU follows the trace. The tick of this CPU
+//! comes at multiples of its period unless it is stopped, and starts again when a task has run. A tick ends a halt, but
+//! not a poll. A CPU that polls notices an event at once. A CPU that halts notices an event after the exit latency,
+//! even an event of the timer. If an event comes while the CPU leaves a halt for the tick, the CPU notices the event
+//! when it has left the halt. Between two intervals, the CPU runs for the time in the trace, so a late wake-up delays
+//! everything after it.
 
 use std::cell::{Cell, RefCell};
 
@@ -53,7 +54,7 @@ pub fn replay(name: Setup, trace: &Trace, states: &States, setting: &Setting) ->
     ledger
 }
 
-/// The CPU in an interval.
+/// The CPU in one interval of the trace.
 struct ReplayedCpu<'s> {
     states: &'s States,
     device: &'s RefCell<Device>,
@@ -66,7 +67,7 @@ struct ReplayedCpu<'s> {
 }
 
 impl ReplayedCpu<'_> {
-    /// Idles until the event of the interval is noticed, and returns the time of that.
+    /// Idles until the CPU notices the event of the interval, and returns the time at which it does.
     fn idle(&self) -> u64 {
         if self.interval.io {
             self.device.borrow_mut().submitted(self.begin_ns);
@@ -96,13 +97,13 @@ impl ReplayedCpu<'_> {
         let slept_ns = ended_ns - self.now();
         let exit_ns = state.exit_latency_ns.min(self.end_ns() - ended_ns);
         let mut ledger = self.ledger.borrow_mut();
-        ledger.stay(self.states, index, slept_ns, exit_ns);
+        ledger.add_stay(self.states, index, slept_ns, exit_ns);
         self.now_ns.set(ended_ns + state.exit_latency_ns);
         (self.end_ns() <= until_ns).then_some(self.interval.wake)
     }
 }
 
-/// Its clock is in nanoseconds.
+/// The clock of this driver is in nanoseconds.
 impl Driver for ReplayedCpu<'_> {
     /// Cause of the wake-up.
     type Event = Wake;
@@ -140,7 +141,7 @@ impl Driver for ReplayedCpu<'_> {
             .set(in_ns.map_or(FOREVER, |in_ns| now + in_ns));
     }
 
-    /// No other cause ends a halt without an event.
+    /// Counts the tick. Only the tick ends a halt without an event.
     fn take_tick(&self) -> bool {
         self.ledger.borrow_mut().ticks += 1;
         true

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The idle states of a replay, and their costs.
 //!
-//! They come from a file, or from a table in the guest's words, which has the powers of the default file.
+//! The states come from a file, or from a table in the guest's words, whose states have the powers of the default file.
 //!
 //! A state has a power, and entering and leaving the state has a price. The file does not contain the price, because
-//! the price follows from the target residency: the stay from which on the state pays off against the next shallower
-//! enabled state. With powers `p` and residencies `R`, the price of state `i` is the price of the shallower state `j`
-//! plus `(p_j - p_i) * R_i`.
+//! the price follows from the target residency: the shortest stay for which the state pays off compared with the next
+//! shallower enabled state. With powers `p` and residencies `R`, the price of state `i` is the price of the shallower
+//! state `j` plus `(p_j - p_i) * R_i`.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use shell::{files, mistake};
 const DEFAULT: &str = include_str!("states.toml");
 /// Power of a running CPU.
 pub const FULL_POWER: u64 = 1000;
-/// Shortest and longest tick, in us.
+/// Shortest and longest period of the tick, in us.
 const TICK_US: std::ops::RangeInclusive<u64> = 100..=1_000_000;
 /// Longest latency and residency, in us.
 const MAX_US: u64 = 1_000_000_000;
@@ -94,7 +94,7 @@ impl States {
         Self::parse(DEFAULT).unwrap_or_else(|why| unreachable!("states.toml: {why}"))
     }
 
-    /// Parses a table, or the file with this name.
+    /// Parses a table, or reads the file with this name.
     pub fn named(text: &str) -> Result<Self> {
         if text.contains(['.', '/']) {
             return Self::read(Path::new(text));
@@ -111,7 +111,7 @@ impl States {
         let states = cpuidle::States::parse(text).map_err(|why| why.to_string())?;
         let table = states.table(cpuidle::States::STANDBY_US, Hz::HZ_250.tick_ns());
         let table = table.map_err(|why| why.to_string())?;
-        let default = parsed(DEFAULT)?.state;
+        let default = parse_file(DEFAULT)?.state;
         let power = |state: &State| {
             let same = default.iter().find(|entry| entry.name == state.name);
             same.map_or(FULL_POWER, |entry| entry.power)
@@ -134,7 +134,7 @@ impl States {
 
     /// Parses the text of a file; an error describes the mistake in it, in one line.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let file = parsed(text)?;
+        let file = parse_file(text)?;
         if !TICK_US.contains(&file.tick_us) {
             let (min, max) = (TICK_US.start(), TICK_US.end());
             return Err(format!(
@@ -142,16 +142,16 @@ impl States {
                 file.tick_us
             ));
         }
-        check(&file.state)?;
+        check_entries(&file.state)?;
         let powers: Vec<u64> = file.state.iter().map(|entry| entry.power).collect();
-        let states: Vec<State> = file.state.into_iter().map(state).collect();
+        let states: Vec<State> = file.state.into_iter().map(to_state).collect();
         let costs = costs(&states, &powers);
         let table = Table::new(&states, file.tick_us * 1000).map_err(|why| why.to_string())?;
         Ok(Self { table, costs })
     }
 
-    /// Replaces the tick of the CPU.
-    pub fn ticking(self, hz: Hz) -> Self {
+    /// Replaces the frequency of the CPU's tick.
+    pub fn with_tick(self, hz: Hz) -> Self {
         let table = Table::new(self.table.states(), hz.tick_ns());
         Self {
             table: table.unwrap_or_else(|why| unreachable!("another tick: {why}")),
@@ -160,11 +160,11 @@ impl States {
     }
 }
 
-fn parsed(text: &str) -> Result<File, String> {
+fn parse_file(text: &str) -> Result<File, String> {
     toml::from_str(text).map_err(|error| mistake::told(text, &error))
 }
 
-fn check(entries: &[StateEntry]) -> Result<(), String> {
+fn check_entries(entries: &[StateEntry]) -> Result<(), String> {
     let mut power = FULL_POWER;
     for entry in entries {
         let name = &entry.name;
@@ -208,7 +208,7 @@ fn costs(states: &[State], powers: &[u64]) -> Vec<Cost> {
     states.iter().zip(powers).map(cost).collect()
 }
 
-fn state(entry: StateEntry) -> State {
+fn to_state(entry: StateEntry) -> State {
     State {
         enabled: !entry.disabled,
         ..State::new(
@@ -225,8 +225,8 @@ fn state(entry: StateEntry) -> State {
 mod tests {
     use super::*;
 
-    /// Powers 1000, 400, 150, 30; residencies 0, 10, 200, 2000 us. Prices in us of a running CPU: 0, 0.6 * 10 = 6, 6 +
-    /// 0.25 * 200 = 56, 56 + 0.12 * 2000 = 296.
+    /// The powers are 1000, 400, 150 and 30; the residencies are 0, 10, 200 and 2000 us. Therefore, the prices, in us
+    /// of a running CPU, are 0, 0.6 * 10 = 6, 6 + 0.25 * 200 = 56, and 56 + 0.12 * 2000 = 296.
     #[test]
     fn prices_follow_from_residencies() {
         let states = States::of_default();

@@ -12,7 +12,7 @@ use page::{Column, thousands};
 pub fn document(answer: &Answer) -> Document {
     let mut lines = Document::from(vec![
         heading(&answer.request),
-        states(&answer.request),
+        states_line(&answer.request),
         String::new(),
     ]);
     lines.table(columns(answer));
@@ -28,7 +28,7 @@ pub fn document(answer: &Answer) -> Document {
     lines
 }
 
-/// Explains energies above that of a CPU which never idles; `None` if there are none.
+/// Explains energies above that of a CPU that never idles; `None` if there are no such energies.
 fn above_full_power(answer: &Answer) -> Option<String> {
     let idle_ns = answer.request.trace.idle_ns();
     let above = |(_, ledger): &(String, &Ledger)| ledger.energy_percent(idle_ns) > 100.0;
@@ -40,7 +40,7 @@ fn above_full_power(answer: &Answer) -> Option<String> {
 }
 
 /// Returns the rows of the table: governors with equal figures share a row, with all their names.
-fn merged(answer: &Answer) -> Vec<(String, &Ledger)> {
+fn merged_rows(answer: &Answer) -> Vec<(String, &Ledger)> {
     let mut merged: Vec<(String, &Ledger)> = Vec::new();
     for (name, ledger) in answer.rows() {
         match merged.iter_mut().find(|(_, known)| *known == ledger) {
@@ -73,7 +73,7 @@ fn heading(request: &Request) -> String {
     parts.join(", ")
 }
 
-fn states(request: &Request) -> String {
+fn states_line(request: &Request) -> String {
     let table = &request.states.table;
     let state = |state: &State| {
         let off = if state.enabled { "" } else { " (off)" };
@@ -94,7 +94,7 @@ fn states(request: &Request) -> String {
 fn columns(answer: &Answer) -> Vec<Column> {
     let Request { trace, states, .. } = &answer.request;
     let idle_ns = trace.idle_ns();
-    let rows = merged(answer);
+    let rows = merged_rows(answer);
     let numbers = |group, title: &str, decimals: usize, of: &dyn Fn(&Ledger) -> f64| {
         let text = |(_, ledger): &(String, &Ledger)| format!("{:.decimals$}", of(ledger));
         Column::numbers(group, title, rows.iter().map(text).collect())

@@ -36,8 +36,7 @@ fn trace(intervals: Vec<Interval>) -> Trace {
     Trace { source, intervals }
 }
 
-/// fixed:50 with the default states: poll at power 1000, WFI (5/10 us) at power 400
-/// and a price of 6 us.
+/// Replays fixed:50 with the default states: poll has power 1000, and WFI (5/10 us) has power 400 and a price of 6 us.
 ///
 /// | interval, us | stays | energy, us | late, us | awake, us |
 /// |---|---|---|---|---|
@@ -45,9 +44,9 @@ fn trace(intervals: Vec<Interval>) -> Trace {
 /// | 150 | poll 50, WFI 100 + 5 | 50 + 6 + 40 = 96 | 5 | 55 |
 /// | 9950 | poll 50, WFI 9900 + 5 | 50 + 6 + 3960 = 4016 | 5 | 55 |
 ///
-/// WFI stops the tick, so the tick does not cut the last stay short. Too shallow are the polls of 50 us and of 30 us,
-/// since WFI pays off from 10 us on, and the stay of 9900 us, for which standby pays off from 200 us on. The stay of
-/// 100 us is right.
+/// WFI stops the tick, so the tick does not cut the last stay short. The polls of 50 us and of 30 us are too shallow,
+/// since WFI pays off from 10 us on. The stay of 9900 us is too shallow, since standby pays off from 200 us on. The
+/// stay of 100 us is right.
 #[test]
 fn a_replay_by_hand() {
     let intervals = vec![
@@ -66,10 +65,10 @@ fn a_replay_by_hand() {
     assert_eq!((ledger.timer_asked, ledger.ticks), (0, 0));
 }
 
-/// A timer in 4003 us, and the tick at 4000 us, which teo-6.2 keeps if most wake-ups come before it: here it does not
-/// keep it, as 4003 us is beyond the tick. With a timer in 3990 us after 200 us of running, the tick comes after 3800
-/// us, before the timer. The CPU leaves deep (400/2000 us) for the tick, so it notices the event, 190 us later, only
-/// when it has left the state, 210 us late.
+/// With a timer in 4003 us, the tick is due at 4000 us. teo-6.2 keeps the tick if most wake-ups come before it, but
+/// stops it here, since 4003 us is after the tick. With a timer in 3990 us after 200 us of running, the tick comes
+/// after 3800 us, before the timer. The CPU leaves deep (400/2000 us) for the tick. The event comes 190 us after the
+/// tick, and the CPU notices it only when it has left the state, 210 us late.
 #[test]
 fn an_event_waits_for_the_exit_that_the_tick_began() {
     let mut beginning = interval(3990, 3990, Wake::Timer);
@@ -93,8 +92,8 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
     );
 }
 
-/// A timer in 10 ms stops the tick: the CPU is awake at 10.4 ms. A task has run, so in the next interval the tick is
-/// active again, at 12 ms, before the event.
+/// With a timer in 10 ms, the governor stops the tick, and the CPU is awake at 10.4 ms. A task has run by then, so the
+/// tick is active again in the next interval, and comes at 12 ms, before the event.
 #[test]
 fn the_tick_is_started_again_by_a_task() {
     let states = States::of_default();
@@ -122,7 +121,7 @@ fn io_in_a_trace_opens_the_window() {
     assert_eq!((lateness(0), lateness(3)), (vec![50_000], vec![0]));
 }
 
-/// A line's utilisation overrides the option.
+/// The utilisation in a line of the trace overrides the option.
 #[test]
 fn utilisation_is_that_of_the_line() {
     let mut busy = interval(9950, 9950, Wake::Timer);
@@ -208,7 +207,7 @@ proptest! {
         prop_assert!(limit_us.is_some() || misses.below == 0);
         for name in Setup::all(limit) {
             let ledger = replay::replay(name, &trace, &states, &setting);
-            // If a limit applies, compares only governors that keep it, which some of Linux's do not.
+            // If a latency limit applies, only governors that keep it are compared: some of Linux's governors do not.
             let keeps = matches!(name.name(), Name::Menu | Name::Teo | Name::Teo62 | Name::Fixed);
             let limited = limit_us.is_some() || psd_ms > 0;
             prop_assert!(limited && !keeps || best.energy <= ledger.energy, "{}", name);
@@ -296,7 +295,7 @@ fn the_table_has_a_line_for_each() {
     assert_eq!(answer.governors.len(), 2);
 }
 
-/// Equal figures share a row; and an energy that looks wrong has its reason next to it.
+/// Governors with equal figures share a row, and an energy that looks wrong has its explanation next to it.
 #[test]
 fn equal_rows_are_one_and_an_energy_above_all_is_explained() {
     let table = |states: &str| {
@@ -337,8 +336,8 @@ fn refused(options: &[&str]) -> anyhow::Error {
     }
 }
 
-/// A timer in 3990 us, queried when the CPU has been idle for 300 us of a tick: at 250 Hz, the tick is in 3700 us,
-/// before the timer; at 100 Hz, it is in 9700 us, after the timer; at 1000 Hz, it is in 700 us, and governors stop it.
+/// The timer is in 3990 us when 300 us of the tick's period have passed. At 250 Hz, the tick is in 3700 us, before the
+/// timer. At 100 Hz, it is in 9700 us, after the timer. At 1000 Hz, it is in 700 us, and governors stop it.
 #[test]
 fn the_tick_of_hz_is_that_of_the_replay() {
     let mut busy = interval(3990, 3990, Wake::Timer);
@@ -356,8 +355,8 @@ fn the_tick_of_hz_is_that_of_the_replay() {
     assert_eq!(ticks(&["--hz", "1000"]), (1_000_000, 0));
 }
 
-/// The driver's table is the guest's: a limit of 300 us polls for 250 us at 250 Hz, and
-/// 100 us for 62.5 us at 1000 Hz. After that the governor is asked again.
+/// The driver's table is the guest's: with a limit of 300 us, a CPU polls for 250 us at 250 Hz, and with 100 us, for
+/// 62.5 us at 1000 Hz. After that, the governor is asked again.
 ///
 /// | limit, HZ | timer, us | polls, us |
 /// |---|---|---|

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text of a trace's file, or the file's actual format if it is not text. Both forms of traces are read from this
-//! text, so files are recognised in one place.
+//! Decodes a trace's file to text, or names the file's actual format if it is not text. Traces of both forms are parsed
+//! from this text, so this is the only place that recognises formats of files.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ const OTHERS: [(&[u8], &str); 15] = [
         b"\x7fELF",
         "it is a program; name a recording that is text, or a CSV file",
     ),
-    // Comes before UTF-16, whose mark is the beginning of this mark.
+    // UTF-32 comes before UTF-16, whose mark is the beginning of this mark.
     (b"\xff\xfe\0\0", UTF_32),
     (b"\0\0\xfe\xff", UTF_32),
     (b"\xff\xfe", UTF_16),

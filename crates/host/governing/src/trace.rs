@@ -26,7 +26,7 @@ const COLUMNS: [&str; 6] = [
 /// Longest time in a trace, in ns: 1000 s. With this limit, no sum can overflow.
 pub const LONGEST_NS: u64 = 1_000_000_000_000;
 
-/// Idle interval between two tasks.
+/// An idle interval between two tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// Time from the start of idling to the event that ended it, in ns; at least 1.
@@ -46,13 +46,13 @@ pub struct Interval {
 /// Idle intervals in order, and their source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Description of the source, for people.
+    /// Description of the source, for output.
     pub source: String,
-    /// At least one interval.
+    /// The intervals; there is at least one.
     pub intervals: Vec<Interval>,
 }
 
-/// Returns the word for an event of a trace.
+/// Returns the word that stands for an event in a trace.
 fn word(wake: Wake) -> &'static str {
     match wake {
         Wake::Timer => "timer",
@@ -62,8 +62,8 @@ fn word(wake: Wake) -> &'static str {
 }
 
 impl Trace {
-    /// Reads a file (`-` is standard input): a trace, or a recording of Linux. Of a recording, takes CPU `cpu` or the
-    /// CPU with the most intervals.
+    /// Reads a file (`-` is standard input): a trace, or a recording of Linux. From a recording, takes the intervals of
+    /// CPU `cpu`, or of the CPU with the most intervals.
     pub fn read(path: &Path, cpu: Option<u32>) -> Result<Self> {
         let mut bytes = Vec::new();
         let (shown, read) = match path.to_str() {
@@ -84,7 +84,7 @@ impl Trace {
     }
 
     fn parse(text: &str, shown: &str, cpu: Option<u32>) -> Result<Self, String> {
-        if !reader::is(text) {
+        if !reader::is_trace(text) {
             let recorded = recording::parse(text, cpu)?;
             let losses = match recorded.losses {
                 0 => String::new(),

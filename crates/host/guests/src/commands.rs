@@ -14,15 +14,16 @@ use plan::{CommandName, List, Plan, Workload};
 use shell::failure::bad_input;
 use vmm::archive::{self, Archive};
 
-/// Characters by which a command is one for a shell.
+/// Characters that make a command one for a shell.
 const SHELLS: &str = "|&;<>()$`\"'*?[]#~\\\n";
 
-/// Runs before samples, by default.
+/// Default number of runs before the samples.
 const WARM_UP: u32 = 1;
-/// Longest time of a run, by default.
+/// Default of the longest time of a run.
 const SECONDS: u64 = 60;
 
-/// Commands of the mails about idle CPUs, with a hundredth of their loops or less: an emulator is that much slower.
+/// Commands from mails about idle CPUs, with a hundredth of their loops or fewer, because an emulator is that much
+/// slower.
 const PRESETS: [(&str, &str, &str); 6] = [
     ("perf-pipe", "linux-perf", "perf bench sched pipe -l 1000"),
     (
@@ -41,7 +42,7 @@ const PRESETS: [(&str, &str, &str); 6] = [
         "cyclictest -q -m -p 80 -i 1000 -l 200 -h 1000",
     ),
     ("hackbench", "rt-tests", "hackbench -g 1 -l 20"),
-    // Of a run of one second, it prints a throughput of 0.
+    // For a run of one second, tbench prints a throughput of 0.
     (
         "tbench",
         "dbench,iproute2",
@@ -93,7 +94,7 @@ pub struct ExecArgs {
 }
 
 impl ExecArgs {
-    /// Whether commands are named.
+    /// Whether the options name commands.
     pub fn is_given(&self) -> bool {
         !self.exec.is_empty() || !self.exec_preset.is_empty()
     }
@@ -101,7 +102,7 @@ impl ExecArgs {
     /// Refuses CPUs that a machine of `cpus` CPUs does not have.
     ///
     /// # Errors
-    /// Names the CPU.
+    /// Names the first such CPU.
     pub fn check_cpus(&self, cpus: u32) -> Result<()> {
         let mut wanted = self.exec_cpus.iter();
         match wanted.find(|cpu| **cpu >= cpus as usize) {
@@ -118,7 +119,7 @@ impl ExecArgs {
         self.exec_seconds.unwrap_or(SECONDS)
     }
 
-    /// Returns the longest time that the guest may take for a pass of a command; none without commands.
+    /// Returns the longest time that the guest may take for a pass of a command. Without commands, this is zero.
     pub fn longest_pass(&self, plan: &Plan) -> Duration {
         let runs = self.warm_up.unwrap_or(WARM_UP) + if plan.settle { 1 } else { plan.iterations };
         match self.is_given() {
@@ -127,31 +128,32 @@ impl ExecArgs {
         }
     }
 
-    /// Returns the part of an initial RAM disk with the commands and their files, and names the commands in the plan.
-    /// `None` without commands.
+    /// Returns the part of an initial RAM disk with the commands and their files, and enters the names of the
+    /// commands into the plan. `None` without commands.
     ///
     /// # Errors
-    /// A command, a file or a package is not as it should be; the message names the option.
+    /// If a command, a file or a package can't be used. The message names the option.
     pub fn files(&self, plan: &mut Plan) -> Result<Option<Vec<u8>>> {
-        if !self.is_of(plan)? {
+        if !self.runs_commands(plan)? {
             return Ok(None);
         }
         let (commands, packages) = self.commands()?;
-        name(&commands, plan)?;
+        enter_names(&commands, plan)?;
         let mut archive = Archive::default();
         if let Some(folder) = packages::provided(&packages)? {
             root::add_packages(&mut archive, &folder)?;
         }
         let given = match &self.rootfs {
-            Some(given) => root::given(&mut archive, given, !packages.is_empty())?,
+            Some(given) => root::add_given(&mut archive, given, !packages.is_empty())?,
             None => Vec::new(),
         };
         archive.file(FILE, 0o644, &serde_json::to_vec(&commands)?);
         Ok(Some(archive::joined(given, &archive.end())))
     }
 
-    /// Whether the plan runs commands. If no workload is named, it now does.
-    fn is_of(&self, plan: &mut Plan) -> Result<bool> {
+    /// Returns whether the plan runs commands. If there are commands and no workload is named, the plan now runs
+    /// them.
+    fn runs_commands(&self, plan: &mut Plan) -> Result<bool> {
         let workloads = &mut plan.lists.workload;
         let exec = Workload::LinuxExec;
         match (self.is_given(), workloads.values.contains(&exec)) {
@@ -200,7 +202,7 @@ impl ExecArgs {
             named.push(((*name).into(), command));
         }
         for text in &self.exec {
-            named.push(split(text)?);
+            named.push(split_name(text)?);
         }
         let most = List::<CommandName>::new().capacity();
         if named.len() > most {
@@ -214,7 +216,7 @@ impl ExecArgs {
             if commands.iter().any(|other| other.name == name) {
                 bad_input!("--exec: two commands have the name {name}; use --exec NAME=COMMAND");
             }
-            // Such a first word sets a variable.
+            // A first word of this form sets a variable.
             let sets = text
                 .split_whitespace()
                 .next()
@@ -235,8 +237,8 @@ impl ExecArgs {
     }
 }
 
-/// Names the commands in the plan, unless it names some of them.
-fn name(commands: &[Command], plan: &mut Plan) -> Result<()> {
+/// Enters the names of the commands into the plan, unless the plan already names some of them.
+fn enter_names(commands: &[Command], plan: &mut Plan) -> Result<()> {
     let list = &mut plan.lists.command;
     if !list.named {
         let names = commands.iter().map(|one| CommandName::parse(&one.name));
@@ -253,10 +255,10 @@ fn name(commands: &[Command], plan: &mut Plan) -> Result<()> {
     }
 }
 
-/// Divides `NAME=COMMAND`, or names a command by its program.
-fn split(text: &str) -> Result<(String, &str)> {
+/// Splits `NAME=COMMAND`. Without a name, the command gets the name of its program.
+fn split_name(text: &str) -> Result<(String, &str)> {
     if let Some((name, command)) = text.split_once('=')
-        // A shell's variable is in capitals.
+        // The name of a shell's variable is in capitals.
         && name.contains(|c: char| c.is_ascii_lowercase())
         && CommandName::parse(name).is_some_and(|name| name != CommandName::NONE)
         && !command.trim().is_empty()

@@ -15,7 +15,7 @@ use shell::places;
 /// A section of an image's file.
 pub type Slice<'d> = EndianSlice<'d, LittleEndian>;
 
-/// Reads the debug information of an image; empty if the file has none.
+/// Reads the debug information of an image. It is empty if the file has none.
 pub fn dwarf<'d>(
     file: &ElfFile64<'d, object::Endianness>,
 ) -> gimli::Result<gimli::Dwarf<Slice<'d>>> {
@@ -72,9 +72,9 @@ impl Lines {
         found
     }
 
-    /// Returns the line of the instruction at link address `address`, as `path:line`. Among
-    /// inlined functions, this is the line in the innermost one of this workspace, which tells
-    /// more than a library's. `None` for assembly and other code without lines.
+    /// Returns the line of the instruction at link address `address`, as `path:line`. Among inlined functions, this
+    /// is the line in the innermost function of this workspace, which explains more than a library's line. `None` for
+    /// assembly and other code without lines.
     pub fn line(&self, address: u64) -> Option<String> {
         let frames = self.frames(address);
         let innermost = frames.iter().find(|frame| frame.ours).or(frames.first())?;
@@ -85,9 +85,9 @@ impl Lines {
 /// A function of an instruction, and the line in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name, without its path if it was inlined.
+    /// The function's name, without its path if the function was inlined.
     pub function: String,
-    /// Whether it is in this workspace.
+    /// Whether the function is in this workspace.
     pub ours: bool,
     /// The file, from the workspace's root if it is ours.
     pub file: String,
@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    // On one line, because the first instruction may belong to the heading or to the body.
+    // The function is on one line, because the first instruction may belong to the heading or to the body.
     #[inline(never)]
     #[rustfmt::skip]
     fn here() -> u32 { std::hint::black_box(line!()) }

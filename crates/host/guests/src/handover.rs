@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lets a kernel's waits by event hand over the turn where an emulator's one thread runs all CPUs.
+//! Makes a kernel's waits by event hand over the turn, for an emulator that runs all CPUs in one thread.
 //!
-//! There, QEMU's WFE with an armed monitor returns at once, and its CPU goes on until the thread's turn for this CPU
-//! ends. The CPU that the wait is for does not run meanwhile, so a poll by WFE always lasts until its limit. YIELD ends
-//! the turn. So each WFE and WFET of a kernel is replaced by a YIELD before the kernel is loaded: one instruction by
-//! one, so that counts stay what they are.
+//! On such an emulator, a WFE of QEMU with an armed monitor returns at once, and its CPU goes on until the thread's
+//! turn for this CPU ends. The CPU that is waited for does not run meanwhile, so a poll by WFE always lasts until its
+//! limit. YIELD ends the turn. So each WFE and WFET of a kernel is replaced by a YIELD before the kernel is loaded.
+//! One instruction takes the place of one, so that counts stay the same.
 
 /// YIELD (DDI 0487K.a, C6.2.500).
 const YIELD: u32 = 0xd503_203f;
@@ -12,16 +12,16 @@ const YIELD: u32 = 0xd503_203f;
 const WFE: u32 = 0xd503_205f;
 /// WFET, without the register (C6.2.496).
 const WFET: u32 = 0xd503_1000;
-/// Words before and after a word that are looked at.
+/// Number of words before and after a word to look at.
 const AROUND: usize = 8;
-/// Most of them that may not look like code: functions are aligned with zeros.
+/// The most of these words that may not look like code, because functions are aligned with zeros.
 const PADDING: usize = 4;
 
-/// Replaces the waits by event in the code of `image` by YIELD. Returns their number.
-pub fn replace(image: &mut [u8]) -> u64 {
+/// Replaces each wait by event in the code of `image` by a YIELD. Returns the number of these waits.
+pub fn replace_waits(image: &mut [u8]) -> u64 {
     let (words, _) = image.as_chunks_mut::<4>();
     let places: Vec<usize> = (0..words.len())
-        .filter(|&n| waits(words[n]) && is_among_code(words, n))
+        .filter(|&n| is_wait(words[n]) && is_among_code(words, n))
         .collect();
     for &n in &places {
         words[n] = YIELD.to_le_bytes();
@@ -29,13 +29,13 @@ pub fn replace(image: &mut [u8]) -> u64 {
     places.len() as u64
 }
 
-/// Whether the instruction is a WFE or a WFET.
-fn waits(word: [u8; 4]) -> bool {
+/// Whether a word is a WFE or a WFET.
+fn is_wait(word: [u8; 4]) -> bool {
     let word = u32::from_le_bytes(word);
     word == WFE || word & !0x1f == WFET
 }
 
-/// Whether the words around the `n`th look like code, and the nearest in any case.
+/// Whether the words around the `n`th word look like code. Its neighbours always have to, and most of the others.
 fn is_among_code(words: &[[u8; 4]], n: usize) -> bool {
     let range = |reach: usize| n.saturating_sub(reach)..words.len().min(n + 1 + reach);
     let others = |reach| {
@@ -45,8 +45,8 @@ fn is_among_code(words: &[[u8; 4]], n: usize) -> bool {
     others(1) == 0 && others(AROUND) <= PADDING
 }
 
-/// Whether the word is in one of the groups of instructions that a kernel consists of (C4.1): data processing, branches
-/// and system, loads and stores. Zero, small numbers, SVE and SME are outside of them.
+/// Whether a word is in one of the groups of instructions of which a kernel consists (C4.1): data processing,
+/// branches and system, loads and stores. Zero, small numbers, SVE and SME are outside these groups.
 fn looks_like_code(word: [u8; 4]) -> bool {
     u32::from_le_bytes(word) >> 25 & 0xf >= 0b0100
 }
@@ -68,17 +68,17 @@ mod tests {
         // Padding before the next function.
         (words[12], words[13]) = (0, 0);
         let mut bytes = image(&words);
-        // A part of a word follows.
+        // A part of a word follows the last word.
         bytes.push(0);
-        assert_eq!(replace(&mut bytes), 2);
+        assert_eq!(replace_waits(&mut bytes), 2);
         (words[10], words[20]) = (YIELD, YIELD);
         assert_eq!(bytes[..160], image(&words));
-        assert_eq!(replace(&mut bytes), 0, "there are no more");
+        assert_eq!(replace_waits(&mut bytes), 0, "there are no more");
     }
 
     #[test]
     fn data_stays() {
-        // Numbers, a table of pointers, text, and a word that is not aligned.
+        // These are numbers, a table of pointers, text, and a word that is not aligned.
         let mut numbers = [NOP; 40];
         (numbers[10], numbers[11]) = (WFE, 7);
         let mut table = [NOP; 40];
@@ -94,7 +94,7 @@ mod tests {
         unaligned.extend(image(&[NOP; 10]));
         for mut bytes in [image(&numbers), image(&table), text, unaligned] {
             let before = bytes.clone();
-            assert_eq!(replace(&mut bytes), 0);
+            assert_eq!(replace_waits(&mut bytes), 0);
             assert_eq!(bytes, before);
         }
     }

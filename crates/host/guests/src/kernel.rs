@@ -52,7 +52,7 @@ fn guest_states(text: &str) -> Result<GuestStates, String> {
 impl GivenArgs {
     /// Resolves paths relative to `folder`.
     pub fn beside(&mut self, folder: &Path) {
-        // A source is where the user is, and Debian's is nowhere.
+        // The name of a source is relative to the user's folder, and Debian's kernel is not in a folder.
         let file = |name: &&mut String| debian::version(name).is_none() && !name.contains('+');
         if let Some(name) = self.guest.as_mut().filter(file) {
             *name = folder.join(&*name).display().to_string();
@@ -68,14 +68,14 @@ impl GivenArgs {
 pub struct Given {
     pub image: Vec<u8>,
     pub initrd: Option<Initrd>,
-    /// How many of its waits by event hand the turn over, unless it runs as it is: see [`handover`].
+    /// How many of the kernel's waits by event hand the turn over, unless it runs as it is: see [`handover`].
     pub handed_over: Option<u64>,
 }
 
 /// The initial RAM disk of another kernel.
 #[derive(Debug)]
 pub enum Initrd {
-    /// From a file.
+    /// A RAM disk from a file.
     Given(Vec<u8>),
     /// A RAM disk with the program that measures Linux, built when needed, after an archive with these files.
     Measuring(Vec<u8>),
@@ -110,7 +110,7 @@ impl Given {
             Some(version) => fs::read(debian::provide(version, &debian::REMEDY)?)?,
             None => read("--guest", Path::new(name), "name an arm64 Image")?,
         };
-        let image = match unpack::kernel(image).and_then(checked) {
+        let image = match unpack::find_image(image).and_then(checked) {
             Ok(image) => image,
             Err(why) => bad_input!("--guest: {name} {why}"),
         };
@@ -123,14 +123,14 @@ impl Given {
         }))
     }
 
-    /// Makes its waits by event hand the turn over.
+    /// Makes the kernel's waits by event hand the turn over.
     pub fn hand_over(&mut self) {
-        self.handed_over = Some(handover::replace(&mut self.image));
+        self.handed_over = Some(handover::replace_waits(&mut self.image));
     }
 }
 
-/// Checks a guest; the error is the end of a sentence. `running::memory` checks its size against the machine's
-/// RAM.
+/// Checks a guest. The error is the end of a sentence. `running::memory` checks the guest's size against the
+/// machine's RAM.
 fn checked(image: Vec<u8>) -> Result<Vec<u8>, String> {
     image_check::check(&image)?;
     match image.len() > MOST {
@@ -147,15 +147,15 @@ fn too_large(size: usize) -> String {
     )
 }
 
-/// Reads an initial RAM disk. The kernel detects its format; a file in none of the known formats is a mistake.
+/// Reads an initial RAM disk. The kernel detects its format. A file in none of the known formats is a mistake.
 fn initrd(path: &Path) -> Result<Vec<u8>> {
     archive_of("--initrd", path)
 }
 
-/// Reads an archive that Linux unpacks, which `option` gives.
+/// Reads the archive that `option` names, which Linux will unpack.
 ///
 /// # Errors
-/// It can't be read, is too large, or is none of the known formats.
+/// If the file can't be read, is too large, or is in none of the known formats.
 pub fn archive_of(option: &str, path: &Path) -> Result<Vec<u8>> {
     let file = read(option, path, "name an archive of cpio, compressed or not")?;
     let shown = path.display();

@@ -45,7 +45,7 @@ pub struct Parts<'a> {
     pub lse: Option<&'a [u8]>,
     /// The guest's initial RAM disk.
     pub initrd: Option<&'a [u8]>,
-    /// The source of the guest.
+    /// The source of the guest's output.
     pub source: Source,
 }
 

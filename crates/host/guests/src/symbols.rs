@@ -25,7 +25,7 @@ pub fn base(console: &str, name: &str) -> Option<u64> {
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-/// An image, which is read when one of its addresses is needed. Most boots end without a dump.
+/// An image. It is read only when one of its addresses is needed, because most boots end without a dump.
 #[derive(Debug)]
 struct Image {
     name: &'static str,
@@ -70,9 +70,8 @@ impl Symbols {
         }
     }
 
-    /// Returns the line with the functions' names after their addresses. Both images
-    /// use the same addresses, one of them as intermediate addresses, so without a
-    /// `level` an address may be in either.
+    /// Returns the line with the functions' names after their addresses. Both images use the same addresses, one of
+    /// them as intermediate addresses, so without a `level` an address may be of either image.
     pub fn annotate(&self, line: &str, level: Option<Level>) -> String {
         let mut annotated = String::new();
         let mut rest = line;
@@ -166,7 +165,7 @@ pub fn named(file: &ElfFile64<'_, object::Endianness>) -> Vec<(u64, String)> {
 }
 
 impl Functions {
-    /// Reads the functions of an ELF file. Empty for any other file.
+    /// Reads the functions of an ELF file. The result is empty for any other file.
     fn of(elf: &[u8]) -> Self {
         let Ok(file) = ElfFile64::<object::Endianness>::parse(elf) else {
             return Self::default();
@@ -239,7 +238,7 @@ impl Image {
     }
 }
 
-/// Splits at the first hexadecimal number that has 16 digits or begins with `0x`.
+/// Splits `text` at the first hexadecimal number that has 16 digits or begins with `0x`.
 fn next_number(text: &str) -> Option<(&str, &str, &str)> {
     let is_word = |c: char| c.is_ascii_alphanumeric();
     let mut from = 0;

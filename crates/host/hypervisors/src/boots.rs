@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The jobs, and which of their cells are rows of the table.
+//! The jobs of the table of hypervisors, and the rows for which their cells are used.
 
 use anyhow::Result;
 use plan::{Shape, Trap, Under, Wait, Wake, Workload};
@@ -12,12 +12,13 @@ use running::options::{JobArgs, Metric, Unders};
 use running::job::Job;
 
 pub const BOARD: &str = "virt";
-/// Wake-ups of each cell: medians of instructions need no more.
+/// Wake-ups of each cell: medians of instruction counts need no more.
 const ITERATIONS: u64 = 100;
 /// How long a hypervisor polls, if it does, microseconds: KVM's default.
 const HOST_POLL_US: u32 = 500;
 
-/// Boots that differ only in the level below: their name, the levels, and their delivery, traps and polls.
+/// Boots that differ only in the level below: their name, the levels below, and their lists of deliveries, traps and
+/// polls.
 struct Part {
     name: &'static str,
     unders: &'static [Under],
@@ -34,7 +35,7 @@ const PARTS: [Part; 4] = [
             ("host-poll-us", "0"),
         ],
     },
-    // Where the hypervisor may poll, all do by the same rules.
+    // If the hypervisor may poll, all hypervisors do so by the same rules.
     Part {
         name: "polling",
         unders: &[
@@ -71,7 +72,7 @@ const PARTS: [Part; 4] = [
     },
 ];
 
-/// Lists of all jobs. Every arm64 CPU runs this image.
+/// Lists of dimensions' values for all jobs. Every arm64 CPU runs this image.
 const COMMON: [(&str, &str); 5] = [
     ("workload", "ipi,pingpong"),
     ("shape", "self,one"),
@@ -92,7 +93,7 @@ pub fn jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> 
         let lists: Vec<_> = COMMON.iter().chain(part.lists).copied().collect();
         let mut of = JobArgs::on(BOARD);
         of.load.plan = PlanArgs::exactly(ITERATIONS, &lists);
-        // The number of wake-ups is fixed, however long they take.
+        // A cell has no time limit, because its number of wake-ups is fixed.
         of.load.plan.cell_ms = Some("0".into());
         of.metric = Some(Metric::Insns);
         of.host_kernel.clone_from(&args.host_kernel);
@@ -110,10 +111,10 @@ pub fn jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> 
     Ok(jobs)
 }
 
-/// A row: the same cell under everything.
+/// A row of the table: the same cell on the bare machine and under each hypervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ComparedCell {
-    /// Its title.
+    /// The row's title.
     pub name: &'static str,
     workload: Workload,
     shape: Shape,
@@ -164,7 +165,7 @@ impl ComparedCell {
         }
     }
 
-    /// Whether `cell` is in this row. A trap of both WFI and WFE, as under Xen, counts as a trap of WFI.
+    /// Whether `cell` belongs to this row. A trap of both WFI and WFE, as under Xen, counts as a trap of WFI.
     pub fn has(&self, cell: &Cell) -> bool {
         let what = &cell.what;
         let traps = match self.trapped {
@@ -182,8 +183,8 @@ impl ComparedCell {
         traps && words == (self.workload, self.shape, self.wait, self.wake, polls)
     }
 
-    /// Returns the row of the bare machine to compare with: the same, where nothing traps or
-    /// polls below.
+    /// Returns the row whose cell on the bare machine is compared with this row: the same, except that nothing traps or
+    /// polls below the guest.
     pub fn floor(&self) -> Self {
         Self {
             trapped: false,
@@ -192,13 +193,13 @@ impl ComparedCell {
         }
     }
 
-    /// Whether it has KVM's defaults: on arm64 with a GICv3 WFI traps, and
-    /// `halt_poll_ns` is 500000 (Linux, arch/arm64/include/asm/kvm_host.h).
+    /// Whether the row has KVM's defaults. On arm64 with a GICv3, WFI traps, and `halt_poll_ns` is 500000 (Linux,
+    /// arch/arm64/include/asm/kvm_host.h).
     pub const fn is_kvms_default(&self) -> bool {
         self.trapped && self.host_polls
     }
 
-    /// Its name without marks, explanations and other hypervisors' defaults.
+    /// Returns the row's name without marks, explanations and other hypervisors' defaults.
     pub fn short_name(&self) -> String {
         let name = self.name.replace(['`', '*'], "");
         let name = name.split([':', '(']).next().unwrap_or_default();
@@ -209,18 +210,18 @@ impl ComparedCell {
         name.trim_end().to_owned()
     }
 
-    /// Whether it is the round trip out of trapped WFI, with nobody polling.
+    /// Whether the row is the round trip out of a trapped WFI, while nobody polls.
     pub fn is_trapped_round_trip(&self) -> bool {
         (self.workload, self.wait, self.trapped, self.host_polls)
             == (Workload::Pingpong, Wait::Wfi, true, false)
     }
 
-    /// Whether it is the round trip without interrupts and traps.
+    /// Whether the row is the round trip without interrupts and traps.
     pub fn is_polled_round_trip(&self) -> bool {
         (self.workload, self.wake, self.trapped) == (Workload::Pingpong, Wake::Elide, false)
     }
 
-    /// Whether it has the same words as `other`, whatever its name.
+    /// Whether the row equals `other` in everything except its name.
     pub fn is(&self, other: &Self) -> bool {
         Self {
             name: other.name,
@@ -229,7 +230,7 @@ impl ComparedCell {
     }
 }
 
-/// The rows, from above.
+/// The rows, from the top of the table.
 pub const ROWS: [ComparedCell; 12] = [
     ComparedCell::new("`ipi` to itself, busy", Workload::Ipi, Wait::Busy).to_self(),
     ComparedCell::new("`ipi` to one, busy", Workload::Ipi, Wait::Busy),

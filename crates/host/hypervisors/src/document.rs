@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/hypervisors.md`, written from the numbers; and the same tables for a terminal.
+//! Writes `docs/hypervisors.md` from the numbers, and the same tables for a terminal.
 
 use page::layer_costs::times;
 use page::thousands;
@@ -17,9 +17,9 @@ const BLOCK: [&str; 2] = [
     "<!-- cargo xtask dev publish: rows of results/neighbour.json -->\n",
     "<!-- until here -->\n",
 ];
-/// Stands for a missing cell.
+/// Text in place of a missing cell.
 const NOTHING: &str = "";
-/// Stands where KVM's default was not measured.
+/// Text in place of a measurement of KVM's default that was not made.
 const NOT_MEASURED: &str = "not measured";
 
 /// The columns, from the left, with their titles.
@@ -33,13 +33,13 @@ const UNDERS: [(Under, &str); 7] = [
     (Under::KvmProtected, "KVM protected"),
 ];
 
-/// Returns the page of `numbers`, with the block that `publish` wrote into the page `is`.
+/// Returns the page of `numbers`. The block that `publish` wrote is taken from the current page `is`.
 pub fn page(numbers: &Numbers, is: &str) -> String {
     let places = [
         ("{versions}", versions(numbers)),
         ("{table}", table(numbers)),
-        ("{own}", own(numbers)),
-        ("{exits}", exits(numbers)),
+        ("{own}", own_parts(numbers)),
+        ("{exits}", exits_table(numbers)),
         ("{neighbour}", published(is)),
     ];
     let page = PAGE.to_owned();
@@ -48,7 +48,7 @@ pub fn page(numbers: &Numbers, is: &str) -> String {
     })
 }
 
-/// Returns the block that `publish` wrote into the page `is`; empty without one.
+/// Returns the block that `publish` wrote into the page `is`; empty if there is none.
 fn published(is: &str) -> String {
     let [begin, end] = BLOCK;
     let block = is
@@ -57,7 +57,7 @@ fn published(is: &str) -> String {
     block.map(|(block, _)| block.to_owned()).unwrap_or_default()
 }
 
-/// Returns the first table: medians.
+/// Returns the first table, which has the medians.
 pub fn table(numbers: &Numbers) -> String {
     markdown(
         "instructions",
@@ -66,8 +66,8 @@ pub fn table(numbers: &Numbers) -> String {
     )
 }
 
-/// Returns the answer for a terminal: the comparison in words, the table of medians, and in a wide one each hypervisor's own part and
-/// its ratio to Rouse's.
+/// Returns the answer for a terminal: the comparison in words and the table of medians. In a wide terminal, the table
+/// also has each hypervisor's own part and its ratio to Rouse's.
 pub fn terminal(numbers: &Numbers) -> Document {
     let mut document = Document::default();
     document.extend(sentences(numbers));
@@ -90,21 +90,21 @@ pub fn terminal(numbers: &Numbers) -> Document {
         let median = column("", under.name(), under, &|_, number| {
             Some(thousands(number.p50))
         });
-        // A narrow terminal has room for those that people name first.
+        // A narrow terminal only has room for the hypervisors that people name first.
         columns.push(match under {
             Under::KvmNvhe | Under::KvmProtected => median,
             Under::None | Under::Rouse | Under::Bao | Under::Xen | Under::Kvm => median.result(),
         });
         if under != Under::None {
             further.push(column("over none", under.name(), under, &|row, number| {
-                over(numbers, row, number)
+                own_part(numbers, row, number)
             }));
         }
     }
     for (under, _) in UNDERS.into_iter().filter(|(under, _)| measured(under)) {
         if !matches!(under, Under::None | Under::Rouse) {
             further.push(column("of rouse", under.name(), under, &|row, number| {
-                of_rouse(numbers, row, number)
+                ratio_to_rouse(numbers, row, number)
             }));
         }
     }
@@ -114,13 +114,13 @@ pub fn terminal(numbers: &Numbers) -> Document {
     document
 }
 
-/// The two wake-ups that people compare.
+/// Returns a sentence about each of the two wake-ups that people compare.
 fn sentences(numbers: &Numbers) -> impl Iterator<Item = String> {
     let sentence = |begin: &str, is: &dyn Fn(&ComparedCell) -> bool| {
         let row = ROWS.iter().find(|row| is(row))?;
         let each = UNDERS.into_iter().filter_map(|(under, _)| {
             let number = numbers.get(row, under)?;
-            let times = of_rouse(numbers, row, number)
+            let times = ratio_to_rouse(numbers, row, number)
                 .filter(|_| !matches!(under, Under::None | Under::Rouse));
             let times = times.map(|times| format!(" ({times})")).unwrap_or_default();
             Some(format!("{} {}{times}", under.name(), thousands(number.p50)))
@@ -139,29 +139,29 @@ fn sentences(numbers: &Numbers) -> impl Iterator<Item = String> {
     trapped.into_iter().chain(polled)
 }
 
-fn over(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
+fn own_part(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
     Some(thousands(number.p50 - numbers.of_bare_machine(row)?.p50))
 }
 
-fn of_rouse(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
+fn ratio_to_rouse(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
     Some(times(number.p50 / numbers.get(row, Under::Rouse)?.p50))
 }
 
-/// Returns own parts, and their ratios to Rouse's cell.
-fn own(numbers: &Numbers) -> String {
+/// Returns the table of own parts, and of each cell's ratio to the cell under Rouse.
+fn own_parts(numbers: &Numbers) -> String {
     let text = |row: &ComparedCell, under| {
         let number = numbers.get(row, under)?;
-        let over = over(numbers, row, number)?;
+        let over = own_part(numbers, row, number)?;
         Some(match under {
             Under::Rouse => over,
-            _ => format!("{over} ({})", of_rouse(numbers, row, number)?),
+            _ => format!("{over} ({})", ratio_to_rouse(numbers, row, number)?),
         })
     };
     markdown("instructions", &text, &UNDERS[1..])
 }
 
-/// Returns exits of a sample by cause.
-fn exits(numbers: &Numbers) -> String {
+/// Returns the table of the exits of a sample, by cause.
+fn exits_table(numbers: &Numbers) -> String {
     let text = |row: &ComparedCell, under| {
         let Some(exits) = &numbers.get(row, under)?.exits else {
             return Some("?".into());

@@ -2,8 +2,8 @@
 
 // This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
-//! The table of hypervisors (`run --under all`): one guest on the bare machine, under Rouse, and under other
-//! hypervisors, in a single table.
+//! The table of hypervisors (`run --under all`). It compares one guest on the bare machine, under Rouse, and under
+//! other hypervisors.
 //!
 //! [`boots`] lists the boots, [`numbers`] extracts the table's numbers, and [`document`] writes `docs/hypervisors.md`.
 //! The page's numbers are stored next to it, so that a test can check the page against them, and new numbers can be
@@ -43,7 +43,7 @@ const DOCUMENT: &str = "docs/hypervisors.md";
 const NUMBERS: &str = "docs/hypervisors.json";
 /// The document whose first table is a copy of the page's first table.
 const README: &str = "README.md";
-/// Share by which a cell may differ from the page's without a report: other versions differ by less.
+/// Share by which a cell may differ from the page's cell without a report. Other versions differ by less.
 const NEAR: f64 = 0.10;
 
 /// Measures the table.
@@ -52,7 +52,7 @@ pub fn hypervisors(args: &Table) -> Result<()> {
         [] => &all(args)[..],
         some => some,
     };
-    // Everything is checked before anything runs.
+    // Check all jobs before the first one runs.
     let jobs = boots::jobs(unders, args)?;
     if let Some(format) = &args.list {
         format.claim()?;
@@ -79,7 +79,7 @@ pub fn hypervisors(args: &Table) -> Result<()> {
         false => folder.give_up("not every hypervisor is in it"),
     };
     say!("results: {}", closed.place);
-    judge(&failures)?;
+    check_failures(&failures)?;
     closed.complete()?;
     if args.save {
         let numbers = match unders.len() < Under::ALL.len() {
@@ -93,7 +93,8 @@ pub fn hypervisors(args: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Returns all hypervisors that can be provided: no registry has Bao.
+/// Returns all hypervisors that can be provided. Bao is one of them only if the user names it, because no registry has
+/// it.
 fn all(args: &Table) -> Vec<Under> {
     let mut all = Under::ALL.to_vec();
     if let Err(why) = Bao::source(args.bao.as_deref()) {
@@ -103,8 +104,8 @@ fn all(args: &Table) -> Vec<Under> {
     all
 }
 
-/// Returns the cells on the bare machine and under Rouse that differ between the page and this tree's measurement.
-/// Excludes other hypervisors, whose figures depend on their versions.
+/// Measures the cells on the bare machine and under Rouse, and returns those that differ from the page. Other
+/// hypervisors are left out, because their figures depend on their versions.
 pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
     let args = Table {
         limits: *limits,
@@ -113,7 +114,7 @@ pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
     let jobs = boots::jobs(&[Under::None, Under::Rouse], &args)?;
     let folder = Folder::claim(None, "publish-hypervisors")?;
     let (all, failures) = measure(&jobs, &folder)?;
-    judge(&failures)?;
+    check_failures(&failures)?;
     folder.close(None).complete()?;
     let kept = Numbers::read(&places::inside(NUMBERS))?;
     let others = Numbers::of(&all).others(&kept);
@@ -125,7 +126,8 @@ pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
     }))
 }
 
-/// Returns the joined results of all jobs, and their failures: a failure does not lose the other cells.
+/// Runs all jobs. Returns their joined results, and their failures, because a failure must not lose the other jobs'
+/// cells.
 fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Vec<Failure>)> {
     let (mut all, mut failures) = (Results::default(), Vec::new());
     for (number, (name, job)) in (1..).zip(jobs) {
@@ -153,7 +155,7 @@ fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Ve
     Ok((all, failures))
 }
 
-/// Adds the results of another job, which was measured in the same emulator and with the same images.
+/// Adds the results of another job, which was measured with the same emulator and the same images.
 fn join(all: &mut Results, more: Results) {
     if all.unit.is_empty() {
         let missing = std::mem::take(&mut all.missing);
@@ -172,8 +174,8 @@ fn join(all: &mut Results, more: Results) {
     all.notes.extend(more.notes);
 }
 
-/// Fails with the first failure, if there is any.
-fn judge(failures: &[Failure]) -> Result<()> {
+/// Returns an error for the first failure, if there is any.
+fn check_failures(failures: &[Failure]) -> Result<()> {
     let Some(first) = failures.first() else {
         return Ok(());
     };
@@ -239,7 +241,7 @@ mod tests {
     fn every_hypervisor_and_every_row_is_in_it() {
         let numbers = committed();
         for &under in Under::ALL {
-            // Nothing traps on the bare machine and under Bao; not all others poll.
+            // Nothing traps on the bare machine and under Bao, and not all other hypervisors poll.
             let least = match under {
                 Under::None | Under::Bao => 7,
                 _ => 10,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers of the table, which are extracted from results and stored.
+//! The numbers of the table, which are extracted from results and then stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,21 +21,21 @@ const SCHEMA: u32 = 1;
 pub struct Numbers {
     schema: u32,
     pub emulator: String,
-    /// Compiler of the guest.
+    /// The compiler that built the guest.
     pub compiler: String,
     /// Versions of the other hypervisors, by the words of `under`.
     pub below: BTreeMap<String, String>,
     cells: Vec<Number>,
 }
 
-/// One cell.
+/// The number in one cell of the table.
 #[derive(Debug, Deserialize, PartialEq, Serialize)]
 pub struct Number {
     row: String,
     under: String,
-    /// The median, in instructions.
+    /// The cell's median, in instructions.
     pub p50: f64,
-    /// Exits of a sample by cause, without zeros; `null` if unknown.
+    /// Exits of a sample by cause, without the causes that did not occur; `null` if the exits are unknown.
     pub exits: Option<BTreeMap<String, f64>>,
 }
 
@@ -102,15 +102,15 @@ impl Numbers {
         self.cells.iter().filter(move |cell| cell.under == name)
     }
 
-    /// Returns the number on the bare machine to compare with a number in `row`.
+    /// Returns the number on the bare machine with which a number in `row` is compared.
     pub fn of_bare_machine(&self, row: &ComparedCell) -> Option<&Number> {
         let floor = row.floor();
         let row = ROWS.iter().find(|row| row.is(&floor))?;
         self.get(row, Under::None)
     }
 
-    /// Returns the number in the same place as `cell`.
-    fn alike(&self, cell: &Number) -> Option<&Number> {
+    /// Returns the number that has the same row and column as `cell`.
+    fn same_cell(&self, cell: &Number) -> Option<&Number> {
         let same = |other: &&Number| (&other.row, &other.under) == (&cell.row, &cell.under);
         self.cells.iter().find(same)
     }
@@ -139,7 +139,7 @@ impl Numbers {
     /// Returns the cells whose numbers differ from those in `kept`.
     pub fn others(&self, kept: &Self) -> Vec<String> {
         let other = self.cells.iter().filter_map(|cell| {
-            let was = kept.alike(cell).map(|other| other.p50);
+            let was = kept.same_cell(cell).map(|other| other.p50);
             (was != Some(cell.p50)).then(|| {
                 let was = was.map_or("nothing".into(), |was| format!("{was:.0}"));
                 format!(
@@ -151,7 +151,8 @@ impl Numbers {
         other.collect()
     }
 
-    /// Lists the numbers that differ from those in `kept` by more than the share `near`, and other differences.
+    /// Lists the numbers that differ from those in `kept` by more than the share `near`, and the emulator and the
+    /// versions if they differ.
     pub fn against(&self, kept: &Self, near: f64) -> Vec<String> {
         let mut lines = Vec::new();
         if self.emulator != kept.emulator {
@@ -170,7 +171,7 @@ impl Numbers {
         }
         let (mut alike, mut further) = (0, 0);
         for cell in &self.cells {
-            let Some(other) = kept.alike(cell) else {
+            let Some(other) = kept.same_cell(cell) else {
                 continue;
             };
             if (cell.p50 / other.p50 - 1.0).abs() <= near {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decides when `run` stands for the table, and takes the table's options.
+//! Decides whether the arguments of `run` ask for the table, and takes the table's options from them.
 
 use std::path::PathBuf;
 
@@ -12,25 +12,25 @@ use running::options::{LimitArgs, RunArgs, Unders};
 /// The part of the table to measure, and the destination of the results.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// Its columns; all columns if empty.
+    /// The columns to measure; all columns if empty.
     pub unders: Vec<Under>,
     /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
-    /// A checkout of Bao, if the variable does not name it.
+    /// A checkout of Bao, if the environment variable does not name one.
     pub bao: Option<PathBuf>,
-    /// Xen, if not Debian's.
+    /// Xen's program, if not Debian's.
     pub xen: Option<PathBuf>,
     /// Whether to write the figures into the documents.
     pub save: bool,
     /// Folder of the results.
     pub out: Option<PathBuf>,
     pub limits: LimitArgs,
-    /// List the cells in this form instead of measuring them.
+    /// The form in which to list the cells instead of measuring them, if that is wanted.
     pub list: Option<FormatArgs>,
 }
 
-/// Returns the table that `run --under all` stands for. With options for a plan, a machine or a guest, it is an
-/// ordinary run.
+/// Returns the table that `run --under all` stands for. With options for a plan, a machine or a guest, the arguments
+/// ask for an ordinary run.
 pub fn of_run(args: &RunArgs) -> Option<Table> {
     let RunArgs {
         job, limits, out, ..

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Applies patches to copies of the files that they change. Git applies them; a damaged patch is mended before.
+//! Applies patches to copies of the files that they change. Git applies each patch; a damaged patch is mended first.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,10 +17,10 @@ use crate::loose::{self, Loose};
 use crate::mail::Patch;
 use crate::restore::{Restored, restore};
 
-/// The files that patches change, with their contents after all of them.
+/// The files that patches change, with their contents after all patches.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Paths, and what is there; `None` of a removed file.
+    /// Each path, with the content of the file there; `None` if the file was removed.
     pub files: Vec<(String, Option<Content>)>,
     /// Options of Kconfig that the patches add.
     pub options: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Content {
     pub executable: bool,
 }
 
-/// Applies `patches` in their order to files of the tree `source`, which `name` names.
+/// Applies `patches` in their order to files of the tree `source`, which messages call `name`.
 pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
     let place = Scratch::new()?;
     let mut touched = BTreeSet::new();
@@ -51,7 +51,7 @@ pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
             ),
         };
         for file in &mut read.files {
-            within(source, place.path(), file);
+            strip_tree_name(source, place.path(), file);
         }
         for file in &read.files {
             if file.header.iter().any(|line| line.ends_with(" 120000")) {
@@ -62,7 +62,7 @@ pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
                 );
             }
             for path in [&file.old, &file.new].into_iter().flatten() {
-                inside(patch, path)?;
+                check_inside(patch, path)?;
                 if touched.insert(path.clone()) {
                     copy(source, place.path(), path)?;
                 }
@@ -78,7 +78,7 @@ pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
                 );
             }
         }
-        one(name, place.path(), patch, &mut read)?;
+        apply_one(name, place.path(), patch, &mut read)?;
         options.extend(read.files.iter().flat_map(added_options));
     }
     let contents = |path: String| -> Result<_> {
@@ -96,9 +96,9 @@ pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
     Ok(Changes { files, options })
 }
 
-/// Removes the first part of paths that are in the tree only without it: some programs put the name of each tree
-/// before its paths.
-fn within(source: &Path, place: &Path, file: &mut FileDiff) {
+/// Removes the first part of the file's paths if the tree has the old path only without that part. Some programs put
+/// the name of each tree before its paths.
+fn strip_tree_name(source: &Path, place: &Path, file: &mut FileDiff) {
     let there = |path: &str| source.join(path).exists() || place.join(path).exists();
     let Some(old) = file.old.clone().filter(|old| !there(old)) else {
         return;
@@ -113,7 +113,7 @@ fn within(source: &Path, place: &Path, file: &mut FileDiff) {
 }
 
 /// Checks that a path stays in the tree.
-fn inside(patch: &Patch, path: &str) -> Result<()> {
+fn check_inside(patch: &Patch, path: &str) -> Result<()> {
     let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
     if !Path::new(path).components().all(plain) || path.is_empty() {
         bad_input!("--patch {}: {path:?} is outside of the tree", patch.name);
@@ -134,8 +134,8 @@ fn copy(source: &Path, place: &Path, path: &str) -> Result<()> {
         .with_context(|| from.display().to_string())
 }
 
-/// Applies one patch: as it is, or else mended, or else with less context.
-fn one(name: &str, place: &Path, patch: &Patch, read: &mut Loose) -> Result<()> {
+/// Applies one patch. Tries it unchanged first, then mended, then with less context.
+fn apply_one(name: &str, place: &Path, patch: &Patch, read: &mut Loose) -> Result<()> {
     if read.joined == 0 && read.unmarked == 0 && !read.quoted && !read.no_break {
         let whole = print(&read.files);
         if git(place, &[], &whole)?.is_ok() {
@@ -156,7 +156,8 @@ fn one(name: &str, place: &Path, patch: &Patch, read: &mut Loose) -> Result<()> 
             restored.lines += more.lines;
             restored.guessed += more.guessed;
         } else if file.old.is_none() {
-            // A new file in an archive has the same lost blanks, and nothing to restore them from.
+            // A new file in a page of an archive has lost blanks in the same way, and there is nothing to restore them
+            // from.
             restored.guessed += usize::from(file.path().ends_with("Kconfig"));
         }
     }
@@ -172,7 +173,7 @@ fn one(name: &str, place: &Path, patch: &Patch, read: &mut Loose) -> Result<()> 
         bad_input!(
             "--patch {}: {}",
             patch.name,
-            refused(name, &read.files, &why)
+            failed_hunk(name, &read.files, &why)
         );
     }
     let guesses = guesses(read, restored, less);
@@ -215,7 +216,7 @@ fn guesses(read: &Loose, restored: Restored, less: bool) -> Vec<String> {
         .collect()
 }
 
-/// Runs `git apply` in `place`. The inner error is its first line of complaint.
+/// Runs `git apply` in `place`. The inner error is the first line of git's error output.
 fn git(place: &Path, options: &[&str], diff: &str) -> Result<Result<(), String>> {
     let file = place.join(".diff");
     fs::write(&file, diff)?;
@@ -224,7 +225,7 @@ fn git(place: &Path, options: &[&str], diff: &str) -> Result<Result<(), String>>
         .args(options)
         .arg(".diff")
         .current_dir(place)
-        // A repository around the folder would make git leave out paths.
+        // Git would leave out paths if a repository contained the folder.
         .env("GIT_CEILING_DIRECTORIES", place.parent().unwrap_or(place))
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
@@ -241,8 +242,8 @@ fn git(place: &Path, options: &[&str], diff: &str) -> Result<Result<(), String>>
     Ok(Err(line.unwrap_or("git refuses it").to_owned()))
 }
 
-/// Names the hunk that git's complaint is about: `patch failed: FILE:LINE`.
-fn refused(name: &str, files: &[FileDiff], why: &str) -> String {
+/// Names the hunk that git's error is about: `patch failed: FILE:LINE`.
+fn failed_hunk(name: &str, files: &[FileDiff], why: &str) -> String {
     let place = why
         .strip_prefix("patch failed: ")
         .and_then(|place| place.rsplit_once(':'));

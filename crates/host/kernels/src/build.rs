@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a kernel's `make`: keeps its output in a log, shows how far it is, and ends it with this program.
+//! Runs a kernel's `make`. Keeps the output in a log, shows the progress, and ends `make` when this program ends.
 
 use std::env;
 use std::ffi::OsStr;
@@ -22,13 +22,13 @@ use shell::{interrupt, places};
 use crate::compiler::Compiler;
 use crate::tree::BUILD;
 
-/// Interval between lines of progress, and on a terminal between updates of its line.
+/// Interval between lines of progress, and, on a terminal, between updates of the line.
 const PLAIN: Duration = Duration::from_secs(10);
 const TERMINAL: Duration = Duration::from_millis(200);
-/// Interval between looks for a signal.
+/// Interval between checks for a signal.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A build's steps in words, its log, and how many files were compiled last time.
+/// A build of a kernel: what `make` needs, the log, and how many files a whole build compiles.
 #[derive(Debug)]
 pub struct Build<'b> {
     pub name: &'b str,
@@ -37,7 +37,7 @@ pub struct Build<'b> {
     pub copy: &'b Path,
     pub compiler: &'b Compiler,
     pub log: &'b Path,
-    /// Files that a whole build compiles; 0 if that is not known.
+    /// Number of files that a whole build compiles; 0 if it is not known.
     pub files: u64,
 }
 
@@ -52,7 +52,7 @@ impl Build<'_> {
             .args(&self.compiler.variables)
             .args(JOBS.get_or_init(|| [jobs()]))
             .args(targets)
-            // The release must not depend on a repository around the folder, nor the image on the hour.
+            // The release must not depend on a repository around the folder, nor the image on the time of the build.
             .arg(format!("LOCALVERSION={}", self.release))
             .args([
                 "KBUILD_BUILD_TIMESTAMP=1970-01-01",
@@ -60,14 +60,14 @@ impl Build<'_> {
             ])
             .args(["KBUILD_BUILD_HOST=rouse", "KBUILD_BUILD_VERSION=1"])
             .env("LC_ALL", "C");
-        for (name, _) in env::vars_os().filter(|(name, _)| decides(name)) {
+        for (name, _) in env::vars_os().filter(|(name, _)| affects_build(name)) {
             make.env_remove(name);
         }
         let (status, compiled) = self.follow(&mut make)?;
         interrupt::or(Ok(()))?;
         match status {
             true => Ok(compiled),
-            false => Err(self.why()),
+            false => Err(self.build_error()),
         }
     }
 
@@ -106,7 +106,7 @@ impl Build<'_> {
             }
             if interrupt::requested() && !ended {
                 ended = true;
-                end(&child);
+                end_group(&child);
             }
         }
         let status = child.wait()?;
@@ -115,19 +115,19 @@ impl Build<'_> {
         Ok((status.success(), progress.compiled))
     }
 
-    /// Returns the error of a failed build, by its log.
-    fn why(&self) -> anyhow::Error {
+    /// Returns the error of a failed build, as its log tells the cause.
+    fn build_error(&self) -> anyhow::Error {
         let text = fs::read(self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let log = places::shown(self.log);
         let full = |line: &&str| line.contains("No space left on device");
-        if last(&text).lines().any(|line| full(&line)) {
+        if last_command(&text).lines().any(|line| full(&line)) {
             let folder = places::shown(&places::target().join("kernels"));
             return BadInput::error(format!(
                 "the disk is full; make room: `rm -r` a folder in {folder}, and run the command again, which goes on from there"
             ));
         }
-        let cause = cause(&text).unwrap_or("make reports no error");
+        let cause = first_error(&text).unwrap_or("make reports no error");
         anyhow::anyhow!(
             "{} does not build: {cause}; {log} has all of make's output",
             self.name
@@ -135,8 +135,8 @@ impl Build<'_> {
     }
 }
 
-/// Ends `make` and what it has started.
-fn end(make: &Child) {
+/// Ends `make` and the processes that it has started.
+fn end_group(make: &Child) {
     if let Ok(group) = i32::try_from(make.id()) {
         // The group is gone if `make` has just ended.
         let _ = killpg(Pid::from_raw(group), Signal::SIGTERM);
@@ -150,8 +150,8 @@ fn jobs() -> String {
     format!("-j{cpus}")
 }
 
-/// Whether an environment variable would change how a kernel is built. Only options of this program may.
-fn decides(name: &OsStr) -> bool {
+/// Whether an environment variable would change how a kernel is built. Only options of this program may change that.
+fn affects_build(name: &OsStr) -> bool {
     const NAMES: [&str; 12] = [
         "MAKEFLAGS",
         "ARCH",
@@ -171,14 +171,14 @@ fn decides(name: &OsStr) -> bool {
 }
 
 /// Returns the part of a log that the last command has written.
-fn last(log: &str) -> &str {
+fn last_command(log: &str) -> &str {
     log.rfind("\n$ ").map_or(log, |at| &log[at..])
 }
 
-/// Returns the line of a log that tells why the build failed: the first error of a compiler, or of Kconfig, or of
-/// `make` itself, of the last command.
-fn cause(log: &str) -> Option<&str> {
-    let last = last(log);
+/// Returns the line of a log that tells why the last command failed: the first error of a compiler, of Kconfig, or of
+/// `make` itself.
+fn first_error(log: &str) -> Option<&str> {
+    let last = last_command(log);
     let marks = [
         ": error: ",
         ": fatal error: ",
@@ -213,7 +213,7 @@ impl<'p> Progress<'p> {
         }
     }
 
-    /// Takes a line of `make`: a short command, and the file that it makes.
+    /// Takes a line of output from `make`, which consists of a short command and the file that the command makes.
     fn take(&mut self, line: &str) {
         let mut words = line.split_whitespace();
         let compiles = matches!(words.next(), Some("CC" | "AS"));
@@ -244,10 +244,10 @@ impl<'p> Progress<'p> {
     }
 }
 
-/// Length from which on a log is not appended to, but replaced.
+/// Size from which on a log is replaced, and no longer appended to.
 const LONG: u64 = 16 << 20;
 
-/// Removes a log that is long.
+/// Removes a log whose size is `LONG` or more, before a build appends to it.
 pub fn begin_log(log: &Path) -> Result<()> {
     if log.metadata().is_ok_and(|metadata| metadata.len() > LONG)
         && let Err(error) = fs::remove_file(log)
@@ -267,12 +267,12 @@ mod tests {
     #[test]
     fn the_first_error_of_the_last_command_is_the_cause() {
         let log = "$ make a\n../x.c:1:2: error: old\n\n$ make b\n  CC a\n../k/y.c:3:4: error: new\nmake: *** [b] Error 2\n";
-        assert_eq!(cause(log), Some("k/y.c:3:4: error: new"));
+        assert_eq!(first_error(log), Some("k/y.c:3:4: error: new"));
         assert_eq!(
-            cause("$ make\nmake: *** No rule\n"),
+            first_error("$ make\nmake: *** No rule\n"),
             Some("make: *** No rule")
         );
-        assert_eq!(cause("$ make\n"), None);
+        assert_eq!(first_error("$ make\n"), None);
     }
 
     /// Runs a script in place of `make`.

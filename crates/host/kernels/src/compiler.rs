@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The compiler of kernels, and the programs that their build runs: this machine's, or else provided ones.
+//! The compiler of kernels, and the programs that their build runs: this machine's own, or else provided ones.
 
 use std::env;
 use std::path::PathBuf;
@@ -34,11 +34,11 @@ const OF_LLVM: [&str; 6] = [
 /// A compiler that was found.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    /// Variables for `make`.
+    /// Variables to pass to `make`.
     pub variables: Vec<String>,
-    /// A folder with programs that this machine does not have.
+    /// A folder with provided programs, if this machine lacks some.
     provided: Option<PathBuf>,
-    /// Its own first line on its version.
+    /// The first line of the compiler's output about its version.
     pub version: String,
 }
 
@@ -72,7 +72,7 @@ impl Compiler {
             variables.push("HOSTCC=cc".into());
         }
         if let Some(folder) = &provided {
-            // `make` would start itself without its script.
+            // Without this variable, `make` would start itself without the script that runs it.
             variables.push(format!("MAKE={}/make", folder.display()));
         }
         let mut found = Self {
@@ -94,7 +94,7 @@ impl Compiler {
         let path = env::var_os("PATH").unwrap_or_default();
         let folders = [folder.clone()].into_iter().chain(env::split_paths(&path));
         let path = env::join_paths(folders).unwrap_or(path.clone());
-        // A program is found by the PATH of this process, and not by that of the command.
+        // A program is searched for on the PATH of this process, and not on the command's PATH.
         let own = folder.join(program);
         let mut command = match own.exists() {
             true => Command::new(own),
@@ -122,7 +122,7 @@ enum Family {
     Clang,
 }
 
-/// Returns the compiler for arm64 that this machine has, by the programs that are `there`.
+/// Returns the family of the compiler for arm64 that this machine has. `there` tells which programs exist.
 fn family(there: impl Fn(&str) -> bool) -> Option<Family> {
     if cfg!(target_arch = "aarch64") && there("gcc") {
         return Some(Family::Gcc(""));
@@ -140,7 +140,7 @@ fn there(program: &str) -> bool {
     on_the_path(program).is_some()
 }
 
-/// Provides the cross compiler and the tools; returns the folder with scripts that start them.
+/// Provides the cross compiler and the tools. Returns the folder with the scripts that start them.
 fn provide() -> Result<PathBuf> {
     let here = || compiler::is_provided().then_some(());
     let Remedy { missing, instead } = REMEDY;

@@ -13,7 +13,7 @@ use shell::places;
 /// The configuration that a kernel needs to be measured.
 const BASE: &str = include_str!("base.config");
 
-/// Options without which nothing is measured, and what needs them.
+/// Options without which nothing can be measured, each with what needs it.
 const REQUIRED: [(&str, &str); 8] = [
     ("ARM64", "the machine"),
     ("BINFMT_ELF", "the program that measures"),
@@ -27,7 +27,7 @@ const REQUIRED: [(&str, &str); 8] = [
     ("PROC_FS", "the program, which reads counts there"),
     ("SYSFS", "the program, which reads cpuidle there"),
 ];
-/// Options with which nothing is measured, and why.
+/// Options with which nothing can be measured, each with the reason.
 const FORBIDDEN: [(&str, &str); 2] = [
     (
         "CPU_BIG_ENDIAN",
@@ -35,7 +35,7 @@ const FORBIDDEN: [(&str, &str); 2] = [
     ),
     ("ARM", "kernels are built for arm64, not for 32 bits"),
 ];
-/// A line at the top of a whole configuration, which Kconfig has written.
+/// A line that Kconfig writes at the top of a whole configuration.
 const WHOLE: &str = "Automatically generated file; DO NOT EDIT.";
 
 /// A file of `--config`, with its settings: `None` is "not set".
@@ -49,7 +49,7 @@ pub struct Fragment {
 /// The configuration to which fragments are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// Our base, and all else off.
+    /// Our base configuration, with everything else off.
     Base,
     /// The architecture's default.
     Defconfig,
@@ -63,13 +63,14 @@ pub struct Config {
     pub begin: Begin,
     /// The text of all fragments; later lines replace earlier ones.
     pub text: String,
-    /// The text without the options that patches add: what kernels with other patches share.
+    /// The text without the options that patches add. Kernels that differ only in their patches share it.
     pub shared: String,
     wanted: Vec<Fragment>,
 }
 
 impl Config {
-    /// Combines the base with fragments. `added` are options that patches add: they are on unless a fragment differs.
+    /// Combines the base with fragments. `added` are options that patches add; they are on unless a fragment sets them
+    /// differently.
     pub fn new(defconfig: bool, fragments: Vec<Fragment>, added: &[String]) -> Result<Self> {
         for fragment in &fragments {
             fragment.check()?;
@@ -90,7 +91,7 @@ impl Config {
         shared.extend(fragments.iter().map(|fragment| &*fragment.text));
         let added = added.iter().map(|option| format!("CONFIG_{option}=y\n"));
         let added: String = added.collect();
-        // A whole configuration is the first text, since it has lines for every option.
+        // A whole configuration comes before the added options, because it has a line for every option.
         if begin != Begin::Whole {
             text += &added;
         }
@@ -109,7 +110,7 @@ impl Config {
         })
     }
 
-    /// Checks the result, the text of `.config`: it has what was wanted, and what is required.
+    /// Checks that `result`, the text of `.config`, has the settings that were wanted, and those that are required.
     pub fn check(&self, result: &str) -> Result<()> {
         let result = settings("", result)?;
         let is = |option: &str| result.get(option).cloned().flatten();
@@ -144,7 +145,7 @@ impl Config {
         forbidden("this configuration", &result)
     }
 
-    /// Returns the options of the base that the result, the text of `.config`, does not have.
+    /// Returns the options of the base that `result`, the text of `.config`, does not have.
     pub fn lost_of_base(&self, result: &str) -> Vec<String> {
         if self.begin != Begin::Base {
             return Vec::new();
@@ -160,7 +161,7 @@ impl Config {
         lost.map(|(option, _)| format!("CONFIG_{option}")).collect()
     }
 
-    /// Returns which of `options` the result does not have.
+    /// Returns which of `options` `result` does not have.
     pub fn without<'o>(&self, options: &'o [String], result: &str) -> Vec<&'o str> {
         let result = settings("", result).unwrap_or_default();
         let missing = options
@@ -202,7 +203,7 @@ fn forbidden(name: &str, settings: &BTreeMap<String, Option<String>>) -> Result<
     Ok(())
 }
 
-/// Reads the settings in a text; `name` is the file's, for errors.
+/// Reads the settings in a text. Error messages call the file `name`.
 fn settings(name: &str, text: &str) -> Result<BTreeMap<String, Option<String>>> {
     let mut settings = BTreeMap::new();
     for (n, line) in text.lines().enumerate() {

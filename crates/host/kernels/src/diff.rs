@@ -6,9 +6,9 @@ use std::fmt;
 /// The differences of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDiff {
-    /// The path before; `None` if the patch creates the file.
+    /// The path before the patch; `None` if the patch creates the file.
     pub old: Option<String>,
-    /// The path after; `None` if the patch removes the file.
+    /// The path after the patch; `None` if the patch removes the file.
     pub new: Option<String>,
     /// Lines of git's header that are neither paths nor hunks, such as the mode of a new file.
     pub header: Vec<String>,
@@ -18,7 +18,7 @@ pub struct FileDiff {
 /// A run of changed lines with their context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hunk {
-    /// Number of its first line before the patch, from 1; 0 if it has no lines before.
+    /// Number of the hunk's first line in the file before the patch, from 1; 0 if the hunk has no lines there.
     pub start: usize,
     pub lines: Vec<Line>,
 }
@@ -29,7 +29,7 @@ pub enum Line {
     Context(String),
     Removed(String),
     Added(String),
-    /// The line before it has no line end.
+    /// Says that the line before this one does not end with a newline.
     NoEnd,
 }
 
@@ -64,7 +64,7 @@ impl FileDiff {
 }
 
 impl Hunk {
-    /// Returns the number of lines before and after.
+    /// Returns the number of lines before and after the patch.
     pub fn counts(&self) -> (usize, usize) {
         let count = |of: fn(&Line) -> bool| self.lines.iter().filter(|line| of(line)).count();
         (count(|line| line.before().is_some()), count(Line::is_after))
@@ -79,7 +79,7 @@ impl fmt::Display for FileDiff {
         for line in &self.header {
             writeln!(f, "{line}")?;
         }
-        // Git needs a mode for a file that comes or goes.
+        // Git needs a file mode for a file that is created or removed.
         for (is_none, mode) in [(self.old.is_none(), "new"), (self.new.is_none(), "deleted")] {
             let mode = format!("{mode} file mode ");
             if is_none && !self.header.iter().any(|line| line.starts_with(&mode)) {
@@ -100,7 +100,7 @@ impl fmt::Display for FileDiff {
         for hunk in &self.hunks {
             let (before, after) = hunk.counts();
             let new = hunk.start.saturating_add_signed(shift);
-            // A count of zero has the number of the line before it.
+            // If the count is zero, the header has the number of the line before the hunk.
             let new = match (before, after) {
                 (0, _) => new + 1,
                 (_, 0) => new.saturating_sub(1),

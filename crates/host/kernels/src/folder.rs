@@ -19,15 +19,15 @@ const RECORD: &str = "record.json";
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// SHA-256 of all that the Image is made of; empty until it is there.
+    /// SHA-256 of everything that the Image is made of; empty until the Image exists.
     pub made_of: String,
-    /// SHA-256 of what any two kernels must share to share objects: source, configuration, compiler.
+    /// SHA-256 of everything that two kernels must have in common to share objects: source, configuration and compiler.
     pub shares: String,
     /// The folder of the source's files.
     pub source: String,
     /// Paths that patches have changed.
     pub patched: Vec<String>,
-    /// Files that a whole build compiles.
+    /// Number of files that a whole build compiles.
     pub files: u64,
     /// State of the copied files.
     pub seen: Seen,
@@ -47,7 +47,8 @@ fn kernels() -> PathBuf {
 }
 
 impl Folder {
-    /// Opens the folder of the kernel `short`, whose parts are `named`; waits for other runs that build it.
+    /// Opens and locks the folder of the kernel `short`, whose parts are `named`. Waits for other runs that build this
+    /// kernel.
     pub fn open(short: &str, named: &str) -> Result<Self> {
         let path = kernels().join(format!("{short}-{:.8}", digest::sum(named.as_bytes())));
         let waits = || {
@@ -66,7 +67,7 @@ impl Folder {
             path,
         };
         if !is_whole {
-            // A copy without a record may be half of one.
+            // A copy without a record may be incomplete.
             let _ = fs::remove_dir_all(folder.copy());
         }
         Ok(folder)
@@ -89,14 +90,14 @@ impl Folder {
         write(&self.path.join(RECORD), &serde_json::to_vec(&self.record)?)
     }
 
-    /// Puts the finished kernel in its place.
+    /// Copies the finished kernel's Image to its place.
     pub fn finish(&self) -> Result<()> {
         let built = self.copy().join(BUILD).join("arch/arm64/boot/Image");
         let bytes = fs::read(&built).with_context(|| built.display().to_string())?;
         write(&self.image(), &bytes)
     }
 
-    /// Removes copy and objects if they are of other files than those in `source`.
+    /// Removes copy and objects if they were made from another folder than `source`.
     pub fn set_source(&mut self, source: &Path) {
         let source = source.display().to_string();
         if self.record.source != source {
@@ -109,8 +110,9 @@ impl Folder {
     }
 
     /// If this folder has no objects, takes those of another folder with equal source, configuration and compiler, and
-    /// the patched files from which they were made. The record has the paths of these files before the first is taken.
-    /// Of several folders, takes the one whose list of patched files is most like `patched`.
+    /// also the patched files from which the objects were made. Writes the paths of these files to the record before it
+    /// takes the first file. If several folders qualify, takes the one whose list of patched files is most like
+    /// `patched`.
     pub fn take_objects(&mut self, patched: &BTreeSet<String>) -> Result<()> {
         let own = self.copy().join(BUILD);
         if own.exists() {
@@ -145,7 +147,7 @@ struct Lender {
 }
 
 impl Lender {
-    /// Returns the folder if its kernel is finished, its sum of shared parts is `shares`, and no run builds it.
+    /// Returns the folder if its kernel is finished, the digest of its shared parts is `shares`, and no run builds it.
     fn of(path: PathBuf, shares: &str) -> Option<Self> {
         let lock = File::open(path.join("lock")).ok()?;
         lock.try_lock().ok()?;
@@ -159,13 +161,13 @@ impl Lender {
     }
 }
 
-/// Returns how many paths are in one list alone.
+/// Returns how many paths are in only one of the two lists.
 fn unlike(one: &[String], other: &BTreeSet<String>) -> usize {
     let one: BTreeSet<String> = one.iter().cloned().collect();
     one.symmetric_difference(other).count()
 }
 
-/// Writes a file whole, or not at all.
+/// Writes a file completely, or not at all.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     partial_files::write(path, bytes, 0o644)
         .map_err(|error| files::refused(path, "written", &error))

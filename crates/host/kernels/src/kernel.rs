@@ -20,8 +20,8 @@ use crate::mail::{Patch, patches};
 use crate::source::{Files, Source, plain};
 use crate::tree;
 
-/// Most characters after the version in a release (Linux, `include/linux/utsname.h`: 64 without the terminating
-/// zero).
+/// Maximum number of characters that a release has after the version (Linux, `include/linux/utsname.h`: 64 without the
+/// terminating zero).
 const RELEASE: usize = 64 - 16;
 
 /// Options of the verb `kernel`.
@@ -82,7 +82,7 @@ pub fn built(version: &str, patches: Vec<PathBuf>) -> Result<PathBuf> {
     kernel.build()
 }
 
-/// Replaces `~/` before a path, which a shell does only at the beginning of a word.
+/// Replaces `~/` at the beginning of a path by the home folder. A shell does this only at the beginning of a word.
 fn at_home(name: &str) -> String {
     match (name.strip_prefix("~/"), std::env::home_dir()) {
         (Some(below), Some(home)) => home.join(below).display().to_string(),
@@ -90,9 +90,9 @@ fn at_home(name: &str) -> String {
     }
 }
 
-/// Builds the kernels that `names` name, and replaces their names by the paths of their Images. A name of Debian's own
-/// kernel stays, unless another kernel is built: then it is built from Debian's source too, because two kernels that are
-/// compared should have the same configuration.
+/// Builds the kernels that `names` name, and returns the paths of their Images in place of the names. A name of
+/// Debian's own kernel stays as it is, unless another kernel is built. In that case, Debian's kernel is also built from
+/// source, because two kernels that are compared should have the same configuration.
 pub fn images<const N: usize>(names: [&str; N]) -> Result<[String; N]> {
     let mut kernels = Vec::new();
     let names = names.map(at_home);
@@ -118,13 +118,13 @@ pub fn images<const N: usize>(names: [&str; N]) -> Result<[String; N]> {
 }
 
 impl Kernel {
-    /// Reads `SOURCE` or `SOURCE+PATCH[+PATCH]`. `None` if the name is neither; a file of that name is no source.
+    /// Reads `SOURCE` or `SOURCE+PATCH[+PATCH]`. Returns `None` if the name is neither, or if it is the name of a file.
     pub fn read(name: &str) -> Result<Option<Self>> {
         if Path::new(name).is_file() {
             return Ok(None);
         }
         let mut parts = name.split('+');
-        // A folder may have the sign in its own name.
+        // A folder's own name may contain the plus sign.
         let (source, patches) = match Path::new(name).is_dir() {
             true => (name, Vec::new()),
             false => (parts.next().unwrap_or_default(), parts.collect()),
@@ -154,7 +154,7 @@ impl Kernel {
         matches!(self.source, Source::Debian(_)) && self.patches.is_empty()
     }
 
-    /// Builds the kernel, as far as it is not built, and returns its Image.
+    /// Builds the kernel, unless it is up to date, and returns the path of its Image.
     pub fn build(&self) -> Result<PathBuf> {
         let patches = self.read_patches()?;
         let fragments = self.configs.iter().map(|path| Fragment::read(path));
@@ -191,7 +191,7 @@ impl Kernel {
         Ok(folder.image())
     }
 
-    /// Returns the sum of all that its Image is made of.
+    /// Returns the digest of everything that the kernel's Image is made of.
     fn made_of(&self, shares: &str, config: &Config, patches: &[Patch]) -> String {
         let local = self.local_version();
         let patches = patches.iter().map(|patch| &*patch.text);
@@ -200,7 +200,7 @@ impl Kernel {
         digest::sum(sums.as_bytes())
     }
 
-    /// Brings the copy up to date, configures it and runs `make`.
+    /// Brings the copy of the source up to date, configures it and runs `make`.
     fn compile(
         &self,
         folder: &mut Folder,
@@ -209,7 +209,7 @@ impl Kernel {
         config: &Config,
         compiler: &Compiler,
     ) -> Result<()> {
-        // Until the end, the record has no Image.
+        // Until the build ends, the record must not name an Image.
         folder.keep()?;
         let copy = folder.copy();
         let now: BTreeSet<String> = changes.files.iter().map(|(path, _)| path.clone()).collect();
@@ -245,7 +245,7 @@ impl Kernel {
         Ok(read.collect::<Result<Vec<_>>>()?.concat())
     }
 
-    /// Returns the name of what the patches apply to.
+    /// Returns the name by which messages call the source that the patches apply to.
     fn name_of_source(&self) -> String {
         match &self.source {
             Source::Debian(version) => format!("debian:{version}"),
@@ -254,7 +254,8 @@ impl Kernel {
         }
     }
 
-    /// Returns what tells it from other kernels: names of its parts, and not their contents.
+    /// Returns a text that distinguishes this kernel from others. It has the names of the kernel's parts, but not their
+    /// contents.
     fn identity(&self) -> Result<String> {
         let absolute = |path: &PathBuf| std::path::absolute(path);
         let patches: Vec<_> = self
@@ -273,12 +274,12 @@ impl Kernel {
         Ok(format!("{source:?} {patches:?} {configs:?} {defconfig}"))
     }
 
-    /// Returns a short name, for its folder and for progress.
+    /// Returns a short name of the kernel, for its folder and for progress.
     fn short(&self) -> String {
         format!("{}{}", self.source.short(), self.local_version())
     }
 
-    /// Returns the end of its release, which names the patches.
+    /// Returns the end of the kernel's release, which names the patches.
     fn local_version(&self) -> String {
         let stem = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -300,8 +301,8 @@ fn dot_config(copy: &Path) -> PathBuf {
     copy.join(tree::BUILD).join(".config")
 }
 
-/// Makes the configuration each time, since an earlier one may have lost options to an earlier state of the source; Kconfig
-/// leaves a file as it is if nothing changes.
+/// Makes the configuration at each build, because an earlier one may have lost options to an earlier state of the
+/// source. Kconfig leaves a file unchanged if no setting changes.
 fn configure(folder: &Folder, build: &Build<'_>, config: &Config) -> Result<()> {
     let file = dot_config(build.copy);
     let fragments = folder.path.join("fragments.config");

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads diffs out of any text: a patch as it was made, a mail that quotes one, or a page of an archive.
+//! Reads diffs from any text: an original patch, a mail that quotes one, or a page of an archive.
 //!
-//! Mailers and archives damage a diff in three ways: an answer quotes it, breaks its long lines, and has text of its own
-//! between its lines; an archive drops white space at the beginnings of lines, which includes the mark of a context line.
-//! The counts in a hunk's header decide which of these has happened. If none of them fits, the hunk is an error.
+//! Mailers and archives damage diffs. A reply quotes the diff, breaks its long lines, and has text of its own between
+//! the lines. An archive drops white space at the beginnings of lines, which includes the mark of a context line. The
+//! counts in a hunk's header decide which kind of damage a hunk has. A hunk that fits none of them is an error.
 
 use crate::diff::{FileDiff, Hunk, Line};
 
-/// The diffs of a text, and what was assumed to read them.
+/// The diffs of a text, and the assumptions that were made to read them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Loose {
     pub files: Vec<FileDiff>,
-    /// How many lines were broken, and are whole again.
+    /// How many broken lines were joined again.
     pub joined: usize,
     /// How many context lines had lost their mark.
     pub unmarked: usize,
     /// Whether the diff was quoted.
     pub quoted: bool,
-    /// Whether no-break spaces stood for blanks.
+    /// Whether no-break spaces had replaced blanks.
     pub no_break: bool,
 }
 
 const NO_BREAK: char = '\u{a0}';
 
-/// How the lines of a hunk are read.
+/// The assumed damage of a hunk, which decides how its lines are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Damage {
     /// A line without a mark is the rest of the line before it.
@@ -34,7 +34,7 @@ enum Damage {
 
 /// Reads all diffs in `text`. The error names the file and the hunk.
 pub fn read(text: &str) -> Result<Loose, String> {
-    // Some mail programs send every second blank as a no-break space, which no source of Linux begins a line with.
+    // Some mail programs send every second blank as a no-break space, with which no line of Linux's source begins.
     let no_break = |line: &str| {
         unquoted(line)
             .1
@@ -82,7 +82,8 @@ pub fn read(text: &str) -> Result<Loose, String> {
     Ok(loose)
 }
 
-/// Returns the number of the next line from `at` on that is quoted as deep, past the lines of an answer.
+/// Returns the number of the first line from `at` on that is quoted `depth` times. Skips the lines of an answer.
+/// Returns `None` if the first other line is quoted more deeply, or if there is no other line.
 fn same_depth(lines: &[(usize, &str)], at: usize, depth: usize) -> Option<usize> {
     let is_answer = |(deep, line): &(usize, &str)| *deep < depth || line.trim().is_empty();
     let answers = lines.get(at..)?.iter().take_while(|line| is_answer(line));
@@ -93,7 +94,7 @@ fn same_depth(lines: &[(usize, &str)], at: usize, depth: usize) -> Option<usize>
         .map(|_| next)
 }
 
-/// Returns how deep a line is quoted, and its text.
+/// Returns how many times a line is quoted, and its text without the quotation marks.
 pub fn unquoted(line: &str) -> (usize, &str) {
     let (mut depth, mut rest) = (0, line.trim_end_matches('\r'));
     while let Some(more) = rest.strip_prefix('>') {
@@ -103,7 +104,7 @@ pub fn unquoted(line: &str) -> (usize, &str) {
     (depth, rest)
 }
 
-/// Returns a path of a diff without the `a/` or `b/` before it, and without a date after it.
+/// Returns a path in a diff without the `a/` or `b/` before it and without the date after it.
 fn path(text: &str) -> Option<String> {
     let text = text.split('\t').next().unwrap_or(text).trim();
     if text == "/dev/null" {
@@ -113,7 +114,7 @@ fn path(text: &str) -> Option<String> {
     Some(inside.unwrap_or(text).to_owned())
 }
 
-/// Words with which lines of git's header begin that matter for the file.
+/// Words at the beginning of those lines of git's header that matter for the file.
 const HEADER: [&str; 9] = [
     "old mode",
     "new mode",
@@ -142,7 +143,8 @@ fn header(before: &[(usize, &str)], depth: usize) -> Vec<String> {
         .collect()
 }
 
-/// Returns the difference of a file whose content stays, if one begins here: a rename, or another mode.
+/// Returns the difference of a file whose content stays the same, if one begins here. Such a difference is a rename or
+/// a change of mode.
 fn without_hunks(lines: &[(usize, &str)], depth: usize) -> Option<FileDiff> {
     let (old, new) = lines[0]
         .1
@@ -188,7 +190,7 @@ fn hunks(
 ) -> Result<usize, String> {
     while at < lines.len() {
         let (deep, line) = lines[at];
-        // Lines of an answer between two hunks.
+        // Skips the lines of an answer between two hunks.
         if deep < depth || line.trim().is_empty() {
             at += 1;
             continue;
@@ -201,9 +203,9 @@ fn hunks(
             .into_iter()
             .find_map(|damage| hunk(&lines[at..], depth, header.counts, damage));
         let Some(read) = read else {
-            return Err(header.contradicted(file, "other"));
+            return Err(header.count_error(file, "other"));
         };
-        // Diffs of programs other than git name the file on both sides even if it is on one only.
+        // Programs other than git name the file on both sides of a diff, even if it exists on only one side.
         if header.starts.0 == 0 && header.counts.0 == 0 {
             file.old = None;
         }
@@ -216,7 +218,7 @@ fn hunks(
             .filter(|(deep, _)| *deep == depth)
             .map(|(_, line)| *line);
         if more.is_some_and(|line| line.starts_with('+')) {
-            return Err(header.contradicted(file, "more"));
+            return Err(header.count_error(file, "more"));
         }
         loose.joined += read.joined;
         loose.unmarked += read.unmarked;
@@ -228,7 +230,7 @@ fn hunks(
     Ok(at)
 }
 
-/// A hunk's header: its first lines, and its number of lines, before and after.
+/// A hunk's header: the numbers of its first line, and its numbers of lines, before and after the patch.
 #[derive(Clone, Copy)]
 struct Header {
     starts: (usize, usize),
@@ -250,8 +252,8 @@ impl Header {
         })
     }
 
-    /// Returns the error of the next hunk of `file`, whose lines are `other` than this header counts.
-    fn contradicted(&self, file: &FileDiff, other: &str) -> String {
+    /// Returns the error for the next hunk of `file`, whose lines are `other` than the header's counts.
+    fn count_error(&self, file: &FileDiff, other: &str) -> String {
         let (before, after) = self.counts;
         format!(
             "hunk {} of {} has {other} lines than the {before} before and {after} after that its header counts",
@@ -261,10 +263,10 @@ impl Header {
     }
 }
 
-/// A hunk that was read.
+/// The lines of a hunk, and how they were read.
 struct Read {
     lines: Vec<Line>,
-    /// How many lines of the text it took.
+    /// How many lines of the text belong to the hunk.
     taken: usize,
     joined: usize,
     unmarked: usize,
@@ -312,7 +314,7 @@ fn hunk(
                 read.unmarked += 1;
                 read.lines.push(Line::Context(line.to_owned()));
             }
-            // The rest of the hunk's own header.
+            // The line is the rest of the hunk's own header.
             Some(_) if read.lines.is_empty() => {}
             Some(_) => {
                 let last = read.lines.last_mut()?.text_mut()?;
@@ -324,7 +326,7 @@ fn hunk(
     (before == 0 && after == 0).then_some(read)
 }
 
-/// Shortest line that a mailer breaks.
+/// Length of the shortest line that a mailer breaks.
 const BROKEN: usize = 50;
 
 /// Whether `line`, which follows the last line of a hunk, is the rest of that line.
@@ -339,7 +341,7 @@ fn is_rest(same_depth: bool, line: &str, read: &Read, damage: Damage) -> bool {
         && read.lines.last().is_some_and(long)
 }
 
-/// Joins the rest of a broken line. Mailers break at a blank, which is lost, or after a hyphen.
+/// Joins the rest of a broken line. Mailers break a line at a blank, which is lost, or after a hyphen.
 fn join(line: &mut String, rest: &str) {
     if !line.ends_with(['-', ' ']) {
         line.push(' ');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of patches: a diff, a mail, or a series in a mailbox, whose mails git decodes.
+//! Files with patches: a diff, a mail, or a series in a mailbox. Git decodes the mails.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use shell::places;
 
 use crate::loose::unquoted;
 
-/// A patch of a file.
+/// A patch that was read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// The file, and the number of the mail if it has several.
+    /// The file's name, with the mail's number if the file has several mails.
     pub name: String,
     pub text: String,
 }
 
-/// Reads the patches of a file, in the order in which they apply.
+/// Reads the patches in a file, and returns them in the order in which they apply.
 pub fn patches(path: &Path) -> Result<Vec<Patch>> {
     let shown = places::shown(path);
     let bytes = match fs::read(path) {
@@ -47,7 +47,8 @@ pub fn patches(path: &Path) -> Result<Vec<Patch>> {
         .collect())
 }
 
-/// Whether the file has mails as git writes and takes them: it begins with an envelope or with header fields (RFC 5322).
+/// Whether the file has mails in the form that git writes and reads. Such a file begins with an envelope or with header
+/// fields (RFC 5322).
 fn is_mailbox(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)]);
     let first = text.lines().next().unwrap_or_default();
@@ -56,7 +57,7 @@ fn is_mailbox(bytes: &[u8]) -> bool {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
         })
     };
-    // A page of an archive begins with other text than a field, or has blank lines between its fields.
+    // A page of an archive begins with text that is not a field, or has blank lines between its fields.
     let envelope = first.starts_with("From ") && first.split(' ').count() > 3;
     let header: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
     let fields = &header[usize::from(envelope).min(header.len())..];
@@ -64,7 +65,7 @@ fn is_mailbox(bytes: &[u8]) -> bool {
     (envelope || field(first)) && fields.len() >= 3 && fields.iter().all(is_field)
 }
 
-/// Splits and decodes the mails, and sorts those of a series.
+/// Splits and decodes the mails. Puts the mails of a series in the order of their numbers.
 fn mails(path: &Path) -> Result<Vec<String>> {
     let place = Scratch::new()?;
     let run = |arguments: &[&str], input: Option<&Path>| -> Result<Vec<u8>> {
@@ -104,7 +105,7 @@ fn mails(path: &Path) -> Result<Vec<String>> {
             .lines()
             .find_map(|line| line.strip_prefix("Subject: "));
         let number = series_number(subject.unwrap_or_default());
-        // A diff that an answer quotes is a part of the message.
+        // Git counts a diff that an answer quotes as a part of the message.
         let text = String::from_utf8_lossy(&[message, patch].concat()).into_owned();
         if text.lines().any(|line| {
             unquoted(line).1.starts_with("diff --git ") || unquoted(line).1.starts_with("+++ ")
@@ -113,7 +114,7 @@ fn mails(path: &Path) -> Result<Vec<String>> {
             mails.push((is_answer, number, text));
         }
     }
-    // Answers quote the patches that are there themselves.
+    // Answers quote patches that are also in the file themselves.
     if mails.iter().any(|(is_answer, ..)| !is_answer) {
         mails.retain(|(is_answer, ..)| !is_answer);
     }
@@ -137,7 +138,7 @@ fn mails(path: &Path) -> Result<Vec<String>> {
     Ok(mails.into_iter().map(|(.., text)| text).collect())
 }
 
-/// Returns the number of a patch in its series: 2 of `[PATCH v3 2/4]`.
+/// Returns the number of a patch in its series, such as 2 for `[PATCH v3 2/4]`.
 fn series_number(subject: &str) -> Option<u32> {
     let tags = subject
         .split('[')

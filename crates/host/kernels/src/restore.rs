@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Restores lost white space of a diff from the file that it changes.
+//! Restores the lost white space of a diff from the file that it changes.
 //!
-//! Context and removed lines are in the file, so they are taken from there. Where a hunk's lines are found in it, without
-//! regard to white space, is then certain. Added lines are nowhere else: they stay as they are, except in Kconfig files,
-//! where indentation is syntax.
+//! Context lines and removed lines are in the file, so their white space is taken from there. The white space is
+//! certain if the file has the lines of a hunk, compared without white space. Added lines are nowhere else. They stay
+//! as they are, except in Kconfig files, where indentation is syntax.
 
 use crate::diff::{FileDiff, Hunk, Line};
 
-/// How many lines got their white space back, and how many got a guess.
+/// How many lines got their white space back, and for how many it was guessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     pub lines: usize,
     pub guessed: usize,
 }
 
-/// Restores the lines of `diff` by the text of its file before the patch.
+/// Restores the lines of `diff` from the text of its file before the patch.
 pub fn restore(diff: &mut FileDiff, before: &str) -> Restored {
     let file: Vec<&str> = before.lines().collect();
     let kconfig = diff.path().rsplit('/').next().unwrap_or_default();
     let kconfig = kconfig.starts_with("Kconfig");
     let mut restored = Restored::default();
     for hunk in &mut diff.hunks {
-        let Some(start) = place(hunk, &file) else {
+        let Some(start) = find_place(hunk, &file) else {
             continue;
         };
         let lost = put_back(hunk, &file[start..], &mut restored);
@@ -33,13 +33,14 @@ pub fn restore(diff: &mut FileDiff, before: &str) -> Restored {
     restored
 }
 
-/// Returns where the lines before the hunk are in the file, nearest to their stated place.
-fn place(hunk: &Hunk, file: &[&str]) -> Option<usize> {
+/// Returns the index of the file's line at which the hunk's old lines are, compared without white space. Of several
+/// places, returns the one nearest to the place that the hunk states.
+fn find_place(hunk: &Hunk, file: &[&str]) -> Option<usize> {
     let wanted: Vec<String> = hunk
         .lines
         .iter()
         .filter_map(Line::before)
-        .map(bare)
+        .map(without_blanks)
         .collect();
     if wanted.is_empty() {
         return None;
@@ -50,14 +51,15 @@ fn place(hunk: &Hunk, file: &[&str]) -> Option<usize> {
         let lines = file[*start..].iter().zip(&wanted);
         lines
             .into_iter()
-            .all(|(line, wanted)| bare(line) == *wanted)
+            .all(|(line, wanted)| without_blanks(line) == *wanted)
     };
     (0..=last)
         .filter(is_at)
         .min_by_key(|start| start.abs_diff(stated))
 }
 
-/// Replaces lines by the file's. Returns whether beginnings of lines had been lost.
+/// Replaces the hunk's old lines by those of the file. Returns whether white space at the beginning of a line had been
+/// lost.
 fn put_back(hunk: &mut Hunk, file: &[&str], restored: &mut Restored) -> bool {
     let mut lost = false;
     let mut file = file.iter();
@@ -78,7 +80,7 @@ fn put_back(hunk: &mut Hunk, file: &[&str], restored: &mut Restored) -> bool {
 }
 
 /// Returns a line without its white space.
-fn bare(line: &str) -> String {
+fn without_blanks(line: &str) -> String {
     line.split_whitespace().collect()
 }
 
@@ -96,7 +98,7 @@ const ENTRIES: [&str; 10] = [
     "comment",
 ];
 
-/// Indents added lines of Kconfig; returns how many.
+/// Indents the added lines of a Kconfig file. Returns how many were indented.
 fn indent(hunk: &mut Hunk) -> usize {
     let (mut help, mut guessed) = (false, 0);
     for line in &mut hunk.lines {

@@ -27,7 +27,7 @@ pub enum Source {
 #[derive(Clone, Debug)]
 pub struct Files {
     pub folder: PathBuf,
-    /// Whether they never change, because this program has made them.
+    /// Whether the files never change, because this program has unpacked them.
     pub fixed: bool,
 }
 
@@ -39,10 +39,10 @@ const REMEDY: Remedy = Remedy {
 const PACKAGE: &str = "linux-source-";
 
 impl Source {
-    /// Reads a source's name. `None` if it names neither a folder nor a version of Debian.
+    /// Reads a source's name. Returns `None` if the name is neither that of a folder nor that of a version of Debian.
     ///
     /// # Errors
-    /// If the folder has no tree of Linux, or git no such revision.
+    /// If the folder has no tree of Linux, or if git has no such revision.
     pub fn read(name: &str) -> Result<Option<Self>> {
         if let Some(version) = name.strip_prefix("debian") {
             return match version.strip_prefix(':') {
@@ -81,7 +81,7 @@ impl Source {
         }))
     }
 
-    /// Returns a short name for folders: letters, digits, dots and hyphens.
+    /// Returns a short name, which may be a part of a folder's name.
     pub fn short(&self) -> String {
         let text = match self {
             Self::Debian(version) if version.is_empty() => "debian".into(),
@@ -92,7 +92,7 @@ impl Source {
         plain(&text)
     }
 
-    /// Provides the files.
+    /// Returns the source's files, and unpacks them first if necessary.
     pub fn files(&self) -> Result<Files> {
         let (folder, fixed) = match self {
             Self::Debian(version) => (debian(version)?, true),
@@ -103,7 +103,7 @@ impl Source {
     }
 }
 
-/// Replaces each character that a folder's or a release's name should not have.
+/// Replaces each character that should not be in the name of a folder or a release.
 pub fn plain(text: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
     let text: String = text
@@ -118,7 +118,7 @@ fn name_of(tree: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Checks that `folder` has a tree of Linux with arm64.
+/// Checks that `folder` has a tree of Linux that includes arm64, and returns its path.
 fn tree(folder: &Path) -> Result<PathBuf> {
     let has = |file: &str| folder.join(file).is_file();
     if !has("Kbuild") || !has("init/main.c") {
@@ -136,7 +136,7 @@ fn tree(folder: &Path) -> Result<PathBuf> {
     Ok(fs::canonicalize(folder)?)
 }
 
-/// Returns the output of git in `folder`; `None` if it fails.
+/// Runs git in `folder`, and returns its output; `None` if it fails.
 pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     answer(
         Command::new("git")
@@ -152,7 +152,7 @@ fn unpacked() -> PathBuf {
     places::target().join("kernels/sources")
 }
 
-/// Provides the files of a commit.
+/// Unpacks the files of a commit, unless an earlier run has done so, and returns their folder.
 fn revision(tree: &Path, commit: &str) -> Result<PathBuf> {
     let folder = unpacked().join(format!("git-{commit}"));
     if folder.is_dir() {
@@ -171,7 +171,7 @@ fn revision(tree: &Path, commit: &str) -> Result<PathBuf> {
         return Ok(folder);
     }
     step!("copying commit {commit:.12} of {}", tree.display());
-    let partial = empty(&folder)?;
+    let partial = empty_partial(&folder)?;
     let mut archive = Command::new("git")
         .arg("-C")
         .arg(tree)
@@ -193,8 +193,8 @@ fn revision(tree: &Path, commit: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Creates an empty folder next to `folder`, for its files until they are complete.
-fn empty(folder: &Path) -> Result<PathBuf> {
+/// Creates an empty folder next to `folder`, which keeps the files until they are complete.
+fn empty_partial(folder: &Path) -> Result<PathBuf> {
     let partial = folder.with_extension("partial");
     let _ = fs::remove_dir_all(&partial);
     shell::files::make_folder(&partial)?;
@@ -210,7 +210,7 @@ fn cannot_unpack(stderr: &[u8]) -> anyhow::Error {
     ))
 }
 
-/// Provides Debian's source of the newest version that begins with `version`.
+/// Provides Debian's source of the newest version that begins with `version`, and returns its folder.
 fn debian(version: &str) -> Result<PathBuf> {
     if !version.chars().all(|c| c.is_ascii_digit() || c == '.') {
         bad_input!("debian:{version}: no version; use numbers, as in debian:6.12");
@@ -221,7 +221,7 @@ fn debian(version: &str) -> Result<PathBuf> {
         |tools| {
             let apt = tools.all_suites(&REMEDY)?;
             let names = apt.names(&format!("^{PACKAGE}[0-9.]+$"))?;
-            let Some(name) = fitting(&names, version) else {
+            let Some(name) = newest_of(&names, version) else {
                 let have: Vec<_> = names
                     .iter()
                     .filter_map(|name| name.strip_prefix(PACKAGE))
@@ -237,14 +237,14 @@ fn debian(version: &str) -> Result<PathBuf> {
                 .archive(name, ".deb")
                 .and_then(|path| release_of(&path))
                 .with_context(|| format!("{name} has no package"))?;
-            if !numbers(&release).starts_with(&numbers(version)) {
+            if !numbers_of(&release).starts_with(&numbers_of(version)) {
                 bad_input!("debian:{version}: Debian has the source of {release}, and not of that version; {}", REMEDY.instead);
             }
             let package = unpacked().join("package");
             apt.unpack(&package)?;
             let archive = package.join(format!("usr/src/{name}.tar.xz"));
             let folder = unpacked().join(format!("debian-{release}"));
-            let partial = empty(&folder)?;
+            let partial = empty_partial(&folder)?;
             let unpacked = Command::new("tar")
                 .arg("-xJf")
                 .arg(&archive)
@@ -270,26 +270,26 @@ fn release_of(package: &Path) -> Option<String> {
     Some(version.split(['-', '+', '~']).next()?.to_owned())
 }
 
-/// Returns the source that an earlier run has unpacked.
+/// Returns the folder of a source that an earlier run has unpacked and that fits `version`.
 fn provided(version: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(unpacked()).ok()?.flatten();
     let names: Vec<_> = entries
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .filter(|name| name.starts_with("debian-") && !name.ends_with("partial"))
-        .filter(|name| numbers(&name["debian-".len()..]).starts_with(&numbers(version)))
+        .filter(|name| numbers_of(&name["debian-".len()..]).starts_with(&numbers_of(version)))
         .collect();
-    Some(unpacked().join(fitting(&names, version)?))
+    Some(unpacked().join(newest_of(&names, version)?))
 }
 
-fn numbers(version: &str) -> Vec<u32> {
+fn numbers_of(version: &str) -> Vec<u32> {
     version.split('.').flat_map(str::parse).collect()
 }
 
-/// Returns, of names that end with a version, the newest whose version begins with `version`.
-fn fitting<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
-    let of = |name: &String| numbers(name.rsplit('-').next().unwrap_or_default());
-    let wanted = numbers(version);
-    // Packages have two numbers, and releases three.
+/// Each of the names ends with a version. Returns the name with the newest version that begins with `version`.
+fn newest_of<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
+    let of = |name: &String| numbers_of(name.rsplit('-').next().unwrap_or_default());
+    let wanted = numbers_of(version);
+    // The versions of packages have two numbers, and those of releases have three.
     let fits = |name: &&String| {
         of(name).starts_with(&wanted) || wanted.starts_with(&of(name)) && !of(name).is_empty()
     };
@@ -335,11 +335,11 @@ mod tests {
     fn a_part_of_a_version_takes_the_newest_that_fits() {
         let names = ["linux-source-6.1", "linux-source-6.12", "linux-source-7.3"];
         let names = names.map(str::to_owned);
-        assert_eq!(fitting(&names, "6.1"), Some("linux-source-6.1"));
-        assert_eq!(fitting(&names, "6"), Some("linux-source-6.12"));
-        assert_eq!(fitting(&names, ""), Some("linux-source-7.3"));
-        assert_eq!(fitting(&names, "6.12.117"), Some("linux-source-6.12"));
-        assert_eq!(fitting(&names, "5"), None);
+        assert_eq!(newest_of(&names, "6.1"), Some("linux-source-6.1"));
+        assert_eq!(newest_of(&names, "6"), Some("linux-source-6.12"));
+        assert_eq!(newest_of(&names, ""), Some("linux-source-7.3"));
+        assert_eq!(newest_of(&names, "6.12.117"), Some("linux-source-6.12"));
+        assert_eq!(newest_of(&names, "5"), None);
         let package = Path::new("/a/linux-source-6.12_6.12.107-1~bpo1_all.deb");
         assert_eq!(release_of(package).unwrap(), "6.12.107");
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The copy of a source's files that is built, with patched files in place of the source's.
+//! The copy of a source that is built. It has the source's files, except that patched files replace some of them.
 //!
-//! A file of the copy is written only if its content changes, and then it is newer than every object: so `make`
-//! compiles what depends on it, and nothing else.
+//! A file of the copy is written only if its content changes. It is then newer than every object, so `make` only
+//! compiles what depends on it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, FileType, Metadata, Permissions};
@@ -17,16 +17,16 @@ use shell::{files, interrupt};
 use crate::apply::{Changes, Content};
 use crate::source::{Files, git};
 
-/// The folder in the copy that has the objects. Kbuild uses relative paths if it is there, so it can be moved with the
-/// copy.
+/// The folder in the copy that has the objects. Kbuild uses relative paths if the objects are inside the source, so the
+/// folder can be moved together with the copy.
 pub const BUILD: &str = "rouse-build";
 
-/// For each file of a tree, as of its copying: its size, and the time of the last change of its
-/// content or mode.
+/// For each file of a tree, its size and the time of the last change of its content or mode, as of when the file was
+/// copied.
 pub type Seen = BTreeMap<String, (u64, i64, i64)>;
 
-/// Makes `copy` have the files of `source`. `seen` has what was copied earlier, and gets what is there now. Returns
-/// whether a file has changed.
+/// Makes `copy` have the files of `source`. `seen` describes the files that were copied earlier, and is updated to
+/// those that are there now. Returns whether a file has changed.
 pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
     if source.fixed {
         let is_new = !copy.exists();
@@ -38,8 +38,8 @@ pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
     files::make_folder(copy)?;
     let mut now = Seen::new();
     let mut changed = Vec::new();
-    for path in listed(&source.folder)? {
-        // A file may be in git's index, and nowhere else.
+    for path in source_files(&source.folder)? {
+        // Git's index may have a file that is not in the folder.
         let Ok(metadata) = source.folder.join(&path).symlink_metadata() else {
             continue;
         };
@@ -52,7 +52,7 @@ pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
         }
         now.insert(path, state);
     }
-    // A path may have become a folder, or have been one.
+    // The path of a file may have become a folder, or the other way round.
     let gone: Vec<&String> = seen
         .keys()
         .filter(|path| !now.contains_key(*path))
@@ -69,8 +69,9 @@ pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
     Ok(is_changed)
 }
 
-/// Returns the files of a tree that belong to its source: those of git, or else all that no build has made.
-fn listed(tree: &Path) -> Result<Vec<String>> {
+/// Returns the files of a tree that belong to its source. In a git repository, these are git's files; otherwise, they
+/// are all files that no build has made.
+fn source_files(tree: &Path) -> Result<Vec<String>> {
     if tree.join(".git").exists()
         && let Some(text) = git(
             tree,
@@ -104,7 +105,7 @@ fn listed(tree: &Path) -> Result<Vec<String>> {
     Ok(paths)
 }
 
-/// Whether a build inside of the tree has made this file. Kbuild refuses a tree that has such files.
+/// Whether a build inside the tree has made this file. Kbuild refuses a tree that has such files.
 fn is_built(path: &str) -> bool {
     const FOLDERS: [&str; 4] = [
         ".git",
@@ -119,27 +120,27 @@ fn is_built(path: &str) -> bool {
         || ENDS.iter().any(|end| path.ends_with(end))
 }
 
-/// Fills the new folder `copy` with links to the files of `source`, which nothing changes.
+/// Fills the new folder `copy` with links to the files of `source`, which never change.
 fn link(source: &Path, copy: &Path) -> Result<()> {
     let partial = copy.with_extension("partial");
     let _ = fs::remove_dir_all(&partial);
-    each(
+    for_each_file(
         source,
         &partial,
         &mut |from, to, kind| match kind.is_symlink() {
             true => symlink(fs::read_link(from)?, to),
-            // Not every file system has links.
+            // Not every file system supports hard links.
             false => fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop)),
         },
     )?;
     fs::rename(&partial, copy).with_context(|| copy.display().to_string())
 }
 
-/// Copies the folder of objects from another copy. Times stay, so `make` takes the objects as they are.
+/// Copies the folder of objects from another copy. The objects keep their times, so `make` considers them up to date.
 pub fn copy_build(from: &Path, to: &Path) -> Result<()> {
     let partial = to.with_extension("partial");
     let _ = fs::remove_dir_all(&partial);
-    each(from, &partial, &mut |from, to, kind| {
+    for_each_file(from, &partial, &mut |from, to, kind| {
         if kind.is_symlink() {
             return symlink(fs::read_link(from)?, to);
         }
@@ -153,7 +154,7 @@ pub fn copy_build(from: &Path, to: &Path) -> Result<()> {
     fs::rename(&partial, to).with_context(|| to.display().to_string())
 }
 
-/// Takes a file of another copy with its time; removes the file here if it is not there.
+/// Copies a file of another copy together with its time. Removes the file here if the other copy does not have it.
 pub fn take(from: &Path, to: &Path) -> Result<()> {
     remove(to)?;
     if !from.exists() {
@@ -174,8 +175,9 @@ fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
         .set_modified(modified)
 }
 
-/// Calls `place` with each file below `from`, its place below `to`, and its type. Creates the folders.
-fn each(
+/// Calls `place` for each file below `from`, with its path, the corresponding path below `to`, and its type. Creates
+/// the folders below `to`.
+fn for_each_file(
     from: &Path,
     to: &Path,
     place: &mut impl FnMut(&Path, &Path, FileType) -> io::Result<()>,
@@ -187,7 +189,7 @@ fn each(
         let (from, to) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.file_type()?;
         match kind.is_dir() {
-            true => each(&from, &to, place)?,
+            true => for_each_file(&from, &to, place)?,
             false => {
                 place(&from, &to, kind).map_err(|error| files::refused(&to, "written", &error))?
             }
@@ -232,7 +234,7 @@ pub fn patch(
     Ok(now.into_keys().collect())
 }
 
-/// Returns the first folder of `path` that is a symbolic link in `copy`.
+/// Returns the first folder on `path` that is a symbolic link in `copy`.
 fn link_above(copy: &Path, path: &str) -> Option<String> {
     let above: Vec<&Path> = Path::new(path).ancestors().skip(1).collect();
     let mut folders = above.into_iter().rev();
@@ -254,7 +256,7 @@ fn write(path: &Path, content: &Content) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
-/// Replaces a file by a copy that has the time of now. The old file may be a link, so it is never written.
+/// Replaces a file by a copy with the current time. The old file may be a link, so it is removed, and never written to.
 fn replace(from: &Path, to: &Path, metadata: &Metadata) -> Result<()> {
     remove(to)?;
     if let Some(parent) = to.parent() {
@@ -284,7 +286,7 @@ fn remove(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A source of two files, and an empty place for its copy.
+    /// A source of two files, and a path for its copy, at which nothing is yet.
     fn source(fixed: bool) -> (tempfile::TempDir, Files, PathBuf) {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("tree");

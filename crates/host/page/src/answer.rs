@@ -58,7 +58,7 @@ pub fn heading(title: &str, runs: &[Run], chart: Option<&Figure>) -> Markup {
     }
 }
 
-/// The answer of one run.
+/// Returns the answer of one run.
 fn of_run(run: &Run) -> Markup {
     answer_of(&run.results)
 }
@@ -82,7 +82,7 @@ fn answer_of(results: &Results) -> Markup {
     }
 }
 
-/// Describes the page's data.
+/// Describes the page's data: the numbers of cells and samples, and the tool.
 fn counts(runs: &[Run]) -> String {
     let cells = || runs.iter().flat_map(|run| &run.results.cells);
     let measured = cells().filter(|cell| cell.stats.is_some());

@@ -39,7 +39,7 @@ pub fn provenance(runs: &[Run]) -> Markup {
     }
 }
 
-/// Returns a table for each workload of a run, and for each kind of loop.
+/// Returns a table for each workload of a run, with separate tables for open and closed loops.
 fn tables(run: &Run) -> Markup {
     let scale = Scale::of(&run.results);
     let mut tables: Vec<(String, Vec<&Cell>)> = Vec::new();

@@ -3,7 +3,7 @@
 
 use crate::svg::number;
 
-/// The smallest ratio of the largest to the smallest value at which a linear scale would hide the small values.
+/// If the ratio of the largest to the smallest value is at least this, a linear scale would hide the small values.
 const TOO_WIDE: f64 = 30.0;
 
 /// How values map to positions.
@@ -126,7 +126,7 @@ impl Axis {
             .collect();
         let short: Vec<String> = values.iter().copied().map(number).collect();
         let texts = match short.windows(2).any(|pair| pair[0] == pair[1]) {
-            // Numbers for people have two decimals, which do not distinguish these values.
+            // Numbers for people have two decimals, which are too few to distinguish these values.
             true => values.iter().copied().map(exact).collect(),
             false => short,
         };

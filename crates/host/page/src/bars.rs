@@ -8,7 +8,7 @@ use crate::svg::{Anchor, Canvas, Drawing, WIDTH, width_of};
 /// A group: the bars of one row of labels.
 #[derive(Debug)]
 pub struct Group {
-    /// Its name, and the line below it with its special properties.
+    /// The group's name, and the line below the name with the group's special properties.
     pub label: (String, String),
     /// The bars.
     pub bars: Vec<Bar>,
@@ -128,7 +128,7 @@ fn base(axis: &Axis, left: f64) -> f64 {
     }
 }
 
-/// Draws the label of a group, with its special properties below.
+/// Draws the label of a group, with the group's special properties below.
 fn label(canvas: &mut Canvas, (x, middle): (f64, f64), group: &Group) {
     let properties = group.properties();
     let top = middle + 2.5 - properties.len() as f64 * LINE / 2.0;
@@ -138,7 +138,7 @@ fn label(canvas: &mut Canvas, (x, middle): (f64, f64), group: &Group) {
     }
 }
 
-/// Draws a bar, or a dot at the end of a thin line where a length would mislead.
+/// Draws a bar, or a dot at the end of a thin line if the length of a bar would mislead.
 fn draw(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, bar: &Bar) {
     let end = axis.place(bar.value);
     let middle = y + THICK / 2.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The names of cells in the words of the screen: one for each, wherever it is mentioned.
+//! The names of cells in the words of the screen: a cell has the same name wherever it is mentioned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +20,12 @@ impl CellNames {
         let all: Vec<&Cell> = cells.values().copied().collect();
         let mut alike: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
         for cell in &all {
-            alike.entry(worded(cell, &all)).or_default().push(cell);
+            alike.entry(in_words(cell, &all)).or_default().push(cell);
         }
         let mut names = BTreeMap::new();
         for (name, cells) in alike {
             for cell in &cells {
-                let rest = apart(cell, &cells);
+                let rest = distinction(cell, &cells);
                 names.insert(cell.key(), format!("{name}{rest}"));
             }
         }
@@ -39,7 +39,7 @@ impl CellNames {
 }
 
 /// Describes a cell in the words of a run's screen, as far as `all` differ.
-fn worded(cell: &Cell, all: &[&Cell]) -> String {
+fn in_words(cell: &Cell, all: &[&Cell]) -> String {
     let differ = |keys: &[&str]| {
         let infos = || DIMENSIONS.iter().filter(|info| keys.contains(&info.key));
         all.iter()
@@ -62,7 +62,7 @@ fn worded(cell: &Cell, all: &[&Cell]) -> String {
     }
 }
 
-/// Describes the wait and its trap. Linux has one wait.
+/// Describes the wait and its trap, except for Linux, which has only one wait.
 fn waiting(cell: &Cell) -> String {
     let trap = words::trap(cell, false);
     match (cell.what.workload.is_linux(), trap.as_str()) {
@@ -74,7 +74,7 @@ fn waiting(cell: &Cell) -> String {
 }
 
 /// Describes the values that distinguish a cell from others with equal words.
-fn apart(cell: &Cell, alike: &[&Cell]) -> String {
+fn distinction(cell: &Cell, alike: &[&Cell]) -> String {
     let word = |key: &str, cell: &Cell| cell.word(key).unwrap_or_default();
     let keys = keys().filter(|key| {
         let words = alike.iter().map(|other| word(key, other));

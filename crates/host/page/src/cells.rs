@@ -63,7 +63,7 @@ fn title(run: &Run, several: bool, cell: &Cell) -> String {
 }
 
 impl<'r> Panel<'r> {
-    /// Keeps one pair of CPUs where there are several: only a map shows them all.
+    /// Keeps only one pair of CPUs where there are several. Only a map shows all pairs.
     pub fn thinned(self) -> Self {
         let cells = pairs::thinned(&self.cells, 2);
         Self { cells, ..self }
@@ -94,7 +94,8 @@ impl<'r> Panel<'r> {
         }
     }
 
-    /// Returns the cells with one value of each swept dimension, and a note that names this value if there are others.
+    /// Returns the cells that have one chosen value of each swept dimension, and a note that names this value if there
+    /// are others.
     pub fn plain(&self) -> (Vec<&'r Cell>, String) {
         self.plain_but(&[])
     }
@@ -129,13 +130,13 @@ impl<'r> Panel<'r> {
                 notes.push(format!("{name} {chosen} of {} µs", list(&values)));
             }
         }
-        (once(&cells), notes.join(", "))
+        (drop_repeats(&cells), notes.join(", "))
     }
 }
 
 /// Drops a hypervisor's or a delivery's wake-ups without an interrupt if each costs the same as under Rouse with
-/// injected interrupts: they do not depend on either.
-fn once<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
+/// injected interrupts, because they then depend neither on the hypervisor nor on the delivery.
+fn drop_repeats<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     let way = |cell: &Cell| (cell.under, cell.what.deliver);
     let first = (Under::Rouse, Deliver::Inject);
     let has_twin = |cell: &&&Cell| {
@@ -202,7 +203,7 @@ pub fn waiting(cell: &Cell) -> (String, String) {
             special.push(format!("{name} {}", info.text(&cell.what)));
         }
     }
-    // A chart names its limit in the caption.
+    // A chart names the poll's limit in its caption.
     let name = words::wait(cell, true);
     (format!("{name}{mark}"), special.join(", "))
 }

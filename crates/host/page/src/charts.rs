@@ -48,7 +48,7 @@ pub fn sections(runs: &[Run]) -> (Option<Figure>, Vec<PagePart>) {
          model what this wait depends on.",
         cost::items(&panels),
     );
-    // A reader who swept a limit wants the curve.
+    // A reader who swept a limit wants to see its curve first.
     let answer = sweeps
         .take_first_figure()
         .or_else(|| cost.take_first_figure());

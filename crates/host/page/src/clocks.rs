@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the clocks of the measuring cores are equal, and stayed constant to the end.
+//! Describes whether the clocks of the measuring cores are equal, and whether they stayed constant to the end.
 
 use results::core_clocks::{AGREES_PPM, differing};
 use results::{CoreClock, Results};

@@ -3,7 +3,7 @@
 
 use foreign::Quoted;
 
-/// A column: the title of its group, its own, and its texts.
+/// A column: the title of its group, its own title, and its texts.
 #[derive(Debug)]
 pub struct Column {
     group: String,
@@ -45,7 +45,8 @@ impl Column {
         }
     }
 
-    /// Returns one column of words that joins the texts of `columns` with `between`. Leaves out texts without a value.
+    /// Returns a column of words that joins, row by row, the texts of `columns` with `between`. Leaves out texts
+    /// without a value.
     pub fn joined(title: &str, columns: &[Self], between: &str) -> Self {
         let rows = columns.first().map_or(0, |column| column.texts.len());
         let text = |row: usize| {
@@ -75,7 +76,8 @@ impl Column {
         }
     }
 
-    /// Returns the column for people: without control characters for a terminal, and with no text longer than a quote.
+    /// Returns the column for people: without control characters that a terminal would obey, and with no text longer
+    /// than a quote.
     pub(crate) fn for_people(&self) -> Self {
         let shown = |text: &String| Quoted::new(text).to_string();
         Self {

@@ -12,7 +12,7 @@ use crate::neighbours;
 use crate::path;
 use crate::scale::Scale;
 
-/// Causes with a column; `other` sums up the rest.
+/// Causes with their own column. The column `other` sums up the rest.
 const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];
 
 /// Returns the columns for some cells of one workload.
@@ -20,7 +20,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let mut columns = words(cells);
     columns.extend(systems(cells));
     columns.extend(limits(cells));
-    columns.extend(made(cells));
+    columns.extend(stream_period(cells));
     columns.extend(passes(cells));
     columns.push(samples(cells));
     columns.extend(path::columns(cells));
@@ -32,7 +32,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let is_other = |name: &str| !CAUSES.contains(&name);
     columns.push(exits(cells, "other", &is_other));
     let counts = |group, title: &str, of: &dyn Fn(&Cell) -> u64| {
-        let texts = cells.iter().map(|cell| of_made(cell, of(cell)));
+        let texts = cells.iter().map(|cell| made_rate(cell, of(cell)));
         Column::numbers(group, title, texts.collect())
     };
     let count = |counts: Option<&Counts>, name: &str| {
@@ -69,7 +69,8 @@ fn counted_nothing(cell: &Cell) -> bool {
     cell.exits_of_samples().values().all(|count| *count == 0)
 }
 
-/// Returns exits of some causes per sample: `?` if the layer below does not count them, `-` if no layer below could.
+/// Returns the exits per sample with the causes that `is` selects: `?` if the layer below does not count exits, `-` if
+/// there is no layer below.
 fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
     let texts = cells.iter().map(|cell| {
         let counted = cell.exits_of_samples().iter();
@@ -77,10 +78,10 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
         let sum = of_causes.map(|(_, count)| count).sum();
         match cell.seen() {
             _ if !cell.has_exit_counts() => UNKNOWN.into(),
-            // There is no layer of ours below, and 0 would look like a count.
+            // No layer below the guest could count, and 0 would look like a count.
             _ if cell.under == Under::None && counted_nothing(cell) => NONE.into(),
             Some(seen) => rate(sum as f64 / (seen.samples + seen.unclear).max(1) as f64),
-            None => of_made(cell, sum),
+            None => made_rate(cell, sum),
         }
     });
     Column::numbers("exits/op", title, texts.collect())
@@ -89,7 +90,7 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
 /// Formats a counter per sample, although it includes the ends of blocks. If all wake-ups made have the same whole
 /// number of events, this is the sample's number; otherwise `≤` marks an upper bound of the samples' average. On Linux,
 /// the wake-ups before a block's first sample are like the samples, so the average is that of all.
-fn of_made(cell: &Cell, count: u64) -> String {
+fn made_rate(cell: &Cell, count: u64) -> String {
     let samples = cell.stats.map_or(0, |stats| stats.count).max(1);
     let made = cell.made.max(samples);
     let [of_all, at_most] = [made, samples].map(|of| rate(count as f64 / of as f64));
@@ -163,8 +164,8 @@ fn energy(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("model", "uJ/wake-up", texts.collect()))
 }
 
-/// Returns where the CPUs spent the time of the samples, in per cent, if any cell has this, and how many times longer
-/// than others these samples are, if they took time stamps.
+/// Returns the share of the samples' time that the CPUs spent in each state, in per cent, if any cell has it. If
+/// samples took time stamps, also returns how many times longer they are than the others.
 fn residency(cells: &[&Cell]) -> Vec<Column> {
     let names: BTreeSet<&String> = cells
         .iter()
@@ -197,16 +198,16 @@ fn residency(cells: &[&Cell]) -> Vec<Column> {
 /// distinguish cells.
 fn words(cells: &[&Cell]) -> Vec<Column> {
     let under = cells.iter().map(|cell| cell.under.to_string()).collect();
-    let mut columns: Vec<Column> = different("under", under).into_iter().collect();
+    let mut columns: Vec<Column> = if_different("under", under).into_iter().collect();
     let is_linux = cells.iter().all(|cell| cell.what.workload.is_linux());
     for info in DIMENSIONS.iter().filter(|info| info.place != Place::System) {
         let texts: Vec<String> = cells.iter().map(|cell| marked(cell, info)).collect();
         columns.extend(match info.show {
             Show::Title | Show::Sweep { .. } => None,
-            // Linux's own decision is not a choice of the user.
+            // Linux's own decision is not a choice of the user, and has no column.
             Show::Column if is_linux && !cells.iter().any(|cell| info.applies(&cell.what)) => None,
             Show::Column => Some(Column::words(info.key, texts)),
-            Show::IfDifferent | Show::Special(_) => different(info.key, texts),
+            Show::IfDifferent | Show::Special(_) => if_different(info.key, texts),
         });
     }
     if is_linux {
@@ -226,13 +227,13 @@ fn systems(cells: &[&Cell]) -> Vec<Column> {
             text if text.is_empty() => "-".into(),
             text => text,
         });
-        different(info.key, texts.collect())
+        if_different(info.key, texts.collect())
     });
     columns.collect()
 }
 
 /// Returns a column if its texts differ.
-fn different(title: &str, texts: Vec<String>) -> Option<Column> {
+fn if_different(title: &str, texts: Vec<String>) -> Option<Column> {
     let differ = texts.windows(2).any(|pair| pair[0] != pair[1]);
     differ.then(|| Column::words(title, texts))
 }
@@ -246,10 +247,10 @@ pub const MOVED: &str = "~";
 /// Mark of a wait whose median is only a few steps of the counter.
 pub const COARSE: &str = "^";
 
-/// Mark of a small number of samples: each sample took long.
+/// Mark of a small number of samples, because each sample took a long time.
 pub const FEWER: &str = "<";
 
-/// Returns the passes that each cell has, if any cell was cut short.
+/// Returns the column of the passes that each cell has, if any cell was cut short.
 fn passes(cells: &[&Cell]) -> Option<Column> {
     let text = |cell: &&Cell| cell.passes_text();
     let any = cells.iter().any(|cell| cell.is_part());
@@ -267,7 +268,7 @@ fn marked(cell: &Cell, info: &Info) -> String {
     marks.fold(word, |word, (is, mark)| word + if is { mark } else { "" })
 }
 
-/// Returns the times, in microseconds, that apply to any of the cells.
+/// Returns the columns of limits and pauses, in microseconds, that apply to any of the cells.
 fn limits(cells: &[&Cell]) -> Vec<Column> {
     let columns = DIMENSIONS.iter().filter_map(|info| {
         let Show::Sweep { column, .. } = info.show else {
@@ -286,8 +287,8 @@ fn limits(cells: &[&Cell]) -> Vec<Column> {
     columns.collect()
 }
 
-/// Returns the column of the event stream's actual period, if the period is the workload's subject.
-fn made(cells: &[&Cell]) -> Option<Column> {
+/// Returns the column of the event stream's actual period, if the workload is about this period.
+fn stream_period(cells: &[&Cell]) -> Option<Column> {
     let subject = |cell: &Cell| cell.event_stream_made_ns != 0 && cell.what.workload.is_alone();
     let texts = cells.iter().map(|cell| match cell.event_stream_made_ns {
         0 => "-".into(),
@@ -307,7 +308,7 @@ const PERCENTILES: [Percentile; 4] = [
     ("p99.9", 999, |stats| stats.p999),
 ];
 
-/// Returns each cell's number of samples.
+/// Returns the column of each cell's number of samples.
 fn samples(cells: &[&Cell]) -> Column {
     let count = |cell: &&Cell| {
         let count = cell.stats.map(|stats| stats.count.to_string());

@@ -21,7 +21,7 @@ pub fn before_sections(body: Markup) -> Markup {
         nav.contents aria-label="Contents" {
             ul {
                 @for (id, title) in &sections {
-                    // Both are markup already.
+                    // The name and the title are markup already.
                     li { a href={ "#" (PreEscaped(id)) } { (PreEscaped(title)) } }
                 }
             }

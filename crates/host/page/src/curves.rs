@@ -17,7 +17,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Whether its values lie so close together that it is a flat line on an axis from zero.
+    /// Whether the line's values lie so close together that it is flat on an axis from zero.
     pub fn is_flat(&self) -> bool {
         let values = || self.points.iter().map(|point| point.1);
         let (low, high) = (
@@ -43,7 +43,7 @@ const NAMES: f64 = 150.0;
 const LEFT: f64 = 40.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 208.0;
-/// Percentiles to label; each further nine takes the same room.
+/// Percentiles to label. Each further nine takes the same room on the axis.
 const PERCENTILES: [(f64, &str); 7] = [
     (0.0, "0"),
     (0.5, "50"),

@@ -10,8 +10,8 @@
 //! | HTML | [`html`](Document::html) | a page |
 //! | JSON | [`json`](Document::json) | programs |
 //!
-//! All have every line and every number. Stars, notes and units that qualify a number are
-//! lines as well, so no form loses them.
+//! All forms have every line and every number. Stars, notes and units that qualify a number are lines as well, so no
+//! form loses them.
 
 mod data;
 mod html;
@@ -23,7 +23,7 @@ use foreign::Quoted;
 use crate::Column;
 use crate::grid::{self, Paint};
 
-/// Most characters of a line: ours have fewer.
+/// Most characters of a line. Our own lines have fewer.
 const LINE: usize = 2000;
 
 /// The meaning of `±`.
@@ -63,7 +63,7 @@ impl Document {
         self.0.extend(further.0);
     }
 
-    /// Returns its lines and tables, in their order.
+    /// Returns the document's lines and tables, in order.
     pub fn blocks(&self) -> &[Block] {
         &self.0
     }
@@ -83,8 +83,8 @@ impl Document {
         }
     }
 
-    /// Returns it for people: a quoted name, note or reason may be another's, and must not control a terminal, nor
-    /// begin a line.
+    /// Returns the document for people: a quoted name, note or reason may be foreign, and must neither control a
+    /// terminal nor begin a line.
     fn for_people(&self) -> Self {
         let blocks = self.0.iter().map(|block| match block {
             Block::Line(line) => Block::Line(Quoted::up_to(LINE, line).to_string()),
@@ -98,7 +98,7 @@ impl Document {
         self.painted(width, &grid::plain)
     }
 
-    /// Likewise with colours.
+    /// Like [`Self::terminal`], with colours.
     pub fn painted(&self, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
         let shown = self.for_people();
         let lines = shown.0.iter().flat_map(|block| match block {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of the page that each run has: equal parts appear once.
+//! Merges the parts of the page that each run has, so that equal parts appear once.
 
 use maud::{Markup, html};
 use results::merge::Run;
 
-/// Returns the distinct results of `of` on the runs, each with the names of the runs that have this result; no names if
-/// all runs have it.
+/// Returns the distinct results of `of` on the runs, each with the names of the runs that have this result. There are
+/// no names if all runs have it.
 pub fn merged(runs: &[Run], of: impl Fn(&Run) -> Markup) -> Vec<(Vec<&str>, Markup)> {
     let mut parts: Vec<(Vec<&str>, Markup)> = Vec::new();
     for run in runs {
@@ -21,7 +21,7 @@ pub fn merged(runs: &[Run], of: impl Fn(&Run) -> Markup) -> Vec<(Vec<&str>, Mark
     parts
 }
 
-/// Names the runs that a part is about, unless it is about all.
+/// Names the runs that a part is about, unless the part is about all runs.
 pub fn labelled(labels: &[&str]) -> Markup {
     html! { @if !labels.is_empty() { p.runs { b { (labels.join(", ")) } } } }
 }

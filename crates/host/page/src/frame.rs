@@ -81,7 +81,7 @@ pub enum Item {
 /// A section of charts.
 #[derive(Debug)]
 pub struct Section {
-    /// Its name within the page.
+    /// The section's name within the page.
     pub id: &'static str,
     title: &'static str,
     about: String,
@@ -89,7 +89,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// Removes its first chart and returns it.
+    /// Removes the section's first chart and returns it.
     pub fn take_first_figure(&mut self) -> Option<Figure> {
         let is_figure = |item: &Item| matches!(item, Item::Figure(_));
         let place = self.items.iter().position(is_figure)?;

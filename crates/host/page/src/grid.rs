@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lays text out in columns, as lines of a terminal.
+//! Lays out text in columns, as lines of a terminal.
 
 use std::borrow::Borrow;
 
@@ -36,7 +36,7 @@ pub fn lines<C: Borrow<Column>>(columns: &[C]) -> Vec<String> {
     painted(&columns, &plain)
 }
 
-/// Likewise with colours.
+/// Like [`lines`], with colours.
 fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
     let rows = rows(columns);
     let mut lines = Vec::new();
@@ -60,12 +60,13 @@ fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
     lines
 }
 
-/// Texts for no value.
+/// Texts that stand for a missing value.
 pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
-/// Like [`lines`], but at most `width` wide, if given: drops columns that are not the answer, those without a value first, then those
-/// whose rows all have one text, then numbers from the right. A last line names them, with that text. If the rest is too wide as well, the
-/// widest column of words goes on in lines below.
+/// Like [`lines`], with `paint`, but at most `width` wide if a width is given. To fit, drops columns that are not the
+/// answer: first those without a value, then those whose rows all have the same text, then numbers from the right. The
+/// last line names the dropped columns, with the common text of a column if there is one. If the other columns are
+/// still too wide, breaks the texts of the widest column of words into several lines.
 pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
     let Some(width) = width else {
         return painted(&columns, paint);
@@ -76,7 +77,7 @@ pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>)
         let Some(least) = least(&columns) else { break };
         left_out.push(columns.remove(least));
     }
-    let mut lines = match broken(&columns, width) {
+    let mut lines = match break_widest(&columns, width) {
         Some(broken) => painted(&broken.iter().collect::<Vec<_>>(), paint),
         None => painted(&columns, paint),
     };
@@ -106,11 +107,12 @@ pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>)
     lines
 }
 
-/// Least width of a column whose texts go on in lines below.
+/// Least width of a column whose texts are broken into several lines.
 const LEAST: usize = 16;
 
-/// Returns the columns `width` wide, by lines below of the widest column of words. `None` if they fit, or if that would not help.
-fn broken(columns: &[&Column], width: usize) -> Option<Vec<Column>> {
+/// Returns the columns at a total width of `width`, with the texts of the widest column of words broken into several
+/// lines. `None` if the columns fit as they are, or if that column would become too narrow.
+fn break_widest(columns: &[&Column], width: usize) -> Option<Vec<Column>> {
     let over = span(&widths(columns))
         .checked_sub(width)
         .filter(|over| *over > 0)?;
@@ -145,10 +147,10 @@ fn broken(columns: &[&Column], width: usize) -> Option<Vec<Column>> {
     Some(columns.collect())
 }
 
-/// The beginning of a line that goes on with the one above.
+/// The beginning of a line that continues the line above.
 const INDENT: &str = "    ";
 
-/// The place of the column that is missed least.
+/// Returns the place of the column that a reader will miss least.
 fn least(columns: &[&Column]) -> Option<usize> {
     let numbers = |column: &&Column| !column.is_left() && !column.is_result();
     let is_empty = |column: &&Column| {
@@ -163,7 +165,8 @@ fn least(columns: &[&Column]) -> Option<usize> {
         .or_else(|| columns.iter().rposition(numbers))
 }
 
-/// The line in parts of `width` characters at most, unless a word is longer; those after the first are indented like a list.
+/// Returns the line in parts of at most `width` characters, or more if a word is longer. Parts after the first are
+/// indented further if the line is indented.
 pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width.filter(|width| line.chars().count() > *width) else {
         return vec![line.to_owned()];
@@ -192,7 +195,7 @@ pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
     lines
 }
 
-/// Returns the name of a column without its group above it.
+/// Returns the full name of a column, for places without the group's title above it.
 pub fn name(column: &Column) -> String {
     match column.group() {
         "" => column.title().into(),
@@ -220,7 +223,7 @@ fn aligned(column: &Column, text: &str, width: usize, part: Part, paint: Paint<'
     }
 }
 
-/// Returns the widths of the columns; the last of a group makes room for the group's title.
+/// Returns the widths of the columns. The last column of a group makes room for the group's title.
 fn widths(columns: &[&Column]) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| width_of(column)).collect();
     for members in groups(columns) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds where a curve bends most: the point of a sweep after which further increases bring less.
 //!
-//! Method: V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCSW 2011: the point
-//! that is farthest from the chord between the first and the last one, with both coordinates scaled to 0 to 1. Swept
-//! values grow by factors, so the method uses their logarithm.
+//! The method is that of V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCSW
+//! 2011: it finds the point that is farthest from the chord between the first and the last point, with both coordinates
+//! scaled to the range 0 to 1. Swept values grow by factors, so the method uses their logarithm.
 
 /// Least distance from the chord, as a share of the range: a curve that bends less has no knee.
 const LEAST: f64 = 0.1;
@@ -66,9 +66,9 @@ mod tests {
         assert_eq!(knee(&[(1.0, 5.0), (2.0, 9.0)]), None);
         assert_eq!(knee(&[(1.0, 10.0), (10.0, 20.0), (100.0, 30.0)]), None);
         assert_eq!(knee(&[(1.0, 0.0), (10.0, 0.0), (100.0, 0.0)]), None);
-        // One line of noise: 3 % up and down.
+        // This line has only noise of 3 %.
         assert_eq!(knee(&[(1.0, 100.0), (10.0, 103.0), (100.0, 100.0)]), None);
-        // Without a logarithm.
+        // The value 0 has no logarithm.
         assert_eq!(knee(&[(0.0, 1.0), (10.0, 20.0), (100.0, 30.0)]), None);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows how much of a cost is due to the layer below the guest: each cell next to the same cell on the bare machine,
-//! and next to Rouse's.
+//! Shows how much of a cost is due to the layer below the guest: it compares each cell with the same cell on the bare
+//! machine, and with the same cell under Rouse.
 
 use std::collections::BTreeSet;
 
@@ -85,7 +85,7 @@ pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
         "One {} of pingpong, in {}, from {}",
         operation(Workload::Pingpong),
         scale.unit(results),
-        told(&sleep)
+        costs_text(&sleep)
     );
     // A CPU that polls for long enough never executes an instruction that could trap.
     let is_polled = |cell: &Cell| {
@@ -94,7 +94,7 @@ pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
     };
     let polled = widest(&cells, scale, &is_polled);
     Some(match polled {
-        Some(polled) => format!("{first}; from {}.", told(&polled)),
+        Some(polled) => format!("{first}; from {}.", costs_text(&polled)),
         None => format!("{first}."),
     })
 }
@@ -118,7 +118,7 @@ fn widest<'r>(
         let mut medians: Vec<_> = others
             .filter_map(|other| Some((other.under, median(other, scale)?)))
             .collect();
-        // In the order of the columns for people: the bare machine, Rouse, others.
+        // The order is that of the columns for people: the bare machine, Rouse, others.
         medians.sort_by_key(|(under, _)| (*under != Under::None, *under));
         LayerRow { cell, medians }
     };
@@ -133,7 +133,7 @@ fn widest<'r>(
 }
 
 /// Describes a row in words: the costs are equal, or each is given as a multiple of Rouse's (or of the first layer's).
-fn told(row: &LayerRow<'_>) -> String {
+fn costs_text(row: &LayerRow<'_>) -> String {
     let LayerRow { cell, medians } = row;
     let (first_under, first) = medians[0];
     let wait = words::wait(cell, false) + &words::trap(cell, false);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Presents results to people: `report.html` ([`html()`]), and the parts that tables of a terminal ([`table`],
-//! [`grid`]) share with it. [`scale`] chooses the unit, [`columns`] has the columns of the cells, [`summary`]
-//! the headline, [`machines`] the same cells side by side. Nothing here reads or writes a file.
+//! [`grid`]) share with it. [`scale`] chooses the unit, [`columns`] has the columns of the cells, [`summary`] has the
+//! headline, and [`machines`] shows the same cells of several machines side by side. Nothing in this crate reads or
+//! writes a file.
 //!
 //! The page is one file that needs nothing else. Its one script lets the reader sort and filter tables; without the
-//! script, the page has the same content. The charts are SVG, drawn here. All are small and equally wide, and as many
-//! as fit stand side by side, so that their text has the same size on a wide screen, on a phone and on paper.
+//! script, the page has the same content. This crate draws the charts as SVG. All charts are small and equally wide,
+//! and as many as fit stand side by side, so that their text has the same size on a wide screen, on a phone and on
+//! paper.
 
 #![forbid(unsafe_code)]
 

@@ -97,7 +97,7 @@ fn of_run(run: &Run) -> Markup {
 fn lacks(results: &Results) -> Markup {
     let found = |wanted: &Value| -> Vec<&str> {
         let probes = results.fidelity.iter();
-        let found = probes.filter(|(name, value)| *value == wanted && matters(name));
+        let found = probes.filter(|(name, value)| *value == wanted && needs_warning(name));
         found.map(|(name, _)| asked(name)).collect()
     };
     let lacking = found(&Value::Bool(false));
@@ -143,8 +143,8 @@ pub(crate) fn in_words(text: &str) -> String {
     probes.into_iter().fold(text.to_owned(), put)
 }
 
-/// Whether a negative answer needs a warning.
-fn matters(name: &str) -> bool {
+/// Whether a negative answer of the fidelity probe `name` needs a warning.
+fn needs_warning(name: &str) -> bool {
     let known = PROBES.iter().find(|(probe, ..)| *probe == name);
     known.is_none_or(|(.., matters)| *matters)
 }
@@ -294,7 +294,7 @@ fn fidelity(results: &Results) -> Markup {
 fn found(name: &str, value: &Value) -> (&'static str, String) {
     match value {
         Value::Bool(true) => ("yes", "✓ yes".into()),
-        Value::Bool(false) if matters(name) => ("no", "✗ no".into()),
+        Value::Bool(false) if needs_warning(name) => ("no", "✗ no".into()),
         Value::Bool(false) => ("yes", "no".into()),
         Value::String(text) => ("muted", text.replace('-', " ")),
         other => ("muted", other.to_string()),

@@ -28,7 +28,7 @@ pub struct Group<'r> {
     rows: Vec<Row<'r>>,
 }
 
-/// One cell, by machine.
+/// The measurements of one cell, by machine.
 type Row<'r> = Vec<Option<&'r Cell>>;
 
 /// The words of the reference cell, which may be missing: no CPU polls, and only the interrupt traps.
@@ -163,7 +163,7 @@ impl<'r> Group<'r> {
         words.iter().chain(&numbers).copied().filter(told).collect()
     }
 
-    /// Names a cell by these words: `wfi none inject ipi, gap-us 20`.
+    /// Names the cell of a row by the words of [`Self::keys`]: `wfi none inject ipi, gap-us 20`.
     fn name(&self, row: &Row<'_>) -> String {
         let (mut words, mut numbers) = (Vec::new(), String::new());
         for key in self.keys() {
@@ -205,7 +205,7 @@ fn first<'r>(row: &Row<'r>) -> &'r Cell {
         .expect("a row has at least two cells")
 }
 
-/// Whether a word of a cell is a number, where 0 means that it does not apply.
+/// Whether the word `key` of a cell is a number, in which case 0 means that it does not apply.
 fn is_number(key: &str) -> bool {
     key.ends_with("-us") || key == "cpus"
 }

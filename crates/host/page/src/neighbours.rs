@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The columns about the neighbours' share, if there are neighbours.
+//! The columns about the neighbours' share of the CPUs, if there are neighbours.
 
 use results::{Cell, neighbour::Neighbours};
 

@@ -19,7 +19,7 @@ pub struct Group<'c> {
     pub cells: Vec<&'c Cell>,
 }
 
-/// Returns the measured cells of `cells` by kind: only kinds with several pairs.
+/// Returns the measured cells of `cells` by kind, but only kinds with several pairs.
 pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
     let mut groups: Vec<Group<'c>> = Vec::new();
     for cell in cells.filter(|cell| cell.what.has_pair() && cell.stats.is_some()) {
@@ -44,7 +44,7 @@ pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
     groups
 }
 
-/// If a kind has `many` pairs, drops all of its cells except the first.
+/// If a kind has `many` pairs or more, drops all of its cells except the first.
 pub fn thinned<'c>(cells: &[&'c Cell], many: usize) -> Vec<&'c Cell> {
     let groups = groups(cells.iter().copied());
     let many = groups.iter().filter(|group| group.cells.len() >= many);
@@ -57,7 +57,7 @@ pub fn thinned<'c>(cells: &[&'c Cell], many: usize) -> Vec<&'c Cell> {
 }
 
 /// Returns the highest level of affinity in which `sender` and `receiver` differ, 0 to 3.
-fn level(cell: &Cell) -> Option<usize> {
+fn affinity_level(cell: &Cell) -> Option<usize> {
     let number = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     let differ = number(&cell.sender)? ^ number(&cell.receiver)?;
     // Aff3 has bits 39 to 32, the others 23 to 0 (DDI 0487K.a, MPIDR_EL1).
@@ -85,7 +85,7 @@ pub fn left_out(group: &Group<'_>) -> Option<String> {
     }
 }
 
-/// Describes the groups of a run, one per line, and adds a line for each level of affinity.
+/// Describes the groups of a run, one per line, with a further line for each level of affinity.
 pub fn lines(results: &Results, scale: Scale) -> Vec<String> {
     let groups = groups(results.cells.iter());
     groups
@@ -125,7 +125,7 @@ fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
     for wanted in 0..4 {
         let here = medians
             .iter()
-            .filter(|(_, cell)| level(cell) == Some(wanted));
+            .filter(|(_, cell)| affinity_level(cell) == Some(wanted));
         let here: Vec<u64> = here.map(|(median, _)| *median).collect();
         if let [Some(first), Some(middle), Some(last)] =
             [here.first(), hist::of_sorted(&here, 500), here.last()]

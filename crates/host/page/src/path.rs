@@ -18,7 +18,7 @@ pub fn of_any(cells: &[&Cell]) -> bool {
     cells.iter().any(|cell| cell.critical.is_some())
 }
 
-/// Returns the leading columns: the path, and the path without bookkeeping; none unless all cells have a path.
+/// Returns the leading columns: the path, and the path without bookkeeping. Returns none unless all cells have a path.
 pub fn columns(cells: &[&Cell]) -> Vec<Column> {
     type Field = fn(&Critical) -> u64;
     let fields: [(&str, u64, Field); 3] = [
@@ -31,7 +31,7 @@ pub fn columns(cells: &[&Cell]) -> Vec<Column> {
             true => thousands(field(critical) as f64),
             false => TOO_FEW.into(),
         };
-        let texts = of(cells, text);
+        let texts = texts_of(cells, text);
         let any = texts.iter().any(|text| text != TOO_FEW);
         any.then(|| Column::numbers("path", title, texts))
     };
@@ -63,21 +63,21 @@ pub fn levels(cells: &[&Cell]) -> Vec<Column> {
             all => format!("{:.1}", part(critical) as f64 * 100.0 / all as f64),
         };
         if any {
-            columns.push(Column::numbers("work %", title, of(cells, share)));
+            columns.push(Column::numbers("work %", title, texts_of(cells, share)));
         }
     }
     let kept = |critical: &Critical| {
         let samples = (critical.samples + critical.unclear).max(1);
         rate(critical.work.bookkeeping() as f64 / samples as f64)
     };
-    columns.push(Column::numbers("/op", "bookkeeping", of(cells, kept)));
+    columns.push(Column::numbers("/op", "bookkeeping", texts_of(cells, kept)));
     columns
 }
 
 /// Least number of trapped WFIs in pauses, per sample, for a note on the table.
 const PAUSED: f64 = 0.5;
 
-/// Notes that WFIs trap in the pauses between samples: `exits/op` counts only exits within samples.
+/// Returns a note if WFIs trap in the pauses between samples, because `exits/op` counts only exits within samples.
 pub fn paused(cells: &[&Cell]) -> Option<String> {
     let outside = |cell: &&&Cell| {
         let more = cell.per_sample(&cell.exits, "wfi") - cell.exits_per_sample("wfi");
@@ -140,7 +140,7 @@ pub fn unclear<'c>(apart: impl Iterator<Item = &'c Critical>) -> Option<String> 
     })
 }
 
-fn of(cells: &[&Cell], text: impl Fn(&Critical) -> String) -> Vec<String> {
+fn texts_of(cells: &[&Cell], text: impl Fn(&Critical) -> String) -> Vec<String> {
     let text = |cell: &&Cell| cell.critical.as_ref().map(&text).unwrap_or_default();
     cells.iter().map(text).collect()
 }
@@ -171,7 +171,7 @@ mod tests {
         let plain = Cell::default();
         let told = paused(&[&plain, &cell]).unwrap();
         assert!(told.contains("In 1 of 2 cells, WFI"), "{told}");
-        // The column counts the samples' exits.
+        // If these exits are within samples, the column already counts them.
         if let Some(critical) = &mut cell.critical {
             critical.exits.insert("wfi".into(), 24);
         }

@@ -14,11 +14,11 @@ use crate::table;
 /// Most lines of a table of figures that fit a screen.
 const MOST: usize = 24;
 
-/// Names of a program and a figure, and its values in each layer, one for each boot.
+/// The names of a program and of a figure, and the figure's values in each layer, one for each boot.
 type Row = ([String; 2], Vec<Vec<f64>>);
 
-/// Returns a table of the figures that programs printed, medians of boots, with a column for each layer below them, and
-/// remarks on their runs.
+/// Returns a table of the figures that programs printed, and remarks on their runs. The figures are medians of boots,
+/// with a column for each layer below the programs.
 pub fn figures(results: &Results) -> Document {
     of_cells(&with_program(results).collect::<Vec<_>>(), MOST)
 }

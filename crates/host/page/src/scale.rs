@@ -46,7 +46,7 @@ impl Scale {
                 false => nanoseconds.or(Some(1.0)),
             },
             per_bucket: 1.0,
-            // An emulator that models time reports the model's times.
+            // An emulator that models time reports times of its model, and not of the host.
             of_host: mode == Some("mttcg"),
         };
         match results.machine.core_hz {
@@ -61,7 +61,7 @@ impl Scale {
         cell.cycles_hz.map_or(self, |hertz| self.at(hertz))
     }
 
-    /// Adapts the scale to values in cycles of a core with this clock.
+    /// Adapts the scale to values in cycles of a core that runs at `hertz`.
     fn at(self, hertz: u64) -> Self {
         if self.frequency == 0 {
             return self;
@@ -137,7 +137,7 @@ impl Scale {
         }
     }
 
-    /// Formats by how much one figure exceeds another: their difference has the rounding of both.
+    /// Formats by how much one figure exceeds another. The difference has the rounding errors of both.
     pub fn show_difference(&self, one: Figure, other: Figure) -> String {
         let within = |(value, bounds): Figure| bounds.map_or(0, |of| self.within(value, of));
         let within = self.show_within(within(one) + within(other));
@@ -169,8 +169,8 @@ impl Scale {
     }
 }
 
-/// Returns the median to show wherever there is room for one number: the samples' median, unless there are too few of
-/// them.
+/// Returns the median to show wherever there is room for one number: the median of the samples, unless there are too
+/// few samples.
 pub fn median(cell: &Cell) -> Option<u64> {
     let stats = cell.with_median()?;
     Some(stats.p50)
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(by(rounded(19_408), rounded(19_408)), "±32");
         assert_eq!(by(rounded(401), rounded(400)), "+1");
         assert_eq!(by(rounded(400), rounded(400)), "0");
-        // Paths are exact.
+        // Paths are exact, and so is their difference.
         assert_eq!(by((19_440, None), (19_408, None)), "+32");
     }
 

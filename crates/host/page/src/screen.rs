@@ -22,7 +22,7 @@ use rows::{Row, Rows};
 /// Columns that every terminal has.
 pub const WIDTH: usize = 80;
 
-/// The beginning of a note that is of no use where nothing waits for events.
+/// The beginning of a note that is useless if nothing waits for events.
 const EVENT_STREAM: &str = "event stream: ";
 
 /// Most rows of all tables: with more, only the first workload has a table.
@@ -31,12 +31,12 @@ const ROWS: usize = 14;
 /// Most rows of a table that fit a screen.
 const MOST: usize = 24;
 
-/// Where a reader finds the cells that a screen leaves out.
+/// The place where a reader finds the cells that a screen leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// In the tables after it.
     Below,
-    /// Behind an option, and on the page.
+    /// In the output with an option, and on the page.
     Elsewhere,
 }
 
@@ -86,7 +86,7 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
         document.extend(rows.legend());
         document.push(String::new());
         document.table(columns(rows));
-        document.extend(more(rows, others));
+        document.extend(more_rows(rows, others));
     }
     document.append(programs::figures(results));
     document.push(String::new());
@@ -100,8 +100,8 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
     Some(document)
 }
 
-/// The screen of repeated boots: each cell's median, with its lowest and its highest boot. If they do not differ, it is
-/// the screen of one boot.
+/// Returns the screen of repeated boots: each cell's median, and its values in the lowest and the highest boot. If the
+/// boots do not differ, returns the screen of one boot.
 fn repeated(results: &Results, scale: Scale, others: Rest) -> Document {
     if let Some((runs, first)) = table::equal_runs(results)
         && let Some(mut document) = document(&first, others)
@@ -115,7 +115,7 @@ fn repeated(results: &Results, scale: Scale, others: Rest) -> Document {
     let mut document = Document::from(vec![words::place(results, scale), String::new()]);
     document.append(table::medians_of_runs(results, scale, table::Naming::Words));
     document.push(String::new());
-    // This table has no marks.
+    // This table has no marks that a line could explain.
     let limits = limits(results, &[]).into_iter().map(|line| {
         let mut marks = [FEWER, COARSE, MOVED].into_iter();
         let unmarked = marks.find_map(|mark| line.strip_prefix(mark)?.strip_prefix(' '));
@@ -128,7 +128,7 @@ fn repeated(results: &Results, scale: Scale, others: Rest) -> Document {
 }
 
 /// Counts the rows that do not fit a screen.
-fn more(rows: &Rows<'_>, others: Rest) -> Option<String> {
+fn more_rows(rows: &Rows<'_>, others: Rest) -> Option<String> {
     let more = rows.rows.len().checked_sub(MOST + 1)? + 1;
     Some(match others {
         Rest::Below => format!("and {more} more rows, below"),
@@ -142,7 +142,7 @@ fn more(rows: &Rows<'_>, others: Rest) -> Option<String> {
     })
 }
 
-/// The tables, pingpong's first: it is the wake-up with no other work around it.
+/// Returns the tables. The first is that of pingpong, which is the wake-up with no other work around it.
 fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
     let mut names: Vec<String> = Vec::new();
     let measured = || results.cells.iter().filter(|cell| cell.stats.is_some());
@@ -164,7 +164,7 @@ fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
     (first.width() <= WIDTH).then_some(tables)
 }
 
-/// Describes a number of the table.
+/// Describes the numbers in the table.
 fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> String {
     let unit = scale.unit_of(results, &rows.cells);
     let operation = operation_of(rows.cells[0]);
@@ -212,7 +212,7 @@ fn columns(rows: &Rows<'_>) -> Vec<Column> {
     columns
 }
 
-/// The limits of the figures: properties that the machine does not model, lost cells, notes.
+/// Returns the limits of the figures: properties that the machine does not model, lost cells, notes.
 fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
     let mut lines = Vec::new();
     let starred = |rows: &Rows<'_>| rows.rows.iter().any(|row| row.marks.contains(&MARK));

@@ -28,8 +28,8 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
         ));
     }
     lines.extend(results.cells.iter().filter_map(lost_stamps));
-    lines.extend(moved(results));
-    lines.extend(coarse(results));
+    lines.extend(moved_clocks(results));
+    lines.extend(coarse_cells(results));
     lines.extend(models(results));
     lines.extend(results.serrors.text());
     let incomplete = results.incomplete_text();
@@ -52,8 +52,8 @@ fn lost_stamps(cell: &Cell) -> Option<String> {
     })
 }
 
-/// Names the cells during whose passes the core had another frequency.
-fn moved(results: &Results) -> Option<String> {
+/// Names the cells during whose passes the core's frequency changed.
+fn moved_clocks(results: &Results) -> Option<String> {
     let cells = results.cells.iter();
     let moved: Vec<&Cell> = cells
         .filter(|cell| cell.core_clock_moved.is_some())
@@ -71,7 +71,7 @@ fn moved(results: &Results) -> Option<String> {
 }
 
 /// Names the cells whose medians are only a few steps of the counter.
-fn coarse(results: &Results) -> Option<String> {
+fn coarse_cells(results: &Results) -> Option<String> {
     let cells = results.cells.iter();
     let shares: Vec<f64> = cells.filter_map(|cell| cell.counter_coarse).collect();
     let most = shares.iter().copied().reduce(f64::max)?;
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_coarse_counter_is_told_with_the_largest_share_and_a_fine_one_is_not() {
         let mut results = results::samples::results();
-        assert!(coarse(&results).is_none());
+        assert!(coarse_cells(&results).is_none());
         results.cells[1].counter_coarse = Some(0.108);
         let text = shortfalls(&results).join("\n");
         assert_eq!(
@@ -175,7 +175,7 @@ mod tests {
              are multiples of it, so the mean says more than the median"
         );
         results.cells[1].counter_coarse = Some(1.0);
-        assert!(coarse(&results).unwrap().contains("up to all of one"));
+        assert!(coarse_cells(&results).unwrap().contains("up to all of one"));
         let cells: Vec<&Cell> = results.cells.iter().collect();
         let columns = crate::columns::of(&cells, crate::scale::Scale::of(&results));
         let waits = columns.iter().find(|column| column.title() == "wait");
@@ -198,7 +198,7 @@ mod tests {
     fn a_clock_that_moved_is_told_with_its_range_and_a_steady_one_is_not() {
         let mut results = results::samples::results();
         results.cells[1].pass_core_hz = vec![[2_600_000_000, 2_599_000_000]; 4];
-        assert!(moved(&results).is_none());
+        assert!(moved_clocks(&results).is_none());
         results.cells[1].pass_core_hz[3][1] = 1_300_000_000;
         results.cells[1].core_clock_moved = Some(0.5);
         let text = shortfalls(&results).join("\n");

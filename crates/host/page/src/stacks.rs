@@ -74,8 +74,8 @@ pub struct Stacks {
     pub about: String,
 }
 
-/// Draws the charts. Equal lengths are equal values in all charts of a unit, except in those that have only short bars:
-/// they have a scale of their own, and a note.
+/// Draws the charts. Equal lengths are equal values in all charts of a unit. Charts that have only short bars are an
+/// exception: they have their own scale, and a note.
 pub fn items(charts: Vec<Chart>) -> Vec<Item> {
     let all = charts.iter().filter_map(|chart| match chart {
         Chart::About(_) => None,
@@ -144,7 +144,8 @@ struct Scale {
 }
 
 impl Scale {
-    /// Fits all bars, their labels and their numbers. It is linear: only a linear axis shows parts as lengths.
+    /// Fits the scale to all bars, their labels and their numbers. The scale is linear, because only a linear axis
+    /// shows parts as lengths.
     fn of(charts: &[&Stacks]) -> Self {
         let stacks = || charts.iter().flat_map(|chart| chart.stacks());
         let longest = stacks().map(Stack::end).fold(0.0, f64::max);
@@ -195,7 +196,7 @@ fn draw(canvas: &mut Canvas, Scale { axis, left }: Scale, y: f64, stack: &Stack)
     );
 }
 
-/// Returns the wider part of a bar's piece next to the mark, so that the mark crosses no name.
+/// Returns the wider side of a bar's piece that the mark divides, so that the mark crosses no name.
 fn beside(mark: Option<f64>, (from, to): (f64, f64)) -> (f64, f64) {
     match mark.filter(|x| (from..to).contains(x)) {
         Some(x) if x - from > to - x => (from, x),

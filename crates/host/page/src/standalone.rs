@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The charts of the page, each as a file that needs nothing else: it has its caption, legend and colours.
 //!
-//! Colours are those of the page's style sheet, light or dark like the reader's system. They are
-//! literal values: not every program that shows SVG supports custom properties (CSS Custom Properties
-//! for Cascading Variables Module Level 1).
+//! Colours are those of the page's style sheet, light or dark like the reader's system. They are written as literal
+//! values, because not every program that shows SVG supports custom properties (CSS Custom Properties for Cascading
+//! Variables Module Level 1).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -170,7 +170,7 @@ fn put(body: &mut String, shape: std::fmt::Arguments<'_>) {
     let _ = body.write_fmt(shape);
 }
 
-/// Returns the rules for shapes: light colours, and dark ones where the reader prefers these.
+/// Returns the rules for shapes: light colours, and dark colours for readers who prefer them.
 fn style() -> String {
     let dark = STYLE
         .split_once("(prefers-color-scheme: dark)")
@@ -245,7 +245,7 @@ mod tests {
     /// Lists the missing parts that a file needs to stand alone.
     fn lacks(text: &str) -> Vec<String> {
         let (style, _) = text.split_once("</style>").unwrap();
-        // These are texts for the page's reader and need no rule.
+        // These classes mark texts for the page's reader, and need no rule.
         let unruled = ["name", "value"];
         let used = classes(text)
             .into_iter()

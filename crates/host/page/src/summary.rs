@@ -7,7 +7,7 @@ use results::{Cell, Results};
 use crate::columns::MARK;
 use crate::scale::{Scale, median, operation};
 
-/// Reference: the way in which Linux would like to wait.
+/// The reference of all ratios: the way in which Linux would like to wait.
 const REFERENCE: Wait = Wait::PollWfi;
 const WORKLOAD: Workload = Workload::Pingpong;
 
@@ -18,8 +18,8 @@ struct Way {
     ratio: f64,
 }
 
-/// Compares the median of every wait with the reference's. Gives no ratios for times of a host's threads, which would
-/// not be ratios of the machine.
+/// Compares the median of every wait with the reference's. Gives no ratios for times of a host's threads, because they
+/// would not describe the machine.
 pub fn sentence(results: &Results, scale: Scale) -> String {
     let Some(reference) = reference(results).filter(|_| !scale.of_host) else {
         let measured = measured(results).count();

@@ -81,7 +81,7 @@ impl Canvas {
         ));
     }
 
-    /// Draws a text; `y` is its base line.
+    /// Draws a text. `y` is its baseline.
     pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
@@ -157,8 +157,8 @@ pub fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * 5.9
 }
 
-/// Formats a number for people: groups of three digits from five digits on, and decimals only below 100 and only if
-/// there are any.
+/// Formats a number for people: numbers of five digits or more have groups of three digits, and only numbers below 100
+/// have decimals, if there are any.
 pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 || (value - value.round()).abs() < 0.005 => 0,

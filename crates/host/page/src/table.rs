@@ -128,12 +128,12 @@ fn named_cpus(results: &Results) -> String {
     }
 }
 
-/// Names the guest's atomic instructions if all cells have the same: then no column shows them, and the machine may
-/// have chosen them.
+/// Names the guest's atomic instructions if all cells have the same ones, because then no column shows them, and the
+/// machine may have chosen them.
 fn atomics(results: &Results) -> String {
     let mut words = results.cells.iter().map(|cell| cell.what.atomics);
     match words.next() {
-        // Linux chooses them itself.
+        // Linux chooses its atomic instructions itself.
         _ if results
             .cells
             .iter()
@@ -318,7 +318,7 @@ mod tests {
             ("30", "cycles")
         );
         assert_eq!(scale.ticks(10), Some(1040.0));
-        // This cell was measured by a core that is half as fast.
+        // A core that is half as fast measured this cell.
         let mut slower = results.cells[1].clone();
         slower.cycles_hz = Some(1_300_000_000);
         assert_eq!(scale.of_cell(&slower).ticks(10), Some(520.0));

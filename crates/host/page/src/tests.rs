@@ -138,7 +138,7 @@ fn no_chart_and_no_table_mixes_units() {
             insns + usize::from(units[0]),
             cycles + usize::from(units[1]),
         );
-        // The values of the two runs are far apart.
+        // No figure has values of both runs.
         let of = ["virt: ", "gem5: "].map(|label| figure.contains(label));
         assert_ne!(of, [true, true], "{figure}");
     }
@@ -179,7 +179,7 @@ fn a_model_shows_its_parameters_and_its_clock() {
 
 #[test]
 fn ticks_at_el2_are_not_shown_as_cycles() {
-    // 50 ticks of 104 cycles each, for 1 sample that is two wake-ups.
+    // The run has 50 ticks of 104 cycles each, for one sample with two wake-ups.
     let mut results = rich_in_cycles();
     let page = html(None, &[run("gem5", results.clone())]);
     assert!(page.contains("mean cycles per wake-up at EL2") && page.contains("sgi: 2,600"));
@@ -328,7 +328,7 @@ fn a_slow_pair_is_at_its_place_of_the_map() {
         let (x, y) = (56.0 + to as f64 * side, 26.0 + from as f64 * side);
         let slow = format!(r#"<rect class="heat h6" x="{x:.1}" y="{y:.1}""#);
         assert_eq!(page.matches(&slow).count(), 1);
-        // The legend has the other match.
+        // The other match is in the legend.
         assert_eq!(page.matches(r#"class="heat h6""#).count(), 2);
         assert!(page.contains(&format!("<title>{from} to {to}: 300, n = 100</title>")));
         // No other chart has a bar or a line for each pair.
@@ -385,7 +385,7 @@ fn where_it_goes_is_told_without_what_stamps_cost() {
     let stages = of_section(&page, "stages");
     let (_, figure) = stages.split_once("without stamps: mean").unwrap();
     let figure = figure.split("</figure>").next().unwrap();
-    // The path has 60 and 30, and 50 are off it; 20 of the path are bookkeeping.
+    // The path has 60 at EL1 and 30 at EL2, and 50 are beside the path; 20 of the path are bookkeeping.
     for part in ["EL1: 60<", "EL2: 30<", "beside the path: 50<", "140 / 70<"] {
         assert!(figure.contains(part), "{part} in {figure}");
     }

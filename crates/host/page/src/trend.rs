@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of one figure over runs, which are named along the axis.
+//! Charts of one figure over runs. The runs are named along the axis.
 
 use crate::axis::Axis;
 use crate::frame::along;
@@ -37,7 +37,7 @@ impl Trend {
         let unit = format!("{unit}{}", y.note());
         canvas.text((2.0, 9.0), Anchor::Start, "tick", &unit);
         let place = |run: usize| LEFT + 12.0 + run as f64 * step(names.len());
-        name(&mut canvas, names, &place);
+        write_names(&mut canvas, names, &place);
         let places = self
             .points
             .iter()
@@ -64,7 +64,7 @@ fn step(runs: usize) -> f64 {
 }
 
 /// Writes as many of the names as fit, including the last.
-fn name(canvas: &mut Canvas, names: &[String], place: &dyn Fn(usize) -> f64) {
+fn write_names(canvas: &mut Canvas, names: &[String], place: &dyn Fn(usize) -> f64) {
     let mut free = f64::INFINITY;
     for (run, name) in names.iter().enumerate().rev() {
         let half = width_of(name) / 2.0;

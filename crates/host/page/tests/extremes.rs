@@ -7,7 +7,7 @@ use results::merge::{self, Run};
 use results::{Results, bounds, capture, samples};
 use serde_json::Value;
 
-/// Edges of bounds and of types.
+/// Numbers at the edges of bounds and of types.
 const EXTREMES: [u64; 10] = [
     0,
     1,
@@ -69,7 +69,7 @@ fn file(text: &str, at: &[(prop::sample::Index, usize)]) -> Result<Results, Stri
     Results::read(&value.to_string(), ToString::to_string)
 }
 
-/// Returns a log with words of digits replaced, and with every line's checksum computed again.
+/// Returns a log with numbers replaced, and with the checksum of every line computed again.
 fn log(at: &[(prop::sample::Index, usize)]) -> String {
     let mut lines: Vec<Vec<(String, String)>> = Vec::new();
     let whole = samples::lines();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages of the logs whose results crates/host/results tests: the page of a log stays the same unless a reviewed
-//! change alters it.
+//! Tests the pages of the logs whose results are tested in crates/host/results. The page of a log stays the same unless
+//! a reviewed change alters it.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn page_of(name: &str, runs: &[Run]) {
     golden(&path, &by_lines(&page::html(None, runs)));
 }
 
-/// Returns the page with one line per element, so that differences are readable; without style and script.
+/// Returns the page without style and script, and with one line per element, so that differences are readable.
 fn by_lines(page: &str) -> String {
     let (head, rest) = page.split_once("<style>").unwrap();
     let (_, rest) = rest.split_once("</style>").unwrap();

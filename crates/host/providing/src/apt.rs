@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's packages, without an installation.
+//! Fetches and unpacks Debian's packages without installing them.
 //!
-//! Fetches packages with a private state of apt, which checks them with Debian's keys, and unpacks them below
-//! `target/tools`. Touches nothing outside `target/`.
+//! This module fetches packages with a private state of apt, which checks them with Debian's keys. It unpacks them
+//! below `target/tools`, and touches nothing outside `target/`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Mirror to use if the system's own lists name no mirror of Debian.
 const MIRROR: &str = "http://deb.debian.org/debian/";
 const SUITES: &str = "trixie trixie-backports";
-/// Suites of sources, including the previous release.
+/// Suites of source packages, including the previous release.
 const SOURCES: &str = "bookworm trixie";
 const ALL: &str = "bookworm trixie trixie-backports";
 /// File with the output of a failed step.
@@ -27,20 +27,20 @@ const LOG: &str = "log";
 /// Folder of fetched packages.
 const ARCHIVES: &str = "cache/archives";
 
-/// A missing package, and the alternative if apt can't fetch it.
+/// A missing package, and what the user can do if apt can't fetch it.
 #[derive(Debug)]
 pub struct Remedy {
     pub missing: &'static str,
-    /// The alternative, as a command.
+    /// The user's alternative, as a command.
     pub instead: &'static str,
 }
 
 impl Remedy {
-    /// Returns the result of `here`, or else of `get`, which provides the tool once; other runs wait meanwhile. `of`
-    /// names one of several variants, or is empty.
+    /// Returns the result of `here`, or else that of `get`, which provides the tool once. Other runs wait in the
+    /// meantime. `of` names one of several variants, or is empty.
     ///
     /// # Errors
-    /// If neither works: names the missing tool and the remedy.
+    /// If neither works. The message names the missing tool and the remedy.
     pub fn once<T>(
         &self,
         of: &str,
@@ -69,21 +69,21 @@ pub fn usable() -> bool {
     tools.iter().all(there) && Path::new(KEYS).exists()
 }
 
-/// Lock of the folder of tools: other runs do not provide any tools until it is dropped.
+/// The lock of the folder of tools. No other run provides a tool until this lock is dropped.
 pub struct Tools {
     folder: PathBuf,
     _locked: File,
 }
 
 impl Tools {
-    /// Waits for other runs, and then locks.
+    /// Waits for other runs that hold the lock, and then takes it.
     pub fn lock() -> Result<Self> {
         let folder = places::target().join("tools");
         let _locked = files::lock(&folder.join("lock"), || {})?;
         Ok(Self { folder, _locked })
     }
 
-    /// Creates a state of apt with fresh lists, for packages of `architecture` or of this machine.
+    /// Creates a state of apt with fresh lists of packages of `architecture` or of this machine.
     pub fn apt<'t>(
         &'t self,
         architecture: Option<&'static str>,
@@ -92,12 +92,12 @@ impl Tools {
         self.lists("deb", SUITES, architecture, remedy)
     }
 
-    /// Like [`Self::apt`], for sources, and for packages of this machine that build them.
+    /// Like [`Self::apt`], but with lists of source packages, and of the packages for this machine that build them.
     pub fn sources<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
         self.lists("deb deb-src", SOURCES, None, remedy)
     }
 
-    /// Like [`Self::apt`], for packages of this machine of every release that is known.
+    /// Like [`Self::apt`], but for packages of this machine from every release that is known.
     pub fn all_suites<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
         self.lists("deb", ALL, None, remedy)
     }
@@ -171,7 +171,7 @@ impl<'t> Apt<'t> {
         Ok(apt)
     }
 
-    /// Writes the list of sources.
+    /// Writes apt's list of sources, with these types and suites.
     fn takes(&self, types: &str, suites: &str) -> Result<()> {
         let source = format!(
             "Types: {types}\nURIs: {}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYS}\n",
@@ -189,7 +189,7 @@ impl<'t> Apt<'t> {
         fs::write(&path, text).map_err(|error| files::refused(&path, "written", &error))
     }
 
-    /// Removes the files of an interrupted or an earlier download.
+    /// Removes the files of an earlier download, complete or interrupted.
     fn empty_archives(&self) -> Result<()> {
         let _ = fs::remove_dir_all(self.folder.join("cache"));
         self.create(&format!("{ARCHIVES}/partial"))
@@ -210,7 +210,7 @@ impl<'t> Apt<'t> {
             "Debug::NoLocking=1".into(),
             "APT::Sandbox::User=".into(),
             "Acquire::Languages=none".into(),
-            // A list that can't be fetched is an error.
+            // Makes a list that can't be fetched an error.
             "APT::Update::Error-Mode=any".into(),
         ];
         if let Some(architecture) = self.architecture {
@@ -235,8 +235,8 @@ impl<'t> Apt<'t> {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// Returns package or source `name` (optionally with a suite after `/`) with this `version`, in apt-get's form. If
-    /// Debian no longer has the version, notes this and returns the newest one.
+    /// Returns the argument with which apt-get fetches the package or source `name` in this `version`; `name` may have
+    /// a suite after `/`. If Debian no longer has the version, prints this and returns the newest one.
     pub fn pinned(&self, name: &str, version: &str) -> Result<String> {
         let plain = name.split('/').next().unwrap_or(name);
         let listed = Command::new("apt-cache")
@@ -291,7 +291,7 @@ impl<'t> Apt<'t> {
         )
     }
 
-    /// Unpacks every package; the prefix exists only once it is complete.
+    /// Unpacks every fetched package into `prefix`, which exists only once it is complete.
     pub fn unpack(&self, prefix: &Path) -> Result<()> {
         step!("  unpacking");
         let partial = prefix.with_extension("partial");
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
     use shell::failure::is_bad_input;
 
-    /// Runs apt itself with empty lists, as if a package were gone or there were no network.
+    /// Runs apt itself with empty lists, which has the effect of a missing package or network.
     #[test]
     fn a_package_that_can_t_be_had_is_one_line_with_the_remedy() {
         if !usable() {
@@ -365,7 +365,7 @@ mod tests {
         }
         assert!(!told.contains('\n'), "{told}");
         drop(apt);
-        // Only apt's output stays.
+        // Only the log with apt's output remains.
         let log = fs::read_to_string(folder.join(LOG)).unwrap();
         assert!(log.contains("xen"), "{log}");
         assert!(!folder.join("cache").exists());

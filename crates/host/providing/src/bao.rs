@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bao, a static hypervisor: built for one machine and one guest, from a checkout that the user names, with
-//! [`compiler`]. No registry has it.
+//! Bao, a static hypervisor. It is built for one machine and one guest with [`compiler`], from a checkout that the user
+//! names, because no registry has it.
 
 mod description;
 
@@ -31,11 +31,11 @@ const REMEDY: Remedy = Remedy {
 const VARIABLE: &str = "BAO";
 /// Bao's name of QEMU's `virt`.
 const PLATFORM: &str = "qemu-aarch64-virt";
-/// The description of that machine.
+/// The file of Bao that describes this machine.
 const DESCRIPTION: &str = "src/platform/qemu-aarch64-virt/virt_desc.c";
-/// A release that is known to have them.
+/// A version of Bao that is known to have these files.
 const KNOWN: &str = "commit 738e3dc of July 2026 has it";
-/// The firmware that starts it: it refuses QEMU's own PSCI, whose CPU_ON takes no target with bit 31 set.
+/// The Trusted Firmware-A that starts Bao. Bao refuses QEMU's own PSCI, whose CPU_ON takes no target with bit 31 set.
 const FIRMWARE: &str = "2.12.1";
 /// Name of the built configuration.
 const CONFIGURATION: &str = "rouse";
@@ -44,16 +44,16 @@ const CONFIGURATION: &str = "rouse";
 #[derive(Debug)]
 pub struct Bao {
     source: PathBuf,
-    /// Hash of what is compiled.
+    /// Hash of the files that are compiled.
     hash: u64,
-    /// Its version.
+    /// The version of the checkout.
     pub told: String,
 }
 
-/// Bao, built.
+/// The files of a Bao that was built.
 #[derive(Debug)]
 pub struct Built {
-    /// The file with which the machine starts: its flash, with Trusted Firmware-A, or Bao alone.
+    /// The file with which the machine starts: a flash with Trusted Firmware-A and Bao, or Bao alone.
     pub start: PathBuf,
     /// Bao with its symbols.
     pub elf: PathBuf,
@@ -63,7 +63,7 @@ impl Bao {
     /// Reads the checkout `named`.
     ///
     /// # Errors
-    /// There is none, or it is not one of Bao.
+    /// There is no checkout, or it is not a checkout of Bao.
     pub fn find(named: Option<&Path>) -> Result<Self> {
         let source = Self::source(named)?;
         let shown = places::shown(&source);
@@ -74,11 +74,11 @@ impl Bao {
             }
         }
         for change in &CHANGES {
-            change.made(&source)?;
+            change.changed_text(&source)?;
         }
         let mut hash = XxHash64::with_seed(0);
         for part in ["Makefile", "scripts", "src"] {
-            hashed(&source.join(part), &mut hash).with_context(|| shown.clone())?;
+            hash_files(&source.join(part), &mut hash).with_context(|| shown.clone())?;
         }
         let hash = hash.finish();
         let told = match commit(&source) {
@@ -92,7 +92,7 @@ impl Bao {
     /// Returns the checkout `named`, or the one that the variable [`VARIABLE`] names.
     ///
     /// # Errors
-    /// Neither names one.
+    /// Neither of them names a checkout.
     pub fn source(named: Option<&Path>) -> Result<PathBuf> {
         let variable = || env::var_os(VARIABLE).filter(|value| !value.is_empty());
         match named
@@ -150,7 +150,7 @@ impl Bao {
         let place = Scratch::new()?;
         let copy = place.path().join("bao");
         for part in ["Makefile", "scripts", "src", "configs", "ci"] {
-            copied(&self.source.join(part), &copy.join(part))?;
+            copy_files(&self.source.join(part), &copy.join(part))?;
         }
         let configurations = place.path().join("configurations");
         let configuration = configurations.join(CONFIGURATION);
@@ -158,20 +158,20 @@ impl Bao {
         fs::write(configuration.join("config.c"), machine.guest())?;
         fs::write(copy.join(DESCRIPTION), machine.platform())?;
         for change in changes(machine) {
-            fs::write(copy.join(change.file), change.made(&self.source)?)?;
+            fs::write(copy.join(change.file), change.changed_text(&self.source)?)?;
         }
         let mut make = compiler::make(&place.path().join("compiler"))?;
         make.arg(format!("PLATFORM={PLATFORM}"));
         make.arg(format!("CONFIG_REPO={}", configurations.display()));
         make.arg(format!("CONFIG={CONFIGURATION}"));
-        // The compiler's limits.h would continue with that of a C library, which is this computer's.
+        // The compiler's limits.h would otherwise include the one of a C library, which would be this computer's.
         let mut flags = "CPPFLAGS=-D_LIBC_LIMITS_H_".to_owned();
         if !machine.platform.has_firmware {
             flags += " -DPLAT_PSCI_STANDBY_NOT_SUPPORTED=1";
         }
         make.arg(flags);
         make.arg(format!("HOST_CC={host}")).arg("-j2");
-        // Symbols stay, for explanations. The banner has no time, so that one source is one image.
+        // Keep symbols, for explanations. Set the banner's time to a constant, so that equal sources give equal images.
         make.arg("sstrip=true").env("SOURCE_DATE_EPOCH", "0");
         make.current_dir(&copy).stdin(Stdio::null());
         step!("  building it");
@@ -209,19 +209,20 @@ impl Bao {
     }
 }
 
-/// A change of a file of Bao, without which it does not start on this emulator.
+/// A change of one of Bao's files, without which Bao does not start on this emulator.
 struct Change {
     file: &'static str,
-    /// The text before what changes, on which the change depends.
+    /// The text that has to be before the changed text.
     after: &'static str,
     from: &'static str,
     to: &'static str,
-    /// The end of the message if the file has no such text.
+    /// The end of the message if the file does not have the text to change.
     why: &'static str,
 }
 
 const CHANGES: [Change; 2] = [
-    // The first CPU's SEV may come before the others are on, and an emulator whose WFE waits then waits for ever.
+    // The first CPU's SEV may come before the other CPUs are on. On an emulator whose WFE waits, they would then wait
+    // for ever.
     Change {
         file: "src/arch/armv8/armv8-a/aarch64/boot.S",
         after: "\nwait_for_bsp:",
@@ -229,8 +230,8 @@ const CHANGES: [Change; 2] = [
         to: "yield",
         why: "where CPUs wait for the first, which has to be a YIELD on this emulator",
     },
-    // Its table of address sizes ends at 48 bits (5), and QEMU's CPU `max` has 52 (6). VTCR_EL2.PS may be less than
-    // ID_AA64MMFR0_EL1.PARange (Arm ARM, D24.2.189).
+    // Bao's table of address sizes ends at 48 bits (5), and QEMU's CPU `max` has 52 bits (6). VTCR_EL2.PS may be less
+    // than ID_AA64MMFR0_EL1.PARange (Arm ARM, D24.2.189).
     Change {
         file: "src/arch/armv8/armv8-a/aarch64/vmm.c",
         after: "min_parange = ",
@@ -240,7 +241,8 @@ const CHANGES: [Change; 2] = [
     },
 ];
 
-/// Without firmware nothing answers an SMC: all CPUs are on when Bao turns them on (PSCI's ALREADY_ON, DEN0022F.b, 5.2.2).
+/// Without firmware, nothing answers an SMC, and all CPUs are on before Bao turns them on. So the call returns PSCI's
+/// ALREADY_ON (DEN0022F.b, 5.2.2).
 const NO_FIRMWARE: Change = Change {
     file: "src/arch/armv8/armv8-a/smc.c",
     after: "__asm__ volatile(\"",
@@ -257,13 +259,13 @@ fn changes(machine: Machine) -> impl Iterator<Item = &'static Change> {
 
 impl Change {
     /// Returns the changed text of the file in `source`.
-    fn made(&self, source: &Path) -> Result<String> {
+    fn changed_text(&self, source: &Path) -> Result<String> {
         let path = source.join(self.file);
         let text = fs::read_to_string(&path).with_context(|| places::shown(&path))?;
         let made = || {
             let (before, rest) = text.split_once(self.after)?;
             let (between, rest) = rest.split_once(self.from)?;
-            // Only a comment may come between.
+            // Only a comment may come between the two texts.
             let near = between.lines().count() <= 3 && !between.contains(":\n");
             near.then(|| [before, self.after, between, self.to, rest].concat())
         };
@@ -279,7 +281,7 @@ impl Change {
     }
 }
 
-/// Returns the name of a C compiler for this computer, with which Bao builds a step of its own build.
+/// Returns the name of a C compiler for this computer, with which Bao's build compiles a program that it runs itself.
 fn host_compiler() -> Result<&'static str> {
     let works = |name: &&str| {
         let mut command = Command::new(name);
@@ -294,7 +296,7 @@ fn host_compiler() -> Result<&'static str> {
     }
 }
 
-/// Returns the short hash of the checked-out commit, with a mark if files differ from it.
+/// Returns the short hash of the checked-out commit, with a mark if files differ from that commit.
 fn commit(source: &Path) -> Option<String> {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
@@ -303,7 +305,7 @@ fn commit(source: &Path) -> Option<String> {
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_owned())
     };
-    // A folder inside another repository is not a checkout of that one.
+    // If the folder is inside another repository, the commit of that repository says nothing about Bao.
     let top = git(&["rev-parse", "--show-toplevel"])?;
     let is_own = Path::new(&top).canonicalize().ok()? == source.canonicalize().ok()?;
     let commit = git(&["rev-parse", "--short", "HEAD"]).filter(|_| is_own)?;
@@ -314,7 +316,7 @@ fn commit(source: &Path) -> Option<String> {
 }
 
 /// Adds the names and contents of all files to `hash`.
-fn hashed(path: &Path, hash: &mut XxHash64) -> Result<()> {
+fn hash_files(path: &Path, hash: &mut XxHash64) -> Result<()> {
     for (name, file) in files(path)? {
         hash.write(name.as_encoded_bytes());
         hash.write(&fs::read(&file).with_context(|| places::shown(&file))?);
@@ -322,11 +324,11 @@ fn hashed(path: &Path, hash: &mut XxHash64) -> Result<()> {
     Ok(())
 }
 
-/// Copies a file, or all files of a folder. A missing one has none.
-fn copied(from: &Path, to: &Path) -> Result<()> {
+/// Copies a file, or all files of a folder. Copies nothing if `from` does not exist.
+fn copy_files(from: &Path, to: &Path) -> Result<()> {
     for (_, file) in files(from)? {
         let place = to.join(file.strip_prefix(from)?);
-        // The path of a file in itself is empty.
+        // The path of a file relative to itself is empty.
         let place = if file == from { to.to_owned() } else { place };
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder)?;
@@ -336,7 +338,7 @@ fn copied(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns all files below `path`, or `path` itself, sorted, each with its own name.
+/// Returns the files below `path` in sorted order, or `path` itself if it is a file. Each file comes with its own name.
 fn files(path: &Path) -> Result<Vec<(std::ffi::OsString, PathBuf)>> {
     if path.is_file() {
         let name = path.file_name().unwrap_or(OsStr::new("")).to_owned();

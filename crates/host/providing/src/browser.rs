@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A headless browser to check pages with: a named browser, or Debian's, unpacked below `target/tools/chromium` with
-//! its libraries and fonts.
+//! A headless browser that checks pages. It is either a browser that the user names, or Debian's, unpacked below
+//! `target/tools/chromium` with its libraries and fonts.
 //!
 //! Debian's browser uses none of the system's fonts, so pages look the same on each machine that provides it.
 
@@ -22,13 +22,13 @@ const REMEDY: Remedy = Remedy {
     missing: "a headless browser",
     instead: "set ROUSE_CHROMIUM=/path/to/chromium",
 };
-/// The second font has the ticks and crosses that the first one lacks.
+/// The second font package has the tick and cross symbols that the first one lacks.
 const PACKAGES: [&str; 3] = [
     "chromium-headless-shell",
     "fonts-liberation",
     "fonts-dejavu-core",
 ];
-/// Debian's loader, and its copy next to the browser's program: the program looks for its files next to the executable,
+/// Debian's loader, and its copy next to the browser's program. The program looks for its files next to its executable,
 /// which is the loader.
 const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
 const BESIDE: &str = "usr/lib/chromium/loader";
@@ -57,7 +57,7 @@ fn prefix() -> PathBuf {
     places::target().join("tools/chromium")
 }
 
-/// If this variable is set, tests fetch whatever they need, however large; `.ci/run` sets it.
+/// If this variable is set, as `.ci/run` does, tests fetch everything that they need, however large.
 const EVERYTHING: &str = "CI";
 
 /// Returns the named browser, or the browser that an earlier run has provided.
@@ -66,13 +66,13 @@ pub fn find() -> Option<PathBuf> {
     named.or_else(|| Some(prefix().join(START)).filter(|start| start.is_file()))
 }
 
-/// Returns a browser of this computer, which checks pages only if it is named: its fonts differ.
+/// Returns a browser of this computer, which checks pages only if the user names it, because its fonts differ.
 pub fn elsewhere() -> Option<PathBuf> {
     let mut known = ["chromium", "chromium-browser", "google-chrome"].into_iter();
     known.find_map(manager::on_the_path)
 }
 
-/// Returns the missing tool if this computer cannot check pages, with the remedy.
+/// If this computer cannot check pages, returns the name of the missing tool, with the remedy.
 pub fn lacks() -> Option<String> {
     let Remedy { missing, instead } = &REMEDY;
     match find() {
@@ -92,7 +92,7 @@ fn obstacle() -> Option<&'static str> {
         .then_some("only Debian's apt can fetch it, on Linux and x86-64")
 }
 
-/// Provides Debian's browser: fetches, checks and unpacks it, unless a browser exists.
+/// Fetches, checks and unpacks Debian's browser, unless a browser exists.
 pub fn provide() -> Result<PathBuf> {
     let Remedy { missing, instead } = REMEDY;
     if find().is_none()

@@ -38,7 +38,7 @@ fn prefix() -> PathBuf {
     places::target().join("tools/compiler")
 }
 
-/// Returns the reason why the compiler is not available here.
+/// Returns the reason why the compiler is not available on this machine.
 pub fn obstacle() -> Option<&'static str> {
     let x86_64_linux = cfg!(all(target_os = "linux", target_arch = "x86_64"));
     let usable = x86_64_linux && apt::usable();
@@ -74,7 +74,8 @@ pub fn provide(apt: &Apt<'_>) -> Result<()> {
 pub fn scripts(folder: &Path) -> Result<()> {
     let (prefix, version) = (prefix(), VERSION.trim_start_matches('-'));
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    // The compiler starts its assembler and its steps by their plain names, which are nobody else's.
+    // The compiler starts its assembler and its steps by their plain names. The scripts with these names have a folder
+    // of their own, where nothing else finds them.
     let own = folder.join("steps");
     fs::create_dir_all(&own).with_context(|| own.display().to_string())?;
     let bin = prefix.join("usr/bin");
@@ -104,7 +105,7 @@ pub fn scripts(folder: &Path) -> Result<()> {
 pub fn make(folder: &Path) -> Result<Command> {
     scripts(folder)?;
     let mut make = Command::new(folder.join("make"));
-    // Names the compiler's scripts: by default, `make` uses its own name for the compiler.
+    // Without this variable, `make` would use its own name for the compiler instead of the script's.
     make.arg(format!("CROSS_COMPILE={}/{PREFIX}", folder.display()));
     make.arg(format!("MAKE={}/make", folder.display()));
     Ok(make)
@@ -114,7 +115,8 @@ pub fn make(folder: &Path) -> Result<Command> {
 fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<()> {
     let prefix = prefix();
     let shown = |path: &Path| quoted(path);
-    // After it has made a makefile again, `make` starts itself by this name. The compiler finds its parts by its own.
+    // After `make` has remade a makefile, it starts itself again by this name. The compiler finds its parts by the path
+    // of its own program.
     let own_name = match name {
         MAKE => " --argv0 \"$0\"",
         _ => "",
@@ -139,7 +141,7 @@ fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<
 mod tests {
     use super::*;
 
-    /// `make` starts itself again by its first argument, and would otherwise run without its own C library.
+    /// `make` starts itself again by its argument 0, and would otherwise run without its own C library.
     #[test]
     fn make_knows_its_script_and_the_compiler_its_own_place() {
         let place = tempfile::tempdir().unwrap();

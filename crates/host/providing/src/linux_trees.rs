@@ -14,15 +14,15 @@ const REMEDY: Remedy = Remedy {
     missing: "a package of device trees",
     instead: "unpack linux-base-*-arm64 of Debian into target/tools/trees",
 };
-/// Packages that consist of device trees and a few other files, of each release.
+/// Packages of all releases that consist of device trees and a few other files.
 const PACKAGES: &str = r"^linux-base-[0-9.]*\+deb[0-9]*-arm64$";
 /// The folder of releases in a package, each with its trees.
 const MODULES: &str = "usr/lib/modules";
 
-/// Returns the folder with the newest that Debian has, fetched once.
+/// Returns the folder with the newest trees that Debian has, and fetches them once.
 ///
 /// # Errors
-/// The package can't be had; names the remedy.
+/// The package can't be fetched. The message names the remedy.
 pub fn provide() -> Result<PathBuf> {
     let folder = places::target().join("tools/trees");
     let here = || folder.is_dir().then(|| folder.clone());
@@ -47,10 +47,10 @@ fn fetch(tools: &apt::Tools, folder: &Path) -> Result<()> {
     apt.unpack(folder)
 }
 
-/// Returns Linux's tree `name`, such as `broadcom/bcm2711-rpi-4-b.dtb`.
+/// Returns the path of Linux's tree `name`, such as `broadcom/bcm2711-rpi-4-b.dtb`.
 ///
 /// # Errors
-/// Like [`provide`], and if the package has no such tree.
+/// The errors of [`provide`], and an error if the package has no such tree.
 pub fn provide_one(name: &str) -> Result<PathBuf> {
     let folder = provide()?;
     let releases =
@@ -67,7 +67,7 @@ pub fn provide_one(name: &str) -> Result<PathBuf> {
     Ok(tree)
 }
 
-/// The numbers in a package's name, in their order.
+/// Returns the numbers in a package's name, in their order.
 fn version(name: &str) -> Vec<u32> {
     let numbers = name.split(|character: char| !character.is_ascii_digit());
     numbers.filter_map(|number| number.parse().ok()).collect()

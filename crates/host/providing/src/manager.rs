@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Package managers of hosts, with the command with which each installs a tool.
+//! Package managers of hosts, and the command with which each of them installs a tool.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// A tool that a package manager has.
+/// A tool that package managers can install.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Qemu,
@@ -34,7 +34,7 @@ const fn manager(
     }
 }
 
-/// The system's own managers come first, since Homebrew and Nix may be additional.
+/// The system's own managers come first, since Homebrew and Nix may be installed in addition to them.
 const MANAGERS: [Manager; 8] = [
     manager(
         "apt-get",

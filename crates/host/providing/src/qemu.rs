@@ -25,7 +25,7 @@ use crate::toolchain::output;
 use shell::failure::bad_input;
 use shell::places;
 
-/// Older versions do not model WFE, WFET or traps of WFE.
+/// The oldest version to use. Older versions do not model WFE, WFET or traps of WFE.
 const FLOOR: Version = Version(11, 1, 0);
 const PROGRAM: &str = "qemu-system-aarch64";
 /// The variable that names the program to use.
@@ -56,15 +56,15 @@ impl Version {
 #[derive(Clone, Debug)]
 pub struct Emulator {
     program: PathBuf,
-    /// Words before the actual arguments.
+    /// Arguments that come before all others.
     prefix: Vec<OsString>,
     pub version: Version,
-    /// Its version line, with the package's revision.
+    /// QEMU's version line, with the package's revision.
     pub exact: String,
 }
 
 impl Emulator {
-    /// Returns the program with its version; `None` if it can't be started.
+    /// Runs `program` to read its version. Returns `None` if the program can't be started.
     fn probe(program: PathBuf, prefix: Vec<OsString>) -> Option<Self> {
         let mut arguments: Vec<&str> = prefix
             .iter()
@@ -81,7 +81,7 @@ impl Emulator {
         })
     }
 
-    /// Returns a command to which arguments can be added.
+    /// Returns a command that starts the emulator, to which arguments can be added.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.prefix);
@@ -94,13 +94,13 @@ impl Emulator {
     }
 }
 
-/// Result of a search for an emulator, without installing one.
+/// Result of a search for an emulator, which does not install one.
 #[derive(Debug)]
 pub enum Found {
     Usable(Emulator),
     /// The named emulator can't be used, for this reason.
     Unusable(String),
-    /// No emulator was found, or only this old version on the search path.
+    /// No emulator was found, or the search path has only this old version.
     Missing(Option<Version>),
 }
 
@@ -134,7 +134,8 @@ pub fn ensure() -> Result<Emulator> {
     usable()?.map_or_else(provide::provide, Ok)
 }
 
-/// Finds an emulator to use. Returns `None` if it is missing and can be provided, and an error if it can't be.
+/// Finds an emulator to use. Returns `None` if none is found but one can be provided, and an error if none can be
+/// provided.
 pub fn usable() -> Result<Option<Emulator>> {
     match find() {
         Found::Usable(emulator) => Ok(Some(emulator)),

@@ -18,7 +18,7 @@ use shell::failure::{BadInput, bad_input};
 use shell::places;
 use shell::terminal::step;
 
-/// Target of both images.
+/// Target of both of the project's images.
 pub const TARGET: &str = "aarch64-unknown-none-softfloat";
 /// Target of the virtual machine monitor: static Linux programs.
 pub const LINUX: &str = "aarch64-unknown-linux-musl";
@@ -38,7 +38,7 @@ pub fn cargo() -> Command {
         None => Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
     };
     if pinned::folder().is_some() {
-        // Cargo starts rustup's compiler, which obeys this variable first (rustup's book, Overrides).
+        // Cargo starts rustup's compiler, which gives this variable priority (rustup's book, Overrides).
         cargo.env("RUSTUP_TOOLCHAIN", pinned::version());
     }
     cargo.current_dir(places::root());
@@ -64,8 +64,7 @@ pub fn sysroot() -> Option<PathBuf> {
         .clone()
 }
 
-/// Returns the compiler of this toolchain by its own path, since rustup's proxy searches for the toolchain at each
-/// start.
+/// Returns the path of this toolchain's own compiler. Rustup's proxy would search for the toolchain at each start.
 fn rustc() -> OsString {
     match pinned::folder() {
         Some(toolchain) => toolchain.join("bin/rustc").into(),
@@ -80,8 +79,8 @@ fn compiler() -> Option<&'static str> {
     said.as_deref()
 }
 
-/// Queries the compiler and Git on a thread for facts that every run needs: each answer takes some hundredths of a
-/// second.
+/// Starts a thread that queries the compiler and Git for facts that every run needs, because each answer takes some
+/// hundredths of a second.
 pub fn ask_ahead() {
     thread::spawn(|| (build(), tree()));
 }
@@ -101,7 +100,8 @@ pub fn answer(command: &mut Command) -> Option<String> {
     output.status.success().then_some(text)
 }
 
-/// Whether the library of `target` is installed; `None` if the compiler does not find it and there is no rustup.
+/// Returns whether the library of `target` is installed. Returns `None` if the compiler does not find it and there is
+/// no rustup.
 pub fn has_target(target: &str) -> Option<bool> {
     let folder = sysroot().map(|root| root.join("lib/rustlib").join(target).join("lib"));
     if folder.is_some_and(|folder| folder.is_dir()) {
@@ -139,7 +139,7 @@ pub fn ensure_target(target: &str) -> Result<()> {
 /// The disassembler, a program of Rust's component `llvm-tools`.
 pub const OBJDUMP: &str = "llvm-objdump";
 
-/// Returns the toolchain's disassembler, or else an installed one.
+/// Returns the toolchain's disassembler, or else one that is installed on this computer.
 pub fn objdump() -> Option<PathBuf> {
     let own = sysroot().map(|root| {
         let tools = root.join("lib/rustlib").join(host().unwrap_or_default());
@@ -156,9 +156,9 @@ pub fn host() -> Option<String> {
     host.map(str::to_owned)
 }
 
-/// Returns the compiler and tree of the images; `None` if no compiler answers.
+/// Returns the compiler and the tree of which images are built; `None` if no compiler answers.
 ///
-/// The result is cached, since images are also compiled only once.
+/// The result is cached, since images are also compiled only once per run.
 pub fn build() -> Option<Build> {
     static BUILD: OnceLock<Option<Build>> = OnceLock::new();
     BUILD.get_or_init(ask).clone()
@@ -167,7 +167,7 @@ pub fn build() -> Option<Build> {
 fn ask() -> Option<Build> {
     let compiler = compiler()?;
     let commit = output("git", &["rev-parse", "HEAD"]).map(|commit| commit.trim().to_owned());
-    // A file outside Git may be compiled, too.
+    // The build may also compile a file that is not in Git.
     let changed = changes().is_some_and(|changes| !changes.is_empty());
     Some(Build {
         commit: commit.unwrap_or_default(),
@@ -210,20 +210,21 @@ pub fn rustc_commit() -> Option<String> {
     compiler().map(|said| compiled_by(said).rustc_commit)
 }
 
-/// First line of `rustc --version`.
+/// Returns the first line of `rustc --version`.
 pub fn rustc_version() -> Option<String> {
     Some(compiler()?.lines().next()?.to_owned())
 }
 
-/// Returns changes since the commit, as `git status` lists them. The result is cached: Git reads each file for it,
-/// which takes most of the time to describe the tree.
+/// Returns the changes since the commit, as `git status` lists them. The result is cached, because Git reads each file
+/// for it, which takes most of the time that the description of the tree needs.
 fn changes() -> Option<&'static str> {
     static CHANGES: OnceLock<Option<String>> = OnceLock::new();
     let said = CHANGES.get_or_init(|| output("git", &["status", "--porcelain"]));
     said.as_deref()
 }
 
-/// Whether a file of the commit is among `changes`; other files have `??` (git-status(1), Short Format).
+/// Whether a file of the commit is among `changes`. Files that are not in the commit have `??` (git-status(1), Short
+/// Format).
 fn is_changed(changes: &str) -> bool {
     changes.lines().any(|line| !line.starts_with("??"))
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trusted Firmware-A for QEMU's `virt`: the EL3 firmware of most boards.
 //!
-//! Fetches its source from Debian, checked by apt, and builds it once below `target/tools`, which takes seconds with
-//! [`compiler`]. For each boot, packs the next stage with it ([`package`]).
+//! This module fetches the source from Debian, which apt checks. It builds the firmware once below `target/tools` with
+//! [`compiler`], which takes seconds. For each boot, it packs the firmware with the next stage ([`package`]).
 
 mod package;
 
@@ -34,9 +34,9 @@ const REMEDY: Remedy = Remedy {
 /// A release that can be built.
 struct Release {
     number: &'static str,
-    /// Debian's version of its source.
+    /// Debian's version of the source package.
     version: &'static str,
-    /// Flags that it needs in addition to [`FLAGS`].
+    /// Flags that this release needs in addition to [`FLAGS`].
     flags: &'static [&'static str],
 }
 
@@ -55,13 +55,14 @@ const RELEASES: [Release; 3] = [
     Release {
         number: "2.8.0",
         version: "2.8.0+dfsg-1",
-        // Newer linkers warn about segments that are both writable and executable, which makes its build fail.
+        // Newer linkers warn about segments that are both writable and executable, which makes the firmware's build
+        // fail.
         flags: &["LDFLAGS=--no-warn-rwx-segments"],
     },
 ];
 
-/// The machine; x0 of the next stage points to the device tree, as for a kernel; warnings of newer compilers are not
-/// errors.
+/// Names the machine, lets x0 of the next stage point to the device tree, as for a kernel, and keeps warnings of newer
+/// compilers from being errors.
 const FLAGS: [&str; 4] = [
     "PLAT=qemu",
     "QEMU_USE_GIC_DRIVER=QEMU_GICV3",
@@ -69,10 +70,10 @@ const FLAGS: [&str; 4] = [
     "E=0",
 ];
 
-/// Its stages: the reset code, the loader, the EL3 runtime.
+/// The firmware's stages: the reset code, the loader, the EL3 runtime.
 const STAGES: [&str; 3] = ["bl1.bin", "bl2.bin", "bl31.bin"];
 
-/// Checks that `release` can be built.
+/// Checks that `release` is one that can be built.
 pub fn known(release: &str) -> Result<()> {
     by_number(release).map(drop)
 }
@@ -88,7 +89,7 @@ fn by_number(number: &str) -> Result<&'static Release> {
     })
 }
 
-/// Writes a machine's flash to `path`: `release` with the next stage `next`.
+/// Writes a machine's flash to `path`, with the firmware `release` and the next stage `next`.
 pub fn write(release: &str, next: &Path, path: &Path) -> Result<()> {
     let folder = provide(release)?;
     let read = |path: &Path| fs::read(path).with_context(|| places::shown(path));
@@ -161,7 +162,7 @@ fn build(apt: &Apt<'_>, release: &Release) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Runs `command` to its end; keeps its output if it fails.
+/// Runs `command` to its end. If it fails, keeps its output.
 fn finish(mut command: Command, step: &str, place: &Scratch) -> Result<()> {
     step!("  {step}");
     let output = command.stdin(Stdio::null()).output();

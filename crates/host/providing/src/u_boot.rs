@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! U-Boot for QEMU's `virt`, from Debian: the boot loader of most boards. It boots a disk like UEFI firmware.
+//! U-Boot for QEMU's `virt`, from Debian: the boot loader of most boards. Like UEFI firmware, it boots from a disk.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ const PACKAGE: &str = "u-boot-qemu";
 const VERSION: &str = "2025.01-3+deb13u1";
 /// U-Boot's program, which starts with the MMU off, at any address.
 const FILE: &str = "usr/lib/u-boot/qemu_arm64/u-boot.bin";
-/// Remedy for missing firmware.
+/// Remedy if the boot loader is missing.
 const REMEDY: Remedy = Remedy {
     missing: "U-Boot",
     instead: "use --board virt-uefi",
@@ -22,12 +22,12 @@ fn prefix() -> PathBuf {
     places::target().join("tools/u-boot")
 }
 
-/// Returns the program that an earlier run has provided.
+/// Returns the program's file, if an earlier run has provided it.
 fn provided() -> Option<PathBuf> {
     Some(prefix().join(FILE)).filter(|file| file.is_file())
 }
 
-/// Returns the program's file: fetches, checks and unpacks it, unless an earlier run has done so.
+/// Returns the program's file. Fetches, checks and unpacks it, unless an earlier run has done so.
 pub fn provide() -> Result<PathBuf> {
     REMEDY.once("", provided, |tools| {
         let apt = tools.apt(None, &REMEDY)?;

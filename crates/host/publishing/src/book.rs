@@ -2,9 +2,9 @@
 //! The verb `book`: makes a searchable site of the documents with mdBook.
 //!
 //! The documents stay in place, since they link to each other there. mdBook needs all pages below one folder, with
-//! `SUMMARY.md` at its top. So they are [laid out](layout) as in the repository, with the README at the top, and every
-//! link keeps its target. mdBook's output is [checked](links): it fails if a link is broken, or if a page is missing
-//! from docs/SUMMARY.md ([`summary`]).
+//! `SUMMARY.md` at its top. So this verb [lays them out](layout) as in the repository, with the README at the top, and
+//! every link keeps its target. The verb then checks the output: it fails if a [link](links) is broken, or if a page is
+//! missing from docs/SUMMARY.md ([`summary`]).
 
 mod layout;
 mod links;
@@ -22,7 +22,7 @@ use shell::partial_files::Scratch;
 use shell::terminal::say;
 use shell::{interrupt, places};
 
-/// Makes `target/book`.
+/// Makes the site in `target/book`.
 pub fn book() -> Result<()> {
     interrupt::catch()?;
     let to = places::target().join("book");
@@ -31,7 +31,7 @@ pub fn book() -> Result<()> {
     Ok(())
 }
 
-/// Makes the site in `to`, and replaces the old one.
+/// Makes the site in `to`, and replaces an older site there.
 pub fn make(to: &Path) -> Result<()> {
     let pages = summary::pages(places::root())?;
     let mdbook = tool::ensure()?;
@@ -52,7 +52,7 @@ pub fn make(to: &Path) -> Result<()> {
         let message = format!("{} is not content", mdbook.display());
         return Err(failure::listed(&message, &said));
     }
-    // These files are for servers, and name a place where we have no site.
+    // These files are for web servers, and name an address at which the project has no site.
     for left in ["404.html", ".nojekyll"] {
         let _ = fs::remove_file(to.join(left));
     }

@@ -75,7 +75,7 @@ impl File {
 pub fn dist(args: &DistArgs) -> Result<()> {
     let default = || places::target().join("dist");
     let to = args.to.clone().unwrap_or_else(default);
-    // This query comes before the folder exists, which would be a change of the tree.
+    // This query has to come before the folder is created, which would change the tree.
     let build = toolchain::build();
     let folder = Folder::claim_new(TO, &to)?;
     interrupt::catch()?;
@@ -90,7 +90,7 @@ pub fn dist(args: &DistArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns all files after a check for traces of this machine.
+/// Returns all files, after it has checked them for traces of this machine.
 fn files(build: Option<&results::Build>) -> Result<Files> {
     let products = products::all()?;
     let mut files = licences::of(&products)?;
@@ -115,7 +115,7 @@ fn files(build: Option<&results::Build>) -> Result<Files> {
     Ok(files)
 }
 
-/// Adds the documents' site.
+/// Adds the files of the documents' site.
 fn site(files: &mut Files) -> Result<()> {
     let place = Scratch::new()?;
     let made = place.path().join(SITE);
@@ -128,7 +128,7 @@ fn site(files: &mut Files) -> Result<()> {
     Ok(())
 }
 
-/// Writes the files; blocks of zeroes in a disk take no space.
+/// Writes the files; blocks of zeroes in a disk image take no space.
 fn write(folder: &Folder, files: &Files) -> Result<()> {
     for (name, file) in files {
         let path = folder.inside(name);

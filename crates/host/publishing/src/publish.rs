@@ -2,7 +2,7 @@
 //! The verb `publish`: stores this version's results in the repository, with the documents that show them.
 //!
 //! `results/NAME.json` is the results.json of a [run](runs) without histograms; [mod@documents] have tables and rows of
-//! these results. A reader sees what to expect before building anything, and `compare results/virt.json RUN` tells
+//! these results. They show a reader what to expect before building anything, and `compare results/virt.json RUN` tells
 //! whether a machine measures the same. `--check` measures again, and fails if a figure differs.
 
 mod documents;
@@ -26,7 +26,7 @@ use shell::terminal::{say, step};
 
 /// The board that the README shows.
 const SHOWN: &str = "virt";
-/// The name of the table of hypervisors, which its own verb measures and writes.
+/// The name of the table of hypervisors, which the crate `hypervisors` measures and writes.
 const HYPERVISORS: &str = "hypervisors";
 
 /// Options of `publish`.
@@ -52,7 +52,7 @@ pub fn publish(args: &PublishArgs) -> Result<()> {
     if args.page {
         return write_pages();
     }
-    let (names, hypervisors) = chosen(args)?;
+    let (names, hypervisors) = chosen_runs(args)?;
     if args.check {
         return check(&names, hypervisors, &args.limits);
     }
@@ -71,8 +71,9 @@ pub fn publish(args: &PublishArgs) -> Result<()> {
     write_pages()
 }
 
-/// Returns the requested runs, or else the runs that can be made here, and whether the hypervisors are among them.
-fn chosen(args: &PublishArgs) -> Result<(Vec<String>, bool)> {
+/// Returns the requested runs, or else the runs that can be made here, and whether the table of hypervisors is among
+/// them.
+fn chosen_runs(args: &PublishArgs) -> Result<(Vec<String>, bool)> {
     let mut names = args.what.clone();
     if names.is_empty() {
         names = match args.check {
@@ -93,7 +94,7 @@ fn measure(
     limits: &LimitArgs,
     mut take: impl FnMut(&Run, Results) -> Result<()>,
 ) -> Result<()> {
-    // Everything is checked before anything runs.
+    // Check every name before the first run starts.
     let mut jobs = Vec::new();
     for name in names {
         let run = Run::of(name)?;
@@ -115,7 +116,7 @@ fn measure(
     Ok(())
 }
 
-/// Fails unless the stored results and each document have the figures that this tree measures.
+/// Fails unless the stored results and each document have the figures that a measurement of this tree gives.
 fn check(names: &[String], hypervisors: bool, limits: &LimitArgs) -> Result<()> {
     let all = kept()?;
     let mut wrong = Vec::new();

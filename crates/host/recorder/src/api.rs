@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The used part of QEMU's plugin interface, version 7, declared here from the emulator's exports, so that none of its
-//! headers is needed.
+//! The part of QEMU's plugin interface, version 7, that this plugin uses. It is declared here from the emulator's
+//! exports, so that the emulator's headers are not needed.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -16,7 +16,7 @@ pub struct Instruction([u8; 0]);
 /// A register that can be read.
 #[repr(C)]
 pub struct Handle([u8; 0]);
-/// The place in the machine that an access went to.
+/// The place in the machine that an instruction accessed.
 #[repr(C)]
 pub struct Place([u8; 0]);
 
@@ -48,22 +48,22 @@ pub struct Array<T> {
 /// The value that an access loaded or stored.
 #[repr(C)]
 pub struct Stored {
-    /// The logarithm of its number of bytes.
+    /// The base-2 logarithm of the value's number of bytes.
     pub size: c_int,
-    /// Its value; if it has fewer than 8 bytes, the rest is undefined.
+    /// The value; if it has fewer than 8 bytes, the other bytes are undefined.
     pub value: [u64; 2],
 }
 
-/// Interrupts that CPUs take.
+/// Selects interrupts that CPUs take.
 pub const INTERRUPT: c_int = 1;
-/// Exceptions that CPUs take.
+/// Selects exceptions that CPUs take.
 pub const EXCEPTION: c_int = 2;
 
 /// The callback neither changes nor reads registers.
 pub const NO_REGISTERS: c_int = 0;
 /// The callback reads registers.
 pub const READS_REGISTERS: c_int = 1;
-/// Loads and stores.
+/// Selects both loads and stores.
 pub const LOADS_AND_STORES: c_int = 3;
 
 unsafe extern "C" {
@@ -128,7 +128,7 @@ unsafe extern "C" {
     pub fn qemu_plugin_get_registers() -> *mut Array<Register>;
     pub fn qemu_plugin_read_register(handle: *mut Handle, value: *mut Array<u8>) -> bool;
 
-    // These functions are GLib's, in the same process.
+    // These functions belong to GLib, which is in the same process.
     pub fn g_byte_array_new() -> *mut Array<u8>;
     pub fn g_byte_array_set_size(array: *mut Array<u8>, length: c_uint) -> *mut Array<u8>;
 }

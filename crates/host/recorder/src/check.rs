@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Passes the execution of every CPU to crate `rules`, and writes the rules' findings to a file.
 //!
-//! Most instructions matter to no rule, and get no callback, which is decided when a block is translated. All accesses
-//! to memory matter, because of their addresses. PSTATE at the translation has the level of a block, which is part of
-//! its translation key. A thread runs only one CPU, so a CPU's state needs no lock. Findings have a lock, and are
-//! written to the file immediately, whatever happens to the machine.
+//! Most instructions do not matter to any rule. They get no callback, which is decided when a block is translated. All
+//! accesses to memory matter, because of their addresses. The level of a block is in PSTATE when the block is
+//! translated, because the level is part of the block's translation key. A thread runs only one CPU, so a CPU's state
+//! needs no lock. Findings have a lock, and are written to the file at once, so that they survive whatever happens to
+//! the machine.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_uint};
@@ -24,7 +25,7 @@ use crate::registers::{self, Value};
 /// Number of instructions to examine after the read of a counter.
 const AFTER: isize = 16;
 /// Bit that is set in addresses translated by TTBR1_EL1 (DDI 0487K.a, D8.2). Rouse's images leave these addresses to a
-/// guest's kernel, whose accesses to memory are most of its execution.
+/// guest's kernel. Its accesses to memory would be most of what this module handles.
 const UPPER: u64 = 1 << 55;
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
@@ -34,7 +35,7 @@ static ALL: PerCpu<Option<CheckedCpu>> = PerCpu::new([const { UnsafeCell::new(No
 thread_local! {
     /// Buffer for register reads.
     static VALUE: OnceCell<Value> = const { OnceCell::new() };
-    /// The CPU that the thread runs.
+    /// The number of the CPU that the thread runs.
     static HERE: Cell<Option<c_uint>> = const { Cell::new(None) };
 }
 
@@ -50,7 +51,7 @@ unsafe impl Send for Handles {}
 // SAFETY: as above; nothing is written through them.
 unsafe impl Sync for Handles {}
 
-/// An instruction that matters.
+/// An instruction that matters to a rule.
 struct CheckedInstruction {
     step: Option<rules::ExecutedOperation>,
     place: Place,
@@ -61,7 +62,7 @@ struct CheckedInstruction {
     whole: bool,
 }
 
-/// The machine, and the file of findings.
+/// Gives the rules access to the machine, and writes findings to the file.
 struct Emulator {
     findings: Mutex<File>,
     name: String,
@@ -87,7 +88,7 @@ impl Machine for Emulator {
     }
 }
 
-/// Prepares everything; an error names the missing part.
+/// Prepares this way of observation. An error names the missing part.
 pub fn install(id: api::Id, findings: &str) -> Result<(), String> {
     let file = File::create(findings).map_err(|error| format!("{findings}: {error}"))?;
     SHARED.get_or_init(|| {
@@ -106,18 +107,18 @@ pub fn install(id: api::Id, findings: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A CPU begins to exist.
+/// The emulator calls this when a CPU is created.
 extern "C" fn starts(index: c_uint, _: api::Data) {
     if let (Some(pstate), Some(general)) = (registers::find("cpsr"), registers::general()) {
         HANDLES.get_or_init(|| Handles { pstate, general });
     }
-    // A CPU begins on its own thread.
+    // A CPU is created on its own thread.
     HERE.set(Some(index));
     // SAFETY: the only reference in this callback.
     *unsafe { ALL.of(index) } = Some(CheckedCpu::new(index as u16));
 }
 
-/// Returns the value of a register of the CPU that this thread runs.
+/// Returns the value of a register of the CPU that this thread runs. `of` selects its handle.
 fn read(of: impl Fn(&Handles) -> *mut api::Handle) -> Option<u64> {
     let handle = of(HANDLES.get()?);
     VALUE.with(|value| value.get_or_init(Value::new).read(handle))
@@ -136,8 +137,8 @@ fn level() -> Option<u8> {
     read(|handles| handles.pstate).map(registers::level)
 }
 
-/// A block is translated: registers callbacks for instructions that matter. Their arguments are kept for ever, since
-/// the emulator may execute the block for ever.
+/// The emulator calls this when it translates a block. Registers callbacks for the instructions that matter. The
+/// callbacks' arguments are kept for ever, since the emulator may execute the block for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let Some(level) = level() else { return };
     // SAFETY: the block is valid during the call, and so are its instructions.
@@ -153,18 +154,18 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         // SAFETY: the instruction is valid during the call.
         let pc = unsafe { api::qemu_plugin_insn_vaddr(instruction) };
         let place = Place { level, pc };
-        // The emulator may end a block anywhere, for example after such a read.
+        // The emulator may end a block anywhere, for example after a read whose value a rule wants.
         if n == 0 {
-            before = near(instruction, -1).and_then(decode);
+            before = word_near(instruction, -1).and_then(decode);
         }
-        let after = (1..=AFTER).map_while(|n| near(instruction, n));
+        let after = (1..=AFTER).map_while(|n| word_near(instruction, n));
         let operation = decode_before(words[n], after);
         if let Some(Operation::Read { into, .. }) = before
             && before.is_some_and(CheckedCpu::wants_value)
         {
             // A tag distinguishes number 0 from a null pointer.
             let data = usize::from(into) as api::Data;
-            calls(instruction, brought, data);
+            add_callback(instruction, brought, data);
         }
         before = operation;
         let ours = level > 1 || pc & UPPER == 0;
@@ -186,7 +187,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         }));
         let data = from_ref(step).cast_mut().cast();
         if operation.is_some() {
-            calls(instruction, executes, data);
+            add_callback(instruction, executes, data);
         }
         if accesses {
             // SAFETY: the instruction is valid during the call, what is passed for ever; the
@@ -199,7 +200,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     }
 }
 
-/// Reports that a block is fetched: the emulator translates a block again when its memory has changed.
+/// Reports that a block is fetched. The emulator translates a block again when the block's memory has changed.
 fn fetches(level: u8, instructions: &[*mut api::Instruction]) {
     let Some(&first) = instructions.first() else {
         return;
@@ -210,14 +211,14 @@ fn fetches(level: u8, instructions: &[*mut api::Instruction]) {
     if let Some(address) = physical(pc)
         && let Some(index) = HERE.get()
     {
-        with(index, |cpu, shared| {
+        on_cpu(index, |cpu, shared| {
             cpu.fetches(shared, Place { level, pc }, address, bytes);
         });
     }
 }
 
-/// Registers `function` as the callback before `instruction`.
-fn calls(
+/// Registers `function` as a callback that runs before `instruction`.
+fn add_callback(
     instruction: *mut api::Instruction,
     function: extern "C" fn(c_uint, api::Data),
     data: api::Data,
@@ -230,8 +231,8 @@ fn calls(
     }
 }
 
-/// Returns the word `by` instructions after `instruction`, if it is in the same page.
-fn near(instruction: *const api::Instruction, by: isize) -> Option<u32> {
+/// Returns the encoding of the instruction that is `by` instructions after `instruction`, if it is in the same page.
+fn word_near(instruction: *const api::Instruction, by: isize) -> Option<u32> {
     const PAGE: usize = 0x1000;
     // SAFETY: the instruction is valid during the translation.
     let here = unsafe { api::qemu_plugin_insn_haddr(instruction) }.cast::<u32>();
@@ -251,15 +252,15 @@ fn word(instruction: *const api::Instruction) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Runs `tell` on the CPU of this callback.
-fn with(index: c_uint, tell: impl FnOnce(&mut CheckedCpu, &Shared)) {
+/// Runs `tell` on CPU `index`, for which this callback runs.
+fn on_cpu(index: c_uint, tell: impl FnOnce(&mut CheckedCpu, &Shared)) {
     // SAFETY: the only reference in this callback.
     if let (Some(cpu), Some(shared)) = (unsafe { ALL.of(index) }.as_mut(), SHARED.get()) {
         tell(cpu, shared);
     }
 }
 
-/// An instruction is about to be executed.
+/// The emulator calls this before it executes an instruction that matters.
 extern "C" fn executes(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let step = unsafe { &*data.cast::<CheckedInstruction>() };
@@ -271,24 +272,24 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
         }
         _ => None,
     };
-    with(index, |cpu, shared| cpu.executes(shared, told, value));
+    on_cpu(index, |cpu, shared| cpu.executes(shared, told, value));
 }
 
-/// The previous instruction has written a value to the general register with number `data`.
+/// The emulator calls this after the instruction before has read a value into the general register with number `data`.
 extern "C" fn brought(index: c_uint, data: api::Data) {
     if let Some(value) = general(data as usize as u8) {
-        with(index, |cpu, shared| cpu.reads(shared, value));
+        on_cpu(index, |cpu, shared| cpu.reads(shared, value));
     }
 }
 
-/// Returns the physical address of an address of the CPU that this thread runs.
+/// Translates a virtual address of the CPU that this thread runs to a physical address.
 fn physical(address: u64) -> Option<u64> {
     let mut physical = 0;
     // SAFETY: writes the one number.
     unsafe { api::qemu_plugin_translate_vaddr(address, &raw mut physical) }.then_some(physical)
 }
 
-/// Returns the register of the interrupt controller that a device access was for.
+/// Returns the register of the interrupt controller that a device access read or wrote.
 ///
 /// # Safety
 /// Call it in the callback of this access, with the `place` that belongs to the access.
@@ -311,7 +312,7 @@ unsafe fn mapped(info: u32, place: *const api::Place) -> Option<Mapped> {
     })
 }
 
-/// An instruction has accessed memory.
+/// The emulator calls this after an instruction has accessed memory.
 extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let step = unsafe { &*data.cast::<CheckedInstruction>() };
@@ -336,13 +337,13 @@ extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) 
         exclusive: step.exclusive,
         whole: step.whole,
     };
-    with(index, |cpu, shared| cpu.accesses(shared, &access));
+    on_cpu(index, |cpu, shared| cpu.accesses(shared, &access));
 }
 
-/// A CPU has taken an exception or an interrupt; it returns to `from`.
+/// The emulator calls this after a CPU has taken an exception or an interrupt, which will return to `from`.
 extern "C" fn excepts(index: c_uint, kind: c_int, from: u64, _: u64, _: api::Data) {
     let Some(level) = level() else { return };
-    with(index, |cpu, shared| match kind {
+    on_cpu(index, |cpu, shared| match kind {
         api::INTERRUPT => cpu.interrupted(shared, from, level),
         _ => cpu.excepts(shared, from, level),
     });

@@ -2,9 +2,9 @@
 //! A plugin of QEMU that observes the execution of CPUs in one of three ways.
 //!
 //! With option `out=FILE`, it records every instruction and every memory access of a CPU from one mark to the next: see
-//! crate `cost` for marks and trace. It counts nothing and knows no paths. Its reader interprets the trace, since the
-//! reader can be tested. This is for multi-threaded emulation only: with one thread, QEMU 11.1 charges code that CPUs
-//! share to the CPU that ran it first.
+//! crate `cost` for marks and trace. It does not count anything, and does not know paths. The reader of the trace
+//! interprets it, because a reader can be tested. This way is for multi-threaded emulation only: with one thread, QEMU
+//! 11.1 charges code that CPUs share to the CPU that ran it first.
 //!
 //! With options `chart=FILE,samples=FILE`, it divides the samples of a run as crate `critical` defines: see `samples`.
 //! With `traces=FILE` too, it writes the blocks that each sample consists of. This is for one thread only.
@@ -33,19 +33,20 @@ use cost::{Edge, Level, Mark, TraceEntry};
 use per_cpu::{CPUS, PerCpu};
 use registers::Value;
 
-/// The interface for which this plugin is written.
+/// The version of the interface for which this plugin is written.
 #[unsafe(export_name = "qemu_plugin_version")]
 pub static VERSION: c_int = api::VERSION;
 
-/// Number of a CPU's entries at the same level without an exception after which the CPU counts as spinning, so that
-/// further entries are left out.
+/// A CPU counts as spinning after this number of entries at the same level without an exception. Its further entries
+/// are left out.
 const MOST: usize = 1 << 14;
 /// Distance between vectors (DDI 0487K.a, D1.3.1.5).
 const VECTOR: u64 = 0x80;
 
 static OUT: OnceLock<Mutex<File>> = OnceLock::new();
 
-/// A translated block. The level is part of its translation key, so the level is the same each time the block runs.
+/// A translated block. The exception level is part of the block's translation key, so it is the same each time the
+/// block runs.
 struct TranslatedBlock {
     /// A [`Level`], or [`UNKNOWN`] before the block first runs.
     level: AtomicU8,
@@ -63,12 +64,12 @@ struct TracedInstruction {
 
 /// Known state of a CPU.
 struct TracedCpu {
-    /// PSTATE, and the buffer for its value.
+    /// The handle of PSTATE, and the buffer for its value.
     pstate: *mut api::Handle,
     value: Value,
-    /// Number of instructions so far, until the CPU has reached EL1.
+    /// Number of instructions that the CPU has executed; `None` once the CPU has reached EL1.
     before: Option<u64>,
-    /// The path whose beginning was marked, and the entries since then.
+    /// The path whose beginning was the last mark, and the entries since then.
     window: Option<Mark>,
     entries: Vec<TraceEntry>,
     /// Level and address of the last instruction.
@@ -91,7 +92,7 @@ static ALL: PerCpu<TracedCpu> = PerCpu::new(
     }; CPUS],
 );
 
-/// The emulator calls this when it loads the plugin; returns 0 if the plugin can work.
+/// The emulator calls this when it loads the plugin. Returns 0 if the plugin can work.
 ///
 /// # Safety
 /// The caller is the emulator, and `arguments` are `count` strings.
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     0
 }
 
-/// A CPU begins to exist: finds the handle of its PSTATE.
+/// The emulator calls this when a CPU is created. Finds the handle of the CPU's PSTATE.
 extern "C" fn starts(index: c_uint, _: api::Data) {
     // SAFETY: the only reference in this callback.
     let cpu = unsafe { ALL.of(index) };
@@ -151,8 +152,8 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     cpu.value = Value::new();
 }
 
-/// A block is translated: registers a callback for each of its instructions. The argument is kept for ever, since the
-/// emulator may run the block for ever.
+/// The emulator calls this when it translates a block. Registers a callback for each instruction of the block. The
+/// callbacks' arguments are kept for ever, since the emulator may run the block for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let known: &'static TranslatedBlock = Box::leak(Box::new(TranslatedBlock {
         level: AtomicU8::new(UNKNOWN),
@@ -190,7 +191,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     }
 }
 
-/// A block is about to run: notes its level if this is the first time.
+/// The emulator calls this before it runs a block. Notes the block's level if the block runs for the first time.
 extern "C" fn enters(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let block = unsafe { &*data.cast::<TranslatedBlock>() };
@@ -205,7 +206,7 @@ extern "C" fn enters(index: c_uint, data: api::Data) {
     }
 }
 
-/// An instruction is about to be executed.
+/// The emulator calls this before it executes an instruction.
 extern "C" fn executes(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let step = unsafe { &*data.cast::<TracedInstruction>() };
@@ -223,13 +224,13 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
         None => {}
     }
     match step.mark {
-        Some(mark) => cpu.passes(index, mark),
+        Some(mark) => cpu.handle_mark(index, mark),
         None if cpu.window.is_some() => cpu.executes(level, step),
         None => {}
     }
 }
 
-/// The instruction has accessed memory.
+/// The emulator calls this after an instruction has accessed memory.
 extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
     // SAFETY: the only reference in this callback.
     let cpu = unsafe { ALL.of(index) };
@@ -248,7 +249,7 @@ extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
 }
 
 impl TracedCpu {
-    /// Notes an instruction in the window.
+    /// Notes that the CPU executes an instruction within the window.
     fn executes(&mut self, level: Level, step: &TracedInstruction) {
         let (last_level, last_pc) = self.last;
         self.last = (level, step.pc);
@@ -270,8 +271,9 @@ impl TracedCpu {
         }
     }
 
-    /// Begins a window, or ends and writes one. Drops a beginning without an end, and an end without a beginning.
-    fn passes(&mut self, index: c_uint, mark: Mark) {
+    /// Handles a mark: begins a window, or ends a window and writes its entries. Drops a window without an end, and
+    /// ignores an end without a beginning.
+    fn handle_mark(&mut self, index: c_uint, mark: Mark) {
         let begun = self.window.take();
         let path = mark.path as u8;
         match (mark.edge, begun) {
@@ -292,7 +294,7 @@ impl TracedCpu {
     }
 }
 
-/// Appends entries to the trace, with no entries of other CPUs between them.
+/// Appends entries to the trace, without entries of other CPUs between them.
 fn write(entries: &[TraceEntry]) {
     let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_bytes()).collect();
     let Some(out) = OUT.get() else { return };

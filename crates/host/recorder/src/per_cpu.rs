@@ -4,7 +4,7 @@
 use std::cell::UnsafeCell;
 use std::ffi::c_uint;
 
-/// Most CPUs that the emulator supports.
+/// Maximum number of CPUs that the emulator supports.
 pub const CPUS: usize = 512;
 
 /// One value for each CPU; each is used only by that CPU's thread.

@@ -19,13 +19,13 @@ impl Value {
         Self(unsafe { api::g_byte_array_new() })
     }
 
-    /// Returns the value of a register of the emulator's current CPU; `None` for a null handle. Call it only in
-    /// callbacks that may read registers.
+    /// Returns the value of a register of the emulator's current CPU; `None` for a null handle. Call this function only
+    /// in callbacks that may read registers.
     pub fn read(&self, handle: *mut api::Handle) -> Option<u64> {
         if handle.is_null() || self.0.is_null() {
             return None;
         }
-        // SAFETY: the array is this plugin's, the handle the emulator's.
+        // SAFETY: the array belongs to this plugin, and the handle to the emulator.
         let read = unsafe {
             api::g_byte_array_set_size(self.0, 0);
             api::qemu_plugin_read_register(handle, self.0)
@@ -38,15 +38,15 @@ impl Value {
         if self.0.is_null() {
             return None;
         }
-        // SAFETY: the array is this plugin's, and the emulator resizes it to the requested
-        // length; for an address that is not memory it returns an error.
+        // SAFETY: the array belongs to this plugin, and the emulator resizes it to the requested length; for an address
+        // that is not memory, the emulator returns an error.
         let read = unsafe { api::qemu_plugin_read_memory_hwaddr(physical, self.0, 8) };
         (read == 0).then(|| self.number())
     }
 
     /// Returns the value in the buffer as a number.
     fn number(&self) -> u64 {
-        // SAFETY: the array is this plugin's, and has been filled.
+        // SAFETY: the array belongs to this plugin, and has been filled.
         let bytes = unsafe {
             let value = &*self.0;
             std::slice::from_raw_parts(value.data, value.length as usize)
@@ -58,8 +58,8 @@ impl Value {
     }
 }
 
-/// Finds the register with this name. Handles are the same for all CPUs, since these are of one model. Call it when a
-/// CPU begins to exist.
+/// Finds the register with this name. Handles are the same for all CPUs, since all CPUs are of one model. Call this
+/// function when a CPU is created.
 pub fn find(name: &str) -> Option<*mut api::Handle> {
     // SAFETY: the interface hands out an array of descriptions that stay valid.
     let all = unsafe {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Divides samples while the machine runs: passes the events to a [`Cutter`](critical::Cutter).
+//! Divides samples while the machine runs: passes the emulator's events to a [`Cutter`](critical::Cutter).
 //!
-//! Instructions are counted block by block, by level and bookkeeping. At instructions that matter according to the
-//! chart, the rest of the block is subtracted. An instruction that may trap ends its block. If an access in the middle of
-//! a block fails or goes to a device, the counts of the instructions after it are taken back. Otherwise, the samples
-//! would not add up, which is checked. A block's level is part of its translation key, so PSTATE has this level at the
-//! translation.
+//! Instructions are counted block by block, by level and bookkeeping. At an instruction that matters according to the
+//! chart, the count excludes the rest of the instruction's block. An instruction that may trap ends its block. If an
+//! access in the middle of a block fails or goes to a device, the counts of the instructions after it are taken back.
+//! Otherwise, the parts of a sample would not add up to the sample, which is checked. A block's level is part of its
+//! translation key, so PSTATE has this level when the block is translated.
 //!
 //! One thread runs all CPUs. In this case, QEMU 11.1 passes the number of the CPU that ran a block first, and code that
-//! it adds to blocks itself (inline operations) writes to wrong places for every CPU but the first. Therefore,
-//! TPIDR_EL1 identifies CPUs, or TPIDR_EL2 under a hypervisor of others, and a callback counts.
+//! it adds to blocks itself (inline operations) writes to wrong places for every CPU but the first. Therefore, this
+//! module identifies CPUs by TPIDR_EL1, or by TPIDR_EL2 under another hypervisor, and counts in a callback.
 
 mod counting;
 mod state;
@@ -28,14 +28,14 @@ use crate::api;
 use counting::{CountedBlock, executed};
 use state::{Registers, State, WatchedInstruction};
 
-/// The whole state, once the plugin is installed.
+/// The plugin's state, once the plugin is installed.
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 /// Whether the [`Cutter`](critical::Cutter) is active, which is all that most callbacks check.
 static BUSY: AtomicBool = AtomicBool::new(false);
 /// Whether the blocks of samples are kept.
 static TRACING: AtomicBool = AtomicBool::new(false);
 
-/// Prepares everything; an error names the missing part.
+/// Prepares this way of observation. An error names the missing part.
 pub fn install(id: api::Id, chart: &str, out: &str, traces: Option<&str>) -> Result<(), String> {
     let bytes = fs::read(chart).map_err(|error| format!("{chart}: {error}"))?;
     let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is not a chart"))?;
@@ -56,7 +56,7 @@ fn state() -> MutexGuard<'static, Option<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A CPU begins to exist: finds the handles of its registers.
+/// The emulator calls this when a CPU is created. Finds the handles of the CPU's registers.
 extern "C" fn starts(_: c_uint, _: api::Data) {
     let mut state = state();
     let Some(state) = state.as_mut() else { return };
@@ -65,7 +65,8 @@ extern "C" fn starts(_: c_uint, _: api::Data) {
     }
 }
 
-/// A block is translated: registers the count of its instructions, and callbacks for the instructions that matter.
+/// The emulator calls this when it translates a block. Registers a callback that counts the block's instructions, and
+/// callbacks for the instructions that matter.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let mut state = state();
     let Some(state) = state.as_mut() else { return };
@@ -95,7 +96,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
                 value: before.and_then(Reasons::clock_register).unwrap_or(31),
                 rest,
             };
-            calls(instruction, step);
+            add_callback(instruction, step);
         }
         rest.levels[usize::from(level)] += 1;
         if let Some(class) = kind.class() {
@@ -111,7 +112,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     }
 }
 
-/// A block is about to be executed: counts it.
+/// The emulator calls this before it executes a block. Counts the block.
 extern "C" fn enters(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let block: &'static CountedBlock = unsafe { &*data.cast::<CountedBlock>() };
@@ -136,9 +137,9 @@ fn word(instruction: *const api::Instruction) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Registers the callback for `instruction`. Its argument is kept for ever, since the emulator may execute the
-/// instruction for ever.
-fn calls(instruction: *mut api::Instruction, step: WatchedInstruction) {
+/// Registers the callback for `instruction`. The callback's argument is kept for ever, since the emulator may execute
+/// the instruction for ever.
+fn add_callback(instruction: *mut api::Instruction, step: WatchedInstruction) {
     let synchronises = step.kind.has(Reasons::SYNC);
     let step: &'static WatchedInstruction = Box::leak(Box::new(step));
     // SAFETY: the instruction is valid during the translation, what is passed for
@@ -159,9 +160,9 @@ fn calls(instruction: *mut api::Instruction, step: WatchedInstruction) {
     }
 }
 
-/// An instruction with a callback is about to be executed, and has already been counted.
+/// The emulator calls this before it executes an instruction with a callback, whose block has already been counted.
 extern "C" fn executes(_: c_uint, data: api::Data) {
-    // SAFETY: the data of the registration in `calls`.
+    // SAFETY: the data of the registration in `add_callback`.
     let step = unsafe { &*data.cast::<WatchedInstruction>() };
     let always = step.kind.has(Reasons::BEGIN) || step.kind.has(Reasons::CELL);
     if !always && !BUSY.load(Relaxed) {
@@ -176,7 +177,7 @@ extern "C" fn executes(_: c_uint, data: api::Data) {
     }
 }
 
-/// An instruction has accessed memory.
+/// The emulator calls this after an instruction has accessed memory.
 extern "C" fn accesses(_: c_uint, info: u32, address: u64, _: api::Data) {
     if !BUSY.load(Relaxed) {
         return;
@@ -193,7 +194,7 @@ extern "C" fn accesses(_: c_uint, info: u32, address: u64, _: api::Data) {
     }
 }
 
-/// A CPU has taken an exception or an interrupt, from `from` to `vector`.
+/// The emulator calls this after a CPU has taken an exception or an interrupt, from `from` to `vector`.
 extern "C" fn excepts(_: c_uint, kind: c_int, from: u64, vector: u64, _: api::Data) {
     if !BUSY.load(Relaxed) {
         return;
@@ -211,19 +212,19 @@ extern "C" fn excepts(_: c_uint, kind: c_int, from: u64, vector: u64, _: api::Da
     }
 }
 
-/// The emulator ends: writes the samples.
+/// The emulator calls this when it ends. Writes the samples.
 extern "C" fn finishes(_: api::Data) {
     let mut state = state();
     let Some(state) = state.as_mut() else { return };
     let text = critical::to_text(state.cutter.samples());
-    writes(&state.out, &text);
+    write_file(&state.out, &text);
     if let Some(tracing) = &mut state.tracing {
         let text = tracing.text();
-        writes(&tracing.out, &text);
+        write_file(&tracing.out, &text);
     }
 }
 
-fn writes(out: &str, text: &str) {
+fn write_file(out: &str, text: &str) {
     if let Err(error) = fs::write(out, text) {
         eprintln!("recorder: {out}: {error}");
     }

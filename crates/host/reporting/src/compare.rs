@@ -106,7 +106,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
         note!("warning: {line}");
     }
     side::check_units(&a, &b)?;
-    // A gate compares cells with themselves only.
+    // A gate compares each cell only with the same cell.
     if gate.is_none() {
         across::align(&mut a, &mut b);
     }
@@ -121,7 +121,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
             "{} and {} have no cell in common ({}); `report` shows both, or run both with the same options",
             a.shown,
             b.shown,
-            apart(first)
+            first_difference(first)
         );
     }
     side::check_cells(&comparison)?;
@@ -159,8 +159,9 @@ fn allowed(list: Option<&str>) -> Result<Vec<&'static str>> {
     words.map(known).collect()
 }
 
-/// Describes the first cells of A and B by the dimensions in which they differ, or whole if one has none.
-fn apart(first: [Option<&Cell>; 2]) -> String {
+/// Describes the first cells of A and B by the dimensions in which they differ, or by their titles if a side has no
+/// cell.
+fn first_difference(first: [Option<&Cell>; 2]) -> String {
     let [Some(a), Some(b)] = first else {
         let [a, b] = first.map(|cell| cell.map_or("none".into(), Cell::title));
         return format!("A: {a}; B: {b}");

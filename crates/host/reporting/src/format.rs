@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `--format`: the form of a command's output on standard output.
 //!
-//! In any form but the terminal's, standard output has only the document. All other messages go
-//! to standard error.
+//! In all forms but the terminal's, standard output has only the document. All other messages then go to standard
+//! error.
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables of the logs whose results crates/host/results tests. The table of a log changes
-//! only by a reviewed change.
+//! Tests the tables of the logs whose results are tested in crates/host/results. The table of a log stays the same
+//! unless a reviewed change alters it.
 
 use page::{screen, table};
 use results::goldens::{golden, logs};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Answers from results: reports, comparisons, histories, in each format.
+//! Makes reports, comparisons and histories from results, in each format.
 
 // This crate is for programs of this workspace only. A field with a clear name needs no comment.
 #![allow(missing_docs)]

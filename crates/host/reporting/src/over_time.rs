@@ -34,7 +34,7 @@ const LONG: usize = 600;
 /// Number of a table's rows that fit a screen.
 const ROWS: usize = 24;
 
-/// A cell at all moments, with its median in each that has it.
+/// A cell with its median at each moment that has the cell.
 struct CellOverTime<'r> {
     cell: &'r Cell,
     medians: Vec<Option<Figure>>,
@@ -57,10 +57,10 @@ impl CellOverTime<'_> {
     }
 }
 
-/// Shows the runs.
+/// Runs `compare --over-time`.
 pub fn over_time(args: &CompareArgs) -> Result<()> {
     let mut moments = moments::read(&args.runs)?;
-    // These times sort in order as text.
+    // The texts of these times sort in order of time.
     moments.sort_by(|a, b| a.first().began.cmp(&b.first().began));
     let [first, .., last] = moments.as_slice() else {
         bad_input!(
@@ -85,12 +85,12 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
             moments.len(),
             first.label,
             last.label,
-            apart(first, &moments[1..])
+            apart_note(first, &moments[1..])
         );
     }
-    for alone in alone(&mut moments) {
+    for alone in take_lone(&mut moments) {
         let Moment { label, .. } = &alone;
-        let apart = apart(&alone, &moments);
+        let apart = apart_note(&alone, &moments);
         note!("{label} is left out: no other run has one of its cells{apart}");
     }
     let rows = rows(&moments);
@@ -106,7 +106,7 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
 }
 
 /// Names the options that keep a moment's cells apart from all others, in brackets.
-fn apart(moment: &Moment, others: &[Moment]) -> String {
+fn apart_note(moment: &Moment, others: &[Moment]) -> String {
     let others: Vec<Run> = others.iter().flat_map(|one| one.runs.clone()).collect();
     let apart = across::apart(&moment.runs, &others);
     let apart = apart.map(|(key, one, other)| format!("{key} {one}, not {other}"));
@@ -116,7 +116,8 @@ fn apart(moment: &Moment, others: &[Moment]) -> String {
     }
 }
 
-/// Names the options in which all cells of a moment differ from those of another.
+/// Describes, for each moment, the options that have one value in all of its cells, and different values at different
+/// moments.
 fn differing(moments: &[Moment]) -> Vec<String> {
     let words: Vec<Vec<Option<String>>> = keys()
         .map(|key| {
@@ -137,8 +138,8 @@ fn differing(moments: &[Moment]) -> Vec<String> {
     (0..moments.len()).map(of).collect()
 }
 
-/// Removes the moments of which no other has a cell, and returns them.
-fn alone(moments: &mut Vec<Moment>) -> Vec<Moment> {
+/// Removes the moments that have no cell in common with any other moment, and returns them.
+fn take_lone(moments: &mut Vec<Moment>) -> Vec<Moment> {
     let rows = rows(moments);
     let has = |place: usize| rows.iter().any(|row| row.medians[place].is_some());
     let has: Vec<bool> = (0..moments.len()).map(has).collect();
@@ -199,7 +200,7 @@ fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Docum
             rows.len(),
             moments.len(),
             scale.unit(moments[0].first()),
-            single(moments, rows.len()),
+            single_note(moments, rows.len()),
         ),
         String::new(),
     ]);
@@ -240,8 +241,8 @@ fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Docum
     document
 }
 
-/// Counts the cells that one run alone has, besides the `shown` ones.
-fn single(moments: &[Moment], shown: usize) -> String {
+/// Counts the cells that only one run has, besides the `shown` ones.
+fn single_note(moments: &[Moment], shown: usize) -> String {
     let runs = moments.iter().flat_map(|moment| &moment.runs);
     let cells = runs.flat_map(|run| &run.results.cells);
     let all: BTreeSet<Vec<String>> = cells
@@ -316,7 +317,7 @@ fn titles(rows: &[&CellOverTime<'_>]) -> Column {
     Column::joined("cell", &columns, " ")
 }
 
-/// The chart of a cell.
+/// Returns the chart of a cell over time.
 fn trend(
     row: &CellOverTime<'_>,
     title: &str,
@@ -339,7 +340,7 @@ fn trend(
     page::trend_of(title, &by, &trend, names, unit)
 }
 
-/// Returns a sample page of `runs`, with other medians in each.
+/// Returns a sample page of `runs`, with different medians in each.
 pub fn sample(runs: &[Run]) -> String {
     let first = runs.iter().find(|run| run.results.cells.len() > 1);
     let later = |(number, run): (u64, &Run)| {

@@ -134,7 +134,7 @@ fn on_machines(runs: &[Run]) -> Vec<Run> {
     runs.iter().filter(machine).cloned().collect()
 }
 
-/// Names the repetitions of a run.
+/// Names the repetitions of a run by the first and the last label.
 fn name(setup: &[&Run]) -> String {
     match setup {
         [first, .., last] => format!("{} to {}", first.label, last.label),
@@ -142,7 +142,7 @@ fn name(setup: &[&Run]) -> String {
     }
 }
 
-/// Tables of all runs.
+/// Returns the tables of all runs.
 fn document(runs: &[Run], format: &FormatArgs) -> Document {
     let mut document = Document::default();
     for run in runs {
@@ -169,7 +169,7 @@ pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
 pub fn keep(page: &str, out: Option<(Output, &Path)>) -> Result<()> {
     let (out, place) = match out {
         Some((out, place)) => (out, place.to_owned()),
-        None => match fresh() {
+        None => match new_folder() {
             Ok(folder) => {
                 let place = folder.join(PAGE);
                 (Output::claim("the page", &place)?, place)
@@ -185,7 +185,7 @@ pub fn keep(page: &str, out: Option<(Output, &Path)>) -> Result<()> {
     Ok(())
 }
 
-/// The places of the output.
+/// The paths of the output.
 struct Places {
     page: PathBuf,
     /// Folder for the data, if it is written.
@@ -201,7 +201,7 @@ impl Places {
             }
             (Some(out), _) => out.clone(),
             (None, [input]) if input.folder.is_some() => input.folder.clone().unwrap_or_default(),
-            (None, _) => fresh()?,
+            (None, _) => new_folder()?,
         };
         let shown = places::shown(&folder);
         // Results of a run must not be replaced by results derived from them.
@@ -228,8 +228,8 @@ fn is_page(out: &Path) -> bool {
     exists.map_or(named, |what| !what.is_dir() && (named || !what.is_file()))
 }
 
-/// Creates a new folder.
-fn fresh() -> Result<PathBuf> {
+/// Creates a new folder for a report, named by the time.
+fn new_folder() -> Result<PathBuf> {
     folder::create_numbered(&places::target().join("reports"), &folder::now())
 }
 

@@ -48,7 +48,7 @@ pub fn find(path: &Path) -> PathBuf {
     }
 }
 
-/// Describes inputs, and lists those that are there: the newest run and the saved ones.
+/// Describes the possible inputs, and lists those that exist: the newest run and the saved runs.
 pub fn what_there_is() -> String {
     let entries = fs::read_dir(places::target().join("runs"));
     let entries = entries.into_iter().flatten().flatten();
@@ -62,7 +62,7 @@ pub fn what_there_is() -> String {
     )
 }
 
-/// Lists all names, for the end of an error's remedy. Empty without any.
+/// Lists the names of all saved runs, for the end of an error's remedy. Empty if there are none.
 pub fn told() -> String {
     let entries = fs::read_dir(all()).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());

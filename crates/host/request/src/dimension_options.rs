@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An option for each dimension, from their table.
+//! An option for each dimension, made from the table of dimensions.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use plan::{DIMENSIONS, Info, Place, ValueKind};
 const EXECUTOR: &str =
     "Options of the workloads on the executor (CPUS: like 0-3+6 or 0x4f, all, none)";
 
-/// The values of the dimensions' options.
+/// The values that the user gave for the dimensions' options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListArgs(pub(crate) BTreeMap<&'static str, String>);
 
 impl ListArgs {
-    /// Returns the values given for dimension `key`.
+    /// Returns the values that were given for dimension `key`.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
 
-    /// Iterates over the values given, by dimension.
+    /// Iterates over the dimensions for which values were given, with the values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(key, values)| (*key, values.as_str()))
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boots of a plan, for hypervisors whose settings are fixed at boot.
+//! Splits a plan into boots, for hypervisors whose settings are fixed at boot.
 
 use std::collections::BTreeSet;
 
 use plan::{Given, Machine, Plan, Trap};
 
-/// Returns the hypervisor's settings on `machine` for each boot of `plan`: every setting to which some cell
-/// belongs. The traps are those that the plan lists, unless `traps` decides them.
+/// Returns the hypervisor's settings on `machine` for each boot of `plan`: every setting to which some cell belongs.
+/// The traps are those that the plan lists, unless `traps` is given.
 #[must_use]
 pub fn givens(plan: &Plan, mut machine: Machine, traps: Option<Trap>) -> Vec<Given> {
     let polls = plan.lists.host_poll_us.values.iter().copied();

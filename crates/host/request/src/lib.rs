@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests on a command line, for every program that measures: the options of a plan
-//! ([`PlanArgs`], with an option for each dimension in [`plan::DIMENSIONS`]), the plan that they
-//! describe, and the boots that the plan needs ([`givens()`]).
+//! Requests for a measurement on a command line, for every program that measures. They are the options of a plan
+//! ([`PlanArgs`], with an option for each dimension in [`plan::DIMENSIONS`]), the plan that they describe, and the
+//! boots that the plan needs ([`givens()`]).
 
 #![forbid(unsafe_code)]
 

@@ -17,17 +17,17 @@ pub fn one_line(error: &clap::Error) -> String {
         .map(|line| line.trim_start_matches("error: "))
         .collect();
     let told = told.join("; ").replace(":; ", ": ");
-    // This is the standard library's text about a type.
+    // The standard library's text is about a type, and does not say which numbers are allowed.
     let told = told.replace("number would be zero for non-zero type", "use 1 or more");
     format!("{told}; --help lists what there is")
 }
 
-/// Returns the option that has a list of words, if it was given twice.
+/// Returns the name of an option whose value is a list of words, if the option was given twice.
 fn list_named_twice(error: &clap::Error) -> Option<&str> {
     let ContextValue::String(option) = error.get(ContextKind::InvalidArg)? else {
         return None;
     };
-    // No list excludes another one.
+    // No list conflicts with another one, so the option conflicts with itself.
     let twice = error.kind() == ErrorKind::ArgumentConflict;
     option.strip_suffix(" <LIST>").filter(|_| twice)
 }

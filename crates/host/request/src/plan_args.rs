@@ -6,13 +6,13 @@ use plan::{DIMENSIONS, Dimension, Info, Plan, Stages};
 
 use crate::ListArgs;
 
-/// Wake-ups per cell if pauses are given, but no number of wake-ups.
+/// Wake-ups per cell if the options give pauses, but no number of wake-ups.
 const WITH_GAP: u32 = 200;
 
 /// Largest number of words in a remedy.
 const MOST_WORDS: usize = 4;
 
-/// Wake-ups per cell with `--quick`, on machines where nothing but the order of cells varies.
+/// Wake-ups per cell with `--quick`, on machines where only the order of cells varies.
 const QUICK: u32 = 24;
 
 /// The plan, and how often each cell is measured.
@@ -50,8 +50,8 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// Selects these values of dimensions, by their keys, with this number of wake-ups per cell and
-    /// without time stamps.
+    /// Returns options that select these values of dimensions, which are named by their keys. Each cell has this number
+    /// of wake-ups, and there are no time stamps.
     pub fn exactly(iterations: u64, lists: &[(&'static str, &str)]) -> Self {
         Self {
             iterations: Some(iterations.to_string()),
@@ -60,7 +60,8 @@ impl PlanArgs {
         }
     }
 
-    /// Selects these values of dimensions, by their keys, and otherwise the defaults.
+    /// Returns options that select these values of dimensions, which are named by their keys, and otherwise the
+    /// defaults.
     pub fn naming(lists: &[(&'static str, &str)]) -> Self {
         let lists = lists.iter().map(|&(key, values)| (key, values.to_owned()));
         Self {
@@ -72,7 +73,7 @@ impl PlanArgs {
     /// Returns the plan that the options describe.
     ///
     /// # Errors
-    /// Names the word that an option does not take, and words that it takes.
+    /// The error names the word that an option does not take, and words that it takes.
     pub fn plan(&self) -> Result<Plan, String> {
         let mut plan = Plan::default();
         let others = [
@@ -112,7 +113,7 @@ impl PlanArgs {
     /// Checks that each named dimension makes a difference to some cell of `plan`, which these options describe.
     ///
     /// # Errors
-    /// Names the option, and words with which some cell would use it.
+    /// The error names the option, and words with which some cell would use it.
     pub fn check_used(&self, plan: &Plan) -> Result<(), String> {
         for (key, values) in self.lists.iter() {
             let Some(info) = Info::find(key).filter(|info| !plan.uses(info)) else {
@@ -128,7 +129,7 @@ impl PlanArgs {
                     format!("use {}, or leave it out", users.join(" and "))
                 }
             };
-            // Any of its names may have been typed.
+            // The user may have typed any of the dimension's names.
             let aliases = info.aliases.iter().map(|alias| format!(" (--{alias})"));
             return Err(format!(
                 "--{key} {values}{}: no cell of this plan uses it; {remedy}",
@@ -138,8 +139,8 @@ impl PlanArgs {
         Ok(())
     }
 
-    /// Returns the dimensions with words that would make a cell use `info`, and these words: one, or another workload
-    /// with one. Empty if both do not suffice.
+    /// Returns dimensions with words that would make a cell use `info`: one dimension, or else a workload together with
+    /// one dimension. Returns nothing if these two do not suffice.
     fn users_of(&self, info: &Info) -> Vec<(&'static str, Vec<&'static str>)> {
         if let Some(user) = self.user_of(info) {
             return vec![user];
@@ -154,16 +155,16 @@ impl PlanArgs {
         pair.unwrap_or_default()
     }
 
-    /// Returns these options with another list of a dimension.
+    /// Returns these options with `word` as the list of the dimension `key`.
     fn with(&self, key: &'static str, word: &str) -> Self {
         let mut args = self.clone();
         args.lists.0.insert(key, word.to_owned());
         args
     }
 
-    /// Returns the first dimension with words that would make a cell use `info`, and these words.
+    /// Returns the first dimension that has words that would make a cell use `info`, together with these words.
     fn user_of(&self, info: &Info) -> Option<(&'static str, Vec<&'static str>)> {
-        // Another workload is another measurement, so the other dimensions come first.
+        // The workload comes last, because another workload would be another measurement.
         let (workload, others) = DIMENSIONS.split_first()?;
         let mut all = others.iter().chain([workload]);
         all.find_map(|other| {
@@ -182,7 +183,7 @@ impl PlanArgs {
         })
     }
 
-    /// Returns the equivalent words of a command line.
+    /// Returns the words of a command line that give these options.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let others = [

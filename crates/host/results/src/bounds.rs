@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bounds the numbers of a file when they are read, so that nothing computed from them overflows.
+//! Checks the numbers of a file against bounds when they are read, so that no computation with them overflows.
 
 use std::fmt::Write;
 
@@ -9,16 +9,16 @@ use wire::Record;
 
 use crate::Results;
 
-/// The largest number: three days in ticks of 1 GHz.
+/// The largest number: about three days in ticks of 1 GHz.
 pub const MOST: u64 = 1 << 48;
 /// The largest sum of the numbers of a file.
 pub const SUM: u64 = 1 << 58;
-/// The largest number of CPUs. Their pairs are counted.
+/// The largest number of CPUs. It is lower than other bounds because pairs of CPUs are counted.
 pub const CPUS: u64 = 1 << 16;
 
-/// Objects with a machine's own description, which is only shown.
+/// Objects that describe the machine in its own terms. Their numbers are not checked, because they are only shown.
 const SHOWN: [&str; 2] = ["features", "fidelity"];
-/// Kinds of records without numbers, and keys of text that may look like a number.
+/// Kinds of records without numbers. [`TEXT_KEYS`] has the keys of texts that may look like numbers.
 const TEXTS: [&str; 6] = ["feature", "probe", "note", "unit", "refused", "failed"];
 const TEXT_KEYS: [&str; 5] = ["name", "why", "text", "version", "hypervisor"];
 
@@ -29,8 +29,8 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Counts the number of `key`.
-    fn take(&mut self, key: &str, number: u64) -> Result<(), String> {
+    /// Checks `number`, the value of `key`, and adds it to the sum.
+    fn check(&mut self, key: &str, number: u64) -> Result<(), String> {
         let most = if key == "cpus" { CPUS } else { MOST };
         if number > most {
             return Err(format!("{number} is above {most}"));
@@ -42,11 +42,11 @@ impl Numbers {
         }
     }
 
-    /// Counts the numbers of a record.
+    /// Checks the numbers of a record, and adds them to the sum.
     ///
     /// # Errors
-    /// Names the key, and the bound.
-    pub fn take_record(&mut self, record: &Record<'_>) -> Result<(), String> {
+    /// Names the key and the bound.
+    pub fn check_record(&mut self, record: &Record<'_>) -> Result<(), String> {
         if TEXTS.contains(&record.kind) {
             return Ok(());
         }
@@ -58,27 +58,27 @@ impl Numbers {
                 if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_digit()) {
                     continue;
                 }
-                // More digits than fit into a number.
+                // A word with too many digits for a u64 exceeds every bound.
                 let number = word.parse().unwrap_or(u64::MAX);
-                self.take(key, number)
+                self.check(key, number)
                     .map_err(|why| format!("{}: {why}", Quoted::new(key)))?;
             }
         }
         Ok(())
     }
 
-    /// Counts the numbers of `value`, which belongs to `key` and is at `path`.
-    fn take_json(&mut self, path: &mut String, key: &str, value: &Value) -> Result<(), String> {
+    /// Checks the numbers of `value`, which belongs to `key` and is at `path`, and adds them to the sum.
+    fn check_json(&mut self, path: &mut String, key: &str, value: &Value) -> Result<(), String> {
         let at = path.len();
         match value {
             Value::Number(number) => {
-                let taken = self.take(key, magnitude(number));
+                let taken = self.check(key, magnitude(number));
                 return taken.map_err(|why| format!("{path}: {why}"));
             }
             Value::Array(all) => {
                 for (index, value) in all.iter().enumerate() {
                     let _ = write!(path, "[{index}]");
-                    self.take_json(path, key, value)?;
+                    self.check_json(path, key, value)?;
                     path.truncate(at);
                 }
             }
@@ -87,7 +87,7 @@ impl Numbers {
                 for (key, value) in read {
                     let dot = if at == 0 { "" } else { "." };
                     let _ = write!(path, "{dot}{}", Quoted::new(key));
-                    self.take_json(path, key, value)?;
+                    self.check_json(path, key, value)?;
                     path.truncate(at);
                 }
             }
@@ -97,11 +97,11 @@ impl Numbers {
     }
 }
 
-/// Returns a number without sign and fraction.
+/// Returns a number without its sign and fraction.
 fn magnitude(number: &Number) -> u64 {
     let integer = number.as_u64();
     let integer = integer.or_else(|| number.as_i64().map(i64::unsigned_abs));
-    // A conversion saturates.
+    // The conversion of a float saturates.
     integer.unwrap_or_else(|| number.as_f64().map_or(u64::MAX, |float| float.abs() as u64))
 }
 
@@ -114,7 +114,7 @@ impl Results {
     pub fn read(text: &str, shown: impl Fn(&serde_json::Error) -> String) -> Result<Self, String> {
         let results: Self = serde_json::from_str(text).map_err(|error| shown(&error))?;
         let value: Value = serde_json::from_str(text).map_err(|error| shown(&error))?;
-        Numbers::default().take_json(&mut String::new(), "", &value)?;
+        Numbers::default().check_json(&mut String::new(), "", &value)?;
         let mut cells = results.cells.iter();
         match cells.position(|cell| cell.stats.is_none() && cell.skipped.is_none()) {
             Some(empty) => Err(format!(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parses a captured console: records of one or more boots among other text, possibly
-//! damaged by the line.
+//! Parses a captured console: records of one or more boots among other text, possibly damaged by the serial line.
 
 use wire::{MARK, Record};
 
@@ -9,7 +8,7 @@ use plan::{Under, Word};
 use crate::records::{Collector, Records};
 use crate::{Repeated, Results};
 
-/// Prefix of the deadline's name, in the hypervisor's line about a deadline that has passed.
+/// The prefix of the deadline's name in the line that the hypervisor prints when a deadline has passed.
 pub const LATE: &str = "rouse: deadline: ";
 
 /// Returns the deadline that ended a boot in `text`, as the hypervisor reports it.
@@ -25,16 +24,15 @@ pub fn has_records(text: &str) -> bool {
 
 /// Returns the boots in `text`, in order.
 ///
-/// A boot ends with its last record, or where the sequence starts again: the
-/// first records of the next boot may be lost, and its cells must not be taken
-/// for cells of the boot before.
+/// A boot ends with its last record, or where the sequence numbers start again: the first records of the next boot may
+/// be lost, and its cells must not be taken for cells of the previous boot.
 pub fn boots(text: &str) -> Vec<Records> {
     let mut boots = Vec::new();
     let mut collector = Collector::default();
     let mut last = "";
-    for piece in text.split(['\n', '\r']).flat_map(pieces) {
+    for piece in text.split(['\n', '\r']).flat_map(marked_parts) {
         if let Ok(record) = Record::parse(piece) {
-            // A console that echoes does not start a second boot.
+            // A record that the console echoes does not start a second boot.
             if piece == last {
                 continue;
             }
@@ -51,7 +49,7 @@ pub fn boots(text: &str) -> Vec<Records> {
 }
 
 /// Returns the parts of a line that begin with the mark. A lost line end joins two records.
-fn pieces(line: &str) -> impl Iterator<Item = &str> {
+fn marked_parts(line: &str) -> impl Iterator<Item = &str> {
     let starts: Vec<usize> = line.match_indices(MARK).map(|(at, _)| at).collect();
     let ends: Vec<usize> = starts.iter().copied().skip(1).chain([line.len()]).collect();
     starts
@@ -85,7 +83,7 @@ pub fn results(text: &str) -> Option<Results> {
     (!boots.is_empty()).then_some(results)
 }
 
-/// Returns the lists of complaints.
+/// Returns the lists of complaints: missing parts, damaged cells, other problems.
 fn complaints_of(results: &mut Results) -> [&mut Vec<String>; 3] {
     let Results {
         missing,

@@ -21,8 +21,7 @@ use crate::{Stage, Stats, checked_texts, words};
 /// Name of the sum of the stages, which is not a stage itself.
 const STAMPED: &str = "traced";
 
-/// Returns the names of the words that define a cell, in the order of the columns of
-/// results.csv.
+/// Returns the names of the words that define a cell, in the order of the columns in results.csv.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
     let fields = fields.map(|info| info.key);
@@ -155,7 +154,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Formats the number of its passes: `2/4` if it was cut short, else `all`.
+    /// Formats the number of the cell's passes: `2/4` if the cell was cut short, else `all`.
     pub fn passes_text(&self) -> String {
         match self.is_part() {
             true => format!("{}/{}", self.passes, self.passes_planned),
@@ -163,18 +162,18 @@ impl Cell {
         }
     }
 
-    /// Whether it was cut short, so that passes are missing.
+    /// Whether the cell was cut short, so that passes are missing.
     pub fn is_part(&self) -> bool {
         self.passes_planned > 0 && self.ended.is_none()
     }
 
-    /// Whether it has fewer wake-ups than requested because they took too long.
+    /// Whether the cell has fewer wake-ups than requested because they took too long.
     pub fn ran_out_of_time(&self) -> bool {
         self.ended == Some(End::Budget)
     }
 
-    /// Returns the number of wake-ups that its counters include, at least 1: the number made, or the number of samples
-    /// if a log lacks it.
+    /// Returns the number of wake-ups that the cell's counters include, at least 1: the number made, or the number of
+    /// samples if a log lacks it.
     pub fn counted(&self) -> u64 {
         match self.made {
             0 => self.stats.map_or(1, |stats| stats.count.max(1)),
@@ -188,9 +187,9 @@ impl Cell {
         count as f64 / self.counted() as f64
     }
 
-    /// Returns a note if most of EL2's halts did not take the path in assembly, so that the figures are
-    /// of another path. The cause may be a syndrome that the path does not handle. If EL2 adapts its poll
-    /// time or has a neighbour to run, this is always so, and with Linux it often is.
+    /// Returns a note if most of EL2's halts did not take the fast path in assembly, so that the figures describe
+    /// another path. The cause may be a syndrome that the fast path does not handle. There is no note where slow halts
+    /// are expected: they are the rule if EL2 adapts its poll time or has a neighbour to run, and frequent with Linux.
     pub fn slow_halts(&self) -> Option<String> {
         let el2 = self.counters.get("el2")?;
         let count = |name: &str| el2.get(name).copied().unwrap_or(0);
@@ -207,13 +206,14 @@ impl Cell {
         })
     }
 
-    /// Whether an IPI was sent: where [`plan::Wake::Elide`] leaves it out, one wakes a CPU whose poll ended before.
+    /// Whether any IPI was sent. With [`plan::Wake::Elide`], an IPI is sent only to wake a CPU whose poll has already
+    /// ended.
     pub fn sends_ipis(&self) -> bool {
         self.ipis.get("sent").is_some_and(|sent| *sent > 0)
     }
 
-    /// Whether exits are counted: by the layer below, or by the emulator, which sees each exception to EL2. If
-    /// neither counts, a missing count does not mean 0.
+    /// Whether exits are counted, either by the layer below, or by the emulator, which sees each exception to EL2. If
+    /// neither counts exits, a missing count does not mean 0.
     pub fn has_exit_counts(&self) -> bool {
         !self.under.is_other() || !self.exits.is_empty() || self.seen().is_some()
     }
@@ -241,8 +241,8 @@ impl Cell {
         self.stages.iter().find(|stage| stage.name == STAMPED)
     }
 
-    /// Returns the ratio of the median with time stamps to the median without, which is the
-    /// distortion of a figure that needs stamps. `None` if there are no stamps.
+    /// Returns the ratio of the median with time stamps to the median without, which is the distortion of a figure that
+    /// needs time stamps. `None` if there are no time stamps.
     pub fn distortion(&self) -> Option<f64> {
         let (with, without) = (self.stamped()?.stats.p50, self.stats?.p50);
         (without > 0).then(|| with as f64 / without as f64)
@@ -268,7 +268,7 @@ impl Cell {
         }
     }
 
-    /// Returns the words of the systems, like `call-by=notify,offset=1`, by name.
+    /// Returns the words of the dimensions of systems, sorted by name, like `call-by=notify,offset=1`.
     fn system_text(&self) -> String {
         let words = self.what.system();
         let words = words.map(|info| format!("{}={}", info.key, info.text(&self.what)));
@@ -277,14 +277,14 @@ impl Cell {
         words.join(",")
     }
 
-    /// Returns the samples' figures if their median says something: of a program, one run is enough.
+    /// Returns the samples' statistics if there are enough samples for a median. For a program, one run is enough.
     pub fn with_median(&self) -> Option<Stats> {
         let is_a_run = self.what.workload.is_a_run();
         self.stats
             .filter(|stats| is_a_run && stats.count > 0 || stats.supports(500))
     }
 
-    /// Returns everything that distinguishes the cell from the others of its run.
+    /// Returns all words that distinguish the cell from the other cells of its run.
     pub fn key(&self) -> Vec<String> {
         keys()
             .map(|key| self.word(key).unwrap_or_default())
@@ -302,7 +302,7 @@ impl Cell {
         }
     }
 
-    /// Returns the key of its table: the workload, and whether its requests come at fixed times.
+    /// Returns the key of the cell's table: the workload, and whether its requests come at fixed times.
     pub fn table(&self) -> String {
         let loops = if self.what.is_open() {
             ", open loop"
@@ -320,7 +320,7 @@ impl Cell {
         Some(ticks("asked-ticks")? as f64 / ticks("reached-ticks")? as f64)
     }
 
-    /// Returns its title, in one line.
+    /// Returns the cell's title, in one line.
     pub fn title(&self) -> String {
         let title = format!("{} {}", self.what.title(), self.system_text());
         title.trim_end().to_owned()
@@ -360,7 +360,7 @@ fn optional_known_word<'de, W: Word, D: Deserializer<'de>>(
     word.map_err(D::Error::custom)
 }
 
-/// Returns the value with this name. The error describes a wrong name.
+/// Returns the value with this name. The error describes an unknown name.
 pub fn parsed<W: Word>(word: &str) -> Result<W, String> {
     let unknown = || {
         let word = Quoted::new(word);

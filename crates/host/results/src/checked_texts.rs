@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Texts of results with a fixed set of values: a file with any other value is refused.
+//! Checks texts of results that have a fixed set of values. A file with any other value is refused.
 
 use foreign::Quoted;
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -23,7 +23,7 @@ pub fn unit(text: &str) -> Result<&'static str, String> {
     })
 }
 
-/// Parses the affinity of a CPU (MPIDR_EL1), as `0x101`; empty if not known.
+/// Parses the affinity of a CPU (MPIDR_EL1), such as `0x101`. An empty text means unknown.
 ///
 /// # Errors
 /// Names the text that is not an affinity.

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The core's frequency during the passes of a cell, and whether it moved.
 //!
-//! A core that is slower in one pass makes every path in that pass longer, like slower
-//! code. The guest reads its core's clock before and after each pass where it can. A cell whose
-//! clock moved is marked. The core is that of the measuring CPU: the first CPU, or the sender of
-//! a pair. Cores differ, so each is compared with itself.
+//! A core that is slower in one pass makes every path in that pass longer, just as slower code does. Where it can, the
+//! guest reads its core's clock before and after each pass. A cell whose clock moved is marked. The core is the one
+//! that measures: that of the first CPU, or of the sender of a pair. Cores differ, so each core is compared with
+//! itself.
 
 use std::collections::BTreeMap;
 
 use crate::records::CellRecords;
 use crate::{Cell, Results};
 
-/// The largest relative difference between readings of one clock that does not count as a move.
-/// A reading is accurate to 1 in 200, and two may be wrong in opposite directions. The
-/// smallest steps by which cores change their clocks are some 100 MHz of some 3 GHz.
+/// The largest relative difference between readings of one clock that does not count as a move. A reading is accurate
+/// to 1 in 200, and two may be wrong in opposite directions. The smallest steps by which cores change their clocks are
+/// about 100 MHz at about 3 GHz.
 pub const MOVED: f64 = 0.02;
 
 /// Returns the frequency, in Hz, of each measuring CPU at the first pass of a boot, by the CPU's place as
 /// text. It is the first frequency read in the CPU's `cells`, which are in the order of the first pass.
-pub fn first(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
+pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     let mut first = BTreeMap::new();
     for cell in cells {
-        if let Some(hz) = seen(&cell.core_hz).next() {
+        if let Some(hz) = read_hz(&cell.core_hz).next() {
             first.entry(cell.measuring()).or_insert(hz);
         }
     }
     first
 }
 
-/// Returns by how much the frequency at the begin and end of each of `passes` moved, or differs from
-/// `first`, as a share of the highest. `None` if the share is at most [`MOVED`].
-pub fn moved(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
-    let (low, high) = range(seen(passes))?;
-    let (low, high) = range([low, high].into_iter().chain(first))?;
+/// Returns by how much the frequency at the beginning and end of each of `passes` moved, or by how much it differs from
+/// `first`, as a share of the highest frequency. `None` if the share is at most [`MOVED`].
+pub fn moved_by(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
+    let (low, high) = hz_range(read_hz(passes))?;
+    let (low, high) = hz_range([low, high].into_iter().chain(first))?;
     let share = (high - low) as f64 / high as f64;
-    // Rounded to its accuracy.
+    // The share is rounded to the accuracy of a reading.
     (share > MOVED).then(|| (share * 1000.0).round() / 1000.0)
 }
 
-/// Returns the clocks that were read. A clock that stood has no frequency.
-fn seen(passes: &[[u64; 2]]) -> impl Iterator<Item = u64> {
+/// Returns the frequencies that were read. A clock that did not advance has no frequency.
+fn read_hz(passes: &[[u64; 2]]) -> impl Iterator<Item = u64> {
     passes.iter().flatten().copied().filter(|&hz| hz != 0)
 }
 
-fn range(mut hz: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
+fn hz_range(mut hz: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
     let one = hz.next()?;
     Some(hz.fold((one, one), |(low, high), hz| (low.min(hz), high.max(hz))))
 }
@@ -51,7 +51,7 @@ fn range(mut hz: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
 impl Cell {
     /// Returns the lowest and the highest frequency of the core during its passes, in Hz.
     pub fn core_hz(&self) -> Option<(u64, u64)> {
-        range(seen(&self.pass_core_hz))
+        hz_range(read_hz(&self.pass_core_hz))
     }
 }
 
@@ -59,7 +59,7 @@ impl Results {
     /// Returns the median of the core's frequency during all passes, in Hz.
     pub fn core_hz_of_passes(&self) -> Option<u64> {
         let cells = self.cells.iter();
-        let mut all: Vec<u64> = cells.flat_map(|cell| seen(&cell.pass_core_hz)).collect();
+        let mut all: Vec<u64> = cells.flat_map(|cell| read_hz(&cell.pass_core_hz)).collect();
         all.sort_unstable();
         hist::of_sorted(&all, 500).copied()
     }
@@ -94,7 +94,7 @@ mod tests {
         marks_between(&between, run)
     }
 
-    /// Returns the same for cells that are each between a pair of CPUs.
+    /// Like [`marks`], for cells that each belong to one of `pairs` of CPUs.
     fn marks_between(pairs: &[&str], run: &[Vec<[u64; 2]>]) -> Vec<bool> {
         let cells = pairs.iter().zip(run).map(|(pair, passes)| CellRecords {
             fields: [("pair".into(), (*pair).into())].into(),
@@ -102,15 +102,15 @@ mod tests {
             ..CellRecords::default()
         });
         let cells: Vec<CellRecords> = cells.collect();
-        let first = first(&cells);
+        let first = first_hz(&cells);
         let moved = |cell: &CellRecords| {
             let first = first.get(cell.measuring()).copied();
-            moved(first, &cell.core_hz).is_some()
+            moved_by(first, &cell.core_hz).is_some()
         };
         cells.iter().map(moved).collect()
     }
 
-    /// Any error that a reading may have, at the worst place.
+    /// The readings have their largest errors, in either direction.
     #[test]
     fn a_steady_clock_is_never_marked() {
         assert_eq!(marks(&run(5, |_| 3 * GHZ)), [false; 5]);
@@ -120,41 +120,41 @@ mod tests {
 
     #[test]
     fn one_step_marks_each_cell_that_was_run_behind_it() {
-        // In the first pass of the fourth of five cells.
+        // The first step is in the first pass of the fourth of five cells.
         let step = |at: u64| move |time| if time < at { 3 * GHZ } else { 29 * GHZ / 10 };
-        // Each of them runs again later.
+        // All five cells run again after it.
         assert_eq!(marks(&run(5, step(7))), [true; 5]);
-        // In the last pass, between the third and the fourth.
+        // This step is in the last pass, between the third and the fourth cell.
         assert_eq!(marks(&run(5, step(36))), [false, false, false, true, true]);
-        // Within the very last.
+        // This step is within the last cell of the last pass.
         let last = marks(&run(5, step(39)));
         assert_eq!(last, [false, false, false, false, true]);
     }
 
-    /// None of its passes is far from the pass before it.
+    /// No reading is far from the previous one.
     #[test]
     fn a_slow_drift_is_found_by_the_runs_first_pass() {
         let drift = |time| 3 * GHZ - time * (GHZ / 1000);
         let run = run(200, drift);
         let steps = run.iter().flatten().map(|[begin, end]| begin - end);
         assert!(steps.max().unwrap() < GHZ / 100);
-        // The last one runs twice in the middle of the run, and never else.
-        assert!(moved(None, &run[199][..2]).is_none());
+        // The last cell has its first two passes in a row, so its clock hardly moves between them.
+        assert!(moved_by(None, &run[199][..2]).is_none());
         assert!(marks(&run)[199]);
-        assert_eq!(moved(Some(3 * GHZ), &run[199][..1]), Some(0.133));
+        assert_eq!(moved_by(Some(3 * GHZ), &run[199][..1]), Some(0.133));
     }
 
     #[test]
     fn what_was_not_seen_is_no_frequency() {
-        assert_eq!(moved(None, &[]), None);
-        assert_eq!(moved(Some(GHZ), &[]), None);
-        assert_eq!(moved(Some(GHZ), &[[0, GHZ], [GHZ, 0]]), None);
-        assert_eq!(moved(Some(GHZ), &[[0, 0]]), None);
+        assert_eq!(moved_by(None, &[]), None);
+        assert_eq!(moved_by(Some(GHZ), &[]), None);
+        assert_eq!(moved_by(Some(GHZ), &[[0, GHZ], [GHZ, 0]]), None);
+        assert_eq!(moved_by(Some(GHZ), &[[0, 0]]), None);
         let cell = |passes: &[[u64; 2]]| CellRecords {
             core_hz: passes.to_vec(),
             ..CellRecords::default()
         };
-        assert_eq!(first(&[cell(&[]), cell(&[[0, 2]])]), [("0", 2)].into());
+        assert_eq!(first_hz(&[cell(&[]), cell(&[[0, 2]])]), [("0", 2)].into());
     }
 
     /// A big core is faster than a little one, and neither changes its clock.

@@ -2,16 +2,16 @@
 //! Judges cell by cell whether some runs are better or worse than others.
 //! Compares runs with runs, because samples of one run are correlated.
 //!
-//! [`Comparison`] has the cells with their verdicts, and those that one side lacks.
-//! [`differences`] lists differences other than the code. Crate `significance`
-//! has the tests. docs/significance.md is for users.
+//! [`Comparison`] has the cells with their verdicts, and the cells that one side lacks. [`differences`] lists
+//! differences other than the code. Crate `significance` has the statistical tests. docs/significance.md explains them
+//! to users.
 
 mod figures;
 mod pairs;
 mod quantity;
 mod setting;
 
-/// Default probability of calling anything better or worse when nothing differs.
+/// The default probability of calling anything better or worse when nothing differs.
 pub const LEVEL: f64 = 0.05;
 
 pub use figures::{Compared, Figures, Verdict};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clocks of the measuring cores: compared between the begin and the end of a run, and with each
-//! other.
+//! Compares the clocks of the measuring cores: each at the beginning and at the end of a run, and with each other.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +38,7 @@ impl CoreClock {
         self.drift_ppm.is_some_and(|ppm| ppm.abs() > AGREES_PPM)
     }
 
-    fn moved(&self) -> Option<u64> {
+    fn drift_size(&self) -> Option<u64> {
         self.drift_ppm.map(i64::unsigned_abs)
     }
 }
@@ -51,7 +50,7 @@ pub fn ppm(hertz: u64, than: u64) -> i64 {
     i64::try_from(ppm).unwrap_or(i64::MAX)
 }
 
-/// Returns the median of `clocks` at the begin of the boot, and the clocks that differ from it.
+/// Returns the median frequency of `clocks` at the beginning of the boot, and the clocks that differ from it.
 pub fn differing(clocks: &[CoreClock]) -> Option<(u64, Vec<&CoreClock>)> {
     let mut begins: Vec<u64> = clocks.iter().filter_map(|clock| clock.begin_hz).collect();
     begins.sort_unstable();
@@ -88,7 +87,7 @@ pub(crate) fn add(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
             .into_iter()
             .find(|known| known.affinity == clock.affinity)
         {
-            Some(known) if clock.moved() > known.moved() => *known = clock,
+            Some(known) if clock.drift_size() > known.drift_size() => *known = clock,
             Some(_) => {}
             None => all.push(clock),
         }
@@ -97,8 +96,8 @@ pub(crate) fn add(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
 }
 
 impl Records {
-    /// Returns the clock that converted the values of `cell` to cycles, if any: that of the core that
-    /// measured the cell. In logs without clocks per core, it is the first core's.
+    /// Returns the clock that converted the values of `cell` to cycles, if any: that of the core that measured the
+    /// cell. In logs without a clock for each core, only the first core has one.
     pub(crate) fn cycles_hz(&self, cell: &CellRecords) -> Option<u64> {
         let (unit, _) = self.unit.as_ref()?;
         let place: u64 = cell.measuring().parse().ok()?;

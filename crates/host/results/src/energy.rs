@@ -82,9 +82,9 @@ impl Watts {
 }
 
 impl Results {
-    /// Computes, for each cell with a known residency, the energy of its wake-ups from `watts`, and
-    /// replaces the energy of another model. If the counter counts instructions, there is no time to
-    /// multiply watts by, and a note reports that. Another note reports if no cell has time stamps.
+    /// Computes, for each cell with a known residency, the energy of its wake-ups from `watts`, and replaces the energy
+    /// of another model. If the counter counts instructions, there is no time to multiply watts by, and a note says so.
+    /// Another note says if no cell has time stamps.
     pub fn model_energy(&mut self, watts: &Watts) {
         const WHAT: &str = "model of energy: ";
         self.notes.retain(|note| !note.starts_with(WHAT));
@@ -111,7 +111,7 @@ impl Results {
 }
 
 impl Cell {
-    /// Returns the microjoules of a wake-up, with a counter of `hz`.
+    /// Returns the microjoules of a wake-up, with a counter of `hz` Hz.
     fn uj_per_wakeup(&self, watts: &Watts, hz: u64) -> Option<f64> {
         let stamped = self.counters.get("stamped")?.get("samples").copied()?;
         if self.residency.is_empty() || stamped == 0 || hz == 0 {
@@ -166,7 +166,7 @@ mod tests {
     fn energy_is_time_by_state_times_watts_for_each_wake_up() {
         let mut results = timed();
         results.model_energy(&watts());
-        // 8 + 3 + 3 + 4 mJ for twenty wake-ups.
+        // The energy is 8 + 3 + 3 + 4 mJ for twenty wake-ups.
         let found = energy(&results).unwrap();
         assert!((found - 900.0).abs() < 1e-9, "{found}");
         results.model_energy(&Watts {

@@ -30,9 +30,8 @@ const MACHINE: [&str; 12] = [
     "atomics",
 ];
 impl Results {
-    /// Adds the report of a boot under `under`. The first boot that describes the machine
-    /// counts. Leaves out cells with another unit than earlier boots, because a table has one
-    /// unit.
+    /// Adds the records of a boot under `under`. The description of the machine comes from the first boot that has one.
+    /// Leaves out cells whose unit differs from that of earlier boots, because a table has one unit.
     pub fn add(&mut self, under: Option<Under>, records: &Records) {
         if self.unit.is_empty() {
             self.describe(records);
@@ -40,11 +39,11 @@ impl Results {
         let name = under.map_or("something unknown", Word::name);
         let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
         if unit.is_empty() || unit == self.unit {
-            let first_hz = clock::first(&records.cells);
+            let first_hz = clock::first_hz(&records.cells);
             for cell in &records.cells {
                 self.problems.extend(cell.disagreement());
                 let first_hz = first_hz.get(cell.measuring()).copied();
-                match convert(under, unit, first_hz, cell) {
+                match convert_cell(under, unit, first_hz, cell) {
                     Ok(mut converted) => {
                         let cycles_hz = records.cycles_hz(cell);
                         let per_bucket =
@@ -113,17 +112,17 @@ impl Results {
         machine.firmware = field("firmware").into();
         machine.hypervisor = field("hypervisor").into();
         let features = records.features.iter();
-        // Other properties of the machine.
+        // All fields without a place of their own become features.
         let more = records
             .machine
             .iter()
             .filter(|(name, _)| !MACHINE.contains(&name.as_str()));
         machine.features = features
             .chain(more)
-            .map(|(name, text)| (name.clone(), value(text)))
+            .map(|(name, text)| (name.clone(), json_value(text)))
             .collect();
         for (name, probe) in &records.probes {
-            self.fidelity.insert(name.clone(), value(&probe.value));
+            self.fidelity.insert(name.clone(), json_value(&probe.value));
             if !probe.detail.is_empty() {
                 self.fidelity_details
                     .insert(name.clone(), probe.detail.clone());
@@ -136,7 +135,7 @@ impl Results {
 }
 
 /// Converts a text to the JSON value that it looks like.
-fn value(text: &str) -> Value {
+fn json_value(text: &str) -> Value {
     match (text, text.parse::<u64>()) {
         ("true", _) => Value::Bool(true),
         ("false", _) => Value::Bool(false),
@@ -149,7 +148,7 @@ fn value(text: &str) -> Value {
 ///
 /// # Errors
 /// Names the unknown word.
-fn convert(
+fn convert_cell(
     under: Option<Under>,
     unit: &str,
     first_hz: Option<u64>,
@@ -159,9 +158,9 @@ fn convert(
     let number = |key: &str| word(key).parse().unwrap_or(0);
     let total = cell.stats.iter().find(|stat| stat.name == "total");
     let stages = cell.stats.iter().filter(|stat| stat.name != "total");
-    let mut groups = grouped(&cell.counts);
+    let mut groups = group_counts(&cell.counts);
     if !cell.tells_parts() {
-        // These counters of old logs include more than the samples, and come from other code.
+        // In old logs, these counters include more than the samples, and stem from different code.
         groups.retain(|name, _| !matches!(name.as_str(), "res" | "time"));
     }
     let mut group = |name: &str| groups.remove(name).unwrap_or_default();
@@ -193,7 +192,7 @@ fn convert(
         passes_planned: number("passes_planned"),
         pass_p50: cell.pass_p50.clone(),
         pass_core_hz: cell.core_hz.clone(),
-        core_clock_moved: clock::moved(first_hz, &cell.core_hz),
+        core_clock_moved: clock::moved_by(first_hz, &cell.core_hz),
         cycles_hz: None,
         counter_coarse: None,
         made: number("made"),
@@ -207,7 +206,7 @@ fn convert(
         exits: group("exit"),
         ipis: group("ipi"),
         wakes: group("wake"),
-        // Where samples count instructions, samples with stamps differ from the shown ones.
+        // Where samples count instructions, the samples with time stamps differ from those that are shown.
         residency: match unit {
             INSNS => Counts::new(),
             _ => group("res"),
@@ -225,8 +224,8 @@ fn convert(
     })
 }
 
-/// Returns the unit of a cell's values in a boot that counts `unit`. Where every CPU may idle, values are not
-/// instructions.
+/// Returns the unit of a cell's values in a boot that counts in `unit`. If every CPU may idle, values are not numbers
+/// of instructions.
 fn unit_of<'u>(cell: &plan::Cell, unit: &'u str) -> &'u str {
     match unit {
         "insns" if cell.has_idle_time() => VIRTUAL,
@@ -257,7 +256,7 @@ fn stats(stat: &Stat) -> Stats {
 }
 
 /// Groups counters by the prefix of their names up to the first dot.
-fn grouped(counts: &BTreeMap<String, u64>) -> BTreeMap<String, BTreeMap<String, u64>> {
+fn group_counts(counts: &BTreeMap<String, u64>) -> BTreeMap<String, BTreeMap<String, u64>> {
     let mut groups: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
     for (name, &count) in counts {
         let (group, name) = name.split_once('.').unwrap_or(("", name));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Logs of boots, some with the instructions of their samples, and expected files to compare with.
 //!
-//! [`AGAIN`] writes all expected files again. Review the difference before
-//! committing.
+//! The command [`AGAIN`] writes all expected files again. Review the difference before committing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +33,7 @@ pub fn logs() -> Vec<(String, Results)> {
         let text = fs::read_to_string(path).expect("the log can be read");
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut results = capture::results(&text).expect("the log has records");
-        // Samples that a plugin of the emulator observed in the same boot, if one did.
+        // A plugin of the emulator may have observed the samples of the same boot.
         if let Ok(seen) = fs::read_to_string(path.with_extension("samples")) {
             results.add_samples(0, plan::Under::Rouse, critical::from_text(&seen));
         }
@@ -57,7 +56,7 @@ pub fn runs() -> Vec<Run> {
 ///
 /// # Panics
 ///
-/// If they differ, or the file can't be written.
+/// If the text and the file differ, or the file can't be written.
 pub fn golden(path: &Path, text: &str) {
     if std::env::var_os("ROUSE_REWRITE").is_some() {
         return fs::write(path, text).expect("the expected file can be written");

@@ -22,7 +22,7 @@ pub fn text(value: &impl Serialize) -> Result<String> {
     Ok(String::from_utf8(bytes)?)
 }
 
-/// Breaks lines down to [`DEPTH`].
+/// A formatter that breaks lines only down to the depth [`DEPTH`].
 #[derive(Debug, Default)]
 struct Shallow {
     depth: usize,

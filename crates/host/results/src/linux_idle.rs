@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How Linux idled in a cell, and what of it the machine does not model.
+//! How Linux idled in a cell, and which parts of this the machine does not model.
 
 use plan::Workload;
 use schemars::JsonSchema;
@@ -9,12 +9,12 @@ use crate::{Cell, INSNS, VIRTUAL};
 
 /// Name of the guest in [`Machine::handed_over`](crate::Machine::handed_over).
 pub const GUEST: &str = "guest";
-/// Probes of what polls depend on: another CPU's store ends a WFE, and CPUs run at once.
+/// Probes of the properties that polls depend on: another CPU's store ends a WFE, and CPUs run at the same time.
 const STORE_ENDS_WFE: &str = "monitor_wakes_wfe";
 const AT_ONCE: &str = "cpus_run_at_once";
-/// Words for the kernel's own loop that polls: on all CPUs, or on those of a file.
+/// Words for the polling loop of the kernel itself: on all CPUs, or on the CPUs whose file `idle_poll` requests it.
 const POLLS: [&str; 2] = ["nohlt", "idle_poll"];
-/// A poll that lasts this share of its limit has reached it. The kernel looks at its clock after the limit, and the
+/// A poll that lasts this share of its limit has reached the limit. The kernel reads its clock after the limit, and the
 /// time of a state has whole microseconds.
 const WHOLE: f64 = 0.95;
 
@@ -62,7 +62,7 @@ struct Polls {
 }
 
 impl Cell {
-    /// Counts the polls of cpuidle, if a state that polls was entered.
+    /// Returns the polls of cpuidle, if a state that polls was entered.
     fn polls(&self) -> Option<Polls> {
         let place = self
             .idle_states
@@ -71,7 +71,7 @@ impl Cell {
         let name = self.idle_states[place].name.to_lowercase();
         let counts = self.counters.get("cpuidle")?;
         let count = |what: &str| counts.get(&format!("{name}.{what}")).copied();
-        // The governor haltpoll has a limit of its own.
+        // The governor haltpoll has its own limit.
         let own = self.idles_by.ends_with("/haltpoll");
         let next = self.idle_states.get(place + 1).filter(|_| !own);
         let polls = Polls {
@@ -87,8 +87,8 @@ impl Cell {
         POLLS.contains(&&*self.idles_by) || self.polls().is_some()
     }
 
-    /// Adds what Linux's waits depend on and the machine does not model: where the emulator counts instructions, CPUs
-    /// take turns, and WFE returns at once, unless the kernel's waits hand the turn over.
+    /// Adds the properties that Linux's waits depend on and that the machine does not model. An emulator that counts
+    /// instructions lets CPUs take turns, and its WFE returns at once, unless the kernel's waits hand over the turn.
     pub(crate) fn star_linux(&mut self, hands_over: bool) {
         if !self.what.workload.is_linux() || ![INSNS, VIRTUAL].contains(&self.unit.as_str()) {
             return;
@@ -103,14 +103,14 @@ impl Cell {
         }
     }
 
-    /// Returns a note if polls lasted until their limit, so that no wake-up ended them. Where values have idle time,
-    /// this is what polls are expected to do.
+    /// Returns a note if polls lasted until their limit, so that no wake-up ended them. If values include idle time,
+    /// this is expected of polls.
     pub(crate) fn late_polls(&self) -> Option<String> {
         let polls = self.polls()?;
         let each = polls.ns as f64 / polls.entries as f64;
         let sample = self.stats?.p50 as f64;
         let whole = polls.limit_ns > 0 && each >= WHOLE * polls.limit_ns as f64;
-        // The counter has 1000 MHz where instructions are counted: an instruction is a nanosecond.
+        // Where instructions are counted, the counter runs at 1000 MHz: an instruction takes a nanosecond.
         (self.unit == INSNS && whole && each >= sample).then(|| {
             format!(
                 "{} under {}: each poll lasted its whole limit, on average ({} polls of {:.0} us): wake-ups end hardly any",
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use crate::Stats;
 
-    /// A cell in which Linux polled so often and so long, with samples of 11,000 instructions.
+    /// A cell in which Linux polled `usage` times, for `ns` nanoseconds in total, with samples of 11,000 instructions.
     fn cell(usage: u64, ns: u64) -> Cell {
         let counts = [
             ("wfe.usage".to_owned(), usage),
@@ -172,7 +172,7 @@ mod tests {
         let mut trapped = cell(9, 90);
         trapped.what.trap = plan::Trap::Both;
         assert_eq!(stars(trapped, false), [AT_ONCE]);
-        // The state was there, and no CPU entered it.
+        // The state existed, but no CPU entered it.
         assert!(stars(cell(0, 0), false).is_empty());
         let time = Cell {
             unit: "ticks".into(),
@@ -194,7 +194,7 @@ mod tests {
     fn polls_that_nothing_ends_have_a_note() {
         let note = cell(87, 8_659_000).late_polls().unwrap();
         assert!(note.contains("87 polls of 100 us"), "{note}");
-        // Wake-ups end these.
+        // Wake-ups end these polls.
         assert_eq!(cell(500, 2_500_000).late_polls(), None);
         // The limit of haltpoll is not the residency of WFI.
         let mut own = cell(500, 20_000_000);

@@ -47,7 +47,7 @@ pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-/// Groups runs that differ in nothing but their time: repetitions.
+/// Groups repetitions: runs that differ in nothing but their time.
 pub fn repetitions(runs: &[Run]) -> Vec<Vec<&Run>> {
     let mut groups: Vec<Vec<&Run>> = Vec::new();
     for run in runs {
@@ -67,7 +67,7 @@ fn continues(run: &Run, part: &Run) -> bool {
     is_one_setup(a, b) && b.cells.iter().all(|cell| !known.contains(&cell.key()))
 }
 
-/// Whether both have the same images, machine and unit.
+/// Whether both results have the same images, machine and unit.
 fn is_one_setup(a: &Results, b: &Results) -> bool {
     a.board == b.board
         && a.build == b.build
@@ -78,8 +78,8 @@ fn is_one_setup(a: &Results, b: &Results) -> bool {
         && (a.unit_how == b.unit_how || a.unit == "cycles")
 }
 
-/// Whether two descriptions are of one machine. The clock of its core is measured with
-/// an error of 1 in 500. The clocks of all measuring cores belong to a boot, like values.
+/// Whether two descriptions are of one machine. The clock of its core is measured with an error of 1 in 500. The clocks
+/// of all measuring cores belong to a boot, as values do, and may differ.
 fn is_one_machine(a: &Machine, b: &Machine) -> bool {
     let apart = a.core_hz.abs_diff(b.core_hz);
     let alike = Machine {
@@ -111,8 +111,8 @@ fn join(run: &mut Run, part: Run) {
     all.notes.extend(new);
 }
 
-/// Returns the rank of a cell in its plan: within workload and shape by the layer below
-/// the guest, then in the order of the plan.
+/// Returns the rank of a cell in its plan. Cells of a workload and shape are sorted by the layer below the guest, then
+/// in the order of the plan.
 fn rank(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
     let plan::Cell {
         workload, shape, ..
@@ -120,7 +120,7 @@ fn rank(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
     (workload, shape, cell.under, cell.what.rank())
 }
 
-/// Numbers runs that would have the same name.
+/// Appends numbers to the names of runs that would have the same name.
 fn name_apart(runs: &mut [Run]) {
     let mut known: BTreeSet<String> = BTreeSet::new();
     for run in runs {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPU share and work of the neighbours of a cell's CPUs, from counters (`docs/hypervisors.md`).
+//! Computes the CPU share and the work of the neighbours of a cell's CPUs, from counters (`docs/hypervisors.md`).
 
 use crate::Cell;
 
-/// CPU share and work of the neighbours of a cell's CPUs.
+/// The CPU share and the work of the neighbours of a cell's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {
-    /// Share of the CPUs' time, 0 to 1, in neighbours' turns because a vCPU waited: ticks of the
-    /// counter, whatever was executed meanwhile.
+    /// Share of the CPUs' time, 0 to 1, in turns that neighbours had because a vCPU waited. The counter's ticks measure
+    /// it, whatever was executed meanwhile.
     pub given: f64,
-    /// Share of the CPUs' time in neighbours' turns though no vCPU waited.
+    /// Share of the CPUs' time, 0 to 1, in turns that neighbours had although no vCPU waited.
     pub taken: f64,
     /// The neighbours' units of work per operation.
     pub units: f64,
@@ -31,8 +31,7 @@ impl Neighbours {
 }
 
 impl Cell {
-    /// Computes the neighbours' share and work. `None` without neighbours. `frequency` is the
-    /// counter's, in Hz.
+    /// Computes the neighbours' share and work. `None` without neighbours. `frequency` is that of the counter, in Hz.
     #[must_use]
     pub fn neighbours(&self, frequency: u64) -> Option<Neighbours> {
         let counts = self.counters.get("neighbour")?;
@@ -94,7 +93,7 @@ mod tests {
         };
         assert_eq!(found, expected);
         assert_eq!(found.share(), 0.375);
-        // A counter of instructions has no seconds.
+        // A counter of instructions does not measure seconds.
         for unit in [crate::INSNS, crate::VIRTUAL] {
             cell.unit = unit.into();
             assert_eq!(cell.neighbours(1000).unwrap().units_per_second, None);

@@ -87,9 +87,9 @@ impl Work {
 }
 
 impl Critical {
-    /// Summarizes `samples`, each with the number of its occurrences, of the cell with these `stats`.
-    /// An error means that the observed samples are not the measured ones, and names the
-    /// difference, or the sum that is wrong.
+    /// Summarizes the `samples` of the cell with these `stats`. Each sample comes with the number of its occurrences.
+    /// An error means that the observed samples are not the measured ones, and names the difference, or the sum that is
+    /// wrong.
     pub fn of(samples: &[(Sample, u64)], stats: &Stats) -> Result<Self, String> {
         let mut values = BTreeMap::new();
         let mut paths = BTreeMap::new();
@@ -117,7 +117,7 @@ impl Critical {
             *nets.entry(path - kept).or_default() += times;
             *parties.entry(sample.parties.total()).or_default() += times;
         }
-        same(&Stats::of(&values), stats)?;
+        check_same(&Stats::of(&values), stats)?;
         let work = Work::of(work, skipped);
         let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
         if work.total() != sum {
@@ -142,7 +142,7 @@ impl Critical {
 }
 
 /// Checks that the observed samples are the measured ones.
-fn same(seen: &Stats, measured: &Stats) -> Result<(), String> {
+fn check_same(seen: &Stats, measured: &Stats) -> Result<(), String> {
     let close = (seen.mean - measured.mean).abs() * seen.count as f64 <= 0.5;
     let ends = |stats: &Stats| (stats.count, stats.min, stats.max);
     if ends(seen) == ends(measured) && close {
@@ -185,13 +185,13 @@ impl Cell {
         self.seen().map_or(&self.exits, |seen| &seen.exits)
     }
 
-    /// Returns the samples, if the emulator counted their exits.
+    /// Returns the divided samples, if the emulator counted their exits.
     pub fn seen(&self) -> Option<&Critical> {
         let critical = self.critical.as_ref();
         critical.filter(|critical| !critical.exits.is_empty())
     }
 
-    /// Returns the number of [`Self::exits_of_samples`] with this cause per sample that they
+    /// Returns the number of [`Self::exits_of_samples`] with this cause, divided by the number of samples that they
     /// include.
     pub fn exits_per_sample(&self, cause: &str) -> f64 {
         let Some(critical) = self.seen() else {
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(exits(&cell), [2.0, 0.0]);
         cell.exits.clear();
         assert!(cell.has_exit_counts());
-        // None counted is not none taken.
+        // The absence of counts does not mean that no exit was taken.
         cell.critical.as_mut().unwrap().exits.clear();
         assert!(!cell.has_exit_counts());
         cell.exits.insert("other".into(), 12);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Percentiles of samples that were sorted into buckets ([`hist`]). Each gets one value, which is the same in tables,
-//! charts and files.
+//! Rounds percentiles of samples that were sorted into buckets ([`hist`]). Each percentile gets one value, which is the
+//! same in tables, charts and files.
 
 use crate::{Bounds, Cell, Results, Stats};
 
@@ -14,9 +14,9 @@ pub struct Rounded {
 }
 
 impl Bounds {
-    /// Returns the percentile that fell into the bucket of `value`: the middle of the part of the bucket that can
-    /// contain samples with these bounds. All values of a bucket give the same result, so it may be rounded again.
-    /// `per_bucket` is the number of units of values per unit of the clock whose values were sorted.
+    /// Returns the value to show for a percentile in the bucket of `value`: the middle of the part of the bucket that
+    /// can contain samples with these bounds. All values of a bucket give the same result, so a rounded value may be
+    /// rounded again. `per_bucket` is the number of units of values per unit of the clock whose values were sorted.
     pub fn rounded(self, value: u64, per_bucket: f64) -> Rounded {
         let alike = hist::alike((value as f64 / per_bucket).round() as u64);
         let unit = |clock: u64| (clock as f64 * per_bucket).round() as u64;
@@ -33,7 +33,8 @@ impl Bounds {
         let (low, high) = (first.max(self.min), last.min(self.max));
         match low <= high {
             true => middle(low, high),
-            // The bucket misses the samples because a unit was rounded, or the file contradicts itself.
+            // The bucket lies outside the samples' bounds because a unit was rounded, or because the file contradicts
+            // itself.
             false if (self.min..=self.max).contains(&value) => exact,
             false => middle(first, last),
         }
@@ -76,7 +77,7 @@ impl Results {
     }
 }
 
-/// Returns the units of values per unit of the counter. If `cycles_hz` is set, values are cycles of a core.
+/// Returns the number of units of values per unit of the counter. If `cycles_hz` is set, values are cycles of a core.
 pub(crate) fn per_bucket(cycles_hz: Option<u64>, cntfrq_hz: u64) -> f64 {
     match cycles_hz {
         Some(hertz) if cntfrq_hz > 0 => hertz as f64 / cntfrq_hz as f64,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collects the records of one boot; docs/records.md lists their kinds.
 //!
-//! Whatever a bad console does, a block counts as a whole or not at all: it must have
-//! every sequence number, and as many records as it declares. Of the blocks of a cell,
-//! one after each of its passes, the newest whole one counts.
+//! Whatever a bad console does, a block counts as a whole or not at all: it must have every sequence number, and as
+//! many records as it declares. A cell has a block after each of its passes, of which the newest whole one counts.
 
 mod boot;
 mod cell;
@@ -20,9 +19,9 @@ pub use boot::{BootProgress, ClockRecords, Probe, Records, Size};
 pub use cell::{CellRecords, Stat};
 use cell::{fields, text};
 
-/// Prefix of the kinds of a block whose cell has more passes to come.
+/// Prefix of the kinds of records in a block whose cell has more passes to come.
 const PART: &str = "part-";
-/// The kinds that blocks are made of.
+/// The kinds of records in blocks.
 const BLOCK: [&str; 10] = [
     "cell", "more", "stat", "hist", "raw", "count", "clock", "skipped", "output", "done",
 ];
@@ -68,7 +67,7 @@ impl Collector {
     pub fn feed(&mut self, line: &str) -> bool {
         match Record::parse(line) {
             Err(Damage::NotARecord) => return false,
-            // The gap in the sequence will show where it was.
+            // The gap in the sequence will show that a record is missing.
             Err(Damage::Checksum | Damage::Form) => {}
             // This record does not depend on earlier ones.
             Ok(record) if matches!(record.kind, "refused" | "failed") => {
@@ -81,7 +80,7 @@ impl Collector {
             Ok(record) => {
                 self.records.begun = true;
                 self.check_sequence(record.seq);
-                match self.numbers.take_record(&record) {
+                match self.numbers.check_record(&record) {
                     Ok(()) => self.take(&record),
                     Err(why) => self.refuse(&record, &why),
                 }
@@ -90,7 +89,7 @@ impl Collector {
         true
     }
 
-    /// Returns the records read, and lists what must have been lost.
+    /// Returns the collected records, and lists those that must have been lost.
     pub fn finish(mut self) -> Records {
         // A block that was unfinished when the boot was cut short is not damaged.
         let on_its_way = |block: &mut OpenBlock| !block.spoilt;
@@ -161,7 +160,7 @@ impl Collector {
         });
     }
 
-    /// Leaves out a record whose numbers are out of bounds, like a damaged one.
+    /// Leaves out a record whose numbers are out of bounds, as if it were damaged.
     fn refuse(&mut self, record: &Record<'_>, why: &str) {
         if let Some(block) = &mut self.block {
             block.spoilt = true;
@@ -176,7 +175,7 @@ impl Collector {
             Some(kind) => (true, kind),
             None => (false, record.kind),
         };
-        // The block's other records have to be of the same kind.
+        // All records of a block must agree on whether more passes follow.
         if let Some(block) = &mut self.block
             && BLOCK.contains(&kind)
         {
@@ -262,7 +261,7 @@ impl Collector {
                 self.at = value("cell");
             }
             "end" => records.ended = true,
-            // A newer writer may have other kinds.
+            // A newer writer may write other kinds.
             _ => {}
         }
     }
@@ -291,7 +290,7 @@ impl Collector {
             }
             _ => {
                 self.abandon_block();
-                self.lost(id);
+                self.note_lost(id);
             }
         }
     }
@@ -306,7 +305,7 @@ impl Collector {
                     && block.cell.agrees_with(record);
                 self.note_step(record, &block);
                 if whole && block.cell.has_result() {
-                    self.keep(block.cell);
+                    self.keep_newest(block.cell);
                 } else {
                     self.spoilt.push((id, block.cell.title()));
                 }
@@ -314,13 +313,13 @@ impl Collector {
             other => {
                 self.block = other;
                 self.abandon_block();
-                self.lost(id);
+                self.note_lost(id);
             }
         }
     }
 
-    /// Replaces the cell's records after fewer passes.
-    fn keep(&mut self, mut cell: CellRecords) {
+    /// Replaces the records that the cell had after fewer passes.
+    fn keep_newest(&mut self, mut cell: CellRecords) {
         let mut cells = self.records.cells.iter_mut();
         let known = cells.find(|known| known.id == cell.id && known.is_part());
         cell.note_pass(known.as_deref());
@@ -330,7 +329,7 @@ impl Collector {
         }
     }
 
-    /// Notes the end of a block as progress.
+    /// Records the end of a block as progress.
     fn note_step(&mut self, done: &Record<'_>, block: &OpenBlock) {
         if let (Some(at), Some(at_us)) = (done.number("at"), done.number("at_us")) {
             self.step = BootProgress {
@@ -349,8 +348,8 @@ impl Collector {
         }
     }
 
-    /// Notes, once, a cell whose beginning did not arrive.
-    fn lost(&mut self, id: Option<u64>) {
+    /// Lists a cell whose beginning did not arrive as damaged, but only once.
+    fn note_lost(&mut self, id: Option<u64>) {
         let title = match id {
             Some(id) => format!("cell {id} (its first record is missing)"),
             None => "a cell without a number".into(),

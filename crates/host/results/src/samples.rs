@@ -7,7 +7,7 @@ use wire::Line;
 use crate::records::{Collector, Records};
 use crate::{Cell, Emulator, Parameter, Results, Stats};
 
-/// Returns the record of this number, kind and fields: `stat id=1 name=total`. A value may have spaces.
+/// Returns the record with this number, kind and fields, such as `stat id=1 name=total`. A value may have spaces.
 pub fn record(seq: usize, text: &str) -> String {
     let (kind, fields) = text.split_once(' ').unwrap_or((text, ""));
     let mut line = Line::new(seq as u64, kind);
@@ -30,7 +30,7 @@ pub fn numbered<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<String
         .collect()
 }
 
-/// Collects records.
+/// Collects the records in `lines`.
 pub fn collect(lines: &[String]) -> Records {
     let mut collector = Collector::default();
     for line in lines {
@@ -44,7 +44,7 @@ pub fn lines() -> Vec<String> {
     lines_in("insns", "1000000000")
 }
 
-/// Returns the same records in another unit, with another `counter` and further fields of the machine.
+/// Like [`lines`], in another unit, and with another `counter` and further fields of the machine.
 pub fn lines_in(unit: &str, counter: &str) -> Vec<String> {
     numbered([
         "boot under=rouse version=0.1.0",

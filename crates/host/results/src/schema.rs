@@ -17,15 +17,15 @@ pub fn text() -> String {
     // The schema describes files as they are written: a field that is always written is required.
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<Results>();
-    RecursiveTransform(closed).transform(&mut schema);
+    RecursiveTransform(forbid_others).transform(&mut schema);
     serde_json::to_string_pretty(&schema)
         .map(|text| text + "\n")
         .expect("a schema is JSON")
 }
 
-/// Forbids other names in an object with named fields, so that a misspelt name is an
-/// error. Objects with arbitrary names, like counters, declare that themselves.
-fn closed(schema: &mut Schema) {
+/// Forbids other names in an object with named fields, so that a misspelt name is an error. Objects with arbitrary
+/// names, such as counters, allow these themselves.
+fn forbid_others(schema: &mut Schema) {
     let named = schema.get("properties").is_some_and(Value::is_object);
     if named && schema.get("additionalProperties").is_none() {
         schema.insert("additionalProperties".into(), Value::Bool(false));

@@ -20,7 +20,7 @@ const EXITS: [&str; 10] = [
 ];
 const IPIS: [&str; 3] = ["sent", "elided", "coalesced"];
 const WAKES: [&str; 1] = ["timeout"];
-/// Columns of divided samples.
+/// Titles of the columns about divided samples.
 const PATH: [&str; 15] = [
     "path_samples",
     "path_unclear",
@@ -87,7 +87,7 @@ fn row(cell: &Cell) -> Vec<String> {
     row.push(cell.skipped.clone().unwrap_or_default());
     row.push(cell.run.clone());
     row.push(cell.event_stream_made_ns.to_string());
-    // Empty if unknown.
+    // A number that is not known is empty.
     let known = |number: u64| match number {
         0 => String::new(),
         number => number.to_string(),
@@ -97,14 +97,14 @@ fn row(cell: &Cell) -> Vec<String> {
     row.push(known(cell.made));
     match &cell.critical {
         None => row.extend(PATH.map(|_| String::new())),
-        Some(critical) => row.extend(path(critical)),
+        Some(critical) => row.extend(path_texts(critical)),
     }
     row.extend([cell.sender.clone(), cell.receiver.clone()]);
     row
 }
 
-/// Returns the columns of [`PATH`].
-fn path(critical: &Critical) -> [String; PATH.len()] {
+/// Returns the texts of the columns [`PATH`].
+fn path_texts(critical: &Critical) -> [String; PATH.len()] {
     let Critical {
         samples,
         unclear,

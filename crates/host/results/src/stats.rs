@@ -28,12 +28,12 @@ pub struct Stats {
     pub mean: f64,
 }
 
-/// The least and the largest of samples. All their other figures lie between these bounds.
+/// The smallest and the largest of some samples. All other figures of these samples lie between these bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The least.
+    /// The smallest sample.
     pub min: u64,
-    /// The largest.
+    /// The largest sample.
     pub max: u64,
 }
 
@@ -46,7 +46,7 @@ impl Bounds {
 }
 
 impl Stats {
-    /// Returns its least and its largest sample.
+    /// Returns the smallest and the largest sample.
     pub const fn bounds(&self) -> Bounds {
         Bounds {
             min: self.min,
@@ -96,7 +96,8 @@ impl Stats {
         self.count * (1000 - per_mille) >= Self::BEYOND * 1000
     }
 
-    /// Returns the number of samples that suffices for the percentile, which must be below 1000 thousandths.
+    /// Returns the least number of samples that suffices for the percentile of `per_mille` thousandths, which must be
+    /// below 1000.
     pub const fn needed(per_mille: u64) -> u64 {
         (Self::BEYOND * 1000).div_ceil(1000 - per_mille)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Joins repeated texts: each appears once, with the number of its occurrences and its boots.
+//! Joins repeated texts. Each text appears once, with the number of its occurrences and their boots.
 
 use std::collections::BTreeMap;
 

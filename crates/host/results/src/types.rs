@@ -268,7 +268,7 @@ impl Serrors {
         self.restartable += more.restartable;
     }
 
-    /// Formats the number of each kind for people. `None` if there were no SErrors.
+    /// Formats the number of SErrors of each kind for people. `None` if there were no SErrors.
     pub fn text(&self) -> Option<String> {
         (!self.is_none()).then(|| {
             format!(
@@ -303,7 +303,7 @@ impl Build {
         self.tree_as(self.commit.clone())
     }
 
-    /// Formats the tree with the first digits of the commit.
+    /// Formats the tree for people, with only the first digits of the commit.
     pub fn short_tree(&self) -> String {
         self.tree_as(self.commit.chars().take(12).collect())
     }
@@ -318,7 +318,7 @@ impl Build {
 }
 
 impl Results {
-    /// Creates results before any boot.
+    /// Creates results without any boot yet.
     pub fn new(board: &str, cpu: &str, emulator: Option<Emulator>) -> Self {
         let mut results = Self {
             schema: SCHEMA,
@@ -336,8 +336,8 @@ impl Results {
         !self.cells.is_empty() || !self.damaged.is_empty()
     }
 
-    /// Whether its counts are the same in every run. This holds for instructions that an emulator counts, and for
-    /// everything that a simulator computes from a model. It does not for Linux, which draws random numbers from
+    /// Whether the counts are the same in every run. This holds for instructions that an emulator counts, and for
+    /// everything that a simulator computes from a model. It does not hold for Linux, which draws random numbers from
     /// another seed in each repetition.
     pub fn repeats(&self) -> bool {
         let is_linux = |cell: &Cell| cell.what.workload.is_linux();
@@ -359,7 +359,7 @@ impl Results {
         self.missing.push(format!("{named}{why}"));
     }
 
-    /// Returns the notes, each once for all runs that have it.
+    /// Returns the notes; each appears once, for all runs that have it.
     pub fn shown_notes(&self) -> Vec<String> {
         merge::once(&self.notes, &self.runs)
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of a cell in `results.json`, in the fields of the dimensions' table.
-//! Numbers are numbers, and all other words are text.
+//! The words of a cell in `results.json`, with a field for each dimension of the table. Words that are numbers become
+//! JSON numbers, and all others become text.
 //!
-//! A missing word is neutral. An unknown word is an error that names it.
+//! A missing word has the neutral value. An unknown word is an error that names it.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serializer};
 use serde_json::{Map, Value, json};
 
-/// Field of the executor's dimensions.
+/// The field that has the dimensions of the executor.
 const SYSTEM: &str = "system";
 
 /// Returns the name of a dimension's field.
@@ -55,13 +55,13 @@ pub fn schema(_: &mut SchemaGenerator) -> Schema {
     let mut system = Map::new();
     for info in &DIMENSIONS {
         match info.place {
-            Place::System => drop(system.insert(info.key.into(), text_of(info))),
+            Place::System => drop(system.insert(info.key.into(), text_schema(info))),
             Place::Always | Place::Unusual => {
                 let name = field(info);
                 if info.place == Place::Always {
                     required.push(name.clone());
                 }
-                fields.insert(name, value_of(info));
+                fields.insert(name, value_schema(info));
             }
         }
     }
@@ -77,7 +77,7 @@ pub fn schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "properties": fields, "required": required })
 }
 
-/// Describes a dimension and its words by the help of its option.
+/// Describes a dimension and its words with the help text of its option.
 pub fn help(info: &Info) -> String {
     let list = |family: &str| info.family(family).collect::<Vec<_>>().join(", ");
     let help = info.help.replace("{words}", &list(""));
@@ -92,20 +92,20 @@ pub fn valued(info: &Info, text: &str) -> String {
     }
 }
 
-/// Returns the schema of a dimension in its own field.
-fn value_of(info: &Info) -> Value {
+/// Returns the schema of a dimension that has its own field.
+fn value_schema(info: &Info) -> Value {
     match info.kind {
         ValueKind::Numbers => json!({ "description": help(info), "type": "integer", "minimum": 0 }),
         ValueKind::Words
         | ValueKind::Cpus
         | ValueKind::Pairs
         | ValueKind::Tables
-        | ValueKind::Names => text_of(info),
+        | ValueKind::Names => text_schema(info),
     }
 }
 
-/// Returns the schema of a dimension as text.
-fn text_of(info: &Info) -> Value {
+/// Returns the schema of a dimension whose value is text.
+fn text_schema(info: &Info) -> Value {
     let mut schema = json!({ "description": help(info), "type": "string" });
     if info.kind == ValueKind::Words {
         schema["enum"] = info.words.into();
@@ -131,8 +131,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cell, D
     read(words).map_err(D::Error::custom)
 }
 
-/// Returns the cell with these words, by the names of the dimensions. Missing or
-/// empty words are neutral.
+/// Returns the cell with these words, by the names of the dimensions. Missing or empty words have their neutral values.
 ///
 /// # Errors
 /// Names the unknown word, and the known ones.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often identical images are called different, with run-to-run spread
-//! recorded on a busy host; docs/significance.md describes the method.
+//! Counts how often identical images are called different, with run-to-run spread recorded on a busy host;
+//! docs/significance.md describes the method.
 //!
 //! `spread/*.csv` has a line per boot and cell, in the order of the boots.
 
@@ -13,7 +13,7 @@ use results::compare::{Comparison, LEVEL, Verdict};
 use results::merge::Run;
 use results::{Cell, Results, Stats};
 
-/// Reads the recorded boots of `file`, in order; of `side`, if it has two.
+/// Reads the recorded boots of `file`, in order. If the file has two sides, reads only those of `side`.
 fn boots(file: &str, side: Option<&str>) -> Vec<Results> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/spread");
     let text = fs::read_to_string(folder.join(file)).unwrap();
@@ -66,14 +66,15 @@ struct Alarms {
     figures: usize,
     /// Figures that were called better or worse.
     cells: usize,
-    /// Comparisons with at least one of these.
+    /// Comparisons with at least one such figure.
     any: usize,
-    /// Comparisons with at least one that was called worse.
+    /// Comparisons with at least one figure that was called worse.
     gates: usize,
 }
 
 impl Alarms {
-    /// Compares each `2 * runs` consecutive boots; `is_a` returns which of them are A's.
+    /// Compares every group of `2 * runs` consecutive boots. `is_a` returns, for an index in the group, whether the
+    /// boot belongs to A.
     fn of(boots: &[Results], runs: usize, is_a: impl Fn(usize) -> bool) -> Self {
         let mut alarms = Self::default();
         for boots in boots.chunks_exact(2 * runs) {
@@ -129,8 +130,8 @@ fn two_cpus_on_a_busy_host() {
     assert_eq!((alarms.comparisons, alarms.cells), (5, 0));
 }
 
-/// Promise of the method: with the sides drawn at random, which removes changes of the host
-/// over time, at most one comparison in twenty has any alarm.
+/// Checks the promise of the method: with the sides drawn at random, which removes changes of the host over time, at
+/// most one comparison in twenty has any alarm.
 #[test]
 fn sides_drawn_at_random_have_no_more_alarms_than_the_level() {
     let boots = boots("one-cpu.csv", None);
@@ -148,7 +149,7 @@ fn sides_drawn_at_random_have_no_more_alarms_than_the_level() {
         alarms.gates as f64 <= LEVEL * f64::from(times),
         "{alarms:?}"
     );
-    // But not because there are never any.
+    // The test is not passed merely because there are never any alarms.
     assert!(alarms.cells > 0);
 }
 
@@ -188,8 +189,8 @@ fn five_per_cent_more_are_found_with_the_runs_that_are_asked_for() {
     assert!(found >= 2 * times * 7 / 10, "{found}");
 }
 
-/// Compares runs with 5 % more in the hypervisor's SGI path, in the recommended number: the cell
-/// that takes the path is worse, the other one is not.
+/// Compares the recommended number of runs, with a hypervisor whose SGI path takes 5 % more: the cell that takes the
+/// path is worse, and the other cell is not.
 #[test]
 fn a_slowdown_of_the_sgi_path_is_found() {
     let side = |name| side(boots("planted.csv", Some(name)).into_iter());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs of boots, and their results.json and results.csv.
+//! Compares results.json and results.csv of logged boots with the expected files.
 //!
 //! Their tables are tested in `crates/host/reporting/src/goldens.rs`, their pages in
 //! `crates/host/page/tests/goldens.rs`.
 
 mod common;
 
-use common::follow;
+use common::violations;
 use results::goldens::{folder, golden, logs, runs};
 use results::merge;
 
@@ -18,12 +18,12 @@ fn golden_results_of_logs() {
         let place = |end: &str| folder().join(format!("{name}.{end}"));
         golden(&place("json"), &results.to_json().unwrap());
         golden(&place("csv"), &results::csv(&results).unwrap());
-        let found = follow(&serde_json::to_value(&results).unwrap());
+        let found = violations(&serde_json::to_value(&results).unwrap());
         assert!(found.is_empty(), "{name}: {}", found.join("; "));
     }
 }
 
-/// Runs of several logs in one file.
+/// Puts the runs of several logs into one file.
 #[test]
 fn golden_results_of_all_runs() {
     let merged = merge::into_one(&merge::runs(runs()));

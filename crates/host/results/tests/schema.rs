@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{follow, root};
+use common::{root, violations};
 use results::goldens::{self, golden};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn sample() -> Value {
 
 #[test]
 fn results_follow_it() {
-    assert_eq!(follow(&sample()), Vec::<String>::new());
+    assert_eq!(violations(&sample()), Vec::<String>::new());
 }
 
 /// The schema has to find each of these mistakes.
@@ -34,7 +34,7 @@ fn planted_mistakes_are_found() {
     let plant = |place: &str, field: &str, value: Value| {
         let mut results = sample();
         results.pointer_mut(place).unwrap()[field] = value;
-        let found = follow(&results);
+        let found = violations(&results);
         assert!(!found.is_empty(), "{place}/{field} is not noticed");
     };
     plant("", "colour", json!(1));
@@ -51,10 +51,10 @@ fn planted_mistakes_are_found() {
     let mut results = sample();
     let cell = results.pointer_mut("/cells/0").unwrap();
     cell.as_object_mut().unwrap().remove("wait");
-    assert!(!follow(&results).is_empty(), "a cell without `wait`");
+    assert!(!violations(&results).is_empty(), "a cell without `wait`");
 }
 
-/// The table's dimensions are in the schema, without being named here.
+/// Checks that the schema has all dimensions of the table, without naming them here.
 #[test]
 fn every_dimension_is_in_it() {
     let schema: Value = serde_json::from_str(&results::schema::text()).unwrap();
@@ -77,7 +77,7 @@ fn named_files_follow_it() {
     };
     for path in paths.lines() {
         let text = std::fs::read_to_string(path).unwrap();
-        let found = follow(&serde_json::from_str(&text).unwrap());
+        let found = violations(&serde_json::from_str(&text).unwrap());
         assert!(found.is_empty(), "{path}: {}", found.join("; "));
     }
 }

@@ -12,17 +12,17 @@ pub struct Access {
     pub place: Place,
     /// The virtual address.
     pub address: u64,
-    /// The physical address; `None` for a device.
+    /// The physical address; `None` if it is a device's.
     pub physical: Option<u64>,
     /// The accessed register of the interrupt controller, if any.
     pub gic: Option<Mapped>,
-    /// The logarithm of its size in bytes.
+    /// The base-2 logarithm of the access's size in bytes.
     pub size: u8,
-    /// Whether it wrote.
+    /// Whether the access wrote to memory.
     pub store: bool,
-    /// The logarithm of the alignment that Device memory requires.
+    /// The base-2 logarithm of the alignment that Device memory would require of this access.
     pub alignment: u8,
-    /// Whether it is exclusive or atomic.
+    /// Whether the access is exclusive or atomic.
     pub exclusive: bool,
     /// Whether the instruction is DC ZVA, which writes the whole line.
     pub whole: bool,

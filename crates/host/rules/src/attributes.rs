@@ -16,30 +16,30 @@ pub enum Type {
     Normal,
 }
 
-/// Logarithm of the bytes of a page.
+/// Base-2 logarithm of the bytes of a page.
 const PAGE: u64 = 12;
 /// Number of pages whose type a CPU caches.
 const KEPT: usize = 16;
 
-/// The types of pages that a CPU has used, until translations change.
+/// Caches the memory types of the pages that a CPU has used, until translations change.
 #[derive(Debug, Default)]
 pub struct Types {
     pages: [Option<(Page, Type)>; KEPT],
 }
 
-/// A page of a level's addresses.
+/// A page of virtual addresses, as one exception level translates them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Page {
     address: u64,
     level: u8,
-    /// Number of TLBIs for all CPUs so far.
+    /// Number of TLBIs for all CPUs that had been executed when the page was looked up.
     invalidated: u64,
 }
 
 impl Types {
     /// Drops the cached types if `operation` may change translations.
     pub fn executed(&mut self, now: &Now<'_>, operation: Operation) {
-        if changes(operation) {
+        if may_change_type(operation) {
             *self = Self::default();
         }
         if let Operation::Tlbi {
@@ -50,8 +50,8 @@ impl Types {
         }
     }
 
-    /// Returns the type of `address` at the level of `now`. `None` without translation, or if the
-    /// tables do not have the address.
+    /// Returns the type of memory at `address` for the level of `now`. Returns `None` if the level does not translate
+    /// addresses, or if its tables do not map the address.
     pub fn of(&mut self, now: &Now<'_>, address: u64) -> Option<Type> {
         let page = Page {
             address: address >> PAGE,
@@ -62,7 +62,7 @@ impl Types {
         match *kept {
             Some((one, kind)) if one == page => Some(kind),
             _ => {
-                let kind = look(now, page.level, address)?;
+                let kind = walk(now, page.level, address)?;
                 *kept = Some((page, kind));
                 Some(kind)
             }
@@ -70,8 +70,8 @@ impl Types {
     }
 }
 
-/// Whether `operation` may change the type of memory of an address.
-fn changes(operation: Operation) -> bool {
+/// Whether `operation` may change the memory type of an address.
+fn may_change_type(operation: Operation) -> bool {
     use crate::register::*;
     matches!(
         operation,
@@ -91,8 +91,8 @@ fn changes(operation: Operation) -> bool {
     )
 }
 
-/// Walks the tables (DDI 0487K.a, D8.2 and D8.6).
-fn look(now: &Now<'_>, level: u8, address: u64) -> Option<Type> {
+/// Walks the tables of `level`, and returns the memory type of `address` (DDI 0487K.a, D8.2 and D8.6).
+fn walk(now: &Now<'_>, level: u8, address: u64) -> Option<Type> {
     if level > 2 || !now.controls.translates(level) || address >> now.controls.bits(level) != 0 {
         return None;
     }
@@ -107,15 +107,15 @@ fn look(now: &Now<'_>, level: u8, address: u64) -> Option<Type> {
             return None;
         }
         if !leads_on(descriptor, at) {
-            return Some(kind(now.controls.memory(level), descriptor));
+            return Some(memory_type(now.controls.memory(level), descriptor));
         }
         table = below_of(descriptor & ADDRESS, intermediate, &locate)?;
         at += 1;
     }
 }
 
-/// Returns the type from the attribute index and SH of a block or page, and from MAIR.
-fn kind(types: u64, descriptor: u64) -> Type {
+/// Returns the memory type that the attribute index and SH of a block or page descriptor select in MAIR.
+fn memory_type(types: u64, descriptor: u64) -> Type {
     let attributes = types >> (8 * (descriptor >> 2 & 7)) & 0xff;
     let shareable = descriptor >> 8 & 3 >= 2;
     match attributes {

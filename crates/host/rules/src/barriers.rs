@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DSBs of all CPUs: which operations they have completed, and which DSBs came before a CPU's synchronization.
+//! Counts the DSBs of all CPUs, to tell which operations they have completed, and which DSBs came before a CPU's
+//! context synchronization event.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// Number of distinct CPUs. An emulator's numbers are smaller.
+/// Number of CPUs whose DSBs are counted. An emulator numbers its CPUs below this.
 const CPUS: usize = 512;
 
 /// Number of DSBs of all accesses that each CPU has executed.
 #[derive(Debug)]
 pub struct Barriers {
     executed: Box<[AtomicU64]>,
-    /// Number of CPUs, from 0 on, that include all CPUs with a DSB.
+    /// All CPUs that have executed a DSB have numbers below this one.
     cpus: AtomicUsize,
 }
 
-/// The beginning of an operation that a DSB of the same CPU completes: the CPU's number, and its count of DSBs.
+/// The beginning of an operation that a DSB of the same CPU completes: the CPU's number, and its count of DSBs at that
+/// time.
 #[derive(Debug, Default)]
 pub struct Begun(AtomicU64);
 
-/// Each CPU's count of DSBs at the last synchronization of one CPU.
+/// Each CPU's count of DSBs at the last context synchronization event of one CPU.
 #[derive(Debug)]
 pub struct Seen(Vec<u64>);
 
@@ -33,7 +35,7 @@ impl Barriers {
         }
     }
 
-    /// Counts a DSB of `cpu`.
+    /// Counts a DSB that `cpu` has executed.
     pub fn execute(&self, cpu: u16) {
         if let Some(executed) = self.executed.get(usize::from(cpu)) {
             executed.fetch_add(1, Relaxed);
@@ -58,7 +60,7 @@ impl Barriers {
         self.executed(cpu) > count
     }
 
-    /// Returns the counts of DSBs at a CPU's synchronization.
+    /// Returns the counts of DSBs, for a CPU that has a context synchronization event now.
     pub fn see(&self) -> Seen {
         let cpus = self.cpus.load(Relaxed);
         Seen((0..cpus).map(|cpu| self.executed(cpu)).collect())
@@ -77,7 +79,7 @@ impl Begun {
 }
 
 impl Seen {
-    /// Whether one of the DSBs has completed `begun`.
+    /// Whether one of the counted DSBs has completed `begun`.
     pub fn has(&self, begun: &Begun) -> bool {
         let (cpu, count) = begun.parts();
         self.0.get(cpu).is_some_and(|executed| *executed > count)

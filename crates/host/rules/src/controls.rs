@@ -4,8 +4,8 @@
 use crate::register::*;
 use crate::tables::root;
 
-/// Registers that control others, as the CPU wrote them. They begin as 0: after reset, the bits that
-/// matter are 0, or have to be written first.
+/// Values of control registers, as the CPU wrote them. They begin as 0, because the bits that matter are 0 after reset,
+/// or have to be written before use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Controls {
     /// SCTLR_ELx by level, 0 for EL0.
@@ -16,7 +16,7 @@ pub struct Controls {
     pub scr: u64,
     /// CNTHCTL_EL2 and CNTKCTL_EL1.
     pub streams: [u64; 2],
-    /// TTBR0_ELx and TCR_ELx by level, VTTBR_EL2 and VTCR_EL2 at 0.
+    /// TTBR0_ELx and TCR_ELx by level. Index 0 has VTTBR_EL2 and VTCR_EL2.
     tables: [(u64, u64); 3],
     /// MAIR_ELx by level.
     memory: [u64; 3],

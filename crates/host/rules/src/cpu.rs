@@ -31,7 +31,7 @@ pub struct CheckedCpu {
 }
 
 impl CheckedCpu {
-    /// Creates a CPU that was reset. `number` is the emulator's.
+    /// Creates a CPU as it is after reset. `number` is the emulator's number of the CPU.
     #[must_use]
     pub fn new(number: u16) -> Self {
         Self {
@@ -42,12 +42,13 @@ impl CheckedCpu {
         }
     }
 
-    /// Notes that the CPU is about to execute an instruction. `value` is the value of its general
+    /// Notes that the CPU is about to execute an instruction. `value` is the value of the instruction's general
     /// register, if the instruction writes a system register or names an address.
     pub fn executes(&mut self, shared: &Shared, step: ExecutedOperation, value: Option<u64>) {
         self.settle(shared);
         self.begun = Some((step, value));
-        // At EL2 nothing traps, so the operation is settled now: a wait there may never end.
+        // Nothing traps at EL2, so the operation is settled now. If it is a wait, there may never be a later event that
+        // would settle it.
         let traps = step.place.level < 2 && step.operation != Operation::SendEvent;
         if !traps && !Self::wants_value(step.operation) {
             self.settle(shared);
@@ -68,7 +69,7 @@ impl CheckedCpu {
     /// Notes that the CPU has accessed memory.
     #[inline]
     pub fn accesses(&mut self, shared: &Shared, access: &Access) {
-        // An atomic operation is reported first, and accesses memory itself.
+        // An atomic operation is reported before its own access to memory, which must not settle it.
         if self
             .begun
             .is_some_and(|(step, _)| step.place != access.place)
@@ -100,19 +101,20 @@ impl CheckedCpu {
         }
     }
 
-    /// Notes that the CPU has taken an interrupt to `level`, which will return to `from`. It is taken before an
-    /// instruction: the last one was executed, even if it is at `from`, where a loop begins again.
+    /// Notes that the CPU has taken an interrupt to `level`, which will return to `from`. An interrupt is taken between
+    /// two instructions, so the last instruction was executed, even if its address is `from`, as at the beginning of a
+    /// loop.
     pub fn interrupted(&mut self, shared: &Shared, from: u64, level: u8) {
         self.settle(shared);
         self.enters(shared, from, level);
     }
 
-    /// Notes that the CPU has taken an exception to `level`, which will return to `from`. The emulator
-    /// reports it afterwards: if an instruction trapped, the exception came from its level. Otherwise,
-    /// that level is not known.
+    /// Notes that the CPU has taken an exception to `level`, which will return to `from`. The emulator reports the
+    /// exception afterwards. If an instruction trapped, the exception came from the level of that instruction.
+    /// Otherwise, the level from which the exception came is not known.
     pub fn excepts(&mut self, shared: &Shared, from: u64, level: u8) {
-        // An instruction that will be executed again was not executed. A call was executed, because
-        // it returns to the next instruction.
+        // If the exception returns to the last instruction, that instruction was not executed. A call was executed,
+        // because its exception returns to the next instruction.
         let trapped = self.begun.take_if(|(step, _)| step.place.pc == from);
         self.settle(shared);
         if let Some((step, _)) = trapped {
@@ -137,7 +139,7 @@ impl CheckedCpu {
         self.rules.entered(&now, level);
     }
 
-    /// Completes the last instruction, which had no other effect.
+    /// Passes the last instruction to the rules as executed, because it did not trap.
     pub fn settle(&mut self, shared: &Shared) {
         let Some((step, value)) = self.begun.take() else {
             return;
@@ -154,7 +156,7 @@ impl CheckedCpu {
         }
     }
 
-    /// Whether the value of the last read is reported: see [`Self::reads`].
+    /// Whether the emulator reports the value that `operation` reads: see [`Self::reads`].
     #[must_use]
     pub fn wants_value(operation: Operation) -> bool {
         matches!(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decodes instructions for the rules (DDI 0487K.a, C4.1, C5.1 and C6.2). Most instructions
-//! do not matter to them.
+//! Decodes instructions for the rules (DDI 0487K.a, C4.1, C5.1 and C6.2). Most instructions do not matter to any rule.
 
 mod used_bits;
 
@@ -37,16 +36,15 @@ pub enum Operation {
         register: Register,
         /// The general register. 31 means none.
         into: u8,
-        /// The used bits, if the next instructions show them: see
-        /// [`decode_before`].
+        /// The bits of the value that the next instructions use, if they show which: see [`decode_before`].
         bits: u64,
     },
-    /// MRS of a counter whose value is kept as a time: see [`decode_before`].
+    /// MRS of a counter whose value is kept as a time or a duration: see [`decode_before`].
     Measure {
         /// CNTVCT_EL0 or CNTPCT_EL0.
         register: Register,
     },
-    /// MSR of X`from`, which is the value of the event.
+    /// MSR of X`from`, whose content is the `value` that the rules get with the operation.
     Write {
         /// The system register.
         register: Register,
@@ -64,9 +62,9 @@ pub enum Operation {
         /// The entries that it invalidates.
         of: Invalidated,
     },
-    /// DC by address. The value of the event is the address in memory.
+    /// DC by address. The `value` that the rules get with the operation is the address in memory.
     Clean(Maintenance),
-    /// IC, of the memory address in the value of the event, or of everything.
+    /// IC of one address in memory, which is the `value` that the rules get with the operation, or of everything.
     InvalidateCode {
         /// Whether it is IALLU or IALLUIS.
         all: bool,
@@ -75,7 +73,7 @@ pub enum Operation {
     Zero,
     /// AT.
     Translate,
-    /// WFI, WFE and those with a deadline.
+    /// WFI, WFE, and their variants with a deadline.
     Wait(Wait),
     /// SEV.
     SendEvent,
@@ -100,11 +98,11 @@ pub enum Operation {
 /// Accesses that a DSB completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Barrier {
-    /// Whether it is only for this PE: NSH.
+    /// Whether the DSB is only for this PE (NSH).
     pub alone: bool,
-    /// Whether it completes stores before it.
+    /// Whether the DSB completes stores before it.
     pub stores: bool,
-    /// Whether it completes loads before it.
+    /// Whether the DSB completes loads before it.
     pub loads: bool,
 }
 
@@ -113,7 +111,7 @@ pub struct Barrier {
 pub enum Invalidated {
     /// A part of a regime, by address or ASID.
     Part,
-    /// Stage 1 of EL1, for the VMID in VTTBR_EL2: VMALLE1. Entries of stage 2 alone stay.
+    /// Stage 1 of EL1, for the VMID in VTTBR_EL2: VMALLE1. Entries that hold only stage 2 remain.
     Stage1,
     /// Both stages of EL1, for the VMID in VTTBR_EL2: VMALLS12E1.
     Guest,
@@ -146,16 +144,16 @@ pub enum Wait {
     Bounded,
 }
 
-/// Decodes `word`. `None` if it does not matter to any rule.
+/// Decodes `word`. Returns `None` if the instruction does not matter to any rule.
 #[must_use]
 pub fn decode(word: u32) -> Option<Operation> {
     match word >> 22 {
-        0x354 => system(word),
-        _ => other(word),
+        0x354 => decode_system(word),
+        _ => decode_other(word),
     }
 }
 
-/// Like [`decode`], with the instructions `after` it in its block.
+/// Like [`decode`], but also considers the instructions `after` `word` in its block.
 #[must_use]
 pub fn decode_before(word: u32, after: impl IntoIterator<Item = u32>) -> Option<Operation> {
     let operation = decode(word)?;
@@ -176,8 +174,8 @@ pub fn decode_before(word: u32, after: impl IntoIterator<Item = u32>) -> Option<
     })
 }
 
-/// The system instructions: bits 31:22 are 1101010100.
-fn system(word: u32) -> Option<Operation> {
+/// Decodes a system instruction, whose bits 31:22 are 1101010100.
+fn decode_system(word: u32) -> Option<Operation> {
     let (read, op0) = (word >> 21 & 1 == 1, word >> 19 & 3);
     let general = (word & 0x1f) as u8;
     match op0 {
@@ -190,14 +188,14 @@ fn system(word: u32) -> Option<Operation> {
             register: Register::of_word(word),
             from: general,
         }),
-        1 if !read => maintenance(word),
-        0 if !read => barrier_or_hint(word),
+        1 if !read => decode_sys(word),
+        0 if !read => decode_barrier_or_hint(word),
         _ => None,
     }
 }
 
-/// SYS.
-fn maintenance(word: u32) -> Option<Operation> {
+/// Decodes a SYS instruction: maintenance of TLBs and caches, or a translation.
+fn decode_sys(word: u32) -> Option<Operation> {
     let (op1, crn) = (word >> 16 & 7, word >> 12 & 15);
     let (crm, op2) = (word >> 8 & 15, word >> 5 & 7);
     let line = |cleans, invalidates| {
@@ -207,14 +205,14 @@ fn maintenance(word: u32) -> Option<Operation> {
         }))
     };
     match (crn, op1, crm, op2) {
-        // TLBIs for this PE alone. 9 is nXS.
+        // TLBIs for this PE alone. CRn is 9 for nXS.
         (8 | 9, _, 6 | 7, _) | (8 | 9, 4, 4, 1 | 2 | 5 | 6) => Some(Operation::Tlbi {
             broadcast: false,
-            of: invalidated(op1, crm, op2),
+            of: tlbi_scope(op1, crm, op2),
         }),
         (8 | 9, ..) => Some(Operation::Tlbi {
             broadcast: true,
-            of: invalidated(op1, crm, op2),
+            of: tlbi_scope(op1, crm, op2),
         }),
         (7, _, 8 | 9, _) => Some(Operation::Translate),
         (7, 3, 4, 1) => Some(Operation::Zero),
@@ -231,7 +229,7 @@ fn maintenance(word: u32) -> Option<Operation> {
 }
 
 /// Decodes a TLBI: ALL, VMALL, VMALLS12 and ALLE1 have CRm 1, 3 or 7.
-fn invalidated(op1: u32, crm: u32, op2: u32) -> Invalidated {
+fn tlbi_scope(op1: u32, crm: u32, op2: u32) -> Invalidated {
     match (op1, crm, op2) {
         (0, 1 | 3 | 7, 0) => Invalidated::Stage1,
         (4, 1 | 3 | 7, 6) => Invalidated::Guest,
@@ -242,30 +240,30 @@ fn invalidated(op1: u32, crm: u32, op2: u32) -> Invalidated {
     }
 }
 
-fn barrier_or_hint(word: u32) -> Option<Operation> {
+fn decode_barrier_or_hint(word: u32) -> Option<Operation> {
     let (crm, op2) = (word >> 8 & 15, word >> 5 & 7);
     match (word >> 12 & 0xff, op2) {
         (0x33, 2) => Some(Operation::ClearExclusive),
-        // DSB with nXS is one of all accesses.
+        // A DSB with nXS also waits for all accesses.
         (0x33, 1) if crm & 3 == 2 => Some(Operation::Dsb(Barrier {
             alone: crm >> 2 == 1,
             stores: true,
             loads: true,
         })),
-        // SSBB and PSSBB have the place of a DSB without accesses.
+        // SSBB and PSSBB take the encodings of a DSB for no accesses.
         (0x33, 4) if crm & 3 != 0 => Some(Operation::Dsb(Barrier {
             alone: crm >> 2 == 1,
             stores: crm & 2 != 0,
             loads: crm & 1 != 0,
         })),
         (0x33, 6) => Some(Operation::Isb),
-        (0x32, _) => hint(crm << 3 | op2),
+        (0x32, _) => decode_hint(crm << 3 | op2),
         (0x31, 0 | 1) if crm == 0 => Some(Operation::Wait(Wait::Bounded)),
         _ => None,
     }
 }
 
-fn hint(number: u32) -> Option<Operation> {
+fn decode_hint(number: u32) -> Option<Operation> {
     match number {
         2 => Some(Operation::Wait(Wait::Event)),
         3 => Some(Operation::Wait(Wait::Interrupt)),
@@ -275,7 +273,7 @@ fn hint(number: u32) -> Option<Operation> {
     }
 }
 
-fn other(word: u32) -> Option<Operation> {
+fn decode_other(word: u32) -> Option<Operation> {
     // ERET, ERETAA, ERETAB.
     if matches!(word, 0xd69f_03e0 | 0xd69f_0bff | 0xd69f_0fff) {
         return Some(Operation::Return);
@@ -289,8 +287,8 @@ fn other(word: u32) -> Option<Operation> {
     }
     let (load, o2, o1) = (word >> 22 & 1, word >> 23 & 1, word >> 21 & 1);
     match word >> 24 & 0x3f {
-        // Exclusives. With o2, these are ordered accesses, or CAS if o1 is set. Pairs of CAS are in the
-        // place of pairs of the small sizes.
+        // Exclusives. With o2 set, the instructions are ordered accesses, or CAS if o1 is set too. CASP takes the
+        // encodings of exclusive pairs of the small sizes.
         0x08 => match (o2, o1, word >> 31) {
             (0, 0, _) | (0, 1, 1) if load == 1 => Some(Operation::LoadExclusive),
             (0, 0, _) | (0, 1, 1) => Some(Operation::StoreExclusive),
@@ -315,7 +313,7 @@ pub fn is_access(word: u32) -> bool {
 pub fn alignment(word: u32) -> u8 {
     let (size, vector) = ((word >> 30) as u8, word >> 26 & 1 == 1);
     match word >> 27 & 7 {
-        // Exclusives and ordered accesses; structures of SIMD: by the byte.
+        // Exclusives and ordered accesses. Structures of SIMD are aligned to a byte.
         0b001 if vector => 0,
         0b001 => size + (word >> 21 & 1 == 1 && word >> 23 & 1 == 0) as u8,
         0b101 if vector => 2 + size,
@@ -326,9 +324,9 @@ pub fn alignment(word: u32) -> u8 {
     }
 }
 
-/// Whether the value of `mrs`, a read of a counter, is kept unchanged or as the end of
-/// a duration: the instructions `after` it in its block store it, or subtract
-/// something from it and keep the difference. Code for a deadline compares it or adds to it.
+/// Whether the value of `mrs`, a read of a counter, is kept unchanged or as the end of a duration: the instructions
+/// `after` it in its block store it, or subtract something from it and keep the difference. Code that waits for a
+/// deadline does not count: it compares the value, or adds to it.
 fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
     let counter = mrs & 0x1f;
     for word in after {
@@ -355,16 +353,16 @@ fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
         if subtracts && word >> 5 & 0x1f == counter {
             return word & 0x1f != 31;
         }
-        // The system instructions, which have these bits 31:22, are in the class of branches.
+        // The class of branches includes the system instructions, which have this value in bits 31:22.
         let branches = word >> 26 & 7 == 0b101 && word >> 22 != 0x354;
-        if branches || writes(word) == Some(counter) {
+        if branches || written_register(word) == Some(counter) {
             return false;
         }
     }
     false
 }
 
-/// Whether an access is a store. An atomic operation is a load and a store, and does not count here.
+/// Whether an access is a store. An atomic operation is a load and a store, and does not count as a store here.
 fn is_store(word: u32) -> bool {
     match word >> 27 & 7 {
         0b011 => false,
@@ -373,8 +371,8 @@ fn is_store(word: u32) -> bool {
     }
 }
 
-/// Returns the general register that a data-processing instruction writes.
-fn writes(word: u32) -> Option<u32> {
+/// Returns the general register that a data-processing instruction writes, if any.
+fn written_register(word: u32) -> Option<u32> {
     let immediate = word >> 26 & 7 == 0b100;
     let registers = word >> 25 & 7 == 0b101;
     let reads_system = matches!(decode(word), Some(Operation::Read { .. }));

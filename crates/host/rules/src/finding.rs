@@ -18,9 +18,9 @@ pub struct Place {
 pub struct Finding {
     /// The rule's name.
     pub rule: String,
-    /// The CPU that broke it, by the emulator's number.
+    /// The emulator's number of the CPU that broke the rule.
     pub cpu: u16,
-    /// The instruction that has to change, or that lacks something before it.
+    /// The instruction that has to change, or before which something is missing.
     pub place: Place,
     /// Another instruction that takes part in the break.
     pub other: Option<Place>,
@@ -41,7 +41,7 @@ impl fmt::Display for Finding {
 }
 
 impl Finding {
-    /// Parses a line of [`fmt::Display`]. `None` for anything else.
+    /// Parses a line that [`fmt::Display`] wrote. Returns `None` for any other line.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.splitn(7, ' ');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers of the interrupt controller in memory (IHI 0069H, 12.8 to 12.11).
 
-/// An access to one of these registers.
+/// An access to a register of the interrupt controller that is mapped in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapped {
     /// Its frame.
@@ -45,7 +45,7 @@ impl Frame {
 }
 
 impl Mapped {
-    /// Whether it is GICD_CTLR or GICR_CTLR.
+    /// Whether this is GICD_CTLR or GICR_CTLR.
     #[must_use]
     pub const fn is_control(&self) -> bool {
         self.offset == 0
@@ -61,7 +61,7 @@ impl Mapped {
         self.value & rwp != 0
     }
 
-    /// Whether it is GICD_ICENABLER\<n>, GICR_ICENABLER0, or one of their variants with E.
+    /// Whether this is GICD_ICENABLER\<n>, GICR_ICENABLER0, or one of their variants with E.
     #[must_use]
     pub const fn disables(&self) -> bool {
         let enabler = match (self.frame, self.offset) {
@@ -72,8 +72,8 @@ impl Mapped {
         enabler && self.value != 0
     }
 
-    /// Whether it makes an interrupt pending: GICD_ISPENDR\<n>, GICR_ISPENDR0, their variants with E,
-    /// GICD_SETSPI, or GICR_SETLPIR.
+    /// Whether the access makes an interrupt pending. The registers are GICD_ISPENDR\<n>, GICR_ISPENDR0, their variants
+    /// with E, GICD_SETSPI, or GICR_SETLPIR.
     #[must_use]
     pub fn rings(&self) -> bool {
         let (pends, sets) = match self.frame {
@@ -86,7 +86,7 @@ impl Mapped {
                 self.offset == SETLPIR,
             ),
         };
-        // A bit written as 0 has no effect; the other registers take a number.
+        // A bit written as 0 has no effect; the other registers take an interrupt's number.
         pends && self.value != 0 || sets
     }
 }

@@ -2,19 +2,19 @@
 //! Checks the instructions of CPUs against rules of the architecture that an emulator does
 //! not enforce.
 //!
-//! QEMU is kinder than the architecture: a write to a register takes effect at
-//! once, memory has no caches, and every interrupt ends a WFI. Code that leaves out a
-//! requirement of the architecture works there, and may hang on a real machine. This crate receives
-//! the instructions of every CPU in program order, and reports those that break a rule.
+//! QEMU is more forgiving than the architecture: a write to a register takes effect at once, memory has no caches, and
+//! every interrupt ends a WFI. Code that neglects a requirement of the architecture works on QEMU, and may hang on a
+//! real machine. This crate receives the instructions of every CPU in program order, and reports those that break a
+//! rule.
 //!
-//! [`decode`](decode::decode) selects the instructions that matter. The thread that runs a CPU passes these, its
-//! accesses to memory and its exceptions to a [`CheckedCpu`]. State that CPUs have in common is in
-//! [`Shared`]. Each rule is a module of `rules`, whose comment describes what the rule checks and what it
-//! can't see. [`RULES`] lists the rules. A rule keeps its state in a map or a set, by register, line of memory or
-//! entry of a table. A machine has a fixed number of these, however long it runs. No rule forgets any of its
-//! state, with two exceptions. `sgi-after-stores` uses windows: the last stores before an SGI and the first
-//! reads after it. `caches-agree` keeps the writers of a fixed number of lines, and reports a break on any other
-//! line without its writer. One rule is a limit of the architecture: more active interrupts than priorities break
+//! [`decode`](decode::decode) selects the instructions that matter. The thread that runs a CPU passes these
+//! instructions, the CPU's accesses to memory and its exceptions to a [`CheckedCpu`]. State that CPUs have in common is
+//! in [`Shared`]. Each rule is a module of `rules`, whose comment describes what the rule checks and what it can't see.
+//! [`RULES`] lists the rules. A rule keeps its state in a map or a set, whose keys are registers, lines of memory or
+//! entries of a table. A machine has a fixed number of these keys, however long it runs. No rule forgets any of its
+//! state, with two exceptions. `sgi-after-stores` uses windows: the last stores before an SGI and the first reads after
+//! it. `caches-agree` keeps the writers of a fixed number of lines, and reports a break on any other line without its
+//! writer. One limit is the architecture's own: more active interrupts than there are priorities break
 //! `interrupt-ended`.
 
 pub mod decode;

@@ -19,7 +19,7 @@ impl Register {
         Self((word >> 5) as u16 & 0x7fff)
     }
 
-    /// Returns the register's fields at their places in an instruction.
+    /// Returns the register's fields at their bit positions in an instruction.
     #[cfg(test)]
     pub(crate) const fn to_word(self) -> u32 {
         (self.0 as u32) << 5
@@ -36,19 +36,19 @@ impl Register {
         }
     }
 
-    /// Whether it is a register of the GIC's physical or virtual CPU interface.
+    /// Whether this is a register of the GIC's physical or virtual CPU interface.
     #[must_use]
     pub const fn is_interface(self) -> bool {
         self.op1() == 0 && (self.crn() == 12 && self.crm() >= 8 || self.0 == ICC_PMR_EL1.0)
     }
 
-    /// Whether it is ICH_LR\<n>_EL2.
+    /// Whether this is ICH_LR\<n>_EL2.
     #[must_use]
     pub const fn is_list_register(self) -> bool {
         self.op1() == 4 && self.crn() == 12 && (self.crm() == 12 || self.crm() == 13)
     }
 
-    /// Returns n if it is ICH_LR\<n>_EL2.
+    /// Returns n if this is ICH_LR\<n>_EL2.
     #[must_use]
     pub const fn list_register(self) -> Option<u8> {
         if self.is_list_register() {
@@ -58,7 +58,7 @@ impl Register {
         }
     }
 
-    /// Returns level and g of ICC_AP\<g>R\<n>_EL1 or ICH_AP\<g>R\<n>_EL2.
+    /// Returns the level and g of ICC_AP\<g>R\<n>_EL1 or ICH_AP\<g>R\<n>_EL2.
     #[must_use]
     pub const fn active_priorities(self) -> Option<(u8, u8)> {
         let n = self.0 & 7;
@@ -71,13 +71,13 @@ impl Register {
         }
     }
 
-    /// Whether it belongs to a generic timer.
+    /// Whether this register belongs to a generic timer.
     #[must_use]
     pub const fn is_timer(self) -> bool {
         self.crn() == 14 && matches!(self.crm(), 2 | 3) && self.0 >> 14 == 1
     }
 
-    /// Whether it is CTL of the timer of register `other`.
+    /// Whether this is the CTL register of the timer to which `other` belongs.
     #[must_use]
     pub const fn is_control_of(self, other: Self) -> bool {
         self.is_timer() && self.0 & 7 == 1 && self.0 >> 3 == other.0 >> 3
@@ -96,7 +96,7 @@ impl Register {
     }
 }
 
-/// Names registers.
+/// Defines a constant for each register, and a table of the names.
 macro_rules! registers {
     ($($name:ident = $op0:literal, $op1:literal, $crn:literal, $crm:literal, $op2:literal;)*) => {
         $(

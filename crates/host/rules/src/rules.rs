@@ -23,7 +23,7 @@ use crate::access::Access;
 use crate::decode::Operation;
 use crate::rule::{About, Now, Rule};
 
-/// Makes the table.
+/// Defines the table of rules, and the type that calls each of them.
 macro_rules! rules {
     ($($module:ident :: $rule:ident,)*) => {
         /// State of every rule for a CPU.
@@ -110,7 +110,8 @@ fn check<R: Rule>() {
         assert!(is, "{name} misses: {example}: {found:?}");
     }
     for (example, program) in keeps {
-        // The findings are of all rules, because code that one rule requires must not break another.
+        // The findings include those of all other rules, because code that one rule requires must not break another
+        // rule.
         let found = program.run();
         assert!(found.is_empty(), "{name}: {example}: {found:?}");
     }

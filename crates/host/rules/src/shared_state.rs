@@ -36,10 +36,10 @@ pub trait Machine: Send + Sync {
     /// Reads the word at a physical address.
     fn read(&self, physical: u64) -> Option<u64>;
 
-    /// Returns the physical address of an address of the CPU that this thread runs.
+    /// Translates a virtual address of the CPU that this thread runs to a physical address.
     fn locate(&self, address: u64) -> Option<u64>;
 
-    /// Takes a finding. Each rule and instruction has at most one.
+    /// Takes a finding. There is at most one for each pair of a rule and an instruction.
     fn find(&self, finding: &Finding);
 }
 
@@ -71,12 +71,12 @@ impl Shared {
         self.invalidated.fetch_add(1, Relaxed);
     }
 
-    /// Returns their number.
+    /// Returns the number of TLBIs for all CPUs so far.
     pub(crate) fn invalidated(&self) -> u64 {
         self.invalidated.load(Relaxed)
     }
 
-    /// Passes a break of `rule` on, unless a break of it is known for this instruction.
+    /// Passes on that `rule` was broken, unless this instruction is already known to break it.
     pub(crate) fn report(
         &self,
         rule: &'static str,
@@ -104,7 +104,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// Locks; ignores poisoning, as the state is still valid.
+/// Locks `mutex`. Ignores poisoning, because the state is still valid.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -21,7 +21,7 @@ pub type Locate<'a> = &'a dyn Fn(u64) -> Option<u64>;
 struct Table {
     /// Level of the lookup, 0 to 3.
     level: u8,
-    /// Whether it is of stage 1 of EL1, whose addresses are intermediate.
+    /// Whether the table belongs to stage 1 of EL1, whose output addresses are intermediate physical addresses.
     intermediate: bool,
     entries: Box<[u64; 512]>,
 }
@@ -33,19 +33,19 @@ pub struct Tables(HashMap<u64, Table>);
 /// An entry that has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Entry before.
+    /// The entry before the change.
     pub old: u64,
-    /// Entry after.
+    /// The entry after the change.
     pub new: u64,
     /// The level of the lookup.
     pub level: u8,
-    /// Whether addresses of the table are intermediate.
+    /// Whether the table's output addresses are intermediate physical addresses.
     pub intermediate: bool,
 }
 
 impl Tables {
-    /// Adds the table at `address` of `level` and the tables below it. `found` gets the address of
-    /// each new table.
+    /// Adds the table of `level` at `address`, and the tables below it. Calls `found` with the address of each new
+    /// table.
     pub fn add(
         &mut self,
         address: u64,
@@ -78,8 +78,8 @@ impl Tables {
         }
     }
 
-    /// Returns the change by a store of `new` to `address`. `None` if nothing changed, or if no table
-    /// contains the address.
+    /// Returns the change that a store of `new` to `address` makes. Returns `None` if the entry stays equal, or if no
+    /// table contains the address.
     pub fn change(&mut self, address: u64, new: u64) -> Option<Change> {
         let table = self.0.get_mut(&(address & !(TABLE - 1)))?;
         let entry = &mut table.entries[(address % TABLE / 8) as usize];
@@ -94,12 +94,12 @@ impl Tables {
     }
 }
 
-/// Whether `descriptor`, at `level`, has the address of another table.
+/// Whether `descriptor`, at `level`, points to another table.
 pub fn leads_on(descriptor: u64, level: u8) -> bool {
     descriptor & 3 == 3 && level < 3
 }
 
-/// Returns the physical address of the table of `descriptor`.
+/// Returns the physical address of the table to which `descriptor` points.
 pub fn below_of(descriptor: u64, intermediate: bool, locate: Locate<'_>) -> Option<u64> {
     let address = descriptor & ADDRESS;
     if intermediate {
@@ -109,14 +109,15 @@ pub fn below_of(descriptor: u64, intermediate: bool, locate: Locate<'_>) -> Opti
     }
 }
 
-/// Returns the level at which a lookup begins that covers `64 - size` bits, with 4 KiB granules
-/// (DDI 0487K.a, D8.2).
+/// Returns the level at which a lookup of `64 - size` bits of an address begins, with 4 KiB granules (DDI 0487K.a,
+/// D8.2).
 pub fn first_level(size: u64) -> u8 {
     let bits = 64 - size.clamp(16, 39);
     3 - ((bits - 13) / 9) as u8
 }
 
-/// Returns the root and the first level from the values of a base register and its control register.
+/// Returns the root's address and the first level that follow from the values of a base register and its control
+/// register.
 pub fn root(base: u64, control: u64) -> Option<(u64, u8)> {
     (control & GRANULE == 0).then(|| (base & ADDRESS & !1, first_level(control & 0x3f)))
 }

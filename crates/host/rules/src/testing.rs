@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs for the tests of rules, as text. Their instructions are words, decoded like the emulator's.
+//! Programs for the tests of rules, as text. Their instructions are 32-bit encodings, which are decoded like the
+//! emulator's.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -42,7 +43,7 @@ const INSTRUCTIONS: &[(&str, u32)] = &[
     ("ic ivau", 0xd50b_7520),
     ("ic iallu", 0xd508_751f),
     ("fadd", 0x1e60_2820),
-    // Of bit 0 of x0.
+    // AND and ORR of bit 0 of x0.
     ("and", 0x9240_0000),
     ("orr", 0xb240_0000),
 ];
@@ -62,8 +63,8 @@ const COMMON: &[(&str, &str)] = &[
     ("A", "0x40000000"),
 ];
 
-/// Programs that break a rule, and programs that keep it but look like a break. Each is a line with its name and its
-/// steps, which `; ` separates. [`Examples::step`] reads the steps.
+/// Programs that break a rule, and programs that keep it but look like a break. Each program is a line with the
+/// program's name and its steps, which `; ` separates. [`Examples::step`] reads the steps.
 pub struct Examples {
     /// The text for which a word stands. `$1` is the first word after it, and so on.
     pub words: &'static [(&'static str, &'static str)],
@@ -72,7 +73,7 @@ pub struct Examples {
 }
 
 impl Examples {
-    /// Reads the programs in `text`, which is one of the two texts.
+    /// Reads the programs in `text`, which is either `breaks` or `keeps`.
     pub fn programs(&self, text: &'static str) -> impl Iterator<Item = (&'static str, Program)> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.map(|line| {
@@ -94,7 +95,7 @@ impl Examples {
             .map(|(_, text)| *text)
     }
 
-    /// Reads numbers, and joins the bits of those with `|` between them.
+    /// Returns the number in `text`, or the bitwise OR of several numbers with `|` between them.
     fn number(&self, text: &str) -> u64 {
         let values = text.split('|').map(|part| match self.meaning(part) {
             Some(text) => self.number(text),
@@ -117,11 +118,11 @@ impl Examples {
         }
         let number = |word: &str| self.number(word);
         let event = match *words {
-            // TLBs are as after reset.
+            // The TLBs are as after reset.
             ["found"] => return program.invalidated = false,
             ["cpu", n] => return program.cpu = number(n) as u16,
             ["el", n] => return program.level = number(n) as u8,
-            // With the number of each, and that in octal.
+            // `#` stands for the number of the repetition; `#/8` and `#%8` stand for its octal digits.
             [times, "*", ..] => {
                 let step = &step[times.len() + 3..];
                 let each = |n: u64| {
@@ -132,7 +133,7 @@ impl Examples {
                 };
                 return (0..number(times)).for_each(each);
             }
-            // EL2 writes what acts on a guest.
+            // EL2 writes 0 to each register of a set that acts on a guest, except one.
             ["clear", set, "but", but] => {
                 let registers = match set {
                     "OF_EL1" => OF_EL1,
@@ -154,7 +155,8 @@ impl Examples {
             ["fetch", at] => Event::Fetch(number(at)),
             ["traps", n] => Event::Traps(number(n) as u8),
             ["irq", n] => Event::Interrupt(number(n) as u8),
-            // Before the last instruction is executed again, in a loop that begins with it.
+            // The CPU takes an interrupt before it executes the last instruction again, in a loop that begins with this
+            // instruction.
             ["loop-irq", n] => Event::InterruptOfLoop(number(n) as u8),
             // MRS of CNTVCT_EL0 whose value is stored.
             ["measure"] => Event::Measure,
@@ -177,7 +179,7 @@ impl Examples {
                     offset,
                     value,
                 };
-                // Of 32 bits.
+                // The access is of 32 bits.
                 Event::Gic(word(name) & !(1 << 30), register)
             }
             [
@@ -267,7 +269,7 @@ impl Program {
         self.events.push((self.cpu, self.level, event));
     }
 
-    /// Returns the findings. The instructions lie one after another.
+    /// Runs the program, and returns the findings. The instructions are at consecutive addresses.
     pub fn run(&self) -> Vec<Finding> {
         let machine = Emulated::default();
         let shared = Shared::new(machine.clone());
@@ -368,7 +370,7 @@ fn access(
     }
 }
 
-/// Findings and memory, by physical addresses.
+/// Findings and the content of memory, by physical address.
 #[derive(Clone, Default)]
 struct Emulated(Arc<Mutex<Known>>);
 

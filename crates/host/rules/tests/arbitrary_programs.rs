@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules handle any execution of CPUs without a panic.
+//! The rules handle anything that CPUs may execute, without a panic.
 
 use proptest::prelude::*;
 use rules::decode::{alignment, decode_before, is_access};
@@ -24,7 +24,7 @@ impl Machine for Echo {
     }
 }
 
-/// Any word, or one of the system instructions, which are rare among all.
+/// Any word, or one of the system instructions, which are rare among arbitrary words.
 fn word() -> impl Strategy<Value = u32> {
     prop_oneof![
         any::<u32>(),

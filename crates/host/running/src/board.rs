@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptions of machines: `boards/<name>.toml`, or `boards/<name>/board.toml` for
-//! one with several files.
+//! Descriptions of machines: `boards/<name>.toml`, or `boards/<name>/board.toml` for a machine with several files.
 
 mod file;
 mod machine;
@@ -26,11 +25,11 @@ use shell::{files, places};
 
 #[derive(Debug)]
 pub struct Board {
-    /// The name of its file.
+    /// The board's name, from the name of its file or of its own folder.
     pub name: String,
-    /// The folder of its file.
+    /// The folder of the board's file.
     folder: PathBuf,
-    /// One line for people.
+    /// A description of one line, for people.
     pub about: String,
     /// Properties of the real machine that the board models, for people.
     pub models: Vec<String>,
@@ -46,7 +45,7 @@ pub struct Board {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cpus {
-    /// The fewest CPUs that the machine has, 1 unless it says otherwise.
+    /// The fewest CPUs that the machine can have: 1 unless the file says otherwise.
     #[serde(default = "one")]
     pub min: u32,
     /// Number of CPUs by default.
@@ -69,11 +68,11 @@ const fn one() -> u32 {
 }
 
 impl Board {
-    /// Reads the board `name` of the tree, or a user's own file.
+    /// Reads the board `name` of the source tree, or a user's own file.
     pub fn load(name: &str) -> Result<Self> {
         let path = match Self::file(name) {
             Some(file) => file.into(),
-            None => known(name),
+            None => path_of(name),
         };
         file_arguments::note("--board", &path);
         match files::read_text(&path) {
@@ -115,7 +114,7 @@ impl Board {
         file::parse(path, name.into(), text)
     }
 
-    /// Returns the settings of QEMU, which `what` needs, or an error for another emulator.
+    /// Returns QEMU's settings, which `what` needs. For a board of another emulator, returns an error.
     pub fn qemu(&self, what: &str) -> Result<&Qemu> {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) => Ok(qemu),
@@ -126,7 +125,7 @@ impl Board {
         }
     }
 
-    /// Returns the settings of gem5, which `option` needs, or an error for another emulator.
+    /// Returns gem5's settings, which `option` needs. For a board of another emulator, returns an error.
     pub fn gem5(&self, option: &str) -> Result<&Gem5> {
         match &self.machine {
             EmulatedMachine::Gem5(gem5) => Ok(gem5),
@@ -174,7 +173,7 @@ impl Board {
         self.cpus.without_lse.iter().all(|one| one != model)
     }
 
-    /// Names of the CPU models, sorted.
+    /// Returns the names of the CPU models, sorted.
     pub fn model_names(&self) -> Vec<&str> {
         self.cpus.models.keys().map(String::as_str).collect()
     }
@@ -268,7 +267,7 @@ impl Board {
         }
     }
 
-    /// Returns the name of Linux's tree that describes the machine, if QEMU does not.
+    /// Returns the name of Linux's device tree that describes the machine, if QEMU does not describe it.
     pub fn tree(&self) -> Option<&str> {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) => qemu.tree.as_deref(),
@@ -276,7 +275,7 @@ impl Board {
         }
     }
 
-    /// Returns the hypervisor by default: Rouse, where the board's file has a machine for it.
+    /// Returns the default hypervisor: Rouse if the board's file has a machine for it, and otherwise none.
     pub fn usual_under(&self) -> Under {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) if !qemu.machine.contains_key(&Under::Rouse) => Under::None,
@@ -299,7 +298,7 @@ impl Board {
     pub fn option_m<'q>(&self, qemu: &'q Qemu, under: Under) -> Result<&'q str> {
         match qemu.machine.get(&under) {
             Some(machine) => Ok(machine),
-            // The host's machine serves most boards, because it needs no firmware.
+            // The machine of KVM's host serves most boards, because the host needs no firmware.
             None if under.is_other() => Ok(kvm::MACHINE),
             None => {
                 let known: Vec<_> = qemu.machine.keys().map(Under::to_string).collect();
@@ -313,7 +312,7 @@ impl Board {
     }
 }
 
-/// Names of the boards, sorted.
+/// Returns the names of the boards, sorted.
 pub fn names() -> Result<Vec<String>> {
     let folder = folder();
     let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
@@ -331,8 +330,8 @@ pub fn names() -> Result<Vec<String>> {
 /// File name of a board that is a folder.
 const FILE: &str = "board.toml";
 
-/// The path of board `name` in the tree, whether or not it exists.
-fn known(name: &str) -> PathBuf {
+/// Returns the path of board `name` in the source tree, whether or not the path exists.
+fn path_of(name: &str) -> PathBuf {
     let of_its_own = folder().join(name).join(FILE);
     match of_its_own.exists() {
         true => of_its_own,

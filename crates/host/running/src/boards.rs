@@ -44,16 +44,16 @@ fn lines(board: &Board) -> Result<Vec<String>> {
         )],
     );
     match &board.machine {
-        EmulatedMachine::Qemu(_) => qemu(board, &mut add),
-        EmulatedMachine::Gem5(gem5) => made_of(board, &gem5.parameters, &mut add)?,
+        EmulatedMachine::Qemu(_) => add_qemu(board, &mut add),
+        EmulatedMachine::Gem5(gem5) => add_gem5(board, &gem5.parameters, &mut add)?,
     }
     add("models", &board.models);
     add("lacks", &board.lacks);
     Ok(lines)
 }
 
-/// Adds the properties of QEMU's boards.
-fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
+/// Adds the properties of a QEMU board.
+fn add_qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
     add("counter", &[counter(board)]);
     let loaded =
         "the bare machine (--under none): always loaded by QEMU, with a device tree, at EL1";
@@ -74,7 +74,7 @@ fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
 }
 
 /// Adds the properties of a gem5 board: its parameters, with their values in each preset.
-fn made_of(board: &Board, file: &str, add: &mut impl FnMut(&str, &[String])) -> Result<()> {
+fn add_gem5(board: &Board, file: &str, add: &mut impl FnMut(&str, &[String])) -> Result<()> {
     let models = board.cpus.models.iter();
     let cores: Vec<String> = models
         .map(|(name, about)| format!("{name}: {about}"))
@@ -105,7 +105,7 @@ fn model_line(board: &Board) -> String {
     }
 }
 
-/// The counter's frequency for each of the board's metrics.
+/// Returns the counter's frequency for each of the board's metrics.
 fn counter(board: &Board) -> String {
     let frequencies = board.cpus.counter_hz.iter();
     let texts =

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots machines, for every verb that does.
+//! Boots machines, for every verb that needs a boot.
 //!
-//! [`Ready`] has the emulator and the images for boots. [`Boots`] boots machines one after
-//! another. It makes the command of each, starts the emulator and follows it ([`follow`])
-//! until it ends or has to be ended ([`Ending`]), and keeps its output ([`TextFiles`]).
+//! [`Ready`] has the emulator and the images for boots. [`Boots`] boots machines one after another. For each machine,
+//! it makes the emulator's command, starts the emulator and follows it ([`follow`]) until the emulator ends or has to
+//! be ended ([`Ending`]), and keeps the output ([`TextFiles`]).
 
 mod clock;
 mod ending;
@@ -88,7 +88,7 @@ impl Ready {
             let emulator = emulator.join().unwrap_or_else(|panic| resume_unwind(panic));
             anyhow::Ok((emulator?, built?))
         })?;
-        // This check comes before anything is fetched, or booted for its version.
+        // This check comes before anything is fetched, and before anything is booted to read its version.
         memory::settle(job, &built)?;
         let mut ready = Self { emulator, built };
         let mut lacks = Lacks::new();
@@ -139,7 +139,7 @@ pub enum Show {
     Console,
 }
 
-/// One boot.
+/// A boot to make.
 #[derive(Debug)]
 pub struct Launch<'a> {
     /// The machine, its options, and its time limits.
@@ -147,7 +147,7 @@ pub struct Launch<'a> {
     pub variant: Variant,
     /// The boot's name in its files.
     pub title: String,
-    /// Shows its progress to people.
+    /// Shows the boot's progress to people.
     pub progress: Progress,
     pub recorder: Option<Recorder<'a>>,
 }
@@ -180,7 +180,7 @@ pub struct Boots<'a, L> {
 }
 
 impl<'a, L: Write> Boots<'a, L> {
-    /// Starts without a boot.
+    /// Creates the state before the first boot.
     pub fn new(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
         Self {
             kept: TextFiles::new(&emulator.shown()),
@@ -208,7 +208,7 @@ impl<'a, L: Write> Boots<'a, L> {
             .command(job, variant, self.built, place.path())?;
         let before = job.before.as_deref().zip(self.repeats(job));
         let before = before.map(|(before, qemu)| {
-            before.boot(&qemu.exact, &command, place.path(), &looked_at(&launch))
+            before.boot(&qemu.exact, &command, place.path(), &plugin_files(&launch))
         });
         let before = before.transpose()?;
         self.emulator.supervise(&mut command, place.path());
@@ -233,12 +233,12 @@ impl<'a, L: Write> Boots<'a, L> {
             writes: job.traces,
             refuses_off: (variant.under == Under::Bao).then_some(launch::BAO_REFUSES_OFF),
         };
-        let raw = raw(variant.under, job.load.packed().source());
+        let raw = raw_source(variant.under, job.load.packed().source());
         let console = Console::new(symbols(job, variant, self.built), raw);
         let log = &mut self.log;
         let mut outcome =
             timings::part(Part::Boots, || match before.as_ref().and_then(Boot::went) {
-                Some(went) => follow::as_before(went, console, log, watch),
+                Some(went) => follow::follow_stored(went, console, log, watch),
                 None => follow::follow(command, console, log, watch),
             })?;
         if let Some((before, went)) = before.zip(outcome.went.take()) {
@@ -248,7 +248,7 @@ impl<'a, L: Write> Boots<'a, L> {
         Ok(outcome)
     }
 
-    /// The emulator, if all boots of `job` go alike: see [`crate::boot_cache`].
+    /// Returns the emulator, if all boots of `job` have the same outcome: see [`crate::boot_cache`].
     fn repeats(&self, job: &Job) -> Option<&'a qemu::Emulator> {
         match self.emulator {
             Emulator::Qemu(qemu) if job.metric == Metric::Insns => {
@@ -260,7 +260,7 @@ impl<'a, L: Write> Boots<'a, L> {
 }
 
 /// Returns the plugin that observes a boot, and its options.
-fn looked_at<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
+fn plugin_files<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
     match &launch.recorder {
         Some(Recorder::Plugin { plugin, options }) => {
             let plugin = [("file", *plugin)].into_iter();
@@ -272,7 +272,7 @@ fn looked_at<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
 
 /// Returns the source whose text reaches the console unchanged, because neither our EL2 nor our
 /// monitor filters it.
-const fn raw(under: Under, source: Source) -> Source {
+const fn raw_source(under: Under, source: Source) -> Source {
     match under {
         Under::None | Under::Xen | Under::Bao => source,
         Under::Rouse | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => Source::Ours,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reuses boots that can only have the outcome that they had before: those of tests, and those of two compared kernels.
+//! Reuses boots that can only have the outcome that they had before: the boots of tests, and the boots of two
+//! compared kernels.
 //!
 //! In instruction mode one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond
 //! of the machine's time (QEMU: docs/devel/tcg-icount.rst). Nothing comes from outside: `launch.rs` fixes the machine's
 //! random numbers and its date. So the output of a machine depends only on the emulator, its command, and the contents
 //! of the files that the command names; `suite/jobs.rs` has the rare exception.
 //!
-//! The machine's output is kept below `target/tests/boots` until the test fails. While emulator, command and contents
-//! are unchanged, the machine is not booted, and the kept output is judged again. A change of this program then causes
-//! no boot, while a change of the hypervisor or of a guest causes all boots that run it.
+//! The output of a test's machine is kept below `target/tests/boots` until the test fails. While the emulator, the
+//! command and the contents are unchanged, the machine is not booted, and the kept output is judged again. A change
+//! of this program then causes no boot, while a change of the hypervisor or of a guest causes all boots that run it.
 //!
 //! Two kernels are compared again and again while one of them changes; the boots of the other one are kept below
 //! `target/boots`, for [`KEPT`].
@@ -63,7 +64,7 @@ pub struct BootCache {
     folder: PathBuf,
     /// Whether to make all boots, even known ones.
     again: bool,
-    /// Boots and names in this run of the test.
+    /// The numbers and the names of boots in this run.
     of_now: Mutex<Now>,
 }
 
@@ -75,8 +76,8 @@ struct Now {
 }
 
 impl BootCache {
-    /// Runs the test `name`, and makes even known boots if `again` is set. Returns the test's result and, for people,
-    /// the number of reused boots, if any.
+    /// Runs the test `name`. With `again`, even known boots are made. Returns the test's result and, for people, the
+    /// number of reused boots, if any.
     pub fn of_test<T>(
         name: &str,
         again: bool,
@@ -93,8 +94,8 @@ impl BootCache {
         }
     }
 
-    /// Returns the boots of compared kernels, without those that are older than [`KEPT`]. With `again`, even known ones
-    /// are made.
+    /// Returns the boots of compared kernels, without those that are older than [`KEPT`]. With `again`, even known
+    /// boots are made.
     pub fn of_kernels(again: bool) -> Arc<Self> {
         let before = Self::below(&places::target(), "boots", again);
         before.remove_old(SystemTime::now());
@@ -110,7 +111,7 @@ impl BootCache {
         });
     }
 
-    /// Returns how many boots were reused, and how many there were, if any was.
+    /// Returns how many boots were reused, and how many there were in all. `None` if no boot was reused.
     pub fn reused(&self) -> Option<(usize, usize)> {
         let now = self.now();
         (now.as_before > 0).then_some((now.as_before, now.boots))
@@ -124,9 +125,9 @@ impl BootCache {
         }
     }
 
-    /// Returns the boot by this command of `emulator`, which is the emulator's version text. The emulator may put files
-    /// into `place`. Its recorder has these files, by the names of its options, and writes the files that do not exist
-    /// yet.
+    /// Returns the boot that `command` starts. `emulator` is the emulator's version text, and the emulator may put
+    /// files into `place`. `files` are those of the recorder, by the names of its options. The recorder writes the
+    /// files that do not exist yet.
     pub fn boot(
         &self,
         emulator: &str,
@@ -137,7 +138,7 @@ impl BootCache {
         let files = files.iter();
         let (read, written): (Vec<_>, Vec<_>) = files.partition(|(_, path)| path.exists());
         Ok(Boot {
-            name: name(emulator, command, place, &read, &written)?,
+            name: cache_key(emulator, command, place, &read, &written)?,
             before: self,
             written: written
                 .into_iter()
@@ -146,14 +147,14 @@ impl BootCache {
         })
     }
 
-    /// Removes, after the test has passed, the boots that it no longer makes. Returns, for people, the number of reused
-    /// boots, if any.
+    /// After the test has passed, removes the boots that the test no longer makes. Returns, for people, the number of
+    /// reused boots, if any.
     fn prune_after_pass(&self) -> Option<String> {
         let now = self.now();
         self.remove(|entry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            // A name with a dot is of a boot that another run is making.
+            // A name with a dot belongs to a boot that another run is making.
             !name.contains('.') && !now.names.contains(&*name)
         });
         drop(now);
@@ -180,13 +181,14 @@ impl BootCache {
         }
     }
 
-    /// Ignores poisoning: a panic in a test ends the program, so nothing reads what it left.
+    /// Locks the data of this run. Ignores poisoning, because a panic in a test ends the program, so nothing reads
+    /// what it left.
     fn now(&self) -> MutexGuard<'_, Now> {
         self.of_now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One of a test's boots.
+/// A boot of a test, or of a compared kernel.
 #[derive(Debug)]
 pub struct Boot<'b> {
     before: &'b BootCache,
@@ -249,10 +251,11 @@ impl Boot<'_> {
     }
 }
 
-/// Cache key of a boot: hash of the emulator's version text, of the command with each path replaced by the file's
-/// contents, of the recorder's input, and of the names of its output: a boot that wrote no traces has none. The program
-/// that the command names may be a script that starts the emulator.
-fn name(
+/// Returns the cache key of a boot: the hash of the emulator's version text, of the command with each path replaced
+/// by the file's contents, of the recorder's input, and of the names of the recorder's output. The names count
+/// because a boot that wrote no traces has none. The version text counts because the program that the command names
+/// may be a script that starts the emulator.
+fn cache_key(
     emulator: &str,
     command: &Command,
     place: &Path,
@@ -267,19 +270,19 @@ fn name(
         depends += &format!("{}\n", word.replace(&*place, "PLACE"));
     }
     for (name, path) in read {
-        depends += &format!("{name}={}\n", sum(path)?);
+        depends += &format!("{name}={}\n", file_hash(path)?);
     }
     for (name, _) in written {
         depends += &format!("{name}\n");
     }
-    Ok(digits(depends.as_bytes()))
+    Ok(xxh3_hex(depends.as_bytes()))
 }
 
 /// Replaces files in a word of a command by hashes. A file is the whole word, or a value in a list of options, in which
 /// commas are doubled.
 fn with_contents(word: &str) -> Result<String> {
     if Path::new(word).is_file() {
-        return Ok(sum(Path::new(word))?.to_string());
+        return Ok(file_hash(Path::new(word))?.to_string());
     }
     let word = word.replace(",,", "\0");
     let parts = word.split(',').map(|part| {
@@ -288,24 +291,24 @@ fn with_contents(word: &str) -> Result<String> {
         if !Path::new(&path).is_file() {
             return Ok(part.to_owned());
         }
-        Ok(format!("{name}={}", sum(Path::new(&path))?))
+        Ok(format!("{name}={}", file_hash(Path::new(&path))?))
     });
     Ok(parts.collect::<Result<Vec<_>>>()?.join(","))
 }
 
-/// Hash of a file's contents. Cached, because each command names the emulator's file.
-fn sum(path: &Path) -> Result<Arc<String>> {
+/// Returns the hash of a file's contents. Hashes are cached, because each command names the emulator's file.
+fn file_hash(path: &Path) -> Result<Arc<String>> {
     static SUMS: Once<(PathBuf, u64, SystemTime), String> = Once::new();
     let shown = || places::shown(path);
     let data = fs::metadata(path).with_context(shown)?;
     let modified = data.modified().with_context(shown)?;
     SUMS.get((path.to_owned(), data.len(), modified), || {
-        Ok(digits(&fs::read(path).with_context(shown)?))
+        Ok(xxh3_hex(&fs::read(path).with_context(shown)?))
     })
 }
 
 /// Returns the XXH3 hash of these bytes, with 128 bits (xxHash, doc/xxhash_spec.md). It is not cryptographic.
-pub fn digits(bytes: &[u8]) -> String {
+pub fn xxh3_hex(bytes: &[u8]) -> String {
     format!("{:032x}", XxHash3_128::oneshot(bytes))
 }
 

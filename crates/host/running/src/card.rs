@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The files for the boot partition of a Raspberry Pi's card: the verb `image`, for a board that a tree describes.
+//! The files for the boot partition of a Raspberry Pi's card: the verb `image`, for a board that a device tree
+//! describes.
 //!
-//! The partition has the firmware and its trees already, from Raspberry Pi OS for example. The firmware starts
-//! `kernel8.img` at EL2, gives it the tree, and appends `cmdline.txt` to the tree's boot arguments (Raspberry Pi,
-//! documentation of config.txt).
+//! The partition already has the firmware and its device trees, for example from Raspberry Pi OS. The firmware starts
+//! `kernel8.img` at EL2, gives it the device tree, and appends `cmdline.txt` to the tree's boot arguments (Raspberry
+//! Pi, documentation of config.txt).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,8 +20,8 @@ use shell::output::{self, Output};
 use shell::terminal::say;
 use shell::{files, interrupt, places};
 
-/// The clocks are fixed, so that the ticks of two runs compare. The console is on the pins of the 40-pin header (GPIO 14
-/// and 15), and on a Pi 5 on its connector.
+/// The clocks are fixed, so that the ticks of two runs can be compared. The console is on the pins of the 40-pin
+/// header (GPIO 14 and 15), and on a Pi 5 on a connector of its own.
 const CONFIG: &str = "\
 # SPDX-License-Identifier: MIT OR Apache-2.0
 arm_64bit=1
@@ -32,7 +33,7 @@ force_turbo=1
 os_check=0
 ";
 
-/// Returns what starts the image: what `--for` names, or else what starts images on the board.
+/// Returns the purpose of the image: the one that `--for` names, or else the board's usual one.
 pub fn what(args: &ImageArgs) -> Result<For> {
     let board = Board::load(&args.load.board)?;
     let is_pi = board
@@ -42,7 +43,7 @@ pub fn what(args: &ImageArgs) -> Result<For> {
     Ok(args.what.unwrap_or(usual))
 }
 
-/// Writes the folder of files.
+/// Writes the files for the card into a folder.
 pub fn image(args: &ImageArgs) -> Result<()> {
     let plan = &args.load.plan;
     plan.check_used(&plan.plan().map_err(BadInput::error)?)

@@ -7,7 +7,7 @@ use results::Results;
 
 use crate::job::Job;
 
-/// Numbers of cells.
+/// Numbers of complete, partial and missing cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completeness {
     complete: usize,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interprets the lines of the board's console.
 //!
-//! A foreign guest writes to the same console. Its output has no meaning here: whoever forwards its text breaks the
-//! marks that identify our lines ([`wire::Guard`]). EL2 does so, or the monitor under KVM. On the bare machine and
-//! under Xen, where nothing of ours is below the guest, this module does.
+//! A foreign guest writes to the same console. Its output has no meaning here, because the code that forwards its
+//! text breaks the marks that identify our lines ([`wire::Guard`]). EL2 does so, or the monitor under KVM. On the
+//! bare machine and under Xen, where nothing of ours is below the guest, this module breaks the marks.
 
 use abi::Ended;
 use results::records::{Collector, GivenUp};
@@ -29,8 +29,8 @@ const HALTED: [&str; 3] = [
 /// The most characters of a guest's line to quote.
 const QUOTED: usize = 120;
 
-/// Complaints of EDK2, whose boot manager has this name, when it does not start the image, and their meaning. Guests
-/// may print them too, without the name.
+/// The name of EDK2's boot manager, its complaints when it does not start the image, and their meaning. Guests may
+/// print the same complaints, but without the name.
 const BOOT_MANAGER: &str = "BdsDxe: ";
 const NOT_STARTED: [(&str, &str); 4] = [
     (": Access Denied", SECURE_BOOT),
@@ -103,7 +103,7 @@ impl Console {
     /// Returns a line in a form that is safe to read and keep.
     pub fn passed(&mut self, line: &str) -> String {
         let passed = pass(&mut self.guard, line);
-        // Ends the line.
+        // This ends the line for the guard.
         let _ = self.guard.pass(b'\n');
         passed
     }

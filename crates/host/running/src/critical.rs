@@ -38,7 +38,7 @@ pub enum Watcher {
     Tracers(Tracers),
 }
 
-/// The findings, each part if it was wanted, or the obstacle.
+/// The findings of a watcher. Each part is there if it was wanted, and is an error if there was an obstacle.
 #[derive(Debug, Default)]
 pub struct Watched {
     /// The samples.
@@ -53,14 +53,14 @@ pub struct Plugin {
     plugin: PathBuf,
     chart: PathBuf,
     samples: PathBuf,
-    /// The file with what samples consist of, if that is wanted.
+    /// The file with the instructions of samples, if it is wanted.
     traces: Option<PathBuf>,
     _place: Scratch,
 }
 
 impl Watcher {
-    /// Prepares to observe the samples of `job` in a boot by `emulator`. `None` if there is nothing to observe. An error
-    /// has the obstacle.
+    /// Prepares to observe the samples of `job` in a boot by `emulator`. `None` if there is nothing to observe. An
+    /// error describes the obstacle.
     pub fn new(
         emulator: &Emulator,
         job: &Job,
@@ -104,8 +104,8 @@ impl Watcher {
     }
 }
 
-/// Returns the code whose samples are observed; `None` if it has no marks. Our guest is at EL1, and not followed
-/// next to a host that is there too: none of its samples was found.
+/// Returns the code whose samples are observed. `None` if it has no marks. Our guest, which is at EL1, is not
+/// followed if KVM's host is at EL1 too, because none of the guest's samples was found.
 fn chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
     let ours = built.guest(job.image(variant)).elf.as_ref();
     let program = built.program.as_ref();
@@ -116,7 +116,7 @@ fn chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
         return Ok(None);
     };
     let mut chart = Chart {
-        // Bao has its state of a CPU at one address on all CPUs.
+        // Bao has a CPU's state at the same address on all CPUs.
         identity: match variant.under {
             Under::Bao => Identity::Vmpidr,
             _ => Identity::default(),
@@ -128,7 +128,7 @@ fn chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
         files.push((2, &built.hypervisor));
     }
     for (level, elf) in files {
-        // The name of its folder is the hash of its content.
+        // The name of the file's folder is the hash of its contents.
         let image = IMAGES.get(elf.clone(), || {
             let shown = || format!("{}: its code can't be read", elf.display());
             code::of(level, &fs::read(elf)?).with_context(shown)
@@ -177,7 +177,8 @@ impl Plugin {
     }
 }
 
-/// Whether samples of `job` are marked, so that they can be divided: counts of instructions, or the time of a simulator.
+/// Whether samples of `job` are marked and can be divided, because they count instructions or are the time of a
+/// simulator.
 pub fn has_samples(job: &Job) -> bool {
     let workloads = &job.load.plan.lists.workload.values;
     let marked = workloads.iter().any(|workload| workload.is_marked());

@@ -23,7 +23,7 @@ use shell::interrupt;
 use shell::partial_files::Scratch;
 use shell::terminal::say;
 
-/// How often to look whether the machine has ended.
+/// Interval between checks whether the machine has ended.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Starts the emulator with its CPUs stopped and its console on the terminal.
@@ -76,7 +76,8 @@ fn wait_for_debugger(command: &mut Command, stub: &Path) {
     command.args(["-S", "-chardev", &device, "-gdb", "chardev:stub"]);
 }
 
-/// Returns the symbols to load and their address, if it is fixed.
+/// Returns the symbols to load and their address. `None` if the first instructions are not ours, or if the address is
+/// not fixed.
 fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<'b>> {
     let elf = match variant.under {
         Under::Rouse => &built.hypervisor,
@@ -112,7 +113,7 @@ fn introduce(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Symb
     say!("");
 }
 
-/// Waits until the machine ends; ends it once its debugger has `gone`, or on a signal.
+/// Waits until the machine ends. Ends it once its debugger has `gone`, or on a signal.
 fn follow(mut machine: Child, gone: &Receiver<()>) -> Result<()> {
     loop {
         if let Some(status) = machine.try_wait().context("QEMU can't be waited for")? {

@@ -58,7 +58,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns the only choice of the boot: a disk can't change it.
+/// Returns the only choice of the boot. There must be only one, because a disk can't change it.
 fn one_choice(load: &Load) -> Result<Choice> {
     match load.plan.choices(load.linux())[..] {
         [choice] => Ok(choice),

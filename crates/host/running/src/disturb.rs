@@ -6,8 +6,8 @@
 //! | disturbance | what the guest sees |
 //! |---|---|
 //! | one thread held | a CPU is away between any two instructions, the others run and time goes on; or the emulator's own thread is, and timers are late |
-//! | the process stopped | all are away, time goes on |
-//! | the machine paused by its monitor | all are taken out of what they do, time stands |
+//! | the process stopped | all CPUs are away, time goes on |
+//! | the machine paused by its monitor | all CPUs are taken out of what they do, time stands still |
 //!
 //! Only ptrace stops a single thread. SIGSTOP stops the whole process whichever thread
 //! gets it. Priorities and affinities only make it likely that a thread has to wait, and
@@ -101,12 +101,12 @@ fn disturb(pid: u32, place: &Path, seed: u64, end: &AtomicBool) -> Result<Done> 
     let mut done = Done::default();
     let mut monitor = None;
     while !end.load(Relaxed) {
-        thread::sleep(time(&mut random, 200, 20_000));
+        thread::sleep(random_time(&mut random, 200, 20_000));
         // The emulator opens its monitor some time after its start.
         if monitor.is_none() {
             monitor = Pauser::connect(place).ok();
         }
-        let time = time(&mut random, 20, 20_000);
+        let time = random_time(&mut random, 20, 20_000);
         let count = match (random.u8(..8), &mut monitor) {
             (0, _) => system::stop(pid, time)?.then_some(&mut done.stopped),
             (1, Some(monitor)) => pause(monitor, time).then_some(&mut done.paused),
@@ -128,7 +128,7 @@ fn pause(monitor: &mut Pauser, time: Duration) -> bool {
 }
 
 /// Draws a time between `least` and `most` microseconds from a log-uniform distribution.
-fn time(random: &mut Rng, least: u64, most: u64) -> Duration {
+fn random_time(random: &mut Rng, least: u64, most: u64) -> Duration {
     let doublings = (most / least).ilog2() + 1;
     let from = least << random.u32(..doublings);
     Duration::from_micros(random.u64(from..2 * from).min(most))
@@ -141,7 +141,9 @@ mod tests {
     #[test]
     fn times_are_of_every_magnitude() {
         let mut random = Rng::with_seed(7);
-        let times: Vec<_> = (0..1000).map(|_| time(&mut random, 20, 20_000)).collect();
+        let times: Vec<_> = (0..1000)
+            .map(|_| random_time(&mut random, 20, 20_000))
+            .collect();
         let micros = |n| Duration::from_micros(n);
         assert!(
             times

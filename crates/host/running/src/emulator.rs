@@ -73,7 +73,7 @@ impl Emulator {
         }
     }
 
-    /// Name and version.
+    /// Returns the emulator's name and version.
     pub fn shown(&self) -> String {
         match self {
             Self::Qemu(qemu) => format!("QEMU {}", qemu.version),
@@ -81,7 +81,7 @@ impl Emulator {
         }
     }
 
-    /// Describes it for the results of `job`.
+    /// Describes the emulator for the results of `job`.
     pub fn describe(&self, job: &Job) -> results::Emulator {
         match self {
             Self::Qemu(qemu) => results::Emulator {

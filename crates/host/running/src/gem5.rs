@@ -48,13 +48,13 @@ pub struct Emulator {
 /// search path. An error describes the defect of the program that was found.
 pub fn find(named: Option<&Path>) -> Result<Emulator> {
     if let Some(path) = named {
-        return probe("--gem5", path.as_os_str(), said(path.as_os_str()));
+        return probe("--gem5", path.as_os_str(), ask_version(path.as_os_str()));
     }
     if let Some(path) = env::var_os(VARIABLE) {
-        return probe(VARIABLE, &path, said(&path));
+        return probe(VARIABLE, &path, ask_version(&path));
     }
     for program in PROGRAMS {
-        let said = said(OsStr::new(program));
+        let said = ask_version(OsStr::new(program));
         if said.is_some() {
             return probe("gem5 on the PATH", OsStr::new(program), said);
         }
@@ -64,7 +64,7 @@ pub fn find(named: Option<&Path>) -> Result<Emulator> {
 
 /// Returns the answer of a program to [`ASK`], if it runs Python as gem5 does. (gem5's option --build-info would print
 /// the same, but fails in 24.0.)
-fn said(program: &OsStr) -> Option<String> {
+fn ask_version(program: &OsStr) -> Option<String> {
     let place = Scratch::new().ok()?;
     let place = format!("--outdir={}", place.path().display());
     output(program, &["--quiet", "--quiet", &place, "-c", ASK])
@@ -76,10 +76,10 @@ fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator
     let Some(said) = said else {
         bad_input!("{option}: {shown} can't be started as gem5; {REMEDY}");
     };
-    let Some((version, has_arm)) = version(&said) else {
+    let Some((version, has_arm)) = parse_version(&said) else {
         bad_input!("{option}: {shown} does not say that it is gem5; {REMEDY}");
     };
-    if numbers(version) < FLOOR {
+    if year_and_release(version) < FLOOR {
         let (year, release) = FLOOR;
         bad_input!(
             "{option}: {shown} is version {version}, and {year}.{release} is needed: {REMEDY}"
@@ -97,7 +97,7 @@ fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator
 }
 
 /// Parses the answer to [`ASK`]. Returns the version, and whether gem5 was built for Arm.
-fn version(said: &str) -> Option<(&str, bool)> {
+fn parse_version(said: &str) -> Option<(&str, bool)> {
     let mut lines = said.lines();
     let answer = lines.find_map(|line| line.strip_prefix("gem5 version "))?;
     let (version, has_arm) = answer.rsplit_once(' ')?;
@@ -105,7 +105,7 @@ fn version(said: &str) -> Option<(&str, bool)> {
 }
 
 /// Returns year and release of a version; `[DEVELOP-FOR-24.1]` counts as 24.1.
-fn numbers(version: &str) -> (u32, u32) {
+fn year_and_release(version: &str) -> (u32, u32) {
     let mut numbers = version
         .split(|c: char| !c.is_ascii_digit())
         .filter_map(|number| number.parse().ok());
@@ -207,10 +207,10 @@ mod tests {
 
     #[test]
     fn what_a_program_says_of_itself_is_read() {
-        assert_eq!(version(SAID), Some(("24.0.0.1", true)));
-        assert_eq!(version("QEMU emulator version 11"), None);
-        assert!(numbers("24.0.0.1") >= FLOOR && numbers("23.1.0.0") < FLOOR);
-        assert!(numbers("[DEVELOP-FOR-25.1]") >= FLOOR);
+        assert_eq!(parse_version(SAID), Some(("24.0.0.1", true)));
+        assert_eq!(parse_version("QEMU emulator version 11"), None);
+        assert!(year_and_release("24.0.0.1") >= FLOOR && year_and_release("23.1.0.0") < FLOOR);
+        assert!(year_and_release("[DEVELOP-FOR-25.1]") >= FLOOR);
     }
 
     /// A program with the answer `said`.

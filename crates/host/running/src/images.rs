@@ -41,7 +41,7 @@ const TRIALS: &str = "guest-trials";
 const TEST_KERNEL: &str = "test-kernel";
 const RECORDER: &str = "recorder";
 const MONITOR: &str = "rouse-kvm";
-/// The feature of both images' packages that adds the code planted for tests.
+/// The feature, of the packages of both images, that adds the code planted for tests.
 const PLANTED: &str = "planted";
 const ON_LINUX: &str = "linux";
 const ON_LINUX_PROGRAM: &str = "rouse-linux";
@@ -116,7 +116,7 @@ pub struct Built {
     lse: Option<GuestFiles>,
     /// Another kernel's initial RAM disk.
     pub initrd: Option<PathBuf>,
-    /// The ELF file of the program in it that measures Linux.
+    /// The ELF file of the program in the RAM disk that measures Linux.
     pub program: Option<PathBuf>,
     /// KVM's host, for boots under KVM.
     pub host: Option<Host>,
@@ -245,7 +245,7 @@ struct Compiled {
 impl Compiled {
     /// Reads the `binary` of `package` that was built last.
     fn read(package: &str, binary: &str, atomics: Atomics) -> Result<Self> {
-        let elf = elf(binary, atomics)?;
+        let elf = read_elf(binary, atomics)?;
         let flat = flatten(&elf).with_context(|| format!("the image of {package}"))?;
         Ok(Self { elf, flat })
     }
@@ -298,18 +298,18 @@ fn compile(guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
     })
 }
 
-/// Returns the arm64 Image that stands for any other kernel in tests.
+/// Returns the arm64 Image that stands in for any other kernel in tests.
 pub fn test_kernel() -> Result<Vec<u8>> {
-    alone(TEST_KERNEL)
+    only_binary(TEST_KERNEL)
 }
 
-/// Returns the firmware that leaves as much state as it may, for tests.
+/// Returns the firmware that leaves as much state as firmware may leave, for tests.
 pub fn dirty_firmware() -> Result<Vec<u8>> {
-    alone(DIRTY_FIRMWARE)
+    only_binary(DIRTY_FIRMWARE)
 }
 
 /// Returns the only binary of `package`, flattened.
-fn alone(package: &'static str) -> Result<Vec<u8>> {
+fn only_binary(package: &'static str) -> Result<Vec<u8>> {
     static ALONE: Once<&str, Compiled> = Once::new();
     let compiled = ALONE.get(package, || {
         toolchain::ensure_target(toolchain::TARGET)?;
@@ -342,7 +342,7 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     toolchain::ensure_target(toolchain::LINUX)?;
     let arguments = ["--release", "--target", toolchain::LINUX];
     let package = ["--package", package, "--bin", binary];
-    let directory = directory(Atomics::Llsc);
+    let directory = build_folder(Atomics::Llsc);
     let flags = flags::of_linux();
     let config = ["--config", &*flags];
     let path = directory.join(toolchain::LINUX).join("release");
@@ -368,7 +368,7 @@ fn folder() -> PathBuf {
     places::target().join("image")
 }
 
-/// Builds the plugin that records, a library of the emulator's host.
+/// Builds the plugin that records. It is a library for the emulator's host.
 pub fn recorder() -> Result<PathBuf> {
     let (directory, arguments) = (recorder_folder(), ["--release", "--package", RECORDER]);
     building(|| cargo::build(&directory, &arguments, ""))?;
@@ -379,7 +379,8 @@ fn recorder_folder() -> PathBuf {
     places::target().join(RECORDER)
 }
 
-/// Builds from the current sources, and reads the result before another run builds something else.
+/// Calls `build`, which builds from the current sources and reads the result before another run builds something
+/// else.
 pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
     // Threads of this run wait for each other without a message.
     static HERE: Mutex<()> = Mutex::new(());
@@ -387,28 +388,28 @@ pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
     let wait = || step!("waiting for another run that is building");
     let _locked = files::lock(&folder().join("lock"), wait)?;
     let folders = [
-        directory(Atomics::Llsc),
-        directory(Atomics::Lse),
+        build_folder(Atomics::Llsc),
+        build_folder(Atomics::Lse),
         recorder_folder(),
     ];
-    let given = Sources::to(places::root(), folder().join("contents.json"), &folders)?;
+    let given = Sources::touched(places::root(), folder().join("contents.json"), &folders)?;
     let built = build();
     given.end()?;
     built
 }
 
-/// Separate directories: Cargo locks the one that runs this program, and the images
-/// for both kinds of atomic instructions are built in parallel.
-fn directory(atomics: Atomics) -> PathBuf {
+/// Returns the folder for these builds. It is not the folder that Cargo locks while it runs this program, and each
+/// kind of atomic instructions has its own, because the images for both are built in parallel.
+fn build_folder(atomics: Atomics) -> PathBuf {
     places::target().join(match atomics {
         Atomics::Llsc => "image-build",
         Atomics::Lse => "image-build-lse",
     })
 }
 
-/// The ELF file of a binary.
-fn elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
-    let directory = directory(atomics).join(toolchain::TARGET);
+/// Returns the ELF file of a binary.
+fn read_elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
+    let directory = build_folder(atomics).join(toolchain::TARGET);
     let path = directory.join(PROFILE).join(binary);
     fs::read(&path).with_context(|| {
         format!(
@@ -454,5 +455,5 @@ fn cargo_build(binaries: &[Binary], atomics: Atomics) -> Result<()> {
         Atomics::Llsc => "",
         Atomics::Lse => " (atomics lse)",
     };
-    cargo::build(&directory(atomics), &arguments, note)
+    cargo::build(&build_folder(atomics), &arguments, note)
 }

@@ -80,9 +80,9 @@ pub struct Job {
     pub dirty_firmware: Option<DirtyFirmware>,
     /// Whether to watch the rules of the architecture: see [`crate::strict`].
     pub strict: bool,
-    /// Whether to keep what samples consist of: see [`crate::traces`].
+    /// Whether to keep the instructions of samples: see [`crate::traces`].
     pub traces: bool,
-    /// Boots that need not be made again, of a test or of two kernels.
+    /// Boots of a test or of two kernels that need not be made again.
     pub before: Option<Arc<BootCache>>,
 }
 
@@ -149,7 +149,7 @@ impl Job {
         if job.unders.is_empty() {
             job.unders = job.possible()?;
         }
-        job.resets()?;
+        job.check_reset()?;
         if job.boot != Boot::Kernel {
             job.board().boots_disks("--boot")?;
         }
@@ -208,7 +208,7 @@ impl Job {
         }
         for &under in &job.unders {
             job.board().runs(under)?;
-            job.audits(under)?;
+            job.check_audit(under)?;
         }
         // Cells that can't run under one of several hypervisors are skipped there.
         let runs = job.unders.iter().map(|&under| job.something_runs(under));
@@ -228,7 +228,7 @@ impl Job {
         }
         let mut job = Self::new(&args.job)?.within(&args.limits);
         if exec.is_given() {
-            // Its commands are in the plan only now.
+            // The guest's commands are in the plan only now.
             plan.check_used(&job.load.plan).map_err(BadInput::error)?;
         }
         job.repeat = args.repeat.unwrap_or(1) as usize;
@@ -260,7 +260,7 @@ impl Job {
 
     /// Returns how many emulators of the job's machine this computer has CPUs and memory for.
     pub fn emulators(&self) -> NonZeroUsize {
-        side_by_side::emulators(self.memory.bytes())
+        side_by_side::emulators_that_fit(self.memory.bytes())
     }
 
     /// Sets those limits that are given.
@@ -271,7 +271,7 @@ impl Job {
 
     /// Refuses to expect a reset where it can't happen, or where neither the hypervisor
     /// nor QEMU can detect it.
-    fn resets(&self) -> Result<()> {
+    fn check_reset(&self) -> Result<()> {
         if self.expect_reset && self.load.guest.is_none() {
             bad_input!(
                 "--expect-reset: Rouse's own guest does not reset; use it with --guest IMAGE"
@@ -297,8 +297,8 @@ impl Job {
         (self.load.guest.is_none() || self.load.linux()) && self.load.measures
     }
 
-    /// Whether boots get the same input from outside. They do where instructions are counted, and for a kernel that
-    /// depends on this input.
+    /// Whether boots get the same input from outside. They do where instructions are counted, and also if the guest
+    /// is a kernel that depends on this input.
     pub fn boots_are_alike(&self) -> bool {
         self.load.linux() || self.metric == Metric::Insns
     }
@@ -314,7 +314,7 @@ impl Job {
     pub fn machine(&self, under: Under) -> Result<Machine> {
         Ok(Machine {
             cpus: self.cpus as usize,
-            // The guest detects whether the CPU model has it.
+            // The guest detects whether the CPU model has these features.
             wfxt: true,
             lse: true,
             ecv: true,
@@ -334,7 +334,7 @@ impl Job {
         let runs = |&under: &Under| {
             let board = self.board().runs(under);
             board
-                .and_then(|()| self.audits(under))
+                .and_then(|()| self.check_audit(under))
                 .and_then(|()| self.something_runs(under))
                 .and_then(|()| match under {
                     Under::Bao => Bao::source(self.bao.as_deref()).map(drop),
@@ -357,7 +357,7 @@ impl Job {
     }
 
     /// Refuses an audit of Rouse where Rouse does not run.
-    fn audits(&self, under: Under) -> Result<()> {
+    fn check_audit(&self, under: Under) -> Result<()> {
         if under.is_other() && self.load.linux() && !self.measures() {
             bad_input!(
                 "--append: rouse.linux-soak has Rouse audited, and under {under} there is nothing to audit; use --under rouse"
@@ -390,7 +390,8 @@ impl Job {
     }
 }
 
-/// How many seconds an emulator takes at most for a second of a program in the guest: 50 million instructions a second.
+/// The most seconds that an emulator takes for a second of a program in the guest, at 50 million instructions a
+/// second.
 const SLOWER: u32 = 20;
 
 /// Returns the default limit without progress. The board's limit is for the default number of wake-ups of a cell,

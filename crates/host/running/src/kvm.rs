@@ -38,7 +38,7 @@ const FILES: u64 = 256;
 /// tests of ciphers, which take two of ten seconds on an emulator.
 pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
 
-/// File name of a host's kernel that is not as it came.
+/// File name of a host's kernel that was changed.
 const IMAGE: &str = "Image";
 
 /// Values of KVM's arguments that trap an instruction (Linux, Documentation/admin-guide/kernel-parameters.txt).
@@ -82,14 +82,14 @@ pub struct Host {
     monitor: Vec<u8>,
     /// The kernel's version.
     pub told: String,
-    /// How many of its waits by event hand the turn over, unless it runs as it is: see [`handover`].
+    /// How many of the kernel's waits by event hand the turn over, unless it runs as it is: see [`handover`].
     pub handed_over: Option<u64>,
     _kept: Option<Kept>,
 }
 
 impl Host {
-    /// Returns a host that runs `monitor` on `kernel`, or on Debian's, which is provided if it is missing. Its waits by
-    /// event hand the turn over if `hands_over`.
+    /// Returns a host that runs `monitor` on `kernel`, or on Debian's, which is provided if it is missing. The
+    /// kernel's waits by event hand the turn over if `hands_over`.
     pub fn ensure(
         kernel: Option<&Path>,
         hands_over: bool,
@@ -121,14 +121,14 @@ impl Host {
     /// Makes the kernel's waits by event hand the turn over, in a copy of its file.
     fn hand_over(self) -> Result<Self> {
         let file = fs::read(&self.kernel).with_context(|| self.kernel.display().to_string())?;
-        let mut image = match unpack::kernel(file) {
+        let mut image = match unpack::find_image(file) {
             Ok(image) => image,
             Err(why) => bad_input!(
                 "KVM's host: {} {why}; name another kernel by --host-kernel",
                 self.kernel.display()
             ),
         };
-        let handed_over = handover::replace(&mut image);
+        let handed_over = handover::replace_waits(&mut image);
         let folder = places::target().join("image");
         let kept = store::find_or_make(&folder, "host", &[(IMAGE, &image)])?;
         Ok(Self {

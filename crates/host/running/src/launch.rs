@@ -112,8 +112,8 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     }
     let device = match job.boot {
         Boot::Kernel => {
-            // Firmware passes the arguments on as load options. Others may precede
-            // them, so mark where ours begin.
+            // Firmware passes the arguments on as load options. Other options may precede them, so mark where ours
+            // begin.
             if board.machine.firmware().is_some() {
                 arguments = format!("{PREFIX}{OPTIONS} {arguments}");
             }
@@ -155,7 +155,7 @@ pub fn mode(metric: Metric) -> Mode {
     }
 }
 
-/// Puts firmware into the machine. Its variables are not kept.
+/// Puts firmware into the machine. The firmware's variables are not kept.
 fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
     let code = firmware(&of.code)?;
     let Some(variables) = &of.variables else {
@@ -196,9 +196,8 @@ fn kernel(command: &mut Command, image: &Path, arguments: &str) {
     command.args(["-append", arguments]);
 }
 
-/// Writes the disk that a run boots. Its name is the hash of its contents. So it differs
-/// from the user's disk, which `image` writes, and from a disk with other contents that
-/// another run uses at the same time.
+/// Writes the disk that a run boots. Its path depends on its contents. So the disk differs from the user's disk,
+/// which `image` writes, and from a disk with other contents that another run uses at the same time.
 fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     arguments.hash(&mut hasher);
@@ -223,8 +222,8 @@ fn drive(command: &mut Command, options: &str, path: &Path) {
     command.args(["-drive", &drive]);
 }
 
-/// Opens the emulator's monitor on a socket in `place`, and another one for its events
-/// ([`qemu::Events`]), which starts the CPUs.
+/// Opens the emulator's monitor on a socket in `place`, and another monitor for [`qemu::Events`], which starts the
+/// CPUs.
 pub fn supervise(command: &mut Command, place: &Path) {
     let (monitor, events) = (place.join(qemu::MONITOR), place.join(qemu::EVENTS));
     command

@@ -47,8 +47,8 @@ const GEM5_KERNEL_MIB: u64 = 384;
 const GEM5_SMALL_KERNEL_MIB: u64 = 96;
 /// Largest image of a small kernel, in bytes. A distribution's has more.
 const SMALL_KERNEL: usize = 16 << 20;
-/// RAM for the files of commands, as a multiple of their size: in the image, unpacked by the kernel, and for the commands.
-/// It grows in steps of so many bytes.
+/// RAM for the files of commands, as a multiple of their size: in the image, unpacked by the kernel, and for the
+/// commands. This RAM grows in steps of [`FILES_STEP`] bytes.
 const FILES_TIMES: u64 = 4;
 const FILES_STEP: u64 = 256 * MIB;
 /// More RAM than any boot needs.
@@ -70,7 +70,7 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
         }
         return Ok(());
     }
-    // RAM is as the tree has it.
+    // The device tree gives the RAM.
     if job.dtb.is_some() || job.board().tree().is_some() {
         return Ok(());
     }
@@ -79,7 +79,7 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
         let size = job.memory.bytes() + more;
         job.memory.settle(format!("{}M", size / MIB));
     }
-    if let Some(enough) = enough(job, built)? {
+    if let Some(enough) = least_size(job, built)? {
         job.memory.settle(enough);
         return Ok(());
     }
@@ -91,11 +91,11 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
         let under = variant.under;
         let needs = Needs::of(job, built, variant)?;
         let has = job.memory.bytes();
-        if needs.fit(has) {
+        if needs.fits(has) {
             continue;
         }
         let guest = needs.guest.div_ceil(MIB);
-        let Some(least) = (1..MOST_MIB).find(|mib| needs.fit(mib * MIB)) else {
+        let Some(least) = (1..MOST_MIB).find(|mib| needs.fits(mib * MIB)) else {
             bad_input!(
                 "--guest: its header asks for {guest} MiB of RAM, which no machine here has"
             );
@@ -112,7 +112,7 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
 
 /// Returns the least size on which `job` runs, if there is no firmware and no size was given. Less RAM makes boots
 /// faster, because most of their work is to clear the guest's RAM.
-fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
+fn least_size(job: &Job, built: &Built) -> Result<Option<String>> {
     let variants = job.variants()?;
     let others = variants.iter().any(|variant| variant.under.is_other());
     // Trusted Firmware-A loads at its own addresses.
@@ -133,7 +133,7 @@ fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
     };
     let fit = |mib: &u64| {
         let left = (mib - taken) * MIB;
-        needs.iter().all(|needs| needs.fit(left))
+        needs.iter().all(|needs| needs.fits(left))
     };
     let sizes = ENOUGH_MIB.into_iter();
     let mut sizes = sizes.filter(|mib| *mib >= least && mib * MIB < most);
@@ -148,7 +148,7 @@ struct Needs {
     hypervisor: Option<u64>,
     /// Contiguous bytes of RAM that the guest needs, from the start of its image.
     guest: u64,
-    /// The bytes of its initial RAM disk, which are among them.
+    /// The bytes of the guest's initial RAM disk, which are part of `guest`.
     initrd: u64,
     /// Whether firmware places the image.
     firmware: bool,
@@ -181,7 +181,7 @@ impl Needs {
                 let each = taken.per_cpu + neighbour;
                 (&built.packed, Some(taken.fixed + cpus * each))
             }
-            // `other_hypervisors` checks the others.
+            // The module `other_hypervisors` checks the others.
             Under::None
             | Under::Xen
             | Under::Bao
@@ -199,7 +199,7 @@ impl Needs {
     }
 
     /// Whether everything fits into `memory` bytes of RAM.
-    fn fit(&self, memory: u64) -> bool {
+    fn fits(&self, memory: u64) -> bool {
         let ram = Region {
             base: RAM,
             size: memory,
@@ -333,19 +333,19 @@ mod tests {
 
     #[test]
     fn a_guest_fits_the_larger_part_that_the_tree_leaves() {
-        // Of 64 MiB, the tree is in the middle.
-        assert!(needs(28 * MIB, Some(MIB)).fit(64 * MIB));
-        assert!(!needs(60 * MIB, Some(MIB)).fit(64 * MIB));
-        assert!(needs(60 * MIB, Some(MIB)).fit(130 * MIB));
-        // Of 512 MiB, it is at 128 MiB.
-        assert!(needs(380 * MIB, Some(MIB)).fit(512 * MIB));
-        assert!(!needs(384 * MIB, Some(MIB)).fit(512 * MIB));
+        // In 64 MiB, the tree is in the middle.
+        assert!(needs(28 * MIB, Some(MIB)).fits(64 * MIB));
+        assert!(!needs(60 * MIB, Some(MIB)).fits(64 * MIB));
+        assert!(needs(60 * MIB, Some(MIB)).fits(130 * MIB));
+        // In 512 MiB, the tree is at 128 MiB.
+        assert!(needs(380 * MIB, Some(MIB)).fits(512 * MIB));
+        assert!(!needs(384 * MIB, Some(MIB)).fits(512 * MIB));
     }
 
     #[test]
     fn the_bare_machine_has_the_guest_where_it_was_loaded() {
-        assert!(needs(31 * MIB, None).fit(64 * MIB));
-        assert!(!needs(33 * MIB, None).fit(64 * MIB));
+        assert!(needs(31 * MIB, None).fits(64 * MIB));
+        assert!(!needs(33 * MIB, None).fits(64 * MIB));
     }
 
     #[test]
@@ -354,6 +354,6 @@ mod tests {
             firmware: true,
             ..needs(40 * MIB, Some(MIB))
         };
-        assert!(needs.fit(64 * MIB) && !needs.fit(40 * MIB));
+        assert!(needs.fits(64 * MIB) && !needs.fits(40 * MIB));
     }
 }

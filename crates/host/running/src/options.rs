@@ -28,7 +28,7 @@ fn count(word: &str) -> Result<u32, String> {
     })
 }
 
-/// The board of `image` by default: one with firmware that boots disks.
+/// The default board of `image`: one with firmware that boots disks.
 pub const DISK_BOARD: &str = "virt-uefi";
 
 /// Parses a number of at least one.
@@ -154,7 +154,7 @@ pub struct JobArgs {
 }
 
 impl JobArgs {
-    /// `board` as it is, and the guest as it is.
+    /// Returns the options that name `board`, with defaults for everything else.
     pub fn on(board: &str) -> Self {
         Self {
             load: LoadArgs {
@@ -226,7 +226,7 @@ impl fmt::Display for Metric {
 pub enum Unders {
     /// All that the board has.
     All,
-    /// These.
+    /// The named hypervisors.
     Named(Vec<Under>),
 }
 

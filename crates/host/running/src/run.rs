@@ -40,8 +40,8 @@ pub fn run(args: &RunArgs) -> Result<()> {
     done
 }
 
-/// Returns the status of a failure for `git bisect run`: a bad commit, one that can't be tried, or an end of the search,
-/// since a request that is wrong is so for every commit (git-bisect(1)).
+/// Returns the exit status of a failure for `git bisect run` (git-bisect(1)): 1 for a bad commit, 128 to end the
+/// search, because a request that is wrong is wrong for every commit, and 125 for a commit that can't be tried.
 fn bisect_status(error: &Error) -> u8 {
     if error.is::<Worse>() {
         1
@@ -73,11 +73,11 @@ fn measure(args: &RunArgs) -> Result<()> {
         Boots::Stopped(port) => debug::debug(&args.job, port),
         Boots::Here => kvm::local_run::run(args),
         Boots::Pair(jobs) => pair::run(args, &jobs),
-        Boots::Job(job) => one(args, &job),
+        Boots::Job(job) => measure_job(args, &job),
     }
 }
 
-/// Measures as `run` does, and keeps what the samples consist of. Returns a session for each side.
+/// Measures as `run` does, and keeps the instructions of the samples. Returns a session for each side.
 pub fn traced(args: &RunArgs) -> Result<Vec<Session>> {
     let mut args = args.clone();
     if let Some(name) = &args.save {
@@ -139,7 +139,7 @@ impl Boots {
 }
 
 /// Measures the job, and shows its results.
-fn one(args: &RunArgs, job: &Job) -> Result<()> {
+fn measure_job(args: &RunArgs, job: &Job) -> Result<()> {
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
@@ -150,7 +150,7 @@ fn one(args: &RunArgs, job: &Job) -> Result<()> {
     };
     let session = session::run(job, folder, show)?;
     let told = timings::part(Part::Shown, || tell(&session, &args.format));
-    // A run that measured nothing has nothing to replace an older file with.
+    // A run that measured nothing must not replace an older file.
     let keeps = session.failure.is_none() || session.results.has_cells();
     let copied = match copy.filter(|_| keeps) {
         Some(copy) => copy.write(&session.results.to_json()?),

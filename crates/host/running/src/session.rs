@@ -52,11 +52,11 @@ pub struct Session {
     pub log: String,
 }
 
-/// Builds, then boots once for each variant, and repeats that the requested number of times.
+/// Builds the images, boots once for each variant, and repeats these boots the requested number of times.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     let ready = Ready::for_some(job, prepare)?;
     let mut run = Run::new(job, &ready, &folder, show, None)?;
-    let failure = run.all()?;
+    let failure = run.run_all()?;
     run.close(failure, folder)
 }
 
@@ -83,7 +83,7 @@ pub fn alternately(
                 step!("{line}");
             }
         }
-        // If emulators may run in parallel, so may both sides; where values are times they may not.
+        // Both sides may run in parallel if emulators may. Where values are times, emulators may not.
         if jobs[0].jobs.get() > 1 {
             let [a, b] = &mut runs;
             let [a, b] = at_once(|| a.repetition(number), || b.repetition(number));
@@ -109,7 +109,7 @@ pub fn alternately(
     Ok([a.close(of_a, to_a)?, b.close(of_b, to_b)?])
 }
 
-/// Does both at once.
+/// Calls both functions at the same time.
 fn at_once<T: Send>(one: impl FnOnce() -> T + Send, other: impl FnOnce() -> T + Send) -> [T; 2] {
     thread::scope(|scope| {
         let other = scope.spawn(other);
@@ -121,7 +121,7 @@ fn at_once<T: Send>(one: impl FnOnce() -> T + Send, other: impl FnOnce() -> T + 
     })
 }
 
-/// Runs `job` and returns its results; its folder is not kept.
+/// Runs `job`, and returns its results. Does not keep its folder.
 pub fn measure(job: &Job) -> Result<Results> {
     let place = Scratch::new()?;
     let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
@@ -137,12 +137,12 @@ struct Run<'j> {
     stage: Stage<'j>,
     log: Log,
     came: BootResults<'j>,
-    /// How many of its emulators run in parallel.
+    /// How many of the job's emulators run in parallel.
     at_a_time: NonZeroUsize,
 }
 
 impl<'j> Run<'j> {
-    /// Starts before the first boot.
+    /// Creates the state before the first boot.
     fn new(
         job: &'j Job,
         (Ready { emulator, built }, lacks): &'j (Ready, Lacks),
@@ -168,8 +168,8 @@ impl<'j> Run<'j> {
         })
     }
 
-    /// Repeats until a failure. Returns an error only if there is nothing to keep.
-    fn all(&mut self) -> Result<Option<Failure>> {
+    /// Runs all repetitions, or stops at a failure. Returns an error only if there is nothing to keep.
+    fn run_all(&mut self) -> Result<Option<Failure>> {
         for number in 1..=self.stage.job.repeat {
             if let Some(failure) = self.repetition(number)? {
                 return Ok(Some(failure));
@@ -181,12 +181,12 @@ impl<'j> Run<'j> {
     /// Runs one repetition, and keeps its results.
     fn repetition(&mut self, number: usize) -> Result<Option<Failure>> {
         self.came.begin();
-        let failure = self.once(number);
+        let failure = self.boot_all(number);
         self.came.keep(number, failure)
     }
 
     /// Boots once for each variant, with as many in parallel as the job allows, until a failure.
-    fn once(&mut self, number: usize) -> Result<Option<Failure>> {
+    fn boot_all(&mut self, number: usize) -> Result<Option<Failure>> {
         let Self {
             stage,
             log,
@@ -215,7 +215,7 @@ impl<'j> Run<'j> {
                 )
             },
             |boot| {
-                // Cannot fail: see `Log`.
+                // This cannot fail: see `Log`.
                 let _ = turns.next();
                 let this = timings::part(Part::Records, || came.take(boot));
                 locked(&failed).extend(came.failed.keys());
@@ -279,7 +279,7 @@ fn with_cells(mut failure: Failure, job: &Job, results: &Results) -> Failure {
     failure
 }
 
-/// Ignores poisoning: a panic in a boot ends the program, so nothing reads what it left.
+/// Locks `mutex`. Ignores poisoning, because a panic in a boot ends the program, so nothing reads what it left.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,10 +3,10 @@
 //! enforce. The recorder passes the instructions of every CPU to crate `rules`, and this module
 //! adds the names of functions to the findings.
 //!
-//! A false finding is corrected in its rule. Where the rule can't know better, a
-//! comment explains why the code is right: `strict RULE: why`, on the line of the
-//! instruction, of a function that it was inlined into, or of the label in assembly, or in
-//! the comment before that line. Code that breaks rules on purpose has `strict any rule: why`.
+//! A false finding is corrected in its rule. Where the rule can't know better, a comment explains why the code is
+//! right: `strict RULE: why`, on the line of the instruction, of a function into which it was inlined, or of the
+//! label in assembly, or in the comment before that line. Code that breaks rules on purpose has `strict any rule:
+//! why`.
 
 use std::fmt;
 use std::fs;
@@ -71,7 +71,7 @@ impl BrokenRule {
 }
 
 impl Checker {
-    /// Prepares for a boot by `emulator`.
+    /// Prepares to watch a boot by `emulator`.
     pub fn new(emulator: &Emulator) -> Result<Self> {
         let Emulator::Qemu(qemu) = emulator else {
             bad_input!("--strict: the rules are watched on QEMU only");
@@ -98,13 +98,13 @@ impl Checker {
         let text = fs::read_to_string(&self.findings).context("the recorder left no findings")?;
         let findings = text.lines().filter_map(Finding::parse);
         Ok(findings
-            .filter_map(|finding| told(&finding, symbols))
+            .filter_map(|finding| name_code(&finding, symbols))
             .collect())
     }
 }
 
-/// Returns a finding with its names. `None` if it is not in our code, or explained.
-fn told(finding: &Finding, symbols: &Symbols) -> Option<BrokenRule> {
+/// Returns a finding with the names of its code. `None` if it is not in our code, or if a comment explains it.
+fn name_code(finding: &Finding, symbols: &Symbols) -> Option<BrokenRule> {
     let level = level(finding.place)?;
     let site = symbols.site(level, finding.place.pc)?;
     if is_explained(&finding.rule, &site) {
@@ -115,7 +115,7 @@ fn told(finding: &Finding, symbols: &Symbols) -> Option<BrokenRule> {
     let mut shown = format!(
         "{}: {} on CPU {} at EL{} ({:#x}), {}",
         finding.rule,
-        at(&site),
+        full_place(&site),
         finding.cpu,
         finding.place.level,
         finding.place.pc,
@@ -123,13 +123,13 @@ fn told(finding: &Finding, symbols: &Symbols) -> Option<BrokenRule> {
     );
     if let Some(other) = finding.other {
         let site = self::level(other).and_then(|level| symbols.site(level, other.pc));
-        let site = site.as_ref().map_or(format!("{:#x}", other.pc), at);
+        let site = site.as_ref().map_or(format!("{:#x}", other.pc), full_place);
         shown += &format!("; the other instruction: {site}");
     }
     shown += &format!(" [{cites}]");
     Some(BrokenRule {
         rule: finding.rule.clone(),
-        place: named(&site),
+        place: short_place(&site),
         shown,
     })
 }
@@ -144,7 +144,7 @@ fn level(place: Place) -> Option<Level> {
 
 /// Returns the function of a finding: the innermost one of this workspace that is more than
 /// a wrapper.
-fn frame(site: &Site) -> Option<&Frame> {
+fn our_frame(site: &Site) -> Option<&Frame> {
     let mut ours = site.frames.iter().filter(|frame| frame.ours);
     let first = ours.clone().next();
     ours.find(|frame| !frame.file.starts_with(WRAPPERS))
@@ -152,7 +152,7 @@ fn frame(site: &Site) -> Option<&Frame> {
 }
 
 /// Returns the function of `frame`, or the one that contains its closure.
-fn function<'s>(site: &'s Site, frame: &'s Frame) -> &'s str {
+fn function_in<'s>(site: &'s Site, frame: &'s Frame) -> &'s str {
     let outwards = site.frames.iter().skip_while(|one| *one != frame);
     let mut names = outwards
         .filter(|one| one.file == frame.file)
@@ -162,19 +162,19 @@ fn function<'s>(site: &'s Site, frame: &'s Frame) -> &'s str {
         .unwrap_or_else(|| plain(&frame.function))
 }
 
-/// File and function.
-fn named(site: &Site) -> String {
-    match frame(site) {
-        Some(frame) => format!("{}: {}", frame.file, function(site, frame)),
+/// Returns the file and the function of an instruction, or its symbol.
+fn short_place(site: &Site) -> String {
+    match our_frame(site) {
+        Some(frame) => format!("{}: {}", frame.file, function_in(site, frame)),
         None => site.symbol.clone(),
     }
 }
 
-/// Image, function, file and line.
-fn at(site: &Site) -> String {
-    match frame(site) {
+/// Returns the image, function, file and line of an instruction, or its image and symbol.
+fn full_place(site: &Site) -> String {
+    match our_frame(site) {
         Some(frame) => {
-            let function = function(site, frame);
+            let function = function_in(site, frame);
             format!("{}: {function} ({}:{})", site.image, frame.file, frame.line)
         }
         None => format!("{}: {}", site.image, site.symbol),
@@ -190,7 +190,7 @@ fn plain(function: &str) -> &str {
     }
 }
 
-/// Whether a comment explains why the code is right.
+/// Whether a comment explains why the code at `site` is right.
 fn is_explained(rule: &str, site: &Site) -> bool {
     let ours = site.frames.iter().filter(|frame| frame.ours);
     let mut lines = ours.filter_map(|frame| {
@@ -198,7 +198,7 @@ fn is_explained(rule: &str, site: &Site) -> bool {
         Some((text, frame.line as usize))
     });
     lines.any(|(text, line)| explains(&text, line, rule))
-        || site.frames.is_empty() && assembly(&site.symbol, rule)
+        || site.frames.is_empty() && is_label_explained(&site.symbol, rule)
 }
 
 /// Whether a comment on line `line` of `text`, or right before it, is about `rule`.
@@ -214,12 +214,12 @@ fn explains(text: &str, line: usize, rule: &str) -> bool {
     speaks(last) || comments.any(speaks)
 }
 
-/// Whether such a comment is at the label `symbol` in assembly.
-fn assembly(symbol: &str, rule: &str) -> bool {
+/// Whether a comment at the label `symbol` in assembly is about `rule`.
+fn is_label_explained(symbol: &str, rule: &str) -> bool {
     let label = format!("{symbol}:");
     let mut files = Vec::new();
     for folder in ASSEMBLY {
-        sources(&places::root().join(folder), &mut files);
+        rust_files(&places::root().join(folder), &mut files);
     }
     files
         .iter()
@@ -232,14 +232,14 @@ fn assembly(symbol: &str, rule: &str) -> bool {
         })
 }
 
-/// The Rust files below `folder`.
-fn sources(folder: &std::path::Path, found: &mut Vec<PathBuf>) {
+/// Adds the Rust files below `folder` to `found`.
+fn rust_files(folder: &std::path::Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         if path.is_dir() {
-            sources(&path, found);
+            rust_files(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
@@ -275,13 +275,13 @@ mod tests {
             ),
             ("hypervisor/src/exits/synchronous.rs", "fast"),
         ]);
-        assert_eq!(named(&inlined), "hypervisor/src/exits/wfx.rs: idle");
+        assert_eq!(short_place(&inlined), "hypervisor/src/exits/wfx.rs: idle");
         assert_eq!(
-            at(&inlined),
+            full_place(&inlined),
             "hypervisor: idle (hypervisor/src/exits/wfx.rs:7)"
         );
         assert_eq!(
-            named(&site(&[("crates/no_std/arch/src/insn.rs", "wfi")])),
+            short_place(&site(&[("crates/no_std/arch/src/insn.rs", "wfi")])),
             "crates/no_std/arch/src/insn.rs: wfi"
         );
         let closure = [
@@ -289,8 +289,8 @@ mod tests {
             ("b.rs", "with<()>"),
             ("a.rs", "idle_until"),
         ];
-        assert_eq!(named(&site(&closure)), "a.rs: idle_until");
-        assert_eq!(named(&site(&[])), "fast_halt");
+        assert_eq!(short_place(&site(&closure)), "a.rs: idle_until");
+        assert_eq!(short_place(&site(&[])), "fast_halt");
     }
 
     #[test]

@@ -34,9 +34,9 @@ pub struct CodeFile {
     pub name: &'static str,
     /// The exception levels at which it runs.
     pub levels: &'static [u8],
-    /// Its form.
+    /// The form of the file.
     pub form: Form,
-    /// The file.
+    /// The contents of the file.
     pub bytes: Arc<[u8]>,
 }
 
@@ -83,7 +83,7 @@ impl TracesOfBoot {
             (Under::Xen, _, Some(xen)) => add("xen", &[2], Form::Xen, read(&xen.image)?),
             (Under::Kvm | Under::KvmNvhe | Under::KvmProtected, Some(host), _) => {
                 let (kernel, monitor) = host.code();
-                let image = unpack::kernel(read(kernel)?);
+                let image = unpack::find_image(read(kernel)?);
                 let image = image.map_err(|why| anyhow!("{}: {why}", kernel.display()))?;
                 add("host", host_levels(variant.under), Form::Image, image);
                 add("rouse-kvm", &[0], Form::Elf, monitor.to_vec());

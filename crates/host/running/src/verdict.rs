@@ -38,7 +38,7 @@ impl Failure {
         }
     }
 
-    /// Adds the possible reasons of a Linux whose program has written nothing.
+    /// Adds the possible reasons why the program on Linux has written nothing.
     pub fn of_silent_linux(mut self) -> Self {
         // The console has a line for a refusal.
         if self.word == REFUSED {
@@ -150,7 +150,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
         Ending::Late(why) => (LATE, format!("the deadline is over: {why}")),
         Ending::Refused(words) => (REFUSED, format!("refused: {words}")),
         Ending::Hang(stall) => {
-            let (shown, places) = (shown(stall), places::of(&outcome.registers));
+            let (shown, places) = (stall_text(stall), places::of_registers(&outcome.registers));
             (HANG, format!("{shown}{places}; {stage}"))
         }
         Ending::OutOfTime => (OUT_OF_TIME, format!("the time limit is over; {stage}")),
@@ -183,7 +183,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
 }
 
 /// Describes a time without progress.
-fn shown(stall: &Stall) -> String {
+fn stall_text(stall: &Stall) -> String {
     let (own, wall) = (stall.own.as_secs(), stall.wall.as_secs());
     if wall <= own + 1 {
         return format!("no progress for {own} s");
@@ -191,7 +191,7 @@ fn shown(stall: &Stall) -> String {
     format!("no progress for {own} s of the emulator's own time ({wall} s by the clock)")
 }
 
-/// Judges a guest's end other than turning the machine off.
+/// Judges an end of a guest that did not turn the machine off.
 fn judge_end(ended: &Ended) -> (&'static str, String) {
     let Ended { vcpu, mpidr, .. } = ended;
     let by = format!("vCPU {vcpu} (MPIDR {mpidr:#x})");
@@ -245,7 +245,8 @@ pub fn unwritten(lacks: String) -> Failure {
     }
 }
 
-/// Fails if a program in the guest did not start or failed. The reason ends with what it printed last.
+/// Returns a failure if a program in the guest did not start or failed. The reason ends with the last line that the
+/// program printed.
 fn judge_programs(results: &Results) -> Option<Failure> {
     let cells = results.cells.iter();
     let failed = cells.filter(|cell| cell.what.command != CommandName::NONE);
@@ -265,7 +266,7 @@ fn judge_programs(results: &Results) -> Option<Failure> {
     (!reasons.is_empty()).then_some(Failure { word: PROGRAM, why })
 }
 
-/// Fails if cells were requested, and the guest skipped all of them.
+/// Returns a failure if cells were requested, and the guest skipped all of them.
 fn judge_cells(results: &Results) -> Option<Failure> {
     let cells = &results.cells;
     let reasons: Option<BTreeSet<&str>> =
@@ -276,7 +277,7 @@ fn judge_cells(results: &Results) -> Option<Failure> {
     Some(Failure { word: NOTHING, why })
 }
 
-/// Fails if the guest could not count cycles, so that its values have another unit.
+/// Returns a failure if the guest could not count cycles, so that its values have another unit.
 fn judge_unit(results: &Results, metric: Metric) -> Option<Failure> {
     let missed = metric == Metric::Cycles && !matches!(results.unit.as_str(), "cycles" | "");
     missed.then(|| Failure {

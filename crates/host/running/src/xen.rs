@@ -37,14 +37,14 @@ pub struct Xen {
 }
 
 impl Xen {
-    /// Returns the `named` Xen, or else Debian's. `started` boots Xen once with its options, and returns its lines up
-    /// to the one that [`Self::is_last`], because Xen's console is not available while a guest runs.
+    /// Returns the `named` Xen, or else Debian's. `started` boots Xen once with its options, and returns Xen's lines
+    /// up to the one for which [`Self::is_last`] is true, because Xen's console is not available while a guest runs.
     pub fn ensure(
         named: Option<&Path>,
         options: Option<&str>,
         started: impl FnOnce(&Path) -> Result<Vec<String>>,
     ) -> Result<Self> {
-        let image = file(named)?;
+        let image = find_image(named)?;
         let lines = started(&image)?;
         let options = options.iter().flat_map(|text| text.split_whitespace());
         let asked = options
@@ -78,7 +78,7 @@ fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
             "--xen-args: this Xen has no scheduler `{asked}`, and takes {scheduler}; leave `sched=` out"
         );
     }
-    // After the version and the package come its builder and compiler.
+    // The builder and the compiler follow the version and the package.
     let version = version
         .splitn(3, " (")
         .take(2)
@@ -88,7 +88,7 @@ fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
 }
 
 /// Returns the `named` Xen, or else Debian's, which is provided once.
-fn file(named: Option<&Path>) -> Result<PathBuf> {
+fn find_image(named: Option<&Path>) -> Result<PathBuf> {
     let Some(named) = named else {
         return provide();
     };
@@ -131,7 +131,7 @@ mod tests {
     fn a_file_that_is_no_xen_is_refused_by_name() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("xen");
-        let refused = |path: &Path| file(Some(path)).unwrap_err().to_string();
+        let refused = |path: &Path| find_image(Some(path)).unwrap_err().to_string();
         assert!(refused(&path).contains("can't be read"));
         fs::write(&path, [0; 100]).unwrap();
         assert!(refused(&path).starts_with("--xen: "));

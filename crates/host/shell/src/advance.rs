@@ -5,15 +5,15 @@
 //! may retry the next boot for ever, and a watchdog may report the same stall with another
 //! time. So a line counts only if it has something new:
 //!
-//! - a record counts if its number is above all earlier ones, which the guest can't reach by
-//!   repetition. In a record `progress`, the work done must have grown, because the guest
-//!   sends this record whether or not there was progress;
+//! - a record counts if its number is above the numbers of all earlier records, which a guest can't achieve by
+//!   repetition. For a record `progress`, the work done must also have grown, because the guest sends this record
+//!   whether or not there was progress;
 //! - a boot stage counts if it is new;
-//! - any other line counts if its words, without those with digits, were not printed yet. Equal words with
-//!   other numbers are a loop or a clock.
+//! - any other line counts if its words, without those that contain digits, were not printed before. A line that
+//!   differs only in its numbers comes from a loop or a clock.
 //!
-//! If another kernel as guest counts for minutes without printing anything new, it
-//! needs a longer `--timeout`.
+//! A guest that is another kernel, and that prints nothing but changing numbers for minutes, needs a longer
+//! `--timeout`.
 
 use std::collections::HashSet;
 
@@ -21,10 +21,11 @@ use wire::Record;
 
 /// Prefix of a boot stage.
 const STAGE: &str = "rouse: stage ";
-/// Number of lines to remember. A console with more different lines is noise, and no longer counts.
+/// Number of lines to remember. A console that prints more different lines prints noise, and its further lines do not
+/// count.
 const MOST: usize = 20_000;
 
-/// Lines and records so far.
+/// The records and lines that the console has printed so far.
 #[derive(Debug, Default)]
 pub struct Advance {
     /// Number of the next record.
@@ -39,7 +40,7 @@ impl Advance {
     pub fn shows(&mut self, line: &str) -> bool {
         match Record::parse(line) {
             Ok(record) => self.is_new(&record),
-            Err(wire::Damage::NotARecord) => self.is_said_first(line),
+            Err(wire::Damage::NotARecord) => self.has_new_words(line),
             // A damaged record may be an old one.
             Err(wire::Damage::Checksum | wire::Damage::Form) => false,
         }
@@ -59,17 +60,17 @@ impl Advance {
         more
     }
 
-    fn is_said_first(&mut self, line: &str) -> bool {
+    fn has_new_words(&mut self, line: &str) -> bool {
         let words = match line.find(STAGE) {
             Some(at) => line[at..].to_owned(),
-            None => words(line),
+            None => plain_words(line),
         };
         self.said.len() < MOST && !words.is_empty() && self.said.insert(words)
     }
 }
 
-/// Returns the words without digits.
-fn words(line: &str) -> String {
+/// Returns the words of a line, without those that contain digits.
+fn plain_words(line: &str) -> String {
     let words = line.split_whitespace();
     let plain = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
     plain.collect::<Vec<_>>().join(" ")
@@ -94,7 +95,7 @@ mod tests {
         assert!(!advance.shows(&record(0, "boot", 0)));
         assert!(!advance.shows(&record(1, "machine", 0)));
         assert!(advance.shows(&record(7, "note", 0)));
-        // Damaged.
+        // A damaged record does not count.
         assert!(!advance.shows(&record(8, "note", 0).replace("note", "nose")));
     }
 

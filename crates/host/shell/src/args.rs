@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parses the command line or, for tests and callers that have them as text, the options of one verb alone.
+//! Parses the command line. For tests, and for callers that have options as text, parses the options of one verb
+//! alone.
 
 use std::env;
 use std::ffi::OsString;
@@ -36,7 +37,7 @@ pub enum Colour {
 }
 
 impl CommonArgs {
-    /// Sets the terminal.
+    /// Makes the terminal follow these options.
     pub fn set(self) {
         terminal::set_colour(match self.color {
             Colour::Auto => ColorChoice::Auto,
@@ -49,8 +50,8 @@ impl CommonArgs {
     }
 }
 
-/// Reads the command line. `None` if it requested help or the version, which are then
-/// already printed. Reports mistakes in one line like every other error.
+/// Reads the command line. Returns `None` if it requested help or the version, which are then already printed.
+/// Reports mistakes in one line like every other error.
 ///
 /// # Errors
 ///
@@ -58,7 +59,7 @@ impl CommonArgs {
 pub fn read<C: Parser>() -> Result<Option<C>> {
     let mut command = C::command();
     let typed = command.try_get_matches_from_mut(env::args_os());
-    let typed = typed.inspect(|typed| file_arguments::words(&command, typed));
+    let typed = typed.inspect(|typed| file_arguments::note_all(&command, typed));
     let error = match typed.and_then(|typed| C::from_arg_matches(&typed)) {
         Ok(line) => return Ok(Some(line)),
         Err(error) => error.format(&mut command),
@@ -77,7 +78,7 @@ pub fn read<C: Parser>() -> Result<Option<C>> {
 /// The end of a line that describes a mistake.
 const HELP: &str = "; --help lists what there is";
 
-/// Describes a mistake in one line. For an unknown verb, names the nearest one.
+/// Describes a mistake in one line. For an unknown verb, also names the nearest verb.
 pub fn told(command: &Command, error: &Error) -> String {
     let line = request::one_line(error);
     let typed = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {

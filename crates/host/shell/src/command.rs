@@ -8,15 +8,16 @@ use std::process::Command;
 
 /// Returns the command of this program in a shell's syntax.
 pub fn this_command() -> String {
-    this_with(|word| quoted(word)).join(" ")
+    this_command_by(|word| quoted(word)).join(" ")
 }
 
-/// Returns its words in plain ASCII and a shell's syntax, for a text that others wrap, send and paste.
+/// Returns the words of this program's command in plain ASCII and in a shell's syntax, for texts that people wrap,
+/// send and paste.
 pub fn this_command_in_ascii() -> Vec<String> {
-    this_with(quoted_in_ascii)
+    this_command_by(quoted_in_ascii)
 }
 
-fn this_with(quoted: fn(&OsStr) -> String) -> Vec<String> {
+fn this_command_by(quoted: fn(&OsStr) -> String) -> Vec<String> {
     let given = env::args_os().skip(1).map(|word| quoted(&word));
     ["cargo", "xtask"]
         .map(String::from)
@@ -31,7 +32,7 @@ pub fn typed(command: &Command) -> String {
     words.map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Quotes a word, if a shell needs that.
+/// Quotes a word, if a shell needs quotes.
 pub fn quoted(word: impl AsRef<OsStr>) -> String {
     quoted_unless(word.as_ref(), foreign::is_hidden)
 }
@@ -41,7 +42,7 @@ fn quoted_in_ascii(word: &OsStr) -> String {
     quoted_unless(word, |c| !c.is_ascii() || c.is_control())
 }
 
-/// Quotes a word, and replaces each byte of a character that is `unfit` to be shown by its number.
+/// Quotes a word. Replaces each character that is `unfit` to be shown by the numbers of its bytes.
 fn quoted_unless(word: &OsStr, unfit: fn(char) -> bool) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     match word.to_str() {
@@ -50,25 +51,25 @@ fn quoted_unless(word: &OsStr, unfit: fn(char) -> bool) -> String {
         _ => {
             let chunks = word.as_bytes().utf8_chunks();
             let typed = chunks.map(|chunk| {
-                let valid = chunk.valid().chars().map(|c| typed_as(c, unfit));
-                valid.collect::<String>() + &numbers(chunk.invalid())
+                let valid = chunk.valid().chars().map(|c| escaped_char(c, unfit));
+                valid.collect::<String>() + &byte_numbers(chunk.invalid())
             });
             format!("$'{}'", typed.collect::<String>())
         }
     }
 }
 
-/// Returns a character between `$'` and `'` (bash(1), QUOTING).
-fn typed_as(c: char, unfit: fn(char) -> bool) -> String {
+/// Returns a character in the form that it has between `$'` and `'` (bash(1), QUOTING).
+fn escaped_char(c: char, unfit: fn(char) -> bool) -> String {
     match c {
         '\'' | '\\' => format!("\\{c}"),
-        c if unfit(c) => numbers(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        c if unfit(c) => byte_numbers(c.encode_utf8(&mut [0; 4]).as_bytes()),
         c => c.into(),
     }
 }
 
-/// Returns bytes by their numbers: `\u` depends on the locale of the shell.
-fn numbers(bytes: &[u8]) -> String {
+/// Returns bytes in the form of their numbers, because the meaning of `\u` depends on the locale of the shell.
+fn byte_numbers(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect()
 }
 
@@ -99,7 +100,7 @@ mod tests {
         );
     }
 
-    /// Words that bash reads in `text`, the end of a mail or a command, in the locale `C`.
+    /// Returns the words that bash reads from `text`, which is the end of a mail or a command, in the locale `C`.
     fn read_by_bash(text: &str) -> Vec<OsString> {
         let words = Command::new("bash")
             .args(["-c", &format!(r"printf '%s\0' {text}")])
@@ -112,7 +113,8 @@ mod tests {
         words.map(|word| OsString::from_vec(word.into())).collect()
     }
 
-    /// A word of a path: with quotes, blanks, ends of lines, letters of other languages, or bytes that are no text.
+    /// Returns a word of a path: with quotes, blanks, line ends, letters of other languages, or bytes that are not
+    /// text.
     fn word() -> impl Strategy<Value = OsString> {
         prop_oneof![
             "[a-z/.=-]{1,90}".prop_map(OsString::from),

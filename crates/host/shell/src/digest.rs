@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SHA-256 of files.
+//! Computes the SHA-256 of files.
 
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-/// SHA-256 (FIPS 180-4), hexadecimal.
+/// Returns the SHA-256 of `bytes` (FIPS 180-4) in hexadecimal digits.
 pub fn sum(bytes: &[u8]) -> String {
     let mut digits = String::new();
     for byte in Sha256::digest(bytes) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The process of an emulator: its output, its threads, and its end.
 //!
-//! The process does not outlive this program. Dropping the value kills it. If this program
-//! is killed, Linux notifies QEMU (`exit-with-parent`) and gem5's machine
-//! (`boards/gem5/machine.py`).
+//! The process does not outlive this program. Dropping an [`EmulatorProcess`] kills its process. If this program is
+//! killed, Linux notifies QEMU (`exit-with-parent`) and gem5's machine (`boards/gem5/machine.py`).
 
 mod lines;
 
@@ -32,8 +31,8 @@ const LAST_BREATH: Duration = Duration::from_secs(5);
 /// How long an emulator that is asked to end may take to write its files.
 const LAST_FILES: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long to gather characters before a read. A Linux pipe holds 65536 of them (pipe(7)), and no
-/// emulated port sends that many in this time. A port that did would block, and lose none.
+/// How long to gather characters before a read. A Linux pipe holds 65536 characters (pipe(7)), and no emulated port
+/// sends that many in this time. A port that did would block, and would lose none.
 const GATHER: Duration = Duration::from_millis(2);
 
 /// Bytes to read at once, as many as a Linux pipe holds.
@@ -70,12 +69,12 @@ impl End {
         }
     }
 
-    /// Describes an unexpected end.
+    /// Describes the end if it is unexpected.
     pub fn mishap(self) -> Option<String> {
         match self {
             Self::Killed | Self::Well => None,
             Self::Status(status) => Some(format!("ended with status {status}")),
-            Self::Signal(signal) => Some(format!("was killed by {}", interrupt::named(signal))),
+            Self::Signal(signal) => Some(format!("was killed by {}", interrupt::name_of(signal))),
         }
     }
 }
@@ -84,7 +83,7 @@ impl End {
 #[derive(Debug)]
 pub struct EmulatorProcess {
     child: Child,
-    /// The unfinished line of its console.
+    /// The unfinished line of the emulator's console.
     console: Arc<Mutex<Lines>>,
 }
 
@@ -124,7 +123,7 @@ impl EmulatorProcess {
         (!sample.is_empty()).then_some(sample)
     }
 
-    /// Asks the emulator to end, after which it writes what it has recorded, and waits for it.
+    /// Asks the emulator to end. Waits until it has written what it has recorded, and has ended.
     pub fn stop(mut self) {
         let id = Pid::from_raw(self.child.id() as i32);
         // This fails only if the emulator has ended on its own.
@@ -185,19 +184,20 @@ fn read_lines(
                 Ok(0) | Err(_) => break,
                 Ok(length) => length,
             };
-            // The lock is held throughout, so that all lines before the unfinished one are sent when a caller reads it.
+            // The lock is held throughout. So when a caller reads the unfinished line, all lines before it have been
+            // sent.
             let mut lines = locked(&lines);
             let mut ended = bytes[..length].iter().filter_map(|&byte| lines.push(byte));
             if ended.any(|line| sender.send(kind(line)).is_err()) {
                 return;
             }
         }
-        // Without a receiver the line is dropped.
+        // Without a receiver, the line is dropped.
         let _ = locked(&lines).last().map(|line| sender.send(kind(line)));
     });
 }
 
-/// Ignores poisoning: a panic while it is held ends the program.
+/// Locks `lines`. Ignores poisoning, because a panic while the lock is held ends the program.
 fn locked(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -208,7 +208,7 @@ fn add_process(process: u64, sample: &mut Sample) {
         return;
     };
     for task in tasks.flatten() {
-        // A thread may end meanwhile.
+        // The thread may have ended meanwhile.
         let Ok(stat) = fs::read_to_string(task.path().join("stat")) else {
             continue;
         };
@@ -221,8 +221,8 @@ fn add_process(process: u64, sample: &mut Sample) {
     }
 }
 
-/// Parses `stat` of a thread in /proc (proc_pid_stat(5)). Its name, in
-/// parentheses, may contain anything.
+/// Parses the file `stat` of a thread in /proc (proc_pid_stat(5)). The thread's name, in parentheses, may contain
+/// anything.
 fn thread_of(stat: &str) -> Option<(u64, Thread)> {
     let (number, rest) = stat.split_once(" (")?;
     let (_, rest) = rest.rsplit_once(") ")?;
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// Samples until a sample is `wanted`, however long that takes.
+    /// Samples until a sample is as `wanted`, however long that takes.
     #[cfg(target_os = "linux")]
     fn until(process: &EmulatorProcess, wanted: impl Fn(&Sample) -> bool) {
         while !process.sample().is_some_and(|sample| wanted(&sample)) {
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn what_a_process_does_is_seen() {
         let (asleep, _lines) = shell("exec sleep 600");
-        until(&asleep, crate::emulator_time::sleeps);
+        until(&asleep, crate::emulator_time::all_asleep);
         let stopped = Command::new("kill")
             .args(["-STOP", &asleep.child.id().to_string()])
             .status();
@@ -307,12 +307,12 @@ mod tests {
         let (busy, _lines) = shell("while :; do :; done");
         let has_run = |thread: &Thread| thread.ran >= 10 * USER_TICK;
         until(&busy, |sample| sample.values().any(has_run));
-        // A child that works while its parent waits for it.
+        // This child works while its parent waits for it.
         let (parent, _lines) = shell("(while :; do :; done); :");
         until(&parent, |sample| {
             sample.len() == 2 && sample.values().any(has_run)
         });
-        until(&parent, |sample| !crate::emulator_time::sleeps(sample));
+        until(&parent, |sample| !crate::emulator_time::all_asleep(sample));
         let child = *parent.sample().unwrap().keys().max().unwrap();
         drop(parent);
         let _ = Command::new("kill").arg(child.to_string()).status();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator's own time: a clock that a busy host does not move.
 //!
-//! The clock advances by samples of the states of the emulator's threads. For the time
-//! between two samples, it adds
+//! Samples of the states of the emulator's threads advance the clock. For the time between two samples, the clock
+//! adds
 //!
 //! - while the emulator works: the least time in which an otherwise idle host could have
 //!   done that work. This is the time of the busiest thread, or the time of all threads
 //!   divided by the host's cores. A thread that waits for a core adds nothing;
-//! - while all its threads sleep, like those of a machine whose CPUs wait for a timer
-//!   or for ever: the time by the wall clock;
-//! - while it is stopped (SIGSTOP, a tracer): only the work before.
+//! - while all threads of the emulator sleep, like those of a machine whose CPUs wait for a timer or for ever: the
+//!   time by the wall clock;
+//! - while the emulator is stopped (SIGSTOP, a tracer): only the work before the stop.
 //!
 //! So the clock never runs ahead of the wall clock by more than the resolution of the host's
 //! accounting. A limit in this time ends a machine that spins or sleeps for ever, but not a
@@ -18,18 +18,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The longest time that a sample covers. A later sample shows that the
-/// host is busy or was suspended, and nothing about the emulator.
+/// The longest time that a sample covers. A sample that comes later shows that the host is busy or was suspended, and
+/// shows nothing about the emulator.
 pub const SPAN: Duration = Duration::from_secs(1);
 
 /// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It waits for an event, or has ended.
+    /// The thread waits for an event, or has ended.
     Asleep,
-    /// It runs, or waits for a core or for the host's disk.
+    /// The thread runs, or waits for a core or for the host's disk.
     Busy,
-    /// A signal or a tracer has stopped it.
+    /// A signal or a tracer has stopped the thread.
     Stopped,
 }
 
@@ -37,14 +37,14 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread {
     pub state: State,
-    /// Its processor time.
+    /// The processor time that the thread has used.
     pub ran: Duration,
 }
 
 /// All threads of the emulator at one moment, by number.
 pub type Sample = BTreeMap<u64, Thread>;
 
-/// The clock.
+/// The clock of an emulator's own time.
 #[derive(Debug)]
 pub struct OwnTime {
     cores: u32,
@@ -99,8 +99,8 @@ impl OwnTime {
     }
 }
 
-/// Whether the emulator of this sample sleeps.
-pub fn sleeps(sample: &Sample) -> bool {
+/// Whether all threads of a sample sleep.
+pub fn all_asleep(sample: &Sample) -> bool {
     let mut threads = sample.values();
     threads.all(|thread| thread.state == State::Asleep)
 }
@@ -151,7 +151,7 @@ mod tests {
         let mut starved = Emulator::new(4, 2);
         let spent = starved.go(60 * MINUTE, Busy, Duration::ZERO);
         assert_eq!(spent, Duration::ZERO);
-        // A fiftieth of a core each.
+        // Each thread gets a fiftieth of a core.
         let spent = starved.go(60 * MINUTE, Busy, TICK / 50);
         assert_eq!(spent, TICK * 60 * MINUTE / 25);
     }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn who_takes_a_nap_between_ticks_sleeps() {
-        // A guest that waits for ever with a timer that has no effect.
+        // This is a guest that waits for ever with a timer that has no effect.
         let spent = Emulator::new(2, 2).go(4 * MINUTE, Asleep, TICK / 100);
         assert_eq!(spent, Duration::from_secs(240));
     }

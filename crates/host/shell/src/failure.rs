@@ -64,7 +64,7 @@ pub fn is_bad_input(error: &anyhow::Error) -> bool {
     error.is::<BadInput>()
 }
 
-/// Exit status of every failure, or 0 if its kind decides.
+/// Exit status of every failure, or 0 if the kind of the failure decides.
 static STATUS: AtomicU8 = AtomicU8::new(0);
 
 /// Ends the program with `status` after any failure, whatever its kind, unless a signal ends it.

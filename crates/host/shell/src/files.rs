@@ -49,7 +49,8 @@ pub fn lock(path: &Path, waits: impl FnOnce()) -> Result<File> {
     Ok(file)
 }
 
-/// Returns the error of an operation on `path`, with the remedy.
+/// Returns the error for an operation on `path`, with the remedy. `done` is the operation's participle, such as
+/// "created".
 pub fn refused(path: &Path, done: &str, error: &io::Error) -> anyhow::Error {
     let remedy = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room there",

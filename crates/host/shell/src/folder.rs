@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of a run. It has its own name once it is complete, and another name, which shows that it
-//! is incomplete, before.
+//! The folder of a run. Until the folder is complete, its name shows that it is incomplete. Then it gets its own
+//! name.
 
 use std::fs;
 use std::io;
@@ -36,8 +36,8 @@ pub struct Closed {
 }
 
 impl Folder {
-    /// Claims `out`, which must be new or empty. By default, claims a name made of the
-    /// time and the board, with a number if another run has that name.
+    /// Claims `out`, which must be new or empty. Without `out`, claims a name made of the time and the board, with a
+    /// number if another run has that name.
     pub fn claim(out: Option<&Path>, board: &str) -> Result<Self> {
         match out {
             Some(out) => Self::claim_new("--out", out),
@@ -69,8 +69,7 @@ impl Folder {
         }
     }
 
-    /// Claims the folder `name` in `parent`, or the first free one of `name-2`, `name-3` and so
-    /// on.
+    /// Claims the folder `name` in `parent`, or the first free one of `name-2`, `name-3` and so on.
     pub fn claim_numbered(parent: &Path, name: &str) -> Result<Self> {
         let numbered = (2..).map(|number| format!("{name}-{number}"));
         for name in std::iter::once(name.to_owned()).chain(numbered) {
@@ -90,14 +89,14 @@ impl Folder {
         unreachable!("numbers don't end")
     }
 
-    /// Begins a folder. `None` if another run is making it, or has just finished it.
+    /// Begins a folder. `None` if another run is making the same folder, or has just finished it.
     fn begin(target: &Path) -> io::Result<Option<Self>> {
         let parent = target.parent().unwrap_or(Path::new("/"));
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         fs::create_dir_all(parent)?;
         partial_files::sweep(parent);
         let partial = partial_files::Folder::begin(parent, &name)?;
-        // Whoever has the name of the unfinished folder has the final name too.
+        // The run that has the name of the unfinished folder has the final name too.
         let partial = partial.filter(|_| !is_taken(target));
         Ok(partial.map(|partial| Self {
             target: target.into(),
@@ -112,7 +111,7 @@ impl Folder {
         name.to_string_lossy().into_owned()
     }
 
-    /// Returns a path in the folder, for a subfolder.
+    /// Returns the path of `name` in the folder, for instance for a subfolder.
     pub fn inside(&self, name: &str) -> PathBuf {
         self.partial.path().join(name)
     }
@@ -157,7 +156,7 @@ impl Folder {
         self.leave()
     }
 
-    /// Keeps the files written so far. `why` is the reason for the missing ones.
+    /// Keeps the files written so far. `why` is the reason why others are missing.
     pub fn give_up(mut self, why: &str) -> Closed {
         self.lost.push(why.into());
         self.leave()
@@ -204,14 +203,14 @@ impl Closed {
     }
 }
 
-/// Returns the time of day in UTC for a name, like 20260214-002807.
+/// Returns the time of day in UTC in a form for names, like 20260214-002807.
 pub fn now() -> String {
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let kept = time.chars().filter(|c| c.is_ascii_digit() || *c == 'T');
     kept.map(|c| if c == 'T' { '-' } else { c }).collect()
 }
 
-/// Creates a folder with this name, and with the first free number if the name is taken.
+/// Creates a folder with this name, or with this name and the first free number if the name is taken.
 pub fn create_numbered(parent: &Path, name: &str) -> Result<PathBuf> {
     files::make_folder(parent)?;
     let numbered = (2..).map(|number| format!("{name}-{number}"));

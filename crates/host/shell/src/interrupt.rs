@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notes Ctrl-C and termination. The code that must end or keep something handles
-//! them.
+//! Notes the signals that ask this program to end, such as Ctrl-C. Code that must end or keep something asks for them
+//! here.
 //!
 //! Until [`catch`], a signal ends the program as usual. From then on, the first
 //! signal requests a stop, which keeps the results so far, and the second one ends the program at
@@ -24,7 +24,7 @@ const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 /// program and one to its group.
 const SAME: Duration = Duration::from_secs(1);
 
-/// The last signal, or 0 before the first. Set once signals are caught.
+/// The number of the last signal, or 0 before the first one. It is set once signals are caught.
 static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
 /// A signal that asks to stop.
@@ -40,12 +40,12 @@ impl Signal {
 
 impl fmt::Display for Signal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&named(self.0))
+        f.write_str(&name_of(self.0))
     }
 }
 
 /// Returns the name of a signal.
-pub fn named(signal: i32) -> String {
+pub fn name_of(signal: i32) -> String {
     signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
@@ -60,8 +60,8 @@ pub fn catch() -> Result<()> {
         return Ok(());
     }
     let failed = "signals can't be caught";
-    // This happens in the handler itself, because an emulator that the same Ctrl-C has ended
-    // must not be found dead before the reason is known.
+    // The handler itself stores the signal. Otherwise, an emulator that the same Ctrl-C has ended could be found dead
+    // before the reason is known.
     for signal in SIGNALS {
         flag::register_usize(signal, caught.clone(), signal as usize).context(failed)?;
     }

@@ -68,13 +68,13 @@ impl Log {
         }
     }
 
-    /// Prints, as a last resort, the bytes that fit on no disk on standard error.
+    /// Prints, as a last resort, on standard error the bytes that fit on no disk.
     pub fn show_what_is_nowhere(&self) {
         let text = String::from_utf8_lossy(&self.memory);
         text.lines().for_each(|line| note!("{line}"));
     }
 
-    /// Moves to `folder`.
+    /// Moves the log to `folder`.
     fn move_to(&mut self, folder: &Path) -> io::Result<()> {
         let old = fs::read(&self.path)?;
         let mut new = Builder::new()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes each thing, above all compiled images, once in the life of this program. All its boots then run the same
-//! images, even if a file is edited meanwhile, and no boot waits for Cargo to find that nothing has changed.
+//! Makes each thing, above all compiled images, only once while this program runs. All boots of this program then run
+//! the same images, even if a file is edited meanwhile, and no boot waits for Cargo to find that nothing has changed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,12 +18,12 @@ impl<K: Ord, V> Default for Once<K, V> {
 }
 
 impl<K: Ord, V> Once<K, V> {
-    /// Starts empty.
+    /// Creates the value without any results.
     pub const fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Returns the result for `key`, and calls `make` if no earlier call has made it. Other callers wait meanwhile.
+    /// Returns the result for `key`. Calls `make` if no earlier call has made this result, while other callers wait.
     /// After a failure, the next call tries again.
     pub fn get(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<Arc<V>> {
         // A panic in `make` leaves the map as it was.

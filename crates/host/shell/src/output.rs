@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Output to any named place.
 //!
-//! | named | action |
+//! | destination | action |
 //! |---|---|
 //! | `-`, `/dev/stdout` | standard output; nothing else goes there then |
 //! | nothing yet, or a file | it appears, or is replaced, at once with its full contents |
@@ -72,7 +72,7 @@ impl Output {
         Self::claim_disk(option, named, Disks::Never)
     }
 
-    /// Claims the place that `option` names, if it names one.
+    /// Claims the place that `option` names, if the option was given.
     pub fn claim_any(option: &str, named: Option<&PathBuf>) -> Result<Option<Self>> {
         named.map(|named| Self::claim(option, named)).transpose()
     }
@@ -82,7 +82,7 @@ impl Output {
         let shown = named.display().to_string();
         file_arguments::refuse(option, named)?;
         let to = To::claim(option, named, disks)?;
-        // Bytes of a disk make no sense on a terminal.
+        // The bytes of a disk make no sense on a terminal.
         if disks != Disks::Never && matches!(to, To::Stdout) && io::stdout().is_terminal() {
             bad_input!(
                 "{option}: standard output is a terminal; name a file, or pipe it somewhere"
@@ -160,7 +160,7 @@ impl To {
         }
     }
 
-    /// A file that is replaced, or does not exist yet.
+    /// Returns the destination for a file that is replaced, or does not exist yet.
     fn file(named: &Path) -> io::Result<Self> {
         let target = follow(named)?;
         // A read-only file must not be replaced either.
@@ -176,8 +176,8 @@ impl To {
     }
 }
 
-/// Opens a FIFO, which blocks until there is a reader. Opens it only once, because a reader would take
-/// the end of an earlier opening for the end of the contents, and leave.
+/// Opens a FIFO, which blocks until there is a reader. Opens it only once, because a reader would take the end of an
+/// earlier opening for the end of the contents, and would leave.
 fn fifo(option: &str, named: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
@@ -230,7 +230,7 @@ fn is_descriptor(named: &Path) -> bool {
             .any(|folder| named.parent() == Some(Path::new(folder)))
 }
 
-/// Returns the target of a path, which need not exist.
+/// Follows the links of a path, and returns the target, which need not exist.
 pub fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = std::path::absolute(path)?;
     for _ in 0..LINKS {

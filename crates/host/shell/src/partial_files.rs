@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files and folders being written next to their final place, or a program's temporary files.
+//! Files and folders that are being written next to their final place, and a program's temporary files.
 //!
-//! Each has a name that shows this, and is locked as long as its maker lives. The
-//! kernel releases the lock however the maker ends. So the next run can
-//! tell the remains of a killed run from another run's files, without guessing by age. It
-//! removes the remains, or names them if they contain a machine's console ([`mod@sweep`]).
+//! The name of each shows that it is partial, and each is locked as long as its maker lives. The kernel releases the
+//! lock however the maker ends. So the next run can tell the remains of a killed run from the files of another run,
+//! without guessing by age. It removes the remains, or gives them a name if they contain a machine's console
+//! ([`mod@sweep`]).
 //!
-//! A sweeper may come between the maker's creation of a name and its lock. The
-//! sweeper removes only files that it has locked. The maker, once it has the lock,
-//! checks whether the name still leads to its file, and otherwise makes another file.
+//! A sweeper may come after the maker has created a name, and before the maker has the lock. The sweeper removes only
+//! files that it has locked. The maker, once it has the lock, checks whether the name still leads to its file, and
+//! otherwise makes another file.
 
 mod lock;
 mod sweep;
@@ -34,7 +34,8 @@ const PREFIX: &str = ".rouse.";
 const SUFFIX: &str = ".partial";
 /// The variable that names the folder for temporary files.
 const TMPDIR: &str = "TMPDIR";
-/// Longest path of a folder, in bytes, in which a socket fits: some systems take 104 with the terminating zero.
+/// Longest path, in bytes, of a folder in which a socket fits. Some systems allow a socket's path 104 bytes, with the
+/// terminating zero.
 const SHORT: usize = 70;
 /// Permissions of a new file, before the umask.
 const FILE_MODE: u32 = 0o666;
@@ -123,8 +124,9 @@ impl Scratch {
     }
 }
 
-/// Returns the parent of temporary folders. They hold sockets, whose paths must be short (unix(7)), and their paths go
-/// into QEMU's options, which commas separate. A `named` folder that is unsuitable for this is not used.
+/// Returns the parent of temporary folders. Temporary folders hold sockets, whose paths must be short (unix(7)), and
+/// their paths go into QEMU's options, which commas separate. A `named` folder that is unsuitable for this is not
+/// used.
 fn scratch_in(named: &Path) -> Result<PathBuf> {
     if !named.is_dir() {
         bad_input!(
@@ -216,11 +218,11 @@ mod tests {
         let at = |name: &str| parent.path().join(name);
         let running = Folder::begin(parent.path(), "running").unwrap().unwrap();
         let writing = file(parent.path()).unwrap();
-        // Killed: the name exists, the lock does not.
+        // A killed run has left these: the names exist, the locks do not.
         fs::create_dir_all(at(".rouse.killed.partial/deep")).unwrap();
         fs::write(at(".rouse.killed.partial/serial.log"), "").unwrap();
         fs::write(at(".rouse.abc.partial"), "x").unwrap();
-        // Not ours.
+        // These are not ours.
         fs::write(at(".rouse.notes"), "x").unwrap();
         std::os::unix::fs::symlink("/etc", at(".rouse.link.partial")).unwrap();
         sweep(parent.path());
@@ -263,7 +265,7 @@ mod tests {
         log(".rouse.a.partial");
         log("a-killed");
         log(".rouse.b.partial/.rouse.part.partial");
-        // Any number of sweepers, at once and one after another.
+        // There may be any number of sweepers, at once and one after another.
         std::thread::scope(|threads| {
             for _ in 0..3 {
                 threads.spawn(|| (0..3).for_each(|_| sweep(parent.path())));

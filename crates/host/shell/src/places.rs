@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-/// The variable with the workspace's root.
+/// The environment variable that contains the workspace's root.
 pub const ROOT: &str = "ROUSE_ROOT";
 const NO_FILE: &str = "this program has no file";
 
@@ -45,7 +45,7 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 pub fn program() -> Result<&'static Path> {
     if PROGRAM.get().is_none() {
         // Another thread may have been faster, with the same result.
-        let _ = PROGRAM.set(this()?);
+        let _ = PROGRAM.set(this_program()?);
     }
     let program = PROGRAM.get().context(NO_FILE)?;
     Ok(program)
@@ -60,7 +60,7 @@ pub fn keep_program() -> Result<TempDir> {
         .prefix("program-")
         .tempdir_in(target())
         .context(failed)?;
-    let (this, file) = (this()?, kept.path().join("xtask"));
+    let (this, file) = (this_program()?, kept.path().join("xtask"));
     // Not every file system has links.
     if fs::hard_link(&this, &file).is_err() {
         fs::copy(&this, &file).context(failed)?;
@@ -69,7 +69,7 @@ pub fn keep_program() -> Result<TempDir> {
     Ok(kept)
 }
 
-fn this() -> Result<PathBuf> {
+fn this_program() -> Result<PathBuf> {
     env::current_exe().context(NO_FILE)
 }
 

@@ -2,10 +2,10 @@
 //! Processor time of a test: the time of its own thread and of every process that it started. It does not depend on
 //! other load of the host.
 //!
-//! The host keeps only one sum for all processes that this program has waited for, but tests
-//! run in parallel. So this module reads a process's line in /proc after the process has ended and before anyone has
-//! waited for it. The line then has the total time of the process, and of the children that it has waited
-//! for (proc_pid_stat(5)). Counts nothing on systems other than Linux.
+//! The host keeps only one sum for all processes that this program has waited for, but tests run in parallel. So this
+//! module reads a process's line in /proc after the process has ended and before anyone has waited for it. The line
+//! then has the total time of the process, and of the children that the process has waited for (proc_pid_stat(5)). On
+//! systems other than Linux, this module counts nothing.
 
 use std::cell::RefCell;
 use std::fs;
@@ -34,12 +34,12 @@ impl Account {
         HERE.with_borrow(Self::clone)
     }
 
-    /// Does `work`, and adds its time on this thread and the time of its processes.
+    /// Does `work`. Adds to this account the time of `work` on this thread and the time of its processes.
     pub fn charge<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = HERE.replace(self.clone());
-        let begun = own();
+        let begun = own_ticks();
         let done = work();
-        self.add(own().saturating_sub(begun));
+        self.add(own_ticks().saturating_sub(begun));
         HERE.set(before);
         done
     }
@@ -70,8 +70,8 @@ pub fn output(command: &mut Command) -> io::Result<Output> {
 pub fn rest(mut child: Child) -> io::Result<Output> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = thread::scope(|scope| {
-        let stderr = scope.spawn(|| all(stderr));
-        (all(stdout), stderr.join())
+        let stderr = scope.spawn(|| read_all(stderr));
+        (read_all(stdout), stderr.join())
     });
     let status = wait(&mut child)?;
     let stderr = stderr.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -82,8 +82,8 @@ pub fn rest(mut child: Child) -> io::Result<Output> {
     })
 }
 
-/// Reads to the end.
-fn all(source: Option<impl Read>) -> io::Result<Vec<u8>> {
+/// Reads `source`, if there is one, to its end.
+fn read_all(source: Option<impl Read>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(mut source) = source {
         source.read_to_end(&mut bytes)?;
@@ -109,7 +109,7 @@ pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
 
 /// Adds the time of a process that has ended.
 fn charge_child(child: &Child) {
-    if let Some(ticks) = ticks(&child.id().to_string()) {
+    if let Some(ticks) = ticks_of(&child.id().to_string()) {
         Account::here().add(ticks);
     }
 }
@@ -132,7 +132,7 @@ fn ended(child: &Child, block: bool) -> bool {
         match waitid(Id::Pid(Pid::from_raw(id)), flags) {
             Err(Errno::EINTR) => {}
             Ok(status) => return status != WaitStatus::StillAlive,
-            // Somebody has already waited for it.
+            // Another caller has already waited for this process.
             Err(_) => return false,
         }
     }
@@ -143,25 +143,25 @@ const fn ended(_: &Child, _: bool) -> bool {
     false
 }
 
-/// Processor time of this thread.
-fn own() -> u64 {
+/// Returns the processor time of this thread, in ticks.
+fn own_ticks() -> u64 {
     // utime and stime are fields 14 and 15.
     read("/proc/thread-self/stat", 14..=15).unwrap_or(0)
 }
 
-/// Processor time of a process and of its children that it has waited for.
-fn ticks(process: &str) -> Option<u64> {
+/// Returns the processor time, in ticks, of a process and of its children that it has waited for.
+fn ticks_of(process: &str) -> Option<u64> {
     // utime and stime, followed by cutime and cstime.
     read(&format!("/proc/{process}/stat"), 14..=17)
 }
 
 fn read(path: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64> {
-    sum(&fs::read_to_string(path).ok()?, fields)
+    sum_fields(&fs::read_to_string(path).ok()?, fields)
 }
 
 /// Returns the sum of these fields of a line of /proc, counted from 1. The second field is a name in
 /// parentheses, which may contain anything.
-fn sum(stat: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64> {
+fn sum_fields(stat: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let rest: Vec<&str> = rest.split_whitespace().collect();
     let numbers = rest.get(fields.start() - 3..=fields.end() - 3)?;
@@ -178,10 +178,10 @@ mod tests {
     #[test]
     fn fields_are_counted_behind_the_name() {
         let stat = "77 (a) R 9 (x) S 1 77 77 0 -1 4194304 97 0 0 0 12 5 100 200 20 0 1 0 119355\n";
-        assert_eq!(sum(stat, 14..=15), Some(17));
-        assert_eq!(sum(stat, 14..=17), Some(317));
-        assert_eq!(sum("77 (cut) S 1", 14..=15), None);
-        assert_eq!(sum("77", 14..=15), None);
+        assert_eq!(sum_fields(stat, 14..=15), Some(17));
+        assert_eq!(sum_fields(stat, 14..=17), Some(317));
+        assert_eq!(sum_fields("77 (cut) S 1", 14..=15), None);
+        assert_eq!(sum_fields("77", 14..=15), None);
     }
 
     #[test]
@@ -197,7 +197,8 @@ mod tests {
         assert_eq!(status.code(), None);
     }
 
-    /// Returns a command that runs until it has used so much; each process reports the time of those it has waited for.
+    /// Returns a command that runs until it has used this many ticks. Each process reports the time of those it has
+    /// waited for.
     #[cfg(target_os = "linux")]
     fn busy(ticks: u32) -> Command {
         let mut command = Command::new("sh");
@@ -220,7 +221,7 @@ mod tests {
         });
         assert!(one.total() >= USER_TICK * 30, "{one:?}");
         assert!(other.total() >= USER_TICK * 5, "{other:?}");
-        // A program that is started without this does not count, like the work of others.
+        // A program that is started without this module does not count, and neither does the work of others.
         assert!(none.total() < USER_TICK * 5, "{none:?}");
     }
 
@@ -230,7 +231,7 @@ mod tests {
         let account = Account::default();
         account.charge(|| {
             let mut child = busy(1_000_000).spawn().unwrap();
-            while ticks(&child.id().to_string()).unwrap() < 10 {
+            while ticks_of(&child.id().to_string()).unwrap() < 10 {
                 assert!(try_wait(&mut child).unwrap().is_none());
                 thread::yield_now();
             }
@@ -245,8 +246,8 @@ mod tests {
     fn the_work_of_the_thread_counts() {
         let account = Account::default();
         account.charge(|| {
-            let begun = own();
-            while own() < begun + 3 {
+            let begun = own_ticks();
+            while own_ticks() < begun + 3 {
                 std::hint::spin_loop();
             }
         });

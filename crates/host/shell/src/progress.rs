@@ -34,14 +34,14 @@ pub struct Progress {
     begun: Option<(Instant, u64)>,
     /// Estimate of the remaining time, where cells are measured.
     estimate: Option<Estimate>,
-    /// Its cells and their time, if known before the boot.
+    /// The boot's cells and their time, if they are known before the boot.
     planned: Option<Planned>,
-    /// Its part of the rewritten line.
+    /// The boot's part of the rewritten line.
     boot: Option<Boot>,
 }
 
 impl Progress {
-    /// Starts the clock.
+    /// Starts the clock of a boot's progress.
     pub fn new(title: String) -> Self {
         Self {
             title,

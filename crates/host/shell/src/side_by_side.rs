@@ -15,8 +15,8 @@ use crate::processor_time::Account;
 /// Bytes of an emulator besides the RAM of its machine: the program, and its translated code.
 const BESIDES: u64 = 512 << 20;
 
-/// Returns how many emulators, each with `ram` bytes, this computer has CPUs and memory for at a time.
-pub fn emulators(ram: u64) -> NonZeroUsize {
+/// Returns how many emulators this computer has CPUs and memory for at a time, if each machine has `ram` bytes.
+pub fn emulators_that_fit(ram: u64) -> NonZeroUsize {
     let fit = available().map_or(usize::MAX, |bytes| {
         usize::try_from(bytes / (ram + BESIDES)).unwrap_or(usize::MAX)
     });
@@ -36,8 +36,8 @@ fn available() -> Option<u64> {
 }
 
 /// Does `work` with each of `items` in order, `jobs` at a time, and passes the results to `take` in the same order.
-/// Requests an item only to begin it. If `take` breaks off, begins no more items, but still passes on the results of
-/// those already begun.
+/// Requests an item only when its work begins. If `take` breaks off, begins no more items, but still passes on the
+/// results of those already begun.
 pub fn in_order<I: Send, T: Send>(
     items: impl IntoIterator<Item = I, IntoIter: Send>,
     jobs: NonZeroUsize,
@@ -57,7 +57,7 @@ pub fn in_order<I: Send, T: Send>(
     let queue = Mutex::new(items);
     let over = AtomicBool::new(false);
     let account = Account::here();
-    // A separate function, so that the queue is free during the work.
+    // This is a separate function, so that the queue is free during the work.
     let next = || match over.load(Ordering::Relaxed) {
         true => None,
         false => queue.lock().unwrap_or_else(PoisonError::into_inner).next(),
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_ends_early_is_taken_in_its_turn() {
-        // The first ends only after the second has.
+        // The first item ends only after the second has.
         let (ended, second) = (Mutex::new(false), Condvar::new());
         let work = |item| match item {
             0 => {
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn as_many_run_at_a_time_as_are_asked_for() {
-        // Each waits for two others: with less than three threads none would end.
+        // Each item waits for two others. With fewer than three threads, none would end.
         let three = Barrier::new(3);
         let work = |_| {
             three.wait();
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn after_a_break_nothing_is_begun() {
         assert_eq!(taken(1, 2, |_| {}), [0, 1, 2]);
-        // Two are begun before the first is taken: both of them are taken, and no others can be.
+        // Two items are begun before the first is taken: both of them are taken, and no others can be.
         let two = Barrier::new(2);
         let begun = Mutex::new(Vec::new());
         let taken = taken(2, 0, |item| {
@@ -169,6 +169,6 @@ mod tests {
 
     #[test]
     fn there_is_always_one() {
-        assert_eq!(emulators(u64::MAX >> 1), NonZeroUsize::MIN);
+        assert_eq!(emulators_that_fit(u64::MAX >> 1), NonZeroUsize::MIN);
     }
 }

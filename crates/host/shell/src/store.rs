@@ -41,10 +41,10 @@ pub fn find_or_make(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> 
     partial_files::sweep(parent);
     let mut salt = 0;
     loop {
-        let name = name(kind, files, salt);
+        let name = folder_name(kind, files, salt);
         let path = parent.join(&name);
         match Shared::hold(&path) {
-            Some(_held) if has(&path, files) => {
+            Some(_held) if has_files(&path, files) => {
                 remove_others(parent, kind, &name);
                 return Ok(Kept { path, _held });
             }
@@ -76,12 +76,12 @@ fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
     }
 }
 
-/// Returns the name of the folder. The hash is a fast one, because other kernels are large and each boot needs it. A
-/// collision is harmless, because [`has`] compares the contents.
-fn name(kind: &str, files: &[Named], salt: u32) -> String {
+/// Returns the name of the folder. The hash is a fast one, because other kernels are large and each boot needs their
+/// hash. A collision is harmless, because [`has_files`] compares the contents.
+fn folder_name(kind: &str, files: &[Named], salt: u32) -> String {
     let mut hasher = XxHash64::with_seed(salt.into());
     for (file, bytes) in files {
-        // With the lengths, the end of one part cannot be taken for the start of the next.
+        // The lengths keep the end of one part from being taken for the start of the next.
         for part in [file.as_bytes(), bytes] {
             hasher.write_u64(part.len() as u64);
             hasher.write(part);
@@ -90,7 +90,7 @@ fn name(kind: &str, files: &[Named], salt: u32) -> String {
     format!("{kind}-{:0DIGITS$x}", hasher.finish())
 }
 
-fn has(folder: &Path, files: &[Named]) -> bool {
+fn has_files(folder: &Path, files: &[Named]) -> bool {
     let mut files = files.iter();
     files.all(|(name, bytes)| fs::read(folder.join(name)).is_ok_and(|found| found == *bytes))
 }
@@ -139,7 +139,7 @@ mod tests {
         let first = find_or_make(parent.path(), "virt", &files).unwrap();
         fs::write(first.path.join("y"), "3").unwrap();
         let second = find_or_make(parent.path(), "virt", &files).unwrap();
-        assert!(has(&second.path, &files));
+        assert!(has_files(&second.path, &files));
         assert_ne!(first.path, second.path);
     }
 
@@ -154,7 +154,7 @@ mod tests {
                         let text = format!("{}", (number + round) % 4);
                         let files: [Named; 1] = [("x", text.as_bytes())];
                         let kept = find_or_make(parent, "virt", &files).unwrap();
-                        assert!(has(&kept.path, &files));
+                        assert!(has_files(&kept.path, &files));
                     }
                 });
             }

@@ -3,11 +3,11 @@
 //!
 //! If standard output is the destination of a file ([`divert`]), it gets only that file.
 //!
-//! All output is printed here, a line at a time. Any text in it may come from a guest, a file or the
-//! environment. So control characters, line ends included, are escaped on output ([`foreign`]). Tabs are not, nor
+//! All output is printed here, a line at a time. Any text in it may come from a guest, a file or the environment. So
+//! control characters, including line ends, are escaped on output ([`foreign`]). Tabs are not escaped, and neither
 //! are the additions of this module: line ends, the colours of a table, and the line that is rewritten.
 //!
-//! Other output clears that line first.
+//! Other output first clears the line that is rewritten.
 
 mod colour;
 
@@ -325,7 +325,7 @@ mod tests {
             }
         }
         fn look_at(path: &Path) {
-            // Asking for its kind or its descriptor is not printing.
+            // Asking for a stream's kind or its descriptor is not printing.
             const ASKS: [&str; 2] = ["is_terminal()", ".as_fd()"];
             let text = fs::read_to_string(path).unwrap();
             for line in text

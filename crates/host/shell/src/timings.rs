@@ -59,7 +59,7 @@ thread_local! {
     static INSIDE: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 
-/// Does `work` as this part.
+/// Does `work`, and counts its time for this part.
 pub fn part<T>(part: Part, work: impl FnOnce() -> T) -> T {
     let outside = INSIDE.replace(Duration::ZERO);
     let begun = Instant::now();
@@ -96,7 +96,7 @@ fn lines(taken: &[(Part, Duration)], whole: Duration) -> Vec<String> {
         };
         lines.push(line(took, &format!("{}{times}", part.about())));
     }
-    // Parallel boots take more than the clock shows.
+    // Parallel boots together take more time than the clock shows.
     let rest = whole.saturating_sub(known);
     lines.push(line(rest, "everything else"));
     lines.push(line(whole, "from command to end"));
@@ -116,7 +116,7 @@ mod tests {
         });
         let taken = TAKEN.lock().unwrap();
         let of = |wanted: Part| taken.iter().find(|(part, _)| *part == wanted).unwrap().1;
-        // Whatever time the outer one took in addition, it has not slept.
+        // The outer part may have taken additional time, but it has not slept.
         assert!(of(Part::Shown) >= tick && taken[0].0 == Part::Shown);
     }
 

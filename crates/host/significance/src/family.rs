@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Judges many tests together.
 //!
-//! S. Holm (A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian
-//! Journal of Statistics 6, 1979): the smallest of n p-values is multiplied by n, the
-//! next by n - 1, and so on, and no result is below the one before. For figures that are the
-//! same on both sides, the probability that any of them reaches a level is at most this level,
-//! however the figures depend on each other. Figures of one boot do depend on each other.
+//! The method is that of S. Holm (A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
+//! Statistics 6, 1979). It multiplies the smallest of n p-values by n, the next by n - 1, and so on, and lets no result
+//! be below the previous one. If nothing differs between the sides, the probability that any result is at or below a
+//! level is at most this level, however the figures depend on each other. Figures of one boot do depend on each other.
 //!
 //! The price is that each test needs a smaller p-value, and ranks can't give arbitrarily small ones: see
 //! [`runs_needed`].
 
 use crate::least_p;
 
-/// Least number of a side's runs for a verdict, however few the tests. With four runs, the
+/// The least number of runs per side for a verdict, even if there is only one test. With four runs per side, the
 /// smallest p-value is 0.029.
 pub const FEWEST: usize = 5;
-/// Largest number of runs to request for a side.
+/// The largest number of runs per side that [`runs_needed`] returns.
 const MOST: usize = 200;
 
-/// Returns the p-values adjusted for their number, in their order.
+/// Returns the p-values, adjusted for their number, in the given order.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -32,8 +31,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Returns how many runs each of two sides needs so that one of `tests` can fall below `level` if its
-/// sides do not overlap. At least [`FEWEST`].
+/// Returns how many runs each of two sides needs so that one of `tests` tests can reach `level` after the adjustment,
+/// if its sides do not overlap. The result is at least [`FEWEST`].
 pub fn runs_needed(tests: usize, level: f64) -> usize {
     let enough = |runs: &usize| least_p(*runs, *runs) * tests as f64 <= level;
     (FEWEST..MOST).find(enough).unwrap_or(MOST)
@@ -60,7 +59,7 @@ mod tests {
         assert_eq!(needed(0.01), [5, 6, 7, 8, 10, 11]);
         assert_eq!(needed(0.05), [5, 5, 5, 7, 8, 10]);
         assert_eq!(runs_needed(0, 0.01), FEWEST);
-        // One run fewer could not decide.
+        // With one run fewer, no test could reach the level.
         for tests in [2, 24, 264] {
             let runs = runs_needed(tests, 0.01);
             assert!(least_p(runs, runs) * tests as f64 <= 0.01);
@@ -72,7 +71,7 @@ mod tests {
         #[test]
         fn it_rejects_what_the_procedure_rejects(
             p_values in proptest::collection::vec(0.0f64..0.2, 1..12), level in 0.001f64..0.2) {
-            // The published procedure: down the sorted list, until one is too large.
+            // The published procedure goes down the sorted list until a p-value is too large.
             let mut sorted = p_values.clone();
             sorted.sort_by(f64::total_cmp);
             let count = sorted.len();

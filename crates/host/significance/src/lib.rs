@@ -30,8 +30,8 @@ pub use power::{LADDER, POWER, detectable, residuals, runs_to_see};
 pub use rank::{least_p, p_value};
 pub use signed::signed_p_value;
 
-/// Returns the median of figures, which is the figure with the rank that all percentiles use
-/// ([`hist::rank`]). `None` without figures.
+/// Returns the median of figures, which is the figure with the rank that all percentiles use ([`hist::rank`]). Returns
+/// `None` without figures.
 pub fn median(figures: &[f64]) -> Option<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);

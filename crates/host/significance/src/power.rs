@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The smallest difference that the test detects, and the number of runs that it needs for a difference.
+//! Computes the smallest difference that the test detects, and the number of runs that it needs to detect a given
+//! difference.
 //!
-//! In the model, figures of both sides are distributed like the measured ones, and one side is
-//! shifted. B. J. Collings, M. A. Hamilton describe it (Estimating the Power of the Two-Sample
-//! Wilcoxon Test for Location Shift, Biometrics 44, 1988). It assumes no normal
-//! distribution, because on a busy host a few runs are outliers, which widen a standard deviation
-//! by far more than they disturb ranks.
+//! In the model, figures of both sides are distributed like the measured ones, and one side is shifted. B. J. Collings
+//! and M. A. Hamilton describe this model (Estimating the Power of the Two-Sample Wilcoxon Test for Location Shift,
+//! Biometrics 44, 1988). It assumes no normal distribution, because on a busy host a few runs are outliers, which widen
+//! a standard deviation by far more than they disturb ranks.
 //!
-//! For few runs, this module simulates the model. For each drawn pair of sides, it computes the least
-//! shift that the rank sum test detects. This is the u-th smallest of all differences between a figure of one
-//! side and a figure of the other, where u is the critical value of Mann and Whitney's U,
-//! which counts the pairs that are in the order of the shift. The quantile [`POWER`] of these shifts is the
-//! shift that is detected with that probability. Numbers are drawn from a fixed seed, so equal
-//! questions have equal answers. For more than [`FEW`] runs, the module uses the formula of G. E. Noether
-//! (Sample Size Determination for Some Common Nonparametric Tests, Journal of the American
-//! Statistical Association 82, 1987), which at small levels requires rather more runs than necessary.
+//! For few runs, this module simulates the model. For each drawn pair of sides, it computes the least shift that the
+//! rank sum test detects. This is the u-th smallest of all differences between a figure of one side and a figure of the
+//! other, where u is the critical value of Mann and Whitney's U, which counts the pairs that are in the order of the
+//! shift. The quantile [`POWER`] of these shifts is the shift that is detected with that probability. The random
+//! numbers start from a fixed seed, so equal arguments give equal results. For more than [`FEW`] runs, the module uses
+//! the formula of G. E. Noether (Sample Size Determination for Some Common Nonparametric Tests, Journal of the American
+//! Statistical Association 82, 1987), which at small levels requires somewhat more runs than necessary.
 //!
-//! The answer is an estimate: with five runs per side, the error of their spread is about a third.
+//! The result is an estimate: with five runs per side, the error of the estimated spread is about a third.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::median;
-use crate::rank::ways;
+use crate::rank::count_ways;
 
-/// Probability of detecting a difference of the reported size.
+/// The probability of detecting a difference of the reported size.
 pub const POWER: f64 = 0.8;
-/// Numbers of runs to recommend.
+/// The numbers of runs that [`runs_to_see`] recommends.
 pub const LADDER: [usize; 20] = [
     5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 80, 100, 140, 200,
 ];
-/// Number of simulated pairs of sides. With so many, the quantile is accurate to 1 %.
+/// The number of simulated pairs of sides. With this number, the quantile is accurate to 1 %.
 const DRAWS: usize = 2000;
-/// Largest number of both sides' runs to simulate.
+/// The largest number of runs, both sides together, for which the module simulates.
 const FEW: usize = 100;
-/// Seed of the random numbers.
+/// The seed of the random numbers.
 const SEED: u64 = 0x51_6e_1f;
 
 /// Returns the distances of figures from the median of their side. Empty if no side has two figures. The median of a
-/// few figures lies nearer to them than the true median, and this is corrected.
+/// few figures lies nearer to them than the true median does, so the distances are widened accordingly.
 pub fn residuals(sides: &[&[f64]]) -> Vec<f64> {
     let several = sides.iter().filter(|side| side.len() > 1);
     let apart = several.flat_map(|side| {
@@ -57,7 +56,7 @@ pub fn detectable(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f
     }
     match a + b > FEW {
         true => by_formula(residuals, a, b, level),
-        false => by_simulation(residuals, a, b, critical(a, b, level)?),
+        false => by_simulation(residuals, a, b, critical_u(a, b, level)?),
     }
 }
 
@@ -85,7 +84,8 @@ fn by_simulation(residuals: &[f64], a: usize, b: usize, critical: usize) -> Opti
     quantile(&mut shifts, POWER)
 }
 
-/// Uses Noether's formula, which gives the share of all pairs that have to be in the order of the shift.
+/// Returns the smallest detectable shift by Noether's formula, which gives the share of all pairs that have to be in
+/// the order of the shift.
 fn by_formula(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
     let normal = Normal::standard();
     let far = normal.inverse_cdf(1.0 - level / 2.0) + normal.inverse_cdf(POWER);
@@ -102,12 +102,12 @@ fn quantile(values: &mut [f64], part: f64) -> Option<f64> {
     (rank <= values.len()).then(|| *values.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
 }
 
-/// Returns the smallest U that the test takes for a difference: the number of the `a` times `b` pairs
-/// that have to be in one order. `None` if even all pairs are not enough.
-fn critical(a: usize, b: usize, level: f64) -> Option<usize> {
-    // The sum of the ranks of `a` figures is U plus its minimum.
+/// Returns the smallest U that the test regards as a difference: the number of the `a` times `b` pairs that have to be
+/// in one order. `None` if even all pairs are not enough.
+fn critical_u(a: usize, b: usize, level: f64) -> Option<usize> {
+    // The rank sum of `a` figures is U plus the smallest possible rank sum.
     let ranks: Vec<usize> = (1..=a + b).collect();
-    let ways = &ways(&ranks, a)[a * (a + 1) / 2..];
+    let ways = &count_ways(&ranks, a)[a * (a + 1) / 2..];
     let all: f64 = ways.iter().sum();
     let mut above = 0.0;
     let small = |ways: &&f64| {
@@ -129,10 +129,10 @@ mod tests {
         (0..count).map(|_| draw() + shift).collect()
     }
 
-    /// Returns how often the test itself finds a shift.
-    fn found(a: usize, b: usize, level: f64, shift: f64) -> f64 {
+    /// Returns the share of simulated tests that find a shift.
+    fn share_found(a: usize, b: usize, level: f64, shift: f64) -> f64 {
         let mut random = fastrand::Rng::with_seed(7);
-        // With many runs a test takes long.
+        // A test of many runs takes a long time.
         let times = if a + b > 40 { 100 } else { 1000 };
         let finds = (0..times).filter(|_| {
             let a = figures(&mut random, a, 0.0);
@@ -153,12 +153,12 @@ mod tests {
             (60, 60, 0.01),
         ] {
             let shift = detectable(&spread, a, b, level).unwrap();
-            let often = found(a, b, level, shift);
+            let often = share_found(a, b, level, shift);
             let above = if a + b > FEW { 0.17 } else { 0.1 };
             let about = POWER - 0.1..POWER + above;
             assert!(about.contains(&often), "{a} {b} {level}: {often}");
-            assert!(found(a, b, level, shift / 2.0) < 0.5);
-            assert!(found(a, b, level, 0.0) <= level + 0.01);
+            assert!(share_found(a, b, level, shift / 2.0) < 0.5);
+            assert!(share_found(a, b, level, 0.0) <= level + 0.01);
         }
     }
 
@@ -181,11 +181,12 @@ mod tests {
 
     #[test]
     fn the_critical_value_is_the_tests_own() {
-        // The published table of U: 5 and 5 at 0.01 and 0.05, 8 and 8 at 0.05, 10 and 10 at 0.01.
+        // These are values of the published table of U: 5 and 5 runs at 0.01 and 0.05, 8 and 8 at 0.05, 10 and 10 at
+        // 0.01.
         for (runs, level, most) in [(5, 0.01, 0), (5, 0.05, 2), (8, 0.05, 13), (10, 0.01, 16)] {
-            assert_eq!(critical(runs, runs, level), Some(runs * runs - most));
+            assert_eq!(critical_u(runs, runs, level), Some(runs * runs - most));
         }
-        assert_eq!(critical(5, 5, least_p(5, 5) * 0.999), None);
+        assert_eq!(critical_u(5, 5, least_p(5, 5) * 0.999), None);
         assert_eq!(detectable(&[1.0], 4, 4, 0.01), None);
         assert_eq!(detectable(&[1.0], 0, 9, 0.01), None);
         assert_eq!(detectable(&[], 9, 9, 0.01), None);
@@ -196,7 +197,7 @@ mod tests {
         let spread = figures(&mut fastrand::Rng::with_seed(9), 1000, 0.0);
         let runs = [4.0, 2.0, 1.0, 0.5].map(|shift| runs_to_see(&spread, shift, 0.01).unwrap());
         assert!(runs.is_sorted() && runs[3] > 4 * runs[1], "{runs:?}");
-        // For normal figures Noether's formula says 98 for half a deviation.
+        // For normally distributed figures, Noether's formula gives 98 runs for a shift of half a standard deviation.
         assert!((80..=140).contains(&runs[3]), "{runs:?}");
         assert_eq!(runs_to_see(&spread, 0.01, 0.01), None);
         assert_eq!(runs_to_see(&[0.0; 4], 0.01, 0.01), Some(5));
@@ -211,7 +212,7 @@ mod tests {
             .step_by(10)
             .for_each(|figure| *figure += 30.0);
         let runs = runs_to_see(&spread, 1.0, 0.01).unwrap();
-        // The deviation is ten times as wide, which would take a hundred times the runs.
+        // The standard deviation is ten times as large, which would require a hundred times as many runs.
         assert!(runs > alone && runs < 3 * alone, "{alone} {runs}");
     }
 

@@ -19,22 +19,22 @@ pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     }
     let ranks = ranks(&[a, b].concat());
     let found: usize = ranks[..a.len()].iter().sum();
-    let ways = ways(&ranks, a.len());
+    let ways = count_ways(&ranks, a.len());
     let all: f64 = ways.iter().sum();
     let below: f64 = ways[..=found].iter().sum();
     let above: f64 = ways[found..].iter().sum();
     (2.0 * below.min(above) / all).min(1.0)
 }
 
-/// Returns the smallest p-value that `a` and `b` figures can give: that of two sides without
-/// overlap. It is 2 of all ways to choose `a` of `a + b`.
+/// Returns the smallest p-value that `a` and `b` figures can give: that of two sides without overlap. It is 2 divided
+/// by the number of ways to choose `a` of `a + b`.
 pub fn least_p(a: usize, b: usize) -> f64 {
     let fewer = a.min(b);
     let ways = (1..=fewer).fold(1.0, |ways, k| ways * (a + b - fewer + k) as f64 / k as f64);
     (2.0 / ways).min(1.0)
 }
 
-/// Returns twice the rank of each figure, from 2 on: whole numbers, with ties too.
+/// Returns twice the rank of each figure, so that mean ranks of ties are whole numbers too. The smallest result is 2.
 pub fn ranks(figures: &[f64]) -> Vec<usize> {
     let rank = |figure: &f64| {
         let below = figures.iter().filter(|other| *other < figure).count();
@@ -44,8 +44,9 @@ pub fn ranks(figures: &[f64]) -> Vec<usize> {
     figures.iter().map(rank).collect()
 }
 
-/// Adds `rank` to the ranks for which `ways` counts, by sum, the ways to choose any of them. Returns the new counts.
-pub fn added(ways: &[f64], rank: usize) -> Vec<f64> {
+/// Returns `ways` with one more rank. `ways` has, for each sum, the number of subsets of the ranks so far that have
+/// this sum.
+pub fn with_rank(ways: &[f64], rank: usize) -> Vec<f64> {
     let mut sums = ways.to_vec();
     sums.resize(ways.len() + rank, 0.0);
     let with = sums[rank..].iter_mut().zip(ways);
@@ -54,11 +55,12 @@ pub fn added(ways: &[f64], rank: usize) -> Vec<f64> {
 }
 
 /// Returns, for each sum, in how many ways `chosen` of `ranks` have this sum.
-pub fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
+pub fn count_ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let mut largest = ranks.to_vec();
     largest.sort_unstable_by(|a, b| b.cmp(a));
     let most: usize = largest.iter().take(chosen).sum();
-    // Indexed by the number of chosen ranks, then by their sum. All counts beyond the largest possible sum are 0.
+    // `ways` is indexed by the number of chosen ranks, then by their sum. All counts beyond the largest possible sum
+    // are 0.
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
     let mut reached = vec![0; chosen + 1];
     ways[0][0] = 1.0;
@@ -103,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_published_critical_values_are_met() {
-        // Mann and Whitney's table: with 5 and 5, U = 2 has a tail of 0.016, U = 3 of 0.028.
+        // In Mann and Whitney's table, with 5 and 5 figures, U = 2 has a tail of 0.016, and U = 3 has a tail of 0.028.
         let a = [1.0, 2.0, 3.0, 4.0, 7.0];
         let b = [5.0, 6.0, 8.0, 9.0, 10.0];
         assert!((p_value(&a, &b) - 2.0 * 4.0 / 252.0).abs() < 1e-12);
@@ -150,7 +152,7 @@ mod tests {
         #[test]
         fn no_more_false_alarms_than_the_level(
             figures in proptest::collection::vec(0u8..9, 8..9), level in 0.02f64..0.5) {
-            // All ways to divide eight figures into four and four.
+            // Tries all ways to divide eight figures into four and four.
             let (mut alarms, mut ways) = (0, 0);
             for set in 0u32..1 << 8 {
                 if set.count_ones() != 4 {

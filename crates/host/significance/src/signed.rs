@@ -2,15 +2,15 @@
 //! The signed rank test of F. Wilcoxon (Individual Comparisons by Ranking Methods, Biometrics Bulletin
 //! 1, 1945), exact for any number of differences, with ties too.
 //!
-//! Differences are ranked by their size. If there is no effect, each is as likely above 0 as below,
-//! whatever its size. The p-value is the share, among all ways to give the differences signs, of those in which the
-//! rank sum of one sign is at most the observed one. Differences that are 0 have no sign and are left out, as in
-//! Wilcoxon's paper.
+//! Differences are ranked by their size. If there is no effect, each difference is as likely above 0 as below, whatever
+//! its size. The p-value is the share of all ways to assign signs to the differences in which the rank sum of either
+//! sign is at most the smaller observed one. Differences that are 0 have no sign and are left out, as in Wilcoxon's
+//! paper.
 
-use crate::rank::{added, ranks};
+use crate::rank::{ranks, with_rank};
 
-/// Returns the probability that, without an effect, `differences` lie as far to either side of 0
-/// as they do. 1 if all are 0.
+/// Returns the probability that, without an effect, `differences` lie as far to either side of 0 as they do. Returns 1
+/// if all are 0.
 pub fn signed_p_value(differences: &[f64]) -> f64 {
     let signed = differences.iter().copied().filter(|it| *it != 0.0);
     let signed: Vec<f64> = signed.collect();
@@ -24,7 +24,7 @@ pub fn signed_p_value(differences: &[f64]) -> f64 {
     let fewer = of_sign(true).min(of_sign(false));
     let ways = ranks
         .iter()
-        .fold(vec![1.0], |ways, &rank| added(&ways, rank));
+        .fold(vec![1.0], |ways, &rank| with_rank(&ways, rank));
     let all: f64 = ways.iter().sum();
     let below: f64 = ways[..=fewer].iter().sum();
     (2.0 * below / all).min(1.0)
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Computes the p-value from every way to give signs.
+    /// Computes the p-value from every way to assign signs.
     fn by_hand(differences: &[f64]) -> f64 {
         let signed: Vec<f64> = differences
             .iter()
@@ -59,8 +59,7 @@ mod tests {
 
     #[test]
     fn the_published_critical_values_are_met() {
-        // Wilcoxon's table, both sides together: of 10 differences a sum of 8 is at 0.05 and 3 at 0.01; one
-        // more is not.
+        // In Wilcoxon's two-sided table, 10 differences have the critical rank sums 8 at 0.05 and 3 at 0.01.
         let with_sum_below = |sum: usize| -> f64 {
             let (mut left, mut differences) = (sum, vec![0.0; 10]);
             for rank in (1..=10).rev() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads gem5's output from a FIFO while gem5 writes it: the output is much longer than the part to keep.
+//! Reads gem5's output from a FIFO while gem5 writes it, because the output is much longer than the part that is kept.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
@@ -10,13 +10,13 @@ use anyhow::{Context, Result, anyhow};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-/// Bytes of a trace to read at once.
+/// Number of bytes of a trace to read at once.
 const CHUNK: usize = 1 << 20;
 
 /// A FIFO, and the thread that reads it.
 #[derive(Debug)]
 pub struct Fifo<T> {
-    /// Keeps the FIFO open, so that the reader sees its end only when this file is closed.
+    /// Keeps the FIFO open, so that the reader does not see the end of the trace before this file is closed.
     keeper: File,
     reader: JoinHandle<Result<T>>,
 }
@@ -34,14 +34,14 @@ impl<T: Send + 'static> Fifo<T> {
         let mut trace = BufReader::with_capacity(CHUNK, File::open(path)?);
         let reader = std::thread::spawn(move || {
             let found = read(&mut trace);
-            // Otherwise, gem5 would block for ever on a full FIFO.
+            // Read the rest, because gem5 would otherwise block for ever on a full FIFO.
             io::copy(&mut trace, &mut io::sink()).context("gem5's trace can't be read")?;
             found
         });
         Ok(Self { keeper, reader })
     }
 
-    /// Returns the result of the reader, once everything that was written is read.
+    /// Waits until the reader has read everything that was written, and returns its result.
     pub fn end(self) -> Result<T> {
         drop(self.keeper);
         let ended = self.reader.join();

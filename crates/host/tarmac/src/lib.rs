@@ -2,11 +2,12 @@
 //! Reads a trace of gem5. Its TarmacTracer writes a line for each instruction that a core commits, with the time
 //! of the commit, and further lines for the instruction's results.
 //!
-//! An instruction is `TICK clk CPU IT (COUNT) VIRTUAL:PHYSICAL OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
-//! `src/arch/arm/tracers/tarmac_record_v8.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal.
-//! An access that the instruction made follows as `TICK clk CPU MR BYTES VIRTUAL:PHYSICAL VALUE`, without the blank
-//! before BYTES; MW for a write, and also for a load of a pair. The physical address may be missing. A register that it
-//! wrote follows as `TICK clk CPU R NAME VALUE`. Each core has its own file, which may be a FIFO ([`Fifo`]).
+//! An instruction's line is `TICK clk CPU IT (COUNT) VIRTUAL:PHYSICAL OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
+//! `src/arch/arm/tracers/tarmac_record_v8.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal. If the
+//! instruction accessed memory, a line for the access follows: `TICK clk CPU MR BYTES VIRTUAL:PHYSICAL VALUE`, without
+//! the blank before BYTES. MW stands for a write, and also for a load of a pair. The physical address may be missing.
+//! If the instruction wrote a register, a line for the register follows: `TICK clk CPU R NAME VALUE`. Each core has its
+//! own file, which may be a FIFO ([`Fifo`]).
 
 #![forbid(unsafe_code)]
 
@@ -20,7 +21,7 @@ use cost::Level;
 /// A line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'t> {
-    /// An instruction was committed.
+    /// The core committed an instruction.
     Instruction(Instruction),
     /// The last instruction accessed memory.
     Access(Access),
@@ -33,28 +34,28 @@ pub enum Line<'t> {
 pub struct Instruction {
     /// The time, in ticks of the simulator, which are picoseconds.
     pub tick: u64,
-    /// Its virtual address.
+    /// The instruction's virtual address.
     pub pc: u64,
-    /// Its encoding.
+    /// The instruction's encoding.
     pub word: u32,
-    /// The level after it; see [`Levels::executed`].
+    /// The exception level after the instruction; see [`Levels::executed`].
     after: Level,
 }
 
 /// A load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Whether it was a store.
+    /// Whether the access was a store.
     pub store: bool,
     /// Virtual address.
     pub address: u64,
     /// Physical address, if the trace has it.
     pub physical: Option<u64>,
-    /// Its size.
+    /// The access's size, in bytes.
     pub bytes: u64,
 }
 
-/// Parses a line; `None` for any other line.
+/// Parses a line of a trace. Returns `None` for a line of any other kind.
 pub fn parse(line: &str) -> Result<Option<Line<'_>>> {
     let mut words = line.split_ascii_whitespace();
     let (Some(tick), Some("clk"), Some(_), Some(form)) =
@@ -135,8 +136,8 @@ impl Default for Levels {
 }
 
 impl Levels {
-    /// Returns the level at which the next instruction was executed: an ERET or a trapped instruction is traced with
-    /// the level after it. The first instruction after an interrupt is in a vector, and has its own level.
+    /// Returns the level at which the next instruction was executed: the line of an ERET or of a trapped instruction
+    /// has the level after it. The first instruction after an interrupt is in a vector, and has its own level.
     pub fn executed(&mut self, instruction: &Instruction) -> Level {
         const ERET: u32 = 0xd69f_03e0;
         let before = std::mem::replace(&mut self.0, instruction.after);
@@ -179,7 +180,7 @@ mod tests {
                     4 clk cpu0 IT (2) 8020245c:8020245c d69f03e0 O EL1h_ns : eret\n\
                     5 clk cpu0 IT (3) 4020b6d8:4020b6d8 d503201f O EL1h_ns : nop";
         assert_eq!(executed(text), [(1, El1), (2, El2), (4, El2), (5, El1)]);
-        // The first instruction after an interrupt, and an ERET as the out-of-order core traces it.
+        // An interrupt's first instruction, and then an ERET as the out-of-order core traces it.
         let text = "1 clk cpu0 IT (0) 80202480:80202480 d518cba1 O EL2h_ns : msr\n\
                     2 clk cpu0 IT (2) 8020245c:8020245c d69f03e0 O EL2h_ns : eret";
         assert_eq!(executed(text), [(1, El2), (2, El2)]);

@@ -7,40 +7,40 @@ const FIRST: u32 = 0xc600_0001;
 
 numbered! {
     /// A call: its arguments are in x1 and up, its results in x0 and up. Calls are numbered in this
-    /// order, so no two calls share a number; add new calls at the end.
+    /// order, so no two calls share a number; new calls belong at the end.
     Call {
         /// Sets knob x1 of the calling vCPU to x2; x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
         Set = "set",
-        /// x0 = [`SUCCESS`](crate::SUCCESS), x1.. = the [`Counter`](crate::Counter)s of the calling vCPU since it
-        /// started. The call does not count itself.
+        /// Reads the [`Counter`](crate::Counter)s of the calling vCPU since it started: x0 =
+        /// [`SUCCESS`](crate::SUCCESS), x1.. = the counters. The call does not count itself.
         Counters = "counters",
-        /// x0 = [`SUCCESS`](crate::SUCCESS), x1.. = [`Info`](crate::Info).
+        /// Reads facts: x0 = [`SUCCESS`](crate::SUCCESS), x1.. = [`Info`](crate::Info).
         Info = "info",
         /// Ends the machine with exit status x1, which reaches the shell.
         Exit = "exit",
-        /// Watches [`WatchPoint`](crate::WatchPoint)s at guest physical address x1, one per vCPU, and
-        /// stops the machine if nothing moves for x2 ticks;
-        /// x2 = 0 ends it. x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
+        /// Watches [`WatchPoint`](crate::WatchPoint)s at guest physical address x1, one per vCPU,
+        /// and stops the machine if nothing moves for x2 ticks; x2 = 0 ends the watch. x0 is
+        /// [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
         Watch = "watch",
         /// x0 = [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID); x1.. = the last [`EVENTS`](crate::EVENTS) events of vCPU x1
         /// (its number in the device tree) as pairs of time (virtual count) and [`Traced`](crate::Traced), the newest first.
         Trace = "trace",
         /// Makes EL2 also record its trace events of the calling vCPU in the
-        /// [`TimeLog`](crate::TimeLog) at guest physical address x1, each as an
+        /// [`TimeLog`](crate::TimeLog) at guest physical address x1, each event as an
         /// [`event_word`](crate::event_word), until a call with x1 = 0 or until the vCPU turns off.
         /// x0 is [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
         Log = "log",
         /// Compares EL2's record of the calling vCPU's interrupts with its list registers; x1 is
-        /// one of [`audit`](crate::audit). x0 is [`SUCCESS`](crate::SUCCESS), or
-        /// [`INVALID`](crate::INVALID) if they contradict each other or the guest.
+        /// one of the modes in [`audit`](crate::audit). x0 is [`SUCCESS`](crate::SUCCESS), or
+        /// [`INVALID`](crate::INVALID) if the two contradict each other or the guest.
         Audit = "audit",
         /// Prints the state of every CPU and ends the machine with exit status x1.
         Dump = "dump",
         /// Evicts the EL2 memory that a wake-up uses from all caches: the memory of EL2's image if
-        /// x1 is [`EVICT_IMAGE`](crate::EVICT_IMAGE), otherwise that of vCPU x1 (its number in the
-        /// device tree). Memory keeps its contents. x0 is [`SUCCESS`](crate::SUCCESS) or
-        /// [`INVALID`](crate::INVALID). Other CPUs go on; EL2 takes no interrupt on this CPU
-        /// meanwhile, which takes as long as cleaning some thousands of cache lines.
+        /// x1 is [`EVICT_IMAGE`](crate::EVICT_IMAGE), otherwise the memory for vCPU x1 (its number
+        /// in the device tree). Memory keeps its contents. x0 is [`SUCCESS`](crate::SUCCESS) or
+        /// [`INVALID`](crate::INVALID). Other CPUs go on. On this CPU, EL2 takes no interrupt
+        /// during the call, which takes as long as cleaning some thousands of cache lines.
         Evict = "evict",
         /// Announces that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that no cell runs. The
         /// deadline of a cell counts from this call. The report of a missed deadline names the cell
@@ -65,13 +65,13 @@ numbered! {
 }
 
 impl Call {
-    /// The function's number, for x0.
+    /// Returns the function's number, for x0.
     #[must_use]
     pub const fn function(self) -> u64 {
         FIRST as u64 + self as u64
     }
 
-    /// The call that has this number.
+    /// Returns the call that has this number.
     #[must_use]
     pub fn of(function: u32) -> Option<Self> {
         let index = function.wrapping_sub(FIRST) as usize;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a guest ended, as printed on the console.
+//! Describes how a guest ended, as printed on the console.
 
 use core::fmt;
 
-/// How a guest ended the machine if it reported no exit status.
+/// The way in which a guest ended the machine if it reported no exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// PSCI SYSTEM_OFF.
     Off,
     /// PSCI SYSTEM_RESET.
     Reset,
-    /// PSCI CPU_OFF of the last CPU that was on.
+    /// PSCI CPU_OFF on the last CPU that was on.
     NoCpu,
-    /// The hypervisor has stopped the last CPU, whose exception vector itself faults.
+    /// The hypervisor has stopped the last CPU, because its exception vector itself faults.
     Stopped,
 }
 
@@ -33,21 +33,21 @@ impl fmt::Display for End {
     }
 }
 
-/// How and where: the console's last line, after `rouse: `.
+/// How the guest ended and on which vCPU: the console's last line, after `rouse: `.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// How.
+    /// The way in which the guest ended.
     pub how: End,
     /// The number of the vCPU that ended the machine.
     pub vcpu: usize,
-    /// Its affinity, in PSCI's format.
+    /// The affinity of that vCPU, in PSCI's format.
     pub mpidr: u64,
 }
 
 impl Ended {
     const STARTS: &str = "guest ended: ";
 
-    /// Parses a line of the console from after `rouse: `.
+    /// Parses a line of the console, given without its `rouse: `.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let (how, by) = line.strip_prefix(Self::STARTS)?.split_once(" by vCPU ")?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page of registers through which programs of the guest, which can't make hypercalls, read EL2's
-//! counters and set its knobs: a device of the guest's tree, mapped through `/dev/mem`.
+//! Lays out a page of registers through which programs of the guest, which can't make hypercalls,
+//! read EL2's counters and set its knobs: a device of the guest's tree, mapped via `/dev/mem`.
 //!
-//! Registers have 64 bits and are accessed as a whole. The counters do not include these accesses.
-//! Other offsets read as zero and ignore writes, and a knob ignores invalid values, so a program
+//! Registers have 64 bits and are accessed as a whole. The counters do not include accesses to this
+//! page. Other offsets read as zero and ignore writes. A knob ignores invalid values, so a program
 //! should read back a write that matters.
 
 use crate::{Counter, Knob, Shared};
@@ -11,27 +11,27 @@ use crate::{Counter, Knob, Shared};
 /// The `compatible` of the page in the guest's tree.
 pub const COMPATIBLE: &str = "rouse,exits";
 
-/// Bytes of a register.
+/// Size of a register in bytes.
 const REGISTER: u64 = 8;
 /// Offset of the neighbours' counters.
 const SHARED: u64 = 0x400;
 /// Offset of the knobs.
 const KNOBS: u64 = 0x800;
 
-/// Offset in the page of the sum of `counter` over all vCPUs. Read-only.
+/// Returns the offset in the page of the sum of `counter` over all vCPUs. Read-only.
 #[must_use]
 pub const fn counter(counter: Counter) -> u64 {
     counter as u64 * REGISTER
 }
 
-/// Offset of the sum of `count` over the neighbours of all vCPUs. Read-only.
+/// Returns the offset of the sum of `count` over the neighbours of all vCPUs. Read-only.
 #[must_use]
 pub const fn shared(count: Shared) -> u64 {
     SHARED + count as u64 * REGISTER
 }
 
-/// Offset of `knob` of the accessing vCPU, with its value encoded by [`crate::KnobValue::encode`].
-/// [`Knob::Trap`] and [`Knob::Deliver`] read back their values, the others zero.
+/// Returns the offset of `knob` of the accessing vCPU; [`crate::KnobValue::encode`] encodes the
+/// value. [`Knob::Trap`] and [`Knob::Deliver`] read back their values, the others read as zero.
 #[must_use]
 pub const fn knob(knob: Knob) -> u64 {
     KNOBS + knob as u64 * REGISTER
@@ -41,12 +41,12 @@ pub const fn knob(knob: Knob) -> u64 {
 /// [`crate::audit::RUNNING_TOLD`]. It reads as [`AGREES`] if EL2's record of the vCPU's interrupts
 /// agrees with its list registers, otherwise as [`CONTRADICTS`].
 pub const AUDIT: u64 = 0xc00;
-/// EL2's record agrees. Without such a register, the offset reads as zero, which is neither value.
+/// EL2's record agrees. Without an audit register, the offset reads as zero, not as 1 or 2.
 pub const AGREES: u64 = 1;
 /// EL2's record does not agree, and EL2 has printed the mismatch.
 pub const CONTRADICTS: u64 = 2;
 
-/// Register at an offset.
+/// The register at an offset of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     /// A counter.
@@ -59,7 +59,7 @@ pub enum Register {
     Audit,
 }
 
-/// The register at `offset`, if one begins there.
+/// Returns the register at `offset`, if one begins there.
 #[must_use]
 pub fn at(offset: u64) -> Option<Register> {
     let number = |offset: u64| (offset / REGISTER) as usize;

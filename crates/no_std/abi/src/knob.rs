@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The values of the knobs, and how [`Call::Set`](crate::Call::Set) passes them.
+//! The values of the knobs, and the words in which [`Call::Set`](crate::Call::Set) passes them.
 
 use crate::{Knob, Neighbour};
 
 /// A knob with its new value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnobValue {
-    /// Which waits trap.
+    /// The waits that trap.
     Trap(Trap),
-    /// Which side owns the CPU interface.
+    /// The side that owns the CPU interface.
     Deliver(Deliver),
-    /// How long EL2 polls before it halts in a trapped WFI, in counter ticks.
+    /// The time for which EL2 polls before it halts in a trapped WFI, in counter ticks.
     HostPoll(u64),
-    /// Whether that limit is adaptive instead.
+    /// Whether the limit of [`Self::HostPoll`] is adaptive instead.
     HostPollAdaptive(bool),
     /// Whether the guest polls, so that EL2 does not.
     GuestPolls(bool),
@@ -24,13 +24,13 @@ pub enum KnobValue {
     RecheckTimers(bool),
     /// The neighbour's work.
     Neighbour(Neighbour),
-    /// Ticks of a slice; 0 for no slices.
+    /// Length of a slice in ticks; 0 means no slices.
     Slice(u64),
-    /// Whether a trapped WFE gives the CPU away.
+    /// Whether a trapped WFE gives the CPU to the neighbour.
     YieldOnWfe(bool),
 }
 
-/// Which waits trap.
+/// The waits that trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trap {
     /// WFI and WFIT (HCR_EL2.TWI).
@@ -40,17 +40,17 @@ pub struct Trap {
 }
 
 impl Trap {
-    /// None.
+    /// No wait traps.
     pub const NONE: Self = Self {
         wfi: false,
         wfe: false,
     };
 }
 
-/// Which side owns the CPU interface.
+/// The side that owns the CPU interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deliver {
-    /// EL2, which injects.
+    /// EL2, which injects interrupts.
     #[default]
     Inject = 0,
     /// The guest.
@@ -58,7 +58,7 @@ pub enum Deliver {
 }
 
 impl KnobValue {
-    /// The knob and the word to pass.
+    /// Returns the knob and the word to pass.
     #[must_use]
     pub const fn encode(self) -> (Knob, u64) {
         match self {
@@ -76,7 +76,7 @@ impl KnobValue {
         }
     }
 
-    /// The value of `word` for `knob`; `None` if `word` is not valid.
+    /// Returns the value of `word` for `knob`, or `None` if `word` is not valid.
     #[must_use]
     pub const fn decode(knob: Knob, word: u64) -> Option<Self> {
         let on = word == 1;

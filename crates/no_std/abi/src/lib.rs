@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interface between the two images and the packer: the hypercalls, the knobs, the counters and
-//! the header of the embedded guest.
+//! Defines the interface between the two images and the packer: the hypercalls, the knobs, the
+//! counters and the header of the embedded guest.
 //!
-//! The hypercalls follow the SMC calling convention as 64-bit fast calls of
-//! the vendor-specific hypervisor service (DEN0028F, 6.1 and 6.2): function in
-//! x0, arguments from x1, results from x0. They are made with HVC.
+//! The hypercalls follow the SMC calling convention as 64-bit fast calls of the vendor-specific
+//! hypervisor service (DEN0028F, 6.1 and 6.2): function in x0, arguments from x1 on, results from
+//! x0 on. The guest makes them with HVC.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
-/// Declares an enum with consecutive values and its list.
+/// Declares an enum with consecutive values and the list of all its variants.
 macro_rules! numbered {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -17,11 +17,11 @@ macro_rules! numbered {
         #[repr(usize)]
         pub enum $name { $($(#[$vdoc])* $variant,)* }
         impl $name {
-            /// Every one, in order of value.
+            /// All variants, in order of value.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
-            /// How many there are.
+            /// Number of variants.
             pub const COUNT: usize = Self::ALL.len();
-            /// Its name in records.
+            /// Returns the variant's name in records.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
@@ -60,7 +60,7 @@ pub const CALL_UID_STANDARD: u32 = 0x8500_ff01;
 /// The UID of Rouse, in the byte order of the convention.
 pub const UID: [u32; 4] = [0x7573_6f72, 0x2d65_2165, 0x9a1c_4be2, 0x31d7_05f3];
 /// The immediate of the instruction with which the measuring guest makes [`Call::Counters`]; other
-/// calls have 0. It means nothing to the hypervisor, but it is in the syndrome, so an emulator's
+/// calls have 0. It means nothing to the hypervisor, but it is in the syndrome. So an emulator's
 /// list of exceptions shows between which exceptions the counters counted.
 pub const COUNTING: u16 = 1;
 /// Makes [`Call::Evict`] clean EL2's code, constants and variables.
@@ -68,14 +68,14 @@ pub const EVICT_IMAGE: u64 = u64::MAX;
 /// Makes [`Call::Evict`] invalidate the translations of both stages and of EL2, on every CPU, and
 /// clean the memory that such a call uses: EL2's code and the memory of the calling CPU.
 pub const EVICT_TRANSLATIONS: u64 = u64::MAX - 1;
-/// Events that [`Call::Trace`] returns: as many as the convention's registers hold.
+/// Number of events that [`Call::Trace`] returns: as many as the convention's registers hold.
 pub const EVENTS: usize = 8;
 
-/// Modes of [`Call::Audit`]: its assumptions about the guest.
+/// Modes of [`Call::Audit`], which differ in their assumptions about the guest.
 pub mod audit {
-    /// No assumption: other vCPUs interrupt it meanwhile.
+    /// No assumption: other vCPUs may interrupt the vCPU during the audit.
     pub const RUNNING: u64 = 0;
-    /// No interrupt is outstanding: it has ended every interrupt, and no vCPU sends.
+    /// No interrupt is outstanding: the vCPU has ended every interrupt, and no vCPU sends any.
     pub const QUIET: u64 = 1;
     /// Like [`QUIET`], but prints the mismatch.
     pub const QUIET_TOLD: u64 = 2;
@@ -85,21 +85,21 @@ pub mod audit {
 
 /// The call succeeded.
 pub const SUCCESS: i64 = 0;
-/// Unknown knob, or a value that it can't take.
+/// The knob is unknown, or the value is one that it can't take.
 pub const INVALID: i64 = -3;
-/// Unknown function (DEN0028F, 5.2).
+/// The function is unknown (DEN0028F, 5.2).
 pub const NOT_SUPPORTED: i64 = -1;
 
 numbered! {
     /// Settings of a vCPU that can change while it runs; [`KnobValue`] has their values.
     Knob {
-        /// Which waits trap.
+        /// The waits that trap.
         Trap = "trap",
-        /// Which side owns the CPU interface.
+        /// The side that owns the CPU interface.
         Deliver = "deliver",
-        /// Ticks of the counter that EL2 polls before it halts in a trapped WFI.
+        /// Number of counter ticks for which EL2 polls before it halts in a trapped WFI.
         HostPoll = "host-poll",
-        /// Whether the limit is adaptive instead, by KVM's rules and defaults.
+        /// Whether the limit of the poll is adaptive instead, by KVM's rules and defaults.
         HostPollAdaptive = "host-poll-adaptive",
         /// Whether the guest polls, so that EL2 does not.
         GuestPolls = "guest-polls",
@@ -109,12 +109,12 @@ numbered! {
         /// Whether EL2 records events with time stamps.
         Trace = "trace",
         /// Whether EL2 checks the timer again when the vCPU acknowledges a timer interrupt that
-        /// arrived while IRQs were masked: one more exit for each. On after a reset.
+        /// arrived while IRQs were masked; this costs one more exit for each. On after a reset.
         RecheckTimers = "recheck-timers",
         /// The work of the vCPU's neighbour, as [`Neighbour::encode`] encodes it.
         Neighbour = "neighbour",
-        /// Ticks after which a vCPU that does not wait gives its CPU to its neighbour for the same
-        /// time; 0 means that it keeps the CPU.
+        /// Number of ticks after which a vCPU that does not wait gives its CPU to its neighbour for
+        /// the same time; 0 means that the vCPU keeps the CPU.
         Slice = "slice",
         /// Whether a trapped WFE gives the CPU to the neighbour, for at most a slice.
         YieldOnWfe = "yield-on-wfe",
@@ -124,19 +124,19 @@ numbered! {
 numbered! {
     /// Vectors of EL2 that do only the minimum that the architecture requires.
     Floor {
-        /// HVC, and back.
+        /// Takes an HVC and returns.
         Empty = "empty",
         /// Carries out a write of ICC_SGI1R_EL1.
         Send = "send",
         /// Acknowledges, ends and lists an SGI.
         Receive = "receive",
-        /// Carries out a WFI, then does the same as `receive`.
+        /// Carries out a WFI, and then acts like `receive`.
         Wait = "wait",
     }
 }
 
 numbered! {
-    /// EL2's counters per vCPU. Exits by cause come first.
+    /// EL2's counters per vCPU, beginning with the exits by cause.
     Counter {
         /// Trapped WFI or WFIT, with the interrupt that ends its wait at EL2.
         Wfi = "exit.wfi",
@@ -144,39 +144,39 @@ numbered! {
         Wfe = "exit.wfe",
         /// Trapped write of an SGI register.
         Sgi = "exit.sgi",
-        /// Physical interrupt that was taken as an exception, except maintenance; includes EL2's
-        /// own timer, and interrupts that were gone when acknowledged.
+        /// A physical interrupt that was taken as an exception, except maintenance; includes EL2's
+        /// own timer, and interrupts that were no longer pending when EL2 acknowledged them.
         Irq = "exit.irq",
         /// HVC.
         Hvc = "exit.hvc",
         /// SMC.
         Smc = "exit.smc",
-        /// Other trapped system register.
+        /// A trap of another system register.
         Sysreg = "exit.sysreg",
         /// Stage-2 abort on an emulated device.
         Mmio = "exit.mmio",
         /// Maintenance interrupt.
         Maintenance = "exit.maintenance",
-        /// Anything else.
+        /// Any other exit.
         Other = "exit.other",
         /// Doorbells: interrupts with which EL2 made another CPU check its pending word.
         Kick = "el2.kick",
         /// Doorbells that were not sent because one was already on its way.
         KickSaved = "el2.kick-saved",
-        /// Virtual interrupts listed.
+        /// Virtual interrupts written to list registers.
         Listed = "el2.listed",
         /// Trapped WFIs that polling at EL2 satisfied.
         PollHit = "el2.poll-hit",
         /// Trapped WFIs that polling at EL2 did not satisfy.
         PollMiss = "el2.poll-miss",
-        /// Times that EL2 halted.
+        /// Number of times that EL2 halted.
         Halt = "el2.halt",
-        /// Halts that did not use the path in assembly.
+        /// Halts that did not use the assembly path.
         SlowHalt = "el2.slow-halt",
     }
 }
 
-// SMCCC 1.2 returns at most 17 values after the status.
+// SMCCC 1.2 returns at most 17 values besides the status.
 const _: () = assert!(Counter::COUNT <= 17 && Info::COUNT <= 17);
 
 numbered! {
@@ -213,7 +213,7 @@ numbered! {
 numbered! {
     /// Events that EL2 records when it traces.
     Traced {
-        /// Nothing yet.
+        /// No event yet.
         Nothing = "nothing",
         /// A synchronous exit; its data is the syndrome.
         Synchronous = "synchronous",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The neighbour: a second guest of a CPU, which runs while the first guest waits, or in slices of
-//! its time.
+//! The neighbour of a CPU's first guest: a second guest, which runs while the first guest waits, or
+//! in slices of its time.
 
 /// Work of the neighbour of a vCPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -8,28 +8,28 @@ pub enum Neighbour {
     /// No neighbour: the vCPU has the CPU to itself.
     #[default]
     None,
-    /// It computes, and touches nothing but a counter.
+    /// The neighbour computes, and touches no memory except a counter.
     Work,
-    /// It goes through this many KiB of its memory, line by line: a power of two, from 4 to
-    /// [`MAX_KIB`].
+    /// The neighbour goes through this many KiB of its memory, line by line: a power of two, from 4
+    /// to [`MAX_KIB`].
     Cache(u32),
-    /// It tries forbidden operations, and checks whether any of its own state changed. For tests.
+    /// For tests: it tries forbidden operations, and checks whether its own state was changed.
     Hostile,
 }
 
 /// The most memory that a neighbour goes through, in KiB.
 pub const MAX_KIB: u32 = 4096;
-/// Least.
+/// The least memory that a neighbour goes through, in KiB.
 pub const MIN_KIB: u32 = 4;
 
-/// Instructions in a unit of work, or cache lines in a unit of `cache`.
+/// Number of instructions in a unit of `work`, or of cache lines in a unit of `cache`.
 pub const UNIT: u64 = 64;
 
-/// Longest slice, in ms: other CPUs may have to wait for this CPU that long.
+/// Longest slice in ms: other CPUs may have to wait that long for this CPU.
 pub const MAX_SLICE_MS: u64 = 100;
 
 impl Neighbour {
-    /// The word to pass.
+    /// Returns the word to pass for this work.
     #[must_use]
     pub const fn encode(self) -> u64 {
         match self {
@@ -40,7 +40,7 @@ impl Neighbour {
         }
     }
 
-    /// Decodes `word`; `None` if it is not valid.
+    /// Decodes `word`; returns `None` if it is not valid.
     #[must_use]
     pub const fn decode(word: u64) -> Option<Self> {
         let kib = word >> 8;
@@ -59,7 +59,7 @@ impl Neighbour {
         kib >= MIN_KIB as u64 && kib <= MAX_KIB as u64 && kib.is_power_of_two()
     }
 
-    /// KiB that it goes through.
+    /// Returns the amount of memory that the neighbour goes through, in KiB.
     #[must_use]
     pub const fn kib(self) -> u32 {
         match self {
@@ -72,19 +72,19 @@ impl Neighbour {
 numbered! {
     /// Counts of the neighbour of a vCPU.
     Shared {
-        /// Units of work done, each [`UNIT`] instructions or lines.
+        /// Units of work that the neighbour has done, each [`UNIT`] instructions or lines.
         Work = "neighbour.work",
-        /// Ticks for which it ran because the vCPU waited.
+        /// Ticks for which the neighbour ran because the vCPU waited.
         Given = "neighbour.given",
-        /// Ticks for which it ran although the vCPU did not wait.
+        /// Ticks for which the neighbour ran although the vCPU did not wait.
         Taken = "neighbour.taken",
-        /// Turns, each a switch to it and back.
+        /// Turns, each of which is a switch to the neighbour and back.
         Turns = "neighbour.turns",
         /// Turns that were slices in which the vCPU did not wait.
         Slices = "neighbour.slices",
-        /// Its exceptions to EL2 except interrupts. `work` and `cache` take none.
+        /// The neighbour's exceptions to EL2 except interrupts. `work` and `cache` take none.
         Trapped = "neighbour.trapped",
-        /// How often it found a register or a line of its memory changed.
+        /// Number of times that the neighbour found a register or a line of its memory changed.
         Damaged = "neighbour.damaged",
     }
 }

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The embedded guest, in one or two images, and its initial RAM disk, after a header.
+//! The embedded guest, in one or two images, and its initial RAM disk, which follow a header.
 
 use core::fmt;
 
-/// Header in front of the guest's images, padded to [`PayloadHeader::SIZE`]. The guest with
-/// load-exclusive and store-exclusive follows it, padded to pages, and then, if they exist, the
-/// same guest with LSE atomics and the guest's initial RAM disk.
+/// Header in front of the guest's images, padded to [`PayloadHeader::SIZE`]. After it comes the
+/// guest that uses load-exclusive and store-exclusive, padded to pages, and then, if they exist,
+/// the same guest with LSE atomics and the guest's initial RAM disk.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PayloadHeader {
     /// [`PayloadHeader::MAGIC`].
     pub magic: u64,
-    /// Bytes of the image that follows.
+    /// Bytes of the image that follows the header.
     pub length: u64,
-    /// Bytes of the image with LSE atomics after it; 0 without one.
+    /// Bytes of the next image, with LSE atomics; 0 if there is none.
     pub lse: u64,
-    /// Bytes of the initial RAM disk after that; 0 without one.
+    /// Bytes of the initial RAM disk, which comes last; 0 if there is none.
     pub initrd: u64,
     /// The source of the guest: `wire::Source` as a number.
     pub source: u64,
 }
 
-/// Place of a part: its offset after the header, and its length.
+/// Place of a part of the payload: its offset after the header, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Offset of its first byte from the end of the header.
+    /// Offset of the part's first byte from the end of the header.
     pub offset: u64,
-    /// Its length in bytes.
+    /// Length of the part in bytes.
     pub length: u64,
 }
 
-/// Images after a header.
+/// The images that follow a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Images {
     /// The image that runs on every CPU.
@@ -42,7 +42,7 @@ pub struct Images {
 }
 
 impl Images {
-    /// Bytes of all parts.
+    /// Returns the number of bytes of all parts, including padding between them.
     #[must_use]
     pub const fn length(&self) -> u64 {
         let last = match (self.initrd, self.lse) {
@@ -56,15 +56,15 @@ impl Images {
 impl PayloadHeader {
     /// "RSEPAYLD", little endian.
     pub const MAGIC: u64 = 0x444c_5941_5045_5352;
-    /// Bytes from the header to the image: a page.
+    /// Bytes from the start of the header to the image: a page.
     pub const SIZE: usize = 4096;
     /// Each part begins at a multiple of this.
     pub const ALIGN: u64 = 4096;
 
-    /// Returns the images after the header, which must be `room` bytes at most.
+    /// Returns the images after the header, which must not exceed `room` bytes.
     ///
     /// # Errors
-    /// [`NoPayload`] says why the images are missing.
+    /// Returns [`NoPayload`], which says why the images are missing.
     pub fn images(&self, room: u64) -> Result<Images, NoPayload> {
         if self.magic != Self::MAGIC {
             return Err(NoPayload::Magic);
@@ -76,15 +76,15 @@ impl PayloadHeader {
             offset: 0,
             length: self.length,
         };
-        let lse = llsc.next(self.lse, room)?;
-        let initrd = lse.unwrap_or(llsc).next(self.initrd, room)?;
+        let lse = llsc.next_part(self.lse, room)?;
+        let initrd = lse.unwrap_or(llsc).next_part(self.initrd, room)?;
         Ok(Images { llsc, lse, initrd })
     }
 }
 
 impl Extent {
-    /// Returns the next extent, of `length` bytes, or `None` if that is 0.
-    fn next(self, length: u64, room: u64) -> Result<Option<Self>, NoPayload> {
+    /// Returns the next extent, of `length` bytes, or `None` if `length` is 0.
+    fn next_part(self, length: u64, room: u64) -> Result<Option<Self>, NoPayload> {
         if length == 0 {
             return Ok(None);
         }
@@ -97,12 +97,12 @@ impl Extent {
     }
 }
 
-/// Why there is no image after a header.
+/// The reason why there is no image after a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoPayload {
-    /// Not a header: nothing was packed.
+    /// There is no header, because nothing was packed.
     Magic,
-    /// Its length is this, which is 0 or exceeds the available room.
+    /// A part's length is this value, which is 0 or exceeds the available room.
     Length(u64),
 }
 

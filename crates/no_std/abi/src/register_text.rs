@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text that is passed in registers.
+//! Packs text that is passed in registers.
 
 use core::fmt::{self, Write};
 
 /// Text with up to 8 bytes per register, in the memory order of a little-endian machine. A 0 ends
-/// it.
+/// the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words<const REGISTERS: usize>(pub [u64; REGISTERS]);
 
@@ -13,7 +13,7 @@ pub type CellWords = Words<8>;
 /// Text for the console.
 pub type ConsoleWords = Words<16>;
 
-/// Bytes of a register.
+/// Bytes that a register holds.
 const BYTES: usize = 8;
 
 impl<const REGISTERS: usize> Words<REGISTERS> {
@@ -27,14 +27,14 @@ impl<const REGISTERS: usize> Words<REGISTERS> {
         self.0[at / BYTES] |= u64::from(byte) << (at % BYTES * 8);
     }
 
-    /// The text.
+    /// Returns the bytes of the text.
     pub fn bytes(&self) -> impl Iterator<Item = u8> {
         let bytes = self.0.iter().flat_map(|word| word.to_le_bytes());
         bytes.take_while(|byte| *byte != 0)
     }
 }
 
-/// No text.
+/// Starts without text.
 impl<const REGISTERS: usize> Default for Words<REGISTERS> {
     fn default() -> Self {
         Self([0; REGISTERS])

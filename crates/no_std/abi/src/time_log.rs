@@ -6,8 +6,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::Traced;
 
-/// Notes of one CPU, at one exception level, with their times. Only that CPU writes; any CPU may
-/// read.
+/// The notes of one CPU at one exception level, with their times. Only that CPU writes notes; any
+/// CPU may read them.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct TimeLog {
@@ -15,12 +15,12 @@ pub struct TimeLog {
     entries: [[AtomicU64; 2]; TimeLog::KEPT as usize],
 }
 
-/// A note.
+/// An entry of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeNote {
     /// Virtual count, ticks.
     pub time: u64,
-    /// The activity that begins then: a number whose meaning differs between the guest and EL2.
+    /// The activity that begins at that time: a number whose meaning differs between guest and EL2.
     pub word: u64,
 }
 
@@ -31,10 +31,10 @@ impl Default for TimeLog {
 }
 
 impl TimeLog {
-    /// Notes that are kept.
+    /// Number of notes that the log keeps.
     pub const KEPT: u64 = 1024;
 
-    /// An empty log. Memory that is all zero is an empty log too.
+    /// Creates an empty log. Memory that is all zero is an empty log, too.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -43,7 +43,7 @@ impl TimeLog {
         }
     }
 
-    /// Notes `word` at `time`.
+    /// Adds a note of `word` at `time`.
     #[inline(always)]
     pub fn note(&self, time: u64, word: u64) {
         let count = self.count.load(Relaxed);
@@ -56,39 +56,39 @@ impl TimeLog {
         self.count.store(count.wrapping_add(1), Release);
     }
 
-    /// Forgets all notes. No CPU may write a note meanwhile.
+    /// Forgets all notes. No CPU may write a note during the call.
     pub fn clear(&self) {
         self.count.store(0, Release);
     }
 
-    /// How many notes there were. They are complete, and so are their CPU's earlier stores.
+    /// Returns the number of notes. They are complete, and so are their CPU's earlier stores.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count.load(Acquire)
     }
 
-    /// Note `number`, from 0; `None` if it does not exist yet, or was overwritten.
+    /// Returns note `number`, from 0, or `None` if it does not exist yet or was overwritten.
     #[must_use]
     pub fn get(&self, number: u64) -> Option<TimeNote> {
         (number < self.count()).then_some(())?;
         let [time, word] = &self.entries[(number % Self::KEPT) as usize];
-        // Acquire, so that the count is read after time and word.
+        // Both are acquire loads, so that the count is read after time and word.
         let note = TimeNote {
             time: time.load(Acquire),
             word: word.load(Acquire),
         };
-        // The slot of a note in progress is incomplete.
+        // If a note is being written, its slot is incomplete.
         (self.count() - number < Self::KEPT).then_some(note)
     }
 }
 
-/// The word of an event at EL2.
+/// Returns the word that describes an event at EL2.
 #[must_use]
 pub const fn event_word(what: Traced, data: u64) -> u64 {
     data << 8 | what as u64
 }
 
-/// An event's kind, a [`Traced`], and its data.
+/// Returns the kind of an event, a [`Traced`] as a number, and its data.
 #[must_use]
 pub const fn event_of(word: u64) -> (u64, u64) {
     (word & 0xff, word >> 8)

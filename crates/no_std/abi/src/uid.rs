@@ -8,8 +8,8 @@ const KNOWN: [(u128, &str); 2] = [
     (0xa718_12dc_c698_4369_9acf_79d1_8dde_e667, "Xen"),
 ];
 
-/// The UID that a call returned in w0 to w3, with its bytes in ascending order; `None` for "not
-/// supported", which is -1 in w0.
+/// Returns the UID that a call returned in w0 to w3, with its bytes in ascending order, or `None`
+/// for "not supported", which is -1 in w0.
 #[must_use]
 pub fn uid(words: [u32; 4]) -> Option<u128> {
     let mut bytes = [0; 16];
@@ -19,7 +19,7 @@ pub fn uid(words: [u32; 4]) -> Option<u128> {
     (words[0] != u32::MAX).then_some(u128::from_be_bytes(bytes))
 }
 
-/// The name of the hypervisor with this UID, if it is known here.
+/// Returns the name of the hypervisor with this UID, if it is known here.
 #[must_use]
 pub fn hypervisor(uid: u128) -> Option<&'static str> {
     let known = KNOWN.iter().find(|(known, _)| *known == uid)?;
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn what_calls_answer_is_named() {
-        // The words that KVM returns in the registers.
+        // These are the words that KVM returns in the registers.
         let kvm = [0xb66f_b428, 0xe911_c52e, 0x564b_caa9, 0x743a_004d];
         assert_eq!(uid(kvm).and_then(hypervisor), Some("KVM"));
         let xen = [0xdc12_18a7, 0x6943_98c6, 0xd179_cf9a, 0x67e6_de8d];

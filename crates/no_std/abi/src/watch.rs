@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the guest shows the activities of its vCPUs to the hypervisor and in dumps.
+//! Lets the guest show the activities of its vCPUs to the hypervisor and in dumps.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Shows that a vCPU makes progress.
+/// Shows whether a vCPU makes progress.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct WatchPoint {
-    /// Wake-ups that it has received.
+    /// Number of wake-ups that the vCPU has received.
     pub progress: AtomicU64,
-    /// Wake-ups that were sent to it but not received.
+    /// Number of wake-ups that were sent to the vCPU but not received.
     pub waiting: AtomicU64,
-    /// Guest physical address of its request word, 32 bits.
+    /// Guest physical address of the vCPU's request word, which has 32 bits.
     pub request: AtomicU64,
-    /// Guest physical address of its [`OperationLog`]; 0 without one.
+    /// Guest physical address of the vCPU's [`OperationLog`]; 0 if there is none.
     pub log: AtomicU64,
 }
 
-/// The last operations of a vCPU in the guest's own words, for dumps. Only the vCPU writes to the
+/// The last operations of a vCPU, named by the guest, for dumps. Only the vCPU writes to the
 /// log.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -30,13 +30,13 @@ pub struct OperationLog {
 /// An operation in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted {
-    /// Virtual count when it began, ticks.
+    /// Virtual count, in ticks, when the operation began.
     pub time: u64,
-    /// Its name, padded with zeros.
+    /// Name of the operation, padded with zeros.
     pub name: [u8; 16],
-    /// Its number among the vCPU's operations.
+    /// Number of the operation among the vCPU's operations.
     pub step: u64,
-    /// Its argument.
+    /// Argument of the operation.
     pub data: u64,
 }
 
@@ -47,10 +47,10 @@ impl Default for OperationLog {
 }
 
 impl OperationLog {
-    /// Number of operations in the log.
+    /// Number of operations that the log keeps.
     pub const KEPT: usize = 16;
 
-    /// An empty log.
+    /// Creates an empty log.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -74,8 +74,8 @@ impl OperationLog {
         self.count.store(count + 1, Release);
     }
 
-    /// Returns the recorded operations, the oldest first. Consistent only while the vCPU records
-    /// none.
+    /// Iterates over the recorded operations, the oldest first. They are consistent only while the
+    /// vCPU records none.
     pub fn iter(&self) -> impl Iterator<Item = Noted> + '_ {
         let count = self.count.load(Acquire);
         let kept = count.min(Self::KEPT as u64);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks what both images rely on without saying so.
+//! Checks assumptions that both images make silently.
 
 use abi::{
     Counter, Deliver, Extent, Images, Info, Knob, KnobValue, Neighbour, NoPayload, PayloadHeader,
     Traced, Trap,
 };
 
-fn distinct(names: &[&str]) {
+fn assert_distinct(names: &[&str]) {
     for (n, name) in names.iter().enumerate() {
         assert!(!name.is_empty() && !names[n + 1..].contains(name), "{name}");
     }
@@ -38,15 +38,15 @@ fn numbers_are_places_and_names_are_distinct() {
             .enumerate()
             .all(|(n, &one)| one as usize == n)
     );
-    distinct(&Knob::ALL.iter().map(|one| one.name()).collect::<Vec<_>>());
-    distinct(
+    assert_distinct(&Knob::ALL.iter().map(|one| one.name()).collect::<Vec<_>>());
+    assert_distinct(
         &Counter::ALL
             .iter()
             .map(|one| one.name())
             .collect::<Vec<_>>(),
     );
-    distinct(&Info::ALL.iter().map(|one| one.name()).collect::<Vec<_>>());
-    distinct(&Traced::ALL.iter().map(|one| one.name()).collect::<Vec<_>>());
+    assert_distinct(&Info::ALL.iter().map(|one| one.name()).collect::<Vec<_>>());
+    assert_distinct(&Traced::ALL.iter().map(|one| one.name()).collect::<Vec<_>>());
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub fn read(
         }
     }
     if room.cpus.is_empty() {
-        return Err(madt.lacks("a GICC structure of an enabled CPU"));
+        return Err(madt.missing("a GICC structure of an enabled CPU"));
     }
     room.sort();
     Ok(cpus)
@@ -67,14 +67,14 @@ impl Cpus {
             }
         };
         if !room.cpus.is_full() {
-            self.parked += usize::from(gicc.parked()? != 0);
+            self.parked += usize::from(gicc.mailbox()? != 0);
         }
         room.add(Cpu { mpidr, enable });
         Ok(())
     }
 }
 
-/// The affinity of an enabled CPU, which no CPU in `room` may share.
+/// Returns the affinity of an enabled CPU, which no CPU in `room` may share.
 fn affinity(gicc: &Gicc<'_>, room: &Room) -> Result<u64, Error> {
     let mpidr = gicc.mpidr()?;
     if mpidr & !AFFINITY != 0 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console: the SPCR's or, without a sound SPCR, the first serial port of the DBG2 ("Debug Port
-//! Table 2", Microsoft).
+//! Finds the console: the SPCR names it or, without a sound SPCR, the first serial port of the DBG2
+//! ("Debug Port Table 2", Microsoft).
 
 use platform::{Claims, Uart};
 
 use crate::error::{Error, Table};
-use crate::spcr::{self, Console, at_gas};
+use crate::spcr::{self, Console, console_at};
 use crate::view::View;
 
-/// Offsets of the first structure's offset and of their number.
+/// Offsets of two header fields: the offset of the first device structure, and their number.
 const FIRST: usize = 36;
 const COUNT: usize = 40;
-/// Offsets in a structure of a device, and its least size.
+/// Offsets in a device structure, and its least size.
 const LENGTH: usize = 1;
 const PORT_TYPE: usize = 12;
 const PORT_SUBTYPE: usize = 14;
@@ -23,16 +23,16 @@ const SERIAL: u16 = 0x8000;
 /// The console of a machine.
 #[derive(Default)]
 pub struct Chosen {
-    /// The table that names it, and its interface type, even if that is unknown here.
+    /// The table that names the console, and its interface type, even a type that is unknown here.
     pub interface: Option<(Table, u8)>,
     /// The UART, if its type is known here.
     pub uart: Option<Uart>,
-    /// Why the first table that should name one does not.
+    /// The defect of the first table that should name a console and does not.
     pub wrong: Option<Error>,
 }
 
-/// Chooses between the two tables.
-pub fn console(
+/// Chooses between the consoles of the two tables.
+pub fn choose_console(
     spcr: Result<Option<View<'_>>, Error>,
     dbg2: Option<View<'_>>,
     claims: &mut Claims<'_>,
@@ -59,7 +59,7 @@ pub fn console(
     }
 }
 
-/// The console that the table names, if one of its ports is a serial port.
+/// Returns the console that the table names, if one of its ports is a serial port.
 fn read(dbg2: &View<'_>, claims: &mut Claims<'_>) -> Result<Option<Console>, Error> {
     let mut at = dbg2.u32(FIRST)? as usize;
     for _ in 0..dbg2.u32(COUNT)? {
@@ -71,10 +71,10 @@ fn read(dbg2: &View<'_>, claims: &mut Claims<'_>) -> Result<Option<Console>, Err
         let device = device.ok_or_else(|| dbg2.defect(at + LENGTH, expected, length))?;
         if device.u16(PORT_TYPE)? == SERIAL {
             let subtype = device.u16(PORT_SUBTYPE)?;
-            // All known types have numbers that fit into the SPCR's field.
+            // All known types have numbers that fit into the SPCR's 8-bit field.
             let interface = u8::try_from(subtype).unwrap_or(u8::MAX);
             let base = device.u16(BASE_ADDRESS_OFFSET)?;
-            return at_gas(&device, base.into(), interface, claims).map(Some);
+            return console_at(&device, base.into(), interface, claims).map(Some);
         }
         at += device.len();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a description is refused.
+//! The reasons for which a description is refused.
 
 use core::fmt;
 
@@ -27,7 +27,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// The table that carries this signature (5.2.6).
+    /// Returns the table that carries this signature (5.2.6).
     pub(crate) const fn of(signature: [u8; 4]) -> Self {
         match &signature {
             b"XSDT" => Self::Xsdt,
@@ -56,7 +56,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Why a description is refused: what is missing or wrong, and where.
+/// The reason why a description is refused: what is missing or wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The XSDT does not lead to this table.
@@ -67,7 +67,7 @@ pub enum Error {
         table: Table,
         /// Its physical address.
         address: u64,
-        /// Bytes to be read there.
+        /// Number of bytes to be read at that address.
         length: usize,
     },
     /// A table has a wrong value.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How PSCI is called: FADT, ARM Boot Architecture Flags (5.2.9.4).
+//! Reads how PSCI is called: FADT, ARM Boot Architecture Flags (5.2.9.4).
 
 use platform::{Conduit, Name, name};
 
@@ -18,15 +18,15 @@ const PSCI_COMPLIANT: u16 = 1 << 0;
 /// PSCI is called with HVC and not with SMC.
 const PSCI_USE_HVC: u16 = 1 << 1;
 
-/// Returns the name of the hypervisor below, if the table is long enough and names one: Hypervisor
-/// Vendor Identity, since revision 6.
+/// Returns the name of the hypervisor that runs this machine, if the table is long enough and names
+/// one in its field Hypervisor Vendor Identity (since revision 6).
 pub fn hypervisor(fadt: &View<'_>) -> Option<Name> {
     name(&fadt.array::<8>(HYPERVISOR).ok()?)
 }
 
-/// How PSCI is called, if there is PSCI. Like Linux, accepts a table that is too short or too old
-/// for its revision if it has the flags and sets one.
-pub fn psci(fadt: &View<'_>, tolerated: &mut Tolerated) -> Result<Option<Conduit>, Error> {
+/// Returns how PSCI is called, if there is PSCI. Like Linux, accepts a table that is too short or
+/// too old for its revision, provided that it has the flags and at least one is set.
+pub fn psci_conduit(fadt: &View<'_>, tolerated: &mut Tolerated) -> Result<Option<Conduit>, Error> {
     fadt.at_least(MINOR_VERSION + 1, "132 bytes or more")?;
     let (major, minor) = (fadt.u8(REVISION)?, fadt.u8(MINOR_VERSION)? & 0xf);
     let flags = fadt.u16(ARM_BOOT_ARCH)?;

@@ -19,12 +19,12 @@ const ITS_BASE: usize = 8;
 
 /// Size of a redistributor of GICv3: two frames.
 const GICV3_REDISTRIBUTOR: u64 = 2 * FRAME;
-/// Size of a redistributor of GICv4: two more, for virtual LPIs.
+/// Size of a redistributor of GICv4: two further frames, for virtual LPIs.
 const GICV4_REDISTRIBUTOR: u64 = 4 * FRAME;
-/// Size of a translation service: control and translation frame.
+/// Size of a translation service: a control frame and a translation frame.
 const ITS: u64 = 2 * FRAME;
-/// The maintenance interrupt of the Base System Architecture (DEN0094C, 3.6),
-/// for firmware that leaves it out.
+/// The maintenance interrupt according to the Base System Architecture (DEN0094C, 3.6), for
+/// firmware that leaves it out.
 const MAINTENANCE: u32 = 25;
 
 /// The table's description of the interrupt controller, without the ranges of redistributors.
@@ -40,7 +40,7 @@ pub struct Described {
     pub its_ignored: usize,
 }
 
-/// Assembles the interrupt controller; its ranges of redistributors go into `ranges`.
+/// Reads the interrupt controller; its ranges of redistributors go into `ranges`.
 pub fn read(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
@@ -53,7 +53,7 @@ pub fn read(
     let stride = if per_cpu {
         let size = match version {
             4 => GICV4_REDISTRIBUTOR,
-            // Without a version: the size that both have; nothing else is used.
+            // GICv3, or no version: two frames, which every version has; no other frame is used.
             _ => GICV3_REDISTRIBUTOR,
         };
         // Each range is one redistributor, whatever its GICR_TYPER says.
@@ -75,7 +75,7 @@ pub fn read(
     })
 }
 
-/// The one distributor and the GIC's version.
+/// Returns the only distributor and the GIC's version.
 fn distributor(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<(Region, u8), Error> {
     let mut found = None;
     for structure in madt.structures() {
@@ -97,10 +97,10 @@ fn distributor(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<(Region, u8),
         let region = Region { base, size: FRAME };
         found = Some((gicd.claim(GICD_BASE, region, FRAME, claims)?, version));
     }
-    found.ok_or_else(|| madt.lacks("a GICD structure"))
+    found.ok_or_else(|| madt.missing("a GICD structure"))
 }
 
-/// Addresses of the translation services, and the number of further ones.
+/// Returns the addresses of the translation services, and how many more did not fit.
 fn translation_services(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
@@ -121,7 +121,7 @@ fn translation_services(
     Ok((found, ignored))
 }
 
-/// The ranges of GICR structures; may be empty.
+/// Adds the ranges of the GICR structures to `ranges`, which may stay empty.
 fn described_ranges(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
@@ -147,8 +147,8 @@ fn described_ranges(
     Ok(())
 }
 
-/// The redistributors that the GICC structures of enabled CPUs name; the redistributors of other
-/// CPUs may not even respond.
+/// Adds the redistributors that the GICC structures of enabled CPUs name. The redistributors of
+/// other CPUs are left out, because they may not even respond.
 fn own_frames(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
@@ -176,8 +176,8 @@ fn own_frame(cpu: &Gicc<'_>, claims: &mut Claims<'_>, size: u64) -> Result<Regio
         .claim(GICC_REDISTRIBUTOR, Region { base, size }, FRAME, claims)
 }
 
-/// The maintenance interrupt, on which all enabled CPUs must agree; `None` if
-/// their structures leave it out.
+/// Returns the maintenance interrupt, on which all enabled CPUs must agree, or `None` if their
+/// structures leave it out.
 fn maintenance(madt: &Madt<'_>) -> Result<Option<u32>, Error> {
     let mut common = None;
     for cpu in madt.cpus() {
@@ -186,7 +186,7 @@ fn maintenance(madt: &Madt<'_>) -> Result<Option<u32>, Error> {
         }
         let named = cpu.maintenance()?;
         if named != 0 {
-            ppi(&cpu.0, GICC_MAINTENANCE)?;
+            read_ppi(&cpu.0, GICC_MAINTENANCE)?;
         }
         if *common.get_or_insert(named) != named {
             let expected = "the maintenance interrupt of the CPUs before";
@@ -196,9 +196,9 @@ fn maintenance(madt: &Madt<'_>) -> Result<Option<u32>, Error> {
     Ok(common.filter(|named| *named != 0))
 }
 
-/// The interrupt number at `offset`, which must be a PPI's. (GICv3.1 has more
-/// of them from INTID 1056 on, but the Base System Architecture uses none.)
-pub fn ppi(view: &View<'_>, offset: usize) -> Result<u32, Error> {
+/// Returns the interrupt number at `offset`, which must be a PPI's. (GICv3.1 has more PPIs from
+/// INTID 1056 on, but the Base System Architecture uses none of them.)
+pub fn read_ppi(view: &View<'_>, offset: usize) -> Result<u32, Error> {
     let intid = view.u32(offset)?;
     if !(16..32).contains(&intid) {
         return Err(view.defect(offset, "a PPI: INTID 16 to 31", intid));

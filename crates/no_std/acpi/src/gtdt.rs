@@ -4,7 +4,7 @@
 use platform::{Timer, Watchdog, Watchdogs};
 
 use crate::error::Error;
-use crate::gic::ppi;
+use crate::gic::read_ppi;
 use crate::notes::Tolerated;
 use crate::view::{REVISION, View};
 
@@ -13,14 +13,14 @@ const NON_SECURE_EL1: usize = 56;
 const VIRTUAL_EL1: usize = 64;
 const EL2: usize = 72;
 
-/// Number and offset of the platform timers.
+/// Offsets of the number of platform timers, and of the first timer's offset.
 const PLATFORM_TIMERS: usize = 88;
 const PLATFORM_TIMERS_AT: usize = 92;
 /// Bytes before the first possible platform timer: the length of revision 2.
 const FIRST: u32 = 96;
-/// Offset of the length of a platform timer, after its type.
+/// Offset of the length in a platform timer; it follows the type.
 const LENGTH: usize = 1;
-/// Type of an Arm Generic Watchdog structure (5.2.25.2), its bytes, and offsets in it.
+/// Type of an Arm Generic Watchdog structure (5.2.25.2), its size in bytes, and offsets in it.
 const WATCHDOG: u8 = 1;
 const WATCHDOG_SIZE: usize = 28;
 const WATCHDOG_CONTROL: usize = 12;
@@ -31,8 +31,8 @@ const SECURE: u32 = 1 << 2;
 /// Adds the watchdogs to `watchdogs`. The machine can be used even without them.
 ///
 /// # Errors
-/// The first defect of the platform timers; watchdogs before it were added.
-pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error> {
+/// Returns the first defect of the platform timers; the watchdogs before it were added.
+pub fn add_watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error> {
     // A table that is too short for platform timers has none.
     if gtdt.len() < FIRST as usize {
         return Ok(());
@@ -63,8 +63,8 @@ pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error
     Ok(())
 }
 
-/// The timers' INTIDs, which must differ from each other and from `maintenance`. Accepts a table
-/// that is too short for its revision if it has these fields.
+/// Returns the timers' INTIDs, which must differ from each other and from `maintenance`. Accepts a
+/// table that is too short for its revision if it has these fields.
 pub fn read(gtdt: &View<'_>, maintenance: u32, tolerated: &mut Tolerated) -> Result<Timer, Error> {
     tolerated.note(match gtdt.u8(REVISION)? {
         // Revision 1, in ACPI 5.0, has a different layout.
@@ -74,12 +74,12 @@ pub fn read(gtdt: &View<'_>, maintenance: u32, tolerated: &mut Tolerated) -> Res
     });
     gtdt.at_least(PLATFORM_TIMERS, "88 bytes or more")?;
     let timer = Timer {
-        phys: ppi(gtdt, NON_SECURE_EL1)?,
-        virt: ppi(gtdt, VIRTUAL_EL1)?,
+        phys: read_ppi(gtdt, NON_SECURE_EL1)?,
+        virt: read_ppi(gtdt, VIRTUAL_EL1)?,
         // Virtual machines without EL2 have 0 here.
         hyp: match gtdt.u32(EL2)? {
             0 => None,
-            _ => Some(ppi(gtdt, EL2)?),
+            _ => Some(read_ppi(gtdt, EL2)?),
         },
     };
     let order = [

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine as its ACPI tables describe it, read into [`Platform`].
+//! Reads the machine from its ACPI tables into [`Platform`].
 //!
-//! Sections are those of the ACPI specification, release 6.5, unless another
-//! document is named. The crate reads RSDP, XSDT, FADT, MADT, GTDT, SPCR and DBG2, and only
-//! checks the length and checksum of every other table. ACPI does not describe RAM: the caller
-//! passes it, from the UEFI memory map.
+//! Sections are those of the ACPI specification, release 6.5, unless another document is named. The
+//! crate reads RSDP, XSDT, FADT, MADT, GTDT, SPCR and DBG2; of every other table, it only checks
+//! the length and checksum. ACPI does not describe the RAM: the caller passes a description of it,
+//! from the UEFI memory map.
 //!
-//! A table counts only if its length and checksum are right and nothing in it contradicts the
-//! rest; otherwise the crate refuses the machine with an [`Error`] that names table, offset and
-//! expectation. [`Notes`] has facts that are not defects but are worth printing at the first boot
-//! on a machine.
+//! A table is accepted only if its length and checksum are right and nothing in it contradicts the
+//! rest; otherwise the crate refuses the machine with an [`Error`] that names the table, the offset
+//! and the expected value. [`Notes`] has facts that are not defects but are worth printing at the
+//! first boot on a machine.
 //!
 //! The crate touches no register, allocates nothing and never panics.
 
@@ -41,9 +41,9 @@ use madt::Madt;
 
 /// Access to the physical memory that can contain tables.
 pub trait Tables {
-    /// The `length` bytes from physical address `address` on; `None` if they
-    /// are not all readable memory. Tables and their fields have no alignment,
-    /// so the memory must be mapped as Normal memory.
+    /// Returns the `length` bytes from physical address `address` on, or `None` if they are not all
+    /// readable memory. Tables and their fields have no alignment, so the memory must be mapped as
+    /// Normal memory.
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]>;
 }
 
@@ -60,7 +60,7 @@ pub struct Description<'a> {
 /// leads to; its lists go into `room`. `ram` and `bootargs` come from the loader.
 ///
 /// # Errors
-/// An [`Error`] that names what is missing or wrong, and where.
+/// Returns an [`Error`] that names what is missing or wrong, and where.
 pub fn read<'a>(
     tables: &impl Tables,
     rsdp: u64,
@@ -71,17 +71,17 @@ pub fn read<'a>(
     let found = root::find(tables, rsdp)?;
     let madt = Madt::new(found.madt)?;
     let mut tolerated = Tolerated::default();
-    let psci = fadt::psci(&found.fadt, &mut tolerated)?;
+    let psci = fadt::psci_conduit(&found.fadt, &mut tolerated)?;
     room.clear();
     let cpus = cpus::read(&madt, psci, room, &mut tolerated)?;
     let mut claims = Claims::new(ram.memory()?, room.end, &mut room.claimed);
     let gic = gic::read(&madt, &mut claims, &mut room.redistributors)?;
     let timer = gtdt::read(&found.gtdt, gic.maintenance, &mut tolerated)?;
     let mut watchdogs = Watchdogs::default();
-    let wrong_watchdogs = gtdt::watchdogs(&found.gtdt, &mut watchdogs).err();
+    let wrong_watchdogs = gtdt::add_watchdogs(&found.gtdt, &mut watchdogs).err();
     // Without a console in the tables, the machine can still be used with one that the boot
     // arguments name.
-    let console = dbg2::console(found.spcr, found.dbg2, &mut claims);
+    let console = dbg2::choose_console(found.spcr, found.dbg2, &mut claims);
     let room: &Room = room;
     Ok(Description {
         notes: Notes {

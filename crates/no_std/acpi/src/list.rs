@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads tables without trusting them: for a survey of a machine, and to find the console on which
-//! a defect is reported.
+//! Reads tables without relying on the others being sound: for a survey of a machine, and to find
+//! the console on which a defect is reported.
 
 use arrayvec::ArrayVec;
 use platform::claims::Claimed;
@@ -11,7 +11,7 @@ use crate::notes::Tolerated;
 use crate::view::{HEADER, View};
 use crate::{Tables, dbg2, fadt, root};
 
-/// The most tables that are listed.
+/// The maximum number of tables in the list.
 pub const MAX_LISTED: usize = 40;
 
 /// A table that the XSDT lists.
@@ -19,59 +19,59 @@ pub const MAX_LISTED: usize = 40;
 pub struct Listed {
     /// Its signature, as found.
     pub signature: [u8; 4],
-    /// Its address, and the length that it states.
+    /// Its address, and the length that its header states.
     pub place: Region,
     /// Whether its length and checksum are right.
     pub sound: bool,
 }
 
-/// The tables that can be reached from the RSDP at physical address `rsdp`, the XSDT first.
+/// Returns the tables that can be reached from the RSDP at physical address `rsdp`, XSDT first.
 #[must_use]
 pub fn list(tables: &impl Tables, rsdp: u64) -> ArrayVec<Listed, MAX_LISTED> {
     let mut found = ArrayVec::new();
     let Ok(address) = root::xsdt_address(tables, rsdp) else {
         return found;
     };
-    found.extend(look(tables, address));
-    let Ok(xsdt) = View::whole(tables, Table::Xsdt, address) else {
+    found.extend(entry_at(tables, address));
+    let Ok(xsdt) = View::checked(tables, Table::Xsdt, address) else {
         return found;
     };
     for offset in (HEADER..xsdt.len()).step_by(8) {
-        let entry = xsdt.u64(offset).ok().and_then(|at| look(tables, at));
+        let entry = xsdt.u64(offset).ok().and_then(|at| entry_at(tables, at));
         if let Some(entry) = entry {
-            // Tables beyond the maximum are not worth a failure.
+            // Tables beyond the maximum are left out: they are no reason to fail.
             let _ = found.try_push(entry);
         }
     }
     found
 }
 
-/// The UART that the SPCR names or, without a sound SPCR, the DBG2, whatever is wrong with other
-/// tables, on a machine whose physical addresses end at `end`.
+/// Returns the UART that the SPCR names or, without a sound SPCR, the DBG2. Ignores defects of
+/// other tables. The physical addresses of the machine end at `end`.
 #[must_use]
 pub fn console(tables: &impl Tables, rsdp: u64, end: u64) -> Option<Uart> {
     let mut claimed = Claimed::new();
     let mut claims = Claims::new(&[], end, &mut claimed);
-    let [spcr, dbg2] = [Table::Spcr, Table::Dbg2].map(|table| sound(tables, rsdp, table));
-    dbg2::console(Ok(spcr), dbg2, &mut claims).uart
+    let [spcr, dbg2] = [Table::Spcr, Table::Dbg2].map(|table| lookup(tables, rsdp, table));
+    dbg2::choose_console(Ok(spcr), dbg2, &mut claims).uart
 }
 
-/// How PSCI is called, whatever is wrong with other tables.
+/// Returns how PSCI is called. Ignores defects of tables other than the FADT.
 #[must_use]
 pub fn conduit(tables: &impl Tables, rsdp: u64) -> Option<Conduit> {
-    fadt::psci(&sound(tables, rsdp, Table::Fadt)?, &mut Tolerated::new()).ok()?
+    fadt::psci_conduit(&lookup(tables, rsdp, Table::Fadt)?, &mut Tolerated::new()).ok()?
 }
 
-/// The first table of this kind, if its length and checksum are right.
-fn sound<'t>(tables: &'t impl Tables, rsdp: u64, table: Table) -> Option<View<'t>> {
+/// Returns the first table of this kind, if its length and checksum are right.
+fn lookup<'t>(tables: &'t impl Tables, rsdp: u64, table: Table) -> Option<View<'t>> {
     let listed = list(tables, rsdp);
     let found = |listed: &&Listed| Table::of(listed.signature) == table;
     let listed = listed.iter().find(found)?;
-    View::whole(tables, table, listed.place.base).ok()
+    View::checked(tables, table, listed.place.base).ok()
 }
 
-fn look(tables: &impl Tables, address: u64) -> Option<Listed> {
-    let header = View::raw(tables, Table::Xsdt, address, HEADER).ok()?;
+fn entry_at(tables: &impl Tables, address: u64) -> Option<Listed> {
+    let header = View::unchecked(tables, Table::Xsdt, address, HEADER).ok()?;
     let signature = header.array(0).ok()?;
     let place = Region {
         base: address,
@@ -80,6 +80,6 @@ fn look(tables: &impl Tables, address: u64) -> Option<Listed> {
     Some(Listed {
         signature,
         place,
-        sound: View::whole(tables, Table::of(signature), address).is_ok(),
+        sound: View::checked(tables, Table::of(signature), address).is_ok(),
     })
 }

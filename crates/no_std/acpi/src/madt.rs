@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::view::{HEADER, View};
 
-/// Offset of the first structure: header, local controller address and flags.
+/// Offset of the first structure, after the header, the local controller address and the flags.
 const FIRST: usize = HEADER + 8;
 
 /// GIC CPU Interface (5.2.12.14): one CPU.
@@ -17,9 +17,9 @@ pub const GICC_MAINTENANCE: usize = 56;
 pub const GICC_REDISTRIBUTOR: usize = 60;
 pub const GICC_MPIDR: usize = 68;
 const GICC_PARKED: usize = 24;
-/// Flags: the CPU is ready for use.
+/// In the flags: the CPU is ready for use.
 const ENABLED: u32 = 1 << 0;
-/// Flags: the CPU is not ready, and can be made ready at run time.
+/// In the flags: the CPU is not ready, but can be made ready at run time.
 const ONLINE_CAPABLE: u32 = 1 << 3;
 
 impl Gicc<'_> {
@@ -32,27 +32,27 @@ impl Gicc<'_> {
         Ok(self.flags()? & ENABLED != 0)
     }
 
-    /// Whether it could be added later.
+    /// Whether the CPU could be added later.
     pub fn online_capable(&self) -> Result<bool, Error> {
         Ok(self.flags()? & ONLINE_CAPABLE != 0)
     }
 
-    /// Its affinity, in the layout of MPIDR_EL1.
+    /// Returns the CPU's affinity, in the layout of MPIDR_EL1.
     pub fn mpidr(&self) -> Result<u64, Error> {
         self.0.u64(GICC_MPIDR)
     }
 
-    /// Address of its mailbox in the parking protocol, or 0.
-    pub fn parked(&self) -> Result<u64, Error> {
+    /// Returns the address of the CPU's mailbox in the parking protocol, or 0.
+    pub fn mailbox(&self) -> Result<u64, Error> {
         self.0.u64(GICC_PARKED)
     }
 
-    /// Address of its redistributor, or 0.
+    /// Returns the address of the CPU's redistributor, or 0.
     pub fn redistributor(&self) -> Result<u64, Error> {
         self.0.u64(GICC_REDISTRIBUTOR)
     }
 
-    /// INTID of its maintenance interrupt, or 0.
+    /// Returns the INTID of the CPU's maintenance interrupt, or 0.
     pub fn maintenance(&self) -> Result<u32, Error> {
         self.0.u32(GICC_MAINTENANCE)
     }
@@ -65,22 +65,22 @@ pub enum Structure<'t> {
     Cpu(Gicc<'t>),
     /// GIC Distributor (5.2.12.15).
     Distributor(View<'t>),
-    /// GIC Redistributor: a range of them (5.2.12.17).
+    /// A GIC Redistributor structure, which describes a range of them (5.2.12.17).
     Redistributors(View<'t>),
     /// GIC Interrupt Translation Service (5.2.12.18).
     Its(View<'t>),
-    /// Any other.
+    /// A structure of any other type.
     Other,
 }
 
-/// The table; each of its structures has the length of its type.
+/// The table; each of its structures is at least as long as its type requires.
 #[derive(Clone, Copy, Debug)]
 pub struct Madt<'t> {
     view: View<'t>,
 }
 
 impl<'t> Madt<'t> {
-    /// Checks the division into structures.
+    /// Checks that the table divides into structures.
     pub fn new(view: View<'t>) -> Result<Self, Error> {
         view.at_least(FIRST, "44 bytes or more")?;
         let madt = Self { view };
@@ -91,12 +91,12 @@ impl<'t> Madt<'t> {
         Ok(madt)
     }
 
-    /// The error of a table that lacks a structure.
-    pub fn lacks(&self, expected: &'static str) -> Error {
+    /// Returns the error for a table that lacks a structure.
+    pub fn missing(&self, expected: &'static str) -> Error {
         self.view.defect(self.view.len(), expected, 0_u64)
     }
 
-    /// All structures.
+    /// Iterates over all structures.
     pub fn structures(&self) -> impl Iterator<Item = Structure<'t>> {
         let madt = *self;
         let mut offset = FIRST;
@@ -107,7 +107,7 @@ impl<'t> Madt<'t> {
         })
     }
 
-    /// The CPUs.
+    /// Iterates over the GICC structures.
     pub fn cpus(&self) -> impl Iterator<Item = Gicc<'t>> {
         self.structures().filter_map(|structure| match structure {
             Structure::Cpu(cpu) => Some(cpu),
@@ -115,7 +115,7 @@ impl<'t> Madt<'t> {
         })
     }
 
-    /// The structure at `offset`, and its length, which is not 0.
+    /// Returns the structure at `offset`, and its length, which is not 0.
     fn structure(&self, offset: usize) -> Result<(Structure<'t>, usize), Error> {
         let view = self.view;
         let kind = view.u8(offset)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notes from the tables besides the machine itself, for the first boot on it.
+//! Facts from the tables that are not part of the machine, for printing at the first boot on it.
 
 use core::fmt;
 
@@ -19,7 +19,7 @@ pub struct Tolerated {
 }
 
 impl Tolerated {
-    /// None.
+    /// Starts without any defect.
     pub(crate) const fn new() -> Self {
         Self {
             first: None,
@@ -27,7 +27,7 @@ impl Tolerated {
         }
     }
 
-    /// Records a possible defect.
+    /// Records `checked` if it is a defect.
     pub(crate) fn note(&mut self, checked: Result<(), Error>) {
         if let Err(defect) = checked {
             self.first.get_or_insert(defect);
@@ -36,16 +36,16 @@ impl Tolerated {
     }
 }
 
-/// Facts of the tables that [`platform::Platform`] has no place for.
+/// Facts from the tables for which [`platform::Platform`] has no place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notes {
-    /// OEMID of the XSDT, as it stands there.
+    /// OEMID of the XSDT, unchanged.
     pub oem: [u8; 6],
-    /// OEM Table ID of the XSDT, as it stands there.
+    /// OEM Table ID of the XSDT, unchanged.
     pub oem_table: [u8; 8],
     /// Unused tables whose length or checksum is wrong.
     pub damaged: usize,
-    /// GIC version of the GICD structure: 3, 4, or 0 for "look it up yourself".
+    /// GIC version of the GICD structure: 3 or 4, or 0, which tells software to look in the GIC.
     pub gic_version: u8,
     /// Whether the redistributors are described per CPU (GICC) and not in ranges (GICR).
     pub redistributor_per_cpu: bool,
@@ -63,7 +63,7 @@ pub struct Notes {
     pub its_ignored: usize,
     /// Harmless defects.
     pub tolerated: Tolerated,
-    /// The table that names the console, and its interface type, even if that is unknown here.
+    /// The table that names the console, and its interface type, even a type that is unknown here.
     pub uart_type: Option<(Table, u8)>,
     /// Why the console of the first table that names one is not used.
     pub wrong_console: Option<Error>,

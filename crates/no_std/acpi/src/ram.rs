@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gathers the loader's description of the RAM, region by region.
+//! Collects the loader's description of the RAM, region by region.
 
 use platform::{Platform, Region, Reserved};
 
@@ -13,7 +13,7 @@ pub struct Ram {
 }
 
 impl Ram {
-    /// No RAM yet.
+    /// Starts without RAM.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -23,9 +23,9 @@ impl Ram {
     /// more regions than fit, the largest are kept.
     ///
     /// # Errors
-    /// [`Error::Ram`] if the region does not end within the address space.
+    /// Returns [`Error::Ram`] if the region does not end within the address space.
     pub fn usable(&mut self, region: Region) -> Result<(), Error> {
-        check(region)?;
+        check_end(region)?;
         if region.size == 0 {
             return Ok(());
         }
@@ -38,31 +38,31 @@ impl Ram {
         if self.memory.is_full() {
             self.drop_smallest(region.size);
         }
-        // If nothing smaller was dropped, the new one is the smallest.
+        // If no smaller region was dropped, the new one is the smallest and is left out.
         let _ = self.memory.try_push(region);
         Ok(())
     }
 
-    /// Adds a part that is in use and stays untouched.
+    /// Adds a part that is in use and must stay untouched.
     ///
     /// # Errors
-    /// [`Error::Ram`] if the region does not end within the address space.
+    /// Returns [`Error::Ram`] if the region does not end within the address space.
     pub fn reserve(&mut self, region: Region) -> Result<(), Error> {
-        check(region)?;
+        check_end(region)?;
         self.reserved.keep(region);
         Ok(())
     }
 
-    /// Makes this the RAM of `platform`, in place of the RAM in its description; keeps its reserved
-    /// regions.
+    /// Replaces the RAM in the description `platform` by this RAM; keeps the reserved regions of
+    /// `platform`.
     pub fn describe(self, platform: &mut Platform<'_>) {
         platform.memory = self.memory;
     }
 
-    /// The usable RAM, which must not be empty.
+    /// Returns the usable RAM, which must not be empty.
     ///
     /// # Errors
-    /// [`Error::Ram`] without usable RAM.
+    /// Returns [`Error::Ram`] if there is no usable RAM.
     pub fn memory(&self) -> Result<&platform::Ram, Error> {
         if self.memory.is_empty() {
             let region = Region { base: 0, size: 0 };
@@ -84,7 +84,7 @@ impl Ram {
     }
 }
 
-fn check(region: Region) -> Result<(), Error> {
+fn check_end(region: Region) -> Result<(), Error> {
     if region.base.checked_add(region.size).is_none() {
         let expected = "a region that ends within the address space";
         return Err(Error::Ram { region, expected });

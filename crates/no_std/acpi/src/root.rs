@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows the RSDP to the tables that are read (5.2.5, 5.2.8).
+//! Follows the RSDP to the tables that this crate reads (5.2.5, 5.2.8).
 
 use crate::Tables;
 use crate::error::{Error, Table};
@@ -9,33 +9,33 @@ use crate::view::{HEADER, View};
 const RSDP_FIRST: usize = 20;
 /// Bytes of the RSDP of revision 2.
 const RSDP_SIZE: usize = 36;
-/// The longest plausible RSDP.
+/// The maximum length of an RSDP that is accepted.
 const RSDP_MAX: usize = 4096;
-/// Offsets of its fields.
+/// Offsets of the RSDP's fields.
 const RSDP_CHECKSUM: usize = 8;
 const RSDP_REVISION: usize = 15;
 const RSDP_LENGTH: usize = 20;
 const RSDP_XSDT: usize = 24;
 const RSDP_EXTENDED_CHECKSUM: usize = 32;
 
-/// The tables that are read, each with the right length and checksum.
+/// The tables that this crate reads, each with the right length and checksum.
 #[derive(Debug)]
 pub struct CheckedTables<'t> {
     pub xsdt: View<'t>,
     pub fadt: View<'t>,
     pub madt: View<'t>,
     pub gtdt: View<'t>,
-    /// The SPCR, or the defect because of which it names no console.
+    /// The SPCR, or the defect in it or in a table that may be it.
     pub spcr: Result<Option<View<'t>>, Error>,
     /// The DBG2, if it is there and sound.
     pub dbg2: Option<View<'t>>,
-    /// Other tables with a wrong length or checksum.
+    /// Number of other tables with a wrong length or checksum.
     pub damaged: usize,
 }
 
-/// Follows the RSDP at physical address `rsdp`.
+/// Follows the RSDP at physical address `rsdp` to the tables, and checks them.
 pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>, Error> {
-    let xsdt = View::whole(tables, Table::Xsdt, xsdt_address(tables, rsdp)?)?;
+    let xsdt = View::checked(tables, Table::Xsdt, xsdt_address(tables, rsdp)?)?;
     if !(xsdt.len() - HEADER).is_multiple_of(8) {
         let expected = "a length of 36 bytes and 8 for each entry";
         return Err(xsdt.defect(4, expected, xsdt.len() as u64));
@@ -45,18 +45,18 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>,
     let mut damage = None;
     for offset in (HEADER..xsdt.len()).step_by(8) {
         let address = xsdt.u64(offset)?;
-        // Firmware exists that leaves unused entries zero.
+        // Some firmware leaves unused entries zero.
         if address == 0 {
             continue;
         }
-        let table = signature(tables, &xsdt, offset, address)?;
+        let table = table_kind(tables, &xsdt, offset, address)?;
         let slot = match table {
             Table::Fadt => &mut fadt,
             Table::Madt => &mut madt,
             Table::Gtdt => &mut gtdt,
             Table::Spcr => &mut spcr,
             _ => {
-                match View::whole(tables, table, address) {
+                match View::checked(tables, table, address) {
                     Ok(whole) if table == Table::Dbg2 => dbg2 = dbg2.or(Some(whole)),
                     Ok(_) => {}
                     Err(error) => {
@@ -70,9 +70,9 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>,
         if slot.is_some() {
             return Err(xsdt.defect(offset, "a table not yet listed", address));
         }
-        *slot = Some(View::whole(tables, table, address));
+        *slot = Some(View::checked(tables, table, address));
     }
-    // The SPCR may be missing, but a damaged table may be the SPCR.
+    // The SPCR may be missing. A table whose signature is damaged may be the SPCR, though.
     let spcr = match (spcr, damage) {
         (Some(spcr), _) => spcr.map(Some),
         (None, Some(error)) => Err(error),
@@ -89,21 +89,21 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>,
     })
 }
 
-/// The table that the XSDT's entry at `offset` leads to.
-fn signature(
+/// Returns the kind of table to which the XSDT's entry at `offset` leads.
+fn table_kind(
     tables: &impl Tables,
     xsdt: &View<'_>,
     offset: usize,
     address: u64,
 ) -> Result<Table, Error> {
-    let header = View::raw(tables, Table::Xsdt, address, HEADER)
+    let header = View::unchecked(tables, Table::Xsdt, address, HEADER)
         .map_err(|_| xsdt.defect(offset, "the address of a readable table", address))?;
     Ok(Table::of(header.array(0)?))
 }
 
-/// The address of the XSDT, after a check of the RSDP (5.2.5.3).
+/// Checks the RSDP (5.2.5.3) and returns the address of the XSDT.
 pub fn xsdt_address(tables: &impl Tables, rsdp: u64) -> Result<u64, Error> {
-    let first = View::raw(tables, Table::Rsdp, rsdp, RSDP_FIRST)?;
+    let first = View::unchecked(tables, Table::Rsdp, rsdp, RSDP_FIRST)?;
     let signature = first.array(0)?;
     if signature != *b"RSD PTR " {
         let found = u64::from_be_bytes(signature);
@@ -117,7 +117,7 @@ pub fn xsdt_address(tables: &impl Tables, rsdp: u64) -> Result<u64, Error> {
     if revision < 2 {
         return Err(first.defect(RSDP_REVISION, "revision 2 or later", revision));
     }
-    let fixed = View::raw(tables, Table::Rsdp, rsdp, RSDP_SIZE)?;
+    let fixed = View::unchecked(tables, Table::Rsdp, rsdp, RSDP_SIZE)?;
     let length = fixed.u32(RSDP_LENGTH)?;
     let longest = if revision == 2 { RSDP_SIZE } else { RSDP_MAX };
     let expected = "36 bytes, or up to 4096 after revision 2";
@@ -125,7 +125,7 @@ pub fn xsdt_address(tables: &impl Tables, rsdp: u64) -> Result<u64, Error> {
         .ok()
         .filter(|size| (RSDP_SIZE..=longest).contains(size))
         .ok_or(fixed.defect(RSDP_LENGTH, expected, length))?;
-    let whole = View::raw(tables, Table::Rsdp, rsdp, size)?;
+    let whole = View::unchecked(tables, Table::Rsdp, rsdp, size)?;
     whole.sums_to_zero(
         RSDP_EXTENDED_CHECKSUM,
         "an extended checksum that makes the sum of all bytes 0",

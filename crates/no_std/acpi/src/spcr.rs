@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console: SPCR ("Serial Port Console Redirection Table", Microsoft).
+//! Reads the console from the SPCR ("Serial Port Console Redirection Table", Microsoft).
 
 use platform::{Claims, Uart, UartKind};
 
@@ -8,7 +8,7 @@ use crate::view::{REVISION, View};
 
 /// Offset of the Interface Type, which has the same values as in the DBG2 table.
 const INTERFACE: usize = 36;
-/// Offset of the Base Address, a Generic Address Structure, and offsets in that.
+/// Offset of the Base Address, a Generic Address Structure, and offsets in that structure.
 const BASE_ADDRESS: usize = 40;
 const BIT_WIDTH: usize = 1;
 const BIT_OFFSET: usize = 2;
@@ -20,23 +20,23 @@ const ADDRESS: usize = 4;
 pub struct Console {
     /// Interface Type.
     pub interface: u8,
-    /// The UART, if there is one of a known type.
+    /// The UART, if the table names one and its type is known.
     pub uart: Option<Uart>,
 }
 
-/// The console that the table names.
+/// Returns the console that the table names.
 pub fn read(spcr: &View<'_>, claims: &mut Claims<'_>) -> Result<Console, Error> {
     spcr.at_least(80, "80 bytes or more")?;
     let revision = spcr.u8(REVISION)?;
-    // Revision 1 has only two interface types, which mean other registers.
+    // In revision 1, only two interface types exist, and they mean other registers.
     if revision < 2 {
         return Err(spcr.defect(REVISION, "revision 2 or later", revision));
     }
-    at_gas(spcr, BASE_ADDRESS, spcr.u8(INTERFACE)?, claims)
+    console_at(spcr, BASE_ADDRESS, spcr.u8(INTERFACE)?, claims)
 }
 
-/// The console of this type whose Generic Address Structure (5.2.3.2) is at `gas`.
-pub fn at_gas(
+/// Returns the console of this type whose Generic Address Structure (5.2.3.2) is at `gas`.
+pub fn console_at(
     view: &View<'_>,
     gas: usize,
     interface: u8,
@@ -59,8 +59,8 @@ pub fn at_gas(
         0x00 | 0x01 | 0x12 => ns16550(view, gas)?,
         0x0c => UartKind::Imx,
         0x11 | 0x13 => UartKind::Geni,
-        // Some firmware gives a wrong access size here; all registers of the PL011 and of its SBSA
-        // subset take 32-bit accesses.
+        // The access size is not checked here, because some firmware gives a wrong one: all
+        // registers of the PL011 and of its SBSA subset take 32-bit accesses.
         _ => UartKind::Pl011,
     };
     let uart = Uart { kind, base };
@@ -71,8 +71,8 @@ pub fn at_gas(
     })
 }
 
-/// Distance and access width of a 16550's registers: the structure's bit width
-/// is the distance and must be a power of two no smaller than the access size.
+/// Returns the distance and access width of a 16550's registers. The structure's bit width is the
+/// distance; it must be a power of two no smaller than the access size.
 fn ns16550(view: &View<'_>, gas: usize) -> Result<UartKind, Error> {
     let offset = view.u8(gas + BIT_OFFSET)?;
     if offset != 0 {
@@ -88,7 +88,7 @@ fn ns16550(view: &View<'_>, gas: usize) -> Result<UartKind, Error> {
     };
     let size = view.u8(gas + ACCESS_SIZE)?;
     let width = match size {
-        // Undefined: byte accesses, as on the original 16550.
+        // Undefined (0) means byte accesses, as on the original 16550.
         0 | 1 => 1,
         3 => 4,
         _ => {

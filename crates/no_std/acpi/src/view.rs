@@ -9,22 +9,22 @@ use crate::error::{Error, Table};
 
 /// Bytes of the header with which every table except the RSDP begins (5.2.6).
 pub const HEADER: usize = 36;
-/// Offset of the Revision in it.
+/// Offset of the Revision in the header.
 pub const REVISION: usize = 8;
-/// Offset of the OEMID in it.
+/// Offset of the OEMID in the header.
 pub const OEM_ID: usize = 10;
-/// Offset of the OEM Table ID in it.
+/// Offset of the OEM Table ID in the header.
 pub const OEM_TABLE_ID: usize = 16;
 
-/// Offset of the Length in it.
+/// Offset of the Length in the header.
 const LENGTH: usize = 4;
-/// Offset of the Checksum in it.
+/// Offset of the Checksum in the header.
 const CHECKSUM: usize = 9;
-/// No table read here comes near this size, so a greater length is damage. After a table, there may
-/// be devices, which a checksum should not read.
+/// The maximum length. No table read here comes near this size, so a greater length is damage. A
+/// checksum over it could read devices that follow the table in the address space.
 const MAX_LENGTH: usize = 1 << 24;
 
-/// A part or the whole of a table.
+/// A part of a table, or all of it.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'t> {
     table: Table,
@@ -34,8 +34,8 @@ pub struct View<'t> {
 }
 
 impl<'t> View<'t> {
-    /// The `length` bytes at physical address `address`, unchecked.
-    pub fn raw(
+    /// Returns the `length` bytes at physical address `address`, unchecked.
+    pub fn unchecked(
         tables: &'t impl Tables,
         table: Table,
         address: u64,
@@ -56,10 +56,10 @@ impl<'t> View<'t> {
         })
     }
 
-    /// The table at physical address `address` as its header describes it:
-    /// signature, length and checksum are right (5.2.6).
-    pub fn whole(tables: &'t impl Tables, table: Table, address: u64) -> Result<Self, Error> {
-        let header = Self::raw(tables, table, address, HEADER)?;
+    /// Returns the table at physical address `address` after checking its signature, length and
+    /// checksum (5.2.6).
+    pub fn checked(tables: &'t impl Tables, table: Table, address: u64) -> Result<Self, Error> {
+        let header = Self::unchecked(tables, table, address, HEADER)?;
         let signature = header.array(0)?;
         if Table::of(signature) != table {
             let found = u64::from(u32::from_be_bytes(signature));
@@ -71,13 +71,13 @@ impl<'t> View<'t> {
             .ok()
             .filter(|size| (HEADER..=MAX_LENGTH).contains(size))
             .ok_or(header.defect(LENGTH, expected, length))?;
-        let whole = Self::raw(tables, table, address, size)?;
+        let whole = Self::unchecked(tables, table, address, size)?;
         whole.sums_to_zero(CHECKSUM, "a checksum that makes the sum of all bytes 0")?;
         Ok(whole)
     }
 
-    /// Refuses the view if its bytes do not sum to 0 modulo 256; `offset` is the offset of the
-    /// checksum. The error shows the sum.
+    /// Refuses the view if its bytes do not sum to 0 modulo 256. The error shows the sum and
+    /// `offset`, the offset of the checksum.
     pub fn sums_to_zero(&self, offset: usize, expected: &'static str) -> Result<(), Error> {
         let sum = self.bytes.iter().fold(0_u8, |sum, b| sum.wrapping_add(*b));
         match sum {
@@ -86,7 +86,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Refuses the table unless it has `size` bytes; `expected` describes them.
+    /// Refuses the table unless it has `size` bytes; `expected` says so in the error.
     pub fn at_least(&self, size: usize, expected: &'static str) -> Result<(), Error> {
         if self.len() < size {
             return Err(self.defect(LENGTH, expected, self.len() as u64));
@@ -94,7 +94,7 @@ impl<'t> View<'t> {
         Ok(())
     }
 
-    /// The `length` bytes from `offset` on, which the view must have.
+    /// Returns the `length` bytes from `offset` on, or `None` if the view ends before.
     pub fn part(&self, offset: usize, length: usize) -> Option<Self> {
         let end = offset.checked_add(length)?;
         Some(Self {
@@ -104,12 +104,12 @@ impl<'t> View<'t> {
         })
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes in the view.
     pub const fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The error of a value at `offset` that differs from `expected`.
+    /// Returns the error for the value `found` at `offset`, which differs from `expected`.
     pub fn defect(&self, offset: usize, expected: &'static str, found: impl Into<u64>) -> Error {
         Error::Defect {
             table: self.table,
@@ -119,7 +119,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Claims `region`, whose base is the field at `offset` and has to be a multiple of `align`.
+    /// Claims `region`, whose base is the field at `offset` and must be a multiple of `align`.
     pub fn claim(
         &self,
         offset: usize,
@@ -139,7 +139,7 @@ impl<'t> View<'t> {
         taken.map_err(|unfit| self.defect(offset, expected(unfit), region.base))
     }
 
-    /// `N` bytes at `offset`.
+    /// Returns the `N` bytes at `offset`.
     pub fn array<const N: usize>(&self, offset: usize) -> Result<[u8; N], Error> {
         self.part(offset, N)
             .and_then(|part| part.bytes.try_into().ok())
@@ -149,22 +149,22 @@ impl<'t> View<'t> {
             })
     }
 
-    /// The byte at `offset`.
+    /// Returns the byte at `offset`.
     pub fn u8(&self, offset: usize) -> Result<u8, Error> {
         self.array(offset).map(u8::from_le_bytes)
     }
 
-    /// The 16-bit number at `offset`.
+    /// Returns the 16-bit number at `offset`.
     pub fn u16(&self, offset: usize) -> Result<u16, Error> {
         self.array(offset).map(u16::from_le_bytes)
     }
 
-    /// The 32-bit number at `offset`.
+    /// Returns the 32-bit number at `offset`.
     pub fn u32(&self, offset: usize) -> Result<u32, Error> {
         self.array(offset).map(u32::from_le_bytes)
     }
 
-    /// The 64-bit number at `offset`.
+    /// Returns the 64-bit number at `offset`.
     pub fn u64(&self, offset: usize) -> Result<u64, Error> {
         self.array(offset).map(u64::from_le_bytes)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets the control registers of this CPU with which EL2 controls EL1. All are UNKNOWN after a
-//! reset unless noted, so each is written before EL1 runs. The hypervisor writes them for a vCPU; a
+//! Sets the registers with which EL2 controls EL1 on this CPU. They are UNKNOWN after a reset
+//! unless noted, so each one is written before EL1 runs. The hypervisor writes them for a vCPU; a
 //! guest that starts at EL2 writes them for itself.
 //!
 //! Section numbers are those of DDI 0487K.a.
@@ -13,7 +13,7 @@ use aarch64_cpu::registers::{
 use crate::optional::Optional;
 use crate::regs::{CNTHCTL_EL2, HSTR_EL2, PMCR_EL0, VPIDR_EL2};
 
-/// Control registers that differ from one use to another.
+/// The control registers whose values depend on their user.
 #[derive(Clone, Copy, Debug)]
 pub struct Controls {
     /// CPTR_EL2 with E2H = 0 (D24.2.35).
@@ -24,7 +24,7 @@ pub struct Controls {
     pub cnthctl: u64,
     /// HCRX_EL2 (D24.2.54).
     pub hcrx: u64,
-    /// MPAM2_EL2; `None` leaves memory partitioning as it is.
+    /// MPAM2_EL2; `None` leaves memory partitioning unchanged.
     pub mpam: Option<u64>,
 }
 
@@ -33,31 +33,31 @@ impl Controls {
     /// synchronization event.
     pub fn write(&self) {
         CPTR_EL2.set(self.cptr);
-        MDCR_EL2.set(self.mdcr | counters());
+        MDCR_EL2.set(self.mdcr | event_counters());
         CNTHCTL_EL2.set(self.cnthctl);
         CNTVOFF_EL2.set(0);
         HSTR_EL2.set(0);
         VPIDR_EL2.set(MIDR_EL1.get());
         VMPIDR_EL2.set(MPIDR_EL1.get());
         Optional::write_all(|register| match register {
-            // Written before the MMU is on.
+            // These two are written before the MMU is turned on.
             Optional::Tcr2 | Optional::Sctlr2 => None,
             Optional::Hcrx => Some(self.hcrx),
             Optional::Mpam2 => self.mpam,
             Optional::MpamHcr => self.mpam.map(|_| 0),
-            // Fine-grained traps trap nothing, but the features of bits whose names begin with n
-            // stay trapped. No memory partition is mapped to another.
+            // Fine-grained traps trap nothing, except that features stay trapped if the names of
+            // their trap bits begin with n. No memory partition is mapped to another.
             _ => Some(0),
         });
     }
 }
 
-/// MDCR_EL2.HPMN: all event counters belong to EL1.
-fn counters() -> u64 {
+/// Returns MDCR_EL2.HPMN with which all event counters belong to EL1.
+fn event_counters() -> u64 {
     let pmu = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
     if matches!(pmu, 0 | 0xf) {
         return 0;
     }
-    // PMCR_EL0.N, bits 15:11.
+    // The number of event counters: PMCR_EL0.N, bits 15:11.
     PMCR_EL0.get() >> 11 & 0x1f
 }

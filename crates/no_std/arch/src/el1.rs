@@ -2,8 +2,8 @@
 //! The registers of a guest at EL1, saved and loaded as a whole, for a CPU with more than one
 //! guest.
 //!
-//! They do not include registers that trap to EL2, the general registers, PC and PSTATE (saved on
-//! the exception), floating point ([`Fp`]), and the timers, which go on.
+//! These registers do not include registers that trap to EL2, the general registers, PC and PSTATE
+//! (saved on the exception), floating point ([`Fp`]), and the timers, which continue to run.
 
 use aarch64_cpu::registers::*;
 
@@ -19,13 +19,13 @@ macro_rules! el1 {
         pub struct El1 { $(pub $field: u64,)* }
 
         impl El1 {
-            /// All zero.
+            /// Returns registers that are all zero.
             #[must_use]
             pub const fn zero() -> Self {
                 Self { $($field: 0,)* }
             }
 
-            /// Reads them from the CPU, as they are now.
+            /// Reads the current values from the CPU.
             #[inline(always)]
             pub fn save(&mut self) {
                 $(self.$field = $register.get();)*
@@ -67,8 +67,8 @@ el1! {
     mdscr = MDSCR_EL1,
 }
 
-/// The errors that EL1 has deferred, which it accesses as DISR_EL1 while HCR_EL2.AMO is set (DDI
-/// 0487K.a, DISR_EL1); 0 without FEAT_RAS.
+/// Returns the errors that EL1 has deferred, or 0 without FEAT_RAS. EL1 accesses them as DISR_EL1
+/// while HCR_EL2.AMO is set (DDI 0487K.a, DISR_EL1).
 #[inline(always)]
 #[must_use]
 pub fn deferred_errors() -> u64 {
@@ -83,13 +83,13 @@ pub fn set_deferred_errors(value: u64) {
     }
 }
 
-/// ID_AA64PFR0_EL1.RAS, bits 31:28.
+/// Whether this CPU has FEAT_RAS: ID_AA64PFR0_EL1.RAS, bits 31:28.
 fn has_ras() -> bool {
     ID_AA64PFR0_EL1.get() >> 28 & 0xf != 0
 }
 
-/// The registers of floating point and SIMD. This image is compiled without them, so they always
-/// belong to a guest.
+/// The registers of floating point and SIMD. This image is compiled so as not to use them, so they
+/// always belong to a guest.
 #[derive(Clone, Debug)]
 #[repr(C, align(16))]
 pub struct Fp {
@@ -99,7 +99,7 @@ pub struct Fp {
 }
 
 impl Fp {
-    /// All zero.
+    /// Returns registers that are all zero.
     #[must_use]
     pub const fn zero() -> Self {
         Self {
@@ -111,7 +111,7 @@ impl Fp {
 
     /// Reads the current values from the CPU. The registers must not trap at EL2 (CPTR_EL2.TFP).
     pub fn save(&mut self) {
-        // SAFETY: it stores 528 bytes, the size of this, to this.
+        // SAFETY: the code stores 528 bytes, the size of this value, to this value.
         unsafe {
             core::arch::asm!(
                 ".arch_extension fp",
@@ -144,8 +144,8 @@ impl Fp {
 
     /// Writes the values to the CPU. The registers must not trap at EL2.
     pub fn load(&self) {
-        // SAFETY: it loads 528 bytes, the size of this, from this, into registers that no
-        // compiled code of this image uses.
+        // SAFETY: the code loads 528 bytes, the size of this value, from this value, into registers
+        // that no compiled code of this image uses.
         unsafe {
             core::arch::asm!(
                 ".arch_extension fp",

@@ -13,12 +13,12 @@ pub struct Frame {
     _align: u64,
 }
 
-// The layout that `frame_macros` assumes.
+// The assembler macros of `frame_macros` assume this layout.
 const _: () = assert!(offset_of!(Frame, x) == 0 && size_of::<Frame>() == 256);
 
-/// Assembler macros on a [`Frame`] at the stack pointer: `save_caller` creates it and saves the
+/// Assembler macros for a [`Frame`] at the stack pointer: `save_caller` creates it and saves the
 /// registers that a function may clobber (x0 to x18 and x30; `save_caller_rest` saves these except
-/// x0 to x3), and `save_rest` completes it. `restore_rest` and `restore_caller` undo both.
+/// x0 to x3), and `save_rest` completes it. `restore_rest` and `restore_caller` undo the two.
 #[macro_export]
 macro_rules! frame_macros {
     () => {

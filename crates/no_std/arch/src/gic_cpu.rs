@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The GICv3 CPU interface, as used by either exception level (IHI 0069H, chapters 4.6 and 12.2).
-//! The interface is a set of banked registers of this PE, so these are functions and not a type.
+//! The interface is a set of banked registers of this PE, so it has functions instead of a type.
 
 use crate::insn;
 use crate::regs::*;
 
-/// INTID returned by an acknowledge when nothing is pending.
+/// INTID that an acknowledge returns if nothing is pending.
 pub const SPURIOUS: u32 = 1023;
 
 /// Acknowledges the highest-priority pending interrupt; returns its INTID, or
@@ -15,25 +15,25 @@ pub fn acknowledge() -> u32 {
     ICC_IAR1_EL1.get() as u32 & 0xff_ffff
 }
 
-/// Ends interrupt `intid`: drops the running priority and, where EOImode is 0,
-/// deactivates it.
+/// Ends interrupt `intid`: drops the running priority and, if EOImode is 0, deactivates the
+/// interrupt.
 #[inline(always)]
 pub fn end(intid: u32) {
     ICC_EOIR1_EL1.set(u64::from(intid));
 }
 
-/// Deactivates interrupt `intid` (where EOImode is 1).
+/// Deactivates interrupt `intid` (if EOImode is 1).
 #[inline(always)]
 pub fn deactivate(intid: u32) {
     ICC_DIR_EL1.set(u64::from(intid));
 }
 
-/// Sends SGI `intid` (0 to 15) to the one PE with affinity `mpidr`.
+/// Sends SGI `intid` (0 to 15) to the PE with affinity `mpidr`.
 ///
-/// Stores made before the call are visible to the receiver's handler: the
-/// barrier is required, as a system-register write is not ordered after
-/// stores otherwise (IHI 0069H, 12.1.6). The ISB after it makes the write take effect now: the code
-/// that follows may have no ISB for a long time, and the receiver is waiting.
+/// Stores made before the call are visible to the receiver's handler. This requires the DSB,
+/// because a system-register write is otherwise not ordered after stores (IHI 0069H, 12.1.6). The
+/// ISB makes the write take effect now: the code that follows may have no ISB for a long time, and
+/// the receiver is waiting.
 #[inline(always)]
 pub fn send_sgi(intid: u32, mpidr: u64) {
     send_sgi_value(sgi_value(intid, mpidr));
@@ -47,8 +47,8 @@ pub fn send_sgi_value(value: u64) {
     insn::isb();
 }
 
-/// Sends SGI `intid` to the PEs with affinities `mpidrs`: one write for each run of PEs that fits a
-/// target list, which names at most 16 with the same Aff3 to Aff1.
+/// Sends SGI `intid` to the PEs with affinities `mpidrs`. Makes one write for each run of PEs that
+/// fits a target list, which names at most 16 PEs with the same Aff3 to Aff1.
 #[inline]
 pub fn send_sgi_to(intid: u32, mpidrs: impl Iterator<Item = u64>) {
     /// ICC_SGI1R_EL1.TargetList (IHI 0069H, 12.2.20).
@@ -77,7 +77,7 @@ pub fn send_sgi_to_others(intid: u32) {
     insn::isb();
 }
 
-/// The ICC_SGI1R_EL1 value that sends `intid` to the PE with affinity `mpidr`.
+/// Returns the ICC_SGI1R_EL1 value that sends `intid` to the PE with affinity `mpidr`.
 #[inline(always)]
 pub const fn sgi_value(intid: u32, mpidr: u64) -> u64 {
     let aff0 = mpidr & 0xff;
@@ -93,11 +93,11 @@ pub const fn sgi_value(intid: u32, mpidr: u64) -> u64 {
         | 1 << (aff0 & 15)
 }
 
-/// Enables the interface for Group 1, with no priority masked. `split_eoi` sets EOImode 1: an end
-/// of interrupt does not deactivate.
+/// Enables the interface for Group 1, with no priority masked. `split_eoi` sets EOImode to 1: an
+/// end of interrupt then does not deactivate the interrupt.
 pub fn enable(split_eoi: bool) {
-    // System registers, no bypass. This overwrites every field that is UNKNOWN at reset, such as
-    // CBPR and PMHE in ICC_CTLR_EL1 (IHI 0069H, 12.2).
+    // Bit 0 (SRE) enables system registers; bits 1 and 2 disable bypass. The writes overwrite every
+    // field that is UNKNOWN at reset, such as CBPR and PMHE in ICC_CTLR_EL1 (IHI 0069H, 12.2).
     ICC_SRE_EL1.set(7);
     insn::isb();
     ICC_PMR_EL1.set(0xff);
@@ -109,8 +109,8 @@ pub fn enable(split_eoi: bool) {
 
 /// Clears the active priorities of this PE's interface. They are UNKNOWN after a reset, and
 /// firmware may have left an interrupt active, which would block all interrupts of the same or
-/// lower priority (IHI 0069H, 4.8.5). The number of registers follows from the bits of preemption
-/// (12.2.1). Clears the registers of Group 0 if this level controls that group: see [`has_group0`].
+/// lower priority (IHI 0069H, 4.8.5). Their number of registers follows from the preemption bits
+/// (12.2.1). Pass `group0` if this level controls Group 0 (see [`has_group0`]), to clear that, too.
 pub fn forget_active(group0: bool) {
     /// ICC_CTLR_EL1.PRIbits (10:8): one less than the number of bits.
     const FIRST: u64 = 5;
@@ -135,11 +135,11 @@ pub fn forget_active(group0: bool) {
     }
 }
 
-/// Whether this level also controls Group 0. If EL3 keeps FIQs for itself (SCR_EL3.FIQ), it does
+/// Whether this exception level also controls Group 0. If EL3 takes FIQs (SCR_EL3.FIQ), it does
 /// not, and an access to a register of Group 0 traps to EL3. Priorities then read shifted (IHI
 /// 0069H, 4.8.1): the smallest nonzero priority reads back as 0.
 ///
-/// Briefly changes the priority mask, so interrupts have to be masked.
+/// Briefly changes the priority mask, so interrupts must be masked.
 #[must_use]
 pub fn has_group0() -> bool {
     // PRIbits (10:8): one less than the implemented bits, which are the upper ones.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Adapts an image to a GICv2, which has no system registers (IHI 0048B, 2.3).
 //!
-//! An image sends SGIs with one instruction, in [`crate::insn::write_sgi`], and each place of that
-//! instruction is in a table, next to code that writes GICD_SGIR instead. [`adapt`] replaces the
-//! instructions by branches to that code, so on later versions nothing is executed besides.
+//! An image sends SGIs with one instruction, in [`crate::insn::write_sgi`]. A table has each place
+//! of that instruction, and the place of code that writes GICD_SGIR instead. [`adapt`] replaces the
+//! instructions by branches to that code, so on later versions no additional code runs.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, AtomicU64};
 
-/// The registers of the machine's GICv2, for code in assembly.
+/// The GICv2 registers of this machine, for assembly code.
 #[derive(Debug)]
 #[repr(C, align(8))]
 pub struct Registers {
@@ -20,12 +20,12 @@ pub struct Registers {
     first: [AtomicU8; CLUSTERS],
 }
 
-/// Values of Aff1 that are supported: as many as a GICv2 has CPU interfaces (IHI 0048B, 1.1).
+/// Number of supported values of Aff1: a GICv2 has as many CPU interfaces (IHI 0048B, 1.1).
 const CLUSTERS: usize = 8;
-/// An entry of a cluster none of whose CPUs runs.
+/// The entry of a cluster of which no CPU runs.
 const UNKNOWN: u8 = u8::MAX;
 
-/// The GICv2 of this machine, once the first CPU sets it up.
+/// The GICv2 of this machine; the first CPU fills it in.
 pub static REGISTERS: Registers = Registers {
     distributor: AtomicU64::new(0),
     interface: AtomicU64::new(0),
@@ -41,7 +41,7 @@ impl Registers {
     }
 
     /// Records that the CPU with affinity `mpidr` has CPU interface `number`. Returns whether SGIs
-    /// can be sent to it: within a cluster, interfaces have to be numbered like Aff0.
+    /// can be sent to the CPU: within a cluster, interfaces must be numbered like Aff0.
     #[must_use]
     pub fn record(&self, mpidr: u64, number: u8) -> bool {
         let (aff0, aff1) = (mpidr as u8, (mpidr >> 8) as usize);
@@ -60,7 +60,7 @@ pub use sites::adapt;
 mod sites {
     use crate::insn;
 
-    /// A place, and the code for it, each relative to the field.
+    /// A place of the instruction and its replacement code, each relative to the field itself.
     #[repr(C)]
     struct Site {
         instruction: i32,
@@ -75,8 +75,8 @@ mod sites {
     /// Replaces each instruction that sends an SGI by a branch to code for a GICv2.
     ///
     /// # Safety
-    /// The image must be writable, with MMU and caches off, and no other CPU may execute any part of
-    /// it except the code that holds CPUs.
+    /// The image must be writable, with MMU and caches off, and no other CPU may execute any part
+    /// of the image except the code that holds CPUs.
     pub unsafe fn adapt() {
         let mut site = (&raw const __start_gicv2_sites).cast::<Site>();
         let end = (&raw const __stop_gicv2_sites).cast::<Site>();
@@ -89,9 +89,9 @@ mod sites {
                     code.addr().wrapping_add_signed(code.read() as isize),
                 )
             };
-            // SAFETY: an instruction of this image, which the caller lets us write.
-            unsafe { replace(at, branch(at, code)) };
-            // SAFETY: at most one past the last site.
+            // SAFETY: `at` is an instruction of this image, and the caller permits writing it.
+            unsafe { write_code(at, encode_branch(at, code)) };
+            // SAFETY: the result is at most one past the last site.
             site = unsafe { site.add(1) };
         }
         insn::ic_ialluis();
@@ -99,24 +99,24 @@ mod sites {
         insn::isb();
     }
 
-    /// The instruction B from `at` to `code` (DDI 0487K.a, C6.2.26); both are in one image, and the
-    /// branch reaches 128 MiB.
-    const fn branch(at: usize, code: usize) -> u32 {
+    /// Encodes the instruction B from `at` to `code` (DDI 0487K.a, C6.2.26). Both are in one image,
+    /// so the distance is within the 128 MiB that a branch reaches.
+    const fn encode_branch(at: usize, code: usize) -> u32 {
         0x1400_0000 | (code.wrapping_sub(at) >> 2) as u32 & 0x03ff_ffff
     }
 
-    /// Writes `instruction` at `at`, past caches that may have copies of it (DDI 0487K.a, B2.11).
+    /// Writes `instruction` at `at`, and removes cached copies of that line (DDI 0487K.a, B2.11).
     ///
     /// # Safety
     /// See [`adapt`].
-    unsafe fn replace(at: usize, instruction: u32) {
-        // SAFETY: as the caller promises.
+    unsafe fn write_code(at: usize, instruction: u32) {
+        // SAFETY: the caller promises what these operations need.
         unsafe {
             insn::dc_civac(at);
             insn::dsb_sy();
             core::ptr::with_exposed_provenance_mut::<u32>(at).write_volatile(instruction);
             insn::dsb_sy();
-            // A copy that came back meanwhile is older than memory, and clean.
+            // A copy that a cache fetched meanwhile is older than memory, and clean.
             insn::dc_civac(at);
             insn::dsb_sy();
         }

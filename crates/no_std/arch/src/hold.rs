@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Holds and releases CPUs that a loader starts together with the first one.
 //!
-//! They run with MMU and caches off, so the CPU that releases one writes through to memory. One
-//! slot serves all: CPUs are released one after another, each by its affinity. They poll the slot
-//! without WFE: only an event would end a WFE, and some simulators lose an event that arrives while
-//! a CPU goes to sleep.
+//! Held CPUs run with MMU and caches off, so the CPU that releases one writes through to memory.
+//! One slot serves all held CPUs: they are released one after another, each by its affinity. They
+//! poll the slot without WFE: only an event would end a WFE, and some simulators lose an event that
+//! arrives while a CPU goes to sleep.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::insn;
 
-/// The slot that held CPUs poll; [`crate::held_entry`] has their code.
+/// The slot that held CPUs poll; [`crate::held_entry`] contains their code.
 #[repr(C, align(64))]
 pub struct Release {
-    /// Affinity of the CPU that may go, or all ones.
+    /// Affinity of the CPU that is released, or all ones.
     mpidr: AtomicU64,
-    /// Its x0.
+    /// Value of x0 for that CPU.
     context: AtomicU64,
 }
 
@@ -26,7 +26,7 @@ impl Default for Release {
 }
 
 impl Release {
-    /// A slot that releases no CPU.
+    /// Creates a slot that releases no CPU.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -35,20 +35,20 @@ impl Release {
         }
     }
 
-    /// Releases the held CPU `mpidr`, with x0 = `context`.
+    /// Releases the held CPU `mpidr`, which starts with x0 = `context`.
     pub fn let_go(&self, mpidr: u64, context: u64) {
         self.context.store(context, Ordering::Relaxed);
         insn::dmb_ish();
         self.mpidr.store(mpidr, Ordering::Relaxed);
-        // SAFETY: the address of the slot itself, both words of which lie in one line.
+        // SAFETY: this is the address of the slot itself; both words of the slot lie in one line.
         unsafe { insn::dc_civac(core::ptr::from_ref(self) as usize) };
         insn::dsb_sy();
     }
 }
 
-/// Emits `held: release => then`: the symbol `$held`, where each CPU waits until the [`Release`]
-/// `$release` names it, and then goes on at `$then` with x0 = the context. Needs no stack; clobbers
-/// x0 to x3.
+/// Emits the code for `held: release => then`: at the symbol `$held`, each CPU waits until the
+/// [`Release`] `$release` names it, and then goes on at `$then` with x0 = the context. Needs no
+/// stack; clobbers x0 to x3.
 #[macro_export]
 macro_rules! held_entry {
     ($held:ident: $release:path => $then:literal) => {
@@ -56,7 +56,7 @@ macro_rules! held_entry {
             ".section .text.boot, \"ax\"",
             concat!(".global ", stringify!($held)),
             concat!(stringify!($held), ":"),
-            // A spin table's CPU comes here first.
+            // A CPU that a spin table holds executes this code first.
             $crate::plain_data!(),
             "    mrs     x1, mpidr_el1",
             "    ldr     x2, =0xff00ffffff           // affinity fields",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All identification registers of AArch64 state: their space is one block, and unallocated
-//! encodings in it read as zero (DDI 0487K.a, C5.1.6).
+//! All identification registers of AArch64 state: their encodings form one block, in which
+//! unallocated encodings read as zero (DDI 0487K.a, C5.1.6).
 
 /// Reads `S3_0_C0_C<m>_<op2>` for the named registers.
 macro_rules! identification {
     ($($name:ident = $encoding:literal,)*) => {
-        /// Every register by name, with its value.
+        /// Reads every register; returns the names and values.
         pub fn registers() -> impl Iterator<Item = (&'static str, u64)> {
             let read: [(&'static str, fn() -> u64); _] = [$((stringify!($name), || {
                 let value: u64;
@@ -44,7 +44,7 @@ identification! {
     ID_AA64MMFR4_EL1 = "S3_0_C0_C7_4",
 }
 
-/// ID_AA64DFR0_EL1.PMUVer: 0 no PMUv3, 15 an implementation's own.
+/// Returns ID_AA64DFR0_EL1.PMUVer: 0 means no PMUv3, 15 an implementation-defined PMU.
 #[must_use]
 pub fn pmu_version() -> u64 {
     let features = registers().find(|(name, _)| *name == "ID_AA64DFR0_EL1");

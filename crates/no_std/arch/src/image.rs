@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The headers of an image and the self-relocation that it starts with.
+//! The headers of an image, and the self-relocation with which it starts.
 //!
 //! An image is a position-independent executable linked at address 0. Its first page contains
 //! headers. The 64 bytes that boot loaders expect of an arm64 Image (Linux,
 //! `Documentation/arch/arm64/booting.rst`) begin with an instruction whose first two bytes read
 //! `MZ`, and end with the offset of a PE header if the image is also a UEFI application. So
-//! firmware and boot loaders each find the header that they expect in one file.
+//! firmware and boot loaders find the header that they expect in the same file.
 //!
-//! The linker leaves one table of relative relocations; either entry applies it
-//! before any Rust code runs.
+//! The linker leaves one table of relative relocations; each of the two entries applies it before
+//! any Rust code runs.
 
 /// SCTLR_EL1 with the MMU off: its RES1 bits (DDI 0487K.a, D23.2.139).
 pub const SCTLR_EL1_RES1: u64 = 0x30d0_0800;
 
-/// Number of CPUs that the start code distinguishes if a loader enters it on all of them: 32
-/// clusters of 16, by Aff1 and Aff0 of MPIDR_EL1. A loader that enters it on one CPU may use any.
+/// Number of CPUs that the start code distinguishes if a loader enters it on all CPUs: 32 clusters
+/// of 16, by Aff1 and Aff0 of MPIDR_EL1. A loader that enters it on one CPU may choose any.
 #[doc(hidden)]
 pub const CLAIMANTS: usize = 512;
 
 /// Emits the headers and the start code of an image.
 ///
-/// `$then` is the symbol that the start code branches to on the first CPU, after relocation, with
-/// x0 as the loader left it. Every other CPU that the loader starts at the same time goes to
-/// `$held`. Both run without a stack. Clobbers x1 to x8 and x13.
+/// The start code branches to the symbol `$then` on the first CPU, after relocation, with x0 as the
+/// loader left it. Every other CPU that the loader starts at the same time goes to `$held`. Both
+/// run without a stack. Clobbers x1 to x8 and x13.
 ///
-/// `_image_relocate` relocates the image and leaves x0 and the stack alone;
-/// clobbers x1 to x5 and x8.
+/// `_image_relocate` relocates the image and leaves x0 and the stack unchanged; clobbers x1 to x5
+/// and x8.
 #[macro_export]
 macro_rules! image_start {
     ($then:path, $held:path) => {
         $crate::image_start!(@ $then, $held, "", 0);
     };
-    // `$efi`: the entry of the UEFI application.
+    // `$efi` is the entry of the UEFI application.
     ($then:path, $held:path, efi $efi:path) => {
         $crate::image_start!(@ $then, $held, $crate::pe_header!(), 64, efi = sym $efi);
     };
@@ -124,9 +124,9 @@ macro_rules! image_start {
 
 /// Prepares this PE for data accesses at the start of an image, at EL2 or EL1, before the first
 /// access. Sets only the RES1 bits of SCTLR_ELx (DDI 0487K.a, D23.2.139 and D23.2.140; for EL2,
-/// with E2H=0), so that MMU, caches and alignment checks are off, and data is little-endian: EE is
-/// UNKNOWN after a reset or chosen by the machine, and a loader may have run big-endian. Assembler
-/// text without a literal, which would be data; clobbers x1.
+/// with E2H=0). So MMU, caches and alignment checks are off, and data is little-endian: EE is
+/// UNKNOWN after a reset or chosen by the machine, and a loader may have run big-endian. The text
+/// contains no literal, because reading one would be a data access; clobbers x1.
 #[macro_export]
 macro_rules! plain_data {
     () => {
@@ -146,7 +146,7 @@ macro_rules! plain_data {
     };
 }
 
-/// The relocation of an image, `_image_relocate`, as assembler text.
+/// The code that relocates an image, `_image_relocate`, as assembler text.
 #[macro_export]
 macro_rules! relocation {
     () => {
@@ -177,8 +177,8 @@ macro_rules! relocation {
 /// Specification 2.10, 2.1.1), in the section `.head`, as assembler text.
 ///
 /// File and memory have the same layout: one section of code and one of everything else, so that
-/// firmware that maps code read-only can load it. The packer appends the payload to the second.
-/// There are no base relocations: the image relocates itself.
+/// firmware that maps code read-only can load the file. The packer appends the payload to the
+/// second section. There are no base relocations, because the image relocates itself.
 #[macro_export]
 macro_rules! pe_header {
     () => {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One wrapper per instruction, without further behaviour.
+//! Contains one wrapper for each instruction, without further behaviour.
 //!
-//! Barriers and waits are written without `nomem`, so the compiler moves no
-//! memory access across them: code before a barrier in the source is before
-//! it in the machine code.
+//! Barriers and waits are written without `nomem`, so the compiler moves no memory access
+//! across them: an access that precedes a barrier in the source also precedes it in the machine
+//! code.
 
 use core::arch::asm;
 
@@ -13,8 +13,8 @@ macro_rules! plain {
         $(#[$doc])*
         #[inline(always)]
         pub fn $name() {
-            // SAFETY: a hint or barrier without operands; it changes no
-            // register and accesses no memory.
+            // SAFETY: this is a hint or barrier without operands; it changes no register and
+            // accesses no memory.
             unsafe { asm!($text, options(nostack, preserves_flags)) }
         }
     )*};
@@ -23,13 +23,13 @@ macro_rules! plain {
 plain! {
     /// Waits for an interrupt, masked or not.
     wfi = "wfi";
-    /// Waits for an event: the event register, or an unmasked interrupt.
+    /// Waits until the event register is set or an unmasked interrupt is pending.
     wfe = "wfe";
     /// Sets the event register of every PE.
     sev = "sev";
     /// Sets the event register of this PE.
     sevl = "sevl";
-    /// Hints that this PE is spinning; an emulator then lets the others run.
+    /// Hints that this PE is spinning, so that an emulator lets the other PEs run.
     yield_now = "yield";
     /// Synchronises the context: later instructions see earlier register writes.
     isb = "isb";
@@ -53,12 +53,12 @@ plain! {
     mask_serror = "msr daifset, #4";
     /// Unmasks SErrors at this exception level.
     unmask_serror = "msr daifclr, #4";
-    /// Error synchronization barrier: a masked SError that can be deferred goes to DISR_EL1. Does
-    /// nothing without FEAT_RAS.
+    /// Executes an error synchronization barrier: a masked SError that can be deferred goes to
+    /// DISR_EL1. Does nothing without FEAT_RAS.
     esb = "hint #16";
-    /// Masks debug, SError, IRQ and FIQ.
+    /// Masks debug exceptions, SError, IRQ and FIQ.
     mask_all = "msr daifset, #15";
-    /// Invalidates this PE's instruction cache view, inner shareable.
+    /// Invalidates the instruction caches of all PEs in the inner shareable domain.
     ic_ialluis = "ic ialluis";
     /// Invalidates all EL2 stage-1 translations of this PE.
     tlbi_alle2 = "tlbi alle2";
@@ -72,8 +72,8 @@ plain! {
     tlbi_vmalle1 = "tlbi vmalle1";
 }
 
-/// Clears the event register of this PE: the WFE always finds the register set, and so neither
-/// waits nor traps (DDI 0487K.a, D1.7.1). Any exception return may set it again.
+/// Clears the event register of this PE: the WFE always finds the register set, so it neither waits
+/// nor traps (DDI 0487K.a, D1.7.1). Any exception return may set the register again.
 #[inline(always)]
 pub fn forget_events() {
     sevl();
@@ -81,21 +81,21 @@ pub fn forget_events() {
 }
 
 /// Executes 1, 5, 6, 9, 10, 13, 14, ... instructions for a `count` of 0, 1, 2, and so on, plus the
-/// call. No number except 1 divides all differences of these lengths.
+/// call. Only 1 divides all differences of these numbers.
 #[inline(never)]
 pub fn rounds(count: u64) {
-    // SAFETY: counts a register down; no memory, no stack.
+    // SAFETY: the code counts a register down; it uses no memory and no stack.
     unsafe {
         asm!("cbz {n}, 3f", "tbz {n}, #0, 2f", "nop", "2: subs {n}, {n}, #1", "b.ne 2b", "3:",
             n = inout(reg) count => _, options(nomem, nostack));
     }
 }
 
-/// Executes 256 NOPs in a row: an emulator executes them faster than as many instructions of a
-/// loop.
+/// Executes 256 NOPs in a row. An emulator executes them faster than a loop of the same number of
+/// instructions.
 #[inline(never)]
 pub fn nops() {
-    // SAFETY: no effect but that time passes.
+    // SAFETY: the code has no effect except that time passes.
     unsafe {
         asm!(
             ".rept 256",
@@ -113,14 +113,14 @@ pub fn hang() -> ! {
     }
 }
 
-/// Invalidates the EL1&0 stage-1 translations of `address` on all PEs of the inner
-/// shareable domain, of every ASID and the current VMID (DDI 0487K.a, D8.14). DSB ISH waits
-/// for it.
+/// Invalidates the EL1&0 stage-1 translations of `address` on all PEs of the inner shareable
+/// domain, for every ASID and the current VMID (DDI 0487K.a, D8.14). A DSB ISH waits until this is
+/// done.
 #[inline(always)]
 pub fn tlbi_vaae1is(address: u64) {
-    /// Mask for bits 55:12 of the address, in a register whose other fields are 0.
+    /// Mask for bits 55:12 of the address; the other fields of the register stay 0.
     const PAGE: u64 = (1 << 44) - 1;
-    // SAFETY: translations are read again from tables that it does not change; it changes
+    // SAFETY: the PE reads translations again from tables, which this does not change; it changes
     // no register and accesses no memory.
     unsafe {
         asm!("tlbi vaae1is, {0}", in(reg) address >> 12 & PAGE, options(nostack, preserves_flags));
@@ -131,7 +131,7 @@ pub fn tlbi_vaae1is(address: u64) {
 /// (ticks of CNTVCT_EL0). Needs FEAT_WFxT.
 #[inline(always)]
 pub fn wfet(deadline: u64) {
-    // SAFETY: waits; changes no register and accesses no memory.
+    // SAFETY: the instruction waits; it changes no register and accesses no memory.
     unsafe {
         asm!(".arch_extension wfxt", "wfet {0}", in(reg) deadline,
             options(nostack, preserves_flags));
@@ -142,7 +142,7 @@ pub fn wfet(deadline: u64) {
 /// C6.2, PRFM (immediate)).
 #[inline(always)]
 pub fn prefetch_to_write<T>(place: &T) {
-    // SAFETY: a hint: it changes no register, accesses no memory and never faults.
+    // SAFETY: this is a hint: it changes no register, accesses no memory and never faults.
     unsafe {
         asm!("prfm pstl1keep, [{0}]", in(reg) core::ptr::from_ref(place),
             options(nostack, preserves_flags));
@@ -153,7 +153,7 @@ pub fn prefetch_to_write<T>(place: &T) {
 /// `deadline` (ticks of CNTVCT_EL0). Needs FEAT_WFxT.
 #[inline(always)]
 pub fn wfit(deadline: u64) {
-    // SAFETY: waits; changes no register and accesses no memory.
+    // SAFETY: the instruction waits; it changes no register and accesses no memory.
     unsafe {
         asm!(".arch_extension wfxt", "wfit {0}", in(reg) deadline,
             options(nostack, preserves_flags));
@@ -161,17 +161,17 @@ pub fn wfit(deadline: u64) {
 }
 
 /// Writes ICC_SGI1R_EL1 from x1. If the write traps, a hypervisor already has the registers that a
-/// call may change; if the compiler chose the register, the same send could cost more in one place
-/// than in another.
+/// call may change. If the compiler chose the register, the same send could cost more in one place
+/// of the image than in another.
 ///
-/// On a GICv2, [`crate::gicv2::adapt`] replaces the instruction by the code next to it, which
-/// translates the value to GICD_SGIR (IHI 0048B, 4.3.15): it has the SGI in bits 3:0, the targets'
-/// CPU interfaces in 23:16, and all others as targets if bit 24 is set.
+/// On a GICv2, [`crate::gicv2::adapt`] replaces the instruction by a branch to the code below,
+/// which translates the value to GICD_SGIR (IHI 0048B, 4.3.15): the SGI in bits 3:0 and the
+/// targets' CPU interfaces in 23:16; if bit 24 is set, the targets are all other CPUs.
 #[inline(always)]
 pub fn write_sgi(value: u64) {
-    // SAFETY: sends an interrupt; changes no register and accesses no memory. On a GICv2, it saves
-    // four registers below the stack pointer, where this target keeps nothing (no red zone).
-    // No `nomem`: earlier stores stay before the write.
+    // SAFETY: the code sends an interrupt; it changes no register and accesses no memory. On a
+    // GICv2, it saves four registers below the stack pointer, where this target keeps nothing (no
+    // red zone). There is no `nomem`, so earlier stores stay before the write.
     unsafe {
         asm!(
             "2: msr S3_0_C12_C11_5, x1",
@@ -210,12 +210,12 @@ pub fn write_sgi(value: u64) {
     }
 }
 
-/// Loads `*word` exclusively with acquire semantics and so arms the local monitor.
+/// Loads `*word` exclusively with acquire semantics, which arms the local monitor.
 #[inline(always)]
 pub fn load_exclusive(word: &core::sync::atomic::AtomicU32) -> u32 {
     let value: u32;
-    // SAFETY: reads four aligned bytes that the reference keeps alive; the
-    // monitor is only a wake-up source, no store-exclusive relies on it.
+    // SAFETY: the code reads four aligned bytes that the reference keeps alive. The monitor is only
+    // a wake-up source; no store-exclusive relies on it.
     unsafe {
         asm!("ldaxr {0:w}, [{1}]", out(reg) value, in(reg) word.as_ptr(),
             options(nostack, preserves_flags));
@@ -223,8 +223,8 @@ pub fn load_exclusive(word: &core::sync::atomic::AtomicU32) -> u32 {
     value
 }
 
-/// Cleans and invalidates the data cache line that holds `address`, to the
-/// point of coherency.
+/// Cleans and invalidates the data cache line that holds `address`, to the point of
+/// coherency.
 ///
 /// # Safety
 /// `address` must be mapped.
@@ -234,7 +234,7 @@ pub unsafe fn dc_civac(address: usize) {
     unsafe { asm!("dc civac, {0}", in(reg) address, options(nostack, preserves_flags)) }
 }
 
-/// Defines functions that turn on translation and caches after the last store without them.
+/// Declares functions that turn on translation and caches, after the last store without them.
 macro_rules! clean_and_set_sctlr {
     ($($name:ident, $register:literal;)*) => {$(
         /// Cleans and invalidates the data cache from `start` to `end`, by lines of `line`
@@ -242,12 +242,12 @@ macro_rules! clean_and_set_sctlr {
         #[doc = concat!("`sctlr` to ", $register, ". Between the first line and the write nothing is stored.")]
         ///
         /// # Safety
-        /// The range must be mapped before and after. The translation and caches that `sctlr` sets
-        /// must leave the running code and its stack in place.
+        /// The range must be mapped before and after the call. With the translation and caches that
+        /// `sctlr` sets, the running code and its stack must stay in place.
         #[inline(always)]
         pub unsafe fn $name(start: u64, end: u64, line: u64, sctlr: u64) {
-            // SAFETY: the caller vouches for the range and for what `sctlr` does; the maintenance
-            // keeps contents.
+            // SAFETY: the caller vouches for the range and for the effects of `sctlr`; the
+            // maintenance keeps contents.
             unsafe {
                 asm!(
                     "2: dc civac, {address}",
@@ -276,7 +276,7 @@ clean_and_set_sctlr! {
     clean_and_set_sctlr_el2, "SCTLR_EL2";
 }
 
-/// Defines a function that asks the active translation regime about an address.
+/// Declares a function that translates an address in the active translation regime.
 macro_rules! can_read {
     ($name:ident, $operation:literal, $level:literal) => {
         #[doc = concat!("Whether the running translation of ", $level, " lets ", $level, " read at `address`.")]
@@ -284,8 +284,8 @@ macro_rules! can_read {
         #[must_use]
         pub fn $name(address: u64) -> bool {
             let result: u64;
-            // SAFETY: an address translation has no effect but on PAR_EL1, which nothing
-            // holds a value in.
+            // SAFETY: an address translation has no effect except on PAR_EL1, in which nothing
+            // holds a value.
             unsafe {
                 core::arch::asm!(concat!("at ", $operation, ", {0}"), "isb", "mrs {1}, par_el1",
                     in(reg) address, out(reg) result, options(nostack, preserves_flags));
@@ -296,7 +296,7 @@ macro_rules! can_read {
     };
 }
 
-/// Defines a function that asks EL2 about an address of its guest.
+/// Declares a function with which EL2 translates an address of its guest.
 macro_rules! guest_reads {
     ($name:ident, $operation:literal, $level:literal) => {
         #[doc = concat!("The physical address at which the guest's ", $level, " reads `address`, if it may.")]
@@ -306,8 +306,8 @@ macro_rules! guest_reads {
             const PA: u64 = 0xf_ffff_ffff_f000;
             const FAILED: u64 = 1;
             let result: u64;
-            // SAFETY: an address translation has no effect but on PAR_EL1, in which the guest may hold
-            // a value, so it is put back.
+            // SAFETY: an address translation has no effect except on PAR_EL1. The guest may hold a
+            // value in it, so the code restores it.
             unsafe {
                 core::arch::asm!("mrs {old}, par_el1", concat!("at ", $operation, ", {0}"), "isb",
                     "mrs {1}, par_el1", "msr par_el1, {old}", in(reg) address, out(reg) result,
@@ -324,23 +324,23 @@ guest_reads!(guest_el0_reads, "s12e0r", "EL0");
 can_read!(el1_can_read, "s1e1r", "EL1");
 can_read!(el2_can_read, "s1e2r", "EL2");
 
-/// Zeroes the block of DCZID_EL0's size that holds `address`.
+/// Zeroes the block that holds `address`; DCZID_EL0 defines the block's size.
 ///
 /// # Safety
-/// The block must be mapped as normal memory, and nothing may use it.
+/// The block must be mapped as Normal memory, and nothing may use it.
 #[inline(always)]
 pub unsafe fn dc_zva(address: usize) {
-    // SAFETY: the caller gives the block away.
+    // SAFETY: the caller says that nothing uses the block.
     unsafe { asm!("dc zva, {0}", in(reg) address, options(nostack, preserves_flags)) }
 }
 
 /// Copies 64 bytes from `from` to `to`.
 ///
 /// # Safety
-/// Both must be mapped as normal memory, or be multiples of 8. Nothing may use the memory at `to`.
+/// Both must be mapped as Normal memory, or be multiples of 8. Nothing may use the memory at `to`.
 #[inline(always)]
 pub unsafe fn copy_line(from: usize, to: usize) {
-    // SAFETY: the caller says that the one may be read and the other written.
+    // SAFETY: the caller says that `from` may be read and `to` may be written.
     unsafe {
         asm!(
             "ldp {a}, {b}, [{from}]",

@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-/// Declares functions that return the address of a symbol.
+/// Declares functions that return the addresses of symbols.
 #[macro_export]
 macro_rules! symbol_addresses {
     ($($(#[$doc:meta])* $name:ident = $symbol:ident;)*) => {
@@ -12,7 +12,7 @@ macro_rules! symbol_addresses {
             $(#[$doc])*
             #[must_use]
             pub fn $name() -> u64 {
-                // The value of a symbol is its address; nothing is read.
+                // The value of a symbol is its address, so nothing is read.
                 (&raw const $symbol) as u64
             }
         )*
@@ -20,9 +20,9 @@ macro_rules! symbol_addresses {
 }
 
 symbol_addresses! {
-    /// Load address; the image is linked at 0, so it is also the relocation offset.
+    /// The load address. The image is linked at 0, so this is also the relocation offset.
     base = _head;
-    /// Where the packer put the image's payload, after a header.
+    /// Address at which the packer put the image's payload, after a header.
     payload = __payload;
     /// End of the code.
     text_end = __text_end;
@@ -36,19 +36,19 @@ symbol_addresses! {
     data_end = __data_end;
 }
 
-/// Code: read and execute.
+/// Returns the range of the code, for reading and executing.
 #[must_use]
 pub fn text() -> Range<u64> {
     base()..text_end()
 }
 
-/// Constants and relocations: read.
+/// Returns the range of constants and relocations, for reading.
 #[must_use]
 pub fn rodata() -> Range<u64> {
     rodata_start()..rodata_end()
 }
 
-/// Variables: read and write.
+/// Returns the range of variables, for reading and writing.
 #[must_use]
 pub fn data() -> Range<u64> {
     data_start()..data_end()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of EL2 that firmware may withhold. If EL3 has not turned on a register's feature (DDI
-//! 0487K.a, SCR_EL3: TCR2En, SCTLR2En, HXEn, FGTEn, FGTEn2; MPAM3_EL3.TRAPLOWER), an access traps
-//! to EL3, which returns an UNDEFINED exception to EL2 or even ends the machine. The hardware then
-//! treats the values of all these registers except MPAM's as 0. So such a register is left alone,
-//! and this module records which ones are.
+//! The registers of EL2 that firmware may withhold. If EL3 has not turned on a register's feature
+//! (DDI 0487K.a, SCR_EL3: TCR2En, SCTLR2En, HXEn, FGTEn, FGTEn2; MPAM3_EL3.TRAPLOWER), an access
+//! traps to EL3, which returns an UNDEFINED exception to EL2 or even ends the machine. The hardware
+//! then treats the values of all these registers except MPAM's as 0. So software must leave such a
+//! register alone, and this module records which registers are left alone.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ use aarch64_cpu::registers::{
 
 use crate::regs::{MPAMIDR_EL1, feature_register};
 
-/// Declares the registers: name, encoding, and whether this CPU has it.
+/// Declares the registers: name, encoding, and a function that says whether this CPU has it.
 macro_rules! optional {
     ($($variant:ident = $name:literal, $n:literal $m:literal $op2:literal, $there:ident;)*) => {
         /// An optional register.
@@ -23,35 +23,35 @@ macro_rules! optional {
         pub enum Optional { $(#[doc = $name] $variant,)* }
 
         impl Optional {
-            /// All optional registers, in the order in which they are tried.
+            /// All optional registers, in the order in which software tries them.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Its name in the architecture.
+            /// Returns the register's name in the architecture.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The instruction that writes it from X0.
+            /// Returns the instruction that writes the register from X0.
             const fn instruction(self) -> u32 {
                 match self { $(Self::$variant => MSR | $n << 12 | $m << 8 | $op2 << 5,)* }
             }
 
-            /// Whether this CPU has it.
+            /// Whether this CPU has the register.
             #[must_use]
             pub fn is_there(self) -> bool {
                 let features = Features::read();
                 match self { $(Self::$variant => $there(&features),)* }
             }
 
-            /// Writes it. This CPU must have it, it must not be left alone, and vectors that call
-            /// [`left_alone`] must be in place. Must be followed by a context synchronization
-            /// event.
+            /// Writes the register. This CPU must have it, it must not be left alone, and vectors
+            /// that call [`left_alone`] must be in place. Must be followed by a context
+            /// synchronization event.
             #[inline(always)]
             pub fn set(self, value: u64) {
                 match self { $(Self::$variant => {
-                    // SAFETY: the translation regime runs with what is set later, and the rest
-                    // decides about EL1. No `nomem`: earlier stores stay before the write.
+                    // SAFETY: the translation regime runs with values that are set later; the other
+                    // ones only affect EL1. No `nomem`: earlier stores stay before the write.
                     unsafe {
                         core::arch::asm!(concat!("msr S3_4_C", $n, "_C", $m, "_", $op2, ", {0}"),
                             in(reg) value, options(nostack, preserves_flags));
@@ -59,9 +59,9 @@ macro_rules! optional {
                 })* }
             }
 
-            /// Writes each register for which `value` returns a value, like [`Self::set`], if this
-            /// CPU has it and it is not left alone. In most machines, no register is left alone,
-            /// and a starting CPU does not check each.
+            /// Writes the value that `value` returns for a register, like [`Self::set`], if there
+            /// is one, this CPU has the register and it is not left alone. On most machines, no
+            /// register is left alone, and a starting CPU then does not check each register.
             #[inline(always)]
             pub fn write_all(value: impl Fn(Self) -> Option<u64>) {
                 let some_left = SOME_LEFT.load(Relaxed);
@@ -77,9 +77,9 @@ macro_rules! optional {
     };
 }
 
-/// MSR S3_4_C0_C0_0, X0.
+/// The instruction MSR S3_4_C0_C0_0, X0.
 const MSR: u32 = 0xd51c_0000;
-/// Its bits that name no register: Rt (4:0), and L (21), which makes it a read.
+/// The bits of MSR that name no register: Rt (4:0), and L (21), which makes it a read.
 const NOT_NAME: u32 = 0x1f | 1 << 21;
 /// MPAMIDR_EL1.HAS_HCR: there is MPAMHCR_EL2 (DDI 0598D.b, 7.3.4).
 const MPAM_HAS_HCR: u64 = 1 << 17;
@@ -145,13 +145,13 @@ const fn has_more_traps(features: &Features) -> bool {
     features.traps > 1
 }
 
-/// FEAT_AMUv1 as well.
+/// Whether this CPU has FEAT_AMUv1 besides FEAT_FGT.
 #[inline(always)]
 const fn has_monitor_traps(features: &Features) -> bool {
     features.traps > 0 && features.pfr0 >> 44 & 0xf != 0
 }
 
-/// FEAT_MPAM, by its major or minor version.
+/// Whether this CPU has FEAT_MPAM, by its major or minor version.
 #[inline(always)]
 fn has_mpam(features: &Features) -> bool {
     features.pfr0 >> 40 & 0xf != 0 || ID_AA64PFR1_EL1.get() >> 16 & 0xf != 0
@@ -162,14 +162,14 @@ fn has_mpam_hcr(features: &Features) -> bool {
     has_mpam(features) && !Optional::Mpam2.is_left() && MPAMIDR_EL1.get() & MPAM_HAS_HCR != 0
 }
 
-/// A value with its own cache lines: no cached write to adjacent data makes them dirty after they
-/// were cleaned. 2 KiB is the largest granule that CTR_EL0.CWG names.
+/// A value that has its cache lines to itself: no cached write to adjacent data makes them dirty
+/// after they were cleaned. 2 KiB is the largest granule that CTR_EL0.CWG can state.
 #[derive(Debug)]
 #[repr(C, align(2048))]
 pub struct Apart<T>(pub T);
 
-/// Which registers are left alone, in the order of [`Optional::ALL`]. Each is a byte, because the
-/// start of a CPU reads it with the MMU off; it has to be cleaned for that.
+/// Whether each register is left alone, in the order of [`Optional::ALL`]. Each is a byte, because
+/// a starting CPU reads it with the MMU off; the bytes must be cleaned for that.
 pub static LEFT: Apart<[AtomicBool; Optional::ALL.len()]> =
     Apart([const { AtomicBool::new(false) }; Optional::ALL.len()]);
 
@@ -177,25 +177,25 @@ pub static LEFT: Apart<[AtomicBool; Optional::ALL.len()]> =
 static SOME_LEFT: AtomicBool = AtomicBool::new(false);
 
 impl Optional {
-    /// Whether it is left alone.
+    /// Whether the register is left alone.
     #[must_use]
     pub fn is_left(self) -> bool {
         LEFT.0[self as usize].load(Relaxed)
     }
 
-    /// Leaves it alone from now on.
+    /// Leaves the register alone from now on.
     pub fn leave(self) {
         LEFT.0[self as usize].store(true, Relaxed);
         SOME_LEFT.store(true, Relaxed);
     }
 }
 
-/// For the vectors of EL2, after an exception with unknown reason from EL2 itself: returns whether
-/// an access to one of these registers caused it. If so, the register is left alone from now on,
-/// and the exception return skips the access.
+/// Handles an exception with unknown reason from EL2 itself, for the vectors of EL2. Returns
+/// whether an access to one of these registers caused the exception. If so, the register is left
+/// alone from now on, and the exception return skips the access.
 pub extern "C" fn left_alone() -> bool {
     let at = ELR_EL2.get();
-    // SAFETY: the instruction that was fetched there last, at a multiple of 4.
+    // SAFETY: this reads the instruction that was fetched there last, at a multiple of 4.
     let instruction = unsafe { (at as *const u32).read_volatile() };
     let mut all = Optional::ALL.iter();
     let Some(found) = all.find(|one| one.instruction() == instruction & !NOT_NAME) else {

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A variable of the image for data that is too large for a stack and is needed before exclusive
-//! accesses work: those need translation and caches.
+//! Provides a variable of the image for data that is too large for a stack and is needed before
+//! exclusive accesses work, which need translation and caches.
 
 use core::cell::UnsafeCell;
 
-/// Such a variable, whose reference can be taken once.
+/// A variable to which a reference can be taken once.
 #[derive(Debug)]
 pub struct Place<T>(UnsafeCell<T>);
 
-// SAFETY: all that can be done with it is `take`, whose caller promises to be the only one.
+// SAFETY: `take` is the only operation, and its caller promises to be the only one.
 unsafe impl<T: Send> Sync for Place<T> {}
 
 impl<T> Place<T> {
-    /// A variable that contains `value`.
+    /// Creates a variable that contains `value`.
     pub const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
 
-    /// Returns the only reference to it.
+    /// Returns the only reference to the variable.
     ///
     /// # Safety
-    /// It must be called once.
+    /// It must be called only once.
     #[allow(
         clippy::mut_from_ref,
         reason = "the caller is the only one that gets it"

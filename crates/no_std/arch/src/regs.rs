@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The system registers that `aarch64-cpu` 11.2 does not have, in the same
-//! form: a constant per register with `get()` and `set()`.
+//! Declares the system registers that `aarch64-cpu` 11.2 lacks, in the same form: a constant per
+//! register with `get()` and `set()`.
 //!
-//! They are named by encoding (`S<op0>_<op1>_C<n>_C<m>_<op2>`), so that no
-//! assembler extension is needed. Field constants are next to their register.
+//! Each register is named by its encoding (`S<op0>_<op1>_C<n>_C<m>_<op2>`), so no assembler
+//! extension is needed. Field constants are next to their register.
 
 /// Declares registers with their encoding and access.
 macro_rules! registers {
@@ -19,8 +19,8 @@ macro_rules! registers {
         #[inline(always)]
         pub fn get(self) -> u64 {
             let value: u64;
-            // SAFETY: a register read; where the register has a side effect
-            // (acknowledging an interrupt) its documentation says so.
+            // SAFETY: this is a register read; if the register has a side effect (acknowledging an
+            // interrupt), its documentation says so.
             unsafe {
                 core::arch::asm!(concat!("mrs {0}, ", $encoding), out(reg) value,
                     options(nostack, preserves_flags));
@@ -29,12 +29,12 @@ macro_rules! registers {
         }
     };
     (@write $encoding:literal) => {
-        /// Writes the register; takes effect for later instructions after an ISB.
+        /// Writes the register; an ISB makes the write take effect for later instructions.
         #[inline(always)]
         pub fn set(self, value: u64) {
-            // SAFETY: none of the registers of this file moves memory, stack or
-            // the translation of the running code. No `nomem`: earlier stores
-            // stay before the write.
+            // SAFETY: none of the registers of this file moves memory, the stack or the
+            // translation of the running code. There is no `nomem`, so earlier stores stay before
+            // the write.
             unsafe {
                 core::arch::asm!(concat!("msr ", $encoding, ", {0}"), in(reg) value,
                     options(nostack, preserves_flags));
@@ -44,7 +44,7 @@ macro_rules! registers {
 }
 
 registers! {
-    /// Caches: DminLine (19:16).
+    /// Cache types: DminLine (19:16).
     CTR_EL0 = "S3_3_C0_C0_1", read;
     /// Zeroing by DC ZVA: BS (3:0), DZP (4).
     DCZID_EL0 = "S3_3_C0_C0_7", read;
@@ -55,9 +55,9 @@ registers! {
 
     /// Acknowledges the highest-priority pending Group 1 interrupt; returns its INTID.
     ICC_IAR1_EL1 = "S3_0_C12_C12_0", read;
-    /// Ends a Group 1 interrupt: priority drop, and deactivation where EOImode is 0.
+    /// Ends a Group 1 interrupt: drops its priority and, if EOImode is 0, deactivates it.
     ICC_EOIR1_EL1 = "S3_0_C12_C12_1", write;
-    /// Deactivates an interrupt where EOImode is 1.
+    /// Deactivates an interrupt if EOImode is 1.
     ICC_DIR_EL1 = "S3_0_C12_C11_1", write;
     /// Sends a Group 1 SGI.
     ICC_SGI1R_EL1 = "S3_0_C12_C11_5", write;
@@ -95,7 +95,7 @@ registers! {
     PMCR_EL0 = "S3_3_C9_C12_0", read write;
     /// PMU counter enable, set; bit 31 is the cycle counter.
     PMCNTENSET_EL0 = "S3_3_C9_C12_1", read write;
-    /// Common events implemented; bit 8 is INST_RETIRED.
+    /// Bit map of implemented common events; bit 8 is INST_RETIRED.
     PMCEID0_EL0 = "S3_3_C9_C12_6", read;
     /// Cycle counter.
     PMCCNTR_EL0 = "S3_3_C9_C13_0", read write;
@@ -106,7 +106,7 @@ registers! {
     /// Event type and filter of counter 0.
     PMEVTYPER0_EL0 = "S3_3_C14_C12_0", read write;
 
-    /// Identification that the guest reads as MIDR_EL1.
+    /// The value that the guest reads from MIDR_EL1.
     VPIDR_EL2 = "S3_4_C0_C0_0", read write;
     /// EL2 control of EL1's view of the counter, and of the EL2 event stream.
     CNTHCTL_EL2 = "S3_4_C14_C1_0", read write;
@@ -123,7 +123,7 @@ registers! {
     DISR_EL1 = "S3_0_C12_C1_1", read write;
     /// The register that EL1 accesses as DISR_EL1 while HCR_EL2.AMO is set (FEAT_RAS).
     VDISR_EL2 = "S3_4_C12_C1_1", read write;
-    /// OS lock access: OSLK (0).
+    /// OS lock access: writing OSLK (0) locks or unlocks.
     OSLAR_EL1 = "S2_0_C1_C0_4", write;
     /// OS lock status: OSLK (1), OSLM (3, 0).
     OSLSR_EL1 = "S2_0_C1_C1_4", read;
@@ -156,7 +156,7 @@ registers! {
     /// Like ICH_AP0R2_EL2, Group 1.
     ICH_AP1R3_EL2 = "S3_4_C12_C9_3", read write;
 
-    /// Traps of AArch32 system registers.
+    /// Traps of accesses to AArch32 system registers.
     HSTR_EL2 = "S3_4_C1_C1_3", read write;
     /// Memory partitioning identification: HAS_HCR (17).
     MPAMIDR_EL1 = "S3_0_C10_C4_4", read;
@@ -165,8 +165,8 @@ registers! {
 /// ISR_EL1.I: an IRQ is pending, masked or not (DDI 0487K.a, D23.2).
 pub const IRQ_PENDING: u64 = 1 << 7;
 
-/// Reads the feature register S3_0_C0_C`crm`_`op2`; 0 unless `crm` is 1 to 7 and
-/// `op2` 0 to 7. Registers that are not allocated read as zero (DDI 0487K.a, D24.3.1).
+/// Reads the feature register S3_0_C0_C`crm`_`op2`; returns 0 unless `crm` is 1 to 7 and `op2` 0 to
+/// 7. Registers that are not allocated read as zero (DDI 0487K.a, D24.3.1).
 #[must_use]
 pub fn feature_register(crm: u32, op2: u32) -> u64 {
     match crm {
@@ -181,7 +181,7 @@ pub fn feature_register(crm: u32, op2: u32) -> u64 {
     }
 }
 
-/// The instruction encodes the system register, so numbers need a branch.
+/// The instruction encodes the system register, so each pair of numbers needs a branch.
 macro_rules! feature_registers {
     ($crm:literal, $op2:expr) => {
         match $op2 {
@@ -198,7 +198,7 @@ macro_rules! feature_registers {
     };
     (@one $crm:literal, $op2:literal) => {{
         let value: u64;
-        // SAFETY: reads an identification register; no side effect.
+        // SAFETY: this reads an identification register, which has no side effect.
         unsafe {
             core::arch::asm!(concat!("mrs {0}, S3_0_C0_C", $crm, "_", $op2), out(reg) value,
                 options(nomem, nostack, preserves_flags));
@@ -226,7 +226,7 @@ pub fn set_ich_lr(n: usize, value: u64) {
     list_registers!(write n, value);
 }
 
-/// The instruction encodes the system register, so an index needs a branch.
+/// The instruction encodes the system register, so an index needs a branch for each register.
 macro_rules! list_registers {
     (read $n:expr) => {
         list_registers!(@each $n, read)
@@ -257,7 +257,7 @@ macro_rules! list_registers {
     };
     (@one $encoding:literal, read) => {{
         let value: u64;
-        // SAFETY: reads a list register; no side effect.
+        // SAFETY: this reads a list register, which has no side effect.
         unsafe {
             core::arch::asm!(concat!("mrs {0}, ", $encoding), out(reg) value,
                 options(nostack, preserves_flags));
@@ -265,7 +265,7 @@ macro_rules! list_registers {
         value
     }};
     (@one $encoding:literal, write $value:expr) => {
-        // SAFETY: changes which virtual interrupts the guest sees, nothing of EL2.
+        // SAFETY: this changes the virtual interrupts that the guest sees, but nothing of EL2.
         unsafe {
             core::arch::asm!(concat!("msr ", $encoding, ", {0}"), in(reg) $value,
                 options(nostack, preserves_flags));

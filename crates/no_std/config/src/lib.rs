@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text file next to a boot image, which configures a run without a build: it contains boot
-//! arguments, and people can edit it.
+//! Reads the text file next to a boot image, which configures a run without a build: it contains
+//! boot arguments, and people can edit it.
 //!
 //! ```text
 //! # What is measured; `cargo xtask run --help` says what there is.
@@ -8,10 +8,10 @@
 //! rouse.trap=all      # this too
 //! ```
 //!
-//! The words of all lines, in their order, are the boot arguments. Words are separated by spaces,
-//! tabs and line ends. A `#` at the start of a word begins a comment, which goes to the end of its
+//! The words of all lines, in their order, are the boot arguments. Spaces, tabs and line ends
+//! separate words. A `#` at the start of a word begins a comment, which goes to the end of its
 //! line. Everything, including comments, must be printable ASCII, so that a file of another kind or
-//! encoding is rejected rather than partly obeyed. Lines end with `\n` or `\r\n`.
+//! encoding is rejected and not partly obeyed. Lines end with `\n` or `\r\n`.
 //!
 //! The crate touches no register and allocates nothing.
 
@@ -20,17 +20,17 @@
 
 use core::fmt;
 
-/// The path of the file on the EFI system partition, in UEFI's syntax.
+/// The path of the file on the EFI system partition, in the syntax of UEFI.
 pub const PATH: &str = r"\ROUSE.TXT";
 
 /// The maximum size of a file in bytes.
 pub const LIMIT: usize = 4096;
 
-/// Reads a file's words into `room`, separated by single spaces. [`LIMIT`] bytes of room are always
-/// enough.
+/// Reads a file's words into `room`, separated by single spaces. A `room` of [`LIMIT`] bytes is
+/// always enough.
 ///
 /// # Errors
-/// [`Error`] shows which byte of the file is wrong, and the remedy.
+/// Returns an [`Error`] that shows which byte of the file is wrong, and the remedy.
 pub fn parse<'a>(file: &[u8], room: &'a mut [u8]) -> Result<&'a str, Error> {
     let mut place = Place { line: 1, column: 1 };
     let mut words = Words { room, length: 0 };
@@ -49,17 +49,17 @@ pub fn parse<'a>(file: &[u8], room: &'a mut [u8]) -> Result<&'a str, Error> {
             (At::Comment, _) | (At::Gap, b'#') => At::Comment,
             (_, b' ' | b'\t') => At::Gap,
             (at, byte) => {
-                let put = words.put(at == At::Gap, byte);
+                let put = words.add_byte(at == At::Gap, byte);
                 put.ok_or(wrong(Defect::NoRoom))?;
                 At::Word
             }
         };
-        place = place.after(byte);
+        place = place.advance(byte);
     }
     Ok(words.text())
 }
 
-/// Position of the reader.
+/// The part of a line that the reader is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Gap,
@@ -67,15 +67,15 @@ enum At {
     Comment,
 }
 
-/// The words so far.
+/// The words that were read so far.
 struct Words<'a> {
     room: &'a mut [u8],
     length: usize,
 }
 
 impl<'a> Words<'a> {
-    /// Adds a byte, which is the `first` of a word or not, if there is room.
-    fn put(&mut self, first: bool, byte: u8) -> Option<()> {
+    /// Adds a byte, which is or is not the `first` of a word. Returns `None` if there is no room.
+    fn add_byte(&mut self, first: bool, byte: u8) -> Option<()> {
         if first && self.length > 0 {
             self.push(b' ')?;
         }
@@ -89,22 +89,22 @@ impl<'a> Words<'a> {
     }
 
     fn text(self) -> &'a str {
-        // Only ASCII was put in, which is UTF-8.
+        // Only ASCII was added, which is valid UTF-8.
         core::str::from_utf8(&self.room[..self.length]).unwrap_or_default()
     }
 }
 
-/// A place in the file, counted like in editors.
+/// A place in the file, numbered as in editors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// Byte in the line, from 1.
+    /// Number of the byte in the line, from 1.
     pub column: usize,
 }
 
 impl Place {
-    fn after(self, byte: u8) -> Self {
+    fn advance(self, byte: u8) -> Self {
         match byte {
             b'\n' => Self {
                 line: self.line + 1,
@@ -118,23 +118,23 @@ impl Place {
     }
 }
 
-/// The defect of a file, and where it is.
+/// The defect of a file, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The invalid byte.
+    /// The place of the invalid byte.
     pub place: Place,
-    /// Its defect.
+    /// The defect of the byte.
     pub defect: Defect,
 }
 
-/// Defect of a byte.
+/// The defect of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// It is not printable ASCII.
+    /// The byte is not printable ASCII.
     Byte(u8),
-    /// It exceeds the maximum size of a file.
+    /// The byte exceeds the maximum size of a file.
     TooLong,
-    /// The caller's room ends before it.
+    /// The caller's room ends before the byte.
     NoRoom,
 }
 
@@ -167,7 +167,7 @@ mod tests {
         parse(file, &mut [0; LIMIT]).map(str::to_owned)
     }
 
-    fn told(file: &[u8]) -> String {
+    fn error_text(file: &[u8]) -> String {
         read(file).unwrap_err().to_string()
     }
 
@@ -182,21 +182,21 @@ mod tests {
 
     #[test]
     fn a_wrong_byte_is_named_with_its_place() {
-        assert!(told(b"a\nb \xe4").starts_with("line 2, column 3: byte 0xe4;"));
-        assert!(told(b"# \x00").starts_with("line 1, column 3: byte 0x00;"));
-        // A carriage return alone ends no line.
-        assert!(told(b"a\rb\n").starts_with("line 1, column 2: byte 0x0d;"));
-        assert!(told(b"a\r").starts_with("line 1, column 2: byte 0x0d;"));
-        assert!(told(b"\xef\xbb\xbfa").starts_with("line 1, column 1: byte 0xef;"));
+        assert!(error_text(b"a\nb \xe4").starts_with("line 2, column 3: byte 0xe4;"));
+        assert!(error_text(b"# \x00").starts_with("line 1, column 3: byte 0x00;"));
+        // A carriage return alone does not end a line.
+        assert!(error_text(b"a\rb\n").starts_with("line 1, column 2: byte 0x0d;"));
+        assert!(error_text(b"a\r").starts_with("line 1, column 2: byte 0x0d;"));
+        assert!(error_text(b"\xef\xbb\xbfa").starts_with("line 1, column 1: byte 0xef;"));
     }
 
     #[test]
     fn a_file_has_a_greatest_length() {
         let mut file = [b'x'; LIMIT + 1];
-        assert!(told(&file).starts_with("line 1, column 4097: "));
+        assert!(error_text(&file).starts_with("line 1, column 4097: "));
         assert_eq!(read(&file[..LIMIT]).unwrap().len(), LIMIT);
         file[LIMIT - 1] = b'\n';
-        assert!(told(&file).starts_with("line 2, column 1: "));
+        assert!(error_text(&file).starts_with("line 2, column 1: "));
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
             match read(&file) {
                 Ok(text) => {
                     prop_assert!(text.len() <= file.len());
-                    // The output is a file of the same words.
+                    // If the output is read as a file, the result is the same.
                     prop_assert_eq!(read(text.as_bytes()).unwrap(), text);
                 }
                 Err(error) => {

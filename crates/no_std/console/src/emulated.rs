@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Emulates a PL011 for a guest (DDI 0183G, 3.2 and 3.3): its registers keep the written bits that they
-//! implement. It sends at once, receives nothing, and has no interrupt line.
+//! Emulates a PL011 for a guest (DDI 0183G, 3.2 and 3.3). Its registers keep the written bits that
+//! they implement. It sends at once, receives nothing, and has no interrupt line.
 
 const DATA: u64 = 0x00;
 const FLAGS: u64 = 0x18;
-/// UARTRIS, UARTMIS, UARTICR: raw interrupts, unmasked interrupts, and interrupts to clear.
+/// UARTRIS, UARTMIS, UARTICR: the raw interrupts, the unmasked interrupts, and a register to clear.
 const RAISED: u64 = 0x3c;
 const SHOWN: u64 = 0x40;
 const CLEAR: u64 = 0x44;
 /// Index of UARTIMSC in [`KEPT`].
 const MASK: usize = 6;
-/// UARTFR: transmit FIFO empty (7), receive FIFO empty (4).
+/// UARTFR: transmit FIFO empty (7) and receive FIFO empty (4).
 const IDLE: u64 = 0x90;
-/// The transmit interrupt: there is room, since a character has gone.
+/// The transmit interrupt: the FIFO has room, because a character was sent.
 const SENT: u16 = 1 << 5;
-/// Peripheral and PrimeCell identification, from 0xfe0 on (DDI 0183G, 3.3.15).
+/// Peripheral and PrimeCell identification, at offset 0xfe0 (DDI 0183G, 3.3.15).
 const IDENTIFICATION: [u8; 8] = [0x11, 0x10, 0x14, 0x00, 0x0d, 0xf0, 0x05, 0xb1];
 
-/// A register that keeps written values.
+/// The layout of a register that keeps written values.
 struct Kept {
     offset: u64,
-    /// The bits that it has.
+    /// The bits that the register implements.
     bits: u16,
     reset: u16,
 }
@@ -45,7 +45,7 @@ const KEPT: [Kept; 8] = [
     kept(0x48, 0x7, 0),
 ];
 
-/// The registers.
+/// The registers of an emulated PL011.
 #[derive(Debug)]
 pub struct Pl011 {
     kept: [u16; KEPT.len()],
@@ -65,7 +65,7 @@ impl Pl011 {
         Self { kept, raised: 0 }
     }
 
-    /// The value of the register at `offset`.
+    /// Returns the value of the register at `offset`.
     #[must_use]
     pub fn read(&self, offset: u64) -> u64 {
         match offset {
@@ -73,7 +73,7 @@ impl Pl011 {
             RAISED => self.raised.into(),
             SHOWN => (self.raised & self.kept[MASK]).into(),
             0xfe0..0x1000 => u64::from(IDENTIFICATION[(offset as usize - 0xfe0) / 4]),
-            _ => find(offset).map_or(0, |at| self.kept[at].into()),
+            _ => index_of(offset).map_or(0, |at| self.kept[at].into()),
         }
     }
 
@@ -86,7 +86,7 @@ impl Pl011 {
             }
             CLEAR => self.raised &= !(value as u16),
             _ => {
-                if let Some(at) = find(offset) {
+                if let Some(at) = index_of(offset) {
                     self.kept[at] = value as u16 & KEPT[at].bits;
                 }
             }
@@ -101,8 +101,8 @@ impl Default for Pl011 {
     }
 }
 
-/// Index in [`KEPT`] of the register at `offset`.
-fn find(offset: u64) -> Option<usize> {
+/// Returns the index in [`KEPT`] of the register at `offset`.
+fn index_of(offset: u64) -> Option<usize> {
     KEPT.iter().position(|kept| kept.offset == offset)
 }
 
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn registers_begin_as_documented_and_read_back_what_they_have_bits_for() {
-        // Table 3-1 of DDI 0183G.
+        // The values are from table 3-1 of DDI 0183G.
         for (offset, reset, bits) in [
             (0x20, 0, 0xff),
             (0x24, 0, 0xffff),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Polled output to a UART of a kind that [`platform::UartKind`] names.
+//! Prints by polling on a UART of a kind that [`platform::UartKind`] names.
 //!
-//! The port stays as firmware left it, with its speed and format. The code works with the MMU off,
-//! which is why it is so plain. A port that never becomes ready loses characters instead of
-//! stopping the machine.
+//! The port stays as firmware left it, with its speed and format. The code must work with the MMU
+//! off, so it is very plain. A port that never becomes ready loses characters, but does not stop
+//! the machine.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -18,20 +18,20 @@ use core::hint::spin_loop;
 use driver::Registers;
 use platform::Uart;
 
-/// Reads of the status register before a byte is given up: more than a byte takes at 9600 baud if a
-/// device read takes at least 20 ns.
+/// Number of reads of the status register before a byte is given up. This takes longer than a byte
+/// at 9600 baud if a device read takes at least 20 ns.
 const PATIENCE: u32 = 200_000;
 
-/// End of transmission: the character that ends a machine that has no firmware to turn it off.
-/// Arm's models and gem5 can be configured to stop when their UART gets it.
+/// End of transmission: the character that ends a machine without firmware that could turn it off.
+/// Arm's models and gem5 can be configured to stop when their UART receives it.
 pub const END: char = '\u{4}';
 
-/// An output port. It has no lock: code that shares it must provide one.
+/// An output port. It has no lock, so code that shares a port must provide one.
 #[derive(Debug)]
 pub struct Port {
     uart: Uart,
     lost: u64,
-    /// Whether the last byte was given up.
+    /// Whether the port did not accept the last byte, which was given up.
     stalled: bool,
 }
 
@@ -39,8 +39,8 @@ impl Port {
     /// Takes over the UART.
     ///
     /// # Safety
-    /// `uart.base` must be the address, accessible as device memory for as
-    /// long as the port is used, of a UART of that kind.
+    /// `uart.base` must be the address of a UART of that kind, which must be accessible as device
+    /// memory for as long as the port is used.
     #[must_use]
     pub const unsafe fn new(uart: Uart) -> Self {
         Self {
@@ -50,15 +50,15 @@ impl Port {
         }
     }
 
-    /// Bytes given up because the port did not become ready.
+    /// Returns the number of bytes that were given up because the port did not become ready.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Sends one byte; waits a bounded time until the port accepts it. Does not wait again for a
-    /// port that did not accept the last byte, so only the first lost byte costs time, however long
-    /// the output is.
+    /// Sends one byte; waits a bounded time until the port accepts the byte. If the port did not
+    /// accept the last byte, only one look is taken, so only the first lost byte costs time,
+    /// however long the output is.
     pub fn byte(&mut self, byte: u8) {
         for _ in 0..self.patience() {
             if driver::is_ready(self.uart.kind, &self.registers()) {
@@ -73,9 +73,9 @@ impl Port {
     }
 
     /// Waits a bounded time until all bytes have left the UART: bytes in its FIFO would be lost
-    /// when the machine is turned off.
+    /// when the machine turns off.
     pub fn drain(&mut self) {
-        /// Bytes that a FIFO holds.
+        /// Number of bytes that a FIFO holds.
         const FIFO: u32 = 64;
         let patience = self.patience().saturating_mul(FIFO);
         if !(0..patience).any(|_| driver::is_idle(self.uart.kind, &self.registers())) {
@@ -87,20 +87,20 @@ impl Port {
         Mmio(self.uart.base as usize)
     }
 
-    /// The most reads of the status register for the next byte.
+    /// Returns the maximum number of reads of the status register for the next byte.
     const fn patience(&self) -> u32 {
         if self.stalled { 1 } else { PATIENCE }
     }
 }
 
-/// Registers at physical addresses.
+/// The registers of a UART at a physical address.
 struct Mmio(usize);
 
 impl Registers for Mmio {
     fn read(&self, offset: usize, width: u8) -> u32 {
         let address = self.0 + offset;
-        // SAFETY: `Port::new` was promised a UART at this address; status registers have no read
-        // side effect that output depends on.
+        // SAFETY: the caller of `Port::new` promised a UART at this address; status registers have
+        // no read side effect that output depends on.
         unsafe {
             match width {
                 4 => (address as *const u32).read_volatile(),
@@ -111,7 +111,7 @@ impl Registers for Mmio {
 
     fn write(&mut self, offset: usize, width: u8, value: u32) {
         let address = self.0 + offset;
-        // SAFETY: as in `read`; drivers write at the width that their kind requires.
+        // SAFETY: as in `read`; drivers write with the width that their kind requires.
         unsafe {
             match width {
                 4 => (address as *mut u32).write_volatile(value),
@@ -140,11 +140,11 @@ mod tests {
     use core::fmt::Write;
     use platform::UartKind;
 
-    /// Registers in memory stand in for the device: what is written last stays.
+    /// Returns a port for registers in memory, which keep the last value written.
     fn port(kind: UartKind, registers: &mut [u32; 16]) -> Port {
         let base = registers.as_mut_ptr() as u64;
-        // SAFETY: the array outlives the port in every test and is as large as
-        // the register block.
+        // SAFETY: the array outlives the port in every test and is as large as the register
+        // block.
         unsafe { Port::new(Uart { kind, base }) }
     }
 
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(port.patience(), 1);
         let text = "a line that is not read\n".repeat(1000);
         port.write_str(&text).unwrap();
-        // Each line feed goes out with a carriage return before it.
+        // The port sends a carriage return before each line feed.
         let bytes = (text.len() + 1000) as u64;
         assert_eq!((port.lost(), port.patience()), (1 + bytes, 1));
         registers[6] = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of the costs of paths: the counted paths, the instructions that mark them in the guest,
-//! and the trace in which the recorder stores the instructions between two marks.
+//! Helps to measure the costs of paths: defines the counted paths, the instructions that mark them
+//! in the guest, and the trace in which the recorder stores the instructions between marks.
 //!
-//! The guest executes a mark before and after each pass of a path, at EL1 only.
-//! A mark is `MOVZ XZR, #imm16`: it changes nothing (DDI 0487K.a, C6.2.255;
-//! register 31 is the zero register), no compiler emits it, and its immediate
-//! names the path that begins or ends. Marks add nothing to the count, and an
-//! image with marks runs the same if nothing reads them.
+//! The guest executes a mark before and after each pass of a path, at EL1 only. A mark is the
+//! instruction `MOVZ XZR, #imm16`: it changes nothing (DDI 0487K.a, C6.2.255; register 31 is
+//! the zero register), no compiler emits it, and its immediate names the path that begins or
+//! ends. Marks add nothing to the count, and an image with marks runs the same if nothing reads
+//! them.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The marks.
+//! Encodes and decodes the marks.
 
 use crate::Path;
 
-/// MOVZ XZR, #0.
+/// The instruction MOVZ XZR, #0.
 const MOVZ: u32 = 0xd280_001f;
-/// Mask of its immediate.
+/// Mask of the instruction's immediate.
 const IMMEDIATE: u32 = 0xffff << 5;
 /// Upper byte of every mark's immediate.
 const MAGIC: u16 = 0x5200;
 
-/// Returns MOVZ XZR with this immediate.
+/// Returns the instruction MOVZ XZR with this immediate.
 pub(crate) const fn movz(immediate: u16) -> u32 {
     MOVZ | (immediate as u32) << 5
 }
 
-/// Returns the lower byte of the immediate if `instruction` is MOVZ XZR with this upper byte.
+/// Returns the lower byte of the immediate if `instruction` is MOVZ XZR with upper byte `magic`.
 pub(crate) const fn lower_byte(instruction: u32, magic: u16) -> Option<u8> {
     let immediate = (instruction >> 5) as u16;
     if instruction & !IMMEDIATE == MOVZ && immediate & 0xff00 == magic {
@@ -28,35 +28,35 @@ pub(crate) const fn lower_byte(instruction: u32, magic: u16) -> Option<u8> {
 /// One end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// The path begins after the mark.
+    /// The path begins directly after the mark.
     Begin,
-    /// The path has ended before the mark.
+    /// The path has ended directly before the mark.
     End,
 }
 
-/// A mark.
+/// A mark, which delimits a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Path that it delimits.
+    /// The path that the mark delimits.
     pub path: Path,
-    /// Which end.
+    /// The end of the path at which the mark is.
     pub edge: Edge,
 }
 
 impl Mark {
-    /// The immediate of the instruction.
+    /// Returns the immediate of the instruction.
     #[must_use]
     pub const fn immediate(self) -> u16 {
         MAGIC | (self.path as u16) << 1 | matches!(self.edge, Edge::End) as u16
     }
 
-    /// The instruction.
+    /// Returns the instruction that encodes the mark.
     #[must_use]
     pub const fn instruction(self) -> u32 {
         movz(self.immediate())
     }
 
-    /// The mark that `instruction` encodes, if any.
+    /// Returns the mark that `instruction` encodes, if any.
     #[must_use]
     pub fn decode(instruction: u32) -> Option<Self> {
         let byte = lower_byte(instruction, MAGIC)?;
@@ -80,7 +80,7 @@ mod tests {
             for edge in [Edge::Begin, Edge::End] {
                 let mark = Mark { path, edge };
                 assert_eq!(Mark::decode(mark.instruction()), Some(mark));
-                // Another register, another immediate, MOVK.
+                // These bits change the register, the immediate, and the opcode to MOVK.
                 for other in [1 << 0, 1 << 20, 1 << 29] {
                     assert_eq!(Mark::decode(mark.instruction() ^ other), None);
                 }
@@ -99,7 +99,7 @@ mod tests {
             path: Path::Hypercall,
             edge: Edge::Begin,
         };
-        // movz xzr, #0x5200
+        // This is `movz xzr, #0x5200`.
         assert_eq!(mark.instruction(), 0xd28a_401f);
     }
 }

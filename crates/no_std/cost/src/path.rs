@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The paths.
+//! The paths whose cost is counted.
 
 macro_rules! paths {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $about:literal;)*) => {
@@ -12,13 +12,13 @@ macro_rules! paths {
             /// All paths, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// Its name on the command line and in files.
+            /// Returns the path's name on the command line and in files.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Describes it for people.
+            /// Describes the path for people.
             #[must_use]
             pub const fn about(self) -> &'static str {
                 match self { $(Self::$variant => $about,)* }
@@ -34,7 +34,7 @@ paths! {
     Service = "service", "hypercall that is answered";
     /// A wake-up, up to the return from the write of ICC_SGI1R_EL1.
     SgiSend = "sgi-send", "SGI to another CPU, at the sender";
-    /// That SGI, at a running target.
+    /// The SGI of [`Path::SgiSend`], at a running target.
     SgiReceive = "sgi-receive", "the same, at a target that runs";
     /// Like [`Path::SgiSend`], for an SGI that goes through the target's pending word and a
     /// doorbell.
@@ -45,15 +45,15 @@ paths! {
     Broadcast = "broadcast", "SGI to all others, at the sender";
     /// WFI, ended by an SGI.
     Wfi = "wfi", "WFI, from entry to return, ended by an SGI";
-    /// The SGI that ends it, up to the return from the write of ICC_SGI1R_EL1.
+    /// The SGI that ends the WFI, up to the return from the write of ICC_SGI1R_EL1.
     WfiSend = "wfi-send", "the SGI that ends it, at the sender";
-    /// Like [`Path::Wfi`], on a CPU with a neighbour, which runs meanwhile.
+    /// Like [`Path::Wfi`], on a CPU with a neighbour, which runs during the wait.
     Switch = "switch", "the same, which gives the CPU to a neighbour: to it and back";
     /// WFE with nothing to wait for.
     Wfe = "wfe", "WFE";
     /// The virtual timer expires.
     Timer = "timer", "timer interrupt";
-    /// More interrupts than list registers.
+    /// More interrupts are pending than there are list registers.
     Maintenance = "maintenance", "maintenance interrupt that lists one more";
     /// A read of GICD_IIDR.
     Mmio = "mmio", "read of the distributor";
@@ -71,14 +71,14 @@ paths! {
     FloorWait = "floor-wait", "floor of wfi: what the architecture requires";
 }
 
-/// Names in older baselines.
+/// The names of paths in older baselines.
 const FORMER: [(&str, Path); 2] = [
     ("mail-send", Path::DoorbellSend),
     ("mail-receive", Path::DoorbellReceive),
 ];
 
 impl Path {
-    /// Whether it is the floor of another path: the lowest possible cost.
+    /// Whether the path is the floor of another path: the lowest possible cost.
     #[must_use]
     pub const fn is_floor(self) -> bool {
         matches!(
@@ -87,8 +87,8 @@ impl Path {
         )
     }
 
-    /// The floor of its cost, if that is measured: the exit with the minimum that the architecture
-    /// requires.
+    /// Returns the floor of the path, if that is measured: the exit with the minimum that the
+    /// architecture requires.
     #[must_use]
     pub const fn floor(self) -> Option<Self> {
         Some(match self {
@@ -108,7 +108,7 @@ impl Path {
         })
     }
 
-    /// The path called `name`, now or in an older baseline.
+    /// Returns the path that is called `name`, now or in an older baseline.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let mut now = Self::ALL.iter().copied();

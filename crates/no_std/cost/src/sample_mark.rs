@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The marks of samples in a program of Linux's user space.
+//! Encodes the marks of samples in a user-space program on Linux.
 
 use crate::mark::lower_byte;
 
-/// Upper byte of every such mark's immediate.
+/// Upper byte of the immediate of every such mark.
 const MAGIC: u16 = 0x5300;
 
-/// A mark, which stands outside of the sample: before the clock read that begins it, or after the one that ends it.
+/// A mark, which is outside its sample: before the clock read that begins it or after the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SampleMark {
@@ -24,7 +24,7 @@ impl SampleMark {
     /// All marks.
     pub const ALL: [Self; 4] = [Self::Begin, Self::End, Self::Record, Self::Cell];
 
-    /// The immediate of the instruction.
+    /// Returns the immediate of the instruction.
     #[must_use]
     pub const fn immediate(self) -> u16 {
         MAGIC | self as u16

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The trace: entries of 16 bytes, little endian.
+//! Encodes the trace: entries of 16 bytes, little endian.
 //!
 //! A window, which is one pass of a path on one CPU, is a [`TraceEntry::Window`] followed by the
 //! number of entries that it states.
@@ -19,7 +19,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level in bits 3:2 of a PSTATE.
+    /// Returns the level in bits 3:2 of a PSTATE.
     #[must_use]
     pub const fn of_pstate(pstate: u64) -> Self {
         match pstate >> 2 & 3 {
@@ -31,25 +31,25 @@ impl Level {
     }
 }
 
-/// An entry.
+/// An entry of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEntry {
     /// An instruction was executed.
     Executed {
-        /// The exception level.
+        /// The exception level at which it was executed.
         level: Level,
-        /// The instruction.
+        /// The instruction word.
         word: u32,
-        /// Its address.
+        /// The address of the instruction.
         pc: u64,
     },
     /// The previous instruction read or wrote memory.
     Accessed {
-        /// It was a store.
+        /// Whether the access was a store.
         store: bool,
-        /// Binary logarithm of the number of bytes.
+        /// Binary logarithm of the number of bytes accessed.
         size: u8,
-        /// Virtual address.
+        /// Virtual address of the access.
         address: u64,
     },
     /// A window follows.
@@ -58,19 +58,19 @@ pub enum TraceEntry {
         path: u8,
         /// Number of the CPU.
         cpu: u16,
-        /// Entries.
+        /// Number of entries in the window.
         count: u64,
     },
-    /// A CPU stayed in a loop for this many more instructions, which are left out.
+    /// A CPU stayed in a loop for some more instructions, which are left out.
     LeftOut {
-        /// Instructions.
+        /// Number of instructions left out.
         count: u64,
     },
-    /// A CPU has executed its first instruction at EL1 after this many instructions at EL2.
+    /// A CPU has executed its first instruction at EL1, after some instructions at EL2.
     Entered {
         /// Number of the CPU.
         cpu: u16,
-        /// Instructions before it.
+        /// Number of instructions before that one.
         before: u64,
     },
 }
@@ -82,10 +82,10 @@ const ENTERED: u8 = 3;
 const LEFT_OUT: u8 = 4;
 
 impl TraceEntry {
-    /// Bytes of an entry.
+    /// Size of an entry in bytes.
     pub const SIZE: usize = 16;
 
-    /// Encodes it: kind, a byte, a halfword, a word, a doubleword.
+    /// Encodes an entry as its kind, a byte, a halfword, a word and a doubleword.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let (kind, byte, half, word, double) = match self {
@@ -108,7 +108,7 @@ impl TraceEntry {
         bytes
     }
 
-    /// Decodes an entry; `None` if no entry has these bytes.
+    /// Decodes an entry; returns `None` if no entry has these bytes.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Self::SIZE]) -> Option<Self> {
         let [kind, byte, h0, h1, w0, w1, w2, w3, double @ ..] = bytes;

@@ -7,9 +7,9 @@ use crate::{
 
 /// States, governor, limits and statistics of one CPU.
 ///
-/// Each time, the idle loop calls [`Device::select`], enters the state and reports the outcome to
-/// [`Device::reflect`]. Code that submits I/O calls [`Device::submitted`], and
-/// [`Device::completed`] when its wait is over.
+/// Each time the CPU has nothing to do, the idle loop calls [`Device::select`], enters the state
+/// and reports the outcome to [`Device::reflect`]. Code that submits I/O calls
+/// [`Device::submitted`], and calls [`Device::completed`] when its wait is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
     states: Table,
@@ -34,7 +34,7 @@ impl Device {
         }
     }
 
-    /// Sets the latency limit of this CPU, in ns; the stricter of it and
+    /// Sets the latency limit of this CPU, in ns; the stricter of this limit and
     /// [`Moment::latency_limit_ns`] applies. 0 makes the CPU poll if it can, and [`FOREVER`]
     /// removes the limit.
     pub const fn set_latency_limit(&mut self, limit_ns: u64) {
@@ -75,24 +75,24 @@ impl Device {
             residency_ns,
             ..
         } = *outcome;
-        self.statistics.left(&self.states, state, residency_ns);
+        self.statistics.add_stay(&self.states, state, residency_ns);
         self.governor.reflect(&self.states, outcome);
     }
 
-    /// State `index` could not be entered.
+    /// Records that state `index` could not be entered.
     pub fn rejected(&mut self, index: usize) {
         self.statistics.rejected(index);
         self.governor.refused();
     }
 
-    /// I/O was submitted on this CPU, and the task waits for it.
+    /// Records that I/O was submitted on this CPU, and that the task waits for it.
     #[inline]
     pub const fn submitted(&mut self, now_ns: u64) {
         self.psd.submitted(now_ns);
         self.io_waiters = self.io_waiters.saturating_add(1);
     }
 
-    /// A task has stopped waiting.
+    /// Records that a task has stopped waiting for I/O.
     #[inline]
     pub const fn completed(&mut self) {
         self.io_waiters = self.io_waiters.saturating_sub(1);

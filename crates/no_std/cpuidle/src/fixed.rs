@@ -15,7 +15,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Polls up to `limit_ns`; 0 never polls.
+    /// A governor that polls up to `limit_ns`, or never if that is 0.
     #[must_use]
     pub const fn new(limit_ns: u64) -> Self {
         Self {

@@ -8,9 +8,9 @@ use crate::{FOREVER, Table};
 pub struct Moment {
     /// The time, ns, by a clock that never goes back.
     pub now_ns: u64,
-    /// Time to the next tick, ns; of no meaning if `tick_stopped`.
+    /// Time to the next tick, ns; meaningless if `tick_stopped`.
     pub next_tick_ns: u64,
-    /// The tick was stopped and the CPU has not run a task since, or the CPU has no tick.
+    /// Whether the tick was stopped and the CPU has not run a task since, or the CPU has no tick.
     pub tick_stopped: bool,
     /// The CPU has to be back within this time after an event, in ns; [`FOREVER`] if there is no
     /// limit. This is the limit of Linux's PM QoS.
@@ -107,6 +107,6 @@ pub trait Governor {
     /// Learns from the outcome of the last choice.
     fn reflect(&mut self, states: &Table, outcome: &Outcome);
 
-    /// The chosen state was not entered: there was something to do, or firmware refused it.
+    /// Records that the chosen state was not entered: there was work, or firmware refused it.
     fn refused(&mut self) {}
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `haltpoll`: polls for as long as the last waits would have required.
 //!
-//! The governor of Linux guests (`Documentation/virt/guest-halt-polling.rst`).
-//! [`wait::governor::Guest`] makes the limit grow and shrink; this module applies it to
-//! states. It uses two of them, polling and the next one, and ignores latency limits
-//! above 0. A latency limit of 0 makes it poll. If its own limit is 0, it then polls up to the
-//! table's limit and keeps that as its own limit, since Linux's poll loop overwrites the governor's
-//! limit with the one that it computes.
+//! This is the governor of Linux guests (`Documentation/virt/guest-halt-polling.rst`).
+//! [`wait::governor::Guest`] makes the limit grow and shrink; this module applies it to states. It
+//! uses two states, polling and the next one, and ignores latency limits above 0. A latency limit
+//! of 0 makes it poll. If its own limit is 0, it then polls up to the table's limit and keeps that
+//! as its own limit, since Linux's poll loop overwrites the governor's limit with the one that it
+//! computes.
 //!
-//! Where state 0 does not poll, which Linux's governor does not expect, it halts in that state.
+//! If state 0 does not poll, which Linux's governor does not expect, it halts in that state.
 
 use wait::governor::{Guest, Tunables};
 

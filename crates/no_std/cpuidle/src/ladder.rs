@@ -2,11 +2,11 @@
 //! `ladder`: one state deeper after some long stays, one shallower after a short
 //! one.
 //!
-//! The oldest governor of Linux (`drivers/cpuidle/governors/ladder.c`), made for CPUs with a
-//! periodic tick: it predicts nothing and asks for no timer. A stay counts towards promotion if it
-//! is longer than the exit latency even after that is subtracted. [`PROMOTIONS`] such stays without
-//! a shorter one in between promote; one shorter stay demotes (`DEMOTION_COUNT` is 1). The governor
-//! only climbs to the very next state, and only if that is enabled and within the latency limit.
+//! This is Linux's oldest governor (`drivers/cpuidle/governors/ladder.c`), made for CPUs with a
+//! periodic tick: it predicts nothing and asks for no timer. A stay counts towards promotion if,
+//! without the exit latency, it is still longer than the exit latency. [`PROMOTIONS`] such stays
+//! without a shorter one in between promote; a shorter stay demotes (`DEMOTION_COUNT` is 1). The
+//! governor only climbs to the very next state, if that is enabled and within the latency limit.
 //!
 //! It only uses halting states, except that a latency limit of 0 makes it poll; the next nonzero
 //! stay leads back. A refused entry counts as a stay of 0. It may step down to a disabled state,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The logic that chooses which idle state a CPU enters.
 //!
-//! The framework is that of Linux's cpuidle (`Documentation/admin-guide/pm/cpuidle.rst`):
-//! a [`Table`] of [`State`]s, each with an exit latency and a target residency;
-//! a [`Governor`] that chooses a state when the CPU has nothing to do and learns from the length of
-//! the stay; [`Statistics`] of how good the choices were. A [`Device`] has one of each, for one
-//! CPU:
+//! The framework is that of Linux's cpuidle (`Documentation/admin-guide/pm/cpuidle.rst`): a
+//! [`Table`] of [`State`]s, each with an exit latency and a target residency; a [`Governor`]
+//! that chooses a state when the CPU has nothing to do and learns from the length of the
+//! stay; and [`Statistics`] of how good the choices were. A [`Device`] has one of each, for
+//! one CPU:
 //!
 //! ```
 //! use cpuidle::{Device, StateKind, Moment, Name, Outcome, Setup, State, Table, Wake};
@@ -26,9 +26,9 @@
 //!
 //! A [`Period`] is the idle loop around a device, generic over the CPU, which is its [`Driver`].
 //!
-//! All times are nanoseconds; [`FOREVER`] is a time that does not come. The crate has
-//! no floating point, no allocation and no clock: the clock is the
-//! driver's.
+//! All times are in nanoseconds; [`FOREVER`] is a time that does not come. The
+//! crate has no floating point, no allocation and no clock: the driver has the
+//! clock.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `menu`: predicts the length of the stay, and chooses the state that pays off in it.
 //!
-//! The default governor of Linux. It uses the shorter of two predictions:
+//! This is the default governor of Linux. It uses the shorter of two predictions:
 //!
 //! - the time to the next timer, times a factor learnt from the share of that time that the CPU
 //!   really slept; one factor for each power of ten from 10 us to 100 ms;
 //! - the [typical interval](typical), if the last eight stays have one.
 //!
-//! It has changed much over the years, so this module has the versions of [three
+//! The governor has changed much over the years, so this module has the versions of [three
 //! releases](Release).
 //!
 //! Sources: Linux, `drivers/cpuidle/governors/menu.c`, with its constants. As in Linux, factors
@@ -86,7 +86,7 @@ impl Menu {
         }
     }
 
-    /// Whether it is asked even if there is only one state.
+    /// Whether the kernel asks this governor even if there is only one state.
     pub(crate) const fn is_asked_of_one(&self) -> bool {
         match self.release {
             Release::V6_2 | Release::V6_14 => true,
@@ -100,7 +100,7 @@ impl Menu {
         moment: &Moment,
         next_timer: impl FnOnce() -> u64,
     ) -> Forecast {
-        let mut forecast = match self.short(moment) {
+        let mut forecast = match self.short_interval(moment) {
             Some(stay_ns) => {
                 self.bucket = BUCKETS - 1;
                 Forecast {
@@ -123,7 +123,7 @@ impl Menu {
 
     /// The forecast by the factor learnt for timers as far away as this one.
     fn by_timer(&mut self, moment: &Moment, timer_ns: u64) -> Forecast {
-        self.bucket = bucket(timer_ns) + self.waiters(moment).min(1) as usize * BUCKETS;
+        self.bucket = bucket_of(timer_ns) + self.waiters(moment).min(1) as usize * BUCKETS;
         let corrected_us = scaled_us(timer_ns, self.factors[self.bucket % self.factors.len()]);
         let typical_us = match self.release {
             Release::V6_2 => self.intervals.typical_below(corrected_us),
@@ -138,7 +138,7 @@ impl Menu {
     }
 
     /// The typical interval, in ns, if it is so short that the timer does not matter.
-    fn short(&self, moment: &Moment) -> Option<u64> {
+    fn short_interval(&self, moment: &Moment) -> Option<u64> {
         let typical_us = match self.release {
             Release::V6_2 => None,
             Release::V6_14 => self.intervals.typical_of_low(),
@@ -187,7 +187,7 @@ const fn is_far(timer_ns: u64, states: &Table) -> bool {
 }
 
 /// The bucket of a timer.
-fn bucket(timer_ns: u64) -> usize {
+fn bucket_of(timer_ns: u64) -> usize {
     BUCKET_ENDS_NS
         .iter()
         .filter(|&&end| timer_ns >= end)
@@ -210,7 +210,7 @@ impl Governor for Menu {
         next_timer: impl FnOnce() -> u64,
     ) -> Choice {
         if self.open && self.release == Release::Now {
-            // The state was not entered: a stay of unknown length.
+            // The last state was not entered: that is a stay of unknown length.
             self.intervals.add_unknown();
         }
         self.open = true;
@@ -219,7 +219,7 @@ impl Governor for Menu {
             return Choice::of(states, 0, !states.at(0).polls());
         }
         let limit_ns = self.latency_limit(moment, forecast.stay_ns);
-        let (state, stay_ns) = search::state(self.release, states, moment, &forecast, limit_ns);
+        let (state, stay_ns) = search::state_for(self.release, states, moment, &forecast, limit_ns);
         Choice::with_tick(states, moment, state, stay_ns, forecast.event_ns)
     }
 

@@ -91,7 +91,7 @@ impl fmt::Display for Name {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Setup {
     name: Name,
-    /// Microseconds; 0 where the governor takes no limit.
+    /// Microseconds; 0 if the governor takes no limit.
     limit_us: u32,
 }
 
@@ -145,9 +145,9 @@ impl fmt::Display for Setup {
 
 /// A governor that was chosen by name.
 ///
-/// It chooses like Linux's governor, except that those return a disabled state if they see no
-/// other, and state 0 whether or not it is enabled. Here a disabled state is never entered: the
-/// shallowest enabled state replaces it.
+/// It chooses like Linux's governor, except that Linux's governors return a disabled state if they
+/// see no other, and state 0 whether or not it is enabled. Here a disabled state is never entered:
+/// the shallowest enabled state replaces it.
 #[derive(Clone, Copy, Debug)]
 pub enum Selected {
     /// `menu`, `menu-6.14` or `menu-6.2`.

@@ -3,7 +3,7 @@
 //! until there is something to do.
 //!
 //! This module has the steps and their order; a [`Driver`], the CPU, implements each step. The
-//! guest's driver is a real CPU, the driver of `cargo xtask governors` a trace.
+//! guest's driver is a real CPU, and the driver of `cargo xtask governors` is a trace.
 
 use crate::{Choice, Device, Moment, Outcome, StateKind, Wake};
 
@@ -16,7 +16,7 @@ pub trait Driver {
     /// The time by a clock that never goes back, in the clock's ticks.
     fn now(&self) -> u64;
 
-    /// Ticks of the clock in nanoseconds.
+    /// Converts ticks of the clock to nanoseconds.
     fn ns(&self, ticks: u64) -> u64;
 
     /// Period of the scheduler tick, in ns; ticks come at its multiples.
@@ -59,7 +59,7 @@ pub struct Way {
     pub exit_latency_ns: u64,
 }
 
-/// From having nothing to do to having something to do again.
+/// An idle period: from having nothing to do to having something to do again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Period {
     /// Whether the governor has stopped the tick, which starts again with the next period.

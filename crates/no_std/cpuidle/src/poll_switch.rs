@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Switches that make CPUs poll whatever their governor chooses, and the text that sets and shows
-//! them: an attribute of each CPU (D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic
-//! per-cpu", January 2023; there, a file in sysfs).
+//! Switches that make CPUs poll regardless of their governor's choice, and the text that sets and
+//! shows them: an attribute of each CPU (D. Bristot de Oliveira, "sched/idle: Make idle poll
+//! dynamic per-cpu", January 2023; in the patch, a file in sysfs).
 
 use core::error::Error;
 use core::fmt;
@@ -35,7 +35,7 @@ impl<const CPUS: usize> Default for PollSwitch<CPUS> {
 }
 
 impl<const CPUS: usize> PollSwitch<CPUS> {
-    /// All off.
+    /// Switches that are all off.
     #[must_use]
     pub const fn new() -> Self {
         Self([const { AtomicBool::new(false) }; CPUS])
@@ -47,7 +47,7 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
     /// # Errors
     /// [`Invalid`] if the text means neither yes nor no; then nothing changes.
     pub fn store(&self, cpu: usize, text: &[u8]) -> Result<bool, Invalid> {
-        let on = truth(text)?;
+        let on = parse(text)?;
         Ok(self.0[cpu].swap(on, AcqRel) != on)
     }
 
@@ -76,7 +76,7 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
 
 /// Parses a text by the rules of Linux's `kstrtobool`: its first character decides, or its first
 /// two if the first is `o`; case does not matter. Ignores the rest, for instance a line end.
-fn truth(text: &[u8]) -> Result<bool, Invalid> {
+fn parse(text: &[u8]) -> Result<bool, Invalid> {
     match text {
         [b'y' | b'Y' | b't' | b'T' | b'1', ..] => Ok(true),
         [b'n' | b'N' | b'f' | b'F' | b'0', ..] => Ok(false),
@@ -101,12 +101,12 @@ mod tests {
             ("2 -1 o O ox oo a enable disable +1 \n", Err(Invalid)),
         ] {
             for text in texts.split(' ') {
-                assert_eq!(truth(text.as_bytes()), says, "{text:?}");
+                assert_eq!(parse(text.as_bytes()), says, "{text:?}");
             }
         }
         // An empty text, and white space before the character, are invalid.
-        assert_eq!((truth(b""), truth(b" 1")), (Err(Invalid), Err(Invalid)));
-        assert_eq!(truth(b"\0"), Err(Invalid));
+        assert_eq!((parse(b""), parse(b" 1")), (Err(Invalid), Err(Invalid)));
+        assert_eq!(parse(b"\0"), Err(Invalid));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! window begins with the tick in which it was opened, and its length is rounded up to ticks: 3 ms
 //! last 2 to 3 ms at 1000 Hz, and 0 to 10 ms at 100 Hz.
 //!
-//! In the patch, it was a line in `menu`. Here, the window is a latency limit, as the reviewers
+//! In the patch, the window was a line in `menu`. Here, it is a latency limit, as the reviewers
 //! requested: it works with every governor, which learns from these stays as from others.
 //! [`Psd::with_limit`] makes it R. Wysocki's alternative, a limit just above the exit latency of
 //! the first halting state.
@@ -45,13 +45,13 @@ impl Psd {
         }
     }
 
-    /// I/O was submitted on this CPU.
+    /// Records that I/O was submitted on this CPU.
     pub const fn submitted(&mut self, now_ns: u64) {
         let timeout = (self.timeout_ms as u64 * 1_000_000).div_ceil(self.tick_ns);
         self.deadline = (now_ns / self.tick_ns).saturating_add(timeout);
     }
 
-    /// The window is open.
+    /// Whether the window is open.
     #[must_use]
     pub const fn is_open(&self, now_ns: u64) -> bool {
         self.timeout_ms != 0 && now_ns / self.tick_ns < self.deadline

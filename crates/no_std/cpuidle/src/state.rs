@@ -4,7 +4,7 @@
 /// How a CPU waits in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StateKind {
-    /// It looks at its request word; a waker need not interrupt it.
+    /// The CPU looks at its request word; a waker need not interrupt it.
     Poll,
     /// WFI.
     Wfi,
@@ -21,7 +21,7 @@ pub struct State {
     pub kind: StateKind,
     /// Time from the event that ends the stay to the first instruction, in ns.
     pub exit_latency_ns: u64,
-    /// Shortest stay for which it is cheaper than the next shallower state, in ns.
+    /// Shortest stay for which the state is cheaper than the next shallower state, in ns.
     pub target_residency_ns: u64,
     /// Whether governors may choose it.
     pub enabled: bool,

@@ -55,7 +55,7 @@ impl Label {
     /// The default times. The times of `wfi` have the magnitude that small cores state for it. A
     /// standby state pays off from three exit latencies on, since tables of common cores have two
     /// to four.
-    const fn times(self, standby_us: u32) -> Times {
+    const fn default_times(self, standby_us: u32) -> Times {
         let (exit_us, residency_us) = match self {
             Self::Poll => (0, 0),
             Self::Wfi => (2, 10),
@@ -132,14 +132,14 @@ impl States {
             let limit = match rest.strip_prefix(':') {
                 None if rest.is_empty() => Some(100),
                 None => None,
-                Some(limit) => time(limit),
+                Some(limit) => read_us(limit),
             };
             let limit = limit.ok_or(Misread::Limit(text))?;
             return Ok(Self(What::ArmPollIdle(limit)));
         }
         let mut list = List::default();
         for word in text.split('+') {
-            let entry = entry(word)?;
+            let entry = read_entry(word)?;
             let same =
                 |place: &Option<ListedState>| place.is_none_or(|known| known.label == entry.label);
             match list.iter_mut().find(|place| same(place)) {
@@ -148,7 +148,7 @@ impl States {
             }
         }
         let states = Self(What::Listed(list));
-        // Without it, the other states must be consistent.
+        // The other states have to be consistent without a `standby` of default times.
         match states.without_default_standby().table(0, 1) {
             Err(broken) if !broken.is_empty() => Err(Misread::Broken(broken)),
             _ => Ok(states),
@@ -176,7 +176,7 @@ impl States {
             if times.is_none() && label == Label::Standby && standby_us == 0 {
                 continue;
             }
-            let times = times.unwrap_or(label.times(standby_us));
+            let times = times.unwrap_or(label.default_times(standby_us));
             let [exit, residency] =
                 [times.exit_us, times.residency_us].map(|us| u64::from(us) * 1000);
             states[count] = State::new(label.word(), label.kind(), exit, residency);
@@ -212,7 +212,7 @@ impl States {
             .entries()
             .filter(|entry| entry.label.kind() == StateKind::Standby);
         let exits = slow.map(|entry| {
-            let times = entry.times.unwrap_or(entry.label.times(standby_us));
+            let times = entry.times.unwrap_or(entry.label.default_times(standby_us));
             times.exit_us
         });
         exits.max().unwrap_or(0)
@@ -268,8 +268,8 @@ impl States {
     }
 }
 
-/// A state with or without times.
-fn entry(word: &str) -> Result<ListedState, Misread<'_>> {
+/// Reads a state with or without times.
+fn read_entry(word: &str) -> Result<ListedState, Misread<'_>> {
     let (name, times) = match word.split_once(':') {
         None => (word, None),
         Some((name, times)) => (name, Some(times)),
@@ -279,8 +279,8 @@ fn entry(word: &str) -> Result<ListedState, Misread<'_>> {
     let read = |times: &str| {
         let (exit, residency) = times.split_once(':')?;
         Some(Times {
-            exit_us: time(exit)?,
-            residency_us: time(residency)?,
+            exit_us: read_us(exit)?,
+            residency_us: read_us(residency)?,
         })
     };
     let times = match times {
@@ -290,8 +290,8 @@ fn entry(word: &str) -> Result<ListedState, Misread<'_>> {
     Ok(ListedState { label, times })
 }
 
-/// Microseconds, in decimal digits.
-fn time(text: &str) -> Option<u32> {
+/// Reads microseconds, in decimal digits.
+fn read_us(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|&us| digits && us <= MAX_US)
 }

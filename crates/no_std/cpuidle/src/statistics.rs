@@ -7,7 +7,7 @@ use crate::{MAX_STATES, Table};
 /// The counts of one state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateCounts {
-    /// How often it was entered.
+    /// How often the state was entered.
     pub usage: u64,
     /// How often an entry was refused, by firmware or because a request came first.
     pub rejected: u64,
@@ -26,7 +26,7 @@ pub struct StateCounts {
 pub struct Statistics([StateCounts; MAX_STATES]);
 
 impl Statistics {
-    /// All zero.
+    /// Counts that are all zero.
     #[must_use]
     pub const fn new() -> Self {
         Self(
@@ -60,8 +60,8 @@ impl Statistics {
             })
     }
 
-    /// State `index` was left after `residency_ns`.
-    pub fn left(&mut self, states: &Table, index: usize, residency_ns: u64) {
+    /// Records that state `index` was left after `residency_ns`.
+    pub fn add_stay(&mut self, states: &Table, index: usize, residency_ns: u64) {
         let state = states.at(index);
         let tally = &mut self.0[index % MAX_STATES];
         tally.usage += 1;
@@ -76,7 +76,7 @@ impl Statistics {
         }
     }
 
-    /// State `index` could not be entered.
+    /// Records that state `index` could not be entered.
     pub const fn rejected(&mut self, index: usize) {
         self.0[index % MAX_STATES].rejected += 1;
     }
@@ -93,7 +93,7 @@ mod tests {
         let mut states = table();
         let count = |states: &Table, index, residency_us: u64| {
             let mut statistics = Statistics::new();
-            statistics.left(states, index, residency_us * 1000);
+            statistics.add_stay(states, index, residency_us * 1000);
             let tally = *statistics.of(index);
             assert_eq!((tally.usage, tally.time_ns), (1, residency_us * 1000));
             assert_eq!(statistics.total(), tally);
@@ -103,10 +103,10 @@ mod tests {
             // 9 < 10: too deep. 10: fits.
             (1, 9, (1, 0)),
             (1, 10, (0, 0)),
-            // 201 - 2 = 199 < 200: fits. 202 - 2 = 200: the next one would have paid.
+            // 201 - 2 = 199 < 200: fits. 202 - 2 = 200: the next state would have paid off.
             (1, 201, (0, 0)),
             (1, 202, (0, 1)),
-            // Nothing is shallower than polling, nothing deeper than the last.
+            // No state is shallower than polling, and none is deeper than the last.
             (0, 0, (0, 0)),
             (3, 1 << 40, (0, 0)),
         ] {
@@ -116,11 +116,11 @@ mod tests {
                 "{index} {residency_us}"
             );
         }
-        // With state 2 off, the next deeper of 1 is 3, from 2000 us on.
+        // With state 2 off, the next deeper state after 1 is 3, from 2000 us on.
         states.set_enabled(2, false).unwrap();
         assert_eq!(count(&states, 1, 202), (0, 0));
         assert_eq!(count(&states, 1, 2002), (0, 1));
-        // With nothing shallower enabled, too deep can't be helped.
+        // If no shallower state is enabled, a state that is too deep does not count.
         states.set_enabled(0, false).unwrap();
         assert_eq!(count(&states, 1, 9), (0, 0));
     }

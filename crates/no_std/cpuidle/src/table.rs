@@ -21,7 +21,7 @@ pub enum TableError {
     NoTick,
     /// A polling state is not the first state.
     PollNotFirst(usize),
-    /// Its exit latency or target residency is below that of the state before it.
+    /// The state's exit latency or target residency is below that of the state before it.
     NotDeeper(usize),
     /// No state would be left enabled.
     NoneEnabled,
@@ -189,7 +189,7 @@ impl Table {
         index == self.shallowest || (state.enabled && state.exit_latency_ns <= limit_ns)
     }
 
-    /// The deepest state that is allowed and pays off in a stay of `stay_ns`, otherwise the
+    /// The deepest state that is allowed and pays off in a stay of `stay_ns`; if there is none, the
     /// shallowest.
     #[must_use]
     pub fn deepest(&self, stay_ns: u64, limit_ns: u64) -> usize {
@@ -212,7 +212,7 @@ impl Table {
         (index.saturating_add(1)..self.count).find(|&index| self.at(index).enabled)
     }
 
-    /// The shallowest allowed state that does not poll, otherwise the shallowest of all.
+    /// The shallowest allowed state that does not poll; if there is none, the shallowest of all.
     #[must_use]
     pub fn first_halt(&self, limit_ns: u64) -> usize {
         let halts = |&index: &usize| !self.at(index).polls() && self.allows(index, limit_ns);

@@ -193,9 +193,9 @@ pub(crate) fn bins_of(states: &Table, sleep_length_ns: u64, measured_ns: u64) ->
     (bin(sleep_length_ns), bin(measured_ns.min(sleep_length_ns)))
 }
 
-/// The deepest state before `end`, other than the first, that respects the latency limit, otherwise
-/// the first.
-pub(crate) fn bound(states: &Table, end: usize, limit_ns: u64) -> usize {
+/// The deepest state before `end`, other than the first, that respects the latency limit; if there
+/// is none, the first.
+pub(crate) fn deepest_within(states: &Table, end: usize, limit_ns: u64) -> usize {
     let keeps = |&index: &usize| {
         let state = states.at(index);
         state.enabled && state.exit_latency_ns <= limit_ns
@@ -228,7 +228,7 @@ impl Governor for Teo {
             let stay_ns = states.at(only).target_residency_ns;
             return Choice::with_tick(states, moment, only, stay_ns, states.tick_ns() / 2);
         }
-        let bound = bound(states, states.count(), moment.latency_limit_ns);
+        let bound = deepest_within(states, states.count(), moment.latency_limit_ns);
         let state = self.by_experience(states).min(bound);
         if self.timer_does_not_matter(states, moment, state) {
             return Choice::keep_tick(states, state);

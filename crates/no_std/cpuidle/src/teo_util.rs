@@ -2,15 +2,15 @@
 //! `teo-6.2`, `teo-util-v6` and `teo-util-6.5`: the timer-events-oriented governor of
 //! 2023, without and with K. Puchalski's util-awareness.
 //!
-//! "cpuidle: teo: Introduce util-awareness" (version 6, January 2023) came with
-//! Linux 6.3: a CPU whose run queue was utilised above 1/64 of its capacity will be woken soon, so
-//! it takes the next shallower state that does not poll or, with two states, the shallowest that
-//! does not. The posted version still expects the same stay, so it may stop the tick for a shallow
-//! state; 6.5 corrected that in July
-//! 2023. Linux 6.11 removed the util-awareness because its bias is always towards shallow states,
-//!       and a threshold of utilisation says nothing about the length of the stay. With only poll
-//!       and WFI, it never polls at all.
-//! The patch was measured against `teo-6.2`.
+//! "cpuidle: teo: Introduce util-awareness" (version 6, January 2023) came with Linux
+//! 6.3: a CPU whose run queue was utilised above 1/64 of its capacity will be woken
+//! soon, so it takes the next shallower state that does not poll or, with two states,
+//! the shallowest that does not. The posted version still expects the same stay, so
+//! it may stop the tick for a shallow state; 6.5 corrected that in July 2023. Linux
+//! 6.11 removed the util-awareness because its bias is always towards shallow states,
+//! and a threshold of utilisation says nothing about the length of the stay. With
+//! only poll and WFI, it never polls at all. The patch was measured against
+//! `teo-6.2`.
 //!
 //! Besides the bins of [`Teo`](crate::Teo), this version keeps the bins of the last [`RECENT`]
 //! wake-ups: if more than half of them were intercepts, that is as good a reason for a shallower
@@ -23,7 +23,7 @@
 //! code ignores the latency limit, and so does this module. In the code, a hit in the first bin
 //! precedes the very first choice; nothing depends on that hit, so it is left out here.
 
-use crate::teo::{PULSE, bins_of, bound, without_exit};
+use crate::teo::{PULSE, bins_of, deepest_within, without_exit};
 use crate::tick::{KTIME_MAX, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
@@ -65,7 +65,7 @@ pub struct TeoUtil {
     total: u32,
     /// Bins of the last intercepts; `None` for a hit.
     recent: [Option<u8>; RECENT],
-    /// Place of the oldest of them.
+    /// Place of the oldest entry of `recent`.
     oldest: usize,
     /// Time to the timer at the last choice, ns.
     sleep_length_ns: u64,
@@ -79,8 +79,8 @@ struct Early {
 }
 
 impl Early {
-    /// Whether `intercepts` and `recent` are each more than half of their sum, as far as it was
-    /// kept as a reason.
+    /// Whether `intercepts` and `recent` are each more than half of the sum of that name here, as
+    /// far as that sum was kept as a reason.
     fn outweighed_by(self, intercepts: u32, recent: u32) -> bool {
         self.intercepts.is_none_or(|all| 2 * intercepts > all)
             && self.recent.is_none_or(|all| 2 * recent > all)
@@ -106,7 +106,7 @@ impl TeoUtil {
     }
 
     /// Whether early wake-ups were frequent enough to distrust `candidate`.
-    fn early(&self, candidate: usize) -> Option<Early> {
+    fn early_wakeups(&self, candidate: usize) -> Option<Early> {
         let (mut intercepts, mut hits, mut recent) = (0, 0, 0);
         for bin in self.bins.iter().take(candidate) {
             intercepts += bin.intercepts;
@@ -181,8 +181,8 @@ const fn time_ok(states: &Table, moment: &Moment, span_ns: u64) -> bool {
     !moment.tick_stopped || span_ns >= states.tick_ns()
 }
 
-/// The closest shallower state that does not poll and pays off in `duration_ns`, otherwise the
-/// shallowest that does not poll.
+/// The closest shallower state that does not poll and pays off in `duration_ns`; if there is none,
+/// the shallowest that does not poll.
 fn shallower_halt(states: &Table, state: usize, duration_ns: u64) -> usize {
     let halts = |&index: &usize| states.at(index).enabled && !states.at(index).polls();
     let mut found = state;
@@ -226,11 +226,11 @@ impl Governor for TeoUtil {
         if state == states.shallowest() {
             return finish(state, sleep_ns);
         }
-        if let Some(early) = self.early(state) {
+        if let Some(early) = self.early_wakeups(state) {
             (state, duration_ns) = self.shallower(states, moment, early, state, duration_ns);
         }
         let limit_ns = moment.latency_limit_ns;
-        state = state.min(bound(states, first + 1, limit_ns));
+        state = state.min(deepest_within(states, first + 1, limit_ns));
         if utilised {
             let shallower = shallower_halt(states, state, duration_ns);
             let span_ns = middle_of_bin(states, shallower);

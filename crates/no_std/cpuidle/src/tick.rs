@@ -40,7 +40,7 @@ impl Choice {
 /// Linux's value for a time that never comes (`KTIME_MAX`), in ns.
 pub const KTIME_MAX: u64 = i64::MAX as u64;
 
-/// The result of `next_timer` in the form that Linux's governors get: its clock ends at
+/// Returns the result of `next_timer` in the form that Linux's governors get: their clock ends at
 /// [`KTIME_MAX`], and a missing timer counts as due then.
 pub fn until_timer(moment: &Moment, next_timer: impl FnOnce() -> u64) -> u64 {
     next_timer().min(KTIME_MAX.saturating_sub(moment.now_ns))

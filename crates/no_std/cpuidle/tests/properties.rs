@@ -103,8 +103,8 @@ fn step() -> impl Strategy<Value = IdleEvent> {
     ]
 }
 
-/// Takes `step` and answers the choice, if it makes one.
-fn take(device: &mut Device, step: &IdleEvent) -> Option<(usize, bool, u64)> {
+/// Performs `step`, and returns the choice if the step makes one.
+fn perform(device: &mut Device, step: &IdleEvent) -> Option<(usize, bool, u64)> {
     match *step {
         IdleEvent::Idle(moment, timer_ns, outcome) => {
             let choice = device.select(&moment, || timer_ns);
@@ -123,11 +123,11 @@ fn take(device: &mut Device, step: &IdleEvent) -> Option<(usize, bool, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
 
-    /// Never a disabled state, never past the latency limit unless nothing keeps
-    /// it, a poll limit exactly for polls; no panic and no overflow. Some go past the limit,
-    /// as in Linux: early releases of `menu` where the tick is stopped, `teo` with utilisation
-    /// where there are two states; `ladder` and `haltpoll` halt under every limit but 0. And
-    /// where there is one state nothing is asked.
+    /// No governor chooses a disabled state, or a state past the latency limit unless no state
+    /// keeps it; only polls have a poll limit; nothing panics or overflows. Some governors go past
+    /// the limit, as in Linux: early releases of `menu` if the tick is stopped, `teo` with
+    /// utilisation if there are two states; `ladder` and `haltpoll` halt under every limit but 0.
+    /// If there is only one state, nothing is asked.
     #[test]
     fn choices_are_allowed(
         table in table(),
@@ -145,7 +145,7 @@ proptest! {
                 psd.submitted(now_ns);
             }
             let before = *device.states();
-            let Some((index, _, poll_ns)) = take(&mut device, step) else { continue };
+            let Some((index, _, poll_ns)) = perform(&mut device, step) else { continue };
             let IdleEvent::Idle(moment, ..) = *step else { unreachable!() };
             let state = before.states()[index];
             prop_assert!(state.enabled, "{name}: {index} of {before:?}");
@@ -170,7 +170,7 @@ proptest! {
     fn choices_repeat(table in table(), name in name(), steps in prop::collection::vec(step(), 1..60)) {
         let run = || {
             let mut device = Device::new(table, name);
-            let choices: Vec<_> = steps.iter().map(|step| take(&mut device, step)).collect();
+            let choices: Vec<_> = steps.iter().map(|step| perform(&mut device, step)).collect();
             (choices, *device.statistics())
         };
         prop_assert_eq!(run(), run());
@@ -180,14 +180,14 @@ proptest! {
     #[test]
     fn stays_are_counted(table in table(), name in name(), steps in prop::collection::vec(step(), 1..60)) {
         let mut device = Device::new(table, name);
-        let stays = steps.iter().filter_map(|step| take(&mut device, step)).count() as u64;
+        let stays = steps.iter().filter_map(|step| perform(&mut device, step)).count() as u64;
         let total = device.statistics().total();
         prop_assert_eq!(total.usage, stays);
         prop_assert!(total.above + total.below <= stays);
     }
 }
 
-/// All CPUs that were asked to stay shallow do, and stop when the window closes.
+/// Every governor stays shallow while the window is open, and not after it closes.
 #[test]
 fn a_psd_window_makes_every_governor_poll() {
     const MS: u64 = 1_000_000;

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether data takes longer to load after it was cleaned out of the caches.
+//! Judges whether data takes longer to load after it was cleaned out of the caches.
 
 use crate::Verdict;
 
-/// Walks of each kind in a trial.
+/// Number of walks of each kind in a trial.
 pub const WALKS: usize = 16;
 
-/// A cold walk has to take this many times as long as a warm one. A useful cache is many times as
-/// fast as the next level; an emulator without caches also executes code after a cleaning a little
-/// slower or faster.
+/// A cold walk must take more than this many times as long as a warm one. A useful cache is many
+/// times as fast as the next level; but even an emulator without caches executes code after a
+/// cleaning a little slower or faster.
 const TIMES: u64 = 2;
 
-/// Smallest percentage of such pairs for a yes, and largest percentage for a no. A walk takes long
-/// if the CPU is descheduled during it: if that happens to one walk in eight, 100 and 0 become 89
-/// and 11.
+/// The smallest percentage of longer cold walks among all pairs for a yes, and the largest
+/// percentage for a no. A walk takes long if the CPU is descheduled during it: if that happens to
+/// one walk in eight, 100 % and 0 % become 89 % and 11 %.
 const YES: usize = 75;
 const NO: usize = 50;
 
-/// Judges the times of walks over the same lines: warm walks after the lines had just been used,
-/// and cold walks after they had been cleaned and invalidated. Compares each cold walk with each
-/// warm walk; the verdict has the median of the cold walks.
+/// Judges the times of walks over the same lines: warm walks came after the lines had just been
+/// used, and cold walks came after the lines had been cleaned and invalidated. Compares each cold
+/// walk with each warm walk; the verdict has the median of the cold walks.
 pub fn colder(warm: [u64; WALKS], mut cold: [u64; WALKS]) -> Verdict {
     let pairs = cold
         .iter()

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a counter counts instructions.
+//! Judges whether a counter counts instructions.
 //!
-//! Two loops differ by a known number of instructions. A counter of instructions differs by exactly
-//! that number; a counter of time hardly ever does. Here too, one trial shows little: an emulator
-//! that runs all CPUs in one thread and counts the instructions of all may switch away from this
-//! CPU between the two readings of a loop, and another CPU that is not yet at rest adds its own
-//! instructions. So the majority of trials decides.
+//! Two loops differ by a known number of instructions. The values of a counter of instructions
+//! differ by exactly that number; those of a counter of time hardly ever do. One trial is not
+//! enough: an emulator that runs all CPUs in one thread and counts the instructions of all CPUs may
+//! switch away from this CPU between the two readings of a loop, and another CPU that is not yet at
+//! rest adds its own instructions. So the majority of trials decides.
 
-/// Trials.
+/// Number of trials.
 const TRIALS: usize = 8;
 
-/// Whether `trial` returns the difference `expected`, one loop's instructions minus the other's, in
-/// more than half of the trials.
+/// Whether `trial` returns the difference `expected`, which is one loop's instructions minus the
+/// other's, in more than half of the trials.
 pub fn counts_instructions(expected: u64, mut trial: impl FnMut() -> u64) -> bool {
     let exact = (0..TRIALS).filter(|_| trial() == expected).count();
     exact > TRIALS / 2
@@ -21,23 +21,23 @@ pub fn counts_instructions(expected: u64, mut trial: impl FnMut() -> u64) -> boo
 mod tests {
     use super::*;
 
-    fn of(differences: [u64; TRIALS]) -> bool {
+    fn counts(differences: [u64; TRIALS]) -> bool {
         let mut differences = differences.into_iter();
         counts_instructions(8000, || differences.next().unwrap())
     }
 
     #[test]
     fn trials_in_which_another_cpu_ran_do_not_decide() {
-        assert!(of([8000; TRIALS]));
-        assert!(of([8000, 8000, 8123, 8000, 8000, 8000, 8000, 8000]));
-        // Between the readings of the shorter loop: the difference is smaller.
-        assert!(of([7877, 8000, 8000, 8123, 8000, 8000, 8000, 61]));
+        assert!(counts([8000; TRIALS]));
+        assert!(counts([8000, 8000, 8123, 8000, 8000, 8000, 8000, 8000]));
+        // Another CPU ran between the readings of the shorter loop, so the difference is smaller.
+        assert!(counts([7877, 8000, 8000, 8123, 8000, 8000, 8000, 61]));
     }
 
     #[test]
     fn time_that_matches_now_and_then_is_no_count() {
-        assert!(!of([8000, 7999, 8001, 8000, 8000, 7990, 8012, 8000]));
-        assert!(!of([1538; TRIALS]));
-        assert!(!of([0; TRIALS]));
+        assert!(!counts([8000, 7999, 8001, 8000, 8000, 7990, 8012, 8000]));
+        assert!(!counts([1538; TRIALS]));
+        assert!(!counts([0; TRIALS]));
     }
 }

@@ -1,58 +1,58 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From trials to an answer.
+//! Derives an answer from trials.
 //!
 //! Even a valid trial can be wrong, if the CPU was descheduled exactly at the few instructions that
-//! matter. So [`AGREE`] valid trials in a row have to agree. Void trials are repeated, every
-//! [`DOUBLED`] of them with twice the time; after [`TRIES`] trials there is no answer. Trials in
-//! doubt all have different lengths, and [`DOUBTS`] of them in a row, with no other trial in
-//! between, are an answer.
+//! matter. So [`AGREE`] valid trials in a row must agree. Void trials are repeated, with twice the
+//! time after every [`DOUBLED`] trials; after [`TRIES`] trials there is no answer. All trials in
+//! doubt have different lengths, and [`DOUBTS`] of them in a row, without another trial in between,
+//! also make an answer.
 
-/// Valid trials in a row that make an answer.
+/// Number of valid trials in a row that must agree to make an answer.
 const AGREE: u32 = 3;
-/// Trials in doubt in a row, with no other trial in between, that make an answer.
+/// Number of trials in doubt in a row, without another trial in between, that make an answer.
 const DOUBTS: u32 = 5;
-/// Most trials.
+/// The maximum number of trials.
 const TRIES: u32 = 40;
-/// Trials after which the bound is doubled: if a woken CPU runs only after milliseconds,
+/// Number of trials after which the bound is doubled: if a woken CPU runs only after milliseconds,
 /// an alarm of 2 ms rings first.
 const DOUBLED: u32 = 5;
-/// The latest end of the first trial, in microseconds.
+/// The bound of the first trial in microseconds.
 const BOUND_US: u32 = 2000;
-/// How much longer each trial is until the next doubling, in microseconds: a host that resumes CPUs
-/// after a whole number of milliseconds can match one of them, not all.
+/// By how many microseconds each trial is longer than the previous one, until the next doubling: a
+/// host that resumes CPUs after a whole number of milliseconds can match one trial, but not all.
 const LONGER_US: u32 = 300;
 
-/// Result of one trial, with the length of the wait.
+/// The result of one trial, with the length of the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Yes.
+    /// The answer is yes.
     Yes(u64),
-    /// No.
+    /// The answer is no.
     No(u64),
     /// No, unless the CPU was descheduled until just the time at which the alarm was due.
     Doubt(u64),
-    /// Nothing, for this reason.
+    /// The trial shows nothing, for this reason.
     Void(&'static str),
 }
 
-/// Result of the trials, with the length of the shortest agreeing trial, which was disturbed least.
+/// The answer of the trials, with the length of the shortest agreeing one, the least disturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// Yes.
+    /// The answer is yes.
     Yes(u64),
-    /// No.
+    /// The answer is no.
     No(u64),
-    /// Nothing, for this reason.
+    /// There is no answer, for this reason.
     NotSure(&'static str),
 }
 
-/// Runs `trial` until there is an answer, or 40 times. It gets its bound in
-/// microseconds, 2000 to 409,600.
+/// Runs `trial` until there is an answer, or 40 times. Passes each trial its bound in microseconds,
+/// from 2000 to 409,600.
 pub fn settle(mut trial: impl FnMut(u32) -> Verdict) -> Finding {
     let mut tally = TrialResults::default();
     for number in 0..TRIES {
         let bound = (BOUND_US + number % DOUBLED * LONGER_US) << (number / DOUBLED);
-        if let Some(finding) = tally.enter(trial(bound)) {
+        if let Some(finding) = tally.add(trial(bound)) {
             return finding;
         }
     }
@@ -62,25 +62,25 @@ pub fn settle(mut trial: impl FnMut(u32) -> Verdict) -> Finding {
 /// Results of the trials so far.
 #[derive(Default)]
 struct TrialResults {
-    /// Result of the last valid trial.
+    /// The result of the last valid trial.
     last: Option<bool>,
-    /// Valid trials in a row that agreed.
+    /// Number of valid trials in a row that agreed.
     agreed: u32,
-    /// Trials in doubt since the last other trial.
+    /// Number of trials in doubt since the last other trial.
     doubts: u32,
-    /// The shortest agreeing trial.
+    /// The length of the shortest agreeing trial.
     shortest: u64,
-    /// Why the last void trial showed nothing.
+    /// The reason why the last void trial showed nothing.
     why: Option<&'static str>,
 }
 
 impl TrialResults {
-    /// Enters a trial; returns the answer, if the trial completes one.
-    fn enter(&mut self, verdict: Verdict) -> Option<Finding> {
+    /// Adds a trial; returns the answer, if the trial completes one.
+    fn add(&mut self, verdict: Verdict) -> Option<Finding> {
         let (yes, ticks) = match verdict {
             Verdict::Yes(ticks) => (true, ticks),
             Verdict::No(ticks) => (false, ticks),
-            Verdict::Doubt(ticks) => return self.doubt(ticks),
+            Verdict::Doubt(ticks) => return self.add_doubt(ticks),
             Verdict::Void(reason) => {
                 self.why = Some(reason);
                 self.doubts = 0;
@@ -101,8 +101,8 @@ impl TrialResults {
         })
     }
 
-    /// Enters a trial in doubt. The results of valid trials stay.
-    fn doubt(&mut self, ticks: u64) -> Option<Finding> {
+    /// Adds a trial in doubt. The results of valid trials stay.
+    fn add_doubt(&mut self, ticks: u64) -> Option<Finding> {
         self.why = Some("the CPU may have been away until the alarm rang");
         self.doubts += 1;
         (self.doubts == DOUBTS).then_some(Finding::No(ticks))

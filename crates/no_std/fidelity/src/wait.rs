@@ -1,54 +1,54 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The times of a wait, and what each kind of trial concludes from them.
+//! The times of a wait, and the conclusion that each kind of trial draws from them.
 
 use super::Verdict;
 
-/// Nothing in the trial explains the end.
+/// The reason if nothing in the trial explains the end.
 const BY_OTHER: &str = "something else ended the wait";
 /// The verdict on a wait whose end nothing in the trial explains.
 pub const UNEXPLAINED: Verdict = Verdict::Void(BY_OTHER);
-/// After the action, too little time was left to show that the wait goes on.
+/// The reason if too little time was left after the action to show that the wait goes on.
 const ACTED_LATE: &str = "the other CPU acted late";
-/// The end is too late: the CPU may have been descheduled.
+/// The reason if the end is too late: the CPU may have been descheduled.
 const ENDED_LATE: &str = "the wait ended late";
 
-/// A wait that an alarm bounds. All times are in one unit, from one clock.
+/// The times of a wait that an alarm bounds. All times are in one unit, from one clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     /// Time from setting the alarm until it is due.
     pub bound: u64,
-    /// A shorter time does not count as a wait.
+    /// A shorter time than this does not count as a wait.
     pub at_once: u64,
-    /// When it began.
+    /// When the wait began.
     pub start: u64,
-    /// When it was over.
+    /// When the wait was over.
     pub end: u64,
     /// When the alarm was due.
     pub due: u64,
-    /// When it rang, if it did.
+    /// When the alarm rang, if it did.
     pub rang: Option<u64>,
 }
 
-/// Cause of the end of a wait.
+/// The cause of the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Something other than the alarm.
+    /// Something other than the alarm ended the wait.
     Other,
-    /// The alarm.
+    /// The alarm ended the wait.
     Alarm,
 }
 
-/// Action of a second CPU during a wait.
+/// An action of a second CPU during a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
-    /// When it began to act.
+    /// When the CPU began to act.
     pub from: u64,
     /// When the action was complete.
     pub until: u64,
 }
 
 impl Wait {
-    /// How long it took.
+    /// Returns how long the wait took.
     pub fn ticks(&self) -> u64 {
         self.end - self.start
     }
@@ -58,30 +58,30 @@ impl Wait {
         self.ticks() < self.at_once
     }
 
-    /// Whether it began long before `when`.
+    /// Whether the wait began long before `when`.
     fn began_long_before(&self, when: u64) -> bool {
         self.start + self.bound / 2 <= when
     }
 
-    /// Whether the alarm ended it long after `when`, the time at which another cause should have
-    /// ended it, and very soon after the alarm was due.
+    /// Whether the alarm ended the wait long after `when`, the time at which another cause should
+    /// have ended it, and very soon after the alarm was due.
     fn outlasted(&self, when: u64) -> bool {
         when < self.due && self.end_is_close(when, self.due)
     }
 
-    /// Whether it ended at most a sixteenth of the time from `when` to `due` after `due`: the
-    /// smaller that fraction, the less likely it is that a CPU descheduled at `when` resumes within
-    /// it.
+    /// Whether the wait ended at `due` or after it, by at most a sixteenth of the time from `when`
+    /// to `due`. The smaller that fraction, the less likely it is that a CPU that was descheduled
+    /// at `when` resumes within it.
     fn end_is_close(&self, when: u64, due: u64) -> bool {
         self.end >= due && self.end - due <= due.saturating_sub(when) / 16
     }
 
-    /// Returns the cause of its end. The alarm counts only if the wait began long before the alarm was
-    /// due, so that there was a wait to end, and if the alarm rang on time. If it rang
+    /// Returns the cause of the wait's end. The alarm counts only if the wait began long before the
+    /// alarm was due, so that there was a wait to end, and if the alarm rang on time. If it rang
     /// late, this CPU may have been descheduled the whole time, with the wait long over.
     ///
     /// # Errors
-    /// The reason why the cause is unknown.
+    /// Returns the reason why the cause is unknown.
     pub fn ended(&self) -> Result<End, &'static str> {
         match self.rang {
             Some(at) if at <= self.end => {
@@ -98,10 +98,10 @@ impl Wait {
     }
 }
 
-/// Judges whether a WFE with an empty event register waits, from a wait with nothing to end it.
+/// Judges whether a WFE with an empty event register waits, from a wait that nothing should end.
 ///
-/// Yes if the alarm ended it, no if it was over at once. If a longer wait was not ended
-/// by the alarm, WFE did not wait and the CPU was descheduled, or another event came.
+/// Yes if the alarm ended the wait, no if the wait was over at once. If anything but the alarm
+/// ended a longer wait, WFE did not wait and the CPU was descheduled, or another event came.
 pub fn wfe(wait: &Wait) -> Verdict {
     match wait.ended() {
         Err(why) => Verdict::Void(why),
@@ -111,9 +111,9 @@ pub fn wfe(wait: &Wait) -> Verdict {
     }
 }
 
-/// Judges whether an operation leaves an event, from a wait after it with nothing else to end it.
+/// Judges whether an operation leaves an event, from a wait after it that nothing else should end.
 ///
-/// Yes if it was over at once, no if the alarm ended it.
+/// Yes if the wait was over at once, no if the alarm ended it.
 pub fn first_event(wait: &Wait) -> Verdict {
     match wfe(wait) {
         Verdict::Yes(ticks) => Verdict::No(ticks),
@@ -125,9 +125,9 @@ pub fn first_event(wait: &Wait) -> Verdict {
 /// Judges whether an action of the second CPU ends a wait, on a machine whose WFE waits; `before`
 /// is the verdict if the wait ended before the action.
 ///
-/// Yes if the wait ended after the action and before the alarm rang: nothing else could
-/// have ended it. If the alarm ended it long after the action, then either the action
-/// ends no wait, or this CPU was descheduled until the alarm rang.
+/// Yes if the wait ended after the action and before the alarm rang: nothing else could have ended
+/// it. If the alarm ended the wait long after the action, then either the action ends no wait, or
+/// this CPU was descheduled until the alarm rang.
 pub fn by_action(wait: &Wait, action: Option<Action>, before: Verdict) -> Verdict {
     match (wait.ended(), action) {
         (Err(why), _) => Verdict::Void(why),
@@ -140,17 +140,17 @@ pub fn by_action(wait: &Wait, action: Option<Action>, before: Verdict) -> Verdic
     }
 }
 
-/// The deadline of a WFET in a trial of this bound: 100 us in the first trial. It grows with the
-/// bound, so that a lateness of milliseconds becomes small in comparison.
+/// Returns the deadline of a WFET in a trial of this bound: 100 us in the first trial. The deadline
+/// grows with the bound, so that a lateness of milliseconds becomes small in comparison.
 pub fn deadline(bound: u64) -> u64 {
     bound / 20
 }
 
 /// Judges whether WFET waits until its deadline, `asked` after its start.
 ///
-/// No if it ended before the deadline. Yes if it ended soon after the deadline; if it ended later,
-/// the CPU may have been descheduled. If the alarm ended it, either there was no deadline, or this
-/// CPU was descheduled until the alarm rang.
+/// No if the WFET ended before the deadline. Yes if it ended soon after the deadline; if it ended
+/// later, the CPU may have been descheduled. If the alarm ended it, either there was no deadline,
+/// or this CPU was descheduled until the alarm rang.
 pub fn wfet(wait: &Wait, asked: u64) -> Verdict {
     let ticks = wait.ticks();
     match wait.ended() {
@@ -163,11 +163,11 @@ pub fn wfet(wait: &Wait, asked: u64) -> Verdict {
     }
 }
 
-/// Judges whether a WFET that reached its deadline leaves an event. `wait` spans two WFETs, each of
-/// `asked`, that took `first` and `second`.
+/// Judges whether a WFET that reached its deadline leaves an event. `wait` spans two WFETs, each
+/// with deadline `asked`, that took `first` and `second`.
 ///
-/// The first WFET must have reached its deadline. Yes if the second was over at once; no if it was
-/// not over before its own deadline.
+/// The first WFET must have reached its deadline. Yes if the second WFET was over at once; no if it
+/// lasted until its own deadline.
 pub fn timeout_is_event(wait: &Wait, asked: u64, first: u64, second: u64) -> Verdict {
     match wait.ended() {
         Err(why) => Verdict::Void(why),
@@ -180,15 +180,15 @@ pub fn timeout_is_event(wait: &Wait, asked: u64, first: u64, second: u64) -> Ver
 }
 
 impl Wait {
-    /// Judges whether a masked interrupt, the alarm's, ends a WFE. If it does not, `rescue` has the
-    /// time when a second CPU began to send events. `pending` says whether the interrupt was
+    /// Judges whether a masked interrupt, the alarm's, ends a WFE. If it does not, `rescue` is the
+    /// action of a second CPU, which began to send events. `pending` says whether the interrupt was
     /// pending at the end.
     ///
-    /// Yes if the wait ended when the alarm was due and no event was sent: nothing else
-    /// could have ended it. If it ended soon after the first event, with the interrupt
-    /// pending, then either the interrupt ends no wait, or this CPU was descheduled until
-    /// the event. If the interrupt was not pending, an emulator's timer was late, and no
-    /// interrupt was there to end the wait.
+    /// Yes if the wait ended after the alarm was due and no event was sent: nothing else could have
+    /// ended it. If the wait ended soon after the first event, with the interrupt pending, then
+    /// either the interrupt ends no wait, or this CPU was descheduled until the event. If the
+    /// interrupt was not pending, an emulator's timer was late, and no interrupt was there to end
+    /// the wait.
     pub fn by_masked(&self, rescue: Option<Action>, pending: bool) -> Verdict {
         if !self.began_long_before(self.due) {
             return Verdict::Void("the alarm rang before the wait had begun");

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The trials on machines whose CPUs and timers are late, in every way that a busy
-//! host makes them: an answer is right, or it is that nothing is sure.
+//! Tests the trials on machines whose CPUs and timers are late in every way in which a busy host
+//! makes them late: each answer is right, or there is no answer.
 //!
-//! The machines are modelled here, apart from the code that judges them: a timer's
-//! event happens when the host gets to it, and with it all that are due by then; a CPU
-//! that waits runs on when the host lets it.
+//! The machines are modelled here, apart from the code that judges them. A timer's event happens
+//! when the host gets to it, together with all other events that are due by then. A CPU that waits
+//! runs on when the host lets it.
 
 use fidelity::{Action, Finding, UNEXPLAINED, Verdict, Wait};
 
-/// Machines of each kind.
+/// Number of machines of each kind.
 const MACHINES: u64 = 3000;
-/// A millisecond, in the unit of these tests, which is the nanosecond.
+/// A millisecond in the unit of these tests, which is the nanosecond.
 const MS: u64 = 1_000_000;
 
-/// Numbers by chance (Marsaglia, Xorshift RNGs, 2003).
+/// Pseudo-random numbers (Marsaglia, Xorshift RNGs, 2003).
 struct Chance(u64);
 
 impl Chance {
@@ -29,18 +29,18 @@ impl Chance {
     }
 }
 
-/// How late a host is.
+/// How late a host is, in addition to a little lateness each time.
 #[derive(Clone, Copy, Debug)]
 enum Late {
-    /// Hardly ever.
+    /// Not at all.
     Idle,
-    /// Anything up to this.
+    /// By anything up to this time.
     Uniform(u64),
-    /// About this, each time.
+    /// By this time, each time.
     Fixed(u64),
-    /// A whole number of these, up to four.
+    /// By a multiple of this time, up to four times.
     Slices(u64),
-    /// In time as often as not, else about this.
+    /// By this time, or not at all, equally often.
     Sometimes(u64),
 }
 
@@ -74,7 +74,7 @@ impl Late {
     }
 }
 
-/// A trial: when the alarm was set and when the wait began.
+/// A trial: its host, when the wait began and when the alarm is due.
 struct Trial<'a> {
     host: Late,
     chance: &'a mut Chance,
@@ -87,7 +87,7 @@ impl<'a> Trial<'a> {
     fn begin(host: Late, chance: &'a mut Chance, bound_us: u32) -> Self {
         let bound = u64::from(bound_us) * 1000;
         let set = chance.below(1 << 40);
-        // Now and then the CPU is away between the alarm and the wait.
+        // In one trial of eight, the CPU is away between the alarm and the wait.
         let away = if chance.below(8) == 0 {
             host.draw(chance)
         } else {
@@ -102,14 +102,14 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The books of the wait, if `event` ends it when the host gets to it; else, or
-    /// if it is there before, the alarm does.
+    /// Returns the times of the wait, if `event` ends it when the host gets to that; if there is no
+    /// event or the alarm is earlier, the alarm ends it.
     fn wait(&mut self, event: Option<u64>) -> Wait {
         let alarm = self.due.max(self.start) + self.host.draw(self.chance);
         let event = event.map(|event| event.max(self.start) + self.host.draw(self.chance));
         let woken = event.map_or(alarm, |event| event.min(alarm));
         let runs = woken + self.host.draw(self.chance);
-        // The host gets to all of its timers that are due at once.
+        // The host handles all of its timers that are due at the same time.
         let rings = alarm <= runs || woken >= self.due;
         Wait {
             bound: self.bound,
@@ -165,8 +165,8 @@ fn masked(host: Late, chance: &mut Chance, wakes: bool) -> Finding {
     })
 }
 
-/// Walks over lines that are cached or not; the CPU is away during one in eight. The time of
-/// a walk without caches depends a little on what was executed before.
+/// Walks over lines that are cached or not; the CPU is away during one walk in eight. Without
+/// caches, the time of a walk depends a little on the code that was executed before.
 fn colder(host: Late, chance: &mut Chance, caches: bool) -> Finding {
     fidelity::settle(|_| {
         let mut walk = |time: u64| {
@@ -182,8 +182,8 @@ fn colder(host: Late, chance: &mut Chance, caches: bool) -> Finding {
     })
 }
 
-/// Answers of a kind of trial on many machines where `truth` is right.
-fn wrong(kind: fn(Late, &mut Chance, bool) -> Finding, truth: bool, host: Late) -> (usize, usize) {
+/// Counts the wrong answers and the missing ones of a kind of trial on many machines with `truth`.
+fn tally(kind: fn(Late, &mut Chance, bool) -> Finding, truth: bool, host: Late) -> (usize, usize) {
     let mut counts = (0, 0);
     for seed in 1..=MACHINES {
         let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -208,7 +208,7 @@ fn no_late_host_makes_a_wrong_answer() {
                 ("masked", masked),
                 ("colder", colder),
             ] {
-                let (wrong, unsure) = wrong(kind, truth, host);
+                let (wrong, unsure) = tally(kind, truth, host);
                 println!("{name} {truth} {host:?}: {wrong} wrong, {unsure} not sure");
                 if wrong > 0 {
                     bad.push((name, truth, host, wrong));
@@ -222,14 +222,14 @@ fn no_late_host_makes_a_wrong_answer() {
 #[test]
 fn an_idle_host_is_always_answered() {
     for truth in [true, false] {
-        assert_eq!(wrong(wfet, truth, Late::Idle), (0, 0));
-        assert_eq!(wrong(action, truth, Late::Idle), (0, 0));
-        assert_eq!(wrong(masked, truth, Late::Idle), (0, 0));
-        assert_eq!(wrong(colder, truth, Late::Idle), (0, 0));
+        assert_eq!(tally(wfet, truth, Late::Idle), (0, 0));
+        assert_eq!(tally(action, truth, Late::Idle), (0, 0));
+        assert_eq!(tally(masked, truth, Late::Idle), (0, 0));
+        assert_eq!(tally(colder, truth, Late::Idle), (0, 0));
     }
 }
 
-/// Times of an emulator that counts instructions, and of a counter slower than the core.
+/// The times of an emulator that counts instructions, and of a counter slower than the core.
 #[test]
 fn walks_that_take_the_same_show_no_caches_and_few_ticks_are_enough() {
     let same = fidelity::colder([450; fidelity::WALKS], [450; fidelity::WALKS]);

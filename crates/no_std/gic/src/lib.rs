@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory-mapped parts of the physical GICv3, distributor and redistributors (the CPU interface
-//! uses system registers: `arch::gic_cpu`), and of a GICv2 all: [`version2`].
+//! uses system registers: `arch::gic_cpu`), and all of a GICv2: [`version2`].
 //!
-//! Register layouts and set-up sequences come from `arm-gic`; this crate adds the search for a
-//! CPU's redistributor, since redistributors on real machines are neither contiguous nor ordered:
+//! Register layouts and set-up sequences come from `arm-gic`. This crate adds the search for a
+//! CPU's redistributor, since redistributors of real machines are neither contiguous nor ordered:
 //! see [`locate`].
 
 #![cfg_attr(not(test), no_std)]
@@ -28,39 +28,39 @@ pub use spi::{Spi, enabled_spis};
 /// Offsets of GICD_TYPER2 and GICD_PIDR2 (IHI 0069H, 12.9).
 const GICD_TYPER2: u64 = 0xc;
 const GICD_PIDR2: u64 = 0xffe8;
-/// Offset of GICR_CTLR in a redistributor frame, and its RWP: a write of GICR_ICENABLER0 is
-/// under way (IHI 0069H, 12.11).
+/// Offset of GICR_CTLR in a redistributor frame, and its bit RWP: a write of GICR_ICENABLER0 has
+/// not yet taken effect (IHI 0069H, 12.11).
 const GICR_CTLR: u64 = 0x0;
 const GICR_CTLR_RWP: u32 = 1 << 3;
 /// Offset of GICR_TYPER in a redistributor frame (IHI 0069H, 12.11).
 const GICR_TYPER: u64 = 0x8;
-/// GICR_TYPER.PPInum: how many registers of 32 extended PPIs there are.
+/// GICR_TYPER.PPInum: the number of registers with 32 extended PPIs each.
 const PPI_NUM: u32 = 27;
-/// The first extended PPI.
+/// INTID of the first extended PPI.
 const EXTENDED: u32 = 1056;
-/// GICD_CTLR.DS: one security state.
+/// GICD_CTLR.DS: there is one security state.
 const GICD_CTLR_DS: u32 = 1 << 6;
-/// Reads of a register before giving up on an expected value: more than any implementation takes.
+/// Number of reads before giving up on an expected value: more than any implementation takes.
 const PATIENCE: u32 = 1_000_000;
-/// Offset of GICR_ISPENDR0 from the start of the redistributor: SGI frame, 0x200.
+/// Offset of GICR_ISPENDR0 from the start of the redistributor: 0x200 in the SGI frame.
 const GICR_ISPENDR0: u64 = 0x1_0200;
-/// Offset of GICR_ICPENDR0 likewise.
+/// Offset of GICR_ICPENDR0 from the start of the redistributor.
 const GICR_ICPENDR0: u64 = 0x1_0280;
-/// Offset of GICR_ISACTIVER0 likewise.
+/// Offset of GICR_ISACTIVER0 from the start of the redistributor.
 const GICR_ISACTIVER0: u64 = 0x1_0300;
-/// Offset of GICR_ICACTIVER0 likewise.
+/// Offset of GICR_ICACTIVER0 from the start of the redistributor.
 const GICR_ICACTIVER0: u64 = 0x1_0380;
-/// Offset of GICR_IPRIORITYR0 likewise.
+/// Offset of GICR_IPRIORITYR0 from the start of the redistributor.
 const GICR_IPRIORITYR0: u64 = 0x1_0400;
-/// Offset of GICR_ISENABLER0 likewise.
+/// Offset of GICR_ISENABLER0 from the start of the redistributor.
 const GICR_ISENABLER0: u64 = 0x1_0100;
-/// Offset of GICR_ICENABLER0 likewise.
+/// Offset of GICR_ICENABLER0 from the start of the redistributor.
 const GICR_ICENABLER0: u64 = 0x1_0180;
 
-/// The redistributor that was found last, where the next search begins. Any address would do.
+/// The redistributor that was found last, where the next search begins. Any value is correct.
 static FOUND: AtomicU64 = AtomicU64::new(0);
 
-/// Why the GIC could not be set up.
+/// The reason why the GIC could not be set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// No redistributor frame carries the CPU's affinity.
@@ -70,11 +70,11 @@ pub enum Error {
     },
     /// An address of the description is zero.
     NullAddress,
-    /// In a GICv2, a cluster's CPU interfaces are not numbered like its CPUs.
+    /// In a GICv2, the CPU interfaces of a cluster are not numbered like its CPUs.
     CpuInterface {
-        /// Affinity of a CPU.
+        /// Affinity of the CPU.
         mpidr: u64,
-        /// Its interface.
+        /// Number of its CPU interface.
         number: u8,
     },
 }
@@ -94,11 +94,11 @@ impl fmt::Display for Error {
     }
 }
 
-/// Enables the distributor: affinity routing and Group 1, and every SPI disabled, neither pending
-/// nor active, level-triggered and in Group 1, regardless of firmware's settings.
+/// Enables the distributor with affinity routing and Group 1. Regardless of firmware's settings,
+/// every SPI is disabled, neither pending nor active, level-triggered and in Group 1.
 ///
 /// # Errors
-/// [`Error::NullAddress`].
+/// Returns [`Error::NullAddress`] if the distributor's address is zero.
 ///
 /// # Safety
 /// The description must be true and mapped as device memory, and no other
@@ -106,11 +106,11 @@ impl fmt::Display for Error {
 pub unsafe fn enable_distributor(gic: &Gic<'_>) -> Result<(), Error> {
     let base = NonNull::new(gic.distributor.base as *mut Gicd).ok_or(Error::NullAddress)?;
     if let Some(version2) = &gic.version2 {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises what this needs.
         unsafe { version2::enable_distributor(gic.distributor.base, version2) };
         return Ok(());
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller promises what this needs.
     unsafe { spi::quieten(gic) };
     // SAFETY: the caller vouches for the address and that it is not shared.
     let mut distributor = GicDistributor::new(unsafe { UniqueMmioPointer::new(base) });
@@ -134,7 +134,7 @@ pub struct Identity {
 /// The description must be true and mapped as device memory.
 #[must_use]
 pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
-    // SAFETY: the caller vouches for the frame; reading these changes nothing.
+    // SAFETY: the caller vouches for the frame; reading these registers changes nothing.
     let read = |offset| unsafe { mmio::load_32(gic.distributor.base + offset) };
     Identity {
         typer2: read(GICD_TYPER2),
@@ -142,34 +142,34 @@ pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
     }
 }
 
-/// Whether there are two security states: Non-secure software then sees shifted priorities
-/// (IHI 0069H, 4.8.1).
+/// Whether there are two security states. If so, Non-secure software sees shifted priorities (IHI
+/// 0069H, 4.8.1).
 ///
 /// # Safety
 /// See [`identify`].
 #[must_use]
 pub unsafe fn has_two_states(gic: &Gic<'_>) -> bool {
-    // SAFETY: as the caller promises; GICD_CTLR is the first register.
+    // SAFETY: the caller promises what this needs; GICD_CTLR is the first register.
     let control = unsafe { mmio::load_32(gic.distributor.base) };
     control & GICD_CTLR_DS == 0
 }
 
 /// The redistributor of one CPU. A GICv2 has the registers of its SGIs and PPIs in the distributor,
-/// which shows each CPU its own, at the offsets of a redistributor's second frame.
+/// which shows each CPU its own registers, at the offsets of a redistributor's second frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Redistributor {
     base: u64,
     is_version2: bool,
 }
 
-/// Offset of that frame.
+/// Offset of a redistributor's second frame.
 const SGI_FRAME: u64 = 0x1_0000;
 
 impl Redistributor {
     /// Finds the redistributor of the CPU with affinity `mpidr`.
     ///
     /// # Errors
-    /// [`Error::NoRedistributor`] if no frame matches.
+    /// Returns [`Error::NoRedistributor`] if no frame matches.
     ///
     /// # Safety
     /// The description must be true and mapped as device memory.
@@ -181,9 +181,9 @@ impl Redistributor {
             });
         }
         let typer = |frame: u64| {
-            // SAFETY: the caller vouches for the frames; `locate` stays inside
-            // them. Read whole: not every implementation knows its upper half
-            // by an address of its own.
+            // SAFETY: the caller vouches for the frames; `locate` stays inside them. The read
+            // covers the whole register, because not every implementation supports a separate
+            // access to its upper half.
             unsafe { mmio::load_64(frame + GICR_TYPER) }
         };
         let base = locate::locate(gic, mpidr, FOUND.load(Relaxed), typer);
@@ -195,14 +195,14 @@ impl Redistributor {
         })
     }
 
-    /// Physical address of its first frame.
+    /// Returns the physical address of the redistributor's first frame.
     #[must_use]
     pub const fn base(&self) -> u64 {
         self.base
     }
 
-    /// Wakes it and sets every SGI and PPI to Group 1, disabled, highest
-    /// non-secure priority; PPIs level-triggered.
+    /// Wakes the redistributor and sets every SGI and PPI to Group 1, disabled, highest non-secure
+    /// priority; PPIs are level-triggered.
     ///
     /// # Safety
     /// No other code may use this redistributor during the call.
@@ -211,17 +211,17 @@ impl Redistributor {
             return version2::set_up_private();
         }
         let mut device = self.device();
-        // Some firmware leaves it awake, so "already awake" is fine.
+        // Some firmware leaves the redistributor awake, so the error "already awake" is fine.
         let _ = device.mark_core_awake();
         device.configure_default_settings();
     }
 
-    /// Clears firmware's state: no SGI or PPI is enabled, pending or active. An interrupt that is
-    /// left active would never come again. For the first start of a CPU only: if it starts again,
-    /// its pending and active interrupts are its own.
+    /// Clears firmware's state: no SGI or PPI stays enabled, pending or active. An interrupt that
+    /// was left active would never come again. This is for the first start of a CPU only: if a CPU
+    /// starts again, its pending and active interrupts are its own.
     ///
     /// # Panics
-    /// Like [`Self::disable_all`].
+    /// Panics like [`Self::disable_all`].
     pub fn quieten(&self) {
         self.disable_all(u32::MAX);
         self.clear_pending(u32::MAX);
@@ -237,10 +237,10 @@ impl Redistributor {
         }
     }
 
-    /// Disables PPI `intid`, which may be an extended one (1056 to 1119).
+    /// Disables PPI `intid`, which may be an extended PPI (1056 to 1119).
     ///
     /// # Panics
-    /// Like [`Self::disable_all`].
+    /// Panics like [`Self::disable_all`].
     pub fn disable(&self, intid: u32) {
         if let Some(number) = intid.checked_sub(EXTENDED) {
             let register = GICR_ICENABLER0 + 4 * u64::from(number / 32 + 1);
@@ -259,13 +259,13 @@ impl Redistributor {
     /// they may still arrive (IHI 0069H, 12.11, GICR_CTLR.RWP).
     ///
     /// # Panics
-    /// Panics if the register never shows that.
+    /// Panics if the register never shows that the write took effect.
     pub fn disable_all(&self, bits: u32) {
         self.write(GICR_ICENABLER0, bits);
         self.await_disabled();
     }
 
-    /// A GICv2 does not report when a write takes effect (IHI 0048B, 4.3.6).
+    /// Waits until interrupts are disabled; a GICv2 does not report that (IHI 0048B, 4.3.6).
     fn await_disabled(&self) {
         if self.is_version2 {
             return;
@@ -297,37 +297,37 @@ impl Redistributor {
         self.write(GICR_ICACTIVER0, bits);
     }
 
-    /// The SGIs and PPIs that are pending.
+    /// Returns the SGIs and PPIs that are pending.
     #[must_use]
     pub fn pending(&self) -> u32 {
         self.read(GICR_ISPENDR0)
     }
 
-    /// The SGIs and PPIs that are enabled.
+    /// Returns the SGIs and PPIs that are enabled.
     #[must_use]
     pub fn enabled(&self) -> u32 {
         self.read(GICR_ISENABLER0)
     }
 
-    /// The implemented bits of the priority of SGI or PPI `intid` (0 to 31).
+    /// Returns the implemented bits of the priority of SGI or PPI `intid` (0 to 31).
     #[must_use]
     pub fn priority(&self, intid: u32) -> u8 {
         let word = self.read(GICR_IPRIORITYR0 + u64::from(intid & !3));
         (word >> (8 * (intid & 3))) as u8
     }
 
-    /// The SGIs and PPIs that are active.
+    /// Returns the SGIs and PPIs that are active.
     #[must_use]
     pub fn active(&self) -> u32 {
         self.read(GICR_ISACTIVER0)
     }
 
     /// Returns which of `bits` stay active. A deactivation through the CPU interface takes effect
-    /// here some time later (IHI 0069H, 12.1.6), so this reads more than once before it reports an
-    /// interrupt as active.
+    /// here only some time later (IHI 0069H, 12.1.6), so this function reads more than once before
+    /// it reports an interrupt as active.
     #[must_use]
     pub fn still_active(&self, bits: u32) -> u32 {
-        /// Reads of a device: some microseconds.
+        /// Number of reads of a device register, which take some microseconds.
         const LOOKS: u32 = 100;
         let mut active = self.active() & bits;
         for _ in 1..LOOKS {
@@ -349,27 +349,27 @@ impl Redistributor {
         } else {
             IntId::ppi(intid - 16)
         };
-        // Only INTIDs that are not private are refused, and this one is private.
+        // Only INTIDs that are not private are refused, but this one is private.
         let _ = self.device().set_interrupt_priority(intid, priority);
     }
 
     fn device(&self) -> GicRedistributor<'static> {
         let base = NonNull::new(self.base as *mut GicrSgi).expect("found by its affinity");
-        // SAFETY: `find` was promised that the frames are mapped; the callers
-        // promise that nothing else uses this one meanwhile.
+        // SAFETY: the caller of `find` promised that the frames are mapped; the callers of this
+        // function promise that nothing else uses this frame meanwhile.
         GicRedistributor::new(unsafe { UniqueMmioPointer::new(base) })
     }
 
     fn read(&self, offset: u64) -> u32 {
-        // SAFETY: `find` was promised that the frames are mapped; reading these
-        // registers changes nothing.
+        // SAFETY: the caller of `find` promised that the frames are mapped; reading these registers
+        // changes nothing.
         unsafe { mmio::load_32(self.base.wrapping_add(offset)) }
     }
 
-    /// Writes one of the write-one registers, which need no exclusive access.
+    /// Writes a register in which only ones have an effect, so no exclusive access is needed.
     fn write(&self, offset: u64, value: u32) {
-        // SAFETY: `find` was promised that the frames are mapped; the register
-        // changes only the bits written as one.
+        // SAFETY: the caller of `find` promised that the frames are mapped; the register changes
+        // only the bits written as one.
         unsafe { mmio::store_32(self.base.wrapping_add(offset), value) }
     }
 }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the redistributor of a CPU.
 //!
-//! The architecture promises only that GICR_TYPER names the affinity of the
-//! frame's CPU (IHI 0069H, 12.11). Frames may be missing where a core was
-//! harvested, `Last` may be set in the middle of a range or nowhere, and the
-//! distance between frames depends on each frame's own VLPIS bit. So only the described range
-//! bounds the walk, and it trusts only affinities. A range need not be a multiple of that distance:
-//! if less of it is left than the previous frame took, nothing responds there.
+//! The architecture promises only that GICR_TYPER names the affinity of the frame's CPU (IHI 0069H,
+//! 12.11). Frames may be missing if a core was harvested, `Last` may be set in the middle of a
+//! range or nowhere, and the distance to the next frame depends on each frame's own VLPIS bit. So
+//! only the described range bounds the walk, and the walk trusts only affinities. A range need not
+//! be a multiple of that distance: if less of the range is left than the previous frame took,
+//! nothing responds there.
 //!
-//! Most machines with many CPUs have the frames in the order in which the CPUs start, so the walk
-//! begins after the last frame found, and goes on from the start. Otherwise, n CPUs would read n *
-//! n / 2 frames, and each read is an exit for a guest. A walk from the start ends at the CPU's
-//! frame. A walk from another frame may have passed it, and a range may be described larger than it
-//! is filled, so a read after the last frame can abort. So such a walk ends where `Last` is set.
+//! On most machines with many CPUs, the frames are in the order in which the CPUs start. So the
+//! walk begins after the last frame found, and goes on from the start. Otherwise, n CPUs would read
+//! n * n / 2 frames, and each read is an exit for a guest. A walk from the start ends at the CPU's
+//! frame. A walk from another frame may have passed that frame, and a range may be larger than its
+//! frames, so a read after the last frame can abort. So such a walk ends where `Last` is set.
 
 use platform::{Gic, Region};
 
-/// GICR_TYPER.VLPIS: the frame has two more 64 KiB pages for virtual LPIs.
+/// GICR_TYPER.VLPIS: the redistributor has two more 64 KiB frames for virtual LPIs.
 const VLPIS: u64 = 1 << 1;
-/// GICR_TYPER.Last: the last of contiguous redistributors.
+/// GICR_TYPER.Last: this is the last of contiguous redistributors.
 const LAST: u64 = 1 << 4;
 
-/// Distance to the next redistributor, in bytes, for a frame with this GICR_TYPER.
+/// Returns the distance to the next redistributor, in bytes, for a frame with this GICR_TYPER.
 const fn stride(typer: u64) -> u64 {
     if typer & VLPIS != 0 {
         0x4_0000
@@ -30,14 +30,14 @@ const fn stride(typer: u64) -> u64 {
     }
 }
 
-/// The affinity of GICR_TYPER (bits 63:32) in the layout of MPIDR_EL1.
+/// Returns the affinity in GICR_TYPER (bits 63:32), in the layout of MPIDR_EL1.
 const fn affinity(typer: u64) -> u64 {
     let packed = typer >> 32;
     (packed & 0xff00_0000) << 8 | packed & 0x00ff_ffff
 }
 
-/// Address of the redistributor of the CPU with affinity `mpidr`. `typer` reads GICR_TYPER
-/// of the frame at an address. The walk begins at `first`, if that is a previously found frame.
+/// Returns the address of the redistributor of the CPU with affinity `mpidr`. `typer` reads the
+/// GICR_TYPER of the frame at an address. The walk begins at `first`, if that is a known frame.
 #[must_use]
 pub fn locate(gic: &Gic<'_>, mpidr: u64, first: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {
     let ranges = gic.redistributors;
@@ -55,7 +55,7 @@ pub fn locate(gic: &Gic<'_>, mpidr: u64, first: u64, typer: impl Fn(u64) -> u64)
     all.find_map(|range| search(gic, range, range.base, mpidr, 0, &typer))
 }
 
-/// Searches `range` from the frame `first` on, up to a frame whose GICR_TYPER has a bit of `end`.
+/// Searches `range` from frame `first` on, up to a frame whose GICR_TYPER has a bit of `end`.
 fn search(
     gic: &Gic<'_>,
     range: &Region,
@@ -83,7 +83,7 @@ fn search(
 mod tests {
     use super::*;
 
-    /// Asserts the same result wherever the walk begins.
+    /// Locates a frame, and asserts that the result does not depend on where the walk begins.
     fn locate(gic: &Gic<'_>, mpidr: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {
         let found = super::locate(gic, mpidr, 0, &typer);
         for range in gic.redistributors {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn nothing_is_read_where_no_frame_fits() {
-        // QEMU's virt describes 61 frames of GICv4 in 0xf6_0000 bytes like this.
+        // This is how QEMU's virt describes 61 frames of GICv4 in 0xf6_0000 bytes.
         let ranges = [Region {
             base: 0x080a_0000,
             size: 0xf6_0000,

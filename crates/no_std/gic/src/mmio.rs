@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and stores of device registers: one instruction each, with one register that holds the
-//! address.
+//! Loads and stores of device registers, each with one instruction that takes the address from one
+//! register.
 //!
-//! The compiler may turn a volatile access into one with address write-back, especially in a loop.
-//! If that takes a stage-2 abort, as in a guest, there is no syndrome (DDI 0487K.a, ISS encoding
-//! for a Data Abort, ISV), and the access can't be emulated.
+//! The compiler may turn a volatile access into an instruction with address write-back, especially
+//! in a loop. If such an instruction takes a stage-2 abort, as in a guest, the syndrome does not
+//! describe it (DDI 0487K.a, ISS encoding for a Data Abort, ISV), and it can't be emulated.
 
 use core::ptr::NonNull;
 
@@ -15,11 +15,11 @@ macro_rules! loads {
         /// Reads the register at `address`.
         ///
         /// # Safety
-        /// It must be mapped as device memory, aligned, and a read must do nothing that matters to
-        /// anybody else.
+        /// The register must be mapped as device memory, aligned, and a read must do nothing that
+        /// matters to anybody else.
         pub unsafe fn $load(address: u64) -> $kind {
-            // SAFETY: as the caller promises.
-            unsafe { at::<$kind>(address).read_unsafe() }
+            // SAFETY: the caller promises what this needs.
+            unsafe { register_at::<$kind>(address).read_unsafe() }
         }
     )*};
 }
@@ -29,11 +29,11 @@ macro_rules! stores {
         /// Writes `value` to the register at `address`.
         ///
         /// # Safety
-        /// It must be mapped as device memory, aligned, and a write must do nothing that matters to
-        /// anybody else.
+        /// The register must be mapped as device memory, aligned, and a write must do nothing that
+        /// matters to anybody else.
         pub unsafe fn $store(address: u64, value: $kind) {
-            // SAFETY: as the caller promises.
-            unsafe { at::<$kind>(address).write_unsafe(value) }
+            // SAFETY: the caller promises what this needs.
+            unsafe { register_at::<$kind>(address).write_unsafe(value) }
         }
     )*};
 }
@@ -50,9 +50,9 @@ stores! {
 }
 
 /// # Safety
-/// `address` is that of a register.
+/// `address` must be the address of a register.
 #[inline(always)]
-unsafe fn at<T>(address: u64) -> UniqueMmioPointer<'static, T> {
+unsafe fn register_at<T>(address: u64) -> UniqueMmioPointer<'static, T> {
     let register = core::ptr::with_exposed_provenance_mut(address as usize);
     // SAFETY: no register is at address 0.
     unsafe { UniqueMmioPointer::new(NonNull::new_unchecked(register)) }

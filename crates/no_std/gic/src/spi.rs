@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One SPI, controlled through the registers of the distributor (IHI 0069H, 12.9).
+//! Controls one SPI through the registers of the distributor (IHI 0069H, 12.9).
 
 use arch::gicv2::REGISTERS;
 use platform::Gic;
@@ -7,7 +7,7 @@ use platform::Gic;
 use crate::PATIENCE;
 use crate::mmio::{load_32, store_8, store_32, store_64};
 
-/// GICD_IGROUPR, ISENABLER, ICENABLER, ISPENDR, ICPENDR, ISACTIVER: a bit per INTID.
+/// Registers with a bit per INTID: GICD_IGROUPR, ISENABLER, ICENABLER, ISPENDR, ICPENDR, ISACTIVER.
 const IGROUPR: u64 = 0x080;
 const ISENABLER: u64 = 0x100;
 const ICENABLER: u64 = 0x180;
@@ -21,33 +21,33 @@ const ITARGETSR: u64 = 0x800;
 /// GICD_IROUTER: a doubleword per INTID.
 const IROUTER: u64 = 0x6000;
 
-/// GICD_CTLR, and its RWP: a write of GICD_ICENABLER is under way.
+/// GICD_CTLR, and its bit RWP: a write of GICD_ICENABLER has not yet taken effect.
 const CTLR: u64 = 0;
 const RWP: u32 = 1 << 31;
 /// GICD_TYPER: ITLinesNumber, bits 4:0, the number of registers of 32 INTIDs after the first.
 const TYPER: u64 = 4;
 const ICACTIVER: u64 = 0x380;
 
-/// GICD_TYPER.ESPI, and ESPI_range (31:27): one less than the registers of 32 extended SPIs.
+/// GICD_TYPER.ESPI, and ESPI_range (31:27): the number of registers of 32 extended SPIs minus 1.
 const TYPER_ESPI: u32 = 1 << 8;
 const ESPI_RANGE: u32 = 27;
-/// The first extended SPI.
+/// INTID of the first extended SPI.
 const EXTENDED: u32 = 4096;
 
-/// Offset of the extended SPIs' counterpart of `register`: GICD_IGROUPR0E is at 0x1000, and the
+/// Returns the counterpart of `register` for extended SPIs: GICD_IGROUPR0E is at 0x1000, and the
 /// others follow in the same order, with room for four times as many (IHI 0069H, 12.8).
 const fn extended(register: u64) -> u64 {
     0x1000 + 4 * (register - IGROUPR)
 }
 
-/// How many SPIs are enabled. For a physical distributor only: a hypervisor may be unable to
+/// Counts the enabled SPIs. This is for a physical distributor only: a hypervisor may be unable to
 /// emulate the loads that the compiler generates.
 ///
 /// # Safety
 /// The description must be true and mapped as device memory.
 #[must_use]
 pub unsafe fn enabled_spis(gic: &Gic) -> u32 {
-    // SAFETY: the caller vouches for the frame; reading these changes nothing.
+    // SAFETY: the caller vouches for the frame; reading these registers changes nothing.
     let read = |offset| unsafe { load_32(gic.distributor.base + offset) };
     let registers = u64::from(read(TYPER) & 0x1f);
     let enabled = (1..=registers).map(|n| read(ISENABLER + 4 * n).count_ones());
@@ -61,7 +61,7 @@ pub unsafe fn enabled_spis(gic: &Gic) -> u32 {
 /// use the distributor during the call.
 pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
     let word = |offset: u64| gic.distributor.base + offset;
-    // SAFETY: the caller vouches for the frame, which is this code's alone.
+    // SAFETY: the caller vouches for the frame, and that only this code uses it.
     unsafe {
         let typer = load_32(word(TYPER));
         let registers = u64::from(typer & 0x1f);
@@ -85,14 +85,14 @@ pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
 /// until then (IHI 0069H, 12.9, GICD_CTLR.RWP).
 ///
 /// # Safety
-/// A distributor is mapped at `distributor` as device memory.
+/// A distributor must be mapped at `distributor` as device memory.
 unsafe fn await_disabled(distributor: u64) {
-    // SAFETY: as the caller promises; a read changes nothing.
+    // SAFETY: the caller promises what this needs; a read changes nothing.
     let done = (0..PATIENCE).any(|_| unsafe { load_32(distributor + CTLR) } & RWP == 0);
     assert!(done, "GIC: GICD_CTLR.RWP stays set");
 }
 
-/// An SPI, 32 to 1019. To disable it, it may also be an extended SPI, from 4096 on.
+/// An SPI, 32 to 1019. If it is only disabled, it may also be an extended SPI, from 4096 on.
 #[derive(Clone, Copy, Debug)]
 pub struct Spi {
     distributor: u64,
@@ -101,11 +101,11 @@ pub struct Spi {
 }
 
 impl Spi {
-    /// SPI `intid` of `gic`.
+    /// Returns SPI `intid` of `gic`.
     ///
     /// # Safety
-    /// The description must be true and mapped as device memory for as long as
-    /// this is used, and no other code may use that SPI.
+    /// The description must be true and mapped as device memory for as long as the result is used,
+    /// and no other code may use that SPI.
     #[must_use]
     pub const unsafe fn new(gic: &Gic<'_>, intid: u32) -> Self {
         Self {
@@ -115,83 +115,83 @@ impl Spi {
         }
     }
 
-    /// Puts it into Group 1. It shares the group register with 31 other SPIs: no other CPU may
-    /// change their group meanwhile. In a GICv2, it stays in the group of all others.
+    /// Puts the SPI into Group 1. It shares the group register with 31 other SPIs, so no other CPU
+    /// may change their groups meanwhile. In a GICv2, the SPI stays in the group of all others.
     pub fn set_group1(&self) {
         if self.is_version2 {
             return;
         }
         let (word, bit) = (self.word(IGROUPR), self.bit());
-        // SAFETY: `new` was promised that the frame is mapped.
+        // SAFETY: the caller of `new` promised that the frame is mapped.
         unsafe { store_32(word, load_32(word) | bit) }
     }
 
-    /// Routes it to the CPU with affinity `mpidr`.
+    /// Routes the SPI to the CPU with affinity `mpidr`.
     pub fn route(&self, mpidr: u64) {
         if self.is_version2 {
-            return self.target(mpidr);
+            return self.route_version2(mpidr);
         }
         let register = self.distributor + IROUTER + 8 * u64::from(self.intid);
-        // SAFETY: as above; the register is this SPI's alone.
+        // SAFETY: as above; the register belongs to this SPI alone.
         unsafe { store_64(register, mpidr) }
     }
 
-    /// Routes it in a GICv2.
-    fn target(&self, mpidr: u64) {
+    /// Routes the SPI in a GICv2.
+    fn route_version2(&self, mpidr: u64) {
         let Some(interface) = REGISTERS.interface_of(mpidr) else {
             return;
         };
         let register = self.distributor + ITARGETSR + u64::from(self.intid);
-        // SAFETY: `new` was promised that the frame is mapped; the byte is this SPI's alone.
+        // SAFETY: the caller of `new` promised the mapping; the byte belongs to this SPI alone.
         unsafe { store_8(register, 1 << interface) }
     }
 
-    /// Sets its priority; lower is more urgent.
+    /// Sets the SPI's priority; lower is more urgent.
     pub fn set_priority(&self, priority: u8) {
         let register = self.distributor + IPRIORITYR + u64::from(self.intid);
-        // SAFETY: as above; the byte is this SPI's alone.
+        // SAFETY: as above; the byte belongs to this SPI alone.
         unsafe { store_8(register, priority) }
     }
 
-    /// Enables it.
+    /// Enables the SPI.
     pub fn enable(&self) {
         self.write(ISENABLER);
     }
 
-    /// Disables it.
+    /// Disables the SPI, and waits until that takes effect.
     pub fn disable(&self) {
         self.write(ICENABLER);
-        // SAFETY: `new` was promised that the frame is mapped.
+        // SAFETY: the caller of `new` promised that the frame is mapped.
         unsafe { await_disabled(self.distributor) };
     }
 
-    /// Makes it pending.
+    /// Makes the SPI pending.
     pub fn set_pending(&self) {
         self.write(ISPENDR);
     }
 
-    /// Clears its pending state.
+    /// Clears the SPI's pending state.
     pub fn clear_pending(&self) {
         self.write(ICPENDR);
     }
 
-    /// Makes it active.
+    /// Makes the SPI active.
     pub fn set_active(&self) {
         self.write(ISACTIVER);
     }
 
-    /// Clears its active state.
+    /// Clears the SPI's active state.
     pub fn clear_active(&self) {
         self.write(ICACTIVER);
     }
 
-    /// Whether it is pending.
+    /// Whether the SPI is pending.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.read(ISPENDR)
     }
 
-    /// Whether it is active.
+    /// Whether the SPI is active.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.read(ISACTIVER)
@@ -214,7 +214,7 @@ impl Spi {
         unsafe { load_32(self.word(register)) & self.bit() != 0 }
     }
 
-    /// Writes one of the write-one registers, which need no exclusive access.
+    /// Writes a register in which only ones have an effect, so no exclusive access is needed.
     fn write(&self, register: u64) {
         // SAFETY: as above; the register changes only the bit written as one.
         unsafe { store_32(self.word(register), self.bit()) }
@@ -226,8 +226,8 @@ mod tests {
     use super::*;
     use platform::Region;
 
-    /// Registers of a distributor, as memory.
-    fn with(typer: u32, test: impl FnOnce(&Gic<'_>)) -> Vec<u32> {
+    /// Runs `test` on memory in place of a distributor's registers; returns their final values.
+    fn with_registers(typer: u32, test: impl FnOnce(&Gic<'_>)) -> Vec<u32> {
         let mut registers = vec![0u32; 0x2000 / 4];
         registers[1] = typer;
         let gic = Gic {
@@ -246,11 +246,11 @@ mod tests {
 
     #[test]
     fn extended_spis_are_quietened_where_there_are_some() {
-        // SAFETY: memory of the test's.
+        // SAFETY: this is memory of the test.
         let quiet = |gic: &Gic<'_>| unsafe { quieten(gic) };
         let one = |registers: &[u32], at: usize| registers[at / 4] == u32::MAX;
-        // 64 SPIs, and extended ones in two registers.
-        let registers = with(2 | 1 << 8 | 1 << 27, quiet);
+        // There are 64 SPIs, and extended SPIs in two registers.
+        let registers = with_registers(2 | 1 << 8 | 1 << 27, quiet);
         for first in [0x1400, 0x1800, 0x1c00] {
             assert!(
                 one(&registers, first) && one(&registers, first + 4),
@@ -259,14 +259,14 @@ mod tests {
             assert_eq!(registers[first / 4 + 2], 0);
         }
         assert!(one(&registers, 0x184) && one(&registers, 0x188) && registers[0x18c / 4] == 0);
-        let registers = with(2, quiet);
+        let registers = with_registers(2, quiet);
         assert!(registers[0x1000 / 4..].iter().all(|word| *word == 0));
     }
 
     #[test]
     fn an_extended_spi_is_disabled_by_its_own_bit() {
-        let registers = with(2 | 1 << 8 | 1 << 27, |gic| {
-            // SAFETY: memory of the test's.
+        let registers = with_registers(2 | 1 << 8 | 1 << 27, |gic| {
+            // SAFETY: this is memory of the test.
             unsafe { Spi::new(gic, 4096 + 33) }.disable();
         });
         assert_eq!(registers[0x1404 / 4], 2);

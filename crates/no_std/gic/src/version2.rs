@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The distributor and the CPU interface of a GICv2 (IHI 0048B, chapter 4).
 //!
-//! All interrupts stay in the group that a write of 0 gives them: Group 0 with one security state,
-//! and Group 1 as the Non-secure side of two. Bit 0 of GICD_CTLR and of GICC_CTLR enables either,
-//! and either arrives as an IRQ.
+//! All interrupts stay in the group that a write of 0 gives them: Group 0 if there is one security
+//! state, and Group 1 on the Non-secure side of two. Bit 0 of GICD_CTLR and of GICC_CTLR enables
+//! this group in either case, and its interrupts arrive as IRQs.
 
 use arch::gicv2::REGISTERS;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -15,40 +15,40 @@ use crate::mmio::{load_32, store_32};
 
 /// GICD_TYPER.ITLinesNumber (4:0): the number of registers of 32 INTIDs after the first.
 const GICD_TYPER: u64 = 0x004;
-/// A bit per INTID: GICD_IGROUPR, ICENABLER, ICPENDR, ICACTIVER.
+/// Registers with a bit per INTID: GICD_IGROUPR, ICENABLER, ICPENDR, ICACTIVER.
 const GICD_IGROUPR: u64 = 0x080;
 const GICD_ICENABLER: u64 = 0x180;
 const GICD_ICPENDR: u64 = 0x280;
 const GICD_ICACTIVER: u64 = 0x380;
-/// A byte per INTID.
+/// The priorities, a byte per INTID.
 const GICD_IPRIORITYR: u64 = 0x400;
 /// The targets of the first four INTIDs, which read as this CPU's interface.
 const GICD_ITARGETSR: u64 = 0x800;
-/// Two bits per INTID; the second register is that of PPIs.
+/// The configurations, two bits per INTID; the second register is for PPIs.
 const GICD_ICFGR1: u64 = 0xc04;
-/// A byte per SGI, with a bit for each sender.
+/// The pending SGIs: a byte per SGI, with a bit for each sender.
 const GICD_CPENDSGIR: u64 = 0xf10;
 
 const GICC_PMR: u64 = 0x004;
 const GICC_BPR: u64 = 0x008;
 const GICC_IAR: u64 = 0x00c;
 const GICC_EOIR: u64 = 0x010;
-/// GICC_APR0 to 3.
+/// The first of the registers GICC_APR0 to GICC_APR3.
 const GICC_APR: u64 = 0x0d0;
-/// GICC_CTLR: firmware's choice whether interrupts bypass the interface when it is off (8:5).
+/// GICC_CTLR bits 8:5: firmware's choice whether interrupts bypass the interface if it is off.
 const BYPASS: u32 = 0xf << 5;
 
-/// An acknowledged interrupt: GICC_IAR, with an SGI's sender, as GICC_EOIR wants it.
+/// An acknowledged interrupt: the value of GICC_IAR, with an SGI's sender, as GICC_EOIR needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged(u32);
 
 impl Acknowledged {
-    /// The INTID; `None` if nothing was pending.
+    /// Returns the INTID, or `None` if nothing was pending.
     #[inline(always)]
     #[must_use]
     pub const fn intid(self) -> Option<u32> {
         match self.0 & 0x3ff {
-            // 1022 and 1023: of the other group, and none.
+            // 1022 means an interrupt of the other group, and 1023 means none.
             1020.. => None,
             intid => Some(intid),
         }
@@ -61,8 +61,8 @@ impl From<u32> for Acknowledged {
     }
 }
 
-/// Acknowledges the highest-priority pending interrupt of this CPU. Loads after this one are not
-/// satisfied earlier, so they see the stores that a sender made before an SGI.
+/// Acknowledges the highest-priority pending interrupt of this CPU. Later loads are not satisfied
+/// before this one, so they see the stores that a sender made before an SGI.
 #[inline(always)]
 #[must_use]
 pub fn acknowledge() -> Acknowledged {
@@ -77,7 +77,7 @@ pub fn end(acknowledged: Acknowledged) {
     write(&REGISTERS.interface, GICC_EOIR, acknowledged.0);
 }
 
-/// Enables the distributor at `base`, with the CPU interfaces `gic`: every SPI is disabled, neither
+/// Enables the distributor at `base` of the GICv2 `gic`. Every SPI is then disabled, and neither
 /// pending nor active.
 ///
 /// # Safety
@@ -97,7 +97,7 @@ pub(crate) unsafe fn enable_distributor(base: u64, gic: &GicV2) {
     set(0, 1);
 }
 
-/// Sets every SGI and PPI of this CPU to the same group and priority, PPIs level-triggered.
+/// Sets every SGI and PPI of this CPU to the same group and priority, and PPIs level-triggered.
 pub(crate) fn set_up_private() {
     let set = |offset, value| write(&REGISTERS.distributor, offset, value);
     set(GICD_IGROUPR, 0);
@@ -105,7 +105,7 @@ pub(crate) fn set_up_private() {
     set(GICD_ICFGR1, 0);
 }
 
-/// Clears the pending state of this CPU's SGIs of `bits`, from all senders.
+/// Clears the pending state of this CPU's SGIs of `bits`, for all senders.
 pub(crate) fn clear_pending_sgis(bits: u32) {
     for n in 0..4 {
         let senders = |sgi: u32| ((bits >> (4 * n + sgi) & 1) * 0xff) << (8 * sgi);
@@ -119,12 +119,12 @@ pub(crate) fn clear_pending_sgis(bits: u32) {
 }
 
 /// Enables this CPU's interface, with no priority masked and none active, and makes the CPU, which
-/// has affinity `mpidr`, a target of SGIs.
+/// has affinity `mpidr`, a possible target of SGIs.
 ///
 /// # Errors
-/// [`Error::CpuInterface`] if the interface's number can't be derived from the affinity.
+/// Returns [`Error::CpuInterface`] if the interface's number can't be derived from the affinity.
 pub fn enable_interface(mpidr: u64) -> Result<(), Error> {
-    // With one CPU, the register reads as zero (IHI 0048B, 4.3.12).
+    // If there is only one CPU, the register reads as zero (IHI 0048B, 4.3.12).
     let mask = read(&REGISTERS.distributor, GICD_ITARGETSR) as u8;
     let number = mask.checked_ilog2().unwrap_or(0) as u8;
     if !REGISTERS.record(mpidr, number) {
@@ -140,13 +140,13 @@ pub fn enable_interface(mpidr: u64) -> Result<(), Error> {
 
 #[inline(always)]
 fn read(base: &AtomicU64, offset: u64) -> u32 {
-    // SAFETY: `enable_distributor` was promised that the registers are mapped; they are this CPU's
-    // or read without effect, except GICC_IAR, which `acknowledge` is for.
+    // SAFETY: the caller of `enable_distributor` promised that the registers are mapped. They are
+    // this CPU's or read without effect, except GICC_IAR, which only `acknowledge` reads.
     unsafe { load_32(base.load(Relaxed) + offset) }
 }
 
 #[inline(always)]
 fn write(base: &AtomicU64, offset: u64, value: u32) {
-    // SAFETY: as above; the registers are this CPU's own, or written by the first CPU alone.
+    // SAFETY: as above; the registers are this CPU's own, or only the first CPU writes them.
     unsafe { store_32(base.load(Relaxed) + offset, value) }
 }

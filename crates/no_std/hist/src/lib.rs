@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A log-linear histogram in fixed memory.
+//! Implements a log-linear histogram in fixed memory.
 //!
-//! Values below 1024 have a bucket each, so that a path length in instructions
-//! is kept exactly; above, every power of two is divided into 512 buckets, so
-//! that a value is known to 0.2 %. The bucketing is that of G. Tene's
-//! HdrHistogram with 9 sub-bucket bits.
+//! Each value below 1024 has its own bucket, so that a path length in instructions is
+//! kept exactly. Above that, every power of two is divided into 512 buckets, so that a
+//! value is known to 0.2 %. The bucketing is that of G. Tene's HdrHistogram with 9
+//! sub-bucket bits.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -17,16 +17,16 @@ pub use repeats::{ENOUGH, QUANTILES};
 
 use core::ops::Range;
 
-/// Binary logarithm of the buckets per power of two.
+/// Binary logarithm of the number of buckets per power of two.
 const SUB_BITS: u32 = 9;
-/// Values below this are exact.
+/// Values below this limit are counted exactly.
 const EXACT: u64 = 2 << SUB_BITS;
 /// Values from here on are counted in the last bucket.
 const LIMIT: u64 = 1 << 40;
 /// Number of buckets.
 pub const BUCKETS: usize = index(LIMIT - 1) + 1;
 
-/// The bucket that counts `value`.
+/// Returns the bucket that counts `value`.
 #[must_use]
 pub const fn index(value: u64) -> usize {
     if value < EXACT {
@@ -37,7 +37,7 @@ pub const fn index(value: u64) -> usize {
     ((shift as usize) << SUB_BITS) + (value >> shift) as usize
 }
 
-/// The lowest value that bucket `index` counts.
+/// Returns the lowest value that bucket `index` counts.
 #[must_use]
 pub const fn lowest(index: usize) -> u64 {
     if (index as u64) < EXACT {
@@ -48,28 +48,28 @@ pub const fn lowest(index: usize) -> u64 {
     (mantissa as u64) << shift
 }
 
-/// The values that count in the same bucket as `value`, up to the last bucket.
+/// Returns the values that count in the bucket of `value`; the last bucket also counts larger ones.
 #[must_use]
 pub const fn alike(value: u64) -> Range<u64> {
     let bucket = index(value);
     lowest(bucket)..lowest(bucket + 1)
 }
 
-/// Counts of values. All zeroes is an empty histogram, so that memory of an
-/// arena can be used without building one on the stack.
+/// Counts of values. A histogram of all zeroes is empty, so that memory of an arena can be used
+/// without building a histogram on the stack.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: [u32; BUCKETS],
     count: u64,
     sum: u64,
-    /// Complement of the smallest value, so that zero means no value.
+    /// Complement of the smallest value, so that zero means that there is no value.
     min_complement: u64,
     max: u64,
 }
 
 impl Histogram {
-    /// An empty histogram.
+    /// Creates an empty histogram.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Histogram {
         }
     }
 
-    /// Forgets everything.
+    /// Forgets all values.
     pub fn clear(&mut self) {
         let used = self.used();
         self.counts[used].fill(0);
@@ -102,19 +102,19 @@ impl Histogram {
         }
     }
 
-    /// How many values were counted.
+    /// Returns the number of values that were counted.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Sum of the values.
+    /// Returns the sum of the values.
     #[must_use]
     pub const fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// Smallest value, exact; 0 when empty.
+    /// Returns the exact smallest value; 0 if the histogram is empty.
     #[must_use]
     pub const fn min(&self) -> u64 {
         if self.count == 0 {
@@ -124,29 +124,29 @@ impl Histogram {
         }
     }
 
-    /// Largest value, exact; 0 when empty.
+    /// Returns the exact largest value; 0 if the histogram is empty.
     #[must_use]
     pub const fn max(&self) -> u64 {
         self.max
     }
 
-    /// The value that `per_mille` thousandths of the values do not exceed (nearest rank); 0 when
-    /// empty.
+    /// Returns the value that `per_mille` thousandths of the values do not exceed (nearest rank); 0
+    /// if the histogram is empty.
     #[must_use]
     pub fn quantile(&self, per_mille: u64) -> u64 {
         let found = nearest_rank(self.buckets(), self.count, per_mille);
         found.map_or(0, |value| value.clamp(self.min(), self.max))
     }
 
-    /// Every non-empty bucket as its lowest value and count, in order.
+    /// Iterates over the non-empty buckets, each as its lowest value and its count, in order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u32)> {
         self.used()
             .map(|index| (lowest(index), self.counts[index]))
             .filter(|&(_, count)| count != 0)
     }
 
-    /// The range of buckets that may have counted, from the smallest value's to the largest
-    /// value's, so that nothing reads the thousands of others.
+    /// Returns the range of buckets that may have counted, from the smallest value's to the largest
+    /// value's, so that no code needs to read the thousands of other buckets.
     fn used(&self) -> Range<usize> {
         match self.count {
             0 => 0..0,
@@ -155,17 +155,17 @@ impl Histogram {
     }
 }
 
-/// The rank, from 1, of a percentile in `count` sorted values: that of the smallest value with at
-/// least `per_mille`/1000 of the values at or below it (nearest rank). Every percentile and every
-/// median in Rouse is the value with this rank.
+/// Returns the rank, from 1, of a percentile in `count` sorted values: the rank of the smallest
+/// value with at least `per_mille`/1000 of the values at or below it (nearest rank). Every
+/// percentile and every median in Rouse is the value with this rank.
 #[must_use]
 pub const fn rank(count: u64, per_mille: u64) -> u64 {
     let rank = (count * per_mille).div_ceil(1000);
     if rank == 0 { 1 } else { rank }
 }
 
-/// The percentile of `values` in ascending order, each with its number of occurrences, which add up
-/// to `count`; `None` when empty.
+/// Returns the percentile of `values` in ascending order, each with its number of occurrences;
+/// these numbers add up to `count`. Returns `None` if there are no values.
 pub fn nearest_rank<N: Into<u64>>(
     values: impl IntoIterator<Item = (u64, N)>,
     count: u64,
@@ -182,7 +182,7 @@ pub fn nearest_rank<N: Into<u64>>(
     None
 }
 
-/// The percentile of values in ascending order; `None` when empty.
+/// Returns the percentile of values in ascending order, or `None` if there are no values.
 #[must_use]
 pub fn of_sorted<T>(values: &[T], per_mille: u64) -> Option<&T> {
     values.get(rank(values.len() as u64, per_mille) as usize - 1)

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Converts values of one clock to units of another: an exact ratio, found by reading both.
+//! Converts values of one clock to units of another: an exact ratio, found by reading both clocks.
 //!
-//! Samples are stored as read, and converted when written. The conversion is monotone, so quantiles
-//! stay quantiles.
+//! Samples are stored as read, and are converted when they are written. The conversion is monotone,
+//! so quantiles stay quantiles.
 
 use core::fmt;
 
 use crate::of_sorted;
 
-/// Two measurements of a ratio may differ by 1 in this number. Each is only as precise as a
-/// reading, and on an out-of-order core, readings take different times.
+/// Two measurements of a ratio may differ by one part in this number. Each measurement is only as
+/// precise as a reading, and on an out-of-order core, readings take different times.
 const STEADY: u128 = 100;
-/// A ratio that counts as a whole number may differ from it by 1 in this number. The ratio covers
-/// all parts, so it is more precise.
+/// A ratio counts as a whole number if it differs from it by at most one part in this number. The
+/// ratio covers all parts, so it is more precise than a part.
 const WHOLE: u128 = 500;
 
-/// The progress of two clocks in the same time.
+/// The progress of two clocks during the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
     /// Units of the clock to convert to.
@@ -24,18 +24,18 @@ pub struct Ratio {
     pub read: u64,
 }
 
-/// Why measurements give no ratio.
+/// The reason why measurements give no ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable {
     /// A clock stood still.
     Stands,
-    /// The ratio changed meanwhile: the smallest and the largest one.
+    /// The ratio changed during the measurement: the smallest and the largest one.
     Varies(Ratio, Ratio),
 }
 
 impl Ratio {
-    /// Converts a value of the read clock to units of the wanted clock, rounded to the nearest and
-    /// saturating.
+    /// Converts a value of the read clock to units of the wanted clock, rounded to the nearest
+    /// unit. The result saturates.
     #[must_use]
     pub fn convert(&self, value: u64) -> u64 {
         let (wanted, read) = (u128::from(self.wanted), u128::from(self.read.max(1)));
@@ -49,11 +49,11 @@ impl Ratio {
         self.wanted == self.read
     }
 
-    /// The ratio over all of `parts`, which follow one another, if it is nearly
-    /// equal in each.
+    /// Returns the ratio over all of `parts`, which follow one another, if the ratios of the parts
+    /// are nearly equal.
     ///
     /// # Errors
-    /// [`Unusable`] names the defect of the parts.
+    /// Returns [`Unusable`], which names the defect of the parts.
     pub fn steady(parts: &[Self]) -> Result<Self, Unusable> {
         let total = |of: fn(&Self) -> u64| parts.iter().map(of).fold(0, u64::saturating_add);
         let whole = Self {
@@ -64,7 +64,7 @@ impl Ratio {
         if parts.is_empty() || parts.iter().any(stands) {
             return Err(Unusable::Stands);
         }
-        let by_size = |a: &&Self, b: &&Self| a.cross(b).cmp(&b.cross(a));
+        let by_size = |a: &&Self, b: &&Self| a.cross_product(b).cmp(&b.cross_product(a));
         let (low, high) = (parts.iter().min_by(by_size), parts.iter().max_by(by_size));
         let (low, high) = (*low.unwrap_or(&whole), *high.unwrap_or(&whole));
         if !low.is_near(&high, STEADY) {
@@ -73,8 +73,8 @@ impl Ratio {
         Ok(whole)
     }
 
-    /// The ratio to convert values with: the nearest whole number if it is close enough, otherwise
-    /// itself. Clocks with the same rate should show that, despite imprecise readings.
+    /// Returns the ratio for conversions: the nearest whole number if it is close enough, otherwise
+    /// the ratio itself. Clocks with the same rate then show it, despite imprecise readings.
     #[must_use]
     pub fn nearly_whole(self) -> Self {
         let nearest = Self {
@@ -87,32 +87,32 @@ impl Ratio {
         }
     }
 
-    /// The median of ratios measured one after another, in hertz of the wanted clock if the other
-    /// clock has `read_hz`. A single disturbed reading does not change it. `None` if a clock stood
-    /// still, or without ratios.
+    /// Returns the median of ratios measured one after another, in hertz of the wanted clock if the
+    /// other clock has `read_hz`. A single disturbed reading does not change the median. Returns
+    /// `None` if a clock stood still, or if there are no ratios.
     #[must_use]
     pub fn middle<const N: usize>(mut parts: [Self; N], read_hz: u64) -> Option<u64> {
         let stands = |part: &Self| part.wanted == 0 || part.read == 0;
         if parts.is_empty() || parts.iter().any(stands) {
             return None;
         }
-        parts.sort_unstable_by(|a, b| a.cross(b).cmp(&b.cross(a)));
+        parts.sort_unstable_by(|a, b| a.cross_product(b).cmp(&b.cross_product(a)));
         Some(of_sorted(&parts, 500)?.convert(read_hz))
     }
 
-    /// Product to compare with the other's, to compare both.
-    fn cross(&self, other: &Self) -> u128 {
+    /// Returns a product; comparing it with the other ratio's product compares the ratios.
+    fn cross_product(&self, other: &Self) -> u128 {
         u128::from(self.wanted) * u128::from(other.read)
     }
 
-    /// Whether they differ by at most 1 in `precision`.
+    /// Whether the two ratios differ by at most one part in `precision`.
     fn is_near(&self, other: &Self, precision: u128) -> bool {
-        let (a, b) = (self.cross(other), other.cross(self));
+        let (a, b) = (self.cross_product(other), other.cross_product(self));
         a.abs_diff(b).saturating_mul(precision) <= a.min(b)
     }
 }
 
-/// Prints three decimals, truncated.
+/// Prints the ratio with three decimals, truncated.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let thousandths = u128::from(self.wanted) * 1000 / u128::from(self.read.max(1));
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(alike.convert(u64::MAX), u64::MAX);
         assert_eq!(ratio(2001, 1000).nearly_whole(), ratio(2, 1));
         assert_eq!(ratio(2005, 1000).nearly_whole(), ratio(2005, 1000));
-        // A clock far slower than the counter has no whole number.
+        // A clock far slower than the counter has no nearest whole number.
         assert_eq!(ratio(1, 1000).nearly_whole(), ratio(1, 1000));
     }
 

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the values of a pass repeat those of the previous pass.
+//! Judges whether the values of a pass repeat the values of the previous pass.
 //!
 //! A pass repeats another if both have [`ENOUGH`] values and each of [`QUANTILES`], which tables
-//! print, falls into the same bucket in both. A bucket is one value below 1024, and 0.2 % wide
-//! above.
+//! print, falls into the same bucket in both passes. A bucket is one value wide below 1024, and 0.2
+//! % wide above.
 //!
-//! The comparison is between passes and not samples, because successive samples are alike, so the
+//! The comparison is between passes and not between samples: successive samples are alike, so the
 //! spread within a pass says little about the precision of its median. Passes are apart in time,
 //! with all other cells between them.
 //!
 //! Ending a cell for this reason does not bias its median: the two passes are treated alike and
 //! only compared with each other, never with a third number, so the rule does not depend on whether
-//! their values are high or low. The median of both together lies between their medians, which are
-//! in the same bucket, so it is the median that each pass has found by itself.
+//! their values are high or low. The median of both passes together lies between their medians,
+//! which are in the same bucket, so it is the median that each pass has found by itself.
 
 use crate::{Histogram, index, lowest, nearest_rank};
 
 /// The quantiles of a distribution that are printed, in thousandths.
 pub const QUANTILES: [(&str, u64); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)];
 
-/// Values that a pass must have to be judged. The 99th percentile of fewer values is their
-/// largest.
+/// Number of values that a pass must have to be judged. With fewer values, the 99th percentile is
+/// the largest value.
 pub const ENOUGH: u64 = 100;
 
 impl Histogram {
-    /// Becomes a copy of `other`.
+    /// Makes this histogram a copy of `other`.
     pub fn copy_from(&mut self, other: &Self) {
         self.clear();
         let used = other.used();
@@ -35,12 +35,12 @@ impl Histogram {
         self.max = other.max;
     }
 
-    /// Whether the values counted since this histogram equalled `before` repeat the values counted
-    /// until then.
+    /// Whether the values counted since this histogram was equal to `before` repeat the values
+    /// counted until then.
     ///
     /// # Panics
-    /// Panics if a bucket of `before` counted more than that of `self`: `before`
-    /// is not an earlier state.
+    /// Panics if a bucket of `before` counted more values than the same bucket of `self`, so that
+    /// `before` is not an earlier state.
     #[must_use]
     pub fn repeats(&self, before: &Self) -> bool {
         let (first, second) = (before.count, self.count - before.count);
@@ -67,7 +67,7 @@ mod tests {
     /// Whether `second` repeats `first`.
     fn judged(first: &[u64], second: &[u64]) -> bool {
         let (mut all, mut before) = (Histogram::new(), Histogram::new());
-        // Values that an earlier cell left in the copy do not matter.
+        // Values that an earlier cell left in the copy have no influence.
         before.record(7);
         first.iter().for_each(|&value| all.record(value));
         before.copy_from(&all);
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn what_is_the_same_again_repeats() {
         assert!(judged(&pass(190, 499, &[212]), &pass(190, 499, &[212])));
-        // In time, to the width of a bucket.
+        // Times repeat if they fall into the same bucket.
         assert!(judged(&pass(100_000, 200, &[]), &pass(100_001, 200, &[])));
     }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Buckets by every value up to a million, and beyond by every bucket's edges.
+//! Tests the buckets with every value up to a million, and above that with every bucket's edges.
 
 use hist::{BUCKETS, Histogram, index, lowest};
 
-/// Checks that `value` is in the bucket whose range has it, and how wide that is.
+/// Checks that the bucket of `value` contains the value, and is narrow enough.
 fn check(value: u64) {
     let bucket = index(value);
     assert!(lowest(bucket) <= value, "{value}");
@@ -11,7 +11,7 @@ fn check(value: u64) {
         bucket + 1 == BUCKETS || value < lowest(bucket + 1),
         "{value}"
     );
-    // 0.2 %: a bucket is not wider than a 512th of its values.
+    // 0.2 %: a bucket is no wider than a 512th of its values.
     assert!((value - lowest(bucket)) * 512 <= value, "{value}");
 }
 
@@ -35,7 +35,7 @@ fn what_is_cleared_is_as_new() {
         .for_each(|&value| histogram.record(value));
     assert_eq!((histogram.count(), histogram.sum()), (3, (1 << 50) + 6));
     assert_eq!(histogram.buckets().next(), Some((3, 2)));
-    // More than all of them is asked for: there is no such value.
+    // There are fewer values than the quantile asks for, so no value has this rank.
     assert_eq!(histogram.quantile(5000), 0);
     histogram.clear();
     assert_eq!((histogram.count(), histogram.sum()), (0, 0));

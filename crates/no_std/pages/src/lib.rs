@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages for both images: their pool, the memory of the translation tables, the common parts of
-//! both levels' maps, and cache maintenance by address.
+//! Manages pages for both images: a pool of pages, the memory of the translation tables, the common
+//! parts of both levels' maps, and cache maintenance by address.
 
 #![no_std]
 #![cfg(target_arch = "aarch64")]
@@ -15,10 +15,10 @@ use arch::insn;
 use arch::regs::{CTR_EL0, DCZID_EL0};
 use platform::Region;
 
-/// Page size, bytes.
+/// Size of a page in bytes.
 pub const PAGE: u64 = 4096;
 
-/// A region of RAM that is handed out page by page and never taken back.
+/// A region of RAM from which pages are taken one after another and never given back.
 #[derive(Debug)]
 pub struct Pool {
     base: u64,
@@ -27,10 +27,10 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool over `region`.
+    /// Creates a pool of the pages of `region`.
     ///
     /// # Safety
-    /// The region must be RAM that nothing else uses, ever, and accessible.
+    /// The region must be accessible RAM that nothing else ever uses.
     pub const unsafe fn new(region: Region) -> Self {
         Self {
             base: region.base,
@@ -39,7 +39,7 @@ impl Pool {
         }
     }
 
-    /// Returns the part taken so far.
+    /// Returns the part that was taken so far.
     #[must_use]
     pub const fn taken(&self) -> Region {
         Region {
@@ -48,21 +48,21 @@ impl Pool {
         }
     }
 
-    /// Takes `bytes` bytes, rounded up to pages, zeroed. If firmware left their lines in a cache,
-    /// these could overwrite the memory while caches are off (DDI 0487K.a, B2.11), so they are
-    /// cleaned first.
+    /// Takes `bytes` bytes, rounded up to pages, and zeroes them. If firmware left lines of this
+    /// memory in a cache, they could overwrite the memory while caches are off (DDI 0487K.a,
+    /// B2.11), so this function first cleans the lines.
     ///
     /// # Panics
-    /// Panics if the pool is exhausted: it was sized too small.
+    /// Panics if the pool is exhausted, because it was too small.
     pub fn take(&mut self, bytes: u64) -> u64 {
         let base = self.reserve(bytes);
         clean(Region { base, size: bytes });
-        // SAFETY: inside the region that `new` was given.
+        // SAFETY: the memory is inside the region that `new` got.
         unsafe { (base as *mut u8).write_bytes(0, bytes as usize) };
         base
     }
 
-    /// Like [`Self::take`], but keeps whatever the memory contains.
+    /// Like [`Self::take`], but does not change the contents of the memory.
     ///
     /// # Panics
     /// Panics if the pool is exhausted.
@@ -79,7 +79,7 @@ impl Pool {
 }
 
 impl Pool {
-    /// Puts `items` into memory of the pool, one after another, for ever.
+    /// Puts `items` into memory of the pool, one after another, where they stay for ever.
     ///
     /// # Panics
     /// Panics if the pool is exhausted.
@@ -87,8 +87,8 @@ impl Pool {
         const { assert!(align_of::<T>() as u64 <= PAGE) };
         let count = items.len();
         let place = self.reserve((count * size_of::<T>()) as u64) as *mut MaybeUninit<T>;
-        // SAFETY: fresh memory of that size, aligned to a page, which is never
-        // taken back and which nothing else has.
+        // SAFETY: this is fresh memory of that size, aligned to a page, which is never given back
+        // and which nothing else uses.
         let slots = unsafe { core::slice::from_raw_parts_mut(place, count) };
         let mut written = 0;
         for (slot, item) in slots.iter_mut().zip(items) {
@@ -96,12 +96,12 @@ impl Pool {
             written += 1;
         }
         assert!(written == count, "an iterator is shorter than it says");
-        // SAFETY: as many slots were written as there are.
+        // SAFETY: all slots were written.
         unsafe { slots.assume_init_mut() }
     }
 }
 
-/// How a region of a stage-1 map may be used.
+/// The permitted use of a region of a stage-1 map.
 #[derive(Clone, Copy, Debug)]
 pub enum Use {
     /// Code.
@@ -114,8 +114,8 @@ pub enum Use {
     Device,
 }
 
-/// A stage-1 translation regime, which the start code of every CPU loads. The registers belong to
-/// the image's exception level.
+/// The registers of a stage-1 translation regime, which the start code of every CPU loads. They are
+/// those of the image's exception level.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Regime {
@@ -130,7 +130,7 @@ pub struct Regime {
 }
 
 impl Regime {
-    /// Nothing yet.
+    /// Creates a regime whose values are not yet set.
     #[must_use]
     #[expect(
         clippy::new_without_default,
@@ -146,7 +146,7 @@ impl Regime {
     }
 }
 
-/// Page tables come from the pool and are used at their physical address.
+/// Allocates translation tables from the pool, for use at their physical addresses.
 #[derive(Debug)]
 pub struct Tables<'p>(pub &'p mut Pool);
 
@@ -167,20 +167,20 @@ impl<A: PagingAttributes> Translation<A> for Tables<'_> {
     }
 }
 
-/// Bytes of the smallest line in all data caches: CTR_EL0.DminLine, in words (DDI 0487K.a,
-/// D23.2.34).
+/// Returns the size in bytes of the smallest line in all data caches: CTR_EL0.DminLine, which is in
+/// words (DDI 0487K.a, D23.2.34).
 #[must_use]
 pub fn line() -> u64 {
     4 << (CTR_EL0.get() >> 16 & 0xf)
 }
 
-/// Cleans and invalidates `region` to the point of coherency, for a reader
-/// whose caches are off.
+/// Cleans and invalidates `region` to the point of coherency, for a reader whose caches are
+/// off.
 pub fn clean(region: Region) {
     let line = line();
     let mut address = region.base & !(line - 1);
     while address < region.end() {
-        // SAFETY: callers clean memory that they have just used.
+        // SAFETY: callers clean only memory that they have just used.
         unsafe { insn::dc_civac(address as usize) };
         address += line;
     }
@@ -188,15 +188,15 @@ pub fn clean(region: Region) {
 }
 
 /// Evicts `regions` from every data and instruction cache of every CPU: the next access reads
-/// memory, or a cache after the point of coherency. Contents stay.
+/// memory, or a cache beyond the point of coherency. Contents stay unchanged.
 ///
-/// An operation by address to the point of coherency is done in the caches of every PE of
-/// the shareability domain of its memory, which is inner shareable here, and so is `IC
-/// IALLUIS` (DDI 0487K.a, D7.5, A64 cache maintenance instructions). `DC CIVAC` is complete with a
-/// DSB ([`clean`] ends with one), and comes first: an instruction cache invalidated earlier could
-/// be filled again from a unified cache that still has the line. `IC IALLUIS` is complete with the
-/// next DSB, and this PE fetches again after the ISB (the same, ordering and completion of cache
-/// maintenance). TLBs, branch predictors and the lines of translation tables stay as they are.
+/// An operation by address to the point of coherency takes effect in the caches of every PE in the
+/// shareability domain of its memory, which is inner shareable here, and so does `IC IALLUIS` (DDI
+/// 0487K.a, D7.5, A64 cache maintenance instructions). `DC CIVAC` is complete after a DSB
+/// ([`clean`] ends with one), and comes first: an instruction cache that was invalidated earlier
+/// could be filled again from a unified cache that still has the line. `IC IALLUIS` is complete
+/// after the next DSB, and this PE fetches again after the ISB (ibid., ordering and completion of
+/// cache maintenance). TLBs, branch predictors and the lines of translation tables stay unchanged.
 pub fn evict(regions: impl IntoIterator<Item = Region>) {
     regions.into_iter().for_each(clean);
     insn::ic_ialluis();
@@ -208,19 +208,19 @@ pub fn evict(regions: impl IntoIterator<Item = Region>) {
 /// without vector registers takes nearly three times as many instructions.
 ///
 /// # Safety
-/// Both must be mapped as normal memory and must not overlap, and the memory at `to` must belong to
+/// Both must be mapped as Normal memory and must not overlap, and the memory at `to` must belong to
 /// the caller.
 pub unsafe fn copy(from: Region, to: u64) {
     const LINE: u64 = 64;
     let lines = from.size / LINE * LINE;
     let mut done = 0;
     while done < lines {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises what this needs.
         unsafe { insn::copy_line((from.base + done) as usize, (to + done) as usize) };
         done += LINE;
     }
     let (rest, to) = (from.base + lines, to + lines);
-    // SAFETY: the same.
+    // SAFETY: the caller promises what this needs.
     unsafe {
         (to as *mut u8).copy_from_nonoverlapping(rest as *const u8, (from.size - lines) as usize);
     }
@@ -232,16 +232,16 @@ pub unsafe fn copy(from: Region, to: u64) {
 /// # Panics
 /// Panics if `DC ZVA` is prohibited here, which it is not at EL2.
 pub fn zero(region: Region) {
-    // DCZID_EL0: BS (3:0) is the logarithm of the block's words; at most 2 KiB
-    // (DDI 0487K.a, D24.2.36).
+    // DCZID_EL0: BS (3:0) is the logarithm of the number of words in a block, which has at most 2
+    // KiB (DDI 0487K.a, D24.2.36).
     let id = DCZID_EL0.get();
     assert!(id & 1 << 4 == 0, "DC ZVA is prohibited");
     let block = 4 << (id & 0xf);
-    // Both are powers of two, so a step has whole lines, and a page whole steps and blocks.
+    // Both are powers of two, so a step has whole lines, and a page has whole steps and blocks.
     const STEP: u64 = 8;
     let line = line().min(block).min(PAGE / STEP);
     // RAM is large, and each boot does this once. So the code works page by page, since a page is
-    // still in the nearest cache when it is cleaned, in loops with little more than their one
+    // still in the nearest cache when it is cleaned, and its loops contain little more than one
     // operation.
     let mut page = region.base;
     while page < region.end() {
@@ -268,8 +268,8 @@ pub fn zero(region: Region) {
 /// Zeroes a page, `STEP` blocks per iteration.
 ///
 /// # Safety
-/// The page must be mapped as normal memory, and nothing may use it. `block` must be the block size
-/// of DCZID_EL0, and `STEP` blocks must divide a page.
+/// The page must be mapped as Normal memory, and nothing may use it. `block` must be the block size
+/// of DCZID_EL0, and a page must be a multiple of `STEP` blocks.
 #[inline(always)]
 unsafe fn zero_page<const STEP: u64>(page: u64, block: u64) {
     let mut address = page;

@@ -2,14 +2,14 @@
 //! Divides the time of two CPUs within samples into parts.
 //!
 //! The guest records when a CPU begins and ends a poll or a halt. EL2 records when an exit begins
-//! and ends, and its activity in between. Each keeps its notes in a [`TimeLog`] per CPU.
-//! [`Account`] follows both logs of both CPUs. The time between two notes is one part, and only
-//! time within a sample counts. So the parts of a sample add up to the length of the sample, once
-//! for each CPU, and include no time between samples.
+//! and ends, and its activity in between. Each of the two keeps its notes in a [`TimeLog`] per CPU.
+//! [`Account`] follows both logs of both CPUs. The time between two notes belongs to one part, and
+//! only time within a sample counts. So the parts of a sample add up to the length of the sample,
+//! once for each CPU, and include no time between samples.
 //!
 //! Logs are read while CPUs still write them. So each CPU is followed only up to a time before
-//! which its notes are certainly complete. If notes were overwritten before they were read, their
-//! samples are left out completely and counted as lost.
+//! which its notes are certainly complete. If notes were overwritten before they were read, the
+//! samples of those notes are left out completely and counted as lost.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -22,30 +22,30 @@ use arrayvec::ArrayVec;
 use side::Side;
 pub use side::{Guest, cause};
 
-/// CPUs that take part.
+/// Number of CPUs that take part.
 pub const CPUS: usize = 2;
-/// Causes of exits, as parts.
+/// The causes of exits, each of which is a part.
 pub const CAUSES: [&str; 9] = [
     "wfi", "wfe", "sgi", "irq", "hvc", "smc", "sysreg", "mmio", "other",
 ];
-/// How many parts there are.
+/// Number of parts.
 pub const COUNT: usize = 3 + CAUSES.len();
 
-/// Activity of a CPU at some time.
+/// The activity of a CPU at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It runs the guest.
+    /// The CPU runs the guest.
     Run,
-    /// The guest polls, or EL2 does for it.
+    /// The guest polls, or EL2 polls for it.
     Poll,
-    /// It is halted, by the guest or by EL2.
+    /// The CPU is halted, by the guest or by EL2.
     Wfi,
-    /// EL2 handles an exit with this index in [`CAUSES`].
+    /// EL2 handles an exit whose cause has this index in [`CAUSES`].
     El2(usize),
 }
 
 impl Part {
-    /// Its place among the parts.
+    /// Returns the index of the part.
     #[must_use]
     pub const fn index(self) -> usize {
         match self {
@@ -60,19 +60,19 @@ impl Part {
 /// Sums over all samples and CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// Ticks by part, of all CPUs.
+    /// Ticks of each part, summed over all CPUs.
     pub parts: [u64; COUNT],
-    /// Ticks of the samples, once for each CPU, which the parts should add up to. Computed from the
-    /// samples alone.
+    /// Ticks of the samples, once for each CPU; the parts should add up to this number. It is
+    /// computed from the samples alone.
     pub ticks: u64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Samples left out because notes were overwritten or out of order.
+    /// Number of samples left out because notes were overwritten or out of order.
     pub lost: u64,
 }
 
 impl Totals {
-    /// All zero.
+    /// Totals that are all zero.
     pub const ZERO: Self = Self {
         parts: [0; COUNT],
         ticks: 0,
@@ -81,7 +81,7 @@ impl Totals {
     };
 }
 
-/// A sample whose end not all CPUs have reached yet.
+/// A sample whose end not all CPUs have reached.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     start: u64,
@@ -90,10 +90,10 @@ struct Window {
     lost: bool,
 }
 
-/// The most samples in progress: a CPU that takes part in each sample is at most in the next one.
+/// Maximum number of samples in progress: a CPU that takes part in each is at most in the next one.
 const WINDOWS: usize = 4;
 
-/// Follows both CPUs.
+/// Follows the activities of both CPUs.
 #[derive(Debug)]
 pub struct Account<'l> {
     sides: [Side<'l>; CPUS],
@@ -102,8 +102,8 @@ pub struct Account<'l> {
 }
 
 impl<'l> Account<'l> {
-    /// Follows CPUs with these logs, which must be empty: the first log of each is the guest's, the
-    /// second EL2's. `halts` means that a WFI of the guest halts the CPU and does not trap.
+    /// Follows CPUs with these logs, which must be empty: the first log of each CPU is the guest's,
+    /// the second is EL2's. `halts` means that a WFI of the guest halts the CPU and does not trap.
     #[must_use]
     pub fn new(logs: [[&'l TimeLog; 2]; CPUS], halts: bool) -> Self {
         Self {
@@ -113,10 +113,10 @@ impl<'l> Account<'l> {
         }
     }
 
-    /// Adds a sample from `start` to `end`, in ticks, which is later than all previous ones.
+    /// Adds a sample from `start` to `end`, in ticks, which must be later than all previous ones.
     pub fn sample(&mut self, start: u64, end: u64) {
         if self.windows.is_full() {
-            // Its CPUs lag by more than they can.
+            // The CPUs lag further behind this sample than they can.
             self.windows.remove(0);
             self.totals.lost += 1;
         }
@@ -128,32 +128,32 @@ impl<'l> Account<'l> {
         });
     }
 
-    /// Follows CPU `cpu` up to `until`: its notes up to then must be there, and every sample
-    /// that began by then must have been passed to [`Self::sample`].
+    /// Follows CPU `cpu` up to `until`: its notes up to then must exist, and every sample that
+    /// began by then must have been passed to [`Self::sample`].
     pub fn follow(&mut self, cpu: usize, until: u64) {
         self.sides[cpu].follow(until, &mut self.windows);
         while let Some(first) = self.windows.first()
             && self.sides.iter().all(|side| side.has_passed(first.end))
         {
             let first = self.windows.remove(0);
-            self.take(&first);
+            self.add_window(&first);
         }
     }
 
-    /// The time until which all notes of `cpu` exist, although it goes on.
+    /// Returns the time up to which all notes of `cpu` exist, although the CPU goes on.
     #[must_use]
     pub fn noted_until(&self, cpu: usize) -> u64 {
         self.sides[cpu].noted_until()
     }
 
-    /// The totals, after both CPUs have ended and were followed to the end.
+    /// Returns the totals, after both CPUs have ended and were followed to the end.
     #[must_use]
     pub fn totals(mut self) -> Totals {
         self.totals.lost += self.windows.len() as u64;
         self.totals
     }
 
-    fn take(&mut self, window: &Window) {
+    fn add_window(&mut self, window: &Window) {
         if window.lost {
             self.totals.lost += 1;
             return;

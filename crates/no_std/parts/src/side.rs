@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One CPU, followed through its two logs.
+//! Follows one CPU through its two logs.
 
 use abi::{TimeLog, TimeNote, Traced, event_of};
 
 use crate::{CAUSES, Part, Window};
 
-/// Notes of the guest: its activity from then on.
+/// A note of the guest: the CPU's activity from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Guest {
-    /// It runs.
+    /// The guest runs.
     Run,
-    /// It polls.
+    /// The guest polls.
     Poll,
-    /// It executes WFI, or requests a similar state.
+    /// The guest executes WFI, or requests a similar state.
     Wfi,
 }
 
-/// Activity of EL2 in an exit.
+/// The activity of EL2 in an exit.
 #[derive(Clone, Copy, Debug)]
 enum Doing {
     Work,
@@ -27,32 +27,32 @@ enum Doing {
 
 #[derive(Clone, Copy, Debug)]
 struct Exit {
-    /// Of [`CAUSES`].
+    /// Index in [`CAUSES`].
     cause: usize,
     doing: Doing,
 }
 
-/// The guest's log, and EL2's.
+/// Indices of the guest's log and of EL2's log.
 const GUEST: usize = 0;
 const EL2: usize = 1;
 
-/// One CPU.
+/// The state of one CPU.
 #[derive(Debug)]
 pub struct Side<'l> {
     logs: [&'l TimeLog; 2],
-    /// The next note of each log.
+    /// Number of the next note of each log.
     next: [u64; 2],
-    /// Notes were lost, so the activity is not known.
+    /// Whether notes of each log were lost, so that the activity is unknown.
     unknown: [bool; 2],
     halts: bool,
     guest: Guest,
     exit: Option<Exit>,
-    /// The time up to which it was followed.
+    /// The time up to which the CPU was followed.
     since: u64,
 }
 
 impl<'l> Side<'l> {
-    /// A CPU that runs the guest, with no notes read yet.
+    /// Creates a CPU that runs the guest, and whose notes were not yet read.
     pub fn new(logs: [&'l TimeLog; 2], halts: bool) -> Self {
         Self {
             logs,
@@ -65,42 +65,42 @@ impl<'l> Side<'l> {
         }
     }
 
-    /// Whether it was followed to `time`.
+    /// Whether the CPU was followed up to `time`.
     pub fn has_passed(&self, time: u64) -> bool {
         self.since >= time
     }
 
-    /// The time of the newest note that certainly exists. A CPU makes its notes in order, so EL2's
-    /// notes before its newest one exist, and so do the guest's, if they are read later.
+    /// Returns the time of the newest note that certainly exists. A CPU makes its notes in order,
+    /// so EL2's notes before it exist, and so do the guest's notes, if they are read later.
     pub fn noted_until(&self) -> u64 {
         let newest = self.logs[EL2].count().checked_sub(1);
         let newest = newest.and_then(|number| self.logs[EL2].get(number));
         newest.map_or(0, |note| note.time)
     }
 
-    /// Follows it; see [`crate::Account::follow`].
+    /// Follows the CPU; see [`crate::Account::follow`].
     pub fn follow(&mut self, until: u64, windows: &mut [Window]) {
-        while let Some((log, note)) = self.earliest(windows) {
+        while let Some((log, note)) = self.earliest_note(windows) {
             if note.time > until {
                 break;
             }
             if note.time < self.since {
-                // A clock that went back.
+                // The clock went back.
                 windows.iter_mut().for_each(|window| window.lost = true);
             } else {
-                self.spend(note.time, windows);
+                self.count_time(note.time, windows);
             }
             self.next[log] += 1;
-            self.turn(log, note.word);
+            self.apply_note(log, note.word);
         }
         if until > self.since {
-            self.spend(until, windows);
+            self.count_time(until, windows);
         }
     }
 
-    /// The next note: the earlier one of both logs.
-    fn earliest(&mut self, windows: &mut [Window]) -> Option<(usize, TimeNote)> {
-        let [guest, el2] = [GUEST, EL2].map(|log| self.peek(log, windows));
+    /// Returns the next note, which is the earlier one of both logs.
+    fn earliest_note(&mut self, windows: &mut [Window]) -> Option<(usize, TimeNote)> {
+        let [guest, el2] = [GUEST, EL2].map(|log| self.peek_note(log, windows));
         match (guest, el2) {
             (Some(guest), Some(el2)) if guest.time < el2.time => Some((GUEST, guest)),
             (_, Some(el2)) => Some((EL2, el2)),
@@ -108,9 +108,9 @@ impl<'l> Side<'l> {
         }
     }
 
-    /// The next note of `log`. If that was overwritten, the samples that it may belong to are lost,
-    /// and reading goes on with a note that is not about to be overwritten.
-    fn peek(&mut self, log: usize, windows: &mut [Window]) -> Option<TimeNote> {
+    /// Returns the next note of `log`. If that note was overwritten, the samples to which it may
+    /// belong are lost, and reading goes on with a note that is not about to be overwritten.
+    fn peek_note(&mut self, log: usize, windows: &mut [Window]) -> Option<TimeNote> {
         loop {
             let count = self.logs[log].count();
             if self.next[log] >= count {
@@ -125,9 +125,9 @@ impl<'l> Side<'l> {
         }
     }
 
-    /// Counts the time until `to` as its current activity.
-    fn spend(&mut self, to: u64, windows: &mut [Window]) {
-        let part = self.part().index();
+    /// Counts the time until `to` as the CPU's current activity.
+    fn count_time(&mut self, to: u64, windows: &mut [Window]) {
+        let part = self.current_part().index();
         for window in windows {
             let (from, to) = (window.start.max(self.since), window.end.min(to));
             if from < to {
@@ -138,7 +138,7 @@ impl<'l> Side<'l> {
         self.since = to;
     }
 
-    fn part(&self) -> Part {
+    fn current_part(&self) -> Part {
         match (self.exit, self.guest) {
             (Some(exit), _) => match exit.doing {
                 Doing::Work => Part::El2(exit.cause),
@@ -152,7 +152,7 @@ impl<'l> Side<'l> {
     }
 
     /// Updates the activity according to the note `word` of `log`.
-    fn turn(&mut self, log: usize, word: u64) {
+    fn apply_note(&mut self, log: usize, word: u64) {
         if log == GUEST {
             self.unknown[GUEST] = false;
             self.guest = match word {
@@ -169,39 +169,39 @@ impl<'l> Side<'l> {
         };
         let exit = match Traced::ALL.get(what as usize) {
             Some(Traced::Synchronous) => begun(cause(data)),
-            Some(Traced::Interrupt) => begun(named("irq")),
+            Some(Traced::Interrupt) => begun(cause_index("irq")),
             Some(Traced::Resume) => None,
-            Some(Traced::Poll) => return self.turn_to(Doing::Poll),
-            Some(Traced::Halt) => return self.turn_to(Doing::Halt),
-            Some(Traced::Awake) => return self.turn_to(Doing::Work),
+            Some(Traced::Poll) => return self.set_doing(Doing::Poll),
+            Some(Traced::Halt) => return self.set_doing(Doing::Halt),
+            Some(Traced::Awake) => return self.set_doing(Doing::Work),
             Some(Traced::Sent | Traced::Nothing) | None => return,
         };
         self.unknown[EL2] = false;
         self.exit = exit;
     }
 
-    fn turn_to(&mut self, doing: Doing) {
+    fn set_doing(&mut self, doing: Doing) {
         if let Some(exit) = &mut self.exit {
             exit.doing = doing;
         }
     }
 }
 
-/// The place of the cause with this name.
-fn named(name: &str) -> usize {
+/// Returns the index of the cause with this name.
+fn cause_index(name: &str) -> usize {
     let place = CAUSES.iter().position(|cause| *cause == name);
     place.unwrap_or(CAUSES.len() - 1)
 }
 
-/// The cause of a synchronous exit with this ESR_EL2 (DDI 0487K.a, D23.2.39), of [`CAUSES`].
+/// Returns the index in [`CAUSES`] of a synchronous exit with this ESR_EL2 (DDI 0487K.a, D23.2.39).
 #[must_use]
 pub fn cause(esr: u64) -> usize {
-    /// The ISS of a write of ICC_SGI1R_EL1, but for the register that is written, Rt.
+    /// The ISS of a write of ICC_SGI1R_EL1, except for the general register Rt.
     const SGI: u64 = 0x3a_3016;
     const RT: u64 = 0x1f << 5;
     let iss = esr & 0x1ff_ffff;
-    named(match esr >> 26 & 0x3f {
-        // TI, bit 0: WFE or WFET.
+    cause_index(match esr >> 26 & 0x3f {
+        // Bit 0 of TI means WFE or WFET.
         0x01 if iss & 1 != 0 => "wfe",
         0x01 => "wfi",
         0x16 => "hvc",

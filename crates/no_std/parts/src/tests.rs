@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! By example, and: whatever is noted, parts add up to samples.
+//! Tests examples, and that parts add up to samples whatever is noted.
 
 use abi::event_word;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use abi::Traced;
 
-/// ESR_EL2 of a trapped WFI, and of an SGI.
+/// ESR_EL2 of a trapped WFI, and of a trapped SGI.
 const WFI: u64 = 0x07e0_0000;
 const SGI: u64 = 0x623a_3036;
 
@@ -15,7 +15,7 @@ fn index(cause: &str) -> usize {
     3 + CAUSES.iter().position(|name| *name == cause).unwrap()
 }
 
-/// Notes of both CPUs.
+/// The logs of both CPUs.
 #[derive(Default)]
 struct Logs([[TimeLog; 2]; CPUS]);
 
@@ -40,7 +40,7 @@ impl Logs {
 fn totals(mut account: Account<'_>, samples: &[(u64, u64)]) -> Totals {
     for &(start, end) in samples {
         account.sample(start, end);
-        // Follows as far as certain, then all of it.
+        // Follows CPU 1 only halfway at first, and then both CPUs to the end.
         account.follow(1, (start + end) / 2);
         account.follow(0, end);
         account.follow(1, end);
@@ -52,7 +52,7 @@ fn totals(mut account: Account<'_>, samples: &[(u64, u64)]) -> Totals {
 fn what_lies_between_samples_is_in_no_part() {
     let logs = Logs::default();
     logs.guest(0, &[(15, Guest::Poll), (30, Guest::Run)]);
-    // Halted from before the sample, through the pause, until after the next has begun.
+    // CPU 1 is halted from before the sample, through the pause, until after the next has begun.
     logs.guest(1, &[(2, Guest::Wfi), (20, Guest::Run), (25, Guest::Wfi)]);
     logs.guest(1, &[(1007, Guest::Run)]);
     let totals = totals(logs.account(true), &[(10, 30), (1000, 1010)]);
@@ -135,7 +135,7 @@ fn causes_have_the_names_of_exits() {
     }
 }
 
-/// Notes at rising times, with meaningless contents.
+/// Generates notes at rising times, with meaningless contents.
 fn notes() -> impl Strategy<Value = Vec<(u64, bool, u64)>> {
     prop::collection::vec((0u64..30, any::<bool>(), 0u64..9), 0..200)
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boot arguments that are ours: words that begin with `rouse.`.
+//! Rouse's own boot arguments: the words that begin with `rouse.`.
 //!
-//! Hypervisor, guest and host all read them with this type, so they know the same words and refuse
-//! the same mistakes. Words with other prefixes belong to whatever else is booted.
+//! The hypervisor, the guest and the host all read them with [`Arguments`], so they know the same
+//! words and refuse the same mistakes. Words with other prefixes belong to whatever else is booted.
 //!
 //! Some words are for the hypervisor alone, which does not pass them to the guest ([`guest_part`]).
-//! `rouse.fault=` is not one of them: it asks the hypervisor or the guest to fail, and some faults
-//! of the hypervisor are triggered by the guest.
+//! `rouse.fault=` is not such a word: it asks the hypervisor or the guest to fail, and the guest
+//! triggers some of the hypervisor's faults.
 
 use core::fmt;
 
 use crate::dimensions;
 use crate::nearest::nearest;
-use crate::value::on;
+use crate::value::read_switch;
 use crate::{Atomics, Error, Fault, GuestStates, Neighbour, PREFIX, Plan, Trap, Under, Word};
 
 /// Declares the arguments outside the plan.
@@ -36,12 +36,12 @@ macro_rules! arguments {
         const HYPERVISORS: &[&str] = &[$($own_key),*];
 
         impl<'a, P: Part<'a>> Arguments<'a, P> {
-            /// Takes one argument. If a name repeats, its first value counts outside the plan, its
-            /// last value within the plan.
+            /// Stores one argument. If a name repeats, its first value counts outside the plan, and
+            /// its last value within the plan.
             fn take(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
                 match key {
-                    $($key => first(&mut self.$field, $read(key, value)?),)*
-                    $($own_key => first(&mut self.$own, $own_read(key, value)?),)*
+                    $($key => keep_first(&mut self.$field, $read(key, value)?),)*
+                    $($own_key => keep_first(&mut self.$own, $own_read(key, value)?),)*
                     _ => return self.plan.take(key, value),
                 }
                 Ok(())
@@ -51,7 +51,7 @@ macro_rules! arguments {
 }
 
 /// Keeps `read`, unless `field` has a value already.
-fn first<T: Default + PartialEq>(field: &mut T, read: T) {
+fn keep_first<T: Default + PartialEq>(field: &mut T, read: T) {
     if *field == T::default() {
         *field = read;
     }
@@ -67,25 +67,25 @@ pub const FLOOR: &str = "floor";
 pub const COST_BRIEF: &str = "cost-brief";
 /// The key of [`Arguments::cost_cold`].
 pub const COST_COLD: &str = "cost-cold";
-/// Seconds that a run may take.
+/// Limits the seconds that a run may take.
 pub const DEADLINE: &str = "deadline";
-/// Seconds that a pass of a cell may take.
+/// Limits the seconds that a pass of a cell may take.
 pub const CELL_DEADLINE: &str = "cell-deadline";
-/// Seed of random choices.
+/// Seeds random choices.
 pub const SEED: &str = "seed";
 /// Gives the guest's CPUs idle states besides WFI.
 pub const GUEST_STATES: &str = "guest-states";
 /// Asks for a checkpoint of a simulator before the measurement.
 pub const CHECKPOINT: &str = "checkpoint";
-/// Clock of a simulator's cores, in MHz.
+/// Gives the clock of a simulator's cores, in MHz.
 pub const CORE_MHZ: &str = "core-mhz";
 /// Reserves a CPU that enforces the deadlines.
 pub const KEEP_CPU: &str = "keep-cpu";
-/// Waits that trap in a boot, where cells can't change that.
+/// Names the waits that trap in this boot, if cells can't change which waits trap.
 pub(crate) const GIVEN_TRAP: &str = "given-trap";
-/// How long the layer below polls in a boot, where cells can't change that.
+/// Says how long the layer below polls in this boot, if cells can't change that time.
 pub(crate) const GIVEN_HOST_POLL_US: &str = "given-host-poll-us";
-/// Says that no other boot has a different trap.
+/// Says that no other boot traps different waits.
 pub(crate) const GIVEN_ALONE: &str = "given-alone";
 /// The boot arguments begin after this word.
 pub const OPTIONS: &str = "options";
@@ -98,60 +98,60 @@ const NEIGHBOUR: &str = "neighbour";
 arguments! {
     guest {
         /// The check to run instead of the plan, or `all`.
-        check: Option<&'a str> = "check", text;
-        /// The paths to run once each instead, for a tracer: `all`, or comma-separated names.
-        cost: Option<&'a str> = "cost", text;
+        check: Option<&'a str> = "check", read_text;
+        /// The code paths to run once each, for a tracer: `all`, or comma-separated names.
+        cost: Option<&'a str> = "cost", read_text;
         /// Runs few passes of each path, with short pauses, for a simulator of cores.
-        cost_brief: bool = COST_BRIEF, on;
-        /// Caches and TLBs are emptied before each pass of a path.
-        cost_cold: bool = COST_COLD, on;
+        cost_brief: bool = COST_BRIEF, read_switch;
+        /// Empties caches and TLBs before each pass of a path.
+        cost_cold: bool = COST_COLD, read_switch;
         /// A failure to cause on purpose.
-        fault: Option<Fault> = FAULT, word;
-        /// The class of hostile guests to run instead, or `all`.
-        hostile: Option<&'a str> = "hostile", text;
-        /// Layer below the guest, where that layer does not name itself.
-        under: Option<Under> = "under", word;
-        /// Waits that trap in this boot, under that layer.
-        given_trap: Option<Trap> = GIVEN_TRAP, word;
+        fault: Option<Fault> = FAULT, read_word;
+        /// The class of hostile guests to run instead of the plan, or `all`.
+        hostile: Option<&'a str> = "hostile", read_text;
+        /// The layer below the guest, if that layer does not name itself.
+        under: Option<Under> = "under", read_word;
+        /// The waits that trap in this boot under that layer.
+        given_trap: Option<Trap> = GIVEN_TRAP, read_word;
         /// How long that layer polls on a trapped WFI, in microseconds.
-        given_host_poll_us: Option<u64> = GIVEN_HOST_POLL_US, count;
-        /// No other boot has a different trap.
-        given_alone: bool = GIVEN_ALONE, on;
+        given_host_poll_us: Option<u64> = GIVEN_HOST_POLL_US, read_count;
+        /// Whether no other boot traps different waits.
+        given_alone: bool = GIVEN_ALONE, read_switch;
         /// Seed of random choices.
-        seed: Option<u64> = SEED, count;
+        seed: Option<u64> = SEED, read_count;
         /// Wake-ups of a soak that runs instead of the plan.
-        soak: Option<u64> = "soak", count;
+        soak: Option<u64> = "soak", read_count;
         /// Wake-ups of a soak without other operations.
-        stress: Option<u64> = "stress", count;
+        stress: Option<u64> = "stress", read_count;
         /// Seconds of a soak of Linux, run by the program that otherwise measures it.
-        linux_soak: Option<u64> = "linux-soak", count;
+        linux_soak: Option<u64> = "linux-soak", read_count;
         /// The program on Linux asks its simulator for a checkpoint first, and then for the arguments of its measurement.
-        checkpoint: bool = CHECKPOINT, on;
+        checkpoint: bool = CHECKPOINT, read_switch;
         /// Clock of the cores of a simulator, in MHz, which converts ticks to cycles.
-        core_mhz: Option<u64> = CORE_MHZ, count;
+        core_mhz: Option<u64> = CORE_MHZ, read_count;
     }
     hypervisor {
         /// The hypervisor prints a description of the machine.
-        survey: bool = SURVEY, on;
+        survey: bool = SURVEY, read_switch;
         /// Names of registers that the hypervisor leaves as firmware set them.
-        leave: Option<&'a str> = "leave", text;
+        leave: Option<&'a str> = "leave", read_text;
         /// Generic watchdogs stay as firmware set them.
-        keep_watchdogs: bool = "keep-watchdogs", on;
+        keep_watchdogs: bool = "keep-watchdogs", read_switch;
         /// Seconds that the run may take from the hypervisor's start; 0 means no limit.
-        deadline: Option<u64> = DEADLINE, count;
+        deadline: Option<u64> = DEADLINE, read_count;
         /// Seconds that a pass of a cell may take, including its report; 0 means no limit.
-        cell_deadline: Option<u64> = CELL_DEADLINE, count;
+        cell_deadline: Option<u64> = CELL_DEADLINE, read_count;
         /// One CPU is reserved for the hypervisor and has no vCPU, so that a deadline ends any
         /// guest.
-        keep_cpu: bool = KEEP_CPU, on;
-        /// A vCPU may use the smallest possible vectors, as a baseline for the cost of exits.
-        floor: bool = FLOOR, on;
+        keep_cpu: bool = KEEP_CPU, read_switch;
+        /// Whether a vCPU may use minimal exception vectors, a baseline for the cost of exits.
+        floor: bool = FLOOR, read_switch;
         /// The boot arguments begin here; a boot manager may put other text in front.
-        options: bool = OPTIONS, on;
-        /// The guest's tree has these idle states besides WFI, so that a kernel's governor has a choice.
-        guest_states: Option<GuestStates> = GUEST_STATES, states;
+        options: bool = OPTIONS, read_switch;
+        /// Idle states besides WFI in the guest's device tree, which give its governor a choice.
+        guest_states: Option<GuestStates> = GUEST_STATES, read_states;
         /// The console, in the form that `platform::uart::Named` reads.
-        uart: Option<&'a str> = "uart", text;
+        uart: Option<&'a str> = "uart", read_text;
     }
 }
 
@@ -160,7 +160,7 @@ arguments! {
 pub enum Program {
     /// Measures the cells of the plan.
     Measuring,
-    /// Runs checks, soaks, hostile guests, paths with their costs, and faults.
+    /// Runs checks, soaks and hostile guests, measures the cost of code paths, and causes faults.
     Trials,
 }
 
@@ -175,7 +175,7 @@ pub struct Planted {
 }
 
 impl Planted {
-    /// No image.
+    /// Neither image.
     pub const NOTHING: Self = Self {
         hypervisor: false,
         guest: false,
@@ -185,7 +185,7 @@ impl Planted {
 /// The booted image does not have the program that the arguments ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// The program that it should have.
+    /// The program that the arguments ask for.
     asked: Program,
 }
 
@@ -236,7 +236,7 @@ impl<'a> Part<'a> for Plan {
 pub struct Names {
     /// The atomic instructions that the guest must be compiled to, if the arguments name them.
     pub atomics: Option<Atomics>,
-    /// The most memory that a neighbour goes through, in KiB, if the arguments ask for one.
+    /// The most memory that a neighbour goes through, in KiB, if the arguments ask for a neighbour.
     pub neighbours: Option<u32>,
 }
 
@@ -247,7 +247,7 @@ impl<'a> Part<'a> for Names {
                 Err(Error::Several { key, words: value })
             }
             ATOMICS => {
-                self.atomics = word(key, value)?;
+                self.atomics = read_word(key, value)?;
                 Ok(())
             }
             NEIGHBOUR => {
@@ -282,7 +282,7 @@ impl<'a> Arguments<'a> {
 
 impl<'a, P: Part<'a>> Arguments<'a, P> {
     /// Like [`Arguments::parse`], but also returns the arguments that could be read despite an
-    /// error, so that the error can be reported on the console they name.
+    /// error, so that the error can be reported on the console that they name.
     #[must_use]
     pub fn read(text: &'a str) -> (Self, Option<Error<'a>>) {
         let mut arguments = Self::default();
@@ -306,7 +306,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         }
     }
 
-    /// Whether it is a trial in which vCPUs have a neighbour that tries forbidden operations.
+    /// Whether they ask for a trial with neighbours, which then try forbidden operations.
     fn has_hostile_neighbours(&self) -> bool {
         let Self {
             check,
@@ -319,8 +319,8 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         may && self.plan.has_neighbours()
     }
 
-    /// Why an image that is built for measurements can't be booted with these arguments. `image`
-    /// returns whether a different image would be needed.
+    /// Returns why an image that is built for measurements can't be booted with these arguments.
+    /// `image` picks the field of [`Planted`] that stands for that image.
     #[must_use]
     pub fn unplanted(&self, image: impl Fn(Planted) -> bool) -> Option<Error<'static>> {
         let fault = self.fault.filter(|fault| image(fault.planted()));
@@ -349,7 +349,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
     /// Checks that `program`, which was booted, is the one that these arguments ask for.
     ///
     /// # Errors
-    /// [`Unfit`] has the remedy.
+    /// [`Unfit`] names the remedy.
     pub fn fit(&self, program: Program) -> Result<(), Unfit> {
         match self.program() {
             asked if asked == program => Ok(()),
@@ -376,7 +376,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
 
 /// Every name that an argument can have.
 pub fn keys() -> impl Iterator<Item = &'static str> {
-    // Not from the table, which would pull in everything else about the dimensions.
+    // The table is not used here: it would pull in everything else about the dimensions.
     let names = dimensions::NAMES.iter().chain(Plan::OTHERS);
     names.chain(KEYS).chain(HYPERVISORS).copied()
 }
@@ -387,15 +387,15 @@ pub fn guest_part(bootargs: &str) -> impl Iterator<Item = &str> + Clone {
     let mut text = bootargs.trim_ascii_end();
     // Words removed from the end leave no spaces.
     while let Some(word) = text.split_ascii_whitespace().next_back()
-        && is_hypervisors(word)
+        && is_for_hypervisor(word)
     {
         text = text[..text.len() - word.len()].trim_ascii_end();
     }
     let pieces = text.split_inclusive(|c: char| c.is_ascii_whitespace());
-    pieces.filter(|piece| !is_hypervisors(piece.trim_ascii_end()))
+    pieces.filter(|piece| !is_for_hypervisor(piece.trim_ascii_end()))
 }
 
-/// Returns those words of the text of a plan that the hypervisor reads when it boots, too: see [`Names`].
+/// Returns the words of a plan's text that the hypervisor, too, reads at boot; see [`Names`].
 pub fn read_at_boot(plan: &str) -> impl Iterator<Item = &str> {
     let is_read = |word: &&str| {
         let argument = word.strip_prefix(PREFIX).unwrap_or_default();
@@ -406,7 +406,7 @@ pub fn read_at_boot(plan: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether `word` is for the hypervisor alone.
-fn is_hypervisors(word: &str) -> bool {
+fn is_for_hypervisor(word: &str) -> bool {
     let argument = word.strip_prefix(PREFIX);
     argument.is_some_and(|argument| {
         let key = argument.split_once('=').map_or(argument, |(key, _)| key);
@@ -415,14 +415,14 @@ fn is_hypervisors(word: &str) -> bool {
 }
 
 impl<'a> Error<'a> {
-    /// There is no argument `key`.
+    /// Returns the error for an unknown argument `key`, with the nearest known argument.
     pub(crate) fn unknown(key: &'a str) -> Self {
         let nearest = nearest(key, keys()).unwrap_or_default();
         Self::UnknownKey { key, nearest }
     }
 }
 
-fn text<'a>(key: &'a str, value: &'a str) -> Result<Option<&'a str>, Error<'a>> {
+fn read_text<'a>(key: &'a str, value: &'a str) -> Result<Option<&'a str>, Error<'a>> {
     if value.is_empty() {
         Err(Error::NeedsValue(key))
     } else {
@@ -430,7 +430,7 @@ fn text<'a>(key: &'a str, value: &'a str) -> Result<Option<&'a str>, Error<'a>> 
     }
 }
 
-fn word<'a, W: Word>(key: &'a str, word: &'a str) -> Result<Option<W>, Error<'a>> {
+fn read_word<'a, W: Word>(key: &'a str, word: &'a str) -> Result<Option<W>, Error<'a>> {
     let known = W::NAMES;
     match W::parse(word) {
         Some(value) => Ok(Some(value)),
@@ -442,11 +442,11 @@ fn word<'a, W: Word>(key: &'a str, word: &'a str) -> Result<Option<W>, Error<'a>
     }
 }
 
-fn states<'a>(key: &'a str, word: &'a str) -> Result<Option<GuestStates>, Error<'a>> {
+fn read_states<'a>(key: &'a str, word: &'a str) -> Result<Option<GuestStates>, Error<'a>> {
     GuestStates::read(key, word).map(Some)
 }
 
-fn count<'a>(key: &'a str, word: &'a str) -> Result<Option<u64>, Error<'a>> {
+fn read_count<'a>(key: &'a str, word: &'a str) -> Result<Option<u64>, Error<'a>> {
     let count = word.parse();
     count.map(Some).map_err(|_| Error::Count { key, word })
 }

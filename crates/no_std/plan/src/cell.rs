@@ -35,8 +35,8 @@ impl Cell {
         self
     }
 
-    /// Whether it may execute WFI. `overshoot` ends where other workloads would execute it; Linux
-    /// idles with it.
+    /// Whether its CPUs may execute WFI. `overshoot` ends where other workloads would execute WFI;
+    /// Linux idles with WFI.
     pub(crate) fn halts(&self) -> bool {
         if self.workload.is_linux() {
             return true;
@@ -45,24 +45,24 @@ impl Cell {
         self.wait.halts() && may && self.workload != Workload::Overshoot
     }
 
-    /// Whether its idle states, if it has any, let it poll.
+    /// Whether the cell's idle states, if it has any, let a CPU poll.
     pub(crate) fn may_poll(&self) -> bool {
         self.wait.governor().is_none() || self.states.polls()
     }
 
-    /// Whether it looks at the request word while it waits, on any CPU, so that a wake-up
-    /// needs no interrupt.
+    /// Whether any CPU of the cell reads the request word while it waits, so that a wake-up needs
+    /// no interrupt.
     pub(crate) fn polls(&self) -> bool {
         let made_to = self.workload.has_tasks() && !self.idle_poll.is_empty();
         self.wait.polls() && (self.may_poll() || made_to)
     }
 
-    /// Whether it may execute WFE or WFET. Every governed poll does.
+    /// Whether its CPUs may execute WFE or WFET. Every poll of a governed CPU does.
     pub(crate) fn uses_events(&self) -> bool {
         self.wait.uses_events() && self.polls()
     }
 
-    /// Whether it executes WFI that traps.
+    /// Whether its CPUs may execute WFI, and WFI traps.
     pub(crate) fn traps_wfi(&self) -> bool {
         self.halts() && self.trap.wfi()
     }
@@ -81,7 +81,7 @@ impl Cell {
         }
     }
 
-    /// How many CPUs take part besides the one that measures; `None`: all there are.
+    /// How many CPUs take part besides the one that measures; `None` means all CPUs.
     const fn partners(&self) -> Option<usize> {
         match self.workload {
             Workload::Ipi => match self.shape {
@@ -93,14 +93,14 @@ impl Cell {
         }
     }
 
-    /// Whether it runs between two CPUs, those of [`Cell::pair`].
+    /// Whether the cell runs between two CPUs, those of [`Cell::pair`].
     #[must_use]
     pub fn has_pair(&self) -> bool {
         let wakes = !self.workload.has_tasks() && !self.workload.is_alone();
         wakes && self.partners() == Some(1)
     }
 
-    /// The pairs of `cpus` CPUs that it can run between. A round trip goes both ways.
+    /// The pairs of `cpus` CPUs that the cell can run between. A round trip goes both ways.
     #[must_use]
     pub fn pairs(&self, cpus: usize) -> Pairs {
         let directed = self.workload != Workload::Pingpong;
@@ -123,8 +123,8 @@ impl Cell {
         }
     }
 
-    /// Returns the reason that keeps the other CPUs from making its noise.
-    pub(crate) fn silenced(&self, machine: &Machine) -> Option<SkipReason> {
+    /// Returns the reason why the other CPUs can't make the cell's noise.
+    pub(crate) fn why_no_noise(&self, machine: &Machine) -> Option<SkipReason> {
         let noise = self.noise;
         match self.partners() {
             _ if noise == Noise::None => None,
@@ -144,7 +144,7 @@ impl Cell {
     }
 
     /// Whether a sample may contain time in which every CPU is idle or pauses for the next request.
-    /// It is then a time even if the counter counts instructions.
+    /// Such a sample is a time, even if the counter counts instructions.
     #[must_use]
     pub fn has_idle_time(&self) -> bool {
         self.workload.has_idle_time() || self.is_open()
@@ -153,7 +153,7 @@ impl Cell {
     /// The pause requested with each wake-up, in microseconds: the part of its time without work.
     pub(crate) fn pause_us(&self) -> u64 {
         let device = match self.workload {
-            Workload::Io => self.request_us(),
+            Workload::Io => self.mean_device_us(),
             _ => 0,
         };
         let [gap, device, service, arrival] =
@@ -163,14 +163,14 @@ impl Cell {
     }
 
     /// How long the device of `io` takes on average, in microseconds.
-    fn request_us(&self) -> u32 {
+    fn mean_device_us(&self) -> u32 {
         let [reads, writes] = [100 - self.writes, self.writes].map(u64::from);
         let sum = reads * u64::from(self.device_us) + writes * u64::from(self.write_us);
         (sum / 100) as u32
     }
 
     /// Whether CPUs call functions on other CPUs.
-    pub(crate) fn storms(&self) -> bool {
+    pub(crate) fn is_storm(&self) -> bool {
         self.workload == Workload::Ipistorm
     }
 
@@ -180,7 +180,7 @@ impl Cell {
         callers.any(|me| self.mask.iter(cpus).all(|cpu| cpu == me))
     }
 
-    /// Whether it takes two CPUs.
+    /// Whether the cell needs a second CPU.
     pub(crate) fn needs_second(&self) -> bool {
         match self.workload {
             Workload::Ipi => self.shape.has_receiver(),
@@ -189,9 +189,9 @@ impl Cell {
         }
     }
 
-    /// The nearest period, in microseconds, if the machine can't make one
-    /// within a factor of four of what the cell asks for.
-    pub(crate) fn off_period(&self, machine: &Machine) -> Option<u32> {
+    /// Returns the nearest possible event-stream period, in microseconds, if the machine can't make
+    /// one within a factor of four of the requested period.
+    pub(crate) fn period_if_far(&self, machine: &Machine) -> Option<u32> {
         let stream = Stream::nearest(self.event_stream_us, machine.frequency, machine.ecv)?;
         let made = u128::from(stream.period()) * 1_000_000 / u128::from(machine.frequency.max(1));
         let asked = u128::from(self.event_stream_us);
@@ -222,7 +222,7 @@ impl Cell {
         for info in DIMENSIONS.iter().filter(|info| info.applies(self)) {
             let reason = info.contradicts(self, machine);
             if let Some(reason) = reason
-                && first.is_none_or(|first| reason.is_told_before(&first))
+                && first.is_none_or(|first| reason.takes_precedence(&first))
             {
                 first = Some(reason);
             }
@@ -245,8 +245,8 @@ impl Cell {
         info.set(self, word)
     }
 
-    /// The sort key of the cell: it puts cells in the order of a plan whose lists are in the order
-    /// of the words and numbers.
+    /// The sort key of the cell: cells sorted by it have the order of a plan whose lists are in the
+    /// order of the words and numbers.
     #[must_use]
     pub fn rank(&self) -> [u64; COUNT] {
         SLOWEST_FIRST.map(|dimension| DIMENSIONS[dimension].rank(self))
@@ -279,8 +279,8 @@ impl fmt::Display for Title<'_> {
 }
 
 impl Info {
-    /// Whether `cell` has this dimension in its one-line name. A decision of Linux itself is not
-    /// part of the name.
+    /// Whether the one-line name of `cell` includes this dimension. The name leaves out what Linux
+    /// decides by itself.
     #[must_use]
     pub fn names(&self, cell: &Cell) -> bool {
         match (self.place, self.show) {

@@ -42,7 +42,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// The guest's image can't measure the plan.
+/// Why the guest's image can't measure the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherImage {
     /// The plan names several words.
@@ -66,8 +66,8 @@ impl fmt::Display for OtherImage {
 }
 
 impl Plan {
-    /// The requested choices, each of which needs a boot: the guest's image or, if `linux` is the
-    /// guest, how Linux idles.
+    /// The requested choices, each of which needs a boot: the guest's image or, if the guest is
+    /// Linux (`linux`), how Linux idles.
     #[must_use]
     pub fn choices(&self, linux: bool) -> List<Choice> {
         let choose = |cpuidle: &LinuxCpuidle| Choice {
@@ -88,16 +88,16 @@ impl Plan {
         images
     }
 
-    /// The plan of a boot with this choice.
+    /// Returns the plan of a boot with this choice.
     #[must_use]
     pub fn chosen(&self, choice: Choice) -> Self {
         let mut plan = self.clone();
         plan.lists.atomics = match choice.atomics {
             None => Dimension::default_of(&[Atomics::Llsc]),
-            Some(atomics) => one(atomics, true),
+            Some(atomics) => list_of_one(atomics, true),
         };
         let named = self.lists.linux_cpuidle.named;
-        plan.lists.linux_cpuidle = one(choice.cpuidle, named);
+        plan.lists.linux_cpuidle = list_of_one(choice.cpuidle, named);
         plan
     }
 
@@ -128,8 +128,8 @@ impl Plan {
     }
 }
 
-/// A list of one value.
-fn one<T: Value>(value: T, named: bool) -> Dimension<T> {
+/// Makes a dimension whose list has one value.
+fn list_of_one<T: Value>(value: T, named: bool) -> Dimension<T> {
     Dimension {
         named,
         ..Dimension::default_of(&[value])

@@ -8,7 +8,7 @@ use arrayvec::ArrayString;
 use crate::error::Error;
 use crate::{Value, ValueKind};
 
-/// Most characters of a name.
+/// The most characters of a name.
 const MOST: usize = 24;
 
 /// A name of at most 24 characters: letters, digits, `-`, `_` and `.`.
@@ -52,7 +52,7 @@ impl Value for CommandName {
         Self::parse(word).ok_or(Error::CommandName { key, word })
     }
 
-    /// The first characters. Names that share eight of them keep their order in the plan.
+    /// The first eight characters. Names that share these keep their order in the plan.
     fn place(self) -> u64 {
         let mut first = [0; 8];
         first

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use crate::error::Error;
-use crate::value::number;
+use crate::value::read_number;
 use crate::{Value, ValueKind};
 
 /// How many of a hundred requests a device completes on the CPU that submitted them. It completes
@@ -21,7 +21,7 @@ impl Completion {
     /// Both ends of the range, with the words that stood for them before other percentages existed.
     const ENDS: [(&str, Self); 2] = [("same", Self::SAME), ("other", Self::OTHER)];
 
-    /// Per cent, 0 to 100.
+    /// The percentage, 0 to 100.
     #[must_use]
     pub const fn percent(self) -> u32 {
         self.0
@@ -43,7 +43,7 @@ impl Value for Completion {
         let known = Self::ENDS.iter().find(|(name, _)| *name == word);
         match known {
             Some((_, value)) => Ok(*value),
-            None => number(key, word, 0, 100).map(Self),
+            None => read_number(key, word, 0, 100).map(Self),
         }
     }
 

@@ -12,7 +12,7 @@ const WORDS: usize = MAX_CPUS / BITS;
 
 const _: () = assert!(MAX_CPUS.is_multiple_of(BITS));
 
-/// CPUs, by their position in the device tree, which is below [`MAX_CPUS`].
+/// A set of CPUs, each by its position in the device tree, which is below [`MAX_CPUS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSet([u64; WORDS]);
 
@@ -50,11 +50,11 @@ impl CpuSet {
         *self == Self::NONE
     }
 
-    /// Iterates over its members among `cpus` CPUs.
+    /// Iterates over the members of the set, on a machine with `cpus` CPUs.
     #[inline]
     pub fn iter(&self, cpus: usize) -> impl Iterator<Item = usize> + Clone + use<> {
-        // Goes from set bit to set bit, since callers measure this code too. Skips words beyond the
-        // machine's CPUs.
+        // The loop goes from set bit to set bit, since callers' measurements include it. It skips
+        // words beyond the machine's CPUs.
         let words = self.0;
         let mut left = words[0];
         let mut base = 0;

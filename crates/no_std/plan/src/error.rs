@@ -96,7 +96,7 @@ pub enum Error<'a> {
         /// The most values that a list can hold.
         most: usize,
     },
-    /// Not a valid part, like `2/3`.
+    /// Not a valid part; `2/3` is a valid one.
     Shard {
         /// Value as given.
         word: &'a str,
@@ -110,16 +110,16 @@ pub enum Error<'a> {
         /// Words as given.
         words: &'a str,
     },
-    /// It asks for a feature that only test images have.
+    /// The argument asks for a feature that only test images have.
     Unplanted {
         /// Argument.
         key: &'static str,
         /// Value as given; empty if it has none.
         word: &'static str,
     },
-    /// It has no value.
+    /// The argument takes no value, and was given one.
     NoValue(&'a str),
-    /// Its value is missing.
+    /// The argument's value is missing.
     NeedsValue(&'a str),
 }
 

@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 
 use crate::error::Error;
 
-/// Longest exit latency, microseconds: an order above tables of machines. EL2 answers no other CPU meanwhile.
+/// Longest exit latency, us: an order of magnitude above real ones. EL2 answers no other CPU then.
 const LONGEST_EXIT: u32 = 10_000;
 /// Longest residency, microseconds: a second.
 const LONGEST: u32 = 1_000_000;
@@ -17,7 +17,7 @@ const LONGEST: u32 = 1_000_000;
 pub struct GuestState {
     /// Time to leave it, microseconds.
     pub exit_us: u32,
-    /// Time in it from which on it pays off, the entry included, microseconds.
+    /// Time in the state, including the entry, from which the state pays off, microseconds.
     pub residency_us: u32,
 }
 
@@ -26,14 +26,14 @@ pub struct GuestState {
 pub struct GuestStates(ArrayVec<GuestState, { Self::MOST }>);
 
 impl GuestStates {
-    /// Most states. Linux has room for ten, WFI included; tables of servers have two or three.
+    /// The most states. Linux has room for ten, including WFI; tables of servers have two or three.
     pub const MOST: usize = 4;
 
-    /// How they are written.
+    /// The form in which states are written.
     pub const FORM: &'static str = "LATENCY:RESIDENCY in microseconds, from shallow to deep, up to four joined by +: \
                                     100:300+400:2000";
 
-    /// A state that a governor has to choose, if it has nothing else besides WFI.
+    /// Returns one state besides WFI, for a governor that would otherwise have no choice.
     #[must_use]
     pub fn standby() -> Self {
         Self(ArrayVec::from_iter([GuestState {
@@ -42,7 +42,7 @@ impl GuestStates {
         }]))
     }
 
-    /// The states; empty without any besides WFI.
+    /// The states; empty if there are none besides WFI.
     #[must_use]
     pub fn as_slice(&self) -> &[GuestState] {
         &self.0
@@ -52,7 +52,7 @@ impl GuestStates {
     ///
     /// # Errors
     ///
-    /// [`Error::GuestStates`], if it is none.
+    /// [`Error::GuestStates`] if `word` is not a list of states.
     pub fn read<'a>(key: &'a str, word: &'a str) -> Result<Self, Error<'a>> {
         Self::parse(word).ok_or(Error::GuestStates { key, word })
     }
@@ -65,8 +65,8 @@ impl GuestStates {
         for word in text.split('+') {
             let (exit, residency) = word.split_once(':')?;
             let state = GuestState {
-                exit_us: time(exit, LONGEST_EXIT)?,
-                residency_us: time(residency, LONGEST)?,
+                exit_us: read_us(exit, LONGEST_EXIT)?,
+                residency_us: read_us(residency, LONGEST)?,
             };
             let is_deeper = |last: &GuestState| {
                 state.exit_us > last.exit_us && state.residency_us > last.residency_us
@@ -90,7 +90,7 @@ impl fmt::Display for GuestStates {
     }
 }
 
-fn time(text: &str, longest: u32) -> Option<u32> {
+fn read_us(text: &str, longest: u32) -> Option<u32> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let time = text.parse().ok().filter(|_| is_number)?;
     (1..=longest).contains(&time).then_some(time)
@@ -129,7 +129,7 @@ mod tests {
             "10001:20000",
             "1e3:2000",
             "+1:2",
-            // Not deeper than the one before: a shorter latency, an equal one, an equal residency.
+            // Not deeper than the state before: a shorter or equal latency, or an equal residency.
             "400:2000+100:3000",
             "100:200+100:300",
             "100:200+150:200",

@@ -5,12 +5,12 @@
 //! words, values and default, when it applies, what contradicts it, and its name in options,
 //! records, results, tables and charts. CONTRIBUTING.md describes how to add a dimension.
 //!
-//! A [`Plan`] holds a list of values per dimension. It travels to the guest as
-//! boot arguments (`rouse.wait=wfi,wfe`), is read there by the same code that
-//! printed it ([`Arguments`]), and is expanded on both sides into the same
-//! [`Cell`]s: the product of the lists. If a combination makes no sense or the machine can't run
-//! it, [`Cell::skip_reason`] returns why. Such a cell is listed as skipped if its dimension was
-//! named, and left out if it only came with the defaults.
+//! A [`Plan`] holds a list of values per dimension. It travels to the guest as boot arguments
+//! (`rouse.wait=wfi,wfe`), is read there by the same code that printed it ([`Arguments`]), and
+//! is expanded by host and guest into the same [`Cell`]s: the product of the lists. If a
+//! combination makes no sense or the machine can't run it, [`Cell::skip_reason`] returns why.
+//! Such a cell is listed as skipped if its dimension was named, and left out if it only came
+//! with the defaults.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -58,7 +58,7 @@ pub use words::*;
 
 use dimensions::SLOWEST_FIRST;
 
-/// Prefix of every boot argument that is ours.
+/// Prefix of Rouse's own boot arguments.
 pub const PREFIX: &str = "rouse.";
 
 /// Plan of a measurement; see the [crate] documentation.
@@ -68,12 +68,12 @@ pub struct Plan {
     pub lists: Lists,
     /// Whether cells run once more with time stamps; always a single value.
     pub stages: Dimension<Stages>,
-    /// Wake-ups per cell at most.
+    /// The most wake-ups per cell.
     pub iterations: u32,
-    /// A cell may end early, once its passes repeat each other.
+    /// Whether a cell may end early, once its passes repeat each other.
     pub settle: bool,
     /// Time that a cell may take besides the requested pauses, in milliseconds of the guest; 0 for
-    /// no bound. `None` is the default of [`Limits::of`].
+    /// no bound. `None` selects the default of [`Limits::of`].
     pub cell_ms: Option<u32>,
     /// The part of the cells to measure.
     pub shard: Shard,
@@ -140,7 +140,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The cells, in order. Given the same machine, both sides expand the same plan to the same
+    /// The cells, in order. Given the same machine, host and guest expand the same plan to the same
     /// list.
     pub fn cells<'p>(&'p self, machine: &'p Machine) -> impl Iterator<Item = Cell> + 'p {
         let expanded = (0..self.combinations()).map(|number| self.combination(number));
@@ -225,8 +225,8 @@ impl Plan {
         self.lists.cell(&at)
     }
 
-    /// `cell` between each of the wanted pairs of CPUs. For `all`, skips pairs that are also named,
-    /// whatever the number of CPUs.
+    /// Returns `cell` once for each of the wanted pairs of CPUs. For `all`, skips pairs that are
+    /// also named, whatever the number of CPUs.
     fn in_pairs(&self, cell: Cell, machine: &Machine) -> impl Iterator<Item = Cell> + use<'_> {
         let named = &self.lists.pair.values;
         let is_all = |pair: &&Pair| matches!(pair, Pair::All { .. });
@@ -261,7 +261,7 @@ impl Plan {
         })
     }
 
-    /// Whether a cell appears at all: it can run, or the obstacle was explicitly requested.
+    /// Whether a cell is listed: it can run, or the plan names what keeps it from running.
     fn is_listed(&self, cell: &Cell, machine: &Machine) -> bool {
         if self.repeats_delivery(cell, machine) {
             return false;
@@ -281,8 +281,8 @@ impl Plan {
             | SkipReason::NoCaller
             | SkipReason::NoCommand
             | SkipReason::Offline { .. } => true,
-            // Drops combinations that came with the defaults: these workloads plan the waits that
-            // make sense.
+            // Combinations that came with the defaults are dropped: plans for these workloads name
+            // the waits that make sense.
             SkipReason::StreamAlone | SkipReason::NoLimit => {
                 (lists.wait.named || cell.wait == Wait::Wfe)
                     && (lists.trap.named || cell.trap == Trap::None)
@@ -311,8 +311,8 @@ impl Plan {
         }
     }
 
-    /// Whether the default leaves the cell out to stay readable: unless more is requested,
-    /// broadcasts go only to CPUs that halt, and EL2 polls only in `pingpong`.
+    /// Whether the cell is left out by default, to keep the list readable: unless more is
+    /// requested, broadcasts go only to CPUs that halt, and EL2 polls only in `pingpong`.
     fn is_left_out(&self, cell: &Cell) -> bool {
         let lists = &self.lists;
         let broadcast = cell.shape == Shape::Broadcast && cell.wait != Wait::Wfi;
@@ -320,8 +320,8 @@ impl Plan {
         broadcast && !lists.shape.named || host_polls && !lists.host_poll_us.named
     }
 
-    /// Whether `cell` only repeats another cell with the other delivery: one that delivers nothing,
-    /// or that Linux runs.
+    /// Whether `cell` only repeats the cell with the other delivery, because it delivers nothing or
+    /// runs on Linux.
     fn repeats_delivery(&self, cell: &Cell, machine: &Machine) -> bool {
         let first = if machine.under.injects() {
             Deliver::Inject

@@ -23,8 +23,8 @@ pub fn magnitude(word: &str) -> Option<u64> {
     if is_negative {
         return Some(0);
     }
-    // How many digits are before the point after the exponent has moved it.
-    let point = i64::try_from(whole.len()).ok()? + shift(exponent)?;
+    // How many digits are in front of the point after the exponent has moved the point.
+    let point = i64::try_from(whole.len()).ok()? + read_exponent(exponent)?;
     let mut value: u64 = 0;
     let mut digits = digits();
     for _ in 0..point {
@@ -45,7 +45,7 @@ pub fn magnitude(word: &str) -> Option<u64> {
 }
 
 /// Reads an exponent; an out-of-range one becomes a very large one.
-fn shift(exponent: &str) -> Option<i64> {
+fn read_exponent(exponent: &str) -> Option<i64> {
     const FAR: i64 = 1 << 32;
     let (sign, digits) = match exponent.strip_prefix('-') {
         Some(rest) => (-1, rest),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The known word that is nearest to an unknown one.
 
-/// Longest word that is compared to its end.
+/// Longest word that is compared as a whole.
 const MOST: usize = 40;
 
-/// The word in `known` that takes the fewest single-letter changes; if several do, the first.
-/// `None` if `known` is empty.
+/// Returns the word in `known` that is the fewest single-letter changes away from `word`; if there
+/// are several, the first. `None` if `known` is empty.
 #[must_use]
 pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     known.min_by_key(|known| distance(word, known))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the wake-ups of a cell are divided among its passes, and when it ends.
+//! How the wake-ups of a cell are divided among its passes, and when the cell ends.
 //!
 //! A cell ends when it is [settled](End::Settled), has its
 //! [samples](End::Samples), or has used up its [budget](End::Budget) of time.
@@ -26,8 +26,8 @@ pub const fn is_forwards(pass: u32) -> bool {
 /// Passes after which a cell can count as settled: as many forwards as backwards.
 pub const BALANCED: u32 = 2;
 
-/// Wake-ups of that block by default. With one wake-up from each other pass, they
-/// are enough for a median, whatever each costs.
+/// Default wake-ups of the first block, which measures the cost of one. Together with one wake-up
+/// from each other pass, they are enough for a median, whatever each costs.
 const FIRST: u32 = 20;
 
 /// Default time of a cell in milliseconds of the guest, if its counter counts instructions: a
@@ -39,13 +39,13 @@ const MS_OF_TIME: u32 = 500;
 /// Bounds of a cell's wake-ups and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Wake-ups at most.
+    /// The most wake-ups.
     pub iterations: u32,
-    /// It may end early, once it is settled.
+    /// Whether the cell may end early, once it is settled.
     pub settle: bool,
-    /// Ticks that it may take besides the requested pauses; 0 for no bound.
+    /// Ticks that the cell may take besides the requested pauses; 0 for no bound.
     pub budget: u64,
-    /// Ticks of such a pause.
+    /// Ticks of the pause that is requested with each wake-up.
     pub pause: u64,
     /// Wake-ups that a block makes besides the requested ones.
     pub unrecorded: u32,
@@ -80,7 +80,7 @@ impl Limits {
         }
     }
 
-    /// How many wake-ups pass `pass` makes if time is no limit.
+    /// How many wake-ups pass `pass` makes if time does not limit them.
     #[must_use]
     pub const fn share(&self, pass: u32) -> u32 {
         self.iterations / PASSES + (pass < self.iterations % PASSES) as u32
@@ -94,13 +94,13 @@ pub struct Pace {
     pub done: u32,
     /// Passes that are complete.
     pub passes: u32,
-    /// Why it has ended, if it has.
+    /// Why the cell has ended, if it has.
     pub ended: Option<End>,
     /// Wake-ups of this pass so far.
     in_pass: u32,
     /// Ticks so far, without pauses.
     used: u64,
-    /// The most wake-ups of a pass, once known.
+    /// The most wake-ups of a pass, once their cost is known.
     per_pass: Option<u32>,
 }
 
@@ -125,7 +125,7 @@ impl Pace {
             return None;
         }
         let allowed = limits.budget * u64::from(self.passes + 1) / u64::from(PASSES);
-        let fits = self.fitting(allowed.saturating_sub(self.used));
+        let fits = self.how_many_fit(allowed.saturating_sub(self.used));
         let count = left
             .min(fits)
             .min(per_pass.saturating_sub(self.in_pass))
@@ -133,7 +133,7 @@ impl Pace {
         (count > 0).then_some(count)
     }
 
-    /// Notes a block of `count` wake-ups that took `ticks`.
+    /// Records a block of `count` wake-ups that took `ticks`.
     pub fn add(&mut self, limits: &Limits, count: u32, ticks: u64) {
         self.done += count;
         self.in_pass += count;
@@ -141,11 +141,11 @@ impl Pace {
         let paused = limits.pause.saturating_mul(pauses);
         self.used += ticks.saturating_sub(paused);
         if self.per_pass.is_none() {
-            self.per_pass = Some(self.fitting(limits.budget / u64::from(PASSES)).max(1));
+            self.per_pass = Some(self.how_many_fit(limits.budget / u64::from(PASSES)).max(1));
         }
     }
 
-    /// Ends the pass. `repeats` says that it has the same distribution as the earlier passes.
+    /// Ends the pass. `repeats` says whether it has the same distribution as the earlier passes.
     pub fn end_pass(&mut self, limits: &Limits, repeats: bool) {
         self.passes += 1;
         self.in_pass = 0;
@@ -161,7 +161,7 @@ impl Pace {
     }
 
     /// How many wake-ups fit into `ticks` at their cost so far.
-    fn fitting(&self, ticks: u64) -> u32 {
+    fn how_many_fit(&self, ticks: u64) -> u32 {
         let cost = (self.used / u64::from(self.done.max(1))).max(1);
         (ticks / cost).try_into().unwrap_or(u32::MAX)
     }

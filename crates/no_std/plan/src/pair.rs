@@ -36,9 +36,9 @@ pub enum Pair {
 }
 
 impl Pair {
-    /// The first two.
+    /// The first two CPUs.
     pub const FIRST: Self = Self::Of { from: 0, to: 1 };
-    /// Every two.
+    /// Every pair, or a sample of [`MOST`] pairs.
     pub const ALL: Self = Self::All {
         most: MOST,
         seed: 0,
@@ -47,8 +47,8 @@ impl Pair {
     /// Sender and receiver.
     ///
     /// # Panics
-    /// Panics if it is not two CPUs. In a cell of [`Plan::cells`](crate::Plan::cells), it always
-    /// is.
+    /// Panics if this is [`Pair::All`]. A cell of [`Plan::cells`](crate::Plan::cells) always has
+    /// two CPUs.
     #[must_use]
     pub const fn cpus(self) -> [usize; 2] {
         match self {
@@ -73,7 +73,7 @@ impl Pair {
         }
     }
 
-    /// Reads one; `None` if `text` is not a pair.
+    /// Reads a pair; `None` if `text` is not a pair.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(rest) = text.strip_prefix("all") {
@@ -96,7 +96,7 @@ impl Pair {
         (most != 0).then_some(Self::All { most, seed })
     }
 
-    /// The sort key of the pair: by the rows of a map, which has a row for each sender.
+    /// The sort key of the pair: it follows the rows of a map, which has a row for each sender.
     pub(crate) const fn place(self) -> u64 {
         match self {
             Self::Of { from, to } => (from as u64) << 16 | to as u64,
@@ -127,12 +127,12 @@ impl fmt::Display for Pair {
 pub struct Pairs {
     /// CPUs.
     pub cpus: usize,
-    /// Both directions of each pair.
+    /// Whether both directions of each pair count.
     pub directed: bool,
 }
 
 impl Pairs {
-    /// How many there are.
+    /// How many pairs there are.
     #[must_use]
     pub const fn count(self) -> u64 {
         let (cpus, others) = (self.cpus as u64, self.cpus.saturating_sub(1) as u64);
@@ -144,14 +144,14 @@ impl Pairs {
         }
     }
 
-    /// Pair `number`, counted by rows.
-    fn at(self, number: u64) -> Pair {
+    /// Returns pair `number`, counted row by row.
+    fn pair_at(self, number: u64) -> Pair {
         let others = self.cpus as u64 - 1;
         let (from, to) = if self.directed {
             let (from, to) = (number / others, number % others);
             (from, if to < from { to } else { to + 1 })
         } else {
-            self.at_of_triangle(number)
+            self.undirected_at(number)
         };
         Pair::Of {
             from: from as u16,
@@ -160,7 +160,7 @@ impl Pairs {
     }
 
     /// Sender and receiver of pair `number` if each pair counts once.
-    fn at_of_triangle(self, number: u64) -> (u64, u64) {
+    fn undirected_at(self, number: u64) -> (u64, u64) {
         let cpus = self.cpus as u64;
         // Rows get shorter, so the number of pairs before a row is quadratic in the row's number.
         let before = |row: u64| row * (2 * cpus - row - 1) / 2;
@@ -176,21 +176,21 @@ impl Pairs {
         (low, low + 1 + number - before(low))
     }
 
-    /// Draws at most `most` pairs by `seed`, evenly spread; all pairs if there are no more than
-    /// that.
+    /// Draws at most `most` pairs by `seed`, evenly spread; returns all pairs if there are no more
+    /// than that.
     pub fn sample(self, most: u32, seed: u32) -> impl Iterator<Item = Pair> {
         let all = self.count();
         let taken = all.min(most.into());
         (0..taken).map(move |n| {
             let [begin, end] = [n, n + 1].map(|n| n * all / taken);
-            self.at(begin + scattered(u64::from(seed) << 32 | n) % (end - begin))
+            self.pair_at(begin + hash(u64::from(seed) << 32 | n) % (end - begin))
         })
     }
 }
 
-/// A number that looks random: the finaliser of SplitMix64 (G. L. Steele, D. Lea, C. H. Flood,
-/// "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
-const fn scattered(number: u64) -> u64 {
+/// Returns a number that looks random: the finaliser of SplitMix64 (G. L. Steele, D. Lea, C. H.
+/// Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+const fn hash(number: u64) -> u64 {
     let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -17,22 +17,22 @@ pub struct Machine {
     pub wfxt: bool,
     /// FEAT_LSE, in every CPU: atomic instructions.
     pub lse: bool,
-    /// FEAT_ECV: among others, slower event streams.
+    /// FEAT_ECV, which includes slower event streams.
     pub ecv: bool,
     /// Frequency of the counter, Hz.
     pub frequency: u64,
-    /// The guest is Linux with the program that measures it.
+    /// Whether the guest is Linux with the program that measures it.
     pub linux: bool,
     /// Layer below the guest.
     pub under: Under,
     /// Settings that are fixed for a whole boot, where cells can't change them; other boots have
     /// other settings.
     pub given: Option<Given>,
-    /// CPUs run at the same time, and not one after another.
+    /// Whether CPUs run at the same time, and not one after another.
     pub cpus_at_once: bool,
-    /// Data takes longer to load after it was cleaned out of the caches.
+    /// Whether data takes longer to load after it was cleaned out of the caches.
     pub caches: bool,
-    /// An event that arrives while an interrupt is acknowledged makes the machine lose the
+    /// Whether an event that arrives while an interrupt is acknowledged makes the machine lose the
     /// interrupt.
     pub event_loses_irq: bool,
 }
@@ -61,10 +61,10 @@ impl Machine {
 pub struct Given {
     /// Waits of the guest that trap.
     pub trap: Trap,
-    /// How long it polls on a trapped WFI, in microseconds; 0 is off.
+    /// How long the hypervisor polls on a trapped WFI, in microseconds; 0 is off.
     pub host_poll_us: u32,
-    /// No other boot has a different trap, so this one runs every cell to which the trap makes no
-    /// difference.
+    /// Whether no other boot traps different waits, so that this boot runs every cell to which the
+    /// trap makes no difference.
     pub alone: bool,
 }
 
@@ -120,15 +120,15 @@ pub enum SkipReason {
     NoLimit,
     /// `elide`, and neither the wait nor a state of its table polls.
     NeverPolls,
-    /// The trap is of an instruction that the wait does not execute.
+    /// An instruction should trap that the wait does not execute.
     NothingTraps(Trap),
-    /// The layer below traps this, and only a reboot of that layer changes it.
+    /// The layer below traps other waits than the cell wants, and only its reboot changes that.
     TrapIsGiven(Trap),
     /// Shapes `dry` and `self` have no receiver that waits.
     ShapeNeedsBusy,
-    /// It needs EL2, and the guest runs on the bare machine.
+    /// The cell needs EL2, and the guest runs on the bare machine.
     NoHypervisor,
-    /// The guest should own its CPU interface, and the layer below does not allow it.
+    /// The guest should own its CPU interface, and the layer below does not allow that.
     NotDirect(Under),
     /// The hypervisor would have to poll for a fixed time or know that the guest polls, but it
     /// follows only its own rules.
@@ -203,20 +203,20 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    /// The reason for a CPU of the set that does not run.
+    /// Returns the reason if a CPU of the set does not run.
     pub(crate) fn offline(key: &'static str, set: CpuSet, cpus: usize) -> Option<Self> {
         let cpu = set.beyond(cpus)?;
         Some(Self::Offline { key, cpu, cpus })
     }
 
-    /// The reason for a CPU of the pair that does not run.
+    /// Returns the reason if a CPU of the pair does not run.
     pub(crate) fn offline_of(key: &'static str, pair: Pair, cpus: usize) -> Option<Self> {
         let cpu = pair.beyond(cpus)?;
         Some(Self::Offline { key, cpu, cpus })
     }
 
     /// Whether it takes precedence over `other`, which was found first.
-    pub(crate) fn is_told_before(&self, other: &Self) -> bool {
+    pub(crate) fn takes_precedence(&self, other: &Self) -> bool {
         core::mem::discriminant(self) != core::mem::discriminant(other) && self < other
     }
 }

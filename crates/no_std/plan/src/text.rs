@@ -4,7 +4,7 @@
 use core::fmt;
 
 pub use crate::error::Error;
-use crate::value::{number, on};
+use crate::value::{read_number, read_switch};
 use crate::{PASSES, PREFIX, Plan, Shard, magnitude};
 
 /// Most wake-ups per cell: a bucket of the histogram counts up to 2^32.
@@ -36,18 +36,18 @@ impl Plan {
     pub fn set<'a>(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
         match key {
             "stages" => self.stages.read(key, values, ())?,
-            // `iterations` asks for exactly that number; a maximum may not be reached.
+            // `iterations` asks for exactly that number; `max-iterations` allows fewer.
             "iterations" | "max-iterations" => {
-                self.iterations = number(key, values, PASSES, MAX_ITERATIONS)?;
+                self.iterations = read_number(key, values, PASSES, MAX_ITERATIONS)?;
                 self.settle = key == "max-iterations";
             }
-            "cell-ms" => self.cell_ms = Some(number(key, values, 0, MAX_CELL_MS)?),
-            "shard" => self.shard = shard(values)?,
-            "raw" => self.raw = on(key, values)?,
-            "compact" => self.compact = on(key, values)?,
-            "cycles" => self.cycles = on(key, values)?,
-            "assume-caches" => self.assume_caches = on(key, values)?,
-            "event-loses-irq" => self.event_loses_irq = on(key, values)?,
+            "cell-ms" => self.cell_ms = Some(read_number(key, values, 0, MAX_CELL_MS)?),
+            "shard" => self.shard = read_shard(values)?,
+            "raw" => self.raw = read_switch(key, values)?,
+            "compact" => self.compact = read_switch(key, values)?,
+            "cycles" => self.cycles = read_switch(key, values)?,
+            "assume-caches" => self.assume_caches = read_switch(key, values)?,
+            "event-loses-irq" => self.event_loses_irq = read_switch(key, values)?,
             _ => {
                 return self
                     .lists
@@ -59,7 +59,7 @@ impl Plan {
     }
 }
 
-fn shard(word: &str) -> Result<Shard, Error<'_>> {
+fn read_shard(word: &str) -> Result<Shard, Error<'_>> {
     let (index, of) = word.split_once('/').unwrap_or((word, ""));
     // If the word is not a number, 1 is as near as any other number.
     let within = |word, max: u32| {

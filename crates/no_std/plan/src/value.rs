@@ -23,13 +23,13 @@ pub trait Value: Copy + PartialEq + fmt::Display + 'static {
     /// Type of the values, for the host.
     const KIND: ValueKind;
 
-    /// Its words; empty if it has no words.
+    /// The words of the type; empty if its values are not words.
     const WORDS: &'static [&'static str] = &[];
 
     /// Separator between two values.
     const SEPARATOR: char = ',';
 
-    /// Reads one.
+    /// Reads a value.
     ///
     /// # Errors
     /// [`Error`] names the valid values.
@@ -71,13 +71,13 @@ impl<W: Word> Value for W {
 }
 
 impl Value for u32 {
-    /// The smallest and the largest.
+    /// The smallest and the largest valid number.
     type Range = (Self, Self);
 
     const KIND: ValueKind = ValueKind::Numbers;
 
     fn read<'a>(key: &'a str, word: &'a str, (min, max): (Self, Self)) -> Result<Self, Error<'a>> {
-        number(key, word, min, max)
+        read_number(key, word, min, max)
     }
 
     fn place(self) -> u64 {
@@ -151,8 +151,8 @@ impl Value for States {
     }
 }
 
-/// Reads a number.
-pub(crate) fn number<'a>(
+/// Reads a number from `min` to `max`.
+pub(crate) fn read_number<'a>(
     key: &'a str,
     word: &'a str,
     min: u32,
@@ -169,8 +169,8 @@ pub(crate) fn number<'a>(
         })
 }
 
-/// A switch, which has no value.
-pub(crate) fn on<'a>(key: &'a str, value: &str) -> Result<bool, Error<'a>> {
+/// Reads a switch, which must not have a value.
+pub(crate) fn read_switch<'a>(key: &'a str, value: &str) -> Result<bool, Error<'a>> {
     if value.is_empty() {
         Ok(true)
     } else {
@@ -183,7 +183,7 @@ pub(crate) fn on<'a>(key: &'a str, value: &str) -> Result<bool, Error<'a>> {
 pub struct Dimension<T> {
     /// Values, never empty.
     pub values: List<T>,
-    /// They were requested, so cells that can't run are listed as skipped.
+    /// Whether they were requested; if so, cells that can't run are listed as skipped.
     pub named: bool,
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::{Governor, Word, Workload};
 
-/// Answers about a way of waiting.
+/// Properties of a way of waiting.
 struct Nature {
     polls: bool,
     halts: bool,
@@ -97,11 +97,11 @@ macro_rules! ways {
 }
 
 ways! {
-    /// It does not wait: it runs something else until it is interrupted.
+    /// Does not wait: runs something else until it is interrupted.
     Busy = "busy": {},
     /// Reads the request word again and again.
     Spin = "spin": { polls: true, keeps_a_limit: true },
-    /// Like `spin`, with YIELD before each look.
+    /// Like `spin`, with YIELD before each read.
     Yield = "yield": { polls: true, keeps_a_limit: true },
     /// WFE with the monitor armed on the request word, bounded by the event stream.
     Wfe = "wfe": { polls: true, uses_events: true, keeps_a_limit: true, needs_stream: true },
@@ -128,8 +128,8 @@ impl fmt::Display for Wait {
 const BEST: &[&str] = &["wfe_halts", "monitor_wakes_wfe"];
 
 impl Wait {
-    /// Whether it looks at the request word while it waits, so that a wake-up
-    /// needs no interrupt.
+    /// Whether the receiver reads the request word while it waits, so that a wake-up needs no
+    /// interrupt.
     #[must_use]
     pub const fn polls(self) -> bool {
         self.nature().polls
@@ -200,7 +200,7 @@ impl Wait {
     #[must_use]
     pub const fn depends_on(self, workload: Workload) -> &'static [&'static str] {
         match self {
-            // It arms no monitor.
+            // Workload `stream` arms no monitor.
             Self::Wfe if matches!(workload, Workload::Stream) => {
                 &["wfe_halts", "event_stream_period_ok"]
             }

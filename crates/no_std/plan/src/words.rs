@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The words that options, boot arguments, records and results share.
 //!
-//! Each question about a word is an exhaustive match, or a column of the table that declares the words: a new word does
-//! not compile until it is answered.
+//! Each question about a word is an exhaustive match, or a column of the table that declares the
+//! words, so a new word does not compile until every question is answered.
 
 mod cpuidle;
 mod fault;
@@ -45,7 +45,7 @@ pub(crate) use words;
 pub trait Word: Copy + PartialEq + fmt::Display + 'static {
     /// Every value, in the order of the documentation.
     const ALL: &'static [Self];
-    /// Their names.
+    /// The names, in the same order.
     const NAMES: &'static [&'static str];
 
     /// Its name.
@@ -99,9 +99,9 @@ words! {
 
     /// How a function call reaches a CPU that polls.
     CallBy {
-        /// By a separate bit: the CPU leaves the poll, calls, and does not schedule.
+        /// By a separate bit: the CPU leaves the poll, runs the function, and does not schedule.
         Notify = "notify",
-        /// By the bit that asks it to schedule, so that it also does.
+        /// By the bit that asks the CPU to schedule, so that it also schedules.
         Resched = "resched",
         /// Always by an interrupt.
         Ipi = "ipi",
@@ -153,9 +153,9 @@ words! {
 
     /// Something that is on or off.
     Switch {
-        /// It is.
+        /// It is on.
         On = "on",
-        /// It is not.
+        /// It is off.
         Off = "off",
     }
 
@@ -227,7 +227,7 @@ words! {
     WfiBarrier {
         /// Nothing.
         None = "none",
-        /// DSB SY, as in Linux: its earlier writes are complete when it halts.
+        /// DSB SY, as in Linux: the CPU's earlier writes are complete when it halts.
         Dsb = "dsb",
     }
 
@@ -241,9 +241,9 @@ words! {
 
     /// Whether cells run once more with time stamps, to show where the time goes.
     Stages {
-        /// They are.
+        /// They run once more.
         On = "on",
-        /// They are not.
+        /// They do not.
         Off = "off",
     }
 
@@ -304,8 +304,8 @@ impl Under {
         self.vendor().is_some()
     }
 
-    /// The name of a hypervisor other than Rouse, as in `abi::hypervisor`, or as in the `/hypervisor` node of the tree
-    /// if it answers no call for a name.
+    /// The name of a hypervisor other than Rouse, as in `abi::hypervisor`, or as in the device
+    /// tree's node `/hypervisor` if the hypervisor answers no call for its name.
     #[must_use]
     pub const fn vendor(self) -> Option<&'static str> {
         match self {
@@ -330,7 +330,7 @@ impl Under {
 }
 
 impl Noise {
-    /// The fewest CPUs that it needs.
+    /// The fewest CPUs that the noise needs.
     #[must_use]
     pub const fn takes(self) -> usize {
         match self {
@@ -340,8 +340,8 @@ impl Noise {
         }
     }
 
-    /// Bytes of memory that it goes through: more than the shared caches of a server hold (32 MiB
-    /// in Graviton3 and Altra, 36 in Graviton4).
+    /// Bytes of memory that the noise goes through: more than the shared caches of a server hold
+    /// (32 MiB in Graviton3 and Altra, 36 in Graviton4).
     #[must_use]
     pub const fn memory(self) -> u64 {
         match self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boot arguments written, read and refused.
+//! Boot arguments are written, read and refused.
 
 use plan::*;
 
@@ -107,7 +107,7 @@ fn arguments_beside_the_plan_are_read_once() {
         Arguments::parse("quiet rouse_x=1 xrouse.y"),
         Ok(Arguments::default())
     );
-    // The first counts, of the plan the last.
+    // The first value of a name counts; within the plan, the last value does.
     let twice =
         Arguments::parse("rouse.seed=1 rouse.seed=2 rouse.wait=wfi rouse.wait=wfe").unwrap();
     assert_eq!((twice.seed, twice.plan), (Some(1), plan("rouse.wait=wfe")));
@@ -169,7 +169,7 @@ fn the_hypervisor_reads_which_image_of_the_guest_is_meant() {
     };
     assert_eq!(read("rouse.wait=wfi"), (None, None));
     assert_eq!(read("rouse.atomics=lse"), (Some(Atomics::Lse), None));
-    // In the plan the last counts.
+    // Within the plan, the last value counts.
     let twice = read("rouse.atomics=lse rouse.atomics=llsc");
     assert_eq!(twice, (Some(Atomics::Llsc), None));
     for (text, told) in [
@@ -185,7 +185,7 @@ fn the_hypervisor_reads_which_image_of_the_guest_is_meant() {
     }
 }
 
-/// It sets aside what the largest neighbour of the plan needs, and nothing without neighbours.
+/// The hypervisor sets aside memory for the plan's largest neighbour, and none without one.
 #[test]
 fn the_hypervisor_reads_how_large_neighbours_are() {
     for (text, expected) in [
@@ -202,7 +202,7 @@ fn the_hypervisor_reads_how_large_neighbours_are() {
     ] {
         let (read, _) = Arguments::<Names>::read(text);
         assert_eq!(read.plan.neighbours, expected, "{text}");
-        // It is what the guest's plan has.
+        // The guest's plan has the same size.
         let plan = Arguments::parse(text).map(|parsed| parsed.plan);
         let most = plan.ok().and_then(|plan| {
             let there = plan.lists.neighbour.values.into_iter();
@@ -229,10 +229,10 @@ fn an_image_runs_what_is_its_own_and_says_what_it_is() {
     assert_eq!(on(llsc, Llsc, true), Ok(vec![Llsc]));
     assert_eq!(on(llsc, Lse, true), Err(OtherImage::Asked(Llsc)));
     assert_eq!(on(lse, Lse, true), Ok(vec![Lse]));
-    // To skip every cell; but not as the reason on a machine that has it.
+    // Without LSE, the image skips every cell; on a machine with LSE, it refuses the plan.
     assert_eq!(on(lse, Llsc, false), Ok(vec![Lse]));
     assert_eq!(on(lse, Llsc, true), Err(OtherImage::Asked(Lse)));
-    // A boot gets what the host asks for, word by word.
+    // Each boot gets one of the words that the host asks for.
     let both = plan("rouse.atomics=all rouse.wait=wfi");
     assert_eq!(both.atomics().collect::<Vec<_>>(), [Llsc, Lse]);
     let told = |plan: &Plan, linux| {
@@ -382,7 +382,7 @@ fn what_is_wrong_is_named_with_the_remedy() {
         ),
     ] {
         assert!(refused(text).contains(told), "{text}: {}", refused(text));
-        // A word after it does not hide it, nor is what comes before it lost.
+        // A later word does not hide the error, and earlier words are not lost.
         let text = format!("rouse.seed=5 {text} rouse.trap=wfi rouse.xyz");
         let (arguments, wrong) = Arguments::<Plan>::read(&text);
         assert!(wrong.unwrap().to_string().contains(told));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells that some plans expand to, on three machines: `golden/plans.txt`.
 //!
-//! A change of it changes what people get for the options that they type. `UPDATE=1` in the
-//! environment rewrites the file, for a look at the difference.
+//! A change of that file changes the cells that people get for the options that they type.
+//! `UPDATE=1` in the environment rewrites the file, to look at the difference.
 
 use std::fmt::Write;
 use std::{env, fs};
@@ -77,7 +77,7 @@ fn line(cell: &Cell, machine: &Machine) -> String {
 }
 
 /// `machine` with the guest that `plan` is for.
-fn of(plan: &Plan, machine: &Machine) -> Machine {
+fn with_guest(plan: &Plan, machine: &Machine) -> Machine {
     let workloads = &plan.lists.workload.values;
     Machine {
         linux: workloads.iter().all(|workload| workload.is_linux()),
@@ -92,7 +92,7 @@ fn expanded(text: &str) -> String {
     };
     let mut shown = String::new();
     for (name, machine) in &MACHINES {
-        let machine = of(&plan, machine);
+        let machine = with_guest(&plan, machine);
         writeln!(shown, "# {name}").unwrap();
         for cell in plan.cells(&machine) {
             writeln!(shown, "{}", line(&cell, &machine)).unwrap();
@@ -117,7 +117,7 @@ fn plans_expand_to_what_they_always_did() {
     assert_eq!(now.lines().count(), golden.lines().count());
 }
 
-/// Cells read back from the words reported of them, whatever these leave out.
+/// Cells read back from the words that are reported of them, whatever these words leave out.
 #[test]
 fn cells_read_back_from_what_is_told() {
     let golden = fs::read_to_string(FILE).unwrap();
@@ -126,7 +126,7 @@ fn cells_read_back_from_what_is_told() {
             continue;
         };
         for (_, machine) in &MACHINES {
-            for cell in arguments.plan.cells(&of(&arguments.plan, machine)) {
+            for cell in arguments.plan.cells(&with_guest(&arguments.plan, machine)) {
                 let mut read = Cell::default();
                 for info in DIMENSIONS.iter().filter(|info| info.is_told(&cell)) {
                     read.set(info.key, &info.text(&cell).to_string()).unwrap();

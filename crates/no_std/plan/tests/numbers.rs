@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers that were worked out by hand: how cells are paced, what they may take, periods
-//! at the edge of what a counter makes, sets of CPUs bit by bit.
+//! Numbers that were worked out by hand: the pace of cells, the time that they may take, periods at
+//! the edge of what a counter can make, and sets of CPUs, bit by bit.
 
 use plan::*;
 
@@ -10,8 +10,8 @@ const MACHINE: Machine = Machine {
     ..Machine::COMPLETE
 };
 
-/// The plan of `text` and the first of its cells.
-fn first(text: &str) -> (Plan, Cell) {
+/// Returns the plan of `text` and the first of its cells.
+fn first_cell(text: &str) -> (Plan, Cell) {
     let plan = Arguments::parse(text).unwrap().plan;
     let cell = plan.cells(&MACHINE).next().unwrap();
     (plan, cell)
@@ -58,10 +58,10 @@ fn passes_run_there_and_back_and_back_and_there() {
 fn the_first_block_tells_what_one_costs() {
     let quick = blocks(&limits(2002, 1_000_000), |_| 100);
     assert_eq!(quick, [vec![20, 481], vec![501], vec![500], vec![500]]);
-    // A quarter of the budget is 200 000: 50 at 4000 each.
+    // A quarter of the budget is 200 000: 50 wake-ups at 4000 each.
     let slow = blocks(&limits(2000, 800_000), |_| 4000);
     assert_eq!(slow, [vec![20, 30], vec![50], vec![50], vec![50]]);
-    // The first block had all that fits, or a little less.
+    // The first block has all wake-ups that fit into the first pass, or one less.
     assert_eq!(
         blocks(&limits(2000, 80_000), |_| 1000),
         [[20], [20], [20], [20]]
@@ -70,19 +70,19 @@ fn the_first_block_tells_what_one_costs() {
         blocks(&limits(2000, 84_000), |_| 1000),
         [vec![20, 1], vec![21], vec![21], vec![21]]
     );
-    // Fewer are asked for than the first block has.
+    // Fewer wake-ups are requested than the first block has.
     let few = blocks(&limits(10, 1_000_000), |_| 100);
     assert_eq!(few, [[3], [3], [2], [2]]);
     let free = blocks(&limits(2000, 40), |_| 0);
     assert_eq!(free, [[20], [10], [10], [10]]);
-    // Whatever one takes, each pass has one.
+    // Whatever a wake-up costs, each pass has one.
     assert_eq!(blocks(&limits(4, 10), |_| 1000), [[1], [1], [1], [1]]);
     assert_eq!(blocks(&limits(2000, 10), |_| 1000), [[20], [1], [1], [1]]);
 }
 
-/// 50 in each pass at 1000. From number 50 on one takes 2000, so that the second pass takes
-/// 100 000 and the third has nothing left but its one; the mean is 1504 after that, of
-/// which the last pass has 48 000.
+/// Each pass has 50 wake-ups that cost 1000 each. From number 50 on, each costs 2000: the second
+/// pass takes 100 000, and the third can have only its one. Then the mean is 1504, and the last
+/// pass has 48 000 left.
 #[test]
 fn what_gets_dearer_makes_later_passes_shorter() {
     let dearer = blocks(&limits(2000, 200_000), |n| if n < 50 { 1000 } else { 2000 });
@@ -94,7 +94,7 @@ fn what_gets_dearer_makes_later_passes_shorter() {
         _ => 100,
     });
     assert_eq!(cheaper, dearer);
-    // Nor is one that has fewer than the first block, nor the first pass.
+    // Nor is a pass longer that has fewer than the first block, or that is the first pass.
     let much = blocks(&limits(2000, 200_000), |n| match n {
         0..50 => 1000,
         50..101 => 2500,
@@ -118,7 +118,7 @@ fn a_pause_that_was_asked_for_costs_nothing() {
     let with = blocks(&paused, |_| 1000);
     assert_eq!(with, [vec![20, 30], vec![50], vec![50], vec![50]]);
     assert_eq!(with, blocks(&limits(2000, 20_000), |_| 100));
-    // A cell that was cut short gives no credit.
+    // A block that ends before its pauses are over gives no credit.
     let mut pace = Pace::default();
     pace.add(&paused, 20, 100);
     pace.add(&paused, 20, 20 * 1900);
@@ -128,7 +128,7 @@ fn a_pause_that_was_asked_for_costs_nothing() {
 #[test]
 fn a_cell_has_the_time_that_is_named_and_its_own_pauses() {
     let of = |text: &str, frequency, instructions| {
-        let (plan, cell) = first(text);
+        let (plan, cell) = first_cell(text);
         let limits = Limits::of(&plan, &cell, frequency, instructions);
         (limits.iterations, limits.budget, limits.pause)
     };
@@ -144,7 +144,7 @@ fn a_cell_has_the_time_that_is_named_and_its_own_pauses() {
     assert_eq!(of("rouse.workload=timer", mhz, true).2, 62_500);
     let notify = "rouse.workload=notify rouse.service-us=4";
     assert_eq!(of(&format!("{notify} rouse.gap-us=7"), mhz, true).2, 687);
-    // The longer of two that run at once.
+    // Of two times that run at once, the longer counts.
     let open = of(
         &format!("{notify} rouse.gap-us=7 rouse.arrival-us=20"),
         mhz,
@@ -161,7 +161,7 @@ fn raw_samples_and_named_numbers_are_all_taken() {
         ("rouse.raw", false),
         ("rouse.iterations=400", false),
     ] {
-        let (plan, cell) = first(text);
+        let (plan, cell) = first_cell(text);
         let limits = Limits::of(&plan, &cell, MACHINE.frequency, true);
         assert_eq!(limits.settle, settles, "{text}");
     }
@@ -169,7 +169,7 @@ fn raw_samples_and_named_numbers_are_all_taken() {
 
 /// The time of a pass of 500 wake-ups, with 60 us to begin and to report it.
 fn pass_time(text: &str, budget: u64, instructions: bool) -> PassTime {
-    let (plan, cell) = first(text);
+    let (plan, cell) = first_cell(text);
     let limits = Limits {
         budget,
         ..Limits::of(&plan, &cell, MACHINE.frequency, instructions)
@@ -182,7 +182,7 @@ fn pass_time(text: &str, budget: u64, instructions: bool) -> PassTime {
 fn what_is_expected_of_a_pass_is_what_it_executes() {
     let of = |text: &str| pass_time(text, 0, true).expected_us;
     assert_eq!(of(""), 60 + 25);
-    // The leader of a round trip is awake in its pause.
+    // The leader of a round trip is awake during its pause.
     assert_eq!(of("rouse.gap-us=7"), 60 + 25 + 3500);
     assert_eq!(
         of("rouse.workload=overshoot rouse.wait=spin rouse.poll-limit-us=20"),
@@ -192,7 +192,7 @@ fn what_is_expected_of_a_pass_is_what_it_executes() {
         of("rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=30"),
         60 + 25 + 15_000
     );
-    // Who waits for a device or a timer halts, or polls.
+    // A CPU that waits for a device or a timer halts, or polls.
     for (wait, executed) in [
         ("wfi", 0),
         ("spin", 40),
@@ -206,19 +206,19 @@ fn what_is_expected_of_a_pass_is_what_it_executes() {
         of("rouse.workload=timer rouse.wait=governor:menu rouse.standby-us=0 rouse.idle-poll=0"),
         60 + 25 + 500_000
     );
-    // A deep state is left by executing its latency.
+    // A CPU executes the exit latency of a deep state.
     assert_eq!(
         of("rouse.workload=timer rouse.wait=governor:menu rouse.standby-us=60"),
         60 + (150 + 60 * 500) / 6
     );
-    // Polls of others end by their wake-up, and a state that is deep is for long waits.
+    // Polls of other workloads end with the wake-up, and deep states are for long waits.
     for text in [
         "rouse.workload=pingpong rouse.wait=poll-wfi rouse.poll-limit-us=20",
         "rouse.workload=pingpong rouse.wait=governor:teo rouse.standby-us=10",
     ] {
         assert_eq!(of(text), 60 + 25, "{text}");
     }
-    // Time passes in pauses, whoever sleeps.
+    // A counter of time counts pauses, even if every CPU sleeps.
     let time = |text: &str| pass_time(text, 0, false).expected_us;
     assert_eq!(
         time("rouse.workload=timer rouse.wait=wfi"),
@@ -240,7 +240,7 @@ fn a_pass_takes_at_most_its_budget_and_all_pauses() {
     );
     assert_eq!(of("rouse.workload=pingpong rouse.wait=wfi", 0), 60 + 150);
     // Ticks are not nanoseconds.
-    let (plan, cell) = first("rouse.workload=pingpong rouse.gap-us=8");
+    let (plan, cell) = first_cell("rouse.workload=pingpong rouse.gap-us=8");
     let limits = Limits {
         budget: 1000,
         ..Limits::of(&plan, &cell, 62_500_000, true)
@@ -261,8 +261,8 @@ fn names_of_ends_stay() {
     );
 }
 
-/// Without FEAT_ECV bit 15 is the last: 65 us of 1 GHz. The shortest is two ticks: 20 us of
-/// 100 kHz.
+/// Without FEAT_ECV, the last bit is 15: the longest period is 65 us at 1 GHz. The shortest is two
+/// ticks: 20 us at 100 kHz.
 #[test]
 fn a_period_within_a_factor_of_four_is_taken() {
     let skipped = |period: u32, frequency| {
@@ -271,7 +271,7 @@ fn a_period_within_a_factor_of_four_is_taken() {
             frequency,
             ..MACHINE
         };
-        first(&text).1.skip_reason(&machine)
+        first_cell(&text).1.skip_reason(&machine)
     };
     let off = |nearest_us| Some(SkipReason::StreamPeriod { nearest_us });
     assert_eq!(skipped(260, 1_000_000_000), None);
@@ -291,7 +291,7 @@ fn every_cpu_by_itself() {
         let mask = format!("0x{digit}{}", "0".repeat(cpu / 4));
         assert_eq!(CpuSet::parse(&mask), Some(one));
         assert!(!one.is_empty() && one.iter(512).eq([cpu]) && one.iter(cpu).next().is_none());
-        // A machine of so many CPUs has none of that number.
+        // A machine with `cpu` CPUs has no CPU of that number.
         assert_eq!((one.beyond(cpu), one.beyond(cpu + 1)), (Some(cpu), None));
     }
     assert!(CpuSet::NONE.is_empty() && CpuSet::ALL.iter(3).eq(0..3));

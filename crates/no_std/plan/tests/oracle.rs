@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The expansion against one that is written down in the plainest way: nested loops
-//! over the lists, the slowest outermost, each cell where it comes first.
+//! Compares the expansion with one that is written in the plainest way: nested loops over the
+//! lists, the slowest outermost, and each cell where it comes first.
 
 use plan::{Arguments, Cell, Machine, Plan, Wait, Workload};
 
@@ -26,8 +26,8 @@ fn product(plan: &Plan) -> Vec<Cell> {
     cells
 }
 
-/// The cell with what does not apply to it neutral, as the documentation of the options has it.
-fn settled(plan: &Plan, cell: &Cell) -> Cell {
+/// Sets inapplicable dimensions of `cell` to neutral values, as the options' documentation says.
+fn normalised(plan: &Plan, cell: &Cell) -> Cell {
     let neutral = Cell::default();
     let mut cell = *cell;
     let named = &plan.lists;
@@ -175,7 +175,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     cell
 }
 
-/// Plans that name every dimension of which cells could be left out, so that all are
+/// Plans that name every dimension whose cells could be left out, so that all cells are
 /// listed.
 const PLANS: [&str; 14] = [
     "rouse.workload=pingpong,overshoot rouse.wait=all,governor:teo rouse.trap=none,both \
@@ -216,7 +216,7 @@ fn a_plan_expands_to_the_product_of_its_lists() {
         let mut expected: Vec<Cell> = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for cell in &all {
-            let cell = settled(&plan, cell);
+            let cell = normalised(&plan, cell);
             if seen.insert(format!("{cell:?}")) {
                 expected.push(cell);
             }

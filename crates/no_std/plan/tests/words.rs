@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Properties of words, in tables that were written down apart from the code.
+//! Properties of words, in tables that were written down independently of the code.
 
 use plan::*;
 
@@ -11,7 +11,7 @@ fn refused(text: &str) -> String {
     Arguments::parse(text).unwrap_err().to_string()
 }
 
-/// The waits of a list.
+/// Returns the names of the waits that the list `text` means.
 fn waits(text: &str) -> String {
     let plan = plan(&format!("rouse.wait={text}"));
     let waits = plan.lists.wait.values.iter();
@@ -257,7 +257,7 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
     );
 }
 
-/// The words of each dimension, which files of results hold for ever.
+/// The words of each dimension, which result files contain for ever.
 #[test]
 fn words_stay() {
     for (key, words) in [
@@ -291,7 +291,7 @@ fn words_stay() {
         }
         assert_eq!(info.kind == ValueKind::Words, !words.is_empty(), "{key}");
     }
-    // These are words and numbers at once.
+    // The values of `hz` are words and numbers at once.
     let hz = Info::find("hz").unwrap();
     assert_eq!(hz.words, ["100", "250", "300", "1000"]);
     for word in hz.words {

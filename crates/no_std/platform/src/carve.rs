@@ -33,12 +33,12 @@ pub struct Division {
     pub guest: Region,
 }
 
-/// The RAM that is missing, and the fewest contiguous bytes that it needs.
+/// Whose RAM is missing, and the fewest contiguous bytes that this RAM needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Short {
-    /// The hypervisor's.
+    /// The hypervisor's RAM.
     Hypervisor(u64),
-    /// The guest's.
+    /// The guest's RAM.
     Guest(u64),
 }
 
@@ -55,8 +55,8 @@ impl fmt::Display for Short {
     }
 }
 
-/// Divides the part of `memory` outside all of `taken`: the hypervisor gets
-/// `hypervisor` bytes, a multiple of 4096, the guest gets the largest remaining region.
+/// Divides the part of `memory` outside all of `taken`: the hypervisor gets `hypervisor` bytes, a
+/// multiple of 4096, and the guest gets the largest region that remains.
 ///
 /// # Errors
 /// [`Short`] names the RAM for which there is not enough.
@@ -64,7 +64,7 @@ pub fn divide(memory: &[Region], taken: &[Region], hypervisor: u64) -> Result<Di
     const PAGE: u64 = 4096;
     let free = largest_free(memory, taken, PAGE).filter(|free| free.size >= hypervisor);
     let free = free.ok_or(Short::Hypervisor(hypervisor))?;
-    // From the top, so that the guest's RAM starts on a large boundary.
+    // The hypervisor gets the top, so that the guest's RAM starts on a large boundary.
     let hypervisor = Region {
         base: free.end() - hypervisor,
         size: hypervisor,

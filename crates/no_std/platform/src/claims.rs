@@ -14,7 +14,7 @@ pub const END: u64 = 1 << 48;
 pub const FRAME: u64 = 0x1_0000;
 /// The most interrupt translation services that are claimed.
 pub const MAX_ITS: usize = 16;
-/// Devices are mapped in pages.
+/// Bytes of a page, in which devices are mapped.
 pub const PAGE: u64 = 0x1000;
 
 /// Distributor, redistributors, translation services and UART.
@@ -23,20 +23,20 @@ pub type Claimed = ArrayVec<Region, { MAX_CPUS + MAX_ITS + 2 }>;
 /// Why registers can't be at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It is 0 or not a multiple of this.
+    /// The address is 0 or not a multiple of this.
     Unaligned(u64),
-    /// They end above what a CPU can address.
+    /// The registers end above what a CPU can address.
     TooHigh,
-    /// They are in RAM.
+    /// The registers are in RAM.
     InRam,
-    /// They overlap another device's registers.
+    /// The registers overlap another device's registers.
     Shared,
-    /// There are more devices than fit here.
+    /// There are more devices than fit into [`Claimed`].
     TooMany,
 }
 
 impl Unfit {
-    /// Returns the reason if `region` can't be there.
+    /// Returns why no registers can be in `region`; `None` if they can.
     #[must_use]
     pub fn of(region: Region, align: u64, end: u64, ram: &[Region]) -> Option<Self> {
         let Region { base, size } = region;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading a flattened device tree (Devicetree Specification, release 0.4).
+//! Reads a flattened device tree (Devicetree Specification, release 0.4).
 
 mod devices;
 mod interrupts;
@@ -11,7 +11,7 @@ use crate::{
     AFFINITY, Conduit, Cpu, Enable, Error, Firmware, GicV2, MAX_BANKS, Name, Platform, Ram, Region,
     Report, Reserved, Room, name,
 };
-use devices::{distributor, gic, redistributors, timer, uart, usable_uart};
+use devices::{claim_distributor, claim_redistributors, gic, timer, uart, usable_uart};
 use nodes::Nodes;
 
 /// A property of `/chosen` in those of our own trees that were made from ACPI tables, and its
@@ -28,7 +28,7 @@ impl<'a> Platform<'a> {
     pub fn from_fdt(blob: &'a [u8], room: &'a mut Room) -> Result<Self, Error> {
         let tree = Tree::new(blob)?;
         let memory = memory(tree, room.end);
-        // Last, since a boot loader may have written nothing else.
+        // Missing RAM is reported last, since a boot loader may have written nothing else.
         let missing = memory.is_empty().then(|| no_memory(tree));
         let platform = Self::from_fdt_with_ram(blob, memory, room)?;
         missing.map_or(Ok(platform), Err)
@@ -50,19 +50,19 @@ impl<'a> Platform<'a> {
         let timer = timer(&nodes)?;
         room.clear();
         let mut claims = Claims::new(&memory, room.end, &mut room.claimed);
-        let registers_of_all = distributor(&nodes, &mut claims)?;
+        let registers_of_all = claim_distributor(&nodes, &mut claims)?;
         if registers_of_all.1.is_none() {
-            redistributors(controller, &mut claims, &mut room.redistributors)?;
+            claim_redistributors(controller, &mut claims, &mut room.redistributors)?;
         }
         let uart = match uart(&nodes) {
             Some((node, uart)) => {
-                let unfit = |why| registers(&node, uart.base, why);
+                let unfit = |why| registers_error(&node, uart.base, why);
                 let claimed = claims.take(uart.registers(), uart.kind.align());
                 claimed.map(|_| Some(uart)).map_err(unfit)?
             }
             None => None,
         };
-        cpus(&nodes, room)?;
+        add_cpus(&nodes, room)?;
         let count = room.cpus.len() + room.ignored;
         if nodes.is_version2() && count > GicV2::MAX_CPUS {
             return Err(Error::GicV2Cpus(count));
@@ -78,7 +78,7 @@ impl<'a> Platform<'a> {
             uart,
             psci,
             bootargs: chosen(&nodes, "bootargs").unwrap_or(""),
-            hypervisor: hypervisor(&nodes),
+            hypervisor: hypervisor_name(&nodes),
             described_by: match chosen(&nodes, DESCRIBED_BY) {
                 Some(ACPI) => Firmware::Acpi,
                 _ => Firmware::Fdt,
@@ -105,7 +105,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The boot argument that names a UART, anywhere in `blob`.
+/// Returns the boot argument that names a UART, from anywhere in `blob`.
 fn uart_argument(blob: &[u8]) -> Option<&str> {
     const KEY: &[u8] = b"rouse.uart=";
     let start = blob.windows(KEY.len()).position(|bytes| bytes == KEY)?;
@@ -114,8 +114,8 @@ fn uart_argument(blob: &[u8]) -> Option<&str> {
     core::str::from_utf8(&rest[..end.unwrap_or(rest.len())]).ok()
 }
 
-/// Error about the registers of `node` at `base`.
-fn registers(node: &Node<'_>, base: u64, why: Unfit) -> Error {
+/// Returns the error about the registers of `node` at `base`.
+fn registers_error(node: &Node<'_>, base: u64, why: Unfit) -> Error {
     let node = name(node.name).unwrap_or_default();
     Error::Registers { node, base, why }
 }
@@ -126,7 +126,7 @@ fn chosen<'a>(nodes: &Nodes<'a>, name: &str) -> Option<&'a str> {
 
 /// Returns the `compatible` of the node with which hypervisors describe themselves (Linux bindings:
 /// arm/xen.txt, and Devicetree Specification, 2.3.1, for the property).
-fn hypervisor(nodes: &Nodes<'_>) -> Option<Name> {
+fn hypervisor_name(nodes: &Nodes<'_>) -> Option<Name> {
     name(nodes.hypervisor?.property("compatible")?)
 }
 
@@ -146,7 +146,7 @@ pub fn monitor(blob: &[u8]) -> Option<Region> {
     nodes.find(is)?.regions().next()
 }
 
-/// Returns the `compatible` of such a page in the tree `blob` if its version differs from
+/// Returns the `compatible` of a monitor's page in the tree `blob` if its version differs from
 /// [`MONITOR`]: the monitor is older or newer than the guest.
 #[must_use]
 pub fn other_monitor(blob: &[u8]) -> Option<&str> {
@@ -174,7 +174,7 @@ fn psci(nodes: &Nodes<'_>) -> Result<Option<Conduit>, Error> {
     }
 }
 
-fn cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
+fn add_cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
     let cpus = nodes.cpus.ok_or(Error::NoNode("cpus"))?;
     for cpu in cpus
         .children()
@@ -192,7 +192,7 @@ fn cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
         if room.cpus.iter().any(known) {
             return Err(Error::SharedMpidr(mpidr));
         }
-        let enable = enable(cpu, room.end)?;
+        let enable = enable_method(cpu, room.end)?;
         room.add(Cpu { mpidr, enable });
     }
     if room.cpus.is_empty() {
@@ -202,12 +202,12 @@ fn cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
     Ok(())
 }
 
-/// By its name or, as in Linux, by its type.
+/// Whether `node` is a CPU by its name or, as in Linux, by its type.
 fn is_cpu(node: &Node<'_>) -> bool {
     node.kind() == b"cpu" || node.string("device_type") == Some("cpu")
 }
 
-/// A number of one cell or two.
+/// Reads a number of one or two cells.
 fn address(value: &[u8]) -> Option<u64> {
     let high = match value.len() {
         4 => return cell(value, 0).map(u64::from),
@@ -217,7 +217,7 @@ fn address(value: &[u8]) -> Option<u64> {
     Some(u64::from(high) << 32 | u64::from(cell(value, 1)?))
 }
 
-fn enable(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
+fn enable_method(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
     match cpu.string("enable-method") {
         Some("psci") => Ok(Enable::Psci),
         Some("spin-table") => {
@@ -231,18 +231,18 @@ fn enable(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
                 size: 8,
             };
             match Unfit::of(word, word.size, end, &[]) {
-                Some(why) => Err(registers(&cpu, release, why)),
+                Some(why) => Err(registers_error(&cpu, release, why)),
                 None => Ok(Enable::SpinTable(release)),
             }
         }
-        // Without a method, the CPU either is running or entered together with the first one.
+        // Without a method, the CPU is running already or entered together with the first one.
         None => Ok(Enable::Held),
         Some(_) => Err(Error::EnableMethod),
     }
 }
 
-/// The nodes of RAM. The tree also describes the secure side's RAM, for that side, and marks it as
-/// disabled for us.
+/// Returns the nodes of RAM. The tree also describes the secure side's RAM, for that side, and
+/// marks it as disabled for us.
 fn banks(tree: Tree<'_>) -> impl Iterator<Item = Node<'_>> {
     let children = tree
         .nodes()
@@ -268,7 +268,7 @@ fn memory(tree: Tree<'_>, end: u64) -> Ram {
         .collect()
 }
 
-/// Why there is no RAM.
+/// Returns the error that says why there is no RAM.
 fn no_memory(tree: Tree<'_>) -> Error {
     match banks(tree).next() {
         None => Error::NoNode("memory"),

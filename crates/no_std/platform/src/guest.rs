@@ -15,9 +15,9 @@ use writer::Writer;
 /// An idle state of a guest's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleState {
-    /// Time to leave it, microseconds.
+    /// Time to leave the state, microseconds.
     pub exit_us: u32,
-    /// Time in it from which on it pays off, microseconds.
+    /// Time in the state from which it pays off, microseconds.
     pub residency_us: u32,
 }
 
@@ -30,7 +30,7 @@ pub struct GuestTree<'a, C, B> {
     pub memory: Region,
     /// Registers of the distributor.
     pub distributor: Region,
-    /// CPU interfaces of a GICv2, if it is one.
+    /// CPU interfaces of a GICv2, if the GIC is one.
     pub version2: Option<GicV2>,
     /// Ranges of redistributor frames.
     pub redistributors: &'a [Region],
@@ -40,7 +40,7 @@ pub struct GuestTree<'a, C, B> {
     pub uart: Option<Uart>,
     /// Interrupts of the timer.
     pub timer: Timer,
-    /// How the guest calls PSCI, if there is one.
+    /// How the guest calls PSCI, if it has PSCI.
     pub conduit: Option<Conduit>,
     /// Name of the hypervisor below, if the guest should know it.
     pub hypervisor: Option<&'a str>,
@@ -48,9 +48,9 @@ pub struct GuestTree<'a, C, B> {
     pub described_by: Firmware,
     /// The `compatible` and the address of the page of EL2's counters and knobs, if there is one.
     pub exits: Option<(&'a str, Region)>,
-    /// Idle states of its CPUs besides WFI, from shallow to deep.
+    /// Idle states of the guest's CPUs besides WFI, from shallow to deep.
     pub idle_states: &'a [IdleState],
-    /// Seed of its kernel's random numbers (`rng-seed`), if it should be known.
+    /// Seed of its kernel's random numbers (`rng-seed`), if the tree should have one.
     pub seed: Option<u64>,
     /// Its initial RAM disk, if there is one.
     pub initrd: Option<Region>,
@@ -66,7 +66,7 @@ const GIC_PHANDLE: u32 = 1;
 const CLOCK_PHANDLE: u32 = 2;
 /// The phandle of the first idle state; the others follow.
 const STATES_PHANDLE: u32 = 3;
-/// Most idle states of a tree; more are left out.
+/// The most idle states of a tree; further ones are left out.
 const MOST_STATES: usize = 8;
 /// Time to enter an idle state, microseconds.
 const ENTRY_US: u32 = 10;
@@ -97,7 +97,7 @@ where
         w.strings("device_type", &["memory"])?;
         w.regions("reg", [self.memory].into_iter())?;
         w.end()?;
-        self.below(&mut w)?;
+        self.services(&mut w)?;
         self.interrupts(&mut w)?;
         if let Some(uart) = self.uart {
             serial(&mut w, uart)?;
@@ -113,7 +113,7 @@ where
     }
 
     /// Writes the nodes of the services that the guest can call.
-    fn below(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+    fn services(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
         if let Some(conduit) = self.conduit {
             w.begin("psci")?;
             w.strings("compatible", &["arm,psci-1.0", "arm,psci-0.2"])?;
@@ -144,7 +144,7 @@ where
             }
         }
         if let Some(seed) = self.seed {
-            // The kernel hashes it, so it only has to differ.
+            // The kernel hashes the seed, so seeds only have to differ.
             w.cells("rng-seed", &[(seed >> 32) as u32, seed as u32])?;
         }
         if self.described_by == Firmware::Acpi {
@@ -227,9 +227,9 @@ where
     }
 }
 
-/// The idle states (Devicetree binding `idle-states`): CPU_SUSPEND with the state's number as power
-/// state, a retention state of the core that returns to the caller (DEN0022, 5.4.2, original
-/// format). The binding has the entry within the residency.
+/// Writes the idle states (Devicetree binding `idle-states`): CPU_SUSPEND with the state's number
+/// as power state, a retention state of the core that returns to the caller (DEN0022, 5.4.2,
+/// original format). In the binding, the residency includes the entry.
 fn idle_states(w: &mut Writer<'_>, states: &[IdleState]) -> Result<(), BufferTooSmall> {
     w.begin("idle-states")?;
     w.strings("entry-method", &["psci"])?;
@@ -237,7 +237,7 @@ fn idle_states(w: &mut Writer<'_>, states: &[IdleState]) -> Result<(), BufferToo
         let mut name = *b"standby-0";
         name[8] = hex_digit(number as usize);
         let name = core::str::from_utf8(&name).unwrap_or_default();
-        // The usual one needs no number.
+        // The first state, usually the only one, needs no number.
         w.begin(if number == 0 { "standby" } else { name })?;
         w.strings("compatible", &["arm,idle-state"])?;
         w.cells("arm,psci-suspend-param", &[number])?;

@@ -18,8 +18,8 @@ const MAGIC: usize = 56;
 const OLD_OFFSET: u64 = 0x8_0000;
 /// Flag: the kernel is big-endian.
 const BIG_ENDIAN: u64 = 1;
-/// Flag: the multiple of [`ALIGN`] may be anywhere. Otherwise it has to be as near to the start of RAM as
-/// possible, since the kernel may not use what is below it.
+/// Flag: the multiple of [`ALIGN`] may be anywhere. Otherwise it has to be as near to the start of
+/// RAM as possible, since the kernel may be unable to use RAM below it.
 const ANYWHERE: u64 = 1 << 3;
 /// Bytes at the start of RAM in which QEMU puts a machine's first instructions (hw/arm/boot.c,
 /// `BOOTLOADER_MAX_SIZE`). QEMU moves an image that would overlap them up by [`ALIGN`]. So does
@@ -36,9 +36,9 @@ pub struct Image {
     /// Bytes from the start of the image that belong to the kernel, including its zeroed memory; 0
     /// if an old header has no size.
     pub size: u64,
-    /// The size of its pages, if the header gives it.
+    /// The size of the kernel's pages, if the header gives it.
     pub granule: Option<Granule>,
-    /// Whether it may be anywhere in RAM, and not only as near to the start of RAM as possible.
+    /// Whether the image may be anywhere in RAM, or only as near to the start of RAM as possible.
     pub anywhere: bool,
 }
 
@@ -65,7 +65,7 @@ pub enum Granule {
 }
 
 impl Granule {
-    /// Its size in KiB.
+    /// The granule's size in KiB.
     #[must_use]
     pub const fn kib(self) -> u32 {
         match self {
@@ -75,8 +75,8 @@ impl Granule {
         }
     }
 
-    /// Whether a PE with this ID_AA64MMFR0_EL1 has it for stage 1: without the granule, TGran16
-    /// reads 0, and the other two read 15 (DDI 0487K.a, D23.2.79).
+    /// Whether a PE with this ID_AA64MMFR0_EL1 has the granule at stage 1: without the granule,
+    /// TGran16 reads 0, and the other two fields read 15 (DDI 0487K.a, D23.2.79).
     #[must_use]
     pub const fn is_in(self, mmfr0: u64) -> bool {
         match self {
@@ -90,9 +90,9 @@ impl Granule {
 /// Why an image can't be a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// It has no such header.
+    /// The image has no such header.
     NoImage,
-    /// It is big-endian.
+    /// The image is big-endian.
     BigEndian,
     /// Its first instruction would be at an impossible address.
     Offset(u64),
@@ -119,7 +119,7 @@ impl Image {
     /// Reads the header that `image` begins with.
     ///
     /// # Errors
-    /// [`Error`]: why it can't be a guest.
+    /// [`Error`]: why the image can't be a guest.
     pub fn parse(image: &[u8]) -> Result<Self, Error> {
         let header = image.first_chunk::<HEADER>().ok_or(Error::NoImage)?;
         if !header[MAGIC..].starts_with(b"ARM\x64") {
@@ -167,7 +167,7 @@ impl Image {
                 end,
             };
         }
-        // No offset is so small and this near the end of 64 bits.
+        // No image has so small an offset and ends so near to the end of 64 bits.
         let behind = end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
         Placed {
             image,
@@ -184,7 +184,7 @@ impl Image {
     }
 }
 
-/// The field at `at`, which lies in the header.
+/// Reads the field at `at`, which lies in the header.
 fn doubleword(header: &[u8; HEADER], at: usize) -> u64 {
     let bytes = header[at..].first_chunk().copied();
     u64::from_le_bytes(bytes.unwrap_or_default())
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_old_header_has_the_offset_of_its_time() {
-        // In big-endian order, as some of them have it.
+        // The offset is in big-endian order, as in some old headers.
         let image = Image::parse(&header(0x0800_0000_0000, 0, 0)).unwrap();
         assert_eq!((image.text_offset, image.size), (0x8_0000, 0));
         assert_eq!(image.granule, None);
@@ -258,17 +258,17 @@ mod tests {
                 .placed(100, TREE)
         };
         let at = |image, tree, end| Placed { image, tree, end };
-        // Anywhere, so after the tree and 2 MiB.
+        // The image may be anywhere, so it comes after the tree, at its offset from 2 MiB.
         assert_eq!(placed(0x8_0000, 0xa), at(0x28_0000, 0, 0x28_3000));
-        // Not to be moved: at the start of RAM, the tree before or after it.
+        // The image may not be moved: it is at the start of RAM, with the tree before or after it.
         assert_eq!(placed(0x8_0000, 2), at(0x8_0000, 0, 0x8_3000));
         assert_eq!(placed(TREE, 0), at(TREE, 0, TREE + 0x3000));
         assert_eq!(placed(TREE - 4, 0), at(TREE - 4, 0x2_3000, 0x4_3000));
         assert_eq!(placed(LOADER, 0), at(LOADER, 0x4000, 0x2_4000));
-        // Where QEMU has no room for it either.
+        // QEMU, too, has no room for these at the start of RAM.
         assert_eq!(placed(LOADER - 4, 0), at(0x20_0ffc, 0, 0x20_3ffc));
         assert_eq!(placed(0, 2), at(0x20_0000, 0, 0x20_3000));
-        // The header of an old kernel does not allow to move it.
+        // The header of an old kernel does not allow the image to move.
         let old = Image::parse(&header(0, 0, 0)).unwrap().placed(100, TREE);
         assert_eq!(old, at(0x8_0000, 0, 0x8_0064));
     }

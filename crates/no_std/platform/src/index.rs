@@ -19,7 +19,7 @@ impl Index {
     pub fn new(affinities: impl Iterator<Item = u64>) -> Self {
         let mut slots = [FREE; SLOTS];
         for (number, affinity) in affinities.take(MAX_CPUS).enumerate() {
-            let mut slot = first(affinity);
+            let mut slot = first_slot(affinity);
             while slots[slot] != FREE {
                 slot = (slot + 1) % SLOTS;
             }
@@ -28,11 +28,11 @@ impl Index {
         Self(slots)
     }
 
-    /// The number of the CPU with `affinity`. `of` returns the affinity of a CPU number, to
-    /// distinguish CPUs that share a place.
+    /// Returns the number of the CPU with `affinity`. `of` returns the affinity of a CPU number, to
+    /// distinguish CPUs whose searches begin at the same slot.
     #[inline]
     pub fn find(&self, affinity: u64, of: impl Fn(usize) -> u64) -> Option<usize> {
-        let mut slot = first(affinity);
+        let mut slot = first_slot(affinity);
         loop {
             let number = self.0[slot];
             if number == FREE {
@@ -46,10 +46,10 @@ impl Index {
     }
 }
 
-/// The first place to look: the upper bits of the product with 2^64 divided by the golden ratio,
+/// The first slot to look at: the upper bits of the product with 2^64 divided by the golden ratio,
 /// which scatters values that differ in few bits (Knuth, The Art of Computer Programming, volume 3,
 /// 6.4).
-fn first(affinity: u64) -> usize {
+fn first_slot(affinity: u64) -> usize {
     (affinity.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.trailing_zeros())) as usize
 }
 
@@ -74,14 +74,14 @@ mod tests {
         }
     }
 
-    /// How machines number their CPUs: 16 in a cluster, one in a cluster, four.
+    /// Machines number their CPUs with 16, one or four in a cluster.
     #[test]
     fn real_machines_have_short_ways() {
         for shape in [16, 1, 4] {
             let all: Vec<u64> = (0..MAX_CPUS as u64)
                 .map(|n| ((n / shape) << 8) + n % shape)
                 .collect();
-            let used: BTreeSet<usize> = all.iter().map(|&affinity| first(affinity)).collect();
+            let used: BTreeSet<usize> = all.iter().map(|&affinity| first_slot(affinity)).collect();
             assert!(used.len() * 2 > MAX_CPUS, "{shape}: {} places", used.len());
         }
     }

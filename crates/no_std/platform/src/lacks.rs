@@ -9,7 +9,7 @@ use crate::{Gic, Platform};
 const REDISTRIBUTOR: u64 = 2 * FRAME;
 
 impl Platform<'_> {
-    /// Returns a hypervisor's need that the machine's description does not meet, except RAM:
+    /// Returns what the hypervisor needs and the machine's description does not have, except RAM:
     /// [`crate::carve::divide`] checks whether there is enough.
     #[must_use]
     pub fn lacks(&self) -> Option<&'static str> {
@@ -22,14 +22,14 @@ impl Platform<'_> {
         if self.timer.hyp.is_none() {
             return Some("timer: the machine is described without the interrupt of EL2's timer");
         }
-        (self.gic.frames() < self.cpus.len() as u64)
+        (self.gic.max_redistributors() < self.cpus.len() as u64)
             .then_some("GIC: fewer redistributors are described than CPUs")
     }
 }
 
 impl Gic<'_> {
     /// The most redistributors that fit into the described ranges.
-    fn frames(&self) -> u64 {
+    fn max_redistributors(&self) -> u64 {
         let stride = self.stride.unwrap_or(REDISTRIBUTOR).max(1);
         let in_range =
             |size: u64| Some((size.checked_sub(REDISTRIBUTOR)? / stride).saturating_add(1));

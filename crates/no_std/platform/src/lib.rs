@@ -92,16 +92,16 @@ pub enum Enable {
     Psci,
     /// By writing the entry address to this physical address and sending an event.
     SpinTable(u64),
-    /// It entered the image together with the first CPU and is held there.
+    /// The CPU entered the image together with the first CPU and is held there.
     Held,
 }
 
 /// One CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpu {
-    /// Affinity fields of MPIDR_EL1 (bits 39:32 and 23:0); no value is assumed.
+    /// Affinity fields of MPIDR_EL1 (bits 39:32 and 23:0), which may have any value.
     pub mpidr: u64,
-    /// How it is started.
+    /// How the CPU is started.
     pub enable: Enable,
 }
 
@@ -163,7 +163,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Whether one of its interrupts is `intid`.
+    /// Whether one of the timer's interrupts is `intid`.
     #[must_use]
     pub fn has(&self, intid: u32) -> bool {
         self.virt == intid || self.phys == intid || self.hyp == Some(intid)
@@ -188,7 +188,7 @@ pub struct Platform<'a> {
     pub timer: Timer,
     /// Generic watchdogs.
     pub watchdogs: Watchdogs,
-    /// Console, where one is named.
+    /// Console, if the description names one.
     pub uart: Option<Uart>,
     /// How PSCI is called, if there is PSCI.
     pub psci: Option<Conduit>,
@@ -197,15 +197,15 @@ pub struct Platform<'a> {
     /// The description's name of the hypervisor below, if it names one: the tree's
     /// `/hypervisor`, or the FADT's Hypervisor Vendor Identity.
     pub hypervisor: Option<Name>,
-    /// The kind of its description.
+    /// The kind of description that was read.
     pub described_by: Firmware,
 }
 
 /// A name that firmware gives, of printable ASCII.
 pub type Name = ArrayString<32>;
 
-/// `bytes` as a name: up to the first zero, without surrounding spaces, truncated if too long, and
-/// with dots in place of unprintable characters. `None` if nothing is left.
+/// Returns `bytes` as a name: up to the first zero, without surrounding spaces, truncated if too
+/// long, and with dots in place of unprintable characters. `None` if nothing is left.
 #[must_use]
 pub fn name(bytes: &[u8]) -> Option<Name> {
     let end = bytes.iter().position(|&byte| byte == 0);
@@ -230,7 +230,7 @@ pub enum Firmware {
 /// The means to report that a machine can't be used, read with no other demands on its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report<'a> {
-    /// Console, where one is named.
+    /// Console, if the description names one.
     pub uart: Option<Uart>,
     /// How PSCI is called to turn off the machine, if that is known.
     pub psci: Option<Conduit>,
@@ -257,11 +257,11 @@ pub enum Error {
     },
     /// A device's registers can't be where they are described.
     Registers {
-        /// Its node.
+        /// The device's node.
         node: Name,
-        /// Where they begin.
+        /// Where the registers begin.
         base: u64,
-        /// Why they can't.
+        /// Why the registers can't be there.
         why: Unfit,
     },
     /// Nodes are nested deeper than this.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of the RAM that are in use; any number of them.
+//! Keeps any number of parts of the RAM that are in use.
 
 use core::ops::Deref;
 
@@ -10,19 +10,19 @@ use crate::Region;
 /// The most parts that are kept separately.
 pub const MAX_RESERVED: usize = 64;
 
-/// Parts of the RAM that are in use, in their order. No part is ever lost: beyond [`MAX_RESERVED`],
-/// the two parts with the smallest gap merge, and the gap becomes part of them.
+/// Parts of the RAM that are in use, in the order of their addresses. No part is ever lost: beyond
+/// [`MAX_RESERVED`], the two parts with the smallest gap merge, and the gap becomes part of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reserved(ArrayVec<Region, { MAX_RESERVED + 1 }>);
 
 impl Reserved {
-    /// None.
+    /// No part is in use.
     #[must_use]
     pub const fn new() -> Self {
         Self(ArrayVec::new_const())
     }
 
-    /// Adds one.
+    /// Adds a part.
     pub fn keep(&mut self, region: Region) {
         if region.size == 0 {
             return;
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(of(&many).len(), MAX_RESERVED);
         let one_more = of(&[&many[..], &[(51, 10)]].concat());
         assert_eq!(one_more.len(), MAX_RESERVED);
-        // 39 bytes to the next, 50 from the one before.
+        // The new region has a gap of 39 bytes after it, and of 50 bytes before it.
         assert_eq!(one_more[1], region((51, 50)));
         assert_eq!(of(&[(u64::MAX - 1, 5), (u64::MAX - 9, 2)]).len(), 2);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Storage for the long lists of a description.
 //!
-//! Each list has an entry per CPU, which is more than a stack should hold. So a reader writes them
-//! into its caller's variable and refers to them.
+//! Each list has an entry per CPU, which is more than a stack should hold. So a reader writes the
+//! lists into its caller's variable and refers to them.
 
 use arrayvec::ArrayVec;
 
@@ -27,7 +27,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Empty.
+    /// Room with empty lists.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -66,14 +66,14 @@ impl Room {
         }
     }
 
-    /// Moves the CPU of [`Self::begin_with`] to the front, after all are read. If the list lacks
-    /// that CPU, because the machine has more than [`MAX_CPUS`], it replaces the last one.
+    /// Moves the CPU of [`Self::begin_with`] to the front, after all CPUs are read. If the list
+    /// lacks it, because the machine has more than [`MAX_CPUS`], it replaces the last CPU.
     pub fn sort(&mut self) {
         let Some(mpidr) = self.first else { return };
         match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {
             Some(index) => self.cpus[..=index].rotate_right(1),
             None => {
-                // It is running, and does not have to be started.
+                // That CPU is running, and does not have to be started.
                 let enable = Enable::Held;
                 if self.cpus.is_full() {
                     self.cpus.pop();

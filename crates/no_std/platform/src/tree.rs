@@ -98,7 +98,7 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// The regions of the memory reservation block (5.3), without its end.
+    /// The regions of the memory reservation block (5.3), without the entry that ends the block.
     pub fn reservations(&self) -> impl Iterator<Item = Region> + 'a {
         let entries = self.reservations.chunks_exact(16).map(|entry| Region {
             base: number(&entry[..8]).unwrap_or(0),
@@ -117,7 +117,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The node at `path`, from the root; each name in `path` may lack the unit address.
+    /// The node at `path`, from the root; the names in `path` may lack their unit addresses.
     pub fn find(&self, path: &str) -> Option<Node<'a>> {
         let names = path.split('/').filter(|name| !name.is_empty());
         let mut node = self.nodes().next()?;
@@ -134,14 +134,14 @@ impl<'a> Tree<'a> {
         self.nodes().find(|node| node.phandle() == Some(phandle))
     }
 
-    /// Checks that it ends where its header says, not earlier.
+    /// Checks that the structure is well-formed up to its end token.
     fn check(&self) -> Result<(), Error> {
         let (mut at, mut depth, mut after_node) = (self.structure, 0, false);
         loop {
             let damaged = Error::Malformed(at);
             let (item, next) = self.item(at).ok_or(damaged)?;
             match item {
-                // One root.
+                // There is only one root.
                 Item::Begin(_) if depth == 0 && after_node => return Err(damaged),
                 Item::Begin(_) if depth > MAX_DEPTH => return Err(Error::TooDeep(MAX_DEPTH)),
                 Item::Begin(_) => (depth, after_node) = (depth + 1, false),
@@ -163,7 +163,7 @@ impl<'a> Tree<'a> {
 
     /// Like [`Self::item`], but guesses a damaged item, since the report of a refusal may need
     /// items after the damage. A checked tree has no damaged items.
-    fn step(&self, at: usize) -> Option<(Item<'a>, usize)> {
+    fn item_or_guess(&self, at: usize) -> Option<(Item<'a>, usize)> {
         let tokens = [PROPERTY, BEGIN_NODE, END_NODE].into_iter();
         let before = |next: usize| {
             self.item(next)
@@ -185,12 +185,12 @@ impl<'a> Tree<'a> {
             .or_else(|| Some((Item::Nop, later()?)))
     }
 
-    /// Whether it is probably an item, and not a part of something else.
+    /// Whether `item` is probably an item, and not a part of something else.
     fn is_likely(&self, item: &Item<'_>) -> bool {
         match item {
             Item::Begin(name) => !name.is_empty() && name.iter().all(u8::is_ascii_graphic),
             Item::Property(0, _) => true,
-            // Where a string begins.
+            // A name is likely if it begins where a string begins.
             Item::Property(name, _) => self.strings.get(name - 1) == Some(&0),
             Item::End | Item::Last => true,
             Item::Nop => false,
@@ -247,7 +247,7 @@ impl<'a> Iterator for Nodes<'a> {
 
     fn next(&mut self) -> Option<Node<'a>> {
         loop {
-            let (item, next) = self.tree.step(self.at)?;
+            let (item, next) = self.tree.item_or_guess(self.at)?;
             self.at = next;
             let path = &mut self.path;
             match item {
@@ -313,7 +313,7 @@ impl<'a> Node<'a> {
     pub fn property(&self, name: &str) -> Option<&'a [u8]> {
         let mut at = self.start();
         loop {
-            let (item, next) = self.tree.step(at)?;
+            let (item, next) = self.tree.item_or_guess(at)?;
             match item {
                 Item::Property(offset, value) => {
                     let found = self.tree.strings.get(offset..).unwrap_or(&[]);
@@ -336,7 +336,7 @@ impl<'a> Node<'a> {
         let (tree, mut at) = (self.tree, self.start());
         core::iter::from_fn(move || {
             loop {
-                let (item, next) = tree.step(at)?;
+                let (item, next) = tree.item_or_guess(at)?;
                 at = next;
                 match item {
                     Item::Property(offset, _) => {
@@ -387,7 +387,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Whether it must not be used: it has a `status` other than `okay`, or `ok`, which Linux also
+    /// Whether it must not be used: it has a `status` other than `okay` and `ok`, which Linux also
     /// accepts (2.3.4).
     pub fn is_off(&self) -> bool {
         self.property("status").is_some() && !matches!(self.string("status"), Some("okay" | "ok"))
@@ -469,7 +469,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A number that takes several cells; `None` if it has more than 64 bits.
+/// Reads a number of several cells; `None` if it has more than 64 bits.
 fn number(cells: &[u8]) -> Option<u64> {
     let (high, low) = cells.split_at(cells.len().saturating_sub(8));
     let fits = high.iter().all(|&byte| byte == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console UART, the known kinds, and how boot arguments name one.
+//! The console UART, the kinds of UART that are known, and how boot arguments name one.
 
 use crate::Region;
 use crate::claims::{END, Unfit};
@@ -121,7 +121,7 @@ impl UartKind {
         }
     }
 
-    /// Returns the alignment of its registers, in bytes.
+    /// Returns the alignment of the model's registers, in bytes.
     #[must_use]
     pub const fn align(self) -> u64 {
         self.extent().1
@@ -129,7 +129,7 @@ impl UartKind {
 }
 
 impl Uart {
-    /// Its registers.
+    /// The block of its registers.
     #[must_use]
     pub const fn registers(&self) -> Region {
         Region {
@@ -164,7 +164,7 @@ impl Named {
     pub fn parse(value: &str) -> Option<Self> {
         let mut parts = value.split(',');
         let kind = parts.next()?;
-        let base = address(parts.next()?)?;
+        let base = parse_address(parts.next()?)?;
         let kind = match kind {
             "pl011" => UartKind::Pl011,
             "imx" => UartKind::Imx,
@@ -179,9 +179,9 @@ impl Named {
                     None => 16,
                 },
             },
-            "16550" => ns16550(parts.next(), parts.next())?,
+            "16550" => parse_16550(parts.next(), parts.next())?,
             "pci" => {
-                let window = address(parts.next()?)?;
+                let window = parse_address(parts.next()?)?;
                 let named = Self::Pci {
                     configuration: base,
                     window,
@@ -198,7 +198,7 @@ impl Named {
     }
 }
 
-fn ns16550(shift: Option<&str>, width: Option<&str>) -> Option<UartKind> {
+fn parse_16550(shift: Option<&str>, width: Option<&str>) -> Option<UartKind> {
     let number = |text: Option<&str>, default| match text {
         Some(text) => text.parse::<u8>().ok(),
         None => Some(default),
@@ -209,7 +209,7 @@ fn ns16550(shift: Option<&str>, width: Option<&str>) -> Option<UartKind> {
     })
 }
 
-fn address(text: &str) -> Option<u64> {
+fn parse_address(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),

@@ -37,7 +37,7 @@ pub struct Watchdogs {
 }
 
 impl Watchdogs {
-    /// Adds one.
+    /// Adds a watchdog, or counts it if there is no room.
     pub fn add(&mut self, watchdog: Watchdog) {
         if self.found.try_push(watchdog).is_err() {
             self.ignored += 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Dividing RAM: every way to put two reservations into a bank of twelve units,
-//! against counting units one by one.
+//! Compares the division of RAM, for every way to put two reservations into a bank of twelve units,
+//! with a count of the units one by one.
 
 use platform::Region;
 use platform::carve::largest_free;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests that arrive on schedule, whatever happened to earlier requests: an open loop.
+//! Requests that arrive on schedule, regardless of the fate of earlier requests: an open loop.
 //!
 //! The wait of a request counts from its scheduled time, so it includes delays of the sender and
-//! the service of earlier requests.
+//! the time for which earlier requests were served.
 
 use core::iter;
 
-/// The scheduled times of requests, each later than the previous one by an `interval`.
+/// Returns the scheduled times of requests, each later than the previous one by an `interval`.
 pub fn times(mut interval: impl FnMut() -> u64) -> impl Iterator<Item = u64> {
     let mut at = 0u64;
     iter::from_fn(move || {
@@ -15,18 +15,18 @@ pub fn times(mut interval: impl FnMut() -> u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Counts the requests that wait while they are served one after another.
+/// Counts waiting requests, while requests are served one after another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Requests that were due when one was last taken.
+    /// Number of requests that were due when a request was last taken.
     due: usize,
-    /// The most that were there at once.
+    /// The largest number of requests that waited at once.
     longest: usize,
 }
 
 impl Queue {
-    /// Takes request `number`, from 0 on, at `now`; `time` returns the scheduled time of a request,
-    /// or `None` after the last.
+    /// Takes request `number`, counted from 0, at the time `now`. `time` returns the scheduled time
+    /// of a request, or `None` after the last request.
     #[inline(always)]
     pub fn take(&mut self, number: usize, now: u64, time: impl Fn(usize) -> Option<u64>) {
         self.due = self.due.max(number);
@@ -36,7 +36,7 @@ impl Queue {
         self.longest = self.longest.max(self.due - number);
     }
 
-    /// The most requests that had arrived and were not yet served, including the one being taken.
+    /// Returns the most requests that waited at once, including the request being taken.
     #[must_use]
     pub const fn longest(&self) -> usize {
         self.longest
@@ -51,7 +51,7 @@ mod tests {
 
     const MEAN: u64 = 100_000;
 
-    fn drawn(seed: u64, of: fn(u64, u64) -> u64, count: usize) -> Vec<u64> {
+    fn draw_times(seed: u64, of: fn(u64, u64) -> u64, count: usize) -> Vec<u64> {
         let mut random = Random::at(seed, 1, 2);
         times(move || of(MEAN, random.draw())).take(count).collect()
     }
@@ -60,9 +60,9 @@ mod tests {
     fn times_have_the_mean_of_their_intervals() {
         for of in [spread::uniform, spread::exponential] {
             for seed in 0..8 {
-                let times = drawn(seed, of, 50_000);
+                let times = draw_times(seed, of, 50_000);
                 let mean = times[times.len() - 1] / times.len() as u64;
-                // The mean of so many is spread by 0.45 % of it where they are exponential.
+                // The mean of so many exponential intervals has a standard deviation of 0.45 %.
                 assert!(mean.abs_diff(MEAN) < MEAN / 50, "seed {seed}: {mean}");
                 assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
             }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_times_again_and_another_one_others() {
-        let of = |seed| drawn(seed, spread::exponential, 1000);
+        let of = |seed| draw_times(seed, spread::exponential, 1000);
         assert_eq!(of(5), of(5));
         assert_ne!(of(5), of(6));
         let stream = |pair, block| Random::at(1, pair, block).draw();
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(times(|| u64::MAX).nth(3), Some(u64::MAX));
     }
 
-    /// The longest queue where requests come every 10 and one takes `service`.
+    /// Returns the longest queue if a request comes every 10 ticks and takes `service` ticks.
     fn longest(service: u64, count: usize) -> usize {
         let come: Vec<u64> = times(|| 10).take(count).collect();
         let (mut queue, mut free) = (Queue::default(), 0);
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_queue_grows_where_service_takes_longer_than_the_interval() {
         assert_eq!([longest(0, 100), longest(9, 100)], [1, 1]);
-        // Two come while one is served: half of them wait when the last has come.
+        // Two come while one is served, so half of all requests wait when the last one comes.
         assert_eq!([longest(20, 10), longest(20, 100)], [5, 50]);
         assert_eq!(longest(1_000_000, 50), 49);
         assert_eq!(Queue::default().longest(), 0);

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search for work that a CPU makes before it idles ("newidle balance"), as in Linux 6.7:
-//! domain by domain, each twice as large as the previous one, it picks the CPU with the most
-//! waiting tasks. Three exits end it early:
+//! Searches for work before a CPU idles ("newidle balance"), as in Linux 6.7: domain by domain,
+//! each twice as large as the previous one, the search picks the CPU with the most waiting tasks.
+//! Three conditions end it early:
 //!
-//! | exit | when |
+//! | end | condition |
 //! |---|---|
 //! | nothing to find | no CPU has more than one task ([`Newidle::is_worth`]; the caller keeps that in one flag, as `overload` of Linux's root domain) |
-//! | not worth it | the CPU idles on average for less than the first domain's search takes |
-//! | not worth going on | ... for less than the searches so far and the next domain's take |
+//! | not worth it | the CPU's average idle time is shorter than a search of the first domain |
+//! | not worth going on | ... is shorter than the searches so far and the next domain's together |
 //!
 //! The cost of a search is measured: it is the longest search of each domain so far, and decays by
-//! 3/256 once a second. (Until 5.15, a fixed limit, `sysctl_sched_migration_cost`, took the place
-//! of the second exit. It remains as the smallest bound of the average.)
+//! 3/256 once a second. (Until 5.15, Linux used a fixed limit, `sysctl_sched_migration_cost`, for
+//! the second condition. The limit remains as the smallest bound of the average.)
 
-/// Assumed cost of moving a task, ns: Linux's `sysctl_sched_migration_cost`. An average
-/// of idle times goes up to twice that, or to twice what the searches take if that is more.
+/// Assumed cost of moving a task in ns: Linux's `sysctl_sched_migration_cost`. An average of idle
+/// times is limited to twice this cost, or to twice the time of the searches if that is more.
 pub const MIGRATION_NS: u64 = 500_000;
 /// The cost of a domain decays after this time without a longer search, in ns.
 const DECAY_NS: u64 = 1_000_000_000;
-/// Domains of 2, 4, ... up to 64 CPUs.
+/// Number of domains, which have 2, 4, ... up to 64 CPUs.
 const DOMAINS: usize = 6;
 
 /// State of a CPU's run queue, as seen by other CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Tasks that run or wait to.
+    /// Number of tasks that run or wait to run.
     pub tasks: u32,
     /// Average load, 0 to [`crate::load::FULL`].
     pub load: u32,
@@ -37,7 +37,7 @@ impl Queue {
     }
 }
 
-/// Result of a search.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchResult {
     /// Number of run queues that were checked.
@@ -49,12 +49,12 @@ pub struct SearchResult {
     pub overloaded: Option<bool>,
 }
 
-/// Cost of the searches of a domain.
+/// The cost of searching a domain.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
-    /// The longest, ns.
+    /// The longest search, in ns.
     max_ns: u64,
-    /// When that was last set or decayed, in ns.
+    /// Time at which `max_ns` was last set or decayed, in ns.
     at_ns: u64,
 }
 
@@ -74,9 +74,9 @@ impl Cost {
 /// Decides whether a CPU searches, and how far.
 #[derive(Clone, Debug)]
 pub struct Newidle {
-    /// The average time that it idles before it gets a task, in ns.
+    /// The average time for which the CPU idles before it gets a task, in ns.
     idle_ns: u64,
-    /// Bound of that: the longest search, ns.
+    /// Half the bound of `idle_ns`: the longest search, in ns.
     max_ns: u64,
     domains: [Cost; DOMAINS],
 }
@@ -88,7 +88,7 @@ impl Default for Newidle {
 }
 
 impl Newidle {
-    /// The state of a CPU that has idled for long and never searched.
+    /// Creates the state of a CPU that has idled for long and never searched.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -101,29 +101,29 @@ impl Newidle {
         }
     }
 
-    /// How long it idles on average, ns.
+    /// Returns the average time for which the CPU idles, in ns.
     #[must_use]
     pub const fn idle_ns(&self) -> u64 {
         self.idle_ns
     }
 
-    /// Records that it got a task after it had idled for `ns`, which enters the average with a
+    /// Records that the CPU got a task after it had idled for `ns`, which enters the average with a
     /// weight of an eighth.
     pub fn idled(&mut self, ns: u64) {
         let average = self.idle_ns - self.idle_ns / 8 + ns / 8;
         self.idle_ns = average.min(2 * self.max_ns);
     }
 
-    /// Whether to search at all. `overloaded` says whether any CPU has a waiting task.
+    /// Whether it is worth searching at all. `overloaded` says whether any CPU has a waiting task.
     #[must_use]
     pub const fn is_worth(&self, overloaded: bool) -> bool {
         overloaded && self.idle_ns >= self.domains[0].max_ns
     }
 
-    /// Searches for `me`, one of `cpus` (up to 64); `queue` returns the state of a CPU's queue,
-    /// `now` the time in ns.
+    /// Searches on behalf of CPU `me`, one of `cpus` CPUs (up to 64); `queue` returns the state of
+    /// a CPU's queue, and `now` returns the time in ns.
     ///
-    /// If no CPU of a domain has a waiting task, the next larger domain follows.
+    /// If no CPU of a domain has a waiting task, the search continues in the next larger domain.
     pub fn search(
         &mut self,
         me: usize,
@@ -140,7 +140,7 @@ impl Newidle {
                 break;
             }
             let size = 2 << level;
-            look(me, size, cpus, &queue, &mut found);
+            search_domain(me, size, cpus, &queue, &mut found);
             let after = now();
             decayed |= domain.note(after.saturating_sub(before), after);
             last = Some(after.max(before));
@@ -161,8 +161,8 @@ impl Newidle {
     }
 }
 
-/// Checks the CPUs of the domain of `size` that contains `me`.
-fn look(
+/// Checks the other CPUs of the domain of `size` CPUs that contains `me`.
+fn search_domain(
     me: usize,
     size: usize,
     cpus: usize,
@@ -194,12 +194,12 @@ mod tests {
         }
     }
 
-    /// Searches with a clock that stands.
+    /// Searches with a clock that stands still.
     fn search(me: usize, tasks: &[u32]) -> SearchResult {
         Newidle::new().search(me, tasks.len(), || 0, queues(tasks))
     }
 
-    /// A clock, and queues a look at which takes `ns`.
+    /// A clock, and queues for which each look takes the given time in ns.
     struct Slow(Cell<u64>, u64);
 
     impl Slow {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn where_no_task_waits_every_domain_is_searched() {
-        // Domains of 2, 4 and 8 without the searcher: 1 + 3 + 7.
+        // The domains have 2, 4 and 8 CPUs, including the searcher, so the looks are 1 + 3 + 7.
         let found = search(5, &[1; 8]);
         assert_eq!((found.looked, found.busiest), (11, None));
         assert_eq!(found.overloaded, Some(false));
@@ -227,7 +227,7 @@ mod tests {
     fn the_nearest_domain_with_work_wins_and_in_it_the_busiest() {
         let found = search(0, &[0, 2, 9, 9]);
         assert_eq!((found.looked, found.busiest), (1, Some(1)));
-        // Not all CPUs were looked at, and what is known of them stays.
+        // Not all CPUs were looked at, so it is unknown whether any is overloaded.
         assert_eq!(found.overloaded, None);
         let found = search(0, &[0, 1, 3, 3]);
         assert_eq!((found.busiest, found.overloaded), (Some(3), Some(true)));
@@ -247,7 +247,7 @@ mod tests {
         for _ in 0..100 {
             newidle.idled(3100);
         }
-        // The average is in eighths that are rounded down, and ends a little above.
+        // The average uses eighths that are rounded down, so it ends a little above 3100.
         assert!(newidle.idle_ns() >= 3100 && newidle.is_worth(true));
         for _ in 0..100 {
             newidle.idled(2900);
@@ -262,7 +262,7 @@ mod tests {
         let slow = Slow(Cell::new(0), 1000);
         let mut newidle = Newidle::new();
         assert_eq!(slow.search(&mut newidle, 8).looked, 11);
-        // 1, 3 and 7 us: after the first two 4 us have passed, and 7 more are too long.
+        // The domains take 1, 3 and 7 us: after two, 4 us have passed, and 7 more are too long.
         newidle.idle_ns = 10_900;
         let found = slow.search(&mut newidle, 8);
         assert_eq!((found.looked, found.overloaded), (4, None));
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(newidle.idle_ns(), 2 * MIGRATION_NS);
         newidle.idled(0);
         assert_eq!(newidle.idle_ns(), 2 * MIGRATION_NS * 7 / 8);
-        // A search of 600 us raises the bound, and decay lowers it again.
+        // A search of 600 us raises the bound, and decay lowers the bound again.
         newidle.idle_ns = 2 * MIGRATION_NS;
         let slow = Slow(Cell::new(0), 600_000);
         slow.search(&mut newidle, 2);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The logic of the guest's kernel.
+//! Contains the logic of the guest's kernel.
 //!
 //! [`list`] passes tasks and function calls from CPU to CPU without a lock; [`timers`] keeps
-//! deadlines in order; [`load`] tracks how busy a CPU was lately; [`random`] and [`spread`]
+//! deadlines in order; [`load`] tracks how busy a CPU was recently; [`random`] and [`spread`]
 //! generate the times of simulated devices and of requests, which [`arrivals`] puts in order;
-//! [`balance`] is the search for work that a CPU does before it idles.
+//! [`balance`] searches for work before a CPU idles.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A list without a lock that many CPUs push to and one CPU empties at once: the stack of R. K.
+//! A lock-free list to which many CPUs push and which one CPU empties at once: the stack of R. K.
 //! Treiber ("Systems Programming: Coping with Parallelism", IBM RJ 5118, 1986), which has no ABA
 //! problem as long as no CPU pops a single element.
 //!
@@ -14,14 +14,14 @@ use loom::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-/// No element. It is 0, so that zeroed memory contains links that lead nowhere.
+/// Means no element. The value is 0, so that zeroed memory contains links that lead nowhere.
 const NONE: u32 = 0;
 
-/// Link from an element to the next one.
+/// The link from an element to the next one.
 #[derive(Debug)]
 pub struct Link(AtomicU32);
 
-/// The list.
+/// A list, which holds the number of its newest element plus one.
 #[derive(Debug)]
 pub struct List(AtomicU32);
 
@@ -34,14 +34,14 @@ macro_rules! constructors {
         }
 
         impl $name {
-            /// Leads nowhere.
+            /// Creates a value that leads nowhere.
             #[must_use]
             #[cfg(not(loom))]
             pub const fn new() -> Self {
                 Self(AtomicU32::new(NONE))
             }
 
-            /// Leads nowhere.
+            /// Creates a value that leads nowhere.
             #[must_use]
             #[cfg(loom)]
             pub fn new() -> Self {
@@ -56,10 +56,10 @@ constructors!(Link List);
 impl List {
     /// Adds element `number`, whose link is `link`; returns whether the list was empty.
     ///
-    /// Earlier stores are visible to the CPU that takes the element. The
-    /// operation is sequentially consistent, as is [`Self::take`]: where one
-    /// side adds itself and then looks at a condition, and the other one makes
-    /// the condition true and then empties the list, one of them sees the other.
+    /// Earlier stores are visible to the CPU that takes the element. The operation is sequentially
+    /// consistent, like [`Self::take`]. If one side adds itself and then looks at a condition, and
+    /// the other side makes the condition true and then empties the list, at least one side sees
+    /// the other.
     #[inline]
     pub fn push(&self, number: u32, link: &Link) -> bool {
         let mut head = self.0.load(Relaxed);
@@ -75,19 +75,19 @@ impl List {
         }
     }
 
-    /// Whether it is empty.
+    /// Whether the list is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.load(SeqCst) == NONE
     }
 
-    /// Empties it and returns the elements in the order in which they came; `link` finds the link
-    /// of an element.
+    /// Empties the list and returns the elements in the order in which they came; `link` returns
+    /// the link of an element.
     #[inline]
     pub fn take<'l, F: Fn(u32) -> &'l Link>(&self, link: F) -> Taken<F> {
         let mut newest = self.0.swap(NONE, SeqCst);
-        // The list has the newest first.
+        // The list begins with the newest element, so this reverses the links.
         let mut first = NONE;
         while let Some(number) = newest.checked_sub(1) {
             let link = link(number);
@@ -100,7 +100,7 @@ impl List {
     }
 }
 
-/// Elements that were taken.
+/// The elements that were taken.
 #[derive(Debug)]
 pub struct Taken<F> {
     next: u32,
@@ -113,7 +113,7 @@ impl<'l, F: Fn(u32) -> &'l Link> Iterator for Taken<F> {
     #[inline]
     fn next(&mut self) -> Option<u32> {
         let number = self.next.checked_sub(1)?;
-        // Read before the element is handed out: its owner may push it again.
+        // Reads the link before it hands out the element, because its owner may push it again.
         self.next = (self.link)(number).0.load(Relaxed);
         Some(number)
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 }
 
-/// `RUSTFLAGS="--cfg loom" cargo test -p sched`.
+/// Run with `RUSTFLAGS="--cfg loom" cargo test -p sched`.
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
@@ -161,7 +161,7 @@ mod model {
     use loom::sync::atomic::AtomicU32;
     use loom::thread;
 
-    /// Two CPUs push, a third empties twice: everything arrives, once.
+    /// Two CPUs push and a third one empties twice: every element arrives exactly once.
     #[test]
     fn nothing_is_lost_and_nothing_comes_twice() {
         loom::model(|| {
@@ -184,8 +184,8 @@ mod model {
         });
     }
 
-    /// A waiter adds itself and looks; a maker makes true and empties: one of
-    /// them sees the other.
+    /// A waiter adds itself and looks; another thread makes the condition true and empties the
+    /// list: at least one of them sees the other.
     #[test]
     fn who_waits_is_seen_or_sees() {
         loom::model(|| {
@@ -203,10 +203,10 @@ mod model {
         });
     }
 
-    /// Two CPUs call a function on a third, which polls for a moment and then
-    /// halts: the one that found the list empty wakes it, by the word if it polls and
-    /// else by interrupt. In every interleaving, no call is left in the list of a CPU
-    /// that halts without an interrupt on its way.
+    /// Two CPUs call a function on a third, which polls for a moment and then halts. The caller
+    /// that found the list empty wakes the target: by the request word if it polls, otherwise by
+    /// interrupt. In every interleaving, no call is left in the list of a CPU that halts without an
+    /// interrupt on its way.
     #[test]
     fn no_call_is_left_where_no_cpu_looks() {
         use loom::sync::atomic::AtomicBool;
@@ -238,7 +238,7 @@ mod model {
                 request.take(CALL);
                 served += drain();
             }
-            // It halts: from here on only an interrupt makes it look.
+            // The CPU halts: from here on, only an interrupt makes it look.
             callers
                 .into_iter()
                 .for_each(|caller| assert!(caller.join().is_ok()));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How busy a CPU was lately: the share of time that it ran, where the weight of time halves with
-//! every 32 periods of 1024 us that have passed. This module uses the decay and the range of
+//! Measures how busy a CPU was recently: the share of time for which it ran, where the weight
+//! of time halves every 32 periods of 1024 us. This module uses the decay and the range of
 //! Linux's per-entity load tracking (P. Turner, 2011;
-//! `Documentation/scheduler/sched-capacity.rst`), for one average, which is updated when the CPU
-//! changes between running and idle.
+//! `Documentation/scheduler/sched-capacity.rst`), for one average, which is updated when the
+//! CPU changes between running and idle.
 
 /// The average of a CPU that never idles.
 pub const FULL: u32 = 1024;
-/// Periods after which the past counts half.
+/// Number of periods after which the weight of the past halves.
 const HALF: u32 = 32;
-/// Length of a period, nanoseconds.
+/// Length of a period in nanoseconds.
 pub const PERIOD_NS: u64 = 1024 * 1000;
 
 /// 2^(-n/32) for n from 0 to 31, with 31 fractional bits.
@@ -27,7 +27,7 @@ const FRACTIONS: [u64; HALF as usize] = {
     fractions
 };
 
-/// `value` after `periods` have passed.
+/// Returns `value` as it has decayed after `periods` periods.
 #[must_use]
 pub const fn decayed(value: u64, periods: u64) -> u64 {
     let halves = periods / HALF as u64;
@@ -43,13 +43,13 @@ pub const fn decayed(value: u64, periods: u64) -> u64 {
 pub struct Load {
     /// Average, in 2^20ths of [`FULL`].
     average: u64,
-    /// Nanoseconds of the current period so far, and how many of them the CPU ran.
+    /// Nanoseconds of the current period so far, and for how many of them the CPU ran.
     elapsed: u64,
     ran: u64,
 }
 
 impl Load {
-    /// Never ran.
+    /// Creates the average of a CPU that never ran.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -59,19 +59,19 @@ impl Load {
         }
     }
 
-    /// Records `nanoseconds` during which the CPU ran or did not.
+    /// Records `nanoseconds` during which the CPU was `running` or was not.
     pub const fn note(&mut self, nanoseconds: u64, running: bool) {
         let mut left = nanoseconds;
         if self.elapsed + left >= PERIOD_NS {
             // The period that had begun ends, ...
             let rest = PERIOD_NS - self.elapsed;
             self.ran += if running { rest } else { 0 };
-            self.close(1, self.ran);
+            self.end_periods(1, self.ran);
             left -= rest;
             // ... and whole periods follow, all alike.
             let whole = left / PERIOD_NS;
             if whole != 0 {
-                self.close(whole, if running { PERIOD_NS } else { 0 });
+                self.end_periods(whole, if running { PERIOD_NS } else { 0 });
             }
             left %= PERIOD_NS;
             (self.elapsed, self.ran) = (0, 0);
@@ -80,10 +80,10 @@ impl Load {
         self.ran += if running { left } else { 0 };
     }
 
-    /// Ends `periods` in each of which the CPU ran for `ran` nanoseconds.
-    const fn close(&mut self, periods: u64, ran: u64) {
+    /// Ends `periods` periods, in each of which the CPU ran for `ran` nanoseconds.
+    const fn end_periods(&mut self, periods: u64, ran: u64) {
         let share = ran * ((FULL as u64) << 20) / PERIOD_NS;
-        // Converges to `share`: the difference is what decays.
+        // The average converges to `share`, so the difference decays.
         self.average = if self.average > share {
             share + decayed(self.average - share, periods)
         } else {
@@ -91,7 +91,7 @@ impl Load {
         };
     }
 
-    /// The average, 0 to [`FULL`].
+    /// Returns the average, 0 to [`FULL`].
     #[must_use]
     pub const fn average(&self) -> u32 {
         ((self.average + (1 << 19)) >> 20) as u32
@@ -109,7 +109,7 @@ mod tests {
         assert!((499..=500).contains(&decayed(1000, 32)));
         assert!((248..=250).contains(&decayed(1000, 64)));
         assert_eq!(decayed(u64::MAX, 64 * 32), 0);
-        // 2^(-1/2) is 0.7071.
+        // After 16 periods, the factor is 2^(-1/2), which is 0.7071.
         assert!((7070..=7071).contains(&decayed(10_000, 16)));
     }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times with known distributions, computed from numbers in which all 64 bits are random.
+//! Computes times with known distributions from numbers in which all 64 bits are random.
 
-/// A uniformly distributed time, from half of `mean` to one and a half times `mean`.
+/// Returns a uniformly distributed time, from half of `mean` to one and a half times `mean`.
 #[must_use]
 pub const fn uniform(mean: u64, random: u64) -> u64 {
     mean / 2 + ((mean as u128 * (random >> 32) as u128) >> 32) as u64
 }
 
-/// An exponentially distributed time, at most 22 times `mean`.
+/// Returns an exponentially distributed time, at most 22 times `mean`.
 #[must_use]
 pub const fn exponential(mean: u64, random: u64) -> u64 {
     /// ln 2 with 32 fractional bits.
@@ -18,12 +18,12 @@ pub const fn exponential(mean: u64, random: u64) -> u64 {
     ((mean as u128 * nats) >> 32) as u64
 }
 
-/// Binary logarithm of `value`, which is not 0, with 16 fractional bits: one digit per squaring (B.
-/// J. McCartney's method, as in D. E. Knuth, TAOCP 1, 1.2.2, exercise 25).
+/// Returns the binary logarithm of `value`, which is not 0, with 16 fractional bits: one digit per
+/// squaring (B. J. McCartney's method, as in D. E. Knuth, TAOCP 1, 1.2.2, exercise 25).
 const fn log2(value: u64) -> u64 {
     let whole = value.ilog2();
     let mut digits = whole as u64;
-    // The rest of the logarithm is that of `mantissa`, from 1 to 2, with 32
+    // The fractional digits are the logarithm of `mantissa`, which is from 1 to 2 and has 32
     // fractional bits.
     let mut mantissa = if whole > 32 {
         value >> (whole - 32)
@@ -61,8 +61,8 @@ mod tests {
     fn distributions_have_their_mean_and_range() {
         const MEAN: u64 = 100_000;
         const COUNT: u64 = 100_000;
-        // Draws evenly spaced numbers instead of random ones, which give
-        // the distribution itself.
+        // Evenly spaced numbers, instead of random ones, yield the distribution
+        // itself.
         let all = || (0..COUNT).map(|n| u64::MAX / COUNT * n + u64::MAX / COUNT / 2);
         let mean = |of: fn(u64, u64) -> u64| all().map(|n| of(MEAN, n)).sum::<u64>() / COUNT;
         assert!(mean(uniform).abs_diff(MEAN) < 10);
@@ -72,7 +72,7 @@ mod tests {
             "{}",
             mean(exponential)
         );
-        // The median of an exponential distribution is ln 2 of its mean.
+        // The median of an exponential distribution is its mean times ln 2.
         let below = all().filter(|&n| exponential(MEAN, n) < 69_315).count();
         assert!(below.abs_diff(COUNT as usize / 2) < 20, "{below}");
         assert!(exponential(MEAN, 0) < 23 * MEAN);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Deadlines of one CPU in a binary heap of fixed size (J. W. J. Williams,
-//! "Algorithm 232: Heapsort", CACM 7, 1964): the next one is known without a search, and the cost
-//! of adding and taking is logarithmic.
+//! Keeps the deadlines of one CPU in a binary heap of fixed size (J. W. J. Williams, "Algorithm
+//! 232: Heapsort", CACM 7, 1964): the next deadline is known without a search, and the cost of
+//! adding and taking is logarithmic.
 
 /// Up to `N` deadlines, each with the number of its waiter.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl<const N: usize> Default for Timers<N> {
 }
 
 impl<const N: usize> Timers<N> {
-    /// None.
+    /// Creates a heap without deadlines.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -26,7 +26,7 @@ impl<const N: usize> Timers<N> {
         }
     }
 
-    /// The earliest deadline.
+    /// Returns the earliest deadline.
     #[must_use]
     pub const fn next(&self) -> Option<u64> {
         if self.used == 0 {
@@ -36,7 +36,7 @@ impl<const N: usize> Timers<N> {
         }
     }
 
-    /// Adds `deadline` of `waiter`; `false` if there is no room.
+    /// Adds `deadline` of `waiter`; returns `false` if there is no room.
     #[must_use]
     pub fn add(&mut self, deadline: u64, waiter: u32) -> bool {
         if self.used == N {
@@ -52,8 +52,8 @@ impl<const N: usize> Timers<N> {
         true
     }
 
-    /// Takes the earliest deadline that is not after `now`; among equal deadlines, the one with the
-    /// smallest number.
+    /// Takes the earliest deadline that is not after `now` and returns its waiter; among equal
+    /// deadlines, the one with the smallest number.
     pub fn expire(&mut self, now: u64) -> Option<u32> {
         let (deadline, waiter) = *self.entries[..self.used].first()?;
         if deadline > now {

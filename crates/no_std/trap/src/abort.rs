@@ -3,29 +3,29 @@
 
 use crate::esr::Esr;
 
-/// Mask for the fault (DFSC) without its level, and a translation fault.
+/// The mask for the fault status (DFSC) without its level, and its value for a translation fault.
 const DFSC: u32 = 0x3c;
 const TRANSLATION: u32 = 0x04;
 
 /// A load or store that the syndrome describes completely (ISV = 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Bytes: 1, 2, 4 or 8.
+    /// Size in bytes: 1, 2, 4 or 8.
     pub size: u32,
-    /// Store rather than load.
+    /// Whether the access is a store and not a load.
     pub write: bool,
-    /// General register; 31 is the zero register.
+    /// Number of the general register; 31 is the zero register.
     pub register: u32,
     pub(crate) sign_extend: bool,
     pub(crate) sixty_four: bool,
 }
 
 impl Access {
-    /// Decodes the ISS of a translation fault; `None` for another fault, or if it doesn't describe
-    /// the access.
+    /// Decodes the ISS of a translation fault; returns `None` for any other fault, or if the ISS
+    /// does not describe the access.
     #[must_use]
     pub const fn decode(esr: Esr) -> Option<Self> {
-        /// ISV: the rest is valid; S1PTW: a table walk faulted.
+        /// ISV: the other fields are valid. S1PTW: a table walk faulted.
         const ISV: u32 = 1 << 24;
         const S1PTW: u32 = 1 << 7;
         let iss = esr.iss();
@@ -41,12 +41,12 @@ impl Access {
         })
     }
 
-    /// Returns what a load writes to its register when memory holds `raw`.
+    /// Returns the value that a load writes to its register if memory holds `raw`.
     #[must_use]
     pub const fn loaded(&self, raw: u64) -> u64 {
         let unused = 64 - 8 * self.size;
         if !self.sign_extend {
-            // A zero-extended value is the same in a W and in an X register.
+            // A zero-extended value is the same in a W register and in an X register.
             return raw << unused >> unused;
         }
         let value = ((raw << unused) as i64 >> unused) as u64;
@@ -57,7 +57,7 @@ impl Access {
         }
     }
 
-    /// Returns what a store writes to memory when its register holds `value`.
+    /// Returns the value that a store writes to memory if its register holds `value`.
     #[must_use]
     pub const fn stored(&self, value: u64) -> u64 {
         let unused = 64 - 8 * self.size;
@@ -65,33 +65,33 @@ impl Access {
     }
 }
 
-/// Whether the abort is a stage-2 translation fault, the only fault with an address: for others,
-/// HPFAR_EL2 is not valid (D24.2.64).
+/// Whether the abort is a stage-2 translation fault, the only fault with an address: for other
+/// faults, HPFAR_EL2 is not valid (D24.2.64).
 #[must_use]
 pub const fn is_translation_fault(esr: Esr) -> bool {
     esr.iss() & DFSC == TRANSLATION
 }
 
-/// Whether it was cache maintenance, and not a load or store (CM).
+/// Whether cache maintenance, and not a load or store, caused the abort (CM).
 #[must_use]
 pub const fn is_maintenance(esr: Esr) -> bool {
     esr.iss() & 1 << 8 != 0
 }
 
-/// Whether it was a store, provided that it was a load or store (WnR).
+/// Whether a store caused the abort, provided that a load or store did (WnR).
 #[must_use]
 pub const fn is_write(esr: Esr) -> bool {
     esr.iss() & 1 << 6 != 0
 }
 
-/// Whether it was the guest's own table walk that faulted (S1PTW).
+/// Whether the guest's own table walk faulted (S1PTW).
 #[must_use]
 pub const fn is_table_walk(esr: Esr) -> bool {
     esr.iss() & 1 << 7 != 0
 }
 
-/// The guest physical address of a stage-2 fault: HPFAR_EL2.FIPA (43:4) is the
-/// page, and FAR_EL2 has the offset in it (D23.2.58).
+/// Returns the guest physical address of a stage-2 fault: HPFAR_EL2.FIPA (43:4) has the page, and
+/// FAR_EL2 has the offset within it (D23.2.58).
 #[must_use]
 pub const fn address(hpfar: u64, far: u64) -> u64 {
     (hpfar >> 4 & 0xff_ffff_ffff) << 12 | far & 0xfff

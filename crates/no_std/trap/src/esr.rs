@@ -21,19 +21,19 @@ pub const DATA_ABORT_LOWER: u32 = 0x24;
 /// IL: the trapped instruction has 32 bits.
 pub const IL: u64 = 1 << 25;
 
-/// A syndrome.
+/// The value of a syndrome register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Esr(pub u64);
 
 impl Esr {
-    /// EC, bits 31:26: the class of the exception.
+    /// Returns EC, bits 31:26: the class of the exception.
     #[must_use]
     #[inline(always)]
     pub const fn class(self) -> u32 {
         (self.0 >> 26 & 0x3f) as u32
     }
 
-    /// ISS, bits 24:0: details that depend on the class.
+    /// Returns ISS, bits 24:0: details that depend on the class.
     #[must_use]
     #[inline(always)]
     pub const fn iss(self) -> u32 {
@@ -41,7 +41,7 @@ impl Esr {
     }
 }
 
-/// A register's encoding in the bit positions of the ISS.
+/// Returns a register's encoding in the bit positions of the ISS.
 #[must_use]
 pub const fn encoding(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
     op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Computes the values that a guest reads from the feature registers, ID_AA64PFR0_EL1 to
 //! ID_AA64MMFR4_EL1 and their AArch32 companions (op0 3, op1 0, CRn 0, CRm 1 to 7; D24.3): the
-//! CPU's features without those that EL2 withholds. A feature whose registers trap must not be
-//! announced, or a guest that uses it takes an undefined instruction.
+//! CPU's features without the ones that EL2 withholds. A feature whose registers trap must stay
+//! hidden, because a guest that uses it would take an UNDEFINED exception.
 //!
-//! Fields are shown by name, so that features of later versions of the architecture stay hidden
-//! until they are added here.
+//! Each field that the guest sees is listed here, so features of later versions of the architecture
+//! stay hidden until they are added.
 
 use crate::esr::encoding;
 
-/// The four-bit field whose lowest bit is `low`.
+/// Returns the mask of the four-bit field whose lowest bit is `low`.
 const fn field(low: u32) -> u64 {
     0xf << low
 }
 
-/// Maximum of a field, if the CPU's value may be larger.
+/// The maximum of a field, if the CPU's value may be larger.
 struct Limit {
     low: u32,
     most: u64,
@@ -39,13 +39,13 @@ impl View {
     }
 }
 
-/// DFR0.DoubleLock: no double lock.
+/// DFR0.DoubleLock: there is no double lock.
 const NO_DOUBLE_LOCK: u64 = 0xf << 36;
 
-/// Every register with fields to show.
+/// All registers that have fields to show.
 const VIEWS: [View; 11] = [
-    // PFR0: EL0 and EL1 in AArch64 only; FP, AdvSIMD, GIC, DIT, CSV2, CSV3. Not:
-    // EL2, EL3, RAS (error records trap), SVE, SEL2, MPAM, AMU, RME.
+    // PFR0: EL0 and EL1 in AArch64 only; FP, AdvSIMD, GIC, DIT, CSV2, CSV3. Hidden: EL2, EL3, RAS
+    // (error records trap), SVE, SEL2, MPAM, AMU, RME.
     View {
         crm: 4,
         op2: 0,
@@ -59,21 +59,21 @@ const VIEWS: [View; 11] = [
             | field(60),
         limits: &[Limit { low: 0, most: 1 }, Limit { low: 4, most: 1 }],
     },
-    // PFR1: BT, SSBS, CSV2_frac. Not: MTE, SME, NMI, GCS, THE and the fractional fields of features
-    // that PFR0 hides.
+    // PFR1: BT, SSBS, CSV2_frac. Hidden: MTE, SME, NMI, GCS, THE and the fractional fields of
+    // features that PFR0 hides.
     View::new(4, 1, field(0) | field(4) | field(32)),
-    // DFR0: DebugVer, PMUVer, BRPs, WRPs, CTX_CMPs. Not: trace, SPE, BRBE.
+    // DFR0: DebugVer, PMUVer, BRPs, WRPs, CTX_CMPs. Hidden: trace, SPE, BRBE.
     View::new(
         5,
         0,
         field(0) | field(8) | field(12) | field(20) | field(28),
     ),
-    // ISAR0: everything but TME.
+    // ISAR0: everything except TME.
     View::new(6, 0, !field(24)),
-    // ISAR1: everything but LS64.
+    // ISAR1: everything except LS64.
     View::new(6, 1, !field(60)),
-    // ISAR2: WFxT, RPRES, GPA3, APA3, MOPS, BC, PAC_frac, CLRBHB, PRFMSLC, RPRFM,
-    // CSSC. Not: 128-bit system registers and instructions.
+    // ISAR2: WFxT, RPRES, GPA3, APA3, MOPS, BC, PAC_frac, CLRBHB, PRFMSLC, RPRFM, CSSC. Hidden:
+    // 128-bit system registers and instructions.
     View::new(
         6,
         2,
@@ -81,17 +81,17 @@ const VIEWS: [View; 11] = [
     ),
     // MMFR0: everything.
     View::new(7, 0, u64::MAX),
-    // MMFR1: everything but limited ordering regions.
+    // MMFR1: everything except limited ordering regions.
     View::new(7, 1, !field(16)),
-    // MMFR2: everything but nested virtualization.
+    // MMFR2: everything except nested virtualization.
     View::new(7, 2, !field(24)),
-    // MMFR3: Spec_FPACC. Not: features of TCR2_EL1 and SCTLR2_EL1, which trap.
+    // MMFR3: Spec_FPACC. Hidden: features of TCR2_EL1 and SCTLR2_EL1, which trap.
     View::new(7, 3, field(60)),
     // MMFR4: E2H0, which has no other effect for a guest at EL1.
     View::new(7, 4, field(24)),
 ];
 
-/// Whether the register is one of this module's feature registers.
+/// Whether `name` encodes one of this module's feature registers.
 #[must_use]
 pub const fn is_feature_register(name: u32) -> bool {
     let crm = name >> 1 & 15;
@@ -104,7 +104,7 @@ pub const fn is_feature_register(name: u32) -> bool {
 pub fn seen(name: u32, value: u64) -> u64 {
     let (crm, op2) = (name >> 1 & 15, name >> 17 & 7);
     let Some(view) = VIEWS.iter().find(|view| (view.crm, view.op2) == (crm, op2)) else {
-        // Unallocated, or completely hidden.
+        // The register is unallocated or completely hidden.
         return 0;
     };
     let mut seen = value & view.shown;
@@ -120,8 +120,8 @@ pub fn seen(name: u32, value: u64) -> u64 {
     seen
 }
 
-/// The value `seen` of the feature register `name` if the memory copy instructions are UNDEFINED at
-/// EL1: without ID_AA64ISAR2_EL1.MOPS.
+/// Returns the value `seen` of the feature register `name` without ID_AA64ISAR2_EL1.MOPS, for a CPU
+/// on which the memory copy instructions are UNDEFINED at EL1.
 #[must_use]
 pub const fn without_copies(name: u32, seen: u64) -> u64 {
     match name == encoding(3, 0, 0, 6, 2) {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_traps_is_not_announced() {
-        // QEMU's `max`.
+        // This is the value of QEMU's `max`.
         let pfr0 = seen(PFR0, 0x1301_0011_2111_0222);
         assert_eq!(pfr0, 0x1301_0000_0111_0011);
         assert_eq!(seen(encoding(3, 0, 0, 4, 4), u64::MAX), 0);

@@ -4,7 +4,7 @@
 
 use crate::esr::{Esr, IL, INST_ABORT_LOWER};
 
-/// Where EL1 continues.
+/// The state in which EL1 continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Address of the vector.
@@ -17,17 +17,17 @@ pub struct Entry {
 const EL1H: u64 = 0b0101;
 /// SPSR.M\[4\]: AArch32.
 const AARCH32: u64 = 1 << 4;
-/// SPSR: D, A, I, F.
+/// SPSR.D, A, I and F.
 const DAIF: u64 = 0xf << 6;
-/// SPSR.SSBS, PAN, UAO, DIT and TCO.
+/// SPSR.SSBS, PAN and DIT.
 const SSBS: u64 = 1 << 12;
 const PAN: u64 = 1 << 22;
 const DIT: u64 = 1 << 24;
-/// SCTLR_EL1.SPAN: 0 sets PAN on entry. DSSBS: the value of SSBS on entry.
+/// SCTLR_EL1.SPAN: 0 sets PAN on entry. SCTLR_EL1.DSSBS: the value of SSBS on entry.
 const SCTLR_SPAN: u64 = 1 << 23;
 const SCTLR_DSSBS: u64 = 1 << 44;
 
-/// The entry for an exception taken from `spsr`, with the guest's `vbar` and `sctlr`.
+/// Returns the entry for an exception taken from `spsr`, with the guest's `vbar` and `sctlr`.
 #[must_use]
 pub const fn exception_entry(spsr: u64, vbar: u64, sctlr: u64) -> Entry {
     let offset = if spsr & AARCH32 != 0 {
@@ -52,20 +52,20 @@ pub const fn exception_entry(spsr: u64, vbar: u64, sctlr: u64) -> Entry {
     }
 }
 
-/// Syndrome of an undefined instruction: class 0.
+/// Syndrome of an undefined instruction: its class is 0.
 pub const UNDEFINED_ESR: u64 = IL;
 
-/// Syndrome of the synchronous external abort that a stage-2 abort `esr` becomes. `from_el0` says
-/// that it was taken from EL0; `walk` is the level of the guest's own table that could not be read,
-/// if it was a table walk.
+/// Returns the syndrome of the synchronous external abort into which EL2 turns a stage-2 abort
+/// `esr`. `from_el0` says that the abort was taken from EL0. For a table walk, `walk` is the level
+/// of the guest's own table that could not be read.
 #[must_use]
 pub const fn external_abort_esr(esr: Esr, from_el0: bool, walk: Option<u32>) -> u64 {
-    /// DFSC and IFSC: synchronous external abort, not on a table walk, and on a walk at level 0.
+    /// DFSC and IFSC of a synchronous external abort: not on a walk, and on a walk at level 0.
     const EXTERNAL: u64 = 0x10;
     const EXTERNAL_WALK: u64 = 0x14;
     /// WnR and CM of a data abort, which the guest may read.
     const KEPT: u64 = 1 << 6 | 1 << 8;
-    /// Distance from "from a lower level" to "from the same level".
+    /// Difference of class between "from a lower level" and "from the same level".
     const SAME_LEVEL: u64 = 1;
     let class = if esr.class() == INST_ABORT_LOWER {
         0x20

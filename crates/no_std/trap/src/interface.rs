@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The registers of the interrupt controller's CPU interface (IHI 0069H, 12.2), by their encoding
-//! in a syndrome.
+//! Names the registers of the interrupt controller's CPU interface (IHI 0069H, 12.2) by their
+//! encoding in a syndrome.
 
 use crate::esr::encoding;
 
-/// A register that traps because of ICH_HCR_EL2.TALL1 or TC (IHI 0069H, 12.4.5), except those that
-/// send SGIs; and ICC_BPR0_EL1, which also serves Group 1 if ICC_CTLR_EL1.CBPR is set.
+/// A register that traps because of ICH_HCR_EL2.TALL1 or TC (IHI 0069H, 12.4.5), except the ones
+/// that send SGIs; and ICC_BPR0_EL1, which also serves Group 1 if ICC_CTLR_EL1.CBPR is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     /// ICC_IAR1_EL1.
@@ -50,14 +50,14 @@ const NAMES: [(u32, Register); 14] = [
 ];
 
 impl Register {
-    /// The register with this encoding.
+    /// Returns the register with this encoding.
     #[must_use]
     pub fn named(name: u32) -> Option<Self> {
         let named = NAMES.iter().find(|(one, _)| *one == name);
         named.map(|(_, register)| *register)
     }
 
-    /// Whether TALL1 traps it.
+    /// Whether TALL1 traps the register.
     #[must_use]
     pub const fn is_group1(self) -> bool {
         !matches!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SErrors: how severe one is according to its syndrome, and whether EL2 may go on after it.
+//! Judges SErrors: their severity according to the syndrome, and whether EL2 may go on.
 //!
 //! The syndrome is in ESR_EL2 (D23.2.39, ISS encoding for an SError exception). For an SError that
 //! an error synchronization barrier has deferred, DISR_EL1 has the same fields in the same places.
@@ -12,7 +12,7 @@ use crate::esr::Esr;
 
 /// IDS: the rest of the syndrome is IMPLEMENTATION DEFINED.
 const IDS: u32 = 1 << 24;
-/// DFSC of an SError that AET describes. Needs FEAT_RAS; 0 is uncategorized.
+/// DFSC of an SError that AET describes (needs FEAT_RAS). DFSC 0 means uncategorized.
 const DFSC_ASYNCHRONOUS: u32 = 0b01_0001;
 /// DFSC of an SError about which nothing is known.
 const DFSC_UNCATEGORIZED: u32 = 0;
@@ -24,7 +24,7 @@ const DEFERRED: u64 = 1 << 31;
 pub enum Verdict {
     /// CE: the error was corrected.
     Corrected,
-    /// UEO: nothing has used the wrong data, and the CPU can go on from where it was.
+    /// UEO: nothing has used the wrong data, and the CPU can go on where it was.
     Restartable,
     /// UER: nothing has used the wrong data, but the next instruction would. The PE can go on
     /// only once the error is repaired.
@@ -33,7 +33,7 @@ pub enum Verdict {
     Unrecoverable,
     /// UC: wrong data may be anywhere.
     Uncontainable,
-    /// The syndrome does not classify it. This applies to each SError taken without FEAT_RAS.
+    /// The syndrome does not classify the error, as in each SError taken without FEAT_RAS.
     Uncategorized,
     /// The syndrome is IMPLEMENTATION DEFINED.
     OwnSyndrome,
@@ -57,10 +57,10 @@ pub enum Taken {
 pub enum Next {
     /// The interrupted code goes on.
     GoOn,
-    /// EL2 can go on, the guest can't.
+    /// EL2 can go on, but the guest can't.
     EndGuest,
-    /// Neither can go on: it is unknown whose error it was. A guest can cause such an error at
-    /// will.
+    /// Neither can go on, because it is unknown whose error it was. A guest can cause such an error
+    /// at will.
     EndBoth,
     /// EL2 is no longer reliable.
     Fail,
@@ -87,7 +87,7 @@ pub const fn judge(esr: Esr, has_ras: bool) -> Verdict {
     }
 }
 
-/// The syndrome of the deferred SError in `disr`, DISR_EL1, if there was one.
+/// Returns the syndrome of the deferred SError in `disr`, DISR_EL1, if there was one.
 #[must_use]
 pub const fn deferred(disr: u64) -> Option<Esr> {
     match disr & DEFERRED {
@@ -112,11 +112,11 @@ impl Verdict {
     /// Decides how to go on after the SError.
     ///
     /// The exits have no error synchronization barrier (ESB, or SCTLR_EL2.IESB), which would make
-    /// each of them slower. So an error of EL2 may be taken when the guest is already running, and
-    /// if wrong data was used within the CPU, it is unknown whether EL2 or the guest used it. The
-    /// same holds if the syndrome does not classify the error, for instance after a guest's
-    /// exclusive access to memory that it has made Non-cacheable. If nothing was used, EL2 is not
-    /// affected, and the next instruction is the guest's.
+    /// each exit slower. So an error of EL2 may be taken when the guest is already running, and if
+    /// wrong data was used within the CPU, it is unknown whether EL2 or the guest used it. This is
+    /// also true if the syndrome does not classify the error, for instance after a guest's
+    /// exclusive access to memory that it has made Non-cacheable. If no wrong data was used, EL2 is
+    /// not affected, and the next instruction is the guest's.
     ///
     /// An SError that is pending at the start was caused by software that is gone: nothing uses its
     /// data any more, and RAM that is still wrong reports its error again when it is read.
@@ -152,10 +152,10 @@ impl fmt::Display for Verdict {
 mod tests {
     use super::*;
 
-    /// An SError's syndrome: class 0x2f, IL.
+    /// The syndrome of an SError: class 0x2f, IL.
     const SERROR: u64 = 0x2f << 26 | 1 << 25;
 
-    fn with(aet: u64, dfsc: u64) -> Esr {
+    fn syndrome(aet: u64, dfsc: u64) -> Esr {
         Esr(SERROR | aet << 10 | dfsc)
     }
 
@@ -172,29 +172,29 @@ mod tests {
             Verdict::Reserved,
         ];
         for (aet, verdict) in (0..).zip(verdicts) {
-            assert_eq!(judge(with(aet, 0x11), true), verdict);
-            assert_eq!(judge(with(aet, 0), true), Verdict::Uncategorized);
-            assert_eq!(judge(with(aet, 0x11), false), Verdict::Uncategorized);
+            assert_eq!(judge(syndrome(aet, 0x11), true), verdict);
+            assert_eq!(judge(syndrome(aet, 0), true), Verdict::Uncategorized);
+            assert_eq!(judge(syndrome(aet, 0x11), false), Verdict::Uncategorized);
             for dfsc in (1..64).filter(|dfsc| *dfsc != 0x11) {
-                assert_eq!(judge(with(aet, dfsc), true), Verdict::Reserved);
-                assert_eq!(judge(with(aet, dfsc), false), Verdict::Uncategorized);
+                assert_eq!(judge(syndrome(aet, dfsc), true), Verdict::Reserved);
+                assert_eq!(judge(syndrome(aet, dfsc), false), Verdict::Uncategorized);
             }
         }
     }
 
-    /// Every value of what says something, with each other bit alone and all of them.
+    /// Combines all values of the decisive fields with each other bit alone and with all of them.
     #[test]
     fn no_other_bit_says_anything() {
         let says = 7 << 10 | 0x3f | u64::from(IDS);
         for (aet, dfsc, ras) in
             (0..8).flat_map(|a| (0..64).flat_map(move |d| [(a, d, false), (a, d, true)]))
         {
-            let bare = judge(with(aet, dfsc), ras);
+            let bare = judge(syndrome(aet, dfsc), ras);
             for other in (0..64).map(|bit| 1_u64 << bit).chain([u64::MAX]) {
-                let more = Esr(with(aet, dfsc).0 ^ (other & !says));
+                let more = Esr(syndrome(aet, dfsc).0 ^ (other & !says));
                 assert_eq!(judge(more, ras), bare, "{other:#x}");
             }
-            let own = Esr(with(aet, dfsc).0 | u64::from(IDS));
+            let own = Esr(syndrome(aet, dfsc).0 | u64::from(IDS));
             assert_eq!(judge(own, ras), Verdict::OwnSyndrome);
         }
     }

@@ -4,19 +4,19 @@
 /// A request to send an SGI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sgi {
-    /// 0 to 15.
+    /// Number of the SGI, 0 to 15.
     pub intid: u32,
-    /// IRM: all PEs except the sender.
+    /// IRM: the SGI goes to all PEs except the sender.
     broadcast: bool,
-    /// Aff3, Aff2 and Aff1 in the places of MPIDR_EL1.
+    /// Aff3, Aff2 and Aff1 in the layout of MPIDR_EL1.
     cluster: u64,
-    /// First Aff0 of the target list.
+    /// The first Aff0 that the target list can name.
     range: u64,
     list: u64,
 }
 
 impl Sgi {
-    /// Decodes a value.
+    /// Decodes a value of ICC_SGI1R_EL1.
     #[must_use]
     pub const fn decode(value: u64) -> Self {
         let aff1 = value >> 16 & 0xff;
@@ -31,8 +31,8 @@ impl Sgi {
         }
     }
 
-    /// The affinities that it names, existing or not; `None` if it goes to all PEs except the
-    /// sender.
+    /// Returns the affinities that the request names, whether they exist or not; `None` if the SGI
+    /// goes to all PEs except the sender.
     #[must_use]
     pub fn named(&self) -> Option<impl Iterator<Item = u64> + use<>> {
         let (mut left, first) = (self.list, self.cluster | self.range);
@@ -44,8 +44,8 @@ impl Sgi {
         (!self.broadcast).then(|| core::iter::from_fn(next))
     }
 
-    /// Whether the PE with affinity `target` (in the layout of MPIDR_EL1) gets it if the PE with
-    /// affinity `sender` sends it.
+    /// Whether the PE with affinity `target` (in the layout of MPIDR_EL1) gets the SGI if the PE
+    /// with affinity `sender` sends it.
     #[must_use]
     pub const fn targets(&self, target: u64, sender: u64) -> bool {
         if self.broadcast {

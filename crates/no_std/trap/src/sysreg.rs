@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trapped system registers (ISS of class 0x18, D23.2.39).
+//! Decodes trapped accesses to system registers (ISS of class 0x18, D23.2.39).
 
 use crate::esr::encoding;
 use crate::id::is_feature_register;
@@ -12,14 +12,14 @@ pub const ICC_ASGI1R_EL1: u32 = encoding(3, 0, 12, 11, 6);
 /// ICC_SGI0R_EL1.
 pub const ICC_SGI0R_EL1: u32 = encoding(3, 0, 12, 11, 7);
 
-/// Result of a trapped access to another register.
+/// The result of a trapped access to a register other than ICC_SGI1R_EL1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A read returns this; a write is ignored.
+    /// A read returns this value; a write is ignored.
     Constant(u64),
-    /// A read returns the value as filtered by [`crate::id::seen`].
+    /// A read returns the CPU's value as filtered by [`crate::id::seen`].
     Feature,
-    /// The guest's own OS lock.
+    /// The access goes to the guest's own OS lock.
     OsLock,
     /// The virtual interrupt controller handles it.
     Interface(Register),
@@ -31,16 +31,16 @@ pub enum Answer {
 #[must_use]
 pub fn answer(access: SystemRegister) -> Answer {
     match access.encoding {
-        // System registers on, bypass off, whatever is written: there is no
-        // other interface (IHI 0069H, 12.2, ICC_SRE_EL1).
+        // A read returns "system registers on, bypass off", whatever was written: there is no other
+        // interface (IHI 0069H, 12.2, ICC_SRE_EL1).
         ICC_SRE_EL1 => Answer::Constant(0b111),
-        // This CPU implements no bits there, and no power control.
+        // This CPU implements no bits in these registers, and no power control.
         ACTLR_EL1 | OSDLR_EL1 | DBGPRCR_EL1 => Answer::Constant(0),
         MDRAR_EL1 if access.read => Answer::Constant(0),
-        // SGIs of Group 0 and of the secure Group 1: this guest has neither, and
-        // a write that selects no CPU is ignored (IHI 0069H, 12.2).
+        // These send SGIs of Group 0 and of the secure Group 1. This guest has neither group, and a
+        // write that selects no CPU is ignored (IHI 0069H, 12.2).
         ICC_SGI0R_EL1 | ICC_ASGI1R_EL1 if !access.read => Answer::Constant(0),
-        // There is no Group 0: nothing to acknowledge, nothing enabled, no active priority.
+        // There is no Group 0: nothing to acknowledge or enable, and no active priority.
         ICC_IAR0_EL1 | ICC_HPPIR0_EL1 if access.read => Answer::Constant(1023),
         ICC_EOIR0_EL1 if !access.read => Answer::Constant(0),
         ICC_IGRPEN0_EL1 | ICC_AP0R0_EL1 | ICC_AP0R1_EL1 | ICC_AP0R2_EL1 | ICC_AP0R3_EL1 => {
@@ -66,14 +66,14 @@ const ICC_AP0R2_EL1: u32 = encoding(3, 0, 12, 8, 6);
 const ICC_AP0R3_EL1: u32 = encoding(3, 0, 12, 8, 7);
 const ICC_IGRPEN0_EL1: u32 = encoding(3, 0, 12, 12, 6);
 
-/// The bits of the ISS that encode the register: all except direction and Rt.
+/// The bits of the ISS that encode the register: all except the direction and Rt.
 const NAME: u32 = 0x3f_fc1e;
 
 /// ICC_SRE_EL1.
 const ICC_SRE_EL1: u32 = encoding(3, 0, 12, 12, 5);
 /// ACTLR_EL1.
 const ACTLR_EL1: u32 = encoding(3, 0, 1, 0, 1);
-/// MDRAR_EL1: where the debug ROM is.
+/// MDRAR_EL1: the address of the debug ROM.
 const MDRAR_EL1: u32 = encoding(2, 0, 1, 0, 0);
 /// OSLAR_EL1 and OSLSR_EL1: the OS lock.
 const OSLAR_EL1: u32 = encoding(2, 0, 1, 0, 4);
@@ -83,19 +83,19 @@ const OSDLR_EL1: u32 = encoding(2, 0, 1, 3, 4);
 /// DBGPRCR_EL1: power requests of a debugger.
 const DBGPRCR_EL1: u32 = encoding(2, 0, 1, 4, 4);
 
-/// A trapped access.
+/// A trapped access to a system register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemRegister {
     /// The register, as encoded by [`encoding`].
     pub encoding: u32,
-    /// MRS rather than MSR.
+    /// Whether the access is MRS and not MSR.
     pub read: bool,
-    /// General register; 31 reads as zero and ignores writes.
+    /// Number of the general register; 31 reads as zero and ignores writes.
     pub rt: u32,
 }
 
 impl SystemRegister {
-    /// Decodes the ISS.
+    /// Decodes the ISS of a trapped access.
     #[must_use]
     #[inline(always)]
     pub const fn decode(iss: u32) -> Self {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The loads and stores of general registers that a data abort's syndrome does not describe (ISV =
-//! 0): those with base register write-back, and pairs. Other instructions without a description are
-//! rejected: SIMD and FP registers, exclusive and atomic accesses, tags.
+//! Decodes the loads and stores of general registers that a data abort's syndrome does not describe
+//! (ISV = 0): the ones with base register write-back, and pairs. Rejects other instructions that
+//! the syndrome does not describe: SIMD and FP registers, exclusive and atomic accesses, tags.
 
 use crate::abort::Access;
 
@@ -16,24 +16,24 @@ pub struct Transfer {
     pub base: u32,
     /// Offset from the base to the address.
     pub offset: i64,
-    /// Offset that is finally added to the base.
+    /// Offset that is added to the base after the access.
     pub write_back: i64,
 }
 
 impl Transfer {
-    /// Decodes an instruction. `None` for any other, or if the result would be CONSTRAINED
-    /// UNPREDICTABLE.
+    /// Decodes an instruction; returns `None` for any other instruction, or if the result would be
+    /// CONSTRAINED UNPREDICTABLE.
     #[must_use]
     pub const fn decode(instruction: u32) -> Option<Self> {
         match instruction >> 24 & 0x3f {
-            0b11_1000 => Self::single(instruction),
-            0b10_1000 | 0b10_1001 => Self::pair(instruction),
+            0b11_1000 => Self::decode_single(instruction),
+            0b10_1000 | 0b10_1001 => Self::decode_pair(instruction),
             _ => None,
         }
     }
 
-    /// Load/store register with an immediate, pre- or post-indexed.
-    const fn single(instruction: u32) -> Option<Self> {
+    /// Decodes a load or store of one register with an immediate, pre- or post-indexed.
+    const fn decode_single(instruction: u32) -> Option<Self> {
         let before = match (instruction >> 21 & 1, instruction >> 10 & 3) {
             (0, 0b01) => false,
             (0, 0b11) => true,
@@ -49,7 +49,7 @@ impl Transfer {
         if !is_any || register == base && base != 31 {
             return None;
         }
-        let immediate = signed(instruction >> 12, 9);
+        let immediate = to_signed(instruction >> 12, 9);
         Some(Self {
             access: Access {
                 size: 1 << size,
@@ -65,13 +65,13 @@ impl Transfer {
         })
     }
 
-    /// Load/store pair, in each of its four addressing modes.
-    const fn pair(instruction: u32) -> Option<Self> {
+    /// Decodes a load or store of a pair, in each of its four addressing modes.
+    const fn decode_pair(instruction: u32) -> Option<Self> {
         let form = instruction >> 23 & 3;
         let write = instruction >> 22 & 1 == 0;
         let (size, sign_extend) = match (instruction >> 30, write, form) {
             (0, ..) => (4, false),
-            // LDPSW has no form without allocation; STGP has its place.
+            // LDPSW has no non-temporal form, and STGP has the encoding of its store.
             (1, false, 1..) => (4, true),
             (2, ..) => (8, false),
             _ => return None,
@@ -83,7 +83,7 @@ impl Transfer {
         if writes_back && is_base || !write && register == second {
             return None;
         }
-        let immediate = signed(instruction >> 15, 7) * size as i64;
+        let immediate = to_signed(instruction >> 15, 7) * size as i64;
         Some(Self {
             access: Access {
                 size,
@@ -99,7 +99,7 @@ impl Transfer {
         })
     }
 
-    /// The access of each register, and its distance from the first.
+    /// Returns the access of each register, with its distance from the first access.
     pub fn accesses(&self) -> impl Iterator<Item = (u64, Access)> + use<> {
         let first = self.access;
         let second = self.second.map(|register| Access { register, ..first });
@@ -111,12 +111,12 @@ impl Transfer {
             .map(move |(access, at)| (at * size, access))
     }
 
-    /// Whether this instruction, with `base` in its base register, explains an abort at `far` with WnR = `write`.
-    /// Otherwise another CPU has replaced it meanwhile. The whole transfer has to be in one page, and
-    /// aligned like accesses to devices.
+    /// Whether this instruction, with `base` in its base register, explains an abort at `far` with
+    /// WnR = `write`. If not, another CPU has replaced the instruction meanwhile. The whole
+    /// transfer must be in one page, and aligned like accesses to devices.
     #[must_use]
     pub const fn fits(&self, far: u64, write: bool, base: u64) -> bool {
-        /// Masks: bits of an address without its tag, and bits within the smallest page.
+        /// Masks: the bits of an address without its tag, and the bits within the smallest page.
         const ADDRESS: u64 = (1 << 56) - 1;
         const PAGE: u64 = 0xfff;
         let start = base.wrapping_add_signed(self.offset);
@@ -129,8 +129,8 @@ impl Transfer {
     }
 }
 
-/// The lowest `bits` of `field` as a signed number.
-const fn signed(field: u32, bits: u32) -> i64 {
+/// Returns the lowest `bits` of `field` as a signed number.
+const fn to_signed(field: u32, bits: u32) -> i64 {
     let unused = 32 - bits;
     ((field << unused) as i32 >> unused) as i64
 }

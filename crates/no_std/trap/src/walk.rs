@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the level at which a guest's own table walk left its memory. The guest's abort needs that
-//! level in its syndrome, but EL2's syndrome has the level of the stage-2 walk instead (D24.2.40,
-//! D8.2).
+//! Finds the level at which a guest's own table walk left the guest's memory. The guest's abort
+//! needs that level in its syndrome, but EL2's syndrome has the level of the stage-2 walk instead
+//! (D24.2.40, D8.2).
 
 /// The registers of the guest's translation regime.
 #[derive(Clone, Copy, Debug)]
@@ -12,17 +12,17 @@ pub struct Regime {
     pub ttbr: [u64; 2],
 }
 
-/// One half of the address space.
+/// One half of the address space: the half of TTBR0 or of TTBR1.
 struct Half {
-    /// Bits of an address that are translated.
+    /// Number of bits of an address that are translated.
     bits: u32,
-    /// Bits of an address within a page.
+    /// Number of bits of an address that select a byte within a page.
     page: u32,
     table: u64,
 }
 
 impl Half {
-    /// The half that contains `va`; `None` if the registers make no sense.
+    /// Returns the half that contains `va`, or `None` if the registers have invalid values.
     fn of(regime: &Regime, va: u64) -> Option<Self> {
         let upper = va >> 55 & 1 != 0;
         let (size, granule, ttbr) = if upper {
@@ -34,7 +34,7 @@ impl Half {
         } else {
             (regime.tcr & 0x3f, regime.tcr >> 14 & 3, regime.ttbr[0])
         };
-        // TG0 and TG1 number the sizes differently (D24.2.208).
+        // TG0 and TG1 encode the page sizes differently (D24.2.208).
         let page = match (upper, granule) {
             (false, 0) | (true, 2) => 12,
             (false, 1) | (true, 3) => 16,
@@ -48,17 +48,17 @@ impl Half {
         })
     }
 
-    /// Bits of an address that one level translates.
+    /// Returns the number of bits of an address that one level translates.
     const fn stride(&self) -> u32 {
         self.page - 3
     }
 
-    /// The level at which walks begin.
+    /// Returns the level at which walks begin.
     const fn start(&self) -> u32 {
         4 - (self.bits - self.page).div_ceil(self.stride())
     }
 
-    /// The address of the descriptor for `va` of `level` in `table`.
+    /// Returns the address of the descriptor for `va` at `level` in `table`.
     const fn descriptor(&self, table: u64, va: u64, level: u32) -> u64 {
         let shift = self.page + (3 - level) * self.stride();
         let index = (va & ((1 << self.bits) - 1)) >> shift & ((1 << self.stride()) - 1);
@@ -66,9 +66,9 @@ impl Half {
     }
 }
 
-/// The level at which a walk for `va` reads a descriptor in the page at `ipa`.
-/// `read` reads the guest's memory. `None` if the walk does not read there, which can happen if the
-/// tables have changed meanwhile.
+/// Returns the level at which a walk for `va` reads a descriptor in the page at `ipa`. `read` reads
+/// the guest's memory. Returns `None` if the walk does not read in that page, which can happen if
+/// the tables have changed meanwhile.
 #[must_use]
 pub fn level(regime: &Regime, va: u64, ipa: u64, read: impl Fn(u64) -> Option<u64>) -> Option<u32> {
     let half = Half::of(regime, va)?;
@@ -93,8 +93,8 @@ mod tests {
 
     const NOWHERE: u64 = 0x7000_0000;
 
-    /// Tables of 4 KiB from level 0, of which that of `broken` is nowhere.
-    fn found(broken: u64, va: u64) -> Option<u32> {
+    /// Walks tables of 4 KiB from level 0; the table of level `broken` is at `NOWHERE`.
+    fn level_found(broken: u64, va: u64) -> Option<u32> {
         let regime = Regime {
             tcr: 16 | 16 << 16 | 2 << 30,
             ttbr: [0x1000 | 1 << 48, 0x1000],
@@ -113,9 +113,9 @@ mod tests {
     fn the_level_of_the_table_that_is_not_there() {
         for va in [0x80_0000_0238, 0xffff_8000_0000_1000] {
             for broken in 1..=3 {
-                assert_eq!(found(broken, va), Some(broken as u32));
+                assert_eq!(level_found(broken, va), Some(broken as u32));
             }
-            assert_eq!(found(0, va), None);
+            assert_eq!(level_found(0, va), None);
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trapped waits (ISS of class 0x01, D23.2.39).
+//! Decodes trapped waits (ISS of class 0x01, D23.2.39).
 
-/// Which instruction.
+/// The instruction that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// WFI.
@@ -17,16 +17,16 @@ pub enum Kind {
 /// A trapped wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wfx {
-    /// Which instruction.
+    /// The instruction that waits.
     pub kind: Kind,
     /// General register that holds the deadline, in ticks of the virtual count; 31 reads as zero.
-    /// `None` without timeout, or if the PE did not report the register (RV = 0): then no deadline
-    /// can be kept.
+    /// `None` without a timeout, or if the PE did not report the register (RV = 0), in which case
+    /// no deadline can be kept.
     pub deadline_register: Option<u32>,
 }
 
 impl Wfx {
-    /// Decodes the ISS: TI 1:0, RV 2, RN 9:5.
+    /// Decodes the ISS: TI is bits 1:0, RV is bit 2, RN is bits 9:5.
     #[must_use]
     #[inline(always)]
     pub const fn decode(iss: u32) -> Self {

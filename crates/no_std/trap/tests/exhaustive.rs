@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ICC_SGI1R_EL1 by every range and bit of the target list against every Aff0,
-//! and by every other field's bits: together its whole meaning, since the fields
-//! do not touch.
+//! Tests ICC_SGI1R_EL1 with every range and bit of the target list against every Aff0, and with the
+//! bits of every other field: together these cover its whole meaning, since the fields do not
+//! overlap.
 
 use trap::sgi::Sgi;
 
@@ -24,7 +24,7 @@ fn every_target_list_bit_of_every_range_names_one_pe() {
 
 #[test]
 fn every_bit_of_a_cluster_is_compared() {
-    // Aff1, Aff2 and Aff3: where they are in the value and in MPIDR_EL1.
+    // The positions of Aff1, Aff2 and Aff3 in the value and in MPIDR_EL1.
     for (in_value, in_mpidr) in [(16, 8), (32, 16), (48, 32)] {
         for bit in 0..8 {
             let sgi = Sgi::decode(1 << (in_value + bit) | 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks whether the rules of [`List`] hold, for tests and hypercalls. Delivering an interrupt
-//! needs nothing from here.
+//! Checks whether the rules of [`List`] hold, for tests and hypercalls. Delivery of interrupts uses
+//! nothing of this module.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ use crate::{INTIDS, PRIVATE};
 pub enum Fault {
     /// This INTID is in two list registers.
     ListedTwice(u32),
-    /// This INTID is in a list register and in the queue, or there twice.
+    /// This INTID is in a list register and in the queue, or twice in the queue.
     Queued(u32),
     /// This INTID does not exist.
     Unknown(u32),
@@ -23,7 +23,7 @@ pub enum Fault {
     NotHeld(u32),
     /// This INTID waits for a list register, and nothing will list it.
     Forgotten(u32),
-    /// This INTID is active in no list register, and its end would not be seen.
+    /// This INTID is active in the queue, and no trap would show its end.
     Unseen(u32),
     /// This INTID is in a list register and should not be.
     Listed(u32),
@@ -60,8 +60,8 @@ impl fmt::Display for Fault {
 }
 
 impl List {
-    /// Rules that hold at any time while `vcpu` injects and is at EL2.
-    /// `asked` is what the bank currently does.
+    /// Checks the rules that hold at any time while `vcpu` injects and is at EL2. `asked` has the
+    /// requests that the bank currently serves.
     ///
     /// # Errors
     /// The first rule that does not hold.
@@ -113,8 +113,8 @@ impl List {
     }
 
     /// Like [`Self::audit`], for a time when the guest has ended every interrupt and no vCPU sends:
-    /// nothing may be left. If hardware delivers (`direct`), vCPUs may send, and only list
-    /// registers and queue have to be empty.
+    /// nothing may be left. If hardware delivers (`direct`), vCPUs may send, and only the list
+    /// registers and the queue have to be empty.
     ///
     /// # Errors
     /// The first rule that does not hold.
@@ -156,7 +156,7 @@ mod tests {
         list.audit(bank, &Distributor::new(2), VCPU, bank.asked)
     }
 
-    fn with(registers: &[ListRegister]) -> Fake {
+    fn bank_with(registers: &[ListRegister]) -> Fake {
         let mut bank = Fake::new(4);
         bank.registers[..registers.len()].copy_from_slice(registers);
         bank
@@ -188,7 +188,7 @@ mod tests {
             (&[pending(200)], Fault::Unknown(200)),
             (&[pending(40)], Fault::NotHeld(40)),
         ] {
-            assert_eq!(audit(&List::new(), &with(registers)), Err(fault));
+            assert_eq!(audit(&List::new(), &bank_with(registers)), Err(fault));
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(quiet(&Fake::new(4), &private), Err(Fault::Pending(0x10)));
         let active = ListRegister::pending(7, 0, None).with_active();
         assert_eq!(
-            quiet(&with(&[active]), &Private::new()),
+            quiet(&bank_with(&[active]), &Private::new()),
             Err(Fault::Listed(7))
         );
     }

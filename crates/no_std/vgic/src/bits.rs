@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that are arrays of bytes, which accesses may see in part, or of bits.
+//! Registers that are arrays of bits, or of bytes that an access may reach in part.
 
 use crate::Access;
 
-/// The bytes of `value` (the register at `start`) that `access` reads.
-pub fn part(access: Access, start: u64, value: u64) -> u64 {
+/// Returns the bytes of `value` (the register at `start`) that `access` reads.
+pub fn read_part(access: Access, start: u64, value: u64) -> u64 {
     let shift = 8 * (access.offset - start);
     let unused = 64 - 8 * access.size;
     (value >> shift) << unused >> unused
 }
 
-/// `value` (the register at `start`) after the write of `access`.
-pub fn replaced(access: Access, start: u64, value: u64, written: u64) -> u64 {
+/// Returns `value` (the register at `start`) after the write of `access`.
+pub fn replace_part(access: Access, start: u64, value: u64, written: u64) -> u64 {
     let shift = 8 * (access.offset - start);
     let mask = (u64::MAX >> (64 - 8 * access.size)) << shift;
     value & !mask | written << shift & mask

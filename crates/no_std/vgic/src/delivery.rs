@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interrupts of one vCPU on the CPU that runs it, put together: the registers of
-//! its redistributor ([`Private`]), its list ([`List`]), the distributor that it shares,
-//! and the timers' lines that drive some of its PPIs.
+//! Everything about the interrupts of one vCPU on the CPU that runs it: the registers of its
+//! redistributor ([`Private`]), its list ([`List`]), the distributor that it shares, and the
+//! timers' lines that drive some of its PPIs.
 //!
-//! A hypervisor implements [`Interface`] on a CPU's registers, a test on a model of
-//! them; this module works with either.
+//! A hypervisor implements [`Interface`] with a CPU's registers, and a test with a model of them;
+//! this module works with both.
 
 use core::cell::RefCell;
 
@@ -22,7 +22,7 @@ pub trait Interface: Bank {
     /// SGIs that arrive as physical SGIs; the others arrive as requests from another CPU.
     const SGIS: u32;
 
-    /// List registers whose interrupt has ended and signals that (ICH_EISR_EL2).
+    /// List registers that signal the end of their interrupt, one bit each (ICH_EISR_EL2).
     fn ended(&self) -> u32;
     /// The last request of [`Bank::ask`], as the CPU's register holds it.
     fn asked(&self) -> Asked;
@@ -57,7 +57,7 @@ impl Shared for &RefCell<Distributor> {
 /// Purpose of a maintenance interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maintenance {
-    /// None of these: something else made it pending.
+    /// Neither of the others: something else made the interrupt pending.
     Nothing,
     /// An interrupt that waited for a list register has one now.
     Refilled,
@@ -98,15 +98,15 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
                 return true;
             }
             None if hw.is_none() => self.private.set_pending(intid),
-            // Another CPU has just disabled it. It stays physically active until the pending
-            // `evaluate` lets its line interrupt again.
+            // Another CPU has just disabled it. The interrupt stays physically active until the
+            // pending `evaluate` lets its line interrupt again.
             None => {}
         }
         false
     }
 
-    /// Whether the guest has an interrupt to acknowledge, as of the last look at the
-    /// lines ([`Self::sample`]).
+    /// Whether the guest has an interrupt to acknowledge, as of the last read of the lines
+    /// ([`Self::sample`]).
     #[inline(always)]
     pub fn deliverable(&self) -> bool {
         self.list.deliverable(&self.interface)
@@ -117,8 +117,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         self.list.has_active(&self.interface)
     }
 
-    /// Serves the maintenance interrupt, except that the caller has to call [`Self::evaluate`] if
-    /// that is due.
+    /// Serves the maintenance interrupt. If the result is [`Maintenance::Ended`], the caller has to
+    /// call [`Self::evaluate`].
     pub fn maintain(&mut self) -> Maintenance {
         if self.interface.ended() != 0 {
             Maintenance::Ended
@@ -140,7 +140,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         let vcpu = interface.vcpu();
         let (listed, others) = self.shared.with(|distributor| {
             let listed = list.sync(interface, private, distributor.forwards());
-            expect(list, interface, private);
+            expect_arrivals(list, interface, private);
             let others = list.sync_spis(interface, distributor, vcpu);
             (listed, others)
         });
@@ -162,8 +162,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
             .set_active(&mut self.interface, intid, priority, true);
     }
 
-    /// Enables the physical interrupts of those timers whose interrupts can be delivered. Otherwise
-    /// a level should wait in the machine, where it disappears when the line is low.
+    /// Enables the physical interrupts of those timers whose interrupts can be delivered. The
+    /// levels of other timers have to wait in the machine, where they disappear with the line.
     pub fn follow_timers(&mut self) {
         let timers = self.interface.timers();
         let ready = self.private.all_ready() & timers;
@@ -247,9 +247,9 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 }
 
-/// Sets the values to list when the physically arriving interrupts arrive; [`Delivery::arrive`]
-/// uses them without further checks.
-fn expect<I: Interface>(list: &mut List, interface: &I, private: &Private) {
+/// Sets the values that are listed when interrupts arrive physically; [`Delivery::arrive`] uses
+/// them without further checks.
+fn expect_arrivals<I: Interface>(list: &mut List, interface: &I, private: &Private) {
     let timers = interface.timers();
     for intid in ones((I::SGIS | timers).into()) {
         let hw = (timers >> intid & 1 != 0).then_some(intid);

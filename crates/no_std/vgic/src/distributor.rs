@@ -6,10 +6,10 @@
 
 mod offsets;
 
-use crate::bits::{fits, ones, part, replaced};
-use crate::redistributor::{gather, spread};
+use crate::bits::{fits, ones, read_part, replace_part};
+use crate::redistributor::{from_pairs, to_pairs};
 use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET, PRIVATE};
-use offsets::{array, configuration, route, spi, spi_bit};
+use offsets::{bit_array, icfgr, irouter, spi_bit, spi_index};
 
 /// Number of SPIs.
 pub const SPIS: usize = 64;
@@ -51,10 +51,10 @@ pub struct Distributor {
     edge: u64,
     priority: [u8; SPIS],
     route: [u64; SPIS],
-    /// In the list of the vCPU that `holder` names; see [`crate::spi`].
+    /// SPIs in the list of the vCPU that `holder` names; see [`crate::spi`].
     pub(crate) listed: u64,
     pub(crate) holder: [u16; SPIS],
-    /// Requests to the holder: take back the pending state, the active state.
+    /// Requests to the holder: `withdraw` the pending state, `deactivate` the interrupt.
     pub(crate) withdraw: u64,
     pub(crate) deactivate: u64,
     /// States that the holders last saw in their lists.
@@ -90,8 +90,8 @@ impl Distributor {
         self.enables & 0b10 != 0
     }
 
-    /// Whether SPI n may be delivered to `vcpu`: enabled, forwarded
-    /// and routed there. SPIs that may go to any vCPU go to the first one.
+    /// Whether SPI n may be delivered to `vcpu`: it is enabled, forwarded and routed there. SPIs
+    /// that may go to any vCPU go to the first one.
     pub(crate) const fn deliverable(&self, n: usize, vcpu: Vcpu) -> bool {
         let ready = self.enabled & !self.active;
         let routed = match self.route[n] & ANY {
@@ -103,7 +103,7 @@ impl Distributor {
 
     /// Takes the most urgent SPI to deliver to `vcpu`, whose list then holds it. An SPI that
     /// another vCPU holds has to wait.
-    pub(crate) fn take(&mut self, vcpu: Vcpu) -> Option<Spi> {
+    pub(crate) fn take_next(&mut self, vcpu: Vcpu) -> Option<Spi> {
         let held_elsewhere =
             |n: usize| self.listed >> n & 1 != 0 && usize::from(self.holder[n]) != vcpu.number;
         let pending = ones(self.pending).map(|n| n as usize);
@@ -129,7 +129,7 @@ impl Distributor {
     /// Clears the active state of SPI `intid` if software set it by a register write; returns
     /// whether it did.
     pub(crate) fn deactivate(&mut self, intid: u32) -> bool {
-        let bit = spi(intid.into()).map_or(0, |n| 1 << n);
+        let bit = spi_index(intid.into()).map_or(0, |n| 1 << n);
         let was = self.active & bit != 0;
         self.active &= !bit;
         was
@@ -155,16 +155,16 @@ impl Distributor {
         bits & self.pending != 0
     }
 
-    /// The priority of `intid`, if it is an SPI's.
+    /// The priority of `intid`, if that is an SPI.
     pub(crate) const fn priority_of(&self, intid: u32) -> Option<u8> {
-        match spi(intid as u64) {
+        match spi_index(intid as u64) {
             Some(n) => Some(self.priority[n]),
             None => None,
         }
     }
 
     /// Whether an SPI is pending that no vCPU holds.
-    pub(crate) const fn waits(&self) -> bool {
+    pub(crate) const fn has_waiting(&self) -> bool {
         self.pending & !self.listed != 0
     }
 
@@ -188,8 +188,8 @@ impl Distributor {
             PIDR2_OFFSET => PIDR2,
             0x400..0x460 if fits(access, 4) => self.priorities(access),
             0x6000..0x6300 if fits(access, 8) => {
-                let (n, start) = route(access.offset);
-                n.map_or(0, |n| part(access, start, self.route[n]))
+                let (n, start) = irouter(access.offset);
+                n.map_or(0, |n| read_part(access, start, self.route[n]))
             }
             _ if access.size == 4 => self.read_word(access.offset),
             _ => 0,
@@ -197,9 +197,9 @@ impl Distributor {
     }
 
     fn read_word(&self, offset: u64) -> u64 {
-        let Some((register, shift)) = array(offset) else {
-            return match configuration(offset) {
-                Some(shift) => spread((self.edge >> shift) as u32 & 0xffff),
+        let Some((register, shift)) = bit_array(offset) else {
+            return match icfgr(offset) {
+                Some(shift) => to_pairs((self.edge >> shift) as u32 & 0xffff),
                 None => 0,
             };
         };
@@ -221,9 +221,9 @@ impl Distributor {
             0x048 => self.clear_pending(spi_bit(value)),
             0x400..0x460 if fits(access, 4) => self.set_priorities(access, value),
             0x6000..0x6300 if fits(access, 8) => {
-                let (n, start) = route(access.offset);
+                let (n, start) = irouter(access.offset);
                 if let Some(n) = n {
-                    self.route[n] = replaced(access, start, self.route[n], value) & ROUTE;
+                    self.route[n] = replace_part(access, start, self.route[n], value) & ROUTE;
                 }
             }
             _ if access.size == 4 => return self.write_word(access.offset, value),
@@ -233,10 +233,10 @@ impl Distributor {
     }
 
     fn write_word(&mut self, offset: u64, value: u64) -> bool {
-        let Some((register, shift)) = array(offset) else {
-            if let Some(shift) = configuration(offset) {
+        let Some((register, shift)) = bit_array(offset) else {
+            if let Some(shift) = icfgr(offset) {
                 let kept = self.edge & !(0xffff << shift);
-                self.edge = kept | u64::from(gather(value)) << shift;
+                self.edge = kept | u64::from(from_pairs(value)) << shift;
             }
             return false;
         };
@@ -264,20 +264,20 @@ impl Distributor {
     fn priorities(&self, access: Access) -> u64 {
         let bytes = (0..u64::from(access.size)).map(|n| (n, access.offset - 0x400 + n));
         bytes.fold(0, |value, (n, intid)| {
-            let byte = spi(intid).map_or(0, |spi| self.priority[spi]);
+            let byte = spi_index(intid).map_or(0, |spi| self.priority[spi]);
             value | u64::from(byte) << (8 * n)
         })
     }
 
     fn set_priorities(&mut self, access: Access, value: u64) {
         for n in 0..u64::from(access.size) {
-            if let Some(spi) = spi(access.offset - 0x400 + n) {
+            if let Some(spi) = spi_index(access.offset - 0x400 + n) {
                 self.priority[spi] = (value >> (8 * n)) as u8;
             }
         }
     }
 
-    /// vCPUs of the machine.
+    /// Number of vCPUs of the machine.
     #[must_use]
     pub const fn cpus(&self) -> usize {
         self.cpus

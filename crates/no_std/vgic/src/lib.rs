@@ -3,11 +3,11 @@
 //!
 //! A virtual interrupt is in one of three states. If software has made it pending and it can't be
 //! delivered yet, it is a bit in [`Private`] (SGIs and PPIs of one vCPU) or [`Distributor`] (SPIs).
-//! If it can be delivered, it is in a list register or in the queue for them, both in [`List`].
+//! If it can be delivered, it is in a list register or in the queue for one, both in [`List`].
 //! While the guest handles it, it is active in one of these. [`List::sync`] moves interrupts
 //! between the first two states after a register changed; the CPU interface does the rest by
-//! itself. [`Delivery`] puts the parts together, on any CPU. [`switch`] makes hardware deliver
-//! instead, and back.
+//! itself. [`Delivery`] combines the parts, on any CPU. [`switch`] lets hardware deliver instead,
+//! and back.
 //!
 //! The guest sees a GIC with one security state (GICD_CTLR.DS = 1) and
 //! affinity routing always on. There is no Group 0: IGROUPR reads as ones, GICD_CTLR.EnableGrp0
@@ -15,7 +15,7 @@
 //! software, so no guest could get one of its interrupts when hardware delivers. A guest that
 //! writes no IGROUPR, whose reset value is UNKNOWN (12.9), still gets its interrupts.
 //!
-//! Numbers of sections are those of IHI 0069H.
+//! Section numbers are those of IHI 0069H.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -46,7 +46,7 @@ const QUEUE: usize = INTIDS as usize;
 struct Arrival {
     /// Value for a register; [`ListRegister::EMPTY`] if more has to be done.
     value: ListRegister,
-    /// The register where it is, or where it was last.
+    /// Number of the register that holds the INTID, or held it last.
     slot: u64,
 }
 
@@ -54,11 +54,11 @@ struct Arrival {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct List {
-    /// Private INTIDs below this need no check of the queue: all of them, or none (0) while an
-    /// interrupt waits.
+    /// Private INTIDs below this number need no check of the queue: all of them, or none (0) while
+    /// an interrupt waits.
     straight: u64,
     asked: Asked,
-    /// There are active SPIs that no list holds, and this CPU may end them.
+    /// Whether there are active SPIs that no list holds, so that this CPU may end them.
     pub(crate) others: bool,
     /// Copy of each INTID's value if its register is the first, otherwise [`ListRegister::EMPTY`].
     firsts: [ListRegister; PRIVATE as usize],
@@ -74,7 +74,7 @@ impl Default for List {
 }
 
 impl List {
-    /// Nothing is listed.
+    /// An empty list.
     #[must_use]
     pub const fn new() -> Self {
         const NOT_YET: Arrival = Arrival {
@@ -107,20 +107,20 @@ impl List {
     pub const FIRSTS: usize = offset_of!(Self, firsts);
     /// Offset of a register's value for an arriving INTID 0, 64 bits; 0 if more has to be done.
     pub const ARRIVALS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, value);
-    /// Offset of the number of that register, 64 bits.
+    /// Offset of the number of the register for an arriving INTID 0, 64 bits.
     pub const ARRIVAL_SLOTS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, slot);
-    /// Binary logarithm of the bytes from one INTID to the next, in both.
+    /// Binary logarithm of the bytes from one INTID to the next, for both of these offsets.
     pub const ARRIVAL_SHIFT: u32 = size_of::<Arrival>().trailing_zeros();
 
     /// Sets the value to list when private `intid` arrives; `None` if more, or nothing, has to be
     /// done.
     pub fn expect(&mut self, intid: u32, value: Option<ListRegister>) {
         self.arrivals[intid as usize].value = value.unwrap_or(ListRegister::EMPTY);
-        self.note_first(intid as usize);
+        self.update_first(intid as usize);
     }
 
     /// Updates the entry of `intid` at [`Self::FIRSTS`].
-    fn note_first(&mut self, intid: usize) {
+    fn update_first(&mut self, intid: usize) {
         let Arrival { value, slot } = self.arrivals[intid];
         self.firsts[intid] = if slot == 0 {
             value
@@ -129,9 +129,9 @@ impl List {
         };
     }
 
-    /// Lists private `intid` with the value of [`List::expect`], if its register is
-    /// empty and nothing waits; returns whether it did. Does the same as the assembly, for
-    /// hypervisors without that.
+    /// Lists private `intid` with the value of [`List::expect`], if its register is empty and
+    /// nothing waits; returns whether it did. Hypervisors without the assembly use this, which does
+    /// the same.
     #[inline(always)]
     pub fn arrive(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
         let Arrival { value, slot } = self.arrivals[intid as usize];
@@ -152,7 +152,7 @@ impl List {
         }
     }
 
-    /// Like [`Self::inject`], where a context synchronization event follows ([`Bank::write_last`]).
+    /// Like [`Self::inject`], if a context synchronization event follows ([`Bank::write_last`]).
     #[inline(always)]
     pub fn inject_last(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
         let new = ListRegister::pending(intid, priority, hw);
@@ -175,7 +175,7 @@ impl List {
     #[cold]
     fn inject_anywhere(&mut self, bank: &mut impl Bank, new: ListRegister) {
         let mut listed = Listed::read(bank);
-        match (listed.find(new.intid()), self.find(new.intid())) {
+        match (listed.find(new.intid()), self.find_queued(new.intid())) {
             (Some((slot, old)), _) => {
                 let value = old.joined(new);
                 if old.is_active() && value.priority() != old.priority() {
@@ -192,7 +192,7 @@ impl List {
     }
 
     /// Where `intid` is in the queue.
-    fn find(&self, intid: u32) -> Option<usize> {
+    fn find_queued(&self, intid: u32) -> Option<usize> {
         self.queue.iter().position(|one| one.intid() == intid)
     }
 
@@ -210,7 +210,7 @@ impl List {
     #[inline(always)]
     pub fn refill(&mut self, bank: &mut impl Bank) {
         match self.queue.is_empty() {
-            true => self.revise(bank),
+            true => self.update_requests(bank),
             false => self.refill_from_queue(bank),
         }
     }
@@ -225,34 +225,34 @@ impl List {
             }
             let slot = free.trailing_zeros() as usize;
             free &= free - 1;
-            self.list(bank, slot, next);
+            self.list_queued(bank, slot, next);
         }
-        self.revise(bank);
+        self.update_requests(bank);
     }
 
     /// Moves the entry at `next` in the queue to a free register.
-    fn list(&mut self, bank: &mut impl Bank, slot: usize, next: usize) {
+    fn list_queued(&mut self, bank: &mut impl Bank, slot: usize, next: usize) {
         let waiting = self.queue.swap_remove(next);
         bank.write(slot, waiting);
-        self.remember(waiting.intid(), slot);
+        self.remember_slot(waiting.intid(), slot);
     }
 
     /// Like [`Self::refill`]; `listed` has the values read from the registers.
     fn refill_from(&mut self, listed: &mut Listed, bank: &mut impl Bank) {
         while let Some(next) = self.most_urgent() {
             let waiting = self.queue[next];
-            let Some((slot, evicted)) = listed.room(waiting) else {
+            let Some((slot, evicted)) = listed.room_for(waiting) else {
                 break;
             };
             listed.set(bank, slot, waiting);
-            self.remember(waiting.intid(), slot);
+            self.remember_slot(waiting.intid(), slot);
             self.set_queued(next, evicted);
         }
-        self.revise(bank);
+        self.update_requests(bank);
     }
 
     /// Brings the requests to the bank in line with the queue. Must be called after each change.
-    fn revise(&mut self, bank: &mut impl Bank) {
+    fn update_requests(&mut self, bank: &mut impl Bank) {
         self.straight = if self.queue.is_empty() {
             PRIVATE.into()
         } else {
@@ -270,10 +270,10 @@ impl List {
     }
 
     /// Records the register of `intid`.
-    fn remember(&mut self, intid: u32, slot: usize) {
+    fn remember_slot(&mut self, intid: u32, slot: usize) {
         if let Some(arrival) = self.arrivals.get_mut(intid as usize) {
             arrival.slot = slot as u64;
-            self.note_first(intid as usize);
+            self.update_first(intid as usize);
         }
     }
 
@@ -286,9 +286,9 @@ impl List {
             .map(|(index, _)| index)
     }
 
-    /// Clears the pending state of `intid`; returns the value that had it.
+    /// Clears the pending state of `intid`; returns the value of the list register that had it.
     pub fn withdraw(&mut self, bank: &mut impl Bank, intid: u32) -> Option<ListRegister> {
-        if let Some(at) = self.find(intid) {
+        if let Some(at) = self.find_queued(intid) {
             let old = self.queue[at];
             self.set_queued(at, old.without_pending());
             self.refill(bank);
@@ -322,7 +322,7 @@ impl List {
     /// Requests a maintenance interrupt for the time when the guest ends `intid`: ICH_EISR_EL2 then
     /// shows it, and [`Self::sync_spis`] is due, not [`Self::refill`].
     pub(crate) fn notice_end(&mut self, bank: &mut impl Bank, intid: u32) {
-        if let Some(at) = self.find(intid) {
+        if let Some(at) = self.find_queued(intid) {
             self.queue[at] = self.queue[at].with_notice();
         } else if let Some((slot, one)) = Listed::read(bank).find(intid) {
             bank.write(slot, one.with_notice());
@@ -363,7 +363,7 @@ impl List {
         }
         self.queue.retain(|one| one.is_active());
         self.others = false;
-        self.revise(bank);
+        self.update_requests(bank);
     }
 }
 

@@ -9,11 +9,11 @@ const PENDING: u64 = 1 << 62;
 const ACTIVE: u64 = 1 << 63;
 const HW: u64 = 1 << ListRegister::HW_BIT;
 const GROUP1: u64 = 1 << 60;
-/// If HW is 0: requests a maintenance interrupt when it is deactivated.
+/// If HW is 0: requests a maintenance interrupt when the interrupt is deactivated.
 const EOI: u64 = 1 << 41;
 
 impl ListRegister {
-    /// Nothing.
+    /// No interrupt.
     pub const EMPTY: Self = Self(0);
 
     /// Number of the HW bit: the interrupt is mapped to a physical one.
@@ -83,7 +83,7 @@ impl ListRegister {
     /// Removes the pending state; returns the empty value if no state is left.
     #[must_use]
     pub const fn without_pending(self) -> Self {
-        Self(self.0 & !PENDING).normal()
+        Self(self.0 & !PENDING).or_empty()
     }
 
     /// Adds the active state. A hardware interrupt must not keep the pending state: the physical
@@ -97,7 +97,7 @@ impl ListRegister {
     /// Removes the active state; returns the empty value if no state is left.
     #[must_use]
     pub const fn without_active(self) -> Self {
-        Self(self.0 & !ACTIVE).normal()
+        Self(self.0 & !ACTIVE).or_empty()
     }
 
     /// Requests a maintenance interrupt when it is deactivated. Does nothing for hardware
@@ -107,9 +107,9 @@ impl ListRegister {
         Self(self.0 | if self.0 & HW == 0 { EOI } else { 0 })
     }
 
-    /// Whether it requests a signal of its deactivation, and is not active.
+    /// Whether it requests a signal of its deactivation, which leaves it without a state.
     #[must_use]
-    pub const fn says_so(self) -> bool {
+    pub const fn signals_end(self) -> bool {
         self.without_active().0 == 0 && self.0 & EOI != 0
     }
 
@@ -149,7 +149,7 @@ impl ListRegister {
         }
     }
 
-    const fn normal(self) -> Self {
+    const fn or_empty(self) -> Self {
         if self.0 & (PENDING | ACTIVE) == 0 {
             Self::EMPTY
         } else {
@@ -170,7 +170,7 @@ pub struct Asked {
 
 /// The list registers of a CPU.
 pub trait Bank {
-    /// How many there are, 1 to 16.
+    /// How many list registers there are, 1 to 16.
     fn count(&self) -> usize;
     /// Bit n: register n is empty and does not signal the end of its interrupt
     /// (ICH_ELRSR_EL2).
@@ -180,8 +180,8 @@ pub trait Bank {
     /// Sets register `n`, visibly to everything that follows. That takes a context synchronization
     /// event, since [`Self::empty`] reads another register (DDI 0487K.a, D24.1.2.2).
     fn write(&mut self, n: usize, value: ListRegister);
-    /// Sets register `n` if such an event, for instance the return to the guest, comes before the
-    /// next read of any of them.
+    /// Sets register `n`, for callers that let such an event, for instance the return to the guest,
+    /// come before the next read of any register.
     fn write_last(&mut self, n: usize, value: ListRegister) {
         self.write(n, value);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A write-through cache of the list registers for one operation, which reads each once, since they
-//! are slow to read.
+//! A write-through cache of the list registers for one operation. It reads each register once,
+//! since they are slow to read.
 
 use arrayvec::ArrayVec;
 
@@ -69,11 +69,11 @@ impl Listed {
         registers.find(|(_, one)| one.intid() == intid).copied()
     }
 
-    /// A register for `waiting`, and its contents: an empty register; or one with the least urgent
-    /// interrupt that is pending, or will be when it ends, if that is less urgent; or, if no
-    /// interrupt can be acknowledged, the one with the most urgent active interrupt, which ends
-    /// first.
-    pub fn room(&self, waiting: ListRegister) -> Option<(usize, ListRegister)> {
+    /// Chooses a register for `waiting`, and returns it with its contents: an empty register; or
+    /// the register of the least urgent interrupt that is pending, or will be when it ends, if that
+    /// is less urgent than `waiting`; or, if no interrupt can be acknowledged, the register of the
+    /// most urgent active interrupt, which ends first.
+    pub fn room_for(&self, waiting: ListRegister) -> Option<(usize, ListRegister)> {
         if self.empty != 0 {
             return Some((self.empty.trailing_zeros() as usize, ListRegister::EMPTY));
         }

@@ -24,14 +24,14 @@ pub struct Private {
     pub(crate) enabled: AtomicU32,
     /// Pending and not in a list register.
     pub(crate) pending: Requests,
-    /// Active, as far as the owner has not yet seen it.
+    /// Active, and not yet seen by the owner.
     pub(crate) active: Requests,
     /// Edge-triggered PPIs, one bit each; SGIs are always edge-triggered.
     pub(crate) edge: AtomicU32,
     pub(crate) priority: [AtomicU8; PRIVATE as usize],
     /// GICR_WAKER.ProcessorSleep.
     pub(crate) sleeping: AtomicU32,
-    /// Enabled and forwarded by the distributor, as of the owner's last look at both.
+    /// Enabled and forwarded by the distributor, as of the owner's last read of both.
     ready: AtomicU32,
     /// State that the owner last saw in its list registers; the pending state excludes interrupts
     /// that are pending because of their lines.
@@ -72,8 +72,8 @@ impl Private {
     }
 
     /// Reads the registers again; returns the INTIDs that can be delivered. `forward` is
-    /// GICD_CTLR.EnableGrp1. The owner must call this, or another CPU while the owner does not
-    /// deliver.
+    /// GICD_CTLR.EnableGrp1. Only the owner may call this or, while the owner does not deliver,
+    /// another CPU.
     pub fn refresh(&self, forward: bool) -> u32 {
         let ready = if forward {
             self.enabled.load(Acquire)
@@ -188,7 +188,7 @@ impl List {
             self.set_active(bank, intid, private.priority(intid), true);
         }
         let ready = private.refresh(forward);
-        let pending = self.private(bank).pending;
+        let pending = self.private_states(bank).pending;
         for intid in ones((pending & !ready).into()) {
             let one = self.withdraw(bank, intid);
             // A high line makes its interrupt pending again by itself.
@@ -206,10 +206,10 @@ impl List {
         self.publish(bank, private)
     }
 
-    /// Publishes the listed state to other vCPUs, except interrupts that only a line
-    /// makes pending: readers ask the line. Returns the INTIDs that are listed.
+    /// Publishes the listed state to other vCPUs, except interrupts that only a line makes pending:
+    /// readers read the line itself. Returns the INTIDs that are listed.
     pub fn publish(&self, bank: &impl Bank, private: &Private) -> u32 {
-        let here = self.private(bank);
+        let here = self.private_states(bank);
         private.publish(here.pending & !here.lines, here.active);
         here.pending | here.active
     }

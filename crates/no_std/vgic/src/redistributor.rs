@@ -3,7 +3,7 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::bits::{fits, part};
+use crate::bits::{fits, read_part};
 use crate::private::Private;
 use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET};
 
@@ -15,13 +15,13 @@ const SGIS_EDGE: u64 = 0xaaaa_aaaa;
 /// A vCPU's redistributor, for the duration of an access.
 #[derive(Clone, Copy, Debug)]
 pub struct Redistributor<'a> {
-    /// Its registers.
+    /// The registers of its SGIs and PPIs.
     pub private: &'a Private,
     /// Affinity of the vCPU, as in MPIDR_EL1.
     pub affinity: u64,
     /// Number of the vCPU.
     pub number: usize,
-    /// Whether it is the machine's last one.
+    /// Whether it is the last redistributor of the machine.
     pub last: bool,
     /// The INTIDs whose lines are high. They are pending, enabled or not, and no write
     /// changes that (12.11, GICR_ICPENDR0).
@@ -37,7 +37,7 @@ impl Redistributor<'_> {
                 offset: access.offset - SGI_FRAME,
                 ..access
             };
-            return self.sgi_frame(access);
+            return self.access_sgi_frame(access);
         }
         match access.write {
             None => (self.read(access), false),
@@ -54,7 +54,7 @@ impl Redistributor<'_> {
     fn read(&self, access: Access) -> u64 {
         match access.offset {
             0x04 => IIDR,
-            0x08..0x10 if fits(access, 8) => part(access, 0x08, self.typer()),
+            0x08..0x10 if fits(access, 8) => read_part(access, 0x08, self.typer()),
             // ChildrenAsleep follows ProcessorSleep at once.
             0x14 => u64::from(self.private.sleeping.load(Acquire)) * 0b110,
             PIDR2_OFFSET => PIDR2,
@@ -68,15 +68,15 @@ impl Redistributor<'_> {
         affinity << 32 | (self.number as u64) << 8 | u64::from(self.last) << 4
     }
 
-    fn sgi_frame(&self, access: Access) -> (u64, bool) {
+    fn access_sgi_frame(&self, access: Access) -> (u64, bool) {
         match access.offset {
-            0x400..0x420 if fits(access, 4) => self.priorities(access),
-            0x080..0x400 | 0xc00..0xc08 if access.size == 4 => self.bitmap(access),
+            0x400..0x420 if fits(access, 4) => self.access_priorities(access),
+            0x080..0x400 | 0xc00..0xc08 if access.size == 4 => self.access_bits(access),
             _ => (0, false),
         }
     }
 
-    fn bitmap(&self, access: Access) -> (u64, bool) {
+    fn access_bits(&self, access: Access) -> (u64, bool) {
         let private = self.private;
         let Some(value) = access.write else {
             let value = match access.offset {
@@ -94,7 +94,7 @@ impl Redistributor<'_> {
                     (private.active.to_set() | listed).into()
                 }
                 0xc00 => SGIS_EDGE,
-                0xc04 => spread(private.edge.load(Acquire) >> 16),
+                0xc04 => to_pairs(private.edge.load(Acquire) >> 16),
                 _ => 0,
             };
             return (value, false);
@@ -107,14 +107,14 @@ impl Redistributor<'_> {
             0x280 => private.pending.clear(bits),
             0x300 => private.active.set(bits),
             0x380 => private.active.clear(bits),
-            0xc04 => private.edge.store(gather(value) << 16, Release),
+            0xc04 => private.edge.store(from_pairs(value) << 16, Release),
             _ => return (0, false),
         }
         (0, access.offset < 0x400)
     }
 
     /// GICR_IPRIORITYR: a byte per INTID.
-    fn priorities(&self, access: Access) -> (u64, bool) {
+    fn access_priorities(&self, access: Access) -> (u64, bool) {
         let first = (access.offset - 0x400) as usize;
         let bytes = &self.private.priority[first..first + access.size as usize];
         let mut value = access.write.unwrap_or(0);
@@ -133,13 +133,13 @@ impl Redistributor<'_> {
 }
 
 /// Sixteen bits as the upper bits of sixteen pairs, the format of ICFGR.
-pub fn spread(bits: u32) -> u64 {
+pub fn to_pairs(bits: u32) -> u64 {
     (0..16).fold(0, |pairs, n| {
         pairs | u64::from(bits >> n & 1) << (2 * n + 1)
     })
 }
 
-/// The reverse of [`spread`].
-pub fn gather(pairs: u64) -> u32 {
+/// The reverse of [`to_pairs`].
+pub fn from_pairs(pairs: u64) -> u32 {
     (0..16).fold(0, |bits, n| bits | ((pairs >> (2 * n + 1) & 1) as u32) << n)
 }

@@ -19,12 +19,12 @@ impl Requests {
         Self(AtomicU64::new(0))
     }
 
-    /// A write of GICR_ISxxx: the last write counts.
+    /// Serves a write of GICR_ISxxx: the last write counts.
     pub fn set(&self, bits: u32) {
         self.change(|set, clear| (set | bits, clear & !bits));
     }
 
-    /// A write of GICR_ICxxx.
+    /// Serves a write of GICR_ICxxx.
     pub fn clear(&self, bits: u32) {
         self.change(|set, clear| (set & !bits, clear | bits));
     }
@@ -61,7 +61,7 @@ impl Requests {
         halves(self.0.load(Acquire)).1
     }
 
-    /// Changes both; returns their old values.
+    /// Changes both bitmaps; returns their old values.
     fn change(&self, to: impl Fn(u32, u32) -> (u32, u32)) -> (u32, u32) {
         let changed = |now| {
             let (set, clear) = halves(now);

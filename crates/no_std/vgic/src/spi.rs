@@ -14,9 +14,9 @@ use crate::list::List;
 use crate::lr::Bank;
 
 impl List {
-    /// Brings the SPIs in this list, that of `vcpu`, in line with the
-    /// distributor. Returns whether others have to sync as well, because an SPI was released that
-    /// may now be theirs.
+    /// Brings the SPIs in this list, that of `vcpu`, in line with the distributor. Returns
+    /// whether other vCPUs have to sync as well, because an SPI was released that may now be
+    /// theirs.
     pub fn sync_spis(
         &mut self,
         bank: &mut impl Bank,
@@ -25,24 +25,24 @@ impl List {
     ) -> bool {
         self.clear_ended(bank);
         let mut released = false;
-        for n in held(distributor, vcpu) {
-            released |= self.review(bank, distributor, vcpu, n);
+        for n in held_spis(distributor, vcpu) {
+            released |= self.review_spi(bank, distributor, vcpu, n);
         }
-        while let Some(spi) = distributor.take(vcpu) {
+        while let Some(spi) = distributor.take_next(vcpu) {
             self.inject(bank, spi.intid, spi.priority, None);
         }
-        for n in held(distributor, vcpu).filter(|n| distributor.pending >> n & 1 != 0) {
+        for n in held_spis(distributor, vcpu).filter(|n| distributor.pending >> n & 1 != 0) {
             self.notice_end(bank, PRIVATE + n as u32);
         }
         self.reprioritise(bank, |intid| distributor.priority_of(intid));
         self.others = distributor.active != 0;
         self.refill(bank);
         self.publish_spis(bank, distributor, vcpu);
-        released && distributor.waits()
+        released && distributor.has_waiting()
     }
 
     /// Checks SPI n, which this list holds; returns whether it has released it.
-    fn review(
+    fn review_spi(
         &mut self,
         bank: &mut impl Bank,
         distributor: &mut Distributor,
@@ -51,7 +51,7 @@ impl List {
     ) -> bool {
         let (bit, intid) = (1 << n, PRIVATE + n as u32);
         if self.state(bank, intid).active {
-            // A register write set it active: the guest ends it here.
+            // A register write set it active; the guest ends it here.
             distributor.active &= !bit;
         }
         if distributor.withdraw & bit != 0 {
@@ -76,7 +76,7 @@ impl List {
     pub fn publish_spis(&self, bank: &impl Bank, distributor: &mut Distributor, vcpu: Vcpu) {
         distributor.listed_pending &= distributor.listed;
         distributor.listed_active &= distributor.listed;
-        for n in held(distributor, vcpu) {
+        for n in held_spis(distributor, vcpu) {
             let state = self.state(bank, PRIVATE + n as u32);
             let bit = 1 << n;
             distributor.listed_pending &= !bit;
@@ -88,7 +88,7 @@ impl List {
 }
 
 /// The SPIs that `vcpu` holds.
-fn held(distributor: &Distributor, vcpu: Vcpu) -> impl Iterator<Item = usize> + use<> {
+fn held_spis(distributor: &Distributor, vcpu: Vcpu) -> impl Iterator<Item = usize> + use<> {
     let listed = ones(distributor.listed).map(|n| n as usize);
     let mine = listed.filter(|&n| usize::from(distributor.holder[n]) == vcpu.number);
     let mine = mine.fold(0, |bits, n| bits | 1 << n);

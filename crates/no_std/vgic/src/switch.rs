@@ -54,12 +54,12 @@ pub trait Physical {
 /// Outcome of a request to a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It is done.
+    /// The request is done.
     Done,
-    /// It is in the word. With `ring`, the sender has to interrupt the vCPU's CPU, at a higher
-    /// priority than SGIs.
+    /// The request is in the word. With `ring`, the sender has to interrupt the vCPU's CPU, at a
+    /// higher priority than SGIs.
     Left {
-        /// No other sender is about to interrupt it, or might do so too late.
+        /// No other sender is about to interrupt that CPU, or others might do so too late.
         ring: bool,
     },
 }
@@ -82,7 +82,7 @@ impl Default for Switch {
 }
 
 impl Switch {
-    /// The hypervisor delivers.
+    /// A switch with which the hypervisor delivers at first.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -125,20 +125,20 @@ impl Switch {
             // not affected unless the guest has put a DSB in between.
             let first = self.word.fetch_or(bits, SeqCst) == 0;
             if !self.direct.load(SeqCst) {
-                // Another sender's interrupt may arrive after an SGI from this sender, which comes
-                // after the registers.
+                // Another sender's interrupt may arrive after an SGI from this sender, which sends
+                // that SGI after it has written the registers.
                 let ring = first || bits & EVALUATE != 0;
                 return Sent::Left { ring };
             }
-            // Nobody takes an interrupt there. A vCPU that switches announces that and then empties
-            // its word, so one of the two CPUs finds the bits. Another sender may have found the
-            // bits of this one, and not have finished: the registers have to be written when this
-            // returns, since an SGI may come next.
+            // No hypervisor takes an interrupt there. A vCPU that switches announces that and then
+            // empties its word, so one of the two CPUs finds the bits. Another sender may have
+            // found the bits of this one, and not have finished: the registers have to be written
+            // when `send` returns, since an SGI may come next.
             bits = bits & EVALUATE | self.word.swap(0, SeqCst);
             let mut lines_set = self.lines_set.lock();
             if self.direct.load(SeqCst) {
                 if bits & EVALUATE != 0 {
-                    write(&mut lines_set, private, physical, forward());
+                    write_all(&mut lines_set, private, physical, forward());
                 }
                 set_sgis(bits, private, physical);
                 return Sent::Done;
@@ -156,7 +156,7 @@ impl Switch {
         let mut lines_set = self.lines_set.lock();
         let direct = self.direct.load(SeqCst);
         if direct {
-            write(&mut lines_set, private, physical, forward());
+            write_all(&mut lines_set, private, physical, forward());
         }
         direct
     }
@@ -180,7 +180,7 @@ impl Switch {
         }
         delivery.unlist();
         let forward = delivery.shared.with(|distributor| distributor.forwards());
-        write(&mut lines_set, delivery.private, physical, forward);
+        write_all(&mut lines_set, delivery.private, physical, forward);
         set_sgis(bits, delivery.private, physical);
         Some(bits & !(SGIS | EVALUATE))
     }
@@ -194,21 +194,21 @@ impl Switch {
         physical: &impl Physical,
     ) -> Option<()> {
         let mut lines_set = self.lines_set.lock();
-        if physical.active() & guests(physical) != 0 {
+        if physical.active() & guest_intids(physical) != 0 {
             return None;
         }
         self.take_back(&mut lines_set, delivery, physical);
         Some(())
     }
 
-    /// Makes the hypervisor deliver, even while an interrupt is active; it stays active.
+    /// Makes the hypervisor deliver, even while an interrupt is active, which then stays active.
     pub fn reclaim<I: Interface, S: Shared>(
         &self,
         delivery: &mut Delivery<'_, I, S>,
         physical: &impl Physical,
     ) {
         let mut lines_set = self.lines_set.lock();
-        let active = physical.active() & guests(physical);
+        let active = physical.active() & guest_intids(physical);
         physical.clear_active(active);
         ones(active.into()).for_each(|intid| delivery.activate(intid));
         self.take_back(&mut lines_set, delivery, physical);
@@ -226,15 +226,15 @@ impl Switch {
         let set = core::mem::take(lines_set) & !delivery.interface.lines();
         let pending = physical.pending() & (SGIS | set);
         physical.clear_pending(pending);
-        // From here on, an interrupt from a sender that sees this comes after all requests from
-        // that sender, and stays in the machine for the hypervisor to take.
+        // From here on, an interrupt from a sender that sees this store comes after all requests
+        // from that sender, and stays in the machine for the hypervisor to take.
         self.direct.store(false, SeqCst);
         delivery.private.give_back(pending);
     }
 }
 
 /// SGIs and PPIs that belong to the guest.
-fn guests(physical: &impl Physical) -> u32 {
+fn guest_intids(physical: &impl Physical) -> u32 {
     physical.sgis() | physical.timers()
 }
 
@@ -248,8 +248,8 @@ fn set_sgis(bits: u32, private: &Private, physical: &impl Physical) {
 
 /// Writes the registers to the machine, under the lock, so that the last CPU to write has also read
 /// them last.
-fn write(lines_set: &mut u32, private: &Private, physical: &impl Physical, forward: bool) {
-    let guests = guests(physical);
+fn write_all(lines_set: &mut u32, private: &Private, physical: &impl Physical, forward: bool) {
+    let guests = guest_intids(physical);
     let ready = private.refresh(forward) & guests;
     for intid in ones(guests.into()) {
         physical.set_priority(intid, private.priority(intid));
@@ -260,7 +260,7 @@ fn write(lines_set: &mut u32, private: &Private, physical: &impl Physical, forwa
     physical.clear_active(deactivate);
     physical.set_active(activate);
     let pending = private.take_pending(guests);
-    // Recorded, because the machine does not distinguish set interrupts from those of a line.
+    // They are recorded, because the machine does not tell set interrupts from those of a line.
     *lines_set = *lines_set & !withdraw | pending & physical.timers();
     physical.set_pending(pending);
     physical.enable(ready);

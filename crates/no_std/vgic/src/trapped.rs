@@ -9,7 +9,7 @@ use crate::delivery::{Delivery, Interface, Shared};
 use crate::lr::ListRegister;
 use crate::lr_cache::mask;
 
-/// Nothing to acknowledge (2.2.1). From here up to the LPIs, numbers are not interrupts.
+/// Nothing to acknowledge (2.2.1). From `SPECIAL` up to the LPIs, numbers are not interrupts.
 const NONE: u32 = 1023;
 const SPECIAL: u32 = 1020;
 /// Running priority of a CPU that handles nothing.
@@ -21,7 +21,7 @@ pub trait Registers {
     fn kind(&self) -> u64;
     /// RSS and ExtRange, in their places in ICC_CTLR_EL1.
     fn ranges(&self) -> u64;
-    /// The guest's settings of it (ICH_VMCR_EL2).
+    /// The guest's settings of the interface (ICH_VMCR_EL2).
     fn settings(&self) -> u64;
     /// Sets the guest's settings.
     fn set_settings(&mut self, settings: u64);
@@ -42,7 +42,7 @@ pub enum Due {
     Everywhere,
 }
 
-/// A field of ICH_VMCR_EL2 (12.4.8): its lowest bit, and what it can hold.
+/// A field of ICH_VMCR_EL2 (12.4.8): its lowest bit, and its largest value.
 #[derive(Clone, Copy)]
 struct Field(u32, u64);
 
@@ -75,7 +75,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
             Register::ActivePriorities(n) if n < self.words() => {
                 self.interface.active_priorities(n).into()
             }
-            Register::Running => self.running().into(),
+            Register::Running => self.running_priority().into(),
             Register::CommonBinaryPoint => self.get(Field::COMMON_BINARY_POINT),
             Register::BinaryPoint if self.get(Field::COMMON) != 0 => {
                 7.min(self.get(Field::COMMON_BINARY_POINT) + 1)
@@ -119,14 +119,14 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         Some(Due::Nothing)
     }
 
-    /// The interrupt that a read of ICC_IAR1_EL1 returns, which becomes active.
+    /// Makes the interrupt active that a read of ICC_IAR1_EL1 returns, and returns its INTID.
     fn acknowledge(&mut self) -> u32 {
         let Some((slot, one)) = self.highest() else {
             return NONE;
         };
         let priority = u32::from(one.priority());
         let group = priority & self.group_mask();
-        if u64::from(priority) >= self.get(Field::MASK) || group >= self.running() {
+        if u64::from(priority) >= self.get(Field::MASK) || group >= self.running_priority() {
             return NONE;
         }
         let level = group >> (8 - self.preemption_bits());
@@ -163,7 +163,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
             if let Some(physical) = old.hw() {
                 self.interface.deactivate(physical);
             }
-            return if old.says_so() {
+            return if old.signals_end() {
                 Due::Here
             } else {
                 Due::Nothing
@@ -178,7 +178,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// The most urgent interrupt that can be acknowledged, and its register. None if Group 1 is
+    /// The most urgent interrupt that can be acknowledged, and its register. `None` if Group 1 is
     /// disabled.
     fn highest(&self) -> Option<(usize, ListRegister)> {
         let interface = &self.interface;
@@ -189,8 +189,8 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         best.filter(|_| self.get(Field::ENABLE) != 0)
     }
 
-    /// The running priority.
-    fn running(&self) -> u32 {
+    /// The running priority; [`IDLE`] if the CPU handles no interrupt.
+    fn running_priority(&self) -> u32 {
         let words = (0..self.words()).map(|n| (n as u32, self.interface.active_priorities(n)));
         let mut words = words.filter(|(_, word)| *word != 0);
         words.next().map_or(IDLE, |(n, word)| {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks distributor, redistributor and list registers by tables from IHI 0069H:
-//! what each word reads after reset, what a write of all ones to it changes
-//! anywhere in the frames, and whether a CPU has to check its list again.
+//! Checks the distributor, the redistributor and list registers against tables from IHI 0069H: what
+//! each word reads after reset, what a write of all ones to it changes anywhere in the frames, and
+//! whether a CPU has to check its list again.
 
 use vgic::{Access, Distributor, INTIDS, ListRegister, PRIVATE, Private, Redistributor};
 
 const ONES: u64 = u32::MAX as u64;
 
-/// Something with registers.
+/// A device with register frames.
 trait Frames {
     /// Bytes of its frames.
     const SIZE: u64;
 
-    /// Returns what a read gives, and whether a write is to be followed.
+    /// Returns the value read, and whether vCPUs have to sync after a write.
     fn access(&mut self, access: Access) -> (u64, bool);
 
     fn read_part(&mut self, offset: u64, size: u32) -> u64 {
@@ -83,8 +83,8 @@ impl Frames for Own {
     }
 }
 
-/// Writes ones to each word of new frames: after that the words that are not 0 are
-/// those of `reset`, with those that `does` names for that offset instead.
+/// Writes ones to each word of new frames. Then the words that are not 0 have to be those of
+/// `reset`, except those that `does` names for that offset.
 fn check<F: Frames>(
     new: impl Fn() -> F,
     reset: &[(u64, u64)],
@@ -98,8 +98,8 @@ fn check<F: Frames>(
         assert_eq!(frames.write(offset, ONES), followed, "{offset:#x}");
         let mut expected: std::collections::BTreeMap<u64, u64> = reset.iter().copied().collect();
         expected.extend(changes.iter().copied());
-        // All words where something is expected to change, or has to be followed; of
-        // the others only those that say something after reset and themselves.
+        // Reads all words if a change or a sync is expected; otherwise only the written word and
+        // the words that are not 0 after reset.
         if changes.is_empty() && !followed {
             for at in [offset].into_iter().chain(reset.iter().map(|word| word.0)) {
                 let value = expected.get(&at).copied().unwrap_or(0);
@@ -166,8 +166,8 @@ fn the_words_of_a_redistributor() {
     });
 }
 
-/// A pair of registers, of which one sets and the other clears what both read: each bit
-/// by itself, with all others 0 and with all others 1.
+/// Checks pairs of registers: one sets what both read, and the other clears it. Each bit is set and
+/// cleared by itself, with all others 0 and with all others 1.
 fn check_pair<F: Frames>(new: impl Fn() -> F, words: &[u64]) {
     for &set in words {
         let clear = set + 0x80;
@@ -233,15 +233,15 @@ fn spis_are_set_and_cleared_by_intid() {
         for word in [0x204, 0x208] {
             distributor.write(word, ONES);
         }
-        // Bits above the field, which is 12 to 0, are not looked at.
+        // Bits above the field, which is 12:0, are ignored.
         assert!(distributor.write(0x048, intid | 0xffff_e000));
         let pending = distributor.read(0x204) | distributor.read(0x208) << 32;
         assert_eq!(pending, !bit, "{intid}");
     }
 }
 
-/// Registers of `size` bytes from `start` on, all of which hold what is written to them
-/// within `mask`: every aligned part reads and writes its own bytes, and no other.
+/// Checks the register of `size` bytes at `start`, which holds what is written within `mask`: every
+/// aligned part of it reads and writes its own bytes, and no others.
 fn check_parts<F: Frames>(mut frames: F, start: u64, size: u32, mask: u64) {
     let ones = u64::MAX >> (64 - 8 * size);
     for part in [1, 2, 4, 8].into_iter().filter(|&part| part <= size) {
@@ -258,7 +258,7 @@ fn check_parts<F: Frames>(mut frames: F, start: u64, size: u32, mask: u64) {
             assert_eq!(frames.read_part(start + 8, size), 0);
         }
     }
-    // An unaligned or larger access is not an access to it.
+    // An unaligned or larger access does not reach the register.
     frames.write_part(start, size, ones);
     let wrong = [(1, 2), (1, 4), (2, 4), (3, 4), (1, 8), (4, 8)];
     let larger = (size < 8).then_some((0, 8));
@@ -308,7 +308,7 @@ fn a_line_that_is_high_is_pending_whatever_is_written() {
     assert_eq!(own.read(0x1_0280), 1 << 27 | 1 << 3);
     own.lines = 0;
     assert_eq!(own.read(0x1_0200), 1 << 3);
-    // Pending for several reasons is pending.
+    // An INTID that is pending for several reasons reads as pending.
     own.lines = 1 << 3;
     own.private.publish(1 << 3, 1 << 4);
     own.private.activate(1 << 4);
@@ -352,7 +352,7 @@ fn what_is_pending_is_taken_once_and_only_what_was_asked_for() {
     for intid in [1, 5, PRIVATE - 1] {
         private.set_pending(intid);
     }
-    // Also if it comes back while it is pending again.
+    // INTID 1 comes back while it is pending again.
     private.give_back(1 << 1);
     assert_eq!(private.take_pending(1 << 5 | 1 << 6), 1 << 5);
     assert_eq!(private.take_pending(u32::MAX), 1 << 31 | 1 << 1);
@@ -383,7 +383,7 @@ fn fields_of_a_list_register() {
         let active = one.with_active().without_pending();
         assert!(active.is_active() && !active.is_pending());
         assert_eq!(active.0, one.0 ^ 3 << 62);
-        // The state of one alone is left, and nothing of what has none.
+        // If one state is removed, the other is left; if both are, nothing is.
         assert_eq!(active.with_pending().0, one.0 | 3 << 62);
         assert_eq!(active.with_pending().without_active(), one);
         assert_eq!(one.without_pending(), ListRegister::EMPTY);
@@ -392,7 +392,7 @@ fn fields_of_a_list_register() {
         assert_eq!(one.with_priority(0x5a).with_priority(0xa5), one);
     }
     assert_eq!((software.intid(), hardware.intid()), (0x1234, 27));
-    // A hardware interrupt is not pending and active at once; a software one may be.
+    // A hardware interrupt is not pending and active at once; a software interrupt may be.
     assert_eq!(software.with_active().0 >> 62, 0b11);
     assert_eq!(hardware.with_active().0 >> 62, 0b10);
     assert_eq!(software.with_notice().0, software.0 | 1 << 41);
@@ -426,7 +426,7 @@ fn of_two_arrivals_one_interrupt_is_left() {
         handled.joined(software),
         software.with_active().with_notice()
     );
-    // The new one's priority wins; the request to signal an end stays.
+    // The new interrupt's priority wins; the request to signal an end stays.
     let urgent = ListRegister::pending(27, 0x10, None);
     assert_eq!(active.joined(urgent), urgent.with_active());
     assert_eq!(

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long to poll before halting, adapted to the needs of the last waits.
+//! Adapts the time to poll before halting to the needs of the last waits.
 //!
-//! [`Guest`] is the `haltpoll` governor of Linux, [`Host`] the halt polling of
-//! KVM, with their published rules and defaults (Linux,
+//! [`Guest`] is the `haltpoll` governor of Linux and [`Host`] is the halt polling of KVM,
+//! with their published rules and defaults (Linux,
 //! `Documentation/virt/guest-halt-polling.rst` and
-//! `Documentation/virt/kvm/halt-polling.rst`). Both grow the limit when a
-//! slightly longer poll would have caught the wake-up and shrink it when the
-//! wait was far longer than any poll. The published times are nanoseconds;
-//! [`Tunables::scaled`] converts them to the unit that the caller's clock has.
+//! `Documentation/virt/kvm/halt-polling.rst`). Both governors raise the limit if a slightly
+//! longer poll would have caught the wake-up, and lower it if the wait was far longer than
+//! any poll. The published times are in nanoseconds; [`Tunables::scaled`] converts them to
+//! the unit of the caller's clock.
 
-/// Tunables; the field names are those of the Linux parameters.
+/// Tunables; the fields have the names of the Linux parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tunables {
     /// Largest limit.
     pub max: u64,
     /// Factor of growth.
     pub grow: u64,
-    /// Limit from which growth starts.
+    /// The smallest limit to which growth leads.
     pub grow_start: u64,
     /// Divisor for shrinking; 0 shrinks to 0 at once.
     pub shrink: u64,
@@ -71,7 +71,7 @@ impl Tunables {
         if grown < self.max { grown } else { self.max }
     }
 
-    /// Shrinks `limit`. A result below `grow_start` becomes 0: such short polls never pay off.
+    /// Shrinks `limit`. A result below `grow_start` becomes 0, because such short polls don't pay.
     const fn shrunk(&self, limit: u64) -> u64 {
         let shrunk = match limit.checked_div(self.shrink) {
             Some(shrunk) => shrunk,
@@ -81,7 +81,7 @@ impl Tunables {
     }
 }
 
-/// The guest's governor.
+/// The governor that runs in the guest.
 #[derive(Clone, Copy, Debug)]
 pub struct Guest {
     tunables: Tunables,
@@ -91,7 +91,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// With limit 0: the first wait halts.
+    /// Starts with limit 0, so that the first wait halts.
     #[must_use]
     pub const fn new(tunables: Tunables) -> Self {
         Self {
@@ -101,19 +101,19 @@ impl Guest {
         }
     }
 
-    /// How long to poll now; 0 is to halt at once.
+    /// Returns how long to poll now; 0 means to halt at once.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         if self.missed { 0 } else { self.limit }
     }
 
-    /// The stored limit, whether or not this wait halts at once.
+    /// Returns the stored limit, even if this wait halts at once.
     #[must_use]
     pub const fn kept_limit(&self) -> u64 {
         self.limit
     }
 
-    /// Sets the limit to `limit` if it is 0.
+    /// Sets the stored limit to `limit` if the stored limit is 0.
     pub const fn begin_at(&mut self, limit: u64) {
         if self.limit == 0 {
             self.limit = limit;
@@ -136,7 +136,7 @@ impl Guest {
     }
 }
 
-/// The hypervisor's governor.
+/// The governor that runs in the hypervisor.
 #[derive(Clone, Copy, Debug)]
 pub struct Host {
     tunables: Tunables,
@@ -144,19 +144,19 @@ pub struct Host {
 }
 
 impl Host {
-    /// With limit 0.
+    /// Starts with limit 0.
     #[must_use]
     pub const fn new(tunables: Tunables) -> Self {
         Self { tunables, limit: 0 }
     }
 
-    /// How long to poll now.
+    /// Returns how long to poll now.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Adapts after a wait that lasted `total`, poll and halt together.
+    /// Adapts after a wait that lasted `total`, which is poll and halt together.
     pub const fn waited(&mut self, total: u64) {
         if total <= self.limit {
             return;
@@ -174,7 +174,7 @@ impl Host {
 mod tests {
     use super::*;
 
-    /// The limit after each halt of the guest's governor.
+    /// Returns the limit of the guest's governor after each halt.
     fn guest<const N: usize>(blocked: [u64; N]) -> [u64; N] {
         let mut governor = Guest::new(Tunables::GUEST);
         blocked.map(|blocked| {
@@ -183,7 +183,7 @@ mod tests {
         })
     }
 
-    /// The limit after each wait of the hypervisor's.
+    /// Returns the limit of the hypervisor's governor after each wait.
     fn host<const N: usize>(tunables: Tunables, total: [u64; N]) -> [u64; N] {
         let mut governor = Host::new(tunables);
         total.map(|total| {
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn both_grow_and_shrink_as_published() {
-        // 150 us is within a limit of 200 us: it stays.
+        // 150 us is within a limit of 200 us, so the limit stays.
         assert_eq!(guest([150_000; 4]), [50_000, 100_000, 200_000, 200_000]);
         let shrinks = guest([
             150_000, 150_000, 150_000, 300_000, 300_000, 300_000, 300_000,
@@ -210,8 +210,8 @@ mod tests {
         );
     }
 
-    /// A wait as long as the limit was within reach of it; one as long as the largest
-    /// limit is within reach of that.
+    /// A wait exactly as long as the limit is within the limit; likewise, a wait exactly as long as
+    /// the largest limit is within that.
     #[test]
     fn a_wait_as_long_as_a_limit_is_within_it() {
         let blocked = [1, 50_000, 200_000, 200_000, 200_000, 200_001];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The idle loops: the ways of waiting for a request.
+//! The idle loops: ways in which a CPU waits for a request.
 //!
-//! Each is a loop over the same four steps: promise to look (set POLLING), look and pause, withdraw
-//! the promise, halt. [`Poll`] does only the first three, [`Halt`] only the last, [`PollHalt`] and
-//! [`Haltpoll`] all four. A [`Pause`] determines how a poll pauses.
+//! Each way is a loop over the same four steps: promise to look (set POLLING), look and pause,
+//! withdraw the promise, halt. [`Poll`] does only the first three, [`Halt`] only the last,
+//! [`PollHalt`] and [`Haltpoll`] do all four. A [`Pause`] determines how a poll pauses.
 //!
 //! Polls run with interrupts unmasked: a masked interrupt does not wake a WFE (DDI 0487K.a,
-//! D1.7.1), and would wait for the end of the poll. A CPU enters a halt with interrupts masked,
-//! after the word has shown no request, and a pending interrupt ends the halt, masked or not; see
+//! D1.7.1), and would have to wait for the end of the poll. Before a halt, a CPU masks interrupts
+//! and checks that the word shows no request; a pending interrupt ends the halt, masked or not; see
 //! [`request`](crate::request).
 //!
 //! The loops are generic over the CPU, a [`Target`], so that `tests/wakeup` model-checks the loops
@@ -21,12 +21,12 @@ use crate::governor::{Guest, Tunables};
 use crate::poll::{self, Pause};
 use crate::target::{Measure, Target};
 
-/// A way of waiting on a CPU of type `T`.
+/// A way in which a CPU of type `T` waits.
 pub trait Idle<T> {
-    /// Waits for a wanted request, and takes it.
+    /// Waits for a wanted request, takes it and returns its bits.
     fn wait(&mut self, cpu: &T) -> u32;
 
-    /// Whether a waker that omits the interrupt has to send an event instead. The type determines
+    /// Whether a waker that omits the interrupt must send an event instead. The type determines
     /// this, so a waker needs no run-time test.
     #[inline(always)]
     fn needs_event(&self) -> bool {
@@ -34,7 +34,7 @@ pub trait Idle<T> {
     }
 }
 
-/// Not idle at all: does other work, here almost none, and checks the flag that its own interrupt
+/// Does not idle: does other work, here almost none, and checks the flag that its own interrupt
 /// handler sets.
 #[derive(Clone, Copy, Debug)]
 pub struct Busy {
@@ -57,16 +57,16 @@ impl<T: Target> Idle<T> for Busy {
     }
 }
 
-/// Polls without a limit; every pause returns by itself within `bound` ticks.
+/// Polls without a limit; every pause with a deadline returns by itself within `bound` ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct Poll<P> {
-    /// How it pauses.
+    /// How the loop pauses.
     pub pause: P,
     /// Request bits that end the wait.
     pub wanted: u32,
     /// Ticks after which a pause with a deadline returns.
     pub bound: u64,
-    /// Whether to count the time of polls.
+    /// Whether to count the time spent polling.
     pub timed: bool,
 }
 
@@ -90,14 +90,14 @@ impl<T: Target, P: Pause> Idle<T> for Poll<P> {
     }
 }
 
-/// Polls up to a limit and never halts: the wait ends with or without a request.
+/// Polls up to a limit and never halts, so that the wait may end without a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Limited<P> {
-    /// How it pauses.
+    /// How the loop pauses.
     pub pause: P,
     /// Request bits that end the wait.
     pub wanted: u32,
-    /// Poll limit, ticks.
+    /// Poll limit in ticks.
     pub limit: u64,
 }
 
@@ -116,7 +116,7 @@ impl<T: Target, P: Pause> Idle<T> for Limited<P> {
 pub struct Halt {
     /// Request bits that end the wait.
     pub wanted: u32,
-    /// Whether to count the time of halts.
+    /// Whether to count the time spent halted.
     pub timed: bool,
 }
 
@@ -137,17 +137,17 @@ impl<T: Target> Idle<T> for Halt {
     }
 }
 
-/// Polls up to a limit, then halts: the two states of `arm_poll_idle`
-/// (H. Okanovic, 2024).
+/// Polls up to a limit, then halts. These are the two states of `arm_poll_idle` (H. Okanovic,
+/// 2024).
 #[derive(Clone, Copy, Debug)]
 pub struct PollHalt<P> {
-    /// How it pauses.
+    /// How the loop pauses.
     pub pause: P,
     /// Request bits that end the wait.
     pub wanted: u32,
-    /// Poll limit, ticks.
+    /// Poll limit in ticks.
     pub limit: u64,
-    /// Whether to count the time of polls and halts.
+    /// Whether to count the time spent polling and halted.
     pub timed: bool,
 }
 
@@ -166,7 +166,7 @@ impl<T: Target, P: Pause> Idle<T> for PollHalt<P> {
     }
 }
 
-/// Like [`PollHalt`], with a limit that follows [`Guest`].
+/// Like [`PollHalt`], but the governor [`Guest`] sets the limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Haltpoll<P> {
     pause: P,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The logic of how an idle CPU waits.
+//! How an idle CPU waits, as logic without instructions.
 //!
 //! - [`request`]: the word through which CPUs wake each other, and when to omit the interrupt.
-//! - [`poll`]: the timed conditional wait, the basis of every polling way of waiting.
-//! - [`idle`]: the ways of waiting, on any CPU that is a [`target`].
+//! - [`poll`]: the timed conditional wait, on which every polling way of waiting is based.
+//! - [`idle`]: the ways in which a CPU waits, for any CPU that implements a [`target`].
 //! - [`post`]: how a parked CPU gets work.
 //! - [`governor`]: adapts the length of polls.
 //! - [`stream`]: chooses the period of the event stream.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The timed conditional wait: look at a word until it shows a wanted bit or an
+//! The timed conditional wait: the CPU looks at a word until the word shows a wanted bit or an
 //! absolute deadline has passed.
 //!
 //! The shape is that of the timed conditional load proposed for Linux
@@ -12,32 +12,32 @@ use core::cell::Cell;
 use crate::request::Request;
 use crate::target::Target;
 
-/// How a CPU looks and pauses.
+/// How a CPU looks at its request word, and how it pauses between two looks.
 pub trait Pause {
-    /// Pauses between two readings of the clock. One is enough for an instruction that waits by
-    /// itself; YIELD takes 20 to 30 cycles, about as long as reading the clock.
+    /// Number of pauses between two readings of the clock. One is enough for an instruction that
+    /// waits by itself; YIELD takes 20 to 30 cycles, about as long as reading the clock.
     const PER_CLOCK: u32;
     /// Whether the pause uses its deadline.
     const TIMED: bool = false;
-    /// Whether only an event ends the pause, so that a waker that omits the interrupt has to send
-    /// one.
+    /// Whether only an event ends the pause, so that a waker that omits the interrupt must send an
+    /// event.
     const NEEDS_EVENT: bool = false;
 
-    /// Reads the request word. If the pause relies on the monitor, this is an exclusive load that
-    /// arms it.
+    /// Reads the request word. If the pause relies on the monitor, this read is an exclusive load
+    /// that arms the monitor.
     fn look(&self, request: &Request) -> u32;
 
-    /// Waits a little, until the word may have changed or `deadline` has passed. It may return at
-    /// any time, and must return in bounded time.
+    /// Waits a little, until the word may have changed or `deadline` has passed. May return at any
+    /// time, and must return in bounded time.
     fn pause(&self, deadline: u64);
 
-    /// Pauses since the last call, if they are counted.
+    /// Returns the number of pauses since the last call, if they are counted.
     fn take_pauses(&self) -> u64 {
         0
     }
 }
 
-/// Counts the pauses of another way to pause.
+/// Wraps another way to pause, and counts its pauses.
 #[derive(Debug, Default)]
 pub struct Counted<P> {
     inner: P,
@@ -45,7 +45,7 @@ pub struct Counted<P> {
 }
 
 impl<P> Counted<P> {
-    /// Counts the pauses of `inner`.
+    /// Wraps `inner` with a count of 0.
     pub const fn new(inner: P) -> Self {
         Self {
             inner,
@@ -73,8 +73,8 @@ impl<P: Pause> Pause for Counted<P> {
     }
 }
 
-/// Waits until the request word of `cpu` shows one of the bits `wanted`, and returns these, or
-/// until the clock has reached `deadline`, in ticks, and returns 0.
+/// Waits until the request word of `cpu` shows some of the bits `wanted`, and returns these bits,
+/// or until the clock has reached `deadline`, in ticks, and returns 0.
 #[inline(always)]
 pub fn until<T: Target, P: Pause>(cpu: &T, pause: &P, wanted: u32, deadline: u64) -> u32 {
     loop {
@@ -91,8 +91,8 @@ pub fn until<T: Target, P: Pause>(cpu: &T, pause: &P, wanted: u32, deadline: u64
     }
 }
 
-/// Waits without a limit until the request word of `cpu` shows one of the bits
-/// `wanted`, and returns these. Reads the clock only for the deadline of a pause that has one:
+/// Waits without a limit until the request word of `cpu` shows some of the bits `wanted`, and
+/// returns these bits. Reads the clock only for a pause that uses a deadline: the deadline is then
 /// `bound` ticks ahead.
 #[inline(always)]
 pub fn forever<T: Target, P: Pause>(cpu: &T, pause: &P, wanted: u32, bound: u64) -> u32 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The request word: how a CPU is asked to leave its idle loop.
+//! The request word: through it, other CPUs ask a CPU to leave its idle loop.
 //!
-//! Request bits and the polling flag share one word, because the two sides
-//! race. The waker sets its request and learns in the same atomic operation
-//! whether the target was polling; the target withdraws its promise to look
-//! and learns in the same atomic operation whether a request came first. With two words, each could
-//! miss the other's store (the store-buffer pattern), and the target would sleep despite a request
-//! that nobody announces.
+//! Request bits and the polling flag share one word, because the two sides race. The waker
+//! sets its request and learns in the same atomic operation whether the target was polling;
+//! the target withdraws its promise to look and learns in the same atomic operation whether
+//! a request came first. With two words, each side could miss the other's store (the
+//! store-buffer pattern), and the target would sleep despite a request that nobody
+//! announces.
 //!
 //! | target | waker |
 //! |---|---|
@@ -15,12 +15,12 @@
 //! | [`Request::stop_polling`] finds the request, does not halt | |
 //! | [`Request::take`] | |
 //!
-//! The interrupt must not overtake the request: the sender orders its
-//! stores before it (`arch::gic_cpu::send_sgi_value` has the DSB).
+//! The interrupt must not overtake the request: the sender orders its stores before the interrupt
+//! (`arch::gic_cpu::send_sgi_value` has the DSB).
 //!
-//! A target halts only after `stop_polling` found no request,
-//! with interrupts masked from before that until after the WFI: a waker that
-//! comes later finds POLLING clear and sends an interrupt, which ends the WFI.
+//! A target halts only after `stop_polling` found no request, with interrupts masked from before
+//! that check until after the WFI: a waker that comes later finds POLLING clear and sends an
+//! interrupt, which ends the WFI.
 
 #[cfg(loom)]
 use loom::sync::atomic::AtomicU32;
@@ -29,7 +29,7 @@ use loom::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
-/// The target promises to look at the word.
+/// The target has promised to look at the word.
 pub const POLLING: u32 = 1 << 0;
 /// There is a task to run.
 pub const RESCHED: u32 = 1 << 1;
@@ -38,7 +38,7 @@ pub const CALL: u32 = 1 << 2;
 /// Every request bit.
 pub const REQUESTS: u32 = RESCHED | CALL;
 
-/// Duty of a waker after it set its request.
+/// A waker's duty after it has set its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// Send the interrupt.
@@ -62,29 +62,29 @@ impl Default for Request {
 }
 
 impl Request {
-    /// No request, not polling.
+    /// Creates a word without requests; its target does not poll.
     #[must_use]
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// No request, not polling.
+    /// Creates a word without requests; its target does not poll.
     #[must_use]
     #[cfg(loom)]
     pub fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// The word itself, for the instruction that arms the monitor on it.
+    /// Returns the word itself, for the instruction that arms the monitor on it.
     #[must_use]
     #[inline(always)]
     pub const fn word(&self) -> &AtomicU32 {
         &self.0
     }
 
-    /// The waker's side: adds request `bit`. `elide` omits the interrupt if the target polls. All
-    /// earlier stores are visible to the target once it has taken the request.
+    /// For the waker: adds request `bit`. If `elide` and the target polls, no interrupt is needed.
+    /// All earlier stores are visible to the target once it has taken the request.
     #[inline(always)]
     pub fn wake(&self, bit: u32, elide: bool) -> Notice {
         let old = self.0.fetch_or(bit, AcqRel);
@@ -97,19 +97,19 @@ impl Request {
         }
     }
 
-    /// The waker's side, for a request that goes through the word only if the target polls: adds
-    /// request `bit` if the target polls, and returns whether it does. If not, the word is
-    /// unchanged, and the caller sends an interrupt whose handler does not need the bit.
+    /// For the waker of a request that goes through the word only if the target polls: adds request
+    /// `bit` if the target polls, and returns whether it does. Otherwise, the word is unchanged,
+    /// and the caller sends an interrupt whose handler does not need the bit.
     #[must_use]
     #[inline(always)]
     pub fn wake_polling(&self, bit: u32) -> bool {
-        // Not a plain `or`: the bit must not be set unless the target looks. AcqRel
-        // as in `wake`; a failure is followed by an interrupt, which orders.
+        // Not a plain `or`: the bit must not be set unless the target looks. Uses AcqRel like
+        // `wake`. After a failure, the caller sends an interrupt, which provides the order.
         let add = |word| (word & POLLING != 0).then_some(word | bit);
         self.0.fetch_update(AcqRel, Acquire, add).is_ok()
     }
 
-    /// The target's side: the pending requests.
+    /// For the target: returns the pending requests.
     #[must_use]
     #[inline(always)]
     pub fn pending(&self) -> u32 {
@@ -122,19 +122,19 @@ impl Request {
         self.0.fetch_or(POLLING, AcqRel) & REQUESTS
     }
 
-    /// Withdraws the promise; returns the requests that came before that.
+    /// Withdraws the promise; returns the requests that came before the withdrawal.
     #[inline(always)]
     pub fn stop_polling(&self) -> u32 {
         self.0.fetch_and(!POLLING, AcqRel) & REQUESTS
     }
 
-    /// Withdraws the promise and takes the requests of `bits` in one operation.
+    /// Withdraws the promise, and takes and returns the requests of `bits`, in one operation.
     #[inline(always)]
     pub fn finish_polling(&self, bits: u32) -> u32 {
         self.0.fetch_and(!(bits | POLLING), AcqRel) & bits
     }
 
-    /// Takes the requests of `bits`, which the caller has to serve.
+    /// Takes and returns the requests of `bits`, which the caller must serve.
     #[inline(always)]
     pub fn take(&self, bits: u32) -> u32 {
         self.0.fetch_and(!bits, AcqRel) & bits

@@ -2,22 +2,22 @@
 //! Finds the counter bit that makes the event stream nearest to a period.
 //!
 //! Each rising edge of one counter bit makes an event, so the period is a power of two of ticks.
-//! The rule is that of Linux's generic timer driver (`arch_timer_configure_evtstream`): the nearest
-//! power of two to half the period, one bit up if the next lower bit of it is set. Only bits 0 to
-//! 15 can be chosen, or 8 to 23 with FEAT_ECV (EVNTIS; DDI 0487K.a, D13.8.2).
+//! The rule is that of Linux's generic timer driver (`arch_timer_configure_evtstream`): the highest
+//! set bit of half the period, or the bit above it if the bit below it is set. Only bits 0 to 15
+//! can be chosen, or 8 to 23 with FEAT_ECV (EVNTIS; DDI 0487K.a, D13.8.2).
 
-/// A choice of counter bit.
+/// The chosen counter bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Counter bit.
+    /// Number of the counter bit.
     pub bit: u32,
     /// With FEAT_ECV, whether the field counts from bit 8 (EVNTIS).
     pub scaled: bool,
-    /// Whether the requested period is impossible and this is the nearest one.
+    /// Whether the requested period is impossible, so that this is the nearest one.
     pub clamped: bool,
 }
 
-/// CNTKCTL_EL1 and CNTHCTL_EL2 (E2H=0): event stream on.
+/// In CNTKCTL_EL1 and CNTHCTL_EL2 (E2H=0): turns the event stream on.
 const EVNTEN: u64 = 1 << 2;
 const EVNTI_SHIFT: u32 = 4;
 const EVNTIS: u64 = 1 << 17;
@@ -25,14 +25,14 @@ const EVNTIS: u64 = 1 << 17;
 pub const FIELDS: u64 = EVNTEN | 1 << 3 | 0xf << EVNTI_SHIFT | EVNTIS;
 
 impl Stream {
-    /// The stream nearest to a period of `period_us` microseconds for a counter of `frequency` Hz;
-    /// `None` for 0, which is off.
+    /// Returns the stream nearest to a period of `period_us` microseconds for a counter of
+    /// `frequency` Hz, or `None` for a period of 0, which means off.
     #[must_use]
     pub const fn nearest(period_us: u32, frequency: u64, ecv: bool) -> Option<Self> {
         if period_us == 0 {
             return None;
         }
-        // Ticks of half a period: the time that a bit stays high.
+        // Half a period in ticks: the time for which a bit stays high.
         let half = frequency as u128 * period_us as u128 / 2_000_000;
         let bit = if half == 0 {
             0
@@ -49,13 +49,13 @@ impl Stream {
         })
     }
 
-    /// Ticks between two events.
+    /// Returns the number of ticks between two events.
     #[must_use]
     pub const fn period(self) -> u64 {
         2 << self.bit
     }
 
-    /// The register fields for this stream.
+    /// Returns the register fields for this stream.
     #[must_use]
     pub const fn fields(self) -> u64 {
         let (field, scale) = if self.scaled {
@@ -99,14 +99,14 @@ mod tests {
         assert_eq!(stream.fields(), 1 << 17 | 8 << 4 | 1 << 2);
         assert_eq!(stream.period(), 131_072);
         assert_eq!(Stream::nearest(0, 1, false), None);
-        // Bit 15 is the last that the field reaches from bit 0.
+        // Bit 15 is the highest that the field reaches when it counts from bit 0.
         let stream = Stream::nearest(100, 1_000_000_000, false).unwrap();
         assert_eq!(stream.fields(), 15 << 4 | 1 << 2);
         assert_eq!(stream.period(), 65_536);
     }
 
-    /// DDI 0487K.a, CNTKCTL_EL1: EVNTEN is bit 2, EVNTDIR 3, EVNTI 7 to 4,
-    /// EVNTIS 17; the others are of the rest of the kernel.
+    /// DDI 0487K.a, CNTKCTL_EL1: EVNTEN is bit 2, EVNTDIR 3, EVNTI 7 to 4, EVNTIS 17; the other
+    /// fields belong to the rest of the kernel.
     #[test]
     fn no_other_field_is_touched() {
         assert_eq!(FIELDS, 0x2_00fc);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Defines the operations that an idle loop needs from its CPU.
 //!
-//! A guest implements [`Target`] with its instructions, a model with the machine that it checks.
-//! The loops of [`idle`](crate::idle) are compiled against either, so the checked loop is the loop
-//! that runs.
+//! A guest implements [`Target`] with its instructions; a model implements it with the machine that
+//! it checks. The loops of [`idle`](crate::idle) are compiled against either one, so the checked
+//! loop is the loop that runs.
 
 use crate::request::Request;
 
-/// The count `ticks` after `count`. The result saturates, so that a count beyond the counter's
-/// range never comes, rather than being in the past. The loops of this crate add without this
-/// function: the plan bounds their limits to seconds (`poll-limit-us`), and the loops are being
-/// measured.
+/// Returns the count that is `ticks` after `count`. The result saturates: a count beyond the
+/// counter's range is then never reached, instead of being in the past. The loops of this crate add
+/// without this function: the plan bounds their limits to seconds (`poll-limit-us`), and the loops
+/// are the object of measurement.
 #[must_use]
 #[inline(always)]
 pub const fn after(count: u64, ticks: u64) -> u64 {
     count.saturating_add(ticks)
 }
 
-/// Counts of a loop, for [`Target::count`].
+/// Quantities that a loop counts with [`Target::count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Polls that reached their limit.
@@ -26,9 +26,9 @@ pub enum Measure {
     Overshoot,
     /// Ticks spent polling.
     PollTicks,
-    /// Pauses of polls, if the way to pause counts them.
+    /// Pauses within polls, if the [`Pause`](crate::poll::Pause) counts them.
     Pauses,
-    /// Halts that were entered.
+    /// Halts that the CPU entered.
     Halts,
     /// Ticks spent halted.
     HaltTicks,
@@ -36,10 +36,10 @@ pub enum Measure {
 
 /// A CPU that waits for a request: the target of its wakers.
 ///
-/// The operations on the request word are those of [`Request`]. They are methods so
-/// that a model can break one rule at a time; nothing else overrides them.
+/// The operations on the request word are those of [`Request`]. They are methods so that a model
+/// can break one rule at a time; only models override them.
 pub trait Target {
-    /// Its request word.
+    /// Returns the CPU's request word.
     fn request(&self) -> &Request;
 
     /// Masks interrupts.
@@ -51,20 +51,20 @@ pub trait Target {
     /// Halts until an interrupt is pending, masked or not. May return earlier.
     fn wfi(&self);
 
-    /// Does nothing, but lets others run if CPUs share a thread.
+    /// Does nothing, except that it lets others run if several CPUs share a thread.
     fn yield_now(&self);
 
-    /// The time, in ticks, by a clock that never goes back.
+    /// Returns the time in ticks of a clock that never goes backwards.
     fn now(&self) -> u64;
 
     /// Whether the interrupt handler has set its flag since
     /// [`Target::clear_interrupted`].
     fn interrupted(&self) -> bool;
 
-    /// Clears that flag.
+    /// Clears the flag of the interrupt handler.
     fn clear_interrupted(&self);
 
-    /// Adds `many` to the count of a measure. By default, nothing is counted.
+    /// Adds `many` to the count of a measure. By default, counts nothing.
     #[inline(always)]
     fn count(&self, _measure: Measure, _many: u64) {}
 
@@ -81,31 +81,31 @@ pub trait Target {
         was
     }
 
-    /// [`Request::pending`].
+    /// Calls [`Request::pending`].
     #[inline(always)]
     fn pending(&self) -> u32 {
         self.request().pending()
     }
 
-    /// [`Request::start_polling`].
+    /// Calls [`Request::start_polling`].
     #[inline(always)]
     fn start_polling(&self) -> u32 {
         self.request().start_polling()
     }
 
-    /// [`Request::stop_polling`].
+    /// Calls [`Request::stop_polling`].
     #[inline(always)]
     fn stop_polling(&self) -> u32 {
         self.request().stop_polling()
     }
 
-    /// [`Request::finish_polling`].
+    /// Calls [`Request::finish_polling`].
     #[inline(always)]
     fn finish_polling(&self, bits: u32) -> u32 {
         self.request().finish_polling(bits)
     }
 
-    /// [`Request::take`].
+    /// Calls [`Request::take`].
     #[inline(always)]
     fn take(&self, bits: u32) -> u32 {
         self.request().take(bits)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The request word by every value that it can have, and scaled tunables.
+//! Tests the request word with every value that it can have, and scaled tunables.
 #![cfg(not(loom))]
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use wait::governor::Tunables;
 use wait::request::{CALL, Notice, POLLING, REQUESTS, RESCHED, Request};
 
-/// A word that holds `value`, what `act` answers and what it leaves.
-fn after<T>(value: u32, act: impl Fn(&Request) -> T) -> (T, u32) {
+/// Runs `act` on a word that holds `value`; returns its answer and the value afterwards.
+fn apply<T>(value: u32, act: impl Fn(&Request) -> T) -> (T, u32) {
     let request = Request::default();
     request.word().store(value, Relaxed);
     let answer = act(&request);
@@ -25,7 +25,7 @@ fn a_waker_by_every_word() {
                     _ if elide && value & POLLING != 0 => Notice::Elided,
                     _ => Notice::Send,
                 };
-                let did = after(value, |request| request.wake(bit, elide));
+                let did = apply(value, |request| request.wake(bit, elide));
                 assert_eq!(did, (expected, value | bit), "{value} {bit} {elide}");
             }
         }
@@ -36,16 +36,16 @@ fn a_waker_by_every_word() {
 fn a_target_by_every_word() {
     for value in 0..8 {
         let requests = value & REQUESTS;
-        assert_eq!(after(value, Request::pending), (requests, value));
+        assert_eq!(apply(value, Request::pending), (requests, value));
         assert_eq!(
-            after(value, Request::start_polling),
+            apply(value, Request::start_polling),
             (requests, value | POLLING)
         );
-        assert_eq!(after(value, Request::stop_polling), (requests, requests));
+        assert_eq!(apply(value, Request::stop_polling), (requests, requests));
         for bits in 0..8 {
             let taken = value & bits;
-            assert_eq!(after(value, |word| word.take(bits)), (taken, value - taken));
-            let finished = after(value, |word| word.finish_polling(bits));
+            assert_eq!(apply(value, |word| word.take(bits)), (taken, value - taken));
+            let finished = apply(value, |word| word.finish_polling(bits));
             assert_eq!(finished, (taken, requests - (taken & REQUESTS)));
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The idle loops on a CPU whose time is written down beforehand: what they do at
-//! which limit, and what they count.
+//! Tests the idle loops on a CPU whose events follow a script: their actions at each limit, and
+//! their counts.
 #![cfg(not(loom))]
 
 use std::cell::{Cell, RefCell};
@@ -11,11 +11,11 @@ use wait::poll::{self, Counted, Pause};
 use wait::request::{Notice, POLLING, RESCHED, Request};
 use wait::target::{Measure, Target};
 
-/// A CPU. A pause and a YIELD take a tick; a WFI as long as there is no interrupt.
+/// A CPU. A pause and a YIELD take one tick; a WFI lasts until there is an interrupt.
 struct Scripted {
     request: Request,
     time: Cell<u64>,
-    /// When requests come; the next one last.
+    /// Times at which requests come, in reverse order.
     wakes: RefCell<Vec<u64>>,
     masked: Cell<bool>,
     pending: Cell<bool>,
@@ -36,8 +36,8 @@ impl Scripted {
         }
     }
 
-    /// Lets the time pass up to `time`, and what comes by then happen.
-    fn pass(&self, time: u64) {
+    /// Advances the time to `time`, and makes the requests that are due by then.
+    fn pass_time(&self, time: u64) {
         self.time.set(time);
         let mut wakes = self.wakes.borrow_mut();
         while wakes.last().is_some_and(|&at| at <= time) {
@@ -47,16 +47,16 @@ impl Scripted {
             }
         }
         drop(wakes);
-        self.handle();
+        self.take_interrupt();
     }
 
-    fn handle(&self) {
+    fn take_interrupt(&self) {
         if !self.masked.get() && self.pending.take() {
             self.interrupted.set(true);
         }
     }
 
-    /// The sum of what was counted as `measure`.
+    /// Returns the sum of the counts of `measure`.
     fn counted(&self, measure: Measure) -> u64 {
         let counts = self.counts.borrow();
         let counts = counts.iter().filter(|&&(what, _)| what == measure);
@@ -79,17 +79,17 @@ impl Target for Scripted {
     }
     fn unmask_irq(&self) {
         self.masked.set(false);
-        self.handle();
+        self.take_interrupt();
     }
     fn wfi(&self) {
         assert!(self.masked.get(), "WFI with interrupts unmasked");
         while !self.pending.get() {
             let next = self.wakes.borrow().last().copied();
-            self.pass(next.expect("a WFI that nothing ends"));
+            self.pass_time(next.expect("a WFI that nothing ends"));
         }
     }
     fn yield_now(&self) {
-        self.pass(self.time.get() + 1);
+        self.pass_time(self.time.get() + 1);
     }
     fn now(&self) -> u64 {
         self.time.get()
@@ -105,7 +105,7 @@ impl Target for Scripted {
     }
 }
 
-/// Pauses of [`Scripted`], three between two readings of the clock.
+/// Pauses [`Scripted`] for a tick, three times between two readings of the clock.
 struct Ticking<'c>(&'c Scripted);
 
 impl Pause for Ticking<'_> {
@@ -119,7 +119,7 @@ impl Pause for Ticking<'_> {
     }
 }
 
-/// Pauses that return at their deadline, as WFET does, and not before.
+/// Pauses that return exactly at their deadline, as WFET does.
 struct Sleeping<'c>(&'c Scripted);
 
 impl Pause for Sleeping<'_> {
@@ -130,11 +130,11 @@ impl Pause for Sleeping<'_> {
     }
     fn pause(&self, deadline: u64) {
         assert!(deadline > self.0.now(), "a pause that has no time");
-        self.0.pass(deadline);
+        self.0.pass_time(deadline);
     }
 }
 
-/// A poll for RESCHED without a limit, whose pauses have a bound of 5.
+/// Returns a poll for RESCHED without a limit, whose pauses have a bound of 5 ticks.
 fn poll(cpu: &Scripted, timed: bool) -> Poll<Counted<Ticking<'_>>> {
     Poll {
         pause: Counted::new(Ticking(cpu)),
@@ -144,7 +144,7 @@ fn poll(cpu: &Scripted, timed: bool) -> Poll<Counted<Ticking<'_>>> {
     }
 }
 
-/// A poll for RESCHED with a limit.
+/// Returns a poll for RESCHED with a limit.
 fn limited(cpu: &Scripted, limit: u64) -> Limited<Ticking<'_>> {
     Limited {
         pause: Ticking(cpu),
@@ -153,7 +153,7 @@ fn limited(cpu: &Scripted, limit: u64) -> Limited<Ticking<'_>> {
     }
 }
 
-/// Likewise, and a halt after it.
+/// Returns a poll for RESCHED with a limit, followed by a halt.
 fn poll_halt(cpu: &Scripted, limit: u64, timed: bool) -> PollHalt<Ticking<'_>> {
     PollHalt {
         pause: Ticking(cpu),
@@ -163,7 +163,7 @@ fn poll_halt(cpu: &Scripted, limit: u64, timed: bool) -> PollHalt<Ticking<'_>> {
     }
 }
 
-fn until(at: u64, deadline: u64) -> (u32, u64) {
+fn poll_to(at: u64, deadline: u64) -> (u32, u64) {
     let cpu = Scripted::new(&[at]);
     cpu.start_polling();
     let seen = poll::until(&cpu, &Ticking(&cpu), RESCHED, deadline);
@@ -172,19 +172,19 @@ fn until(at: u64, deadline: u64) -> (u32, u64) {
 
 #[test]
 fn a_request_ends_a_poll_or_the_deadline_when_the_clock_is_read_next() {
-    assert_eq!(until(10, 100), (RESCHED, 10));
+    assert_eq!(poll_to(10, 100), (RESCHED, 10));
     for deadline in 100..110 {
-        assert_eq!(until(1000, deadline), (0, deadline.next_multiple_of(3)));
+        assert_eq!(poll_to(1000, deadline), (0, deadline.next_multiple_of(3)));
     }
-    // In the pause before the clock is read, so that only the last look sees it.
-    assert_eq!(until(99, 99), (RESCHED, 99));
+    // The request comes in the last pause before the clock is read, so only the last look sees it.
+    assert_eq!(poll_to(99, 99), (RESCHED, 99));
 }
 
 #[test]
 fn a_poll_without_a_limit_counts_where_it_is_to() {
     for timed in [false, true] {
         let cpu = Scripted::new(&[1040]);
-        cpu.pass(40);
+        cpu.pass_time(40);
         let mut idle = poll(&cpu, timed);
         assert_eq!((idle.wait(&cpu), cpu.now(), cpu.word()), (RESCHED, 1040, 0));
         let ticks = if timed { 1000 } else { 0 };
@@ -197,9 +197,9 @@ fn a_poll_without_a_limit_counts_where_it_is_to() {
 #[test]
 fn a_pause_of_a_poll_without_a_limit_ends_within_its_bound() {
     let cpu = Scripted::new(&[62]);
-    cpu.pass(40);
+    cpu.pass_time(40);
     cpu.start_polling();
-    // Events are lost here, so that a request is seen when a pause ends: at 47, 54, 61, 68.
+    // There are no events here, so a request is seen only when a pause ends: at 47, 54, 61 or 68.
     let seen = poll::forever(&cpu, &Sleeping(&cpu), RESCHED, 7);
     assert_eq!((seen, cpu.now()), (RESCHED, 68));
 }
@@ -277,7 +277,7 @@ fn busy_acts_on_what_its_handler_left() {
 fn a_halt_lasts_to_the_interrupt() {
     for (at, halts) in [(0, 0), (40, 1)] {
         let cpu = Scripted::new(&[at]);
-        cpu.pass(0);
+        cpu.pass_time(0);
         let mut idle = Halt {
             wanted: RESCHED,
             timed: true,
@@ -295,13 +295,13 @@ fn a_poll_that_runs_out_is_followed_by_a_halt() {
     assert_eq!((idle.wait(&cpu), cpu.now()), (RESCHED, 4));
     assert_eq!(cpu.counted(Measure::Halts), 0);
     assert_eq!((idle.wait(&cpu), cpu.now()), (RESCHED, 30));
-    // From 4 the poll goes on to 16, the first reading of the clock past 14.
+    // The poll that begins at 4 lasts until 16, the first reading of the clock past 14.
     assert_eq!(cpu.counted(Measure::PollTicks), 4 + 12);
     assert_eq!(cpu.counted(Measure::Overshoot), 2);
     assert_eq!(cpu.counted(Measure::HaltTicks), 14);
 }
 
-/// Grows from 6 by 2 to 24. Each wait begins when the one before ended:
+/// The limit grows from 6 by a factor of 2 to 24. Each wait begins when the previous one ended:
 ///
 /// | request after | what it does | limit afterwards |
 /// |---|---|---|
@@ -350,11 +350,11 @@ fn a_cpu_that_relaxes_asks_in_each_look_whether_it_is_to() {
     let still = || asked.replace(asked.get() + 1) < 27;
     let cpu = Scripted::new(&[1000]);
     let taken = idle::relax_while(&cpu, RESCHED, still);
-    // Takes one YIELD for each answer, and the time of nothing else.
+    // It executes one YIELD for each answer, and nothing else takes time.
     assert_eq!((taken, asked.get(), cpu.now(), cpu.word()), (0, 28, 27, 0));
     let taken = idle::relax_while(&cpu, RESCHED, || true);
     assert_eq!((taken, cpu.now(), cpu.word()), (RESCHED, 1000, 0));
-    // With a request there it is not even asked.
+    // If there is a request, `on` is not even asked.
     cpu.request.wake(RESCHED, true);
     let taken = idle::relax_while(&cpu, RESCHED, || unreachable!());
     assert_eq!((taken, cpu.now(), cpu.word()), (RESCHED, 1000, 0));

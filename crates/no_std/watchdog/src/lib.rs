@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stops a generic watchdog that firmware left running.
 //!
-//! Arm Base System Architecture, DEN0094, chapter on the Generic Watchdog: WCS is at offset 0 of
-//! the control frame, 32 bits wide. Bit 0 enables the watchdog; bits 1 and 2 are set while its
+//! See the Arm Base System Architecture, DEN0094, chapter on the Generic Watchdog. WCS is at offset
+//! 0 of the control frame, 32 bits wide. Bit 0 enables the watchdog. Bits 1 and 2 are set while its
 //! first signal (an interrupt) and its second signal (usually a reset) are asserted. A write to WCS
-//! is a refresh, and clears both bits.
+//! is a refresh, and clears these two bits.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -12,19 +12,19 @@ use core::fmt;
 
 /// Offset of WCS in the control frame.
 const WCS: u64 = 0;
-/// WCS: the watchdog counts.
+/// WCS: the watchdog is enabled and counts.
 const ENABLED: u32 = 1 << 0;
-/// WCS: its signals.
+/// WCS: the watchdog's signals are asserted.
 const SIGNALS: u32 = 3 << 1;
 
-/// State in which a watchdog was found and left.
+/// The state in which a watchdog was found and left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It was off, with this WCS.
+    /// The watchdog was off, with this WCS.
     Off(u32),
-    /// It ran with the first WCS, and is off with the second.
+    /// The watchdog ran with the first WCS, and is off with the second.
     Stopped(u32, u32),
-    /// It ran with the first WCS, and keeps running with the second.
+    /// The watchdog ran with the first WCS, and keeps running with the second.
     Stays(u32, u32),
 }
 
@@ -47,20 +47,20 @@ impl fmt::Display for State {
 }
 
 /// Stops the watchdog whose control frame is at `control`, if it runs. Also writes WCS if the
-/// watchdog is off with a signal asserted: the signal is an interrupt that stays pending.
+/// watchdog is off with a signal asserted, because the signal is an interrupt that stays pending.
 ///
 /// # Safety
-/// A control frame must be there that this side may use, as Device memory, and nothing else may
-/// use it.
+/// `control` must be the address of a control frame that this side may use, mapped as Device
+/// memory, and nothing else may use the frame.
 #[must_use]
 pub unsafe fn stop(control: u64) -> State {
     let register = core::ptr::with_exposed_provenance_mut::<u32>((control + WCS) as usize);
-    // SAFETY: as the caller promises; a page's address is aligned.
+    // SAFETY: the caller promises what this needs; a page's address is aligned.
     let was = unsafe { register.read_volatile() };
     if was & (ENABLED | SIGNALS) == 0 {
         return State::Off(was);
     }
-    // SAFETY: likewise.
+    // SAFETY: as above.
     let is = unsafe {
         register.write_volatile(0);
         register.read_volatile()
@@ -76,10 +76,10 @@ pub unsafe fn stop(control: u64) -> State {
 mod tests {
     use super::*;
 
-    /// A control frame with this WCS; RAM, in which a write stays.
+    /// Runs `stop` on memory in place of a control frame with this WCS; returns the final WCS, too.
     fn stopped(wcs: u32) -> (State, u32) {
         let mut frame = [wcs, 7];
-        // SAFETY: the test's own memory.
+        // SAFETY: this is the test's own memory.
         let state = unsafe { stop(frame.as_mut_ptr().expose_provenance() as u64) };
         assert_eq!(frame[1], 7);
         (state, frame[0])

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text of a guest that is not ours, on a console that we also use.
+//! Guards a console that we use against the text of a guest that is not ours.
 //!
 //! A line of EL2 or of our guest contains [`OURS`] or [`MARK`]. Code that passes on a foreign
-//! guest's text breaks both, wherever they occur, with a backslash before their last character. So
-//! a reader finds only our own marks, on any console and in any log of it.
+//! guest's text breaks each such mark, wherever it occurs, with a backslash before its last
+//! character. So a reader finds only our own marks, on any console and in any log of it.
 
 use crate::MARK;
 
 /// Prefix of a line of EL2 or of our guest that is not a record.
 pub const OURS: &str = "rouse: ";
-/// Character that breaks them.
+/// Character that breaks a mark.
 pub const BREAK: u8 = b'\\';
 
 /// The author of a guest's output.
@@ -18,7 +18,7 @@ pub enum Source {
     /// Our guest, whose marks all count.
     #[default]
     Ours,
-    /// Another kernel on which our program measures: its records count.
+    /// Another kernel on which our program measures; only its records count.
     Program,
     /// Another guest: none of its marks count.
     Foreign,
@@ -28,7 +28,7 @@ impl Source {
     /// All sources.
     pub const ALL: [Self; 3] = [Self::Ours, Self::Program, Self::Foreign];
 
-    /// Its word.
+    /// Returns the word for the source.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -38,13 +38,13 @@ impl Source {
         }
     }
 
-    /// Returns its number.
+    /// Returns the number of the source.
     #[must_use]
     pub const fn encode(self) -> u64 {
         self as u64
     }
 
-    /// The source with this number; an unknown one is not trusted.
+    /// Returns the source with this number; an unknown number means a source that is not trusted.
     #[must_use]
     pub fn decode(number: u64) -> Self {
         let known = usize::try_from(number).ok();
@@ -53,7 +53,7 @@ impl Source {
             .unwrap_or(&Self::Foreign)
     }
 
-    /// Marks that must not pass: none, one or both.
+    /// Returns the marks that must not pass: none, one or both.
     const fn marks(self) -> &'static [&'static str] {
         match self {
             Self::Ours => &[],
@@ -63,16 +63,16 @@ impl Source {
     }
 }
 
-/// Breaks the marks in the text of one source, byte by byte.
+/// Breaks marks in the text of one source, byte by byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
     source: Source,
-    /// Characters of each mark that the text ends with.
+    /// For each mark, the number of its characters with which the text ends.
     seen: [usize; 2],
 }
 
 impl Guard {
-    /// A guard for text from `source`.
+    /// Creates a guard for text from `source`.
     #[must_use]
     pub const fn new(source: Source) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Guard {
     /// Passes on one byte; returns the byte to write before it, if any.
     #[must_use]
     pub fn pass(&mut self, byte: u8) -> Option<u8> {
-        // A reader may drop it, and then joins the text around it.
+        // A reader may drop a control character, and thus join the text around it.
         if byte.is_ascii_control() && byte != b'\n' {
             return None;
         }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(Source::decode(u64::MAX), Source::Foreign);
     }
 
-    /// Pieces that marks are made of, and everything else.
+    /// Generates pieces of which marks are made, and everything else.
     fn pieces() -> impl Strategy<Value = std::vec::Vec<u8>> {
         let piece = prop_oneof![
             Just(b"rouse:".to_vec()),
@@ -188,7 +188,7 @@ mod tests {
         fn nothing_foreign_has_a_mark_and_nothing_of_it_is_lost(bytes in pieces()) {
             let passed = passed(Source::Foreign, &bytes);
             for line in passed.split(|&byte| byte == b'\n') {
-                // Also where a reader leaves control characters out.
+                // A mark must not appear even if a reader leaves out control characters.
                 let printed = line.iter().copied().filter(|byte| !byte.is_ascii_control());
                 for line in [line.to_vec(), printed.collect()] {
                     let line = std::string::String::from_utf8_lossy(&line).into_owned();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The record lines with which measurements leave the guest.
+//! Writes and reads the record lines with which measurements leave the guest.
 //!
 //! ```text
 //! @r1 17 stat id=3 name=total count=2000 min=540 #0c5f2a91
 //! ```
 //!
-//! A line carries the format's version, a sequence number that grows by one
-//! from line to line, a kind, fields, and the CRC-32 of everything before
-//! ` #`. So a reader notices a console that drops or mixes characters, and a missing line leaves a
-//! gap in the sequence. Values have no spaces: characters that must not appear in a line are
-//! written as `%xx`. `docs/records.md` lists the kinds.
+//! A line contains the format's version, a sequence number that grows by one from line to line, a
+//! kind, fields, and the CRC-32 of everything before ` #`. So a reader notices a console that drops
+//! or mixes characters, and a missing line leaves a gap in the sequence. Values have no spaces:
+//! characters that must not appear in a line are written as `%xx`. `docs/records.md` lists the
+//! kinds.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -23,11 +23,11 @@ use core::fmt::{self, Display, Write};
 use arrayvec::ArrayString;
 use crc::{CRC_32_ISO_HDLC, Crc};
 
-/// Prefix of every line of this version.
+/// Prefix of every line in this version of the format.
 pub const MARK: &str = "@r1 ";
-/// The longest line, in bytes, without its line end.
+/// Maximum length of a line in bytes, without its line end.
 pub const MAX_LINE: usize = 240;
-/// Bytes of ` #xxxxxxxx`.
+/// Length of ` #xxxxxxxx` in bytes.
 const TRAILER: usize = 10;
 
 const CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
@@ -47,26 +47,26 @@ impl Line {
             text: ArrayString::new(),
             overflow: false,
         };
-        line.put(format_args!("{MARK}{seq} {kind}"));
+        line.append(format_args!("{MARK}{seq} {kind}"));
         line
     }
 
     /// Adds a field; its value is escaped as needed.
     #[must_use]
     pub fn field(mut self, key: &str, value: impl Display) -> Self {
-        self.put(format_args!(" {key}="));
+        self.append(format_args!(" {key}="));
         let escaped = write!(Escape(&mut self), "{value}");
         self.overflow |= escaped.is_err();
         self
     }
 
-    /// Bytes that fields can still take.
+    /// Returns the number of bytes that fields can still take.
     #[must_use]
     pub fn room(&self) -> usize {
         self.text.remaining_capacity().saturating_sub(TRAILER)
     }
 
-    /// The complete line, without a line end; `None` if it became too long.
+    /// Returns the complete line without a line end, or `None` if it became too long.
     #[must_use]
     pub fn finish(mut self) -> Option<ArrayString<MAX_LINE>> {
         let crc = CRC.checksum(self.text.as_bytes());
@@ -74,7 +74,7 @@ impl Line {
         (!self.overflow && closed.is_ok()).then_some(self.text)
     }
 
-    fn put(&mut self, text: fmt::Arguments<'_>) {
+    fn append(&mut self, text: fmt::Arguments<'_>) {
         self.overflow |= self.write_fmt(text).is_err();
     }
 }
@@ -89,7 +89,7 @@ impl Write for Line {
 }
 
 /// Whether a byte appears unescaped in a value.
-const fn plain(byte: u8) -> bool {
+const fn is_plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'%' | b'#' | b'=')
 }
 
@@ -101,7 +101,7 @@ fn is_name(word: &str) -> bool {
 
 /// Whether `field` is a key and a value as [`Line::field`] writes them.
 fn is_field(field: &str) -> bool {
-    let is_escaped = |value: &str| value.bytes().all(|byte| plain(byte) || byte == b'%');
+    let is_escaped = |value: &str| value.bytes().all(|byte| is_plain(byte) || byte == b'%');
     field
         .split_once('=')
         .is_some_and(|(key, value)| is_name(key) && is_escaped(value))
@@ -112,7 +112,7 @@ struct Escape<'l>(&'l mut Line);
 impl Write for Escape<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         text.bytes().try_for_each(|byte| {
-            if plain(byte) {
+            if is_plain(byte) {
                 self.0.write_char(char::from(byte))
             } else {
                 write!(self.0, "%{byte:02x}")
@@ -121,23 +121,23 @@ impl Write for Escape<'_> {
     }
 }
 
-/// Why a line is not a record.
+/// The reason why a line is not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// It does not contain the mark.
+    /// The line does not contain the mark.
     NotARecord,
-    /// Its checksum is missing or wrong.
+    /// The line's checksum is missing or wrong.
     Checksum,
-    /// The checksum is right but the form is wrong: no [`Line`] looks like that.
+    /// The checksum is right, but the form is wrong: a [`Line`] never has that form.
     Form,
 }
 
 /// A record that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Sequence number.
+    /// Sequence number of the line.
     pub seq: u64,
-    /// Kind.
+    /// Kind of the record.
     pub kind: &'a str,
     fields: &'a str,
 }
@@ -147,10 +147,10 @@ impl<'a> Record<'a> {
     /// text after the checksum.
     ///
     /// # Errors
-    /// [`Damage`]: the defect.
+    /// Returns [`Damage`], which describes the defect.
     pub fn parse(line: &'a str) -> Result<Self, Damage> {
         let start = line.find(MARK).ok_or(Damage::NotARecord)?;
-        // No value has a `#` in it.
+        // No value contains a `#`.
         let (body, crc) = line[start..].split_once(" #").ok_or(Damage::Checksum)?;
         let crc = crc
             .get(..8)
@@ -174,33 +174,33 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Every field, key and still escaped value, in order.
+    /// Iterates over the fields in order, each as its key and its still escaped value.
     pub fn fields(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         self.fields
             .split(' ')
             .filter_map(|field| field.split_once('='))
     }
 
-    /// The still escaped value of field `key`.
+    /// Returns the still escaped value of field `key`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&'a str> {
         self.fields().find(|field| field.0 == key).map(|f| f.1)
     }
 
-    /// The value of field `key` as a number.
+    /// Returns the value of field `key` as a number.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<u64> {
         self.get(key)?.parse().ok()
     }
 
-    /// The text of field `key`.
+    /// Returns the text of field `key`.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<Unescape<'a>> {
         self.get(key).map(Unescape)
     }
 }
 
-/// Shows an escaped value as the text that it stands for.
+/// Shows an escaped value as the text that it represents.
 #[derive(Clone, Copy, Debug)]
 pub struct Unescape<'a>(pub &'a str);
 
@@ -212,7 +212,7 @@ impl Display for Unescape<'_> {
             let code = rest.get(at + 1..at + 3);
             match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
                 Some(byte) if byte.is_ascii() => f.write_char(char::from(byte))?,
-                // Not ASCII, although writers only use ASCII: show a visible mark.
+                // Writers only escape ASCII, so this is damage: shows a visible mark.
                 _ => f.write_char('\u{fffd}')?,
             }
             rest = rest.get(at + 3..).unwrap_or("");
@@ -310,7 +310,7 @@ mod tests {
         let line = Line::new(0, "note");
         let value = "x".repeat(line.room() - " text=".len() - 3);
         let line = line.field("text", value);
-        // The value alone would fit.
+        // The value without its key would fit.
         assert_eq!(line.room(), 3);
         assert!(line.field("key", 1).finish().is_none());
     }
@@ -342,7 +342,7 @@ mod tests {
             prop_assume!(bytes[at] != byte);
             bytes[at] = byte;
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            // Case of the checksum's digits is the one harmless difference.
+            // The case of the checksum's digits is the only harmless difference.
             let whole = line();
             if let Ok(record) = Record::parse(&text) {
                 prop_assert_eq!(record, Record::parse(&whole).unwrap());

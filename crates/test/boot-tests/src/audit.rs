@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks the dependencies: `cargo xtask dev audit`.
 //!
-//! Everything comes from committed files and from Cargo's downloads, without the network. `xtask/audit.toml` lists the
-//! exceptions, with reasons. Advisories are checked if there are any: a copy of RustSec's database.
+//! The check reads only committed files and Cargo's downloads, and needs no network. `xtask/audit.toml` lists the
+//! exceptions, with reasons. Advisories are checked if a copy of RustSec's database is given.
 
 mod advisory;
 
@@ -28,7 +28,7 @@ pub struct AuditArgs {
     pub advisory_db: Option<PathBuf>,
 }
 
-/// `xtask/audit.toml`: names and reasons.
+/// The content of `xtask/audit.toml`: for each exception its name and the reason.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Allowed {
@@ -43,7 +43,7 @@ struct Package {
     name: String,
     version: Version,
     license: Option<String>,
-    /// The source of the package; `None` for our own.
+    /// Where Cargo gets the package from; `None` for the workspace's own packages.
     source: Option<String>,
 }
 
@@ -52,7 +52,7 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
-/// Checks, and fails if anything is found.
+/// Checks the dependencies, and fails if anything is found.
 pub fn run(args: &AuditArgs) -> Result<()> {
     let path = places::inside("xtask/audit.toml");
     let text = fs::read_to_string(&path).with_context(|| places::shown(&path))?;
@@ -61,14 +61,14 @@ pub fn run(args: &AuditArgs) -> Result<()> {
     say!("{} dependencies, as Cargo.lock has them", packages.len());
     let mut findings = licences(&packages, &allowed);
     findings.extend(duplicates(&packages, &allowed));
-    findings.extend(left_over(&packages, &allowed));
+    findings.extend(unused_entries(&packages, &allowed));
     match &args.advisory_db {
-        Some(folder) => findings.extend(known(&packages, &advisory::read(folder)?)),
+        Some(folder) => findings.extend(advisories_of(&packages, &advisory::read(folder)?)),
         None => say!(
             "advisories: skipped: no database given; clone RustSec's advisory-db and name it by --advisory-db"
         ),
     }
-    // Cargo's index knows, and only the registry has the current one.
+    // Only the registry has the current index, which lists the yanked versions.
     say!("yanked versions: skipped: the registry would have to be asked");
     for finding in &findings {
         say!("{finding}");
@@ -82,7 +82,7 @@ pub fn run(args: &AuditArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns the packages that are built here and for the target, if Cargo.lock is up to date.
+/// Returns the dependencies that are built for this host and for the targets. Refuses if Cargo.lock is not up to date.
 fn dependencies() -> Result<Vec<Package>> {
     let host = toolchain::output("rustc", &["--print", "host-tuple"]).unwrap_or_default();
     let metadata = |lock: &[&str]| {
@@ -121,7 +121,7 @@ fn licences(packages: &[Package], allowed: &Allowed) -> Vec<String> {
     refused.collect()
 }
 
-/// Whether a licence expression (SPDX, or with the older `/`) can be met.
+/// Returns whether the allowed licences satisfy a licence expression (SPDX, or with the older `/`).
 fn may_use(licence: &str, allowed: &Allowed) -> Result<bool> {
     let expression = spdx::Expression::parse_mode(licence, spdx::ParseMode::LAX);
     let expression = expression.map_err(|error| anyhow!("{error}"))?;
@@ -147,15 +147,15 @@ fn duplicates(packages: &[Package], allowed: &Allowed) -> Vec<String> {
     shown.collect()
 }
 
-/// Lists names that are allowed and not there any more.
-fn left_over(packages: &[Package], allowed: &Allowed) -> Vec<String> {
+/// Lists packages that `xtask/audit.toml` allows and that are no longer dependencies.
+fn unused_entries(packages: &[Package], allowed: &Allowed) -> Vec<String> {
     let names = allowed.exceptions.keys().chain(allowed.duplicates.keys());
     let gone = names.filter(|name| !packages.iter().any(|package| package.name == **name));
     gone.map(|name| format!("{name}: allowed in xtask/audit.toml, and no dependency"))
         .collect()
 }
 
-fn known(packages: &[Package], advisories: &[Advisory]) -> Vec<String> {
+fn advisories_of(packages: &[Package], advisories: &[Advisory]) -> Vec<String> {
     say!("{} advisories", advisories.len());
     let mut findings = Vec::new();
     for package in packages {
@@ -236,8 +236,8 @@ mod tests {
             duplicates(&packages, &allowed()),
             ["a: in versions 1.0.0 and 2.0.0"]
         );
-        assert!(left_over(&packages, &allowed()).is_empty());
-        assert_eq!(left_over(&packages[..2], &allowed()).len(), 2);
+        assert!(unused_entries(&packages, &allowed()).is_empty());
+        assert_eq!(unused_entries(&packages[..2], &allowed()).len(), 2);
     }
 
     #[test]

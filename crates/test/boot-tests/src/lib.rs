@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that boot, tests of the host around them, and the soak.
+//! The tests that boot, the tests of the host around them, and the soak.
 
-// Public to the programs of this workspace alone: a field with a clear name has no line.
+// Only programs of this workspace use these items, so a field with a clear name needs no doc comment.
 #![allow(missing_docs)]
 
 pub mod audit;

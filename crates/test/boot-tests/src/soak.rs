@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `soak`: boots in which everything happens at random, until the time is over or a round fails.
+//! The verb `soak`: boots in which all operations happen at random, until the time is over or a round fails.
 //!
-//! Each boot is a round with a seed of its own, and ends by itself after a number of wake-ups; the guest defines its
+//! Each boot is a round with its own seed, and ends by itself after a number of wake-ups. The guest defines the
 //! operations and the invariants (`guest-kernel-shim/trials/src/soak.rs`).
 
 mod options;
@@ -49,14 +49,14 @@ pub fn run(args: &SoakArgs) -> Result<()> {
         "seeds from {}; Ctrl-C ends it and keeps the results so far",
         request.seed
     );
-    let end = soak.rounds(&request, ready, jobs);
+    let end = soak.run_rounds(&request, ready, jobs);
     soak.close(&request, end, folder)
 }
 
 enum End {
-    /// The time is over, or nothing ends it yet.
+    /// The time is over, or nothing has ended the soak yet.
     Time,
-    /// A signal or the time limit ended it; no round failed.
+    /// A signal or the time limit ended the soak; no round failed.
     Cut(Failure),
     /// A round failed.
     Failed(Round, Failure),
@@ -76,16 +76,16 @@ struct Left {
 }
 
 impl Soak {
-    /// Boots rounds, `jobs` at a time, until the time is over; the rounds that run then are the last, and there is at
-    /// least one.
-    fn rounds(
+    /// Boots rounds, `jobs` at a time, until the time is over. The rounds that run at that moment are the last. There
+    /// is at least one round.
+    fn run_rounds(
         &mut self,
         request: &Request,
         ready: (&Emulator, &Built),
         jobs: NonZeroUsize,
     ) -> Result<End> {
         let start = Instant::now();
-        let due = |&number: &usize| number == 0 || request.goes_on(number, start.elapsed());
+        let due = |&number: &usize| number == 0 || request.is_next_due(number, start.elapsed());
         let Self { log, kept, summary } = self;
         let turns = Turns::new(log);
         let mut end = Ok(End::Time);
@@ -98,17 +98,17 @@ impl Soak {
                 (number, round, left)
             },
             |(number, round, left)| {
-                // It has no error: see `Log`.
+                // Writing to a `Log` returns no error: see there.
                 let _ = turns.next();
                 let this = left.map(|left| {
                     kept.append(&left.kept);
-                    summary.add(noted(&round, number, &left));
-                    ended(round, left.outcome)
+                    summary.add(print_round(&round, number, &left));
+                    end_of_round(round, left.outcome)
                 });
                 if matches!(this, Ok(End::Time)) {
                     return ControlFlow::Continue(());
                 }
-                // The first round that ends it gives the reason.
+                // The first round that ends the soak gives the reason.
                 if matches!(end, Ok(End::Time)) {
                     end = this;
                 }
@@ -126,8 +126,8 @@ impl Soak {
                 self.summary.violate(round, &failure.why, &again(round));
             }
             Ok(End::Time) => {}
-            // Does not count a round that could not be booted as a violation either.
-            Ok(End::Cut(_)) | Err(_) => self.summary.interrupt(),
+            // A round that could not be booted is not a violation either.
+            Ok(End::Cut(_)) | Err(_) => self.summary.set_interrupted(),
         }
         self.kept.write(&mut folder);
         folder.write("soak.json", &self.summary.to_json()?);
@@ -149,7 +149,7 @@ impl Soak {
     }
 }
 
-/// Boots round number `number`, at the same time as others or alone.
+/// Boots round `number`, alone or at the same time as other rounds.
 fn boot(
     request: &Request,
     round: &Round,
@@ -175,8 +175,8 @@ fn boot(
     })
 }
 
-/// Shows a round, whole or not.
-fn noted(round: &Round, number: usize, left: &Left) -> Done {
+/// Prints the counts of a round, whether it ended regularly or not.
+fn print_round(round: &Round, number: usize, left: &Left) -> Done {
     let outcome = &left.outcome;
     let done = Done::new(round, left.took, outcome.console.collector.soak());
     say!("round {}: {round}: {done}", number + 1);
@@ -186,8 +186,8 @@ fn noted(round: &Round, number: usize, left: &Left) -> Done {
     done
 }
 
-/// Decides how a round ended the soak, if it did.
-fn ended(round: Round, mut outcome: Outcome) -> End {
+/// Returns how a round ended the soak; [`End::Time`] if the round did not end it.
+fn end_of_round(round: Round, mut outcome: Outcome) -> End {
     let records = std::mem::take(&mut outcome.console.collector).finish();
     let unfinished = !records.ended;
     match verdict::judge(&outcome, Under::Rouse, unfinished) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `test`: the host's tests, then those that boot.
+//! The verb `test`: runs the tests of the host and the tests that boot.
 
 mod settings;
 
@@ -51,7 +51,7 @@ use shell::failure::bad_input;
 use shell::terminal::print_lines;
 use shell::{interrupt, places, processor_time};
 
-/// Packages that only exist on the target.
+/// Packages that are built only for the target.
 pub const ON_TARGET: [&str; 6] = [
     "arch",
     "dirty-firmware",
@@ -61,7 +61,7 @@ pub const ON_TARGET: [&str; 6] = [
     "test-kernel",
 ];
 
-/// Name of the test that all results are put to.
+/// Name of the test that compares all written results with the schema.
 const SCHEMA: &str = "results-follow-their-schema";
 
 pub fn run(args: &TestArgs) -> Result<()> {
@@ -78,10 +78,10 @@ pub fn run(args: &TestArgs) -> Result<()> {
     let gates = if args.host_only {
         Vec::new()
     } else {
-        gate::all(filter)
+        gate::matching(filter)
     };
-    // Compiling them takes minutes, so what is surely not among them is known before.
-    let of_host = !args.target_only && host_test_names::any(filter)?;
+    // To compile the tests of the host takes minutes, so a filter that surely matches none of them is found first.
+    let of_host = !args.target_only && host_test_names::any_has(filter)?;
     if !of_host && cases.is_empty() && gates.is_empty() {
         let which = match (args.host_only, args.target_only) {
             (true, _) => "of the host ",
@@ -90,7 +90,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
         };
         bad_input!("no test {which}has `{filter}` in its name; without a name all are run");
     }
-    // Without an emulator none of them failed: they could not be tried.
+    // Without an emulator, these tests could not be tried, which is not a failure of any of them.
     if !gates.is_empty() || cases.iter().any(Case::needs_qemu) {
         interrupt::or(qemu::ensure())?;
     }
@@ -99,33 +99,33 @@ pub fn run(args: &TestArgs) -> Result<()> {
         again: args.again,
     };
     if cases.is_empty() && gates.is_empty() {
-        return host::aloud(how);
+        return host::run_shown(how);
     }
-    // The tests of the host may rebuild this program while tests run that start it.
+    // The tests of the host may rebuild this program while other tests run that start it.
     let _program = places::keep_program()?;
     let of_host = if of_host {
         host::tasks(how)
     } else {
         Vec::new()
     };
-    boot(of_host, &cases, &gates, jobs, args)
+    run_tasks(of_host, &cases, &gates, jobs, args)
 }
 
-/// The results that boots wrote in `folders`.
+/// Returns the names of the files of results that boots wrote in `folders`.
 fn results_in(folders: &[PathBuf]) -> Vec<String> {
     let files = folders.iter().map(|folder| folder.join("results.json"));
     let files = files.filter(|file| file.is_file());
     files.map(|file| file.display().to_string()).collect()
 }
 
-/// Compares files of results with docs/results.schema.json, by a test of crates/host/results.
+/// Compares files of results with docs/results.schema.json, using a test of crates/host/results.
 fn follow_the_schema(written: &[String]) -> Result<String> {
     let mut cargo = toolchain::cargo();
     cargo
         .env("ROUSE_RESULTS", written.join("\n"))
         .env("RUST_BACKTRACE", "0")
         .args(["test", "--quiet"])
-        // Packages that the tests of the host are compiled for, so that it is compiled with them.
+        // Selects the packages of the tests of the host, so that this test is compiled together with them.
         .args(host::packages())
         .args(["--test", "schema"])
         .args(["--", "--exact", "named_files_follow_it"]);
@@ -136,8 +136,8 @@ fn follow_the_schema(written: &[String]) -> Result<String> {
     Ok(format!(" ({} files)", written.len()))
 }
 
-/// The tests that boot, sorted by name. All are read first: a mistake in one
-/// should not show up after minutes.
+/// Reads the tests that boot, sorted by name. Reads all of them before any test runs, so that a mistake in one file
+/// does not show up after minutes.
 fn cases(filter: &str) -> Result<Vec<Case>> {
     let folder = places::inside("tests");
     let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
@@ -156,10 +156,10 @@ fn cases(filter: &str) -> Result<Vec<Case>> {
     paths.iter().map(|path| Case::load(path)).collect()
 }
 
-/// Runs all of them, and fails if one of them fails. Starts the longest first, so that the others fill the rest of the
-/// time: those of the host, the gates, and the tests that may take long. Shows the times of the longest, if `args` ask
-/// for them.
-fn boot(
+/// Runs all tests, and fails if one of them fails. Starts the tests that may take longest first (the tests of the host,
+/// the gates, and the boots with the longest time limits), so that the others fill the rest of the time. Prints the
+/// times of the longest tests if `args` ask for them.
+fn run_tasks(
     of_host: Vec<Task>,
     cases: &[Case],
     gates: &[&Gate],
@@ -194,7 +194,7 @@ fn boot(
     if let Some(count) = args.timings {
         print_lines(timings::table(tally.took(), count).lines());
         if host {
-            print_lines(timings::of_host(&host::said()?, count).lines());
+            print_lines(timings::host_table(&host::last_output()?, count).lines());
         }
     }
     tally.judge()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the page by keyboard: a reader reaches everything in order, and sees the focus.
+//! Checks the page by keyboard: a reader must reach every control in order, and see the focus.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use crate::tab::text;
 use crate::{Finding, Tab};
 
-/// Operable elements, each with its name and whether it takes part in Tab's order.
+/// A script that returns the names of the operable elements, and defines `rousePlace`, which returns where the focus
+/// is.
 const LIST: &str = include_str!("keys.js");
 
-/// Returns the errors of the page.
+/// Returns the errors of the page when it is used by keyboard.
 ///
 /// # Errors
 ///
@@ -24,8 +25,8 @@ pub fn check(tab: &mut Tab<'_>) -> Result<Vec<Finding>> {
     loop {
         press(tab, "Tab", 9, "")?;
         let place = tab.value("rousePlace()")?;
-        // The window, or the first one again, follows the last one. A box that scrolls is a stop without being in the
-        // list.
+        // After the last element comes the window or the first element again. A box that scrolls is a stop, too, but is
+        // not in the list.
         let Some(number) = place["number"].as_i64() else {
             break;
         };

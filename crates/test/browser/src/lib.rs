@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Examines pages in a headless browser, and reports their errors.
 //!
-//! [`pipe`] starts the browser and exchanges messages with it, and [`tab`] opens a page like a reader ([`Look`]).
+//! [`pipe`] starts the browser and exchanges messages with it, and [`tab`] opens a page as a reader does ([`Look`]).
 //! [`screen`] and [`keys`] check what a reader sees and reaches, [`plain`] checks that nothing depends on a script, and
-//! [`paper`] checks the printed page, which [`pdf`] reads. [`page()`] runs all these checks.
+//! [`paper`] checks the printed page, which [`pdf`] reads. [`check_page()`] runs all these checks.
 //!
-//! The program `browser` checks files. [`VARIABLE`] names the browser.
+//! The program `browser` checks pages in files. The environment variable [`VARIABLE`] names the browser.
 
 #![forbid(unsafe_code)]
 
@@ -26,15 +26,15 @@ use anyhow::{Context, Result};
 pub use pipe::Browser;
 pub use tab::{Look, Tab};
 
-/// The variable of the environment that names the browser's program.
+/// The environment variable that names the browser's program.
 pub const VARIABLE: &str = "ROUSE_CHROMIUM";
 
-/// Something that is wrong with a page.
+/// An error of a page.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The check that found it.
+    /// The check that found the error.
     pub check: String,
-    /// The place, and the error.
+    /// The error and its place, in words.
     pub what: String,
     /// How the page was viewed.
     pub look: String,
@@ -46,11 +46,11 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Returns the browser that the environment names.
+/// Starts the browser that the environment names.
 ///
 /// # Errors
 ///
-/// If the environment names no browser, or one that does not start.
+/// If the environment names no browser, or the browser does not start.
 pub fn from_environment() -> Result<Browser> {
     let program = env::var_os(VARIABLE);
     let program = program.with_context(|| {
@@ -63,13 +63,13 @@ pub fn from_environment() -> Result<Browser> {
 ///
 /// # Errors
 ///
-/// If the browser ends, or can't do a request.
-pub fn page(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
+/// If the browser ends, or can't fulfil a request.
+pub fn check_page(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     for look in Look::ALL {
         tab.open(file, look)?;
         found.extend(screen::check(tab)?);
-        // The order does not depend on width and colours.
+        // Tab's order does not depend on width and colours, so two of the four looks are enough.
         if look.dark == (look.width == tab::NARROW) {
             found.extend(keys::check(tab)?);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Examines pages in files, and prints the errors of each: `browser [--pictures DIR] FILE...`. Status 1 if there are
-//! any.
+//! Examines pages in files, and prints the errors of each: `browser [--pictures DIR] FILE...`. The exit status is 1 if
+//! there are any errors.
 
 use std::env;
 use std::fs;
@@ -27,7 +27,7 @@ fn main() -> Result<ExitCode> {
     let mut tab = Tab::new(&mut browser)?;
     let mut wrong = 0;
     for file in &files {
-        let found = browser::page(&mut tab, file)?;
+        let found = browser::check_page(&mut tab, file)?;
         let verdict = if found.is_empty() { "ok" } else { "WRONG" };
         println!("{}: {verdict}", file.display());
         for finding in &found {
@@ -35,14 +35,14 @@ fn main() -> Result<ExitCode> {
         }
         wrong += usize::from(!found.is_empty());
         if let Some(folder) = &pictures {
-            draw(&mut tab, file, folder).with_context(|| file.display().to_string())?;
+            write_pictures(&mut tab, file, folder).with_context(|| file.display().to_string())?;
         }
     }
     Ok(ExitCode::from(u8::from(wrong > 0)))
 }
 
-/// Keeps the page as a reader sees it: a picture for each screen, and a PDF.
-fn draw(tab: &mut Tab<'_>, file: &Path, folder: &Path) -> Result<()> {
+/// Writes the page as a reader sees it: a picture for each look on a screen, and a PDF.
+fn write_pictures(tab: &mut Tab<'_>, file: &Path, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     for look in Look::ALL {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks the printed page.
 //!
-//! The browser tags its printed output (ISO 32000-1, 14.8): each heading, row and figure names the pages on which its
-//! text is. So the tags show what was cut, without rendering the paper.
+//! The browser tags its printed output (ISO 32000-1, 14.8): each heading, row and figure names the pages that contain
+//! its text. So the tags show which parts were cut, and the paper need not be rendered.
 
 use std::path::Path;
 
@@ -16,7 +16,8 @@ use crate::{Finding, Look, Tab, screen};
 /// A4 without the margins of the style sheet, 12 mm on either side, in CSS pixels of 1/96 inch.
 const WIDTH: u32 = 703;
 
-/// Judged elements: the name, the tags, and the page's selector of each. A drawing in a figure has the figure's tag.
+/// Elements that are judged: for each kind its name, its tags in the PDF, and its selector in the page. A drawing in a
+/// figure has the figure's tag.
 const TAGGED: [(&str, &[&str], &str); 3] = [
     (
         "headings",
@@ -27,7 +28,7 @@ const TAGGED: [(&str, &[&str], &str); 3] = [
     ("charts", &["Figure"], "figure,svg[role=img]"),
 ];
 
-/// Returns the errors of the page.
+/// Returns the errors of the page on paper.
 ///
 /// # Errors
 ///
@@ -41,7 +42,7 @@ pub fn check(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
     let mut found = screen::check(tab)?;
     let document = pdf::read(print(tab)?).context("the PDF can't be read")?;
     found.extend(untagged(tab, &document)?);
-    let judged = judge(&document).into_iter();
+    let judged = find_cut_parts(&document).into_iter();
     found.extend(judged.map(|(check, what)| tab.finding(check, what)));
     Ok(found)
 }
@@ -62,13 +63,13 @@ pub fn print(tab: &mut Tab<'_>) -> Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// If they are not base64.
+/// If the answer has no base64 data.
 pub fn decoded(answer: &Value) -> Result<Vec<u8>> {
     Ok(BASE64_STANDARD.decode(answer["data"].as_str().unwrap_or_default())?)
 }
 
-/// Returns parts of the page that can't be judged because the structure of the PDF lacks them: the browser tags only
-/// tables with headings.
+/// Returns the kinds of elements that can't all be judged, because the PDF has tags for fewer of them than the page
+/// has: the browser tags only tables with headings.
 fn untagged(tab: &mut Tab<'_>, document: &Element) -> Result<Vec<Finding>> {
     let all = document.all();
     let mut found = Vec::new();
@@ -89,8 +90,8 @@ fn untagged(tab: &mut Tab<'_>, document: &Element) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Returns parts that were cut or stand alone.
-fn judge(document: &Element) -> Vec<(&'static str, String)> {
+/// Returns rows, figures and tables that were cut, and headings that stand alone at the foot of a page.
+fn find_cut_parts(document: &Element) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let all = document.all();
     for (place, element) in all.iter().enumerate() {
@@ -100,7 +101,7 @@ fn judge(document: &Element) -> Vec<(&'static str, String)> {
         };
         match element.role.as_str() {
             "H1" | "H2" | "H3" | "H4" | "H5" | "H6" | "Caption" => {
-                // A later element: neither a part of it nor around it.
+                // The next element is one after the heading: neither a part of it nor around it.
                 let next = all[place + element.all().len()..].iter();
                 let next = next.flat_map(|next| next.marks.first()).next();
                 let alone = next.is_some_and(|next| *next > last);
@@ -122,7 +123,7 @@ fn judge(document: &Element) -> Vec<(&'static str, String)> {
     found
 }
 
-/// Whether one paragraph follows on the `page`, and the chart or table that it introduces does not.
+/// Returns whether one paragraph follows on `page`, but the chart or table that it introduces is on a later page.
 fn only_introduced(behind: &[&Element], page: usize) -> bool {
     let Some(paragraph) = behind.first().filter(|next| next.role == "P") else {
         return false;
@@ -135,7 +136,7 @@ fn only_introduced(behind: &[&Element], page: usize) -> bool {
     })
 }
 
-/// Returns the pages of a table that lack its head.
+/// Returns a finding for each page of a table that lacks the table's head.
 fn without_head(table: &Element) -> Vec<(&'static str, String)> {
     let all = table.all();
     let rows = || all.iter().filter(|element| element.role == "TR");

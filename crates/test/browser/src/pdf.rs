@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The structure of a tagged PDF (ISO 32000-1, 14.7): the pages on which each element has content.
+//! Reads the structure of a tagged PDF (ISO 32000-1, 14.7): the pages on which each element has content.
 
 use anyhow::{Context, Result, anyhow};
 use hayro_syntax::Pdf;
@@ -8,11 +8,11 @@ use hayro_syntax::object::{Dict, Object, ObjectIdentifier};
 /// An element, such as a heading or a row.
 #[derive(Clone, Debug, Default)]
 pub struct Element {
-    /// `H1`, `Table`, `TR`.
+    /// The kind of element, such as `H1`, `Table` or `TR`.
     pub role: String,
-    /// Pages, from 0, on which it has content itself, in the order of the content.
+    /// Pages, counted from 0, on which the element itself has content, in the order of the content.
     pub marks: Vec<usize>,
-    /// The elements in it.
+    /// The elements within this one.
     pub within: Vec<Element>,
 }
 
@@ -26,7 +26,7 @@ impl Element {
         all
     }
 
-    /// Returns the pages on which it has content, in itself or in its elements, in order.
+    /// Returns the pages on which the element or an element within it has content, in order and each once.
     pub fn pages(&self) -> Vec<usize> {
         let all = self.all();
         let mut pages: Vec<usize> = all
@@ -38,7 +38,7 @@ impl Element {
         pages
     }
 
-    /// Whether it is a row with only headings.
+    /// Returns whether the element is a row with only headings.
     pub fn is_head(&self) -> bool {
         let all = self.all();
         let has = |role: &str| all.iter().any(|element| element.role == role);
@@ -46,11 +46,11 @@ impl Element {
     }
 }
 
-/// Returns an element that contains all elements of a document.
+/// Reads a PDF, and returns one element that contains all its elements.
 ///
 /// # Errors
 ///
-/// If it is not a PDF, or is not tagged.
+/// If the bytes are not a PDF, or the PDF is not tagged.
 pub fn read(bytes: Vec<u8>) -> Result<Element> {
     let file = Pdf::new(bytes).map_err(|error| anyhow!("no PDF: {error:?}"))?;
     let pages = file.pages().iter().map(|page| page.raw().obj_id());
@@ -64,7 +64,7 @@ pub fn read(bytes: Vec<u8>) -> Result<Element> {
     Ok(document)
 }
 
-/// Returns the children of a node, which are a list or a single object.
+/// Returns the children of a node. The file has them as a list or as a single object.
 fn children<'f>(node: &Dict<'f>) -> Vec<Object<'f>> {
     match node.get::<Object<'_>>("K") {
         Some(Object::Array(list)) => list.iter().collect(),
@@ -106,7 +106,7 @@ fn add(
 mod tests {
     use super::*;
 
-    /// A file of two pages: a heading on the first, a row on both.
+    /// Returns a file of two pages, with a heading on the first and a row on both.
     fn file() -> Vec<u8> {
         let objects = [
             "<< /Pages 2 0 R /StructTreeRoot 5 0 R >>",

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A browser's process, and its DevTools protocol.
+//! A browser's process, and the DevTools protocol to control it.
 //!
 //! With `--remote-debugging-pipe`, the browser reads messages from descriptor 3 and writes them to descriptor 4. Each
-//! message is JSON, followed by a zero byte. So there is no port and no WebSocket, and the browser ends with us.
+//! message is JSON, followed by a zero byte. So there is no port and no WebSocket, and the browser ends with this
+//! program.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -13,9 +14,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Moves the program's standard input and output to the protocol's descriptors.
+/// A shell command that runs the browser with the pipes of its standard input and output moved to the protocol's
+/// descriptors.
 const MOVED: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>&2"#;
-/// The browser's options. There is no sandbox, which root can't have. The pages are our own, and load nothing.
+/// The browser's options. There is no sandbox, because root can't have one. The pages are our own and load nothing.
 const OPTIONS: [&str; 10] = [
     "--headless",
     "--no-sandbox",
@@ -36,14 +38,14 @@ pub struct Browser {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     next: u64,
-    /// Events that were not answers.
+    /// Events: messages that answer no call.
     events: Vec<Value>,
-    /// Its profile, and its output.
+    /// The folder with the browser's profile and output.
     place: TempDir,
 }
 
 impl Browser {
-    /// Starts a program.
+    /// Starts a browser.
     ///
     /// # Errors
     ///
@@ -99,7 +101,7 @@ impl Browser {
         bytes.push(0);
         let to = self.to.as_mut().context("the browser was ended")?;
         if to.write_all(&bytes).and_then(|()| to.flush()).is_err() {
-            return Err(self.ended());
+            return Err(self.end_error());
         }
         loop {
             let mut message = self.read()?;
@@ -128,7 +130,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Takes the events of a session.
+    /// Returns the events of a session, and forgets them.
     pub fn events(&mut self, session: &str) -> Vec<Value> {
         let events = std::mem::take(&mut self.events).into_iter();
         let (own, others) = events.partition(|message| message["sessionId"] == session);
@@ -140,14 +142,14 @@ impl Browser {
         let mut bytes = Vec::new();
         match self.from.read_until(0, &mut bytes) {
             Ok(1..) => {}
-            _ => return Err(self.ended()),
+            _ => return Err(self.end_error()),
         }
         bytes.pop();
         serde_json::from_slice(&bytes).context("the browser speaks no JSON")
     }
 
-    /// Returns the browser's last message as an error.
-    fn ended(&self) -> anyhow::Error {
+    /// Returns the error that the browser has ended, with the last lines that it printed.
+    fn end_error(&self) -> anyhow::Error {
         let said = fs::read(self.place.path().join("log")).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<&str> = said.lines().collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks a page without scripts: it has all the text, and nothing that works only with a script.
+//! Checks a page without scripts: it must have all its text, and nothing that works only with a script.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use anyhow::Result;
 use crate::tab::{WIDE, text};
 use crate::{Finding, Look, Tab};
 
-/// Returns the text without the controls that scripts add.
+/// An expression for the page's text, without the controls that scripts add.
 const READ: &str = r"(() => {
   document.querySelectorAll('details').forEach((details) => { details.open = true; });
   document.querySelectorAll('[data-added]').forEach((added) => { added.hidden = true; });
   return document.body.innerText.replace(/\s+/g, ' ').trim();
 })()";
-/// Elements that do nothing without a script.
+/// An expression that lists elements that do nothing without a script.
 const DEAD: &str = "[...document.querySelectorAll('button,input,select,textarea')].map((dead) => dead.outerHTML.slice(0, 80))";
 
-/// Returns the errors of the page.
+/// Returns the errors of the page without scripts.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ pub fn check(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
     let without = text(&tab.value(READ)?);
     let mut found = Vec::new();
     if with != without {
-        found.push(tab.finding("plain", differing(&with, &without)));
+        found.push(tab.finding("plain", first_difference(&with, &without)));
     }
     for dead in tab.value(DEAD)?.as_array().into_iter().flatten() {
         found.push(tab.finding("plain", format!("does nothing: {}", text(dead))));
@@ -42,8 +42,8 @@ pub fn check(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Returns the place where two texts begin to differ.
-fn differing(with: &str, without: &str) -> String {
+/// Describes the place at which two texts begin to differ.
+fn first_difference(with: &str, without: &str) -> String {
     let alike = with.chars().zip(without.chars());
     let alike = alike.take_while(|(a, b)| a == b).count();
     let from = |text: &str| -> String {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Returns the errors of this document, each as [check, what].
 (paper) => {
-  // Text below this many CSS pixels can't be read: on a screen, and, of 96 to an inch, on paper.
+  // Text smaller than this many CSS pixels can't be read, on a screen or on paper (where 96 are an inch).
   const SMALLEST = paper ? 7.4 : 9;
   // WCAG 2.2, 1.4.3 (AA). Large text has the same limit.
   const CONTRAST = 4.5;
@@ -17,7 +17,7 @@
   };
   const shown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   const all = (selector) => [...document.querySelectorAll(selector)];
-  // Folded text is read as well.
+  // Folded text is checked as well.
   all('details').forEach((details) => { details.open = true; });
 
   // Widths.
@@ -47,7 +47,7 @@
     }
   }
 
-  // Labels of charts: whole, large enough, not on each other.
+  // Labels of charts are whole and do not overlap.
   for (const svg of all('svg')) {
     if (!shown(svg)) continue;
     const frame = svg.getBoundingClientRect();
@@ -70,7 +70,7 @@
     }
   }
 
-  // Colours as they are drawn: any that CSS knows, as red, green, blue and opacity.
+  // Colours as they are drawn: any colour that CSS knows, as red, green, blue and opacity.
   const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
   const known = new Map();
   const colour = (css) => {
@@ -121,7 +121,7 @@
     const ratio = contrast(over(ink, paperOf), paperOf);
     if (ratio < CONTRAST) find('contrast', `${ratio.toFixed(2)} : 1 of ${named(element)}`);
   };
-  // The shapes of a drawing that lie below a point, from the lowest.
+  // Returns the colour below a point of a drawing: its shapes there, drawn from the lowest up.
   const drawn = (text, x, y) => {
     let below = behind(text.ownerSVGElement);
     for (const shape of text.ownerSVGElement.querySelectorAll('rect,path,circle,polygon,ellipse')) {
@@ -157,7 +157,7 @@
       judge(element, ink, haloed ? over(inked(style.stroke, style.strokeOpacity), ground) : ground);
     }
   }
-  // Lines of charts. WCAG 2.2, 1.4.11: parts that are needed to understand a drawing, at least 3 : 1.
+  // Lines of charts. WCAG 2.2, 1.4.11: parts that are needed to understand a drawing have a contrast of at least 3 : 1.
   for (const line of all('svg path')) {
     const style = getComputedStyle(line);
     if (style.fill !== 'none' || !shown(line) || line.getTotalLength() === 0) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page on a screen: widths, contrast, headings, links.
+//! Checks the page on a screen: widths, contrast, headings, links.
 //!
-//! `screen.js` runs the checks within the page, which has the computed styles and boxes.
+//! The script `screen.js` runs the checks within the page, where the computed styles and boxes are known.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::tab::text;
 use crate::{Finding, Tab};
 
-/// The script of all checks of the screen.
+/// The script with all checks of the screen.
 const LOOK: &str = include_str!("screen.js");
 
 /// Returns the errors of the page on a screen.

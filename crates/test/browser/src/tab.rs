@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page, opened like a reader opens it.
+//! A window of the browser, which opens a page as a reader does.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// The looks on every screen.
+    /// The looks on a screen: wide and narrow, light and dark.
     pub const ALL: [Self; 4] = [
         Self::screen(WIDE, false),
         Self::screen(WIDE, true),
@@ -38,7 +38,7 @@ impl Look {
         Self::screen(NARROW, true),
     ];
 
-    /// Views the page on a screen.
+    /// Returns the look of a page on a screen, with scripts.
     pub const fn screen(width: u32, dark: bool) -> Self {
         Self {
             width,
@@ -98,12 +98,12 @@ impl<'b> Tab<'b> {
     ///
     /// # Errors
     ///
-    /// If it can't be loaded.
+    /// If the page can't be loaded.
     pub fn open(&mut self, file: &Path, look: Look) -> Result<()> {
         let file = fs::canonicalize(file).with_context(|| file.display().to_string())?;
         self.url = format!("file://{}", file.display());
         self.look = look;
-        self.prepare()?;
+        self.apply_look()?;
         // Drop the events of the previous page.
         let _ = self.browser.events(&self.session);
         let navigated = self.call("Page.navigate", json!({ "url": self.url }))?;
@@ -113,7 +113,7 @@ impl<'b> Tab<'b> {
         self.browser.wait_for(&self.session, "Page.loadEventFired")
     }
 
-    fn prepare(&mut self) -> Result<()> {
+    fn apply_look(&mut self) -> Result<()> {
         let look = self.look;
         let colours = if look.dark { "dark" } else { "light" };
         let feature = json!([{ "name": "prefers-color-scheme", "value": colours }]);
@@ -155,7 +155,7 @@ impl<'b> Tab<'b> {
     ///
     /// # Errors
     ///
-    /// If it has no value.
+    /// If the expression throws an exception.
     pub fn value(&mut self, expression: &str) -> Result<Value> {
         let asked = json!({ "expression": expression, "returnByValue": true });
         let mut answer = self.call("Runtime.evaluate", asked)?;
@@ -165,7 +165,7 @@ impl<'b> Tab<'b> {
         Ok(answer["result"]["value"].take())
     }
 
-    /// Returns a finding about the page in this look.
+    /// Returns a finding about the page in its present look.
     pub fn finding(&self, check: &str, what: impl Into<String>) -> Finding {
         Finding {
             check: check.into(),
@@ -174,7 +174,7 @@ impl<'b> Tab<'b> {
         }
     }
 
-    /// Returns requests of the page, and messages of its console.
+    /// Returns findings for the page's requests of other files, and for errors on its console.
     pub fn complaints(&mut self) -> Vec<Finding> {
         let events = self.browser.events(&self.session);
         let findings = events.iter().filter_map(|event| {
@@ -204,7 +204,7 @@ impl<'b> Tab<'b> {
     }
 }
 
-/// Returns the text of an answer. Empty if the answer is not text.
+/// Returns the text of an answer, or an empty text if the answer is not text.
 pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

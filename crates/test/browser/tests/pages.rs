@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages that are named in `ROUSE_PAGES`, a line each, have no errors.
+//! The pages that `ROUSE_PAGES` names, a line each, have no errors.
 //!
-//! `cargo xtask test` makes one of each kind, and names them and a browser.
+//! `cargo xtask test` makes a page of each kind, and names these pages and a browser.
 
 use std::env;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn nothing_is_wrong_with_our_pages() {
     let mut tab = Tab::new(&mut browser).unwrap();
     let mut wrong = Vec::new();
     for page in named.lines() {
-        let found = browser::page(&mut tab, Path::new(page)).unwrap();
+        let found = browser::check_page(&mut tab, Path::new(page)).unwrap();
         wrong.extend(found.iter().map(|finding| format!("{page}: {finding}")));
     }
     assert!(named.lines().count() > 0 && wrong.is_empty(), "{wrong:#?}");

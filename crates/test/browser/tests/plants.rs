@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Each check finds its planted error, and nothing in a page without errors.
+//! Each check finds the errors that are planted for it, and finds nothing in a page without errors.
 //!
-//! They need a browser, so Cargo alone skips them; `cargo xtask dev pages` runs them.
+//! These tests need a browser, so a plain `cargo test` skips them; `cargo xtask dev pages` runs them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,7 +38,7 @@ const GOOD: &str = r##"<!DOCTYPE html>
 <text x="4" y="60">below</text></svg></figure>
 </body></html>"##;
 
-/// The planted text, the text that it replaces, and the check that finds it.
+/// The plants: the check that finds each, its name, the text that it replaces, and the planted text.
 const PLANTS: [(&str, &str, &str, &str); 38] = [
     (
         "contrast",
@@ -245,7 +245,7 @@ const PLANTS: [(&str, &str, &str, &str); 38] = [
     ),
 ];
 
-/// Looks at pages.
+/// A browser that checks pages.
 struct Reader {
     browser: Browser,
     file: PathBuf,
@@ -258,10 +258,10 @@ impl Reader {
         Self { browser, file }
     }
 
-    fn look(&mut self, text: &str) -> Vec<Finding> {
+    fn check(&mut self, text: &str) -> Vec<Finding> {
         fs::write(&self.file, text).unwrap();
         let mut tab = Tab::new(&mut self.browser).unwrap();
-        browser::page(&mut tab, &self.file).unwrap()
+        browser::check_page(&mut tab, &self.file).unwrap()
     }
 }
 
@@ -269,7 +269,7 @@ fn checks(found: &[Finding]) -> BTreeSet<&str> {
     found.iter().map(|finding| finding.check.as_str()).collect()
 }
 
-/// The page has a button, which does nothing without a script.
+/// Returns [`GOOD`] with a link in place of its button, because a button does nothing without a script.
 fn good() -> String {
     GOOD.replace("<button>Press</button>", "<a href=\"#two\">Press</a>")
 }
@@ -278,7 +278,7 @@ fn good() -> String {
 #[ignore = "needs a browser; cargo xtask dev pages"]
 fn nothing_is_found_where_nothing_is_wrong() {
     let mut reader = Reader::new();
-    assert_eq!(reader.look(&good()), []);
+    assert_eq!(reader.check(&good()), []);
 }
 
 #[test]
@@ -286,14 +286,14 @@ fn nothing_is_found_where_nothing_is_wrong() {
 fn each_plant_is_found_by_its_check() {
     let mut reader = Reader::new();
     for (check, name, place, planted) in PLANTS {
-        // Buttons by script do not count as dead.
+        // Plants that change the button need it. That the button is dead is then one more finding.
         let text = match place.contains("<button>") {
             true => GOOD.to_owned(),
             false => good(),
         };
         let text = text.replacen(place, planted, 1);
         assert_ne!(text, good(), "{name} is not planted");
-        let found = reader.look(&text);
+        let found = reader.check(&text);
         assert!(
             checks(&found).contains(check),
             "{name}: {check} is not in {found:#?}"
@@ -301,7 +301,7 @@ fn each_plant_is_found_by_its_check() {
     }
 }
 
-/// A head that is not repeated can't be had by a style alone: a table that is not one has none.
+/// A table's head is repeated on each page only if it is a `thead` with its usual style; the check finds the others.
 #[test]
 #[ignore = "needs a browser; cargo xtask dev pages"]
 fn a_table_s_head_is_on_each_of_its_pages() {
@@ -311,7 +311,7 @@ fn a_table_s_head_is_on_each_of_its_pages() {
     let row = "<tr><th>head</th></tr>";
     let whole = table(&format!("<thead>{row}</thead>"));
     let page = good().replace("<!-- here -->", &whole);
-    assert_eq!(reader.look(&page), []);
+    assert_eq!(reader.check(&page), []);
     for wrong in [
         table(&format!("<tbody>{row}</tbody>")),
         table(&format!(
@@ -319,7 +319,7 @@ fn a_table_s_head_is_on_each_of_its_pages() {
         )),
     ] {
         let page = good().replace("<!-- here -->", &wrong);
-        let found = reader.look(&page);
+        let found = reader.check(&page);
         assert_eq!(checks(&found), BTreeSet::from(["headless"]), "{found:#?}");
     }
 }

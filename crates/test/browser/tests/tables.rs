@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of our pages are sorted and filtered, by keyboard alone.
+//! Tables of our pages can be sorted and filtered by keyboard alone.
 
 use std::fs;
 
 use browser::{Look, Tab, keys};
 use maud::html;
 
-/// First and second column of the visible rows, from the top.
+/// An expression for the first and second column of the visible rows, from the top.
 const ROWS: &str = "[...document.querySelectorAll('tbody tr')].filter((row) => !row.hidden)
     .map((row) => row.cells[0].textContent + row.cells[1].textContent).join(' ')";
 const SORTED: &str =
@@ -40,7 +40,7 @@ fn tables_are_sorted_and_filtered_by_keyboard() {
     let file = browser.folder().join("page.html");
     fs::write(&file, page()).unwrap();
     let mut tab = Tab::new(&mut browser).unwrap();
-    assert_eq!(browser::page(&mut tab, &file).unwrap(), []);
+    assert_eq!(browser::check_page(&mut tab, &file).unwrap(), []);
     tab.open(&file, Look::ALL[0]).unwrap();
     let begin = "c12\u{202f}345 a9.5* b· d10\u{2212}3 d91.07× e100";
     assert_eq!(tab.value(ROWS).unwrap(), begin);
@@ -64,7 +64,7 @@ fn tables_are_sorted_and_filtered_by_keyboard() {
         assert_eq!(tab.value(ROWS).unwrap(), rows);
         assert_eq!(tab.value(SORTED).unwrap(), sorted);
     }
-    // Names sort as people count.
+    // Numbers in names are sorted by value: d9 before d10.
     tab.value("document.querySelector('thead tr:last-child button').focus()")
         .unwrap();
     keys::press(&mut tab, " ", 32, " ").unwrap();

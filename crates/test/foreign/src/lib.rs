@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text of others: of a guest, a file, a log, the environment.
+//! Shows text of foreign origin safely: text of a guest, a file, a log or the environment.
 //!
 //! | shown | by | how it is changed |
 //! |---|---|---|
 //! | to people | [`Escaped`] | characters that act on a terminal or are invisible are written as `\u{1b}` |
-//! | within a sentence | [`Quoted`] | likewise, and it is cut: both ends and the length are left |
-//! | in a spreadsheet | [`cell`] | text that would be computed begins with `'` |
+//! | within a sentence | [`Quoted`] | likewise, and long text is cut: both ends and the length are left |
+//! | in a spreadsheet | [`cell`] | text that would be computed as a formula gets a `'` in front |
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -17,11 +17,11 @@ use alloc::format;
 use alloc::string::ToString;
 use core::fmt::{self, Display, Write};
 
-/// Number of characters that remain of a text within a sentence.
+/// The most characters that are left of a text within a sentence.
 pub const QUOTED: usize = 200;
 
-/// Characters that are not controls and have no shape of their own, or change that of others (Unicode 16.0,
-/// general categories Cf, Zl and Zp; the tags and the fillers of Hangul are invisible, too).
+/// Characters that are not controls, but have no shape of their own or change the shape of other characters (Unicode
+/// 16.0, general categories Cf, Zl and Zp; the tags and the fillers of Hangul are invisible, too).
 const HIDDEN: [(char, char); 26] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),
@@ -46,14 +46,14 @@ const HIDDEN: [(char, char); 26] = [
     ('\u{1bca0}', '\u{1bca3}'),
     ('\u{1d173}', '\u{1d17a}'),
     ('\u{e0000}', '\u{e0fff}'),
-    // Private use: every terminal shows these differently.
+    // Characters for private use, which every terminal shows differently.
     ('\u{e000}', '\u{f8ff}'),
     ('\u{f0000}', '\u{ffffd}'),
     ('\u{100000}', '\u{10fffd}'),
 ];
 
-/// Whether a terminal would act on a character, or not show it: controls (C0, DEL, C1), ends of lines, directions of
-/// writing, and characters without width.
+/// Returns whether a terminal would act on a character, or not show it: controls (C0, DEL, C1), ends of lines,
+/// directions of writing, and characters without width.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -62,7 +62,7 @@ pub fn is_hidden(c: char) -> bool {
             .any(|&(first, last)| (first..=last).contains(&c))
 }
 
-/// Writes `text`, with hidden characters escaped (`\u{1b}`), except those that `own` accepts.
+/// Writes `text`, with hidden characters escaped (`\u{1b}`), except the characters that `own` accepts.
 ///
 /// # Errors
 /// If writing to `to` fails.
@@ -112,7 +112,7 @@ impl Display for Quoted<'_> {
         if shown_length <= self.most {
             return f.write_str(&shown);
         }
-        // The end often has the place, or the remedy.
+        // The end is kept, because it often names the place or the remedy.
         let end = self.most / 4;
         let at = |place: usize| {
             let mut places = shown.char_indices().map(|(at, _)| at);
@@ -127,7 +127,7 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// Returns a text as a cell from which a spreadsheet computes nothing (OWASP, CSV Injection).
+/// Returns a text as a cell that a spreadsheet does not compute (OWASP, CSV Injection).
 #[must_use]
 pub fn cell(text: &str) -> Cow<'_, str> {
     // A dash alone stands for no value.
@@ -160,8 +160,8 @@ mod tests {
         }
     }
 
-    /// The standard library knows unprintable characters. The others here have no shape, and are a letter or a mark by
-    /// their category.
+    /// The standard library knows which characters are unprintable. The other characters here have no shape, although
+    /// they are letters or marks by their category.
     #[test]
     fn what_shows_is_not_hidden() {
         const SHAPELESS: [RangeInclusive<char>; 6] = [

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads ACPI tables. The input's bytes are physical memory from [`BASE`] on, where the RSDP is.
+//! Reads ACPI tables. The input's bytes are the physical memory from [`BASE`] on, which begins with the RSDP.
 
 use acpi::{Ram, Tables};
 use platform::{Region, Room};
 
 use crate::description;
 
-/// The address of the bytes.
+/// The address of the input's first byte.
 const BASE: u64 = 0x1000;
-/// Offsets of the length of a table, and of a table's and the RSDP's checksums.
+/// Offsets of the length and the checksum of a table, and of the two checksums of the RSDP.
 const LENGTH: usize = 4;
 const CHECKSUM: usize = 9;
 const RSDP_CHECKSUM: usize = 8;
@@ -46,29 +46,29 @@ fn parse(memory: &Memory) {
 }
 
 fn repair(memory: &mut [u8]) {
-    let Some(xsdt) = memory.get(24..32).and_then(number).and_then(offset) else {
+    let Some(xsdt) = memory.get(24..32).and_then(to_u64).and_then(offset) else {
         return;
     };
-    // The XSDT last: tables that overlap it would spoil it.
-    for table in entries(memory, xsdt) {
-        seal(memory, table);
+    // The XSDT comes last, because a correction in a table that overlaps it would make its checksum wrong.
+    for table in xsdt_entries(memory, xsdt) {
+        fix_checksum(memory, table);
     }
-    seal(memory, xsdt);
-    correct(memory, 0, 20, RSDP_CHECKSUM);
-    correct(memory, 0, 36, RSDP_EXTENDED_CHECKSUM);
+    fix_checksum(memory, xsdt);
+    set_checksum(memory, 0, 20, RSDP_CHECKSUM);
+    set_checksum(memory, 0, 36, RSDP_EXTENDED_CHECKSUM);
 }
 
 /// Returns the addresses of the tables that the XSDT names.
-fn entries(memory: &[u8], xsdt: usize) -> Vec<usize> {
+fn xsdt_entries(memory: &[u8], xsdt: usize) -> Vec<usize> {
     let end = xsdt.saturating_add(length(memory, xsdt)).min(memory.len());
     let entries = memory.get(xsdt.saturating_add(36)..end).unwrap_or(&[]);
-    let addresses = entries.chunks_exact(8).filter_map(number);
+    let addresses = entries.chunks_exact(8).filter_map(to_u64);
     addresses.filter_map(offset).collect()
 }
 
-fn seal(memory: &mut [u8], table: usize) {
+fn fix_checksum(memory: &mut [u8], table: usize) {
     let length = length(memory, table);
-    correct(memory, table, length, CHECKSUM);
+    set_checksum(memory, table, length, CHECKSUM);
 }
 
 fn length(memory: &[u8], table: usize) -> usize {
@@ -84,7 +84,7 @@ fn length(memory: &[u8], table: usize) -> usize {
 }
 
 /// Sets the byte at `checksum` so that the sum of `length` bytes is 0.
-fn correct(memory: &mut [u8], start: usize, length: usize, checksum: usize) {
+fn set_checksum(memory: &mut [u8], start: usize, length: usize, checksum: usize) {
     let end = start.saturating_add(length);
     if let Some(table) = memory
         .get_mut(start..end)
@@ -99,6 +99,6 @@ fn offset(address: u64) -> Option<usize> {
     usize::try_from(address.checked_sub(BASE)?).ok()
 }
 
-fn number(bytes: &[u8]) -> Option<u64> {
+fn to_u64(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values from the bytes of an input; zeroes after its end.
+//! Takes values from the bytes of an input; after its end, the bytes are zero.
 
-/// Rest of an input.
+/// The rest of an input.
 #[derive(Clone, Debug)]
 pub struct Bytes<'d>(pub &'d [u8]);
 
 impl Bytes<'_> {
-    /// Whether nothing is left.
+    /// Returns whether no byte is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The next byte.
+    /// Takes the next byte.
     pub fn u8(&mut self) -> u8 {
         let Some((&first, rest)) = self.0.split_first() else {
             return 0;
@@ -20,22 +20,22 @@ impl Bytes<'_> {
         first
     }
 
-    /// A number below `bound`, which is not 0, from the next byte.
+    /// Takes a number below `bound`, which is not 0, from the next byte.
     pub fn below(&mut self, bound: usize) -> usize {
         usize::from(self.u8()) % bound
     }
 
-    /// Chooses one of a list.
+    /// Chooses an element of a list by the next byte.
     pub fn choice<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 
-    /// The next four bytes.
+    /// Takes the next four bytes as a number.
     pub fn u32(&mut self) -> u32 {
         u32::from_le_bytes([(); 4].map(|()| self.u8()))
     }
 
-    /// The next eight bytes.
+    /// Takes the next eight bytes as a number.
     pub fn u64(&mut self) -> u64 {
         u64::from_le_bytes([(); 8].map(|()| self.u8()))
     }

@@ -8,8 +8,8 @@ use platform::uart::Named;
 use crate::bytes::Bytes;
 use crate::description;
 
-/// Reads a file into any room; the printed result reads as itself.
-pub fn file(data: &[u8]) {
+/// Reads a file into a buffer of any size, and checks that the result reads as itself.
+pub fn read_file(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut room = vec![0; bytes.u32() as usize % (2 * LIMIT)];
     match parse(bytes.0, &mut room) {
@@ -21,13 +21,13 @@ pub fn file(data: &[u8]) {
     }
 }
 
-/// Names of a console.
-pub fn uart(data: &[u8]) {
+/// Reads a text as the name of a UART, and checks its description.
+pub fn uart_name(data: &[u8]) {
     match Named::parse(&String::from_utf8_lossy(data)) {
-        Some(Named::Ready(uart)) => description::uart(&uart),
+        Some(Named::Ready(uart)) => description::check_uart(&uart),
         Some(Named::Pci { .. }) | None => {}
     }
-    // A width and shift that are known are taken.
+    // A known width and any shift up to 4 must be accepted.
     let shift = data.len() as u8 % 8;
     let kind = Named::parse(&format!("16550,0x10,{shift},4")).map(|named| match named {
         Named::Ready(uart) => uart.kind,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the promises of a machine's description, whatever its source.
+//! Checks what the parsers promise about a machine's description, whatever its source.
 
 use platform::claims::{END, FRAME};
 use platform::{Platform, Region, Uart, UartKind, carve};
@@ -8,7 +8,7 @@ use platform::{Platform, Region, Uart, UartKind, carve};
 const AFFINITY: u64 = 0xff_00ff_ffff;
 const PAGE: u64 = 4096;
 
-/// Panics where `platform` breaks its promises.
+/// Panics if `platform` breaks a promise.
 pub fn check(platform: &Platform<'_>) {
     assert!(!platform.cpus.is_empty(), "no CPU");
     for (n, cpu) in platform.cpus.iter().enumerate() {
@@ -18,7 +18,7 @@ pub fn check(platform: &Platform<'_>) {
             .any(|other| other.mpidr == cpu.mpidr);
         assert!(!twice, "two CPUs are {:#x}", cpu.mpidr);
     }
-    interrupts(platform);
+    check_interrupts(platform);
     let gic = &platform.gic;
     let is_version2 = gic.version2.is_some();
     assert!(
@@ -29,15 +29,15 @@ pub fn check(platform: &Platform<'_>) {
         gic.stride
             .is_none_or(|stride| stride >= 0x2_0000 && stride % 0x1_0000 == 0)
     );
-    platform.uart.iter().for_each(uart);
-    registers(platform);
-    watchdogs(platform);
+    platform.uart.iter().for_each(check_uart);
+    check_registers(platform);
+    check_watchdogs(platform);
     assert!(!platform.memory.is_empty(), "no RAM");
-    free(&platform.memory, &platform.reserved);
+    check_free(&platform.memory, &platform.reserved);
 }
 
-/// Checks that no watchdog that may be touched is in RAM, and that its frame is a page.
-fn watchdogs(platform: &Platform<'_>) {
+/// Checks that no watchdog that the hypervisor may touch is in RAM, and that its frame is a page.
+fn check_watchdogs(platform: &Platform<'_>) {
     let found = &platform.watchdogs.found;
     for watchdog in found.iter().filter(|one| platform.why_not(one).is_none()) {
         let page = Region {
@@ -50,7 +50,7 @@ fn watchdogs(platform: &Platform<'_>) {
 }
 
 /// Checks that a driver can reach the UART's registers.
-pub fn uart(uart: &Uart) {
+pub fn check_uart(uart: &Uart) {
     let mut align = 4;
     if let UartKind::Ns16550 { shift, width } = uart.kind {
         assert!(shift <= 4 && matches!(width, 1 | 4), "{shift} {width}");
@@ -66,8 +66,8 @@ pub fn uart(uart: &Uart) {
     );
 }
 
-/// Checks that each region mapped for a device belongs to that device alone, and can exist.
-fn registers(platform: &Platform<'_>) {
+/// Checks that each region that is mapped for a device belongs to this device alone, and is within the address space.
+fn check_registers(platform: &Platform<'_>) {
     let gic = &platform.gic;
     let (mut frames, mut size) = (vec![gic.distributor], FRAME);
     frames.extend(gic.redistributors);
@@ -101,8 +101,8 @@ fn registers(platform: &Platform<'_>) {
     assert!(platform.memory.iter().all(|bank| bank.end() <= END));
 }
 
-/// Checks that the interrupts are distinct PPIs, because EL2 has a bit map of them.
-fn interrupts(platform: &Platform<'_>) {
+/// Checks that the interrupts are distinct PPIs, because EL2 keeps them in a bit map.
+fn check_interrupts(platform: &Platform<'_>) {
     let timer = &platform.timer;
     let mut ppis = vec![timer.virt, timer.phys, platform.gic.maintenance];
     ppis.extend(timer.hyp);
@@ -112,8 +112,8 @@ fn interrupts(platform: &Platform<'_>) {
     assert!(ppis.windows(2).all(|pair| pair[0] != pair[1]), "{ppis:?}");
 }
 
-/// Checks that free memory is RAM, and not in use.
-fn free(memory: &[Region], reserved: &[Region]) {
+/// Checks that free memory is RAM and is not in use.
+fn check_free(memory: &[Region], reserved: &[Region]) {
     let Some(free) = carve::largest_free(memory, reserved, PAGE) else {
         return;
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses of any size, alignment and value to the distributor and the
-//! redistributors, between interrupts.
+//! Makes accesses of any size, alignment and value to the distributor and the redistributors, and interrupts in
+//! between.
 
 use vgic::Bank;
 
@@ -8,20 +8,20 @@ use crate::bytes::Bytes;
 use crate::gic::CPUS;
 use crate::gic::machine::Machine;
 
-/// Registers with an effect, so that most accesses meet one.
+/// Offsets of registers with an effect, so that most accesses reach one of them.
 const OFFSETS: [u64; 20] = [
     0x000, 0x004, 0x008, 0x014, 0x040, 0x048, 0x080, 0x100, 0x180, 0x200, 0x280, 0x300, 0x380,
     0x400, 0x420, 0xc00, 0xc08, 0x6100, 0x62f8, 0xffe8,
 ];
 
-/// Checks that no guest write makes the GIC panic, list an interrupt twice, or request maintenance for ever.
+/// Checks that no access of a guest makes the GIC panic, list an interrupt twice, or request maintenance for ever.
 pub fn access(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut machine = Machine::new(1 + bytes.below(5));
     let one_register = machine.cpus[0].interface.count() == 1;
     while !bytes.is_empty() {
         step(&mut machine, &mut bytes);
-        // With one register the hypervisor does not run.
+        // With one list register the hypervisor does not run.
         if !one_register {
             machine.maintenance();
         }
@@ -46,10 +46,10 @@ fn step(machine: &mut Machine, bytes: &mut Bytes<'_>) {
             let size = 1 << (what >> 4 & 3);
             let write = (what & 8 != 0).then(|| bytes.u64());
             if what % 2 == 0 {
-                machine.shared(by, offset % 0x1_0000, size, write);
+                machine.access_gicd(by, offset % 0x1_0000, size, write);
             } else {
                 let frame = u64::from(what & 0x40) << 10;
-                machine.redistributor(by, of, (frame + offset) % 0x2_0000, size, write);
+                machine.access_gicr(by, of, (frame + offset) % 0x2_0000, size, write);
             }
         }
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random inputs from outside. A target is a function of bytes, which must return. It panics if a promise to it
-//! does not hold. Three runners call it:
+//! Tries code that reads data from outside with random inputs. A target is a function of bytes, which must return. It
+//! panics if the tested code breaks a promise. Three runners call each target:
 //!
-//! - `cargo test`: every file of its corpus, then a fixed number of inputs made
-//!   from those by [`short_run`], the same ones each time;
+//! - `cargo test`: with every file of the target's corpus, then with a fixed number of inputs that [`short_run`] makes
+//!   from these files, the same inputs each time;
 //! - libFuzzer, with a nightly toolchain (`libfuzzer/`);
-//! - Miri, on a few inputs.
+//! - Miri, with a few inputs.
 //!
-//! [`gic`] is the model of the GIC specification; a target here and the property tests in `tests/gic` compare crate
-//! `vgic` with it.
+//! [`gic`] has a model of the GIC specification; a target here and the property tests in `tests/gic` compare crate
+//! `vgic` with this model.
 
 #![forbid(unsafe_code)]
 
@@ -26,12 +26,12 @@ mod steps;
 mod syndromes;
 mod trees;
 
-/// A target.
+/// A target of random inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// Its name, which is also the name of its corpus.
     pub name: &'static str,
-    /// Reads the bytes.
+    /// The function that gets the bytes.
     pub run: fn(&[u8]),
 }
 
@@ -42,8 +42,8 @@ pub const TARGETS: &[Target] = &[
     target("acpi", acpi_tables::read),
     target("record", records::read),
     target("plan", plans::read),
-    target("config", configuration::file),
-    target("uart", configuration::uart),
+    target("config", configuration::read_file),
+    target("uart", configuration::uart_name),
     target("payload", payload::read),
     target("sgi", syndromes::sgi),
     target("syndrome", syndromes::syndrome),
@@ -58,7 +58,7 @@ const fn target(name: &'static str, run: fn(&[u8])) -> Target {
 /// Runs the target called `name`.
 ///
 /// # Panics
-/// Panics if there is no such target, or if the target does.
+/// Panics if there is no such target, or if the target panics.
 pub fn run(name: &str, data: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
     let target =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The header in front of the guest's images.
+//! Reads the header in front of the guest's images.
 
 use abi::PayloadHeader;
 
@@ -23,7 +23,7 @@ pub fn read(data: &[u8]) {
             let parts = [Some(images.llsc), images.lse, images.initrd];
             let lengths = parts.map(|part| part.map_or(0, |part| part.length));
             assert_eq!(lengths, [length, lse, initrd]);
-            // One after the other, and nothing of them outside.
+            // The parts come one after the other, and end within the room.
             let mut end = 0;
             for part in parts.into_iter().flatten() {
                 assert!(part.length > 0 && part.offset >= end);

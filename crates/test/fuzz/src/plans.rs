@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Plans as boot arguments.
+//! Reads plans in the form of boot arguments.
 
 use plan::{Arguments, Cell, Machine, Plan, Shard};
 
-/// The most combinations that are expanded here, as the time grows with their square.
+/// The most combinations that are expanded here, because the time grows with their square.
 const MOST: usize = 200;
 
-/// A plan that can be read prints as a text that reads as an equal plan, and expands to cells, each once, which the
-/// shards divide.
+/// Checks that a plan that can be read prints as a text that reads as an equal plan, and that it expands to distinct
+/// cells, which the shards divide among themselves.
 pub fn read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match Arguments::parse(&text) {
@@ -25,7 +25,7 @@ pub fn read(data: &[u8]) {
     }
 }
 
-/// Expands the plan; `linux` means that Linux is the guest.
+/// Expands the plan, and checks its cells. `linux`: whether Linux is the guest.
 fn expand(plan: &Plan, linux: bool) {
     let machine = Machine {
         cpus: 2,

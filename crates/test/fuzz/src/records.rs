@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines of a console, which may be records.
+//! Reads lines of a console, which may be records.
 
 use wire::{Line, MARK, Record};
 
-/// Reads the text as it is, and as a record with a correct checksum.
+/// Reads each line of the text as it is, and as a record with a correct checksum.
 pub fn read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for line in text.lines().take(32) {
@@ -14,7 +14,7 @@ pub fn read(data: &[u8]) {
     }
 }
 
-/// A record that can be read can be written and reads as an equal record again.
+/// Checks that a record that can be read can be written, and then reads as an equal record.
 fn parse(line: &str) {
     let Ok(record) = Record::parse(line) else {
         return;
@@ -33,7 +33,7 @@ fn parse(line: &str) {
     for (key, _) in record.fields() {
         let [before, after] =
             [record, read].map(|record| record.text(key).map(|text| text.to_string()));
-        // Only ASCII is written as it is.
+        // Only ASCII text is written unchanged.
         let ascii = before.as_ref().is_some_and(|text| text.is_ascii());
         assert!(
             before == after || !ascii,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The short run: a corpus, and inputs made from it, without anything that
-//! differs from run to run or depends on time.
+//! The short run: tries the files of a corpus, and inputs made from these. Nothing differs from run to run or depends
+//! on time.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 
-/// Longest input that is made.
+/// The longest input that is made, in bytes.
 const LONGEST: usize = 16 << 10;
-/// Numbers at which readers are likely to go wrong.
+/// Numbers at which code that reads them is likely to go wrong.
 const EDGES: [u64; 12] = [
     0,
     1,
@@ -26,25 +26,26 @@ const EDGES: [u64; 12] = [
     u64::MAX,
 ];
 
-/// Gives `run` every file in the folder `corpus`, in order of name, then `made` inputs made from them, or from nothing
-/// if there is no file.
+/// Calls `run` with every file in the folder `corpus`, in the order of their names, and then with `made` inputs that
+/// are made from these files, or from nothing if there is no file.
 ///
 /// # Panics
-/// Like `run`, after writing the input to `target/fuzz/` and reporting that; and if the folder can't be read.
+/// If `run` panics, after the input was written to `target/fuzz/` and this was reported; and if the folder can't be
+/// read.
 pub fn run(corpus: &Path, made: usize, run: impl Fn(&[u8])) {
-    let files = read(corpus);
+    let files = read_corpus(corpus);
     for (path, input) in &files {
-        guarded(&run, input, &path.display().to_string());
+        run_guarded(&run, input, &path.display().to_string());
     }
     let inputs: Vec<Vec<u8>> = files.into_iter().map(|(_, input)| input).collect();
     let mut random = Rng::with_seed(0);
     for number in 0..made {
-        let input = make(&mut random, &inputs);
-        guarded(&run, &input, &format!("made input {number}"));
+        let input = make_input(&mut random, &inputs);
+        run_guarded(&run, &input, &format!("made input {number}"));
     }
 }
 
-fn read(corpus: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+fn read_corpus(corpus: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let place = corpus.display();
     let entries = fs::read_dir(corpus).unwrap_or_else(|error| panic!("{place}: {error}"));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -53,7 +54,7 @@ fn read(corpus: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     paths.into_iter().map(read).collect()
 }
 
-fn guarded(run: &impl Fn(&[u8]), input: &[u8], what: &str) {
+fn run_guarded(run: &impl Fn(&[u8]), input: &[u8], what: &str) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(input))) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/fuzz");
         let name = input.iter().fold(5381_u64, |hash, &byte| {
@@ -74,18 +75,18 @@ fn below(random: &mut Rng, bound: usize) -> usize {
     random.usize(..bound.max(1))
 }
 
-/// Makes an input from another, changed in one to eight places.
-fn make(random: &mut Rng, inputs: &[Vec<u8>]) -> Vec<u8> {
+/// Makes an input from one of `inputs`, with one to eight changes.
+fn make_input(random: &mut Rng, inputs: &[Vec<u8>]) -> Vec<u8> {
     let start = inputs.get(below(random, inputs.len()));
     let mut input = start.cloned().unwrap_or_default();
     for _ in 0..=below(random, 8) {
-        change(random, &mut input, inputs);
+        change_once(random, &mut input, inputs);
     }
     input.truncate(LONGEST);
     input
 }
 
-fn change(random: &mut Rng, input: &mut Vec<u8>, inputs: &[Vec<u8>]) {
+fn change_once(random: &mut Rng, input: &mut Vec<u8>, inputs: &[Vec<u8>]) {
     let at = below(random, input.len());
     match below(random, 8) {
         0 if !input.is_empty() => input[at] ^= 1 << below(random, 8),
@@ -104,12 +105,12 @@ fn change(random: &mut Rng, input: &mut Vec<u8>, inputs: &[Vec<u8>]) {
             let end = (at + length).min(input.len());
             input.splice(at..end, other[from..from + length].iter().copied());
         }
-        kind => number(random, input, kind == 6),
+        kind => write_edge(random, input, kind == 6),
     }
 }
 
-/// Writes a number at an edge over one, two, four or eight bytes.
-fn number(random: &mut Rng, input: &mut [u8], aligned: bool) {
+/// Overwrites one, two, four or eight bytes with one of [`EDGES`].
+fn write_edge(random: &mut Rng, input: &mut [u8], aligned: bool) {
     let size = 1 << below(random, 4);
     let edge = EDGES[below(random, EDGES.len())].to_le_bytes();
     let mut bytes = edge[..size].to_vec();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes as the steps of a guest with its GIC, in lockstep with the model.
+//! Runs the bytes of an input as the steps of a guest with its GIC, in lockstep with the model.
 
 use crate::bytes::Bytes;
 use crate::gic::{Bits, CPUS, GuestAction, World};
 
-/// INTIDs of steps: few, so that they meet.
+/// INTIDs that steps use: few, so that several steps affect one interrupt.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 31, 27, 30];
 const SHARED: [u32; 4] = [32, 33, 63, 95];
-/// Most steps of an input.
+/// The most steps of an input.
 const MOST: usize = 200;
 
-/// Checks that both sides agree, and that nothing is lost in the end.
+/// Checks that the machine and the model agree, and that no interrupt is lost in the end.
 pub fn run(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut world = World::started(2 + bytes.below(4));

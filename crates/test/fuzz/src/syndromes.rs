@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decoders of trapped accesses, against the documents' tables read naively.
+//! Compares the decoders of trapped accesses with a naive reading of the tables in Arm's documents.
 
 use trap::abort::{self, Access};
 use trap::esr::Esr;
@@ -11,7 +11,7 @@ use trap::wfx::{Kind, Wfx};
 
 use crate::bytes::Bytes;
 
-/// Bits `high` to `low` of `value`.
+/// Returns bits `high` to `low` of `value`.
 fn field(value: u64, high: u32, low: u32) -> u64 {
     (low..=high).fold(0, |field, bit| field | (value >> bit & 1) << (bit - low))
 }
@@ -31,7 +31,7 @@ pub fn sgi(data: &[u8]) {
         let expected = if field(value, 40, 40) == 1 {
             target != sender
         } else {
-            // The list's bit n is Aff0 = 16 * RS + n.
+            // Bit n of the target list stands for Aff0 = 16 * RS + n.
             (0..16).any(|n| {
                 let aff0 = 16 * field(value, 47, 44) + n;
                 value >> n & 1 == 1 && target == near | aff0
@@ -51,15 +51,15 @@ pub fn syndrome(data: &[u8]) {
     let (esr, hpfar, far) = (bytes.u64(), bytes.u64(), bytes.u64());
     assert_eq!(u64::from(Esr(esr).class()), field(esr, 31, 26));
     assert_eq!(u64::from(Esr(esr).iss()), field(esr, 24, 0));
-    wait(esr);
-    register(esr);
-    data_abort(esr, bytes.u64());
+    check_wait(esr);
+    check_register(esr);
+    check_data_abort(esr, bytes.u64());
     let page = field(hpfar, 43, 4) << 12;
     assert_eq!(abort::address(hpfar, far), page + far % 4096);
-    entry(Esr(esr), bytes.u64(), bytes.u64(), bytes.u64());
+    check_entry(Esr(esr), bytes.u64(), bytes.u64(), bytes.u64());
 }
 
-fn wait(esr: u64) {
+fn check_wait(esr: u64) {
     let decoded = Wfx::decode(Esr(esr).iss());
     let kinds = [Kind::Wfi, Kind::Wfe, Kind::Wfit, Kind::Wfet];
     let ti = field(esr, 1, 0);
@@ -71,7 +71,7 @@ fn wait(esr: u64) {
     );
 }
 
-fn register(esr: u64) {
+fn check_register(esr: u64) {
     let decoded = SystemRegister::decode(Esr(esr).iss());
     let [op0, op2, op1, crn, crm] = [(21, 20), (19, 17), (16, 14), (13, 10), (4, 1)]
         .map(|(high, low)| field(esr, high, low) as u32);
@@ -80,7 +80,7 @@ fn register(esr: u64) {
     assert_eq!(decoded.read, field(esr, 0, 0) == 1);
 }
 
-fn data_abort(esr: u64, value: u64) {
+fn check_data_abort(esr: u64, value: u64) {
     let decoded = Access::decode(Esr(esr));
     let described = field(esr, 24, 24) == 1 && field(esr, 7, 7) == 0 && field(esr, 5, 2) == 1;
     assert_eq!(decoded.is_some(), described);
@@ -94,14 +94,14 @@ fn data_abort(esr: u64, value: u64) {
     let above = u64::MAX.checked_shl(8 * size).unwrap_or(0);
     let extended = if negative { bytes | above } else { bytes };
     let kept = if field(esr, 15, 15) == 1 { 63 } else { 31 };
-    // No load puts eight bytes into a W register.
+    // No load writes eight bytes to a W register.
     if size < 8 || kept == 63 {
         assert_eq!(access.loaded(value), field(extended, kept, 0));
     }
 }
 
-/// An exception given to EL1 goes to one of its sixteen vectors, masked.
-fn entry(esr: Esr, spsr: u64, vbar: u64, sctlr: u64) {
+/// Checks that an exception given to EL1 enters at one of its vectors, with all exceptions masked.
+fn check_entry(esr: Esr, spsr: u64, vbar: u64, sctlr: u64) {
     let vbar = vbar & !0x7ff & u64::MAX >> 1;
     let entry = exception_entry(spsr, vbar, sctlr);
     assert!([0, 0x200, 0x400, 0x600].contains(&(entry.pc - vbar)));
@@ -115,7 +115,7 @@ fn entry(esr: Esr, spsr: u64, vbar: u64, sctlr: u64) {
         let given = Esr(external_abort_esr(esr, from_el0, walk));
         assert!([0x20, 0x21, 0x24, 0x25].contains(&given.class()));
         assert_eq!(given.class() & 1 == 0, from_el0);
-        // External abort, or one on a walk, with its level.
+        // The fault is an external abort, or one on a translation table walk, with its level.
         let fault = walk.map_or(0x10, |level| 0x14 + u64::from(level));
         assert_eq!(field(given.0, 5, 0), fault);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Device trees, read and written.
+//! Reads and writes device trees.
 
 use platform::claims::{END, FRAME};
 use platform::guest::GuestTree;
@@ -8,7 +8,7 @@ use platform::{Conduit, Firmware, Platform, Region, Report, Room, Timer, Uart, U
 use crate::bytes::Bytes;
 use crate::description;
 
-/// A device tree as firmware may leave it.
+/// Reads a device tree as firmware may leave it, and checks the description and the report that follow from it.
 pub fn device_tree(data: &[u8]) {
     let mut room = Room::new();
     let read = Platform::from_fdt(data, &mut room);
@@ -24,18 +24,18 @@ pub fn device_tree(data: &[u8]) {
         }
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            report.uart.iter().for_each(description::uart);
+            report.uart.iter().for_each(description::check_uart);
         }
     }
 }
 
-/// A guest's tree into a buffer of any size, and back.
+/// Writes a guest's tree into a buffer of any size, reads it back, and compares.
 pub fn guest_tree(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut buffer = vec![0xa5; bytes.u32() as usize % 0x4000];
     let first = bytes.u64() & 0xff_00ff_0000;
     let cpus: Vec<u64> = (0..=bytes.u8()).map(|n| first | u64::from(n)).collect();
-    // None overlaps another, in any order, with as much between them as they have.
+    // No region overlaps another: they begin two units apart, in any order, and none is larger than that.
     let unit = FRAME + (bytes.u64() >> 20) / FRAME * FRAME;
     let first = u64::from(bytes.u8());
     let mut region = |place: u64| Region {
@@ -91,7 +91,7 @@ pub fn guest_tree(data: &[u8]) {
         assert_eq!(read.timer, tree.timer);
         assert_eq!(read.psci, Some(conduit));
         assert_eq!(read.uart.map(|uart| uart.base), Some(uart.base));
-        // The hypervisor's own words are left out; the others come through in order.
+        // The hypervisor's own words are left out; the other words are passed on in their order.
         let others = bootargs.split_ascii_whitespace().filter(|word| {
             let key = word.split('=').next();
             !matches!(key, Some("rouse.survey" | "rouse.options" | "rouse.uart"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every target on its corpus and on a bounded number of inputs made from it.
+//! Runs every target with its corpus, and with a bounded number of inputs made from the corpus.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use fuzz::{TARGETS, short_run};
 fn target(name: &str) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap();
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    // Enough for seconds.
+    // These numbers take seconds.
     let made = match name {
         _ if cfg!(miri) => 2,
         "gic" => 500,
@@ -18,7 +18,7 @@ fn target(name: &str) {
     short_run::run(&corpus.join(name), made, target.run);
 }
 
-/// One test per target, so that they run in parallel and fail by name.
+/// Defines a test for each target, so that the targets run in parallel and a failure names its target.
 macro_rules! targets {
     ($($test:ident = $name:literal,)*) => {
         $(#[test] fn $test() { target($name); })*

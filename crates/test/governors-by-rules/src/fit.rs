@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a candidate gives way to a shallower state (M10, T11, U3, N13, N14).
+//! Finds a shallower state in place of a candidate (M10, T11, U3, N13, N14), and the bin of a duration (T1).
 
 use crate::trace::Table;
 
-/// The next enabled state shallower than `from` with a target residency of at most `ns`. Without one, the shallowest
-/// enabled state below `from`; without any, `from`. `poll`: whether a polling state counts.
+/// Returns the next enabled state shallower than `from` with a target residency of at most `ns`. If there is none,
+/// returns the shallowest enabled state below `from`, or else `from`. `poll`: whether a polling state counts.
 pub(crate) fn give_way(table: &Table, from: usize, ns: i64, poll: bool) -> usize {
     let below = || (0..from).filter(|&i| table.enabled(i) && (poll || !table.polls(i)));
     below()
@@ -14,8 +14,8 @@ pub(crate) fn give_way(table: &Table, from: usize, ns: i64, poll: bool) -> usize
         .unwrap_or(from)
 }
 
-/// The deepest state with a target residency of at most `ns`, enabled or not, else 0 (T1).
-pub(crate) fn bin(table: &Table, ns: i64) -> usize {
+/// Returns the deepest state with a target residency of at most `ns`, enabled or not, or else 0 (T1).
+pub(crate) fn bin_of(table: &Table, ns: i64) -> usize {
     (0..table.len())
         .rev()
         .find(|&i| table.residency(i) <= ns)

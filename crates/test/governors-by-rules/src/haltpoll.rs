@@ -4,20 +4,20 @@
 use crate::poll::poll_limit_ns;
 use crate::trace::{Ask, Choice, Event, Governor, Table};
 
-/// The parameters (H1), in ns if the name ends so.
+/// The parameters (H1); those whose name ends in `_ns` are in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HaltpollParameters {
     /// The largest poll limit.
     pub maximum_ns: u32,
     /// The factor by which the limit grows.
     pub grow: u32,
-    /// Where it begins to grow.
+    /// The limit at which the growth begins.
     pub start_ns: u32,
-    /// The divisor by which it shrinks; 0 to nothing.
+    /// The divisor by which the limit shrinks; with 0, the limit shrinks to 0.
     pub shrink: u32,
-    /// Whether it shrinks.
+    /// Whether the limit shrinks at all.
     pub allow_shrink: bool,
-    /// H6: whether a limit below the start becomes 0 (6.9).
+    /// H6: whether a limit that shrinks below `start_ns` becomes 0 (since 6.9).
     pub below_start_is_zero: bool,
 }
 
@@ -39,7 +39,7 @@ impl HaltpollParameters {
     };
 }
 
-/// haltpoll of one CPU.
+/// The governor haltpoll of one CPU.
 #[derive(Clone, Debug)]
 pub struct Haltpoll {
     parameters: HaltpollParameters,
@@ -50,7 +50,7 @@ pub struct Haltpoll {
 }
 
 impl Haltpoll {
-    /// haltpoll of a new device, for a tick of `tick_ns`.
+    /// Creates haltpoll for a new device, with a tick of `tick_ns`.
     pub fn new(parameters: HaltpollParameters, tick_ns: i64) -> Self {
         Self {
             parameters,
@@ -61,7 +61,7 @@ impl Haltpoll {
         }
     }
 
-    /// The poll limit in ns (H1); where it is 0, P1's holds.
+    /// Returns the poll limit in ns (H1). If it is 0, the limit of P1 applies.
     pub fn limit_ns(&self) -> u64 {
         self.limit_ns
     }
@@ -74,7 +74,7 @@ impl Haltpoll {
         }
     }
 
-    /// H5 and H6.
+    /// Adapts the limit to the time for which the CPU was blocked (H5 and H6).
     fn adjust(&mut self, blocked_ns: u64) {
         let Self {
             parameters: p,
@@ -100,7 +100,7 @@ impl Governor for Haltpoll {
     fn choose(&mut self, table: &Table, ask: &Ask) -> Choice {
         let poll = Choice::new(0, false);
         let halt = Choice::new(1, true);
-        // H8: a poll state alone.
+        // H8: a table with only the poll state.
         if ask.latency_limit_ns == 0 || table.len() == 1 {
             poll
         } else if self.limit_ns == 0 || (self.last == 0 && self.limit_hit) {

@@ -3,9 +3,9 @@
 
 use crate::trace::{Ask, Choice, Event, Governor, Table};
 
-/// L2: long sleeps before a deeper state.
+/// L2: the number of long sleeps after which a deeper state is chosen.
 const UPWARD: u32 = 4;
-/// L2: short sleeps before a shallower one.
+/// L2: the number of short sleeps after which a shallower state is chosen.
 const DOWNWARD: u32 = 1;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,22 +14,22 @@ struct Counts {
     short: u32,
 }
 
-/// ladder of one CPU.
+/// The governor ladder of one CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Ladder {
-    /// None before the first choice (L1).
+    /// The state in which the CPU is; `None` before the first choice (L1).
     current: Option<usize>,
     counts: [Counts; crate::MAX_STATES],
     recorded_ns: i64,
 }
 
 impl Ladder {
-    /// ladder of a new device.
+    /// Creates ladder for a new device.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// L8: moves on.
+    /// L8: moves from one state to another.
     fn change(&mut self, from: usize, to: usize) -> Choice {
         self.counts[from] = Counts::default();
         self.current = Some(to);
@@ -39,7 +39,7 @@ impl Ladder {
 
 impl Governor for Ladder {
     fn choose(&mut self, table: &Table, ask: &Ask) -> Choice {
-        // L10: no state follows a poll state that is alone.
+        // L10: if the poll state is the only one, it is the first.
         let first = usize::from(table.polls(0) && table.len() > 1);
         let current = *self.current.get_or_insert(first);
         let limit = ask.latency_limit_ns;
@@ -47,7 +47,7 @@ impl Governor for Ladder {
             return self.change(current, 0);
         }
         let slept = self.recorded_ns - table.latency(current);
-        // L2: a state before the first has no thresholds.
+        // L2: a state before the first state has no thresholds.
         let (long_ns, enough) = if current < first {
             (0, 0)
         } else {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A second implementation of Linux's cpuidle governors, written only from rules.
+//! A second implementation of Linux's cpuidle governors, written only from a list of rules.
 //!
 //! This crate's `RULES.md` describes each governor, with the source of each rule. An author who had not seen
 //! `crates/no_std/cpuidle` wrote the code from those rules, so that the two can be compared over traces:
-//! `crates/test/governors-by-rules/tests/against` does that. The code names the number of each rule that it keeps.
+//! `crates/test/governors-by-rules/tests/against` does that. Comments name the number of each rule that the code
+//! implements.
 //!
-//! [`Governor::choose`] asks a governor, and [`Governor::learn`] gives it the outcome. All arithmetic is in whole
-//! numbers. Times are nanoseconds unless a name says otherwise.
+//! [`Governor::choose`] asks a governor for a state, and [`Governor::learn`] gives it the outcome. All arithmetic is in
+//! whole numbers. Times are in nanoseconds unless a name says otherwise.
 #![doc = include_str!("../RULES.md")]
 
 mod fit;

@@ -6,9 +6,9 @@ use crate::trace::{Ask, Choice, Event, Governor, NO_TIMER, Sleep, Table};
 use crate::typical::{SAMPLES, UNKNOWN, trimmed_above, trimmed_both};
 
 const MAGNITUDES: usize = 6;
-/// A correction factor that corrects nothing.
+/// The correction factor that changes nothing.
 const UNITY: u32 = 8192;
-/// The most that one event adds to a factor. The factor loses an eighth each time.
+/// The most that one event adds to a factor. The factor first loses an eighth at each event.
 const PULSE: u64 = 1024;
 const SHORT_NS: u64 = 15_000;
 const LONG_NS: u64 = 50_000_000;
@@ -17,13 +17,13 @@ const NS_PER_US: u64 = 1000;
 /// The outliers that are removed before the typical interval is found (M4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outliers {
-    /// Until 6.5: those above. The samples must promise less than the timer.
+    /// Until 6.5: large ones. The smallest sample must be below the timer's prediction.
     AboveBelowTimer,
-    /// 6.6 to 6.14: those above.
+    /// 6.6 to 6.14: large ones.
     Above,
-    /// 6.15 to 6.17: those at both ends, and a maximum if no interval is typical.
+    /// 6.15 to 6.17: outliers at both ends. If no interval is typical, the maximum counts as the interval.
     BothEndsElseMaximum,
-    /// Since 6.18: those at both ends.
+    /// Since 6.18: outliers at both ends.
     BothEnds,
 }
 
@@ -32,30 +32,30 @@ pub enum Outliers {
 pub enum PollDetour {
     /// Up to 6.18: whenever the timer and the latency limit allow it.
     Always,
-    /// Since 6.19: only a state short enough.
+    /// Since 6.19: only if the state is short enough.
     ShortStates,
 }
 
-/// The rules of a release.
+/// The rules of a release of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MenuRules {
-    /// M3b: the typical interval first, the timer only above 15 us.
+    /// M3b: the typical interval is computed first, and the timer is requested only if the interval is above 15 us.
     pub typical_first: bool,
     /// M4: the outliers that are removed.
     pub outliers: Outliers,
-    /// M2, M6: tasks waiting for I/O count.
+    /// M2, M6: tasks that wait for I/O count.
     pub io_counts: bool,
     /// M6: the prediction caps the latency limit.
     pub prediction_caps_latency: bool,
-    /// M9: a choice that no learnt sleep precedes leaves an unknown sample.
+    /// M9: a choice that follows no learnt sleep leaves an unknown sample.
     pub unknown_samples: bool,
     /// M7: the latency limit is tested first.
     pub latency_first: bool,
-    /// M8a: the way round polling.
+    /// M8a: when a state is entered to avoid polling.
     pub poll_detour: PollDetour,
-    /// M3c: with the tick stopped the timer is asked for in any case.
+    /// M3c: with the tick stopped, the timer is requested in any case.
     pub timer_if_stopped: bool,
-    /// M5: a single state is a case of its own.
+    /// M5: a table with a single state is a separate case.
     pub single_state: bool,
     /// M3d: a timer within two ticks needs no deeper state.
     pub two_ticks_are_safe: bool,
@@ -109,7 +109,7 @@ impl MenuRules {
     };
 }
 
-/// menu of one CPU.
+/// The governor menu of one CPU.
 #[derive(Clone, Debug)]
 pub struct Menu {
     rules: MenuRules,
@@ -117,7 +117,7 @@ pub struct Menu {
     factors: [u32; 2 * MAGNITUDES],
     samples: [u32; SAMPLES],
     oldest: usize,
-    /// *timer* and bucket of the last choice.
+    /// *timer* and *bucket* of the last choice.
     timer_ns: u64,
     bucket: usize,
     learnt: bool,
@@ -140,7 +140,7 @@ struct SearchEnd {
 }
 
 impl Menu {
-    /// menu of a release, for a tick of `tick_ns` ([`tick_ns`](crate::tick_ns)).
+    /// Creates menu of a release, for a tick of `tick_ns` ([`tick_ns`](crate::tick_ns)).
     pub fn new(rules: MenuRules, tick_ns: i64) -> Self {
         Self {
             rules,
@@ -154,12 +154,12 @@ impl Menu {
         }
     }
 
-    fn sample(&mut self, us: u32) {
+    fn add_sample(&mut self, us: u32) {
         self.samples[self.oldest] = us;
         self.oldest = (self.oldest + 1) % SAMPLES;
     }
 
-    /// M2.
+    /// Returns the bucket of a time to the timer (M2).
     fn bucket_of(&self, ns: u64, io_waiters: u32) -> usize {
         let bounds = [10, 100, 1_000, 10_000, 100_000].map(|us| us * NS_PER_US);
         let magnitude = bounds.iter().filter(|&&bound| ns >= bound).count();
@@ -171,7 +171,7 @@ impl Menu {
         group + magnitude
     }
 
-    /// The timer as M3a asks for it: timer, event and bucket, and the corrected timer in us.
+    /// Requests the timer (M3a). Returns timer, event and bucket, and the corrected timer in us.
     fn ask_timer(&self, ask: &Ask) -> (u64, i64, usize, u32) {
         let (timer, event) = if ask.timer_ns < 0 {
             (0, 0)
@@ -186,7 +186,7 @@ impl Menu {
         (timer, event, bucket, (scaled / unit) as u32)
     }
 
-    /// M3.
+    /// Predicts the duration of the sleep (M3).
     fn predict(&self, ask: &Ask) -> Prediction {
         let typical_us = match self.rules.outliers {
             Outliers::AboveBelowTimer => {
@@ -225,15 +225,15 @@ impl Menu {
         prediction
     }
 
-    /// M5.
-    fn zero_without_more_ado(&self, table: &Table, timer_ns: u64, limit_ns: i64) -> bool {
+    /// Returns whether state 0 is chosen without a search (M5).
+    fn takes_state_zero(&self, table: &Table, timer_ns: u64, limit_ns: i64) -> bool {
         limit_ns == 0
             || (self.rules.single_state && table.len() == 1)
             || (table.enabled(0)
                 && (timer_ns < table.residency(1) as u64 || limit_ns < table.latency(1)))
     }
 
-    /// M6.
+    /// Returns the latency limit, which the prediction may lower (M6).
     fn capped_limit(&self, ask: &Ask, prediction_ns: u64) -> u64 {
         let limit = ask.latency_limit_ns as u64;
         if ask.tick_stopped || !self.rules.prediction_caps_latency {
@@ -247,7 +247,7 @@ impl Menu {
         limit.min(prediction_ns / divisor)
     }
 
-    /// M7 and M8.
+    /// Searches the state (M7 and M8).
     fn search(&self, table: &Table, ask: &Ask, told: &Prediction, limit_ns: u64) -> SearchEnd {
         let found = |state, prediction_ns| SearchEnd {
             state,
@@ -296,7 +296,7 @@ impl Menu {
         found(candidate, told.ns)
     }
 
-    /// M11: the measured time.
+    /// M11: returns the measured time of a sleep.
     fn measured_ns(&self, table: &Table, sleep: &Sleep) -> u64 {
         let latency = table.latency(sleep.entered) as u64;
         let slept = sleep.slept_ns as u64;
@@ -316,13 +316,13 @@ impl Menu {
 impl Governor for Menu {
     fn choose(&mut self, table: &Table, ask: &Ask) -> Choice {
         if self.rules.unknown_samples && !self.learnt {
-            self.sample(UNKNOWN);
+            self.add_sample(UNKNOWN);
         }
         self.learnt = false;
         let told = self.predict(ask);
         self.timer_ns = told.timer_ns;
         self.bucket = told.bucket;
-        if self.zero_without_more_ado(table, told.timer_ns, ask.latency_limit_ns) {
+        if self.takes_state_zero(table, told.timer_ns, ask.latency_limit_ns) {
             return Choice::new(0, !table.polls(0));
         }
         let limit_ns = self.capped_limit(ask, told.ns);
@@ -351,7 +351,7 @@ impl Governor for Menu {
         } else {
             PULSE as u32
         };
-        self.sample((measured / NS_PER_US) as u32);
+        self.add_sample((measured / NS_PER_US) as u32);
         self.learnt = true;
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limit of polling (P1).
+//! The limit of a poll (P1).
 
 use crate::trace::Table;
 
 const SHORTEST_NS: i64 = 10_000;
 
-/// Returns the longest poll of the poll state of `table`, where the governor sets no limit itself.
+/// Returns the longest poll, in ns, of the poll state of `table`, if the governor sets no limit itself.
 pub fn poll_limit_ns(table: &Table, tick_ns: i64) -> i64 {
     let longest = tick_ns / 16;
     (1..table.len())

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! teo of 7.1 (rules N1 to N14).
+//! teo of Linux 7.1 (rules N1 to N14).
 
-use crate::fit::{bin, give_way};
+use crate::fit::{bin_of, give_way};
 use crate::trace::{Ask, Choice, Event, Governor, NO_TIMER, Sleep, Table};
 
 const PULSE: u32 = 1024;
 const SHORT_NS: i64 = 15_000;
 const SHORT_LATENCY_NS: i64 = SHORT_NS / 2;
 
-/// A count that loses an eighth at each event and gains a pulse at some (N2).
+/// A count that loses an eighth at each event, and gains a pulse at some events (N2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Fading(u32);
 
@@ -31,7 +31,7 @@ struct Bin {
     intercepts: Fading,
 }
 
-/// teo of one CPU, as in 7.1.
+/// The governor teo of one CPU, as in Linux 7.1.
 #[derive(Clone, Debug)]
 pub struct Teo {
     tick_ns: i64,
@@ -44,17 +44,17 @@ pub struct Teo {
     fresh: bool,
 }
 
-/// The candidate when the statistics have spoken (N8 to N10).
+/// The candidate that follows from the statistics (N8 to N10).
 struct Candidate {
     state: usize,
     /// The first enabled state.
     shallowest: usize,
-    /// N10's bound.
+    /// The bound of N10.
     bound: usize,
 }
 
 impl Teo {
-    /// teo for a tick of `tick_ns`.
+    /// Creates teo for a tick of `tick_ns`.
     pub fn new(tick_ns: i64) -> Self {
         Self {
             tick_ns,
@@ -67,8 +67,8 @@ impl Teo {
         }
     }
 
-    /// N1's T.
-    fn all(&self) -> u32 {
+    /// Returns T of N1: the sum of all hits and intercepts.
+    fn total(&self) -> u32 {
         self.bins
             .iter()
             .map(|bin| bin.hits.0 + bin.intercepts.0)
@@ -79,7 +79,7 @@ impl Teo {
         self.bins[bins].iter().map(|bin| bin.intercepts.0).sum()
     }
 
-    /// N3: the measured time; counts short sleeps.
+    /// N3: returns the measured time of a sleep, and counts short sleeps.
     fn measured_ns(&mut self, latency_ns: i64, sleep: &Sleep) -> i64 {
         self.short.fade();
         if sleep.poll_limit_hit {
@@ -97,8 +97,8 @@ impl Teo {
         measured
     }
 
-    /// N3 to N6.
-    fn count(&mut self, table: &Table, sleep: &Sleep) {
+    /// Counts a sleep (N3 to N6).
+    fn count_sleep(&mut self, table: &Table, sleep: &Sleep) {
         let latency = table.latency(sleep.entered);
         let measured = self.measured_ns(latency, sleep);
         for bin in &mut self.bins {
@@ -107,8 +107,8 @@ impl Teo {
         }
         self.early.fade();
         self.ticks.fade();
-        let before = self.all();
-        let expected = bin(table, self.timer_ns);
+        let before = self.total();
+        let expected = bin_of(table, self.timer_ns);
         if sleep.by_tick {
             self.ticks.pulse();
             if 3 * self.ticks.0 > 2 * (before + PULSE) {
@@ -120,7 +120,7 @@ impl Teo {
                 return;
             }
         }
-        let ended = bin(table, measured.min(self.timer_ns));
+        let ended = bin_of(table, measured.min(self.timer_ns));
         let in_time = i128::from(self.timer_ns) - i128::from(measured) < i128::from(latency / 2);
         if ended == expected && in_time {
             self.bins[expected].hits.pulse();
@@ -132,11 +132,11 @@ impl Teo {
         }
     }
 
-    /// N9: the state above which no early wake-up is expected.
-    fn earlier(&self, table: &Table, deepest: usize, shallowest: usize) -> usize {
+    /// N9: returns a state that is shallow enough for the early wake-ups that are expected.
+    fn shallow_enough(&self, table: &Table, deepest: usize, shallowest: usize) -> usize {
         let hits: u32 = self.bins[..deepest].iter().map(|bin| bin.hits.0).sum();
         let intercepts = self.intercepts_in(0..deepest);
-        if 2 * intercepts <= self.all() - hits {
+        if 2 * intercepts <= self.total() - hits {
             return deepest;
         }
         let most = (0..table.len() - 1)
@@ -148,7 +148,7 @@ impl Teo {
             .unwrap_or(shallowest)
     }
 
-    /// N14; the tick is not stopped already.
+    /// N14: decides whether the tick, which is not stopped yet, is kept or stopped.
     fn keep_or_stop(&self, table: &Table, candidate: &Candidate, ns: i64, event_ns: i64) -> Choice {
         let state = candidate.state;
         if !table.polls(state) && ns >= self.tick_ns {
@@ -163,15 +163,15 @@ impl Teo {
         Choice::new(state, false)
     }
 
-    /// N11: whether the timer does not matter.
+    /// N11: returns whether the choice does not need the timer.
     fn timer_unneeded(&self, table: &Table, ask: &Ask, state: usize) -> bool {
         let shallow = state == 0 || table.residency(state) < SHORT_NS;
-        let hurried = 2 * self.short.0 >= self.all() || ask.latency_limit_ns < SHORT_LATENCY_NS;
+        let hurried = 2 * self.short.0 >= self.total() || ask.latency_limit_ns < SHORT_LATENCY_NS;
         !ask.tick_stopped && shallow && hurried
     }
 
-    /// N12: a deeper state for a CPU whose tick is stopped.
-    fn deeper(&self, table: &Table, candidate: &Candidate, timer_ns: i64) -> usize {
+    /// N12: returns a deeper state for a CPU whose tick is stopped, if there is one.
+    fn deeper_state(&self, table: &Table, candidate: &Candidate, timer_ns: i64) -> usize {
         (candidate.state + 1..=candidate.bound)
             .rev()
             .find(|&i| table.enabled(i) && table.residency(i) <= timer_ns)
@@ -191,7 +191,7 @@ impl Governor for Teo {
                 by_tick: false,
                 poll_limit_hit: false,
             };
-            self.count(table, &sleep);
+            self.count_sleep(table, &sleep);
         }
         self.timer_ns = NO_TIMER;
         // N8.
@@ -215,7 +215,7 @@ impl Governor for Teo {
             }
             return self.keep_or_stop(table, &candidate, ns, self.tick_ns / 2);
         }
-        candidate.state = self.earlier(table, deepest, shallowest).min(bound);
+        candidate.state = self.shallow_enough(table, deepest, shallowest).min(bound);
         if self.timer_unneeded(table, ask, candidate.state) {
             return Choice::new(candidate.state, false);
         }
@@ -226,7 +226,7 @@ impl Governor for Teo {
             && timer > 2 * self.tick_ns
             && table.residency(candidate.state) < self.tick_ns
         {
-            return Choice::new(self.deeper(table, &candidate, timer), true);
+            return Choice::new(self.deeper_state(table, &candidate, timer), true);
         }
         // N13.
         if candidate.state == 0 {
@@ -235,7 +235,7 @@ impl Governor for Teo {
         if table.residency(candidate.state) > timer {
             candidate.state = give_way(table, candidate.state, timer, true);
         }
-        let early = 3 * self.early.0 >= 2 * self.all();
+        let early = 3 * self.early.0 >= 2 * self.total();
         let shallow = table.residency(candidate.state) < self.tick_ns;
         let ns = if shallow && early {
             self.tick_ns / 2
@@ -250,7 +250,7 @@ impl Governor for Teo {
 
     fn learn(&mut self, table: &Table, event: &Event) {
         if let Event::Slept(sleep) = event {
-            self.count(table, sleep);
+            self.count_sleep(table, sleep);
         }
     }
 }

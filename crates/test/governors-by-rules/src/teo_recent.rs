@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The releases of teo that counted recent intercepts: teo of 6.2 (rules T1 to T11), and teo with
-//! utilisation as posted and as corrected (U1 to U6).
+//! The versions of teo that count recent intercepts: teo of 6.2 (rules T1 to T11), and teo with utilisation, as posted
+//! and as corrected (U1 to U6).
 
 use std::collections::VecDeque;
 
-use crate::fit::{bin, give_way};
+use crate::fit::{bin_of, give_way};
 use crate::trace::{Ask, Choice, Event, Governor, Sleep, Table};
 
 const PULSE: u32 = 1024;
 /// T4: the number of remembered events.
 const REMEMBERED: usize = 9;
 
-/// Whether, and how, utilisation counts.
+/// Whether and how utilisation counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Utilisation {
     /// 6.2: not at all.
@@ -28,16 +28,16 @@ struct Bin {
     intercepts: u32,
 }
 
-/// Effect of an early answer on the tick (T6, T7, U4 or U6).
+/// The effect of an early answer (by T6, T7, U4 or U6) on the tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyAnswer {
-    /// Until 6.5: T11 decides.
+    /// Until 6.5: T11 decides, as after any answer.
     AsAny,
     /// On the way to 6.6: the tick is kept (U6).
     KeepsTick,
 }
 
-/// teo of one CPU, with recent intercepts.
+/// The governor teo of one CPU, with recent intercepts.
 #[derive(Clone, Debug)]
 pub struct TeoRecent {
     utilisation: Utilisation,
@@ -45,7 +45,7 @@ pub struct TeoRecent {
     threshold: u64,
     tick_ns: i64,
     bins: [Bin; crate::MAX_STATES],
-    /// T4: the bin of each intercept, or `None` for a hit, with the newest last.
+    /// T4: the last events, the newest last: the bin of an intercept, or `None` for a hit.
     recent: VecDeque<Option<usize>>,
     /// *timer* of the last choice.
     timer_ns: i64,
@@ -62,9 +62,9 @@ struct Candidate {
 /// Result of T6 and T7.
 struct First {
     candidate: Candidate,
-    /// The first enabled state; 0 where a case of its own decided.
+    /// The first enabled state; 0 if a special case decided.
     shallowest: usize,
-    /// T10's bound.
+    /// The bound of T10.
     bound: usize,
     end: End,
 }
@@ -72,16 +72,16 @@ struct First {
 /// The decisions that are left after T7.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Everything.
+    /// All decisions.
     Open,
-    /// The tick (T11).
+    /// Only the tick (T11).
     Tick,
-    /// The tick, or nothing where an early answer keeps it (U6).
+    /// Only the tick, or nothing if an early answer keeps the tick (U6).
     Early,
 }
 
 impl TeoRecent {
-    /// teo for a tick of `tick_ns`, on a CPU of `capacity` (U1; 1024 for the fastest).
+    /// Creates teo for a tick of `tick_ns`, on a CPU of `capacity` (U1; 1024 for the fastest).
     pub fn new(
         utilisation: Utilisation,
         early_answer: EarlyAnswer,
@@ -104,8 +104,9 @@ impl TeoRecent {
         (table.residency(state) + table.residency(state + 1)) / 2
     }
 
-    /// T9: whether a CPU whose tick is stopped may be left in a state for so short a span.
-    fn fit(&self, ask: &Ask, span_ns: i64) -> bool {
+    /// T9: returns whether a state may be chosen for this span. With the tick stopped, the span must not be shorter
+    /// than a tick.
+    fn long_enough(&self, ask: &Ask, span_ns: i64) -> bool {
         !ask.tick_stopped || span_ns >= self.tick_ns
     }
 
@@ -121,14 +122,14 @@ impl TeoRecent {
         self.bins[bins].iter().map(|bin| bin.intercepts).sum()
     }
 
-    /// T3 and T4.
-    fn count(&mut self, table: &Table, measured_ns: i64) {
+    /// Counts a sleep (T3 and T4).
+    fn count_sleep(&mut self, table: &Table, measured_ns: i64) {
         for bin in &mut self.bins[..table.len()] {
             bin.hits -= bin.hits / 8;
             bin.intercepts -= bin.intercepts / 8;
         }
-        let expected = bin(table, self.timer_ns);
-        let measured = bin(table, measured_ns.min(self.timer_ns));
+        let expected = bin_of(table, self.timer_ns);
+        let measured = bin_of(table, measured_ns.min(self.timer_ns));
         if measured == expected {
             self.bins[expected].hits += PULSE;
             self.recent.push_back(None);
@@ -141,7 +142,7 @@ impl TeoRecent {
         }
     }
 
-    /// T2.
+    /// Returns the measured time of a sleep (T2).
     fn measured_ns(&self, table: &Table, sleep: &Sleep) -> i64 {
         let safety_net = sleep.poll_limit_hit || (sleep.by_tick && self.timer_ns > self.tick_ns);
         if safety_net || sleep.span_ns >= self.timer_ns {
@@ -155,8 +156,8 @@ impl TeoRecent {
         }
     }
 
-    /// T6, U2, U4 and T7.
-    fn first(&self, table: &Table, ask: &Ask, utilised: bool) -> First {
+    /// Returns the first candidate (T6, U2, U4 and T7).
+    fn first_candidate(&self, table: &Table, ask: &Ask, utilised: bool) -> First {
         let timer = ask.timer_ns;
         let decided = |state, ns| First {
             candidate: Candidate { state, ns },
@@ -180,7 +181,7 @@ impl TeoRecent {
                 }
                 Utilisation::Corrected => {
                     let span = Self::span_ns(table, 0);
-                    let zero = table.enabled(0) && !table.polls(0) && self.fit(ask, span);
+                    let zero = table.enabled(0) && !table.polls(0) && self.long_enough(ask, span);
                     let state = usize::from(!zero && table.enabled(1));
                     let end = if state == 0 { End::Early } else { End::Tick };
                     return First {
@@ -195,7 +196,7 @@ impl TeoRecent {
             return decided(0, timer);
         };
         let reachable = |i: &usize| *i == 0 || table.residency(*i) <= timer;
-        // If the first enabled state itself is too deep, later states are not considered.
+        // If the first enabled state itself is too deep, later states do not count.
         let deeper: Vec<usize> = if reachable(&shallowest) {
             enabled.take_while(reachable).collect()
         } else {
@@ -222,8 +223,8 @@ impl TeoRecent {
         }
     }
 
-    /// T8 and T9.
-    fn earlier(&self, table: &Table, ask: &Ask, first: Candidate) -> Candidate {
+    /// Returns a shallower candidate if the statistics expect an early wake-up (T8 and T9).
+    fn shallow_enough(&self, table: &Table, ask: &Ask, first: Candidate) -> Candidate {
         let below = 0..first.state;
         let hits: u32 = self.bins[below.clone()].iter().map(|bin| bin.hits).sum();
         let intercepts = self.intercepts_in(below.clone());
@@ -240,7 +241,7 @@ impl TeoRecent {
                 state,
                 ns: Self::span_ns(table, state),
             };
-            let fit = self.fit(ask, this.ns);
+            let fit = self.long_enough(ask, this.ns);
             let range = state..first.state;
             let most = (!by_recent || 2 * self.recent_in(range.clone()) > recent)
                 && (!by_intercepts || 2 * self.intercepts_in(range) > intercepts);
@@ -260,21 +261,21 @@ impl TeoRecent {
         first
     }
 
-    /// U3 and U5.
+    /// Returns a shallower candidate for a CPU that is much used (U3 and U5).
     fn yield_to_use(&self, table: &Table, ask: &Ask, from: Candidate) -> Candidate {
         let state = give_way(table, from.state, from.ns, false);
         if self.utilisation == Utilisation::Posted {
             return Candidate { state, ..from };
         }
         let ns = Self::span_ns(table, state);
-        if self.fit(ask, ns) {
+        if self.long_enough(ask, ns) {
             Candidate { state, ns }
         } else {
             from
         }
     }
 
-    /// T11.
+    /// Decides whether the tick is kept or stopped (T11).
     fn decide_tick(
         &self,
         table: &Table,
@@ -301,17 +302,17 @@ impl Governor for TeoRecent {
         if self.fresh {
             // T5.
             self.fresh = false;
-            self.count(table, i64::MAX);
+            self.count_sleep(table, i64::MAX);
         }
         self.timer_ns = ask.timer_ns;
         let utilised = self.utilisation != Utilisation::Ignored && ask.utilisation > self.threshold;
-        let first = self.first(table, ask, utilised);
+        let first = self.first_candidate(table, ask, utilised);
         let mut candidate = first.candidate;
         if first.end == End::Early && self.early_answer == EarlyAnswer::KeepsTick {
             return Choice::new(candidate.state, false);
         }
         if first.end == End::Open {
-            candidate = self.earlier(table, ask, candidate);
+            candidate = self.shallow_enough(table, ask, candidate);
             // T10.
             candidate.state = candidate.state.min(first.bound);
             if utilised {
@@ -324,7 +325,7 @@ impl Governor for TeoRecent {
     fn learn(&mut self, table: &Table, event: &Event) {
         if let Event::Slept(sleep) = event {
             let measured = self.measured_ns(table, sleep);
-            self.count(table, measured);
+            self.count_sleep(table, measured);
         }
     }
 }

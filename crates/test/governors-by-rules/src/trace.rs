@@ -4,13 +4,13 @@
 /// The most states of a table (G8).
 pub const MAX_STATES: usize = 10;
 
-/// "No timer": the longest duration (G2).
+/// The time to a timer if there is none: the longest duration (G2).
 pub const NO_TIMER: i64 = i64::MAX;
 
 /// The latency limit if none was set (G3).
 pub const NO_LATENCY_LIMIT: i64 = i32::MAX as i64 * 1000;
 
-/// The tick's period in ns for `hz` ticks a second, 1 or more (G1).
+/// Returns the tick's period in ns, for `hz` ticks per second, 1 or more (G1).
 ///
 /// # Panics
 ///
@@ -41,7 +41,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of `states`.
+    /// Creates a table of `states`.
     ///
     /// # Panics
     ///
@@ -63,7 +63,7 @@ impl Table {
         }
     }
 
-    /// The states.
+    /// Returns the states.
     pub fn states(&self) -> &[State] {
         &self.states
     }
@@ -77,14 +77,14 @@ impl Table {
         self.states.len()
     }
 
-    /// Target residency; 0 after the last state (G8).
+    /// Returns a state's target residency, or 0 after the last state (G8).
     pub(crate) fn residency(&self, index: usize) -> i64 {
         self.states
             .get(index)
             .map_or(0, |state| state.target_residency_ns)
     }
 
-    /// Exit latency; 0 after the last state (G8).
+    /// Returns a state's exit latency, or 0 after the last state (G8).
     pub(crate) fn latency(&self, index: usize) -> i64 {
         self.states
             .get(index)
@@ -100,12 +100,13 @@ impl Table {
     }
 }
 
-/// State that a governor knows when it chooses.
+/// The state of a CPU that a governor knows when it chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Time until the next timer with the tick stopped, in ns (G4). Can be negative. [`NO_TIMER`] without a timer.
+    /// Time in ns until the next timer, assuming that the tick is stopped (G4). Can be negative. [`NO_TIMER`] if there
+    /// is no timer.
     pub timer_ns: i64,
-    /// Time until the next programmed event, the tick included, in ns (G4). Can be negative.
+    /// Time in ns until the next programmed event, including the tick (G4). Can be negative.
     pub event_ns: i64,
     /// Whether the tick is already stopped.
     pub tick_stopped: bool,
@@ -137,9 +138,9 @@ impl Choice {
 pub struct Sleep {
     /// The state that was actually entered.
     pub entered: usize,
-    /// Time that the CPU was in it, exit included, in ns, 0 or more.
+    /// Time in ns that the CPU was in this state, including the exit, 0 or more.
     pub slept_ns: i64,
-    /// Time from the choice to the report, in ns: `slept_ns` and the time of the idle loop itself.
+    /// Time in ns from the choice to the report: `slept_ns` plus the time of the idle loop itself.
     pub span_ns: i64,
     /// Whether the tick's handler ran (G10).
     pub by_tick: bool,

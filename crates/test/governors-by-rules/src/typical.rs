@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! menu's typical interval (M4).
 
-/// How many samples menu keeps.
+/// The number of samples that menu keeps.
 pub(crate) const SAMPLES: usize = 8;
 
-/// No answer, and a sample that is not known.
+/// Stands for no answer, and for an unknown sample.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// Outliers no longer leave once so few samples are kept.
+/// If only so many samples are left, outliers are no longer removed.
 const FEW: usize = SAMPLES * 3 / 4;
 
-/// M4a: the typical interval in us, outliers leaving at the upper end.
+/// M4a: returns the typical interval in us, after outliers at the upper end were removed.
 ///
-/// `beaten_by` is the timer's prediction in us where the smallest sample must be below it (6.2).
+/// `beaten_by` is the timer's prediction in us, if the smallest sample must be below it (6.2).
 pub(crate) fn trimmed_above(samples: &[u32; SAMPLES], beaten_by: Option<u32>) -> u32 {
     let mut kept: Vec<u32> = samples
         .iter()
@@ -35,7 +35,7 @@ pub(crate) fn trimmed_above(samples: &[u32; SAMPLES], beaten_by: Option<u32>) ->
             .iter()
             .map(|&us| u64::from(us).abs_diff(mean).pow(2))
             .sum();
-        if let Some(answer) = settled(mean, squares / count, kept.len()) {
+        if let Some(answer) = mean_if_typical(mean, squares / count, kept.len()) {
             return answer;
         }
         if kept.len() <= FEW {
@@ -45,9 +45,9 @@ pub(crate) fn trimmed_above(samples: &[u32; SAMPLES], beaten_by: Option<u32>) ->
     }
 }
 
-/// M4b: the typical interval in us, outliers leaving at both ends.
+/// M4b: returns the typical interval in us, after outliers at both ends were removed.
 ///
-/// `else_maximum` is M4c: where four or more samples are left, their maximum is the answer.
+/// With `else_maximum` (M4c): if no interval is typical and four or more samples are left, returns their maximum.
 pub(crate) fn trimmed_both(samples: &[u32; SAMPLES], else_maximum: bool) -> u32 {
     let mut kept: Vec<u32> = samples
         .iter()
@@ -67,7 +67,7 @@ pub(crate) fn trimmed_both(samples: &[u32; SAMPLES], else_maximum: bool) -> u32 
             .map(|&us| u64::from(us).wrapping_mul(u64::from(us)))
             .fold(0_u64, u64::wrapping_add);
         let variance = (squares / count).wrapping_sub(mean.wrapping_mul(mean));
-        if let Some(answer) = settled(mean, variance, kept.len()) {
+        if let Some(answer) = mean_if_typical(mean, variance, kept.len()) {
             return answer;
         }
         if kept.len() <= FEW {
@@ -82,8 +82,8 @@ pub(crate) fn trimmed_both(samples: &[u32; SAMPLES], else_maximum: bool) -> u32 
     }
 }
 
-/// Whether samples of this mean (us) and variance (us²) are alike enough: then the mean.
-fn settled(mean: u64, variance: u64, count: usize) -> Option<u32> {
+/// Returns the mean (us) if samples with this mean and variance (us²) are similar enough.
+fn mean_if_typical(mean: u64, variance: u64, count: usize) -> Option<u32> {
     let relative =
         variance <= u64::MAX / 36 && mean.wrapping_mul(mean) > variance * 36 && count >= FEW;
     (relative || variance <= 400).then_some(mean as u32)

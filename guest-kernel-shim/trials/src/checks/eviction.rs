@@ -9,17 +9,17 @@ use super::outcome::{Failure, ensure};
 use arch::layout;
 use guest_kernel_shim::{cache_eviction, clock, hypervisor, percpu, workers};
 
-/// How often the caches are emptied.
+/// Number of times that the caches are emptied.
 const TIMES: u64 = 20;
 
-/// Words that only this CPU writes, on many lines.
+/// Words on many lines, which only this CPU writes.
 static OURS: [AtomicU64; 4096] = [const { AtomicU64::new(0) }; 4096];
 /// A word that the other CPU increments, and a word that ends its loop.
 static THEIRS: AtomicU64 = AtomicU64::new(0);
 static END: AtomicU64 = AtomicU64::new(0);
 
-/// Writes from just before an eviction are visible after it, code and constants do not change, and no write of
-/// another CPU is lost.
+/// Checks that writes from just before an eviction are visible after it, that code and constants do
+/// not change, and that no write of another CPU is lost.
 pub fn keeps_memory() -> Result<(), Failure> {
     let image = checksum();
     THEIRS.store(0, Release);
@@ -64,7 +64,7 @@ pub fn keeps_memory() -> Result<(), Failure> {
     )
 }
 
-/// A sum over this image's code and constants that depends on the place of each word.
+/// Returns a sum over this image's code and constants that depends on the place of each word.
 pub fn checksum() -> u64 {
     let regions = [layout::text(), layout::rodata()];
     let words = regions.into_iter().flat_map(|region| region.step_by(8));

@@ -8,14 +8,14 @@ use guest_kernel_shim::machine::{HOLE, platform};
 use guest_kernel_shim::vectors::{Exception, catching};
 use guest_kernel_shim::{hypervisor, output};
 
-/// Returns ESR_EL1.EC.
+/// Returns the class of `exception`, ESR_EL1.EC.
 fn class(exception: Exception) -> u64 {
     exception.esr >> 26
 }
 
 pub fn undefined_instruction() -> Result<(), Failure> {
     let caught = catching(|| {
-        // SAFETY: permanently undefined: it changes nothing, and the handler steps over it.
+        // SAFETY: the instruction is permanently undefined: it changes nothing, and the handler steps over it.
         unsafe { asm!("udf #0", options(nomem, nostack)) }
     });
     let caught = caught.ok_or("no exception")?;
@@ -28,15 +28,15 @@ pub fn hang_masked() -> ! {
     arch::insn::hang()
 }
 
-/// Reads an address that is not mapped, without a handler.
+/// Reads an address that is not mapped, while no handler expects the fault.
 pub fn abort() {
-    // SAFETY: address 0x10 is not mapped: the read faults and reads nothing.
+    // SAFETY: address 0x10 is not mapped, so the read faults and reads nothing.
     unsafe { (0x10 as *const u64).read_volatile() };
 }
 
 pub fn nothing_at_a_hole() -> Result<(), Failure> {
     let caught = catching(|| {
-        // SAFETY: mapped as device memory at EL1; whether or not anything is there, a read of it changes nothing.
+        // SAFETY: the hole is mapped as device memory at EL1. Whatever is there, reading it changes nothing.
         unsafe { asm!("ldr {0:w}, [{1}]", out(reg) _, in(reg) HOLE.base, options(nostack)) }
     });
     let caught = caught.ok_or("no exception")?;
@@ -45,7 +45,7 @@ pub fn nothing_at_a_hole() -> Result<(), Failure> {
     ensure(caught.far == HOLE.base, "another address")
 }
 
-/// Searches this guest's RAM for another guest's data, and ends with status 1 if there is any.
+/// Searches this guest's RAM for another guest's data, and ends with status 1 if there is such data.
 pub fn neighbor() {
     let mut pages = 0;
     let mut found = 0u64;
@@ -55,7 +55,7 @@ pub fn neighbor() {
                 continue;
             }
             pages += 1;
-            // SAFETY: this kernel's own memory, which is mapped.
+            // SAFETY: this is this kernel's own memory, which is mapped.
             let word = unsafe { (page as *const u64).read_volatile() };
             found += u64::from(word == u64::from_ne_bytes(*b"neighbor"));
         }
@@ -64,7 +64,7 @@ pub fn neighbor() {
     hypervisor::exit(found.min(1));
 }
 
-/// Whether stage 1 maps `page`: parts of the RAM are not mapped.
+/// Whether stage 1 maps `page`: some parts of the RAM are not mapped.
 fn is_mapped(page: u64) -> bool {
     let result: u64;
     // SAFETY: a translation changes PAR_EL1 alone, which nothing else uses.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks of PSCI (DEN0022F.b) and SMCCC (DEN0028F).
+//! Checks PSCI (DEN0022F.b) and SMCCC (DEN0028F).
 
 use super::outcome::{Failure, ensure};
 use guest_kernel_shim::hypervisor::{self, call};
@@ -55,7 +55,7 @@ pub fn standby_returns() -> Result<(), Failure> {
     use arch::{gic_cpu, insn};
     let me = PerCpu::this();
     insn::mask_irq();
-    // A pending interrupt makes standby return at once, masked or not.
+    // A pending interrupt makes standby return at once, whether it is masked or not.
     gic_cpu::send_sgi(5, me.mpidr);
     let status = hypervisor::cpu_suspend();
     insn::unmask_irq();

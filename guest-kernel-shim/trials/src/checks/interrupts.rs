@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks of the interrupt controller and the timer.
+//! Checks the interrupt controller and the timer.
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable};
 use abi::{KnobValue, Neighbour};
@@ -21,10 +21,10 @@ use guest_kernel_shim::{clock, hypervisor, machine, smp, workers};
 /// First SGI that this kernel does not use itself.
 const FIRST: u32 = 2;
 const SGIS: u32 = 16;
-/// An SPI with nothing connected.
+/// An SPI to which nothing is connected.
 const SPI: u32 = 40;
 
-/// Clears the journals and enables every private interrupt that is tried.
+/// Clears the journals, and enables every private interrupt that the checks use.
 fn begin() {
     for cpu in percpu::online() {
         journal(cpu).clear();
@@ -32,7 +32,7 @@ fn begin() {
     }
 }
 
-/// Waits for `count` entries in a journal, long enough for any machine.
+/// Waits until a journal has `count` entries, long enough for any machine; returns whether it has exactly these.
 fn entries(journal: &Journal, count: usize) -> bool {
     clock::wait_for(|| journal.count() >= count) && journal.count() == count
 }
@@ -85,9 +85,9 @@ pub fn broadcast_spares_the_sender() -> Result<(), Failure> {
     ensure(journal(PerCpu::this()).count() == 0, "the sender got one")
 }
 
-/// Makes more interrupts pending at once than list registers hold.
+/// Checks that more interrupts than list registers hold can be pending at once.
 pub fn more_than_there_are_list_registers() -> Result<(), Failure> {
-    /// Step that the other CPU waits for, or has reached.
+    /// The step that the other CPU waits for, or has reached.
     static STEP: AtomicU32 = AtomicU32::new(0);
     const MASKED: u32 = 1;
     const SENT: u32 = 2;
@@ -124,7 +124,7 @@ pub fn most_urgent_first() -> Result<(), Failure> {
     let me = PerCpu::this();
     let redistributor = interrupts::redistributor(me);
     for intid in FIRST..SGIS {
-        // SAFETY: only this CPU uses its redistributor's priorities.
+        // SAFETY: only this CPU sets its redistributor's priorities.
         unsafe { redistributor.set_priority(intid, (0xf0 - intid * 8) as u8) };
     }
     insn::mask_irq();
@@ -184,7 +184,7 @@ pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
     let gic = &machine::platform().gic;
     for cpu in percpu::online().take(2) {
         journal(cpu).clear();
-        // SAFETY: the description is true, and nothing else uses this SPI.
+        // SAFETY: the machine's description is true, and nothing else uses this SPI.
         let spi = unsafe { Spi::new(gic, SPI) };
         spi.set_group1();
         spi.route(cpu.mpidr);
@@ -197,8 +197,8 @@ pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A CPU that turns itself off with an interrupt active takes others when it is on again; that
-/// interrupt stays active until software ends it by register.
+/// Checks that a CPU that turns itself off while an interrupt is active takes others when it is on
+/// again. That interrupt stays active until software ends it through a register.
 pub fn off_while_active() -> Result<(), Failure> {
     begin();
     let other = other();
@@ -225,7 +225,7 @@ pub fn off_while_active() -> Result<(), Failure> {
     ensure(entries(journal(other), 2), "can't be ended by register")
 }
 
-/// Arms the virtual timer.
+/// Sets the virtual timer to expire in `ticks`.
 fn arm(ticks: u64) {
     CNTV_CVAL_EL0.set(clock::now() + ticks);
     CNTV_CTL_EL0.set(1);
@@ -240,7 +240,7 @@ pub fn timer_again_and_again() -> Result<(), Failure> {
     for round in 1..=5 {
         let start = clock::now();
         arm(clock::ticks(50));
-        // The handler masks the timer, so one expiry is one interrupt.
+        // The handler masks the timer, so one expiry causes one interrupt.
         ensure(entries(journal(me), round), "did not come")?;
         ensure(clock::now() - start >= clock::ticks(50), "came early")?;
     }
@@ -249,8 +249,8 @@ pub fn timer_again_and_again() -> Result<(), Failure> {
     ensure(journal(me).count() == 5, "came more often than it expired")
 }
 
-/// A timer interrupt that software withdraws, in any way, comes again as long as the timer's level
-/// is high.
+/// Checks that a timer interrupt that software withdraws, in any way, comes again as long as the
+/// timer's level is high.
 pub fn timer_taken_back() -> Result<(), Failure> {
     let me = PerCpu::this();
     let intid = machine::platform().timer.virt;
@@ -276,7 +276,7 @@ pub fn timer_taken_back() -> Result<(), Failure> {
     Ok(())
 }
 
-/// WFIT and WFET end at their deadline, or at once if that has passed.
+/// Checks that WFIT and WFET end at their deadline, or at once if that has passed.
 pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
     const TRIES: u32 = 64;
     let limit = clock::ticks(200);
@@ -285,10 +285,10 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
         wait(start.wrapping_add(deadline));
         clock::now() - start
     };
-    // A leftover event may end a WFET early, once.
+    // A leftover event may end one WFET early.
     time(insn::wfet, 0);
     ensure(time(insn::wfit, limit) >= limit, "WFIT came back early")?;
-    // Where CPUs are threads, the host may stop one for longer than the limit, but not each time.
+    // Where CPUs are threads, the host may stop a thread for longer than the limit, but not each time.
     let returns_at_once = |wait| (0..TRIES).any(|_| time(wait, 0) < limit);
     ensure(
         returns_at_once(insn::wfit),
@@ -298,7 +298,7 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
         returns_at_once(insn::wfet),
         "WFET waited though its deadline had passed",
     )?;
-    // SAFETY: waits; XZR is a deadline that has always passed.
+    // SAFETY: the instructions only wait; XZR is a deadline that has always passed.
     unsafe {
         asm!(
             ".arch_extension wfxt",
@@ -310,14 +310,14 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes an exit between the last look at memory and WFE, by an interrupt that is not signalled, as in a handler: the
-/// exception return has to set the event register (DDI 0487K.a, D1.7.1), or a lock's WFE would miss the unlocking store,
-/// whose monitor the return has cleared.
+/// Checks an exit between the last check of memory and WFE, caused by an interrupt that is not
+/// signalled, as in a handler: the exception return has to set the event register (DDI 0487K.a,
+/// D1.7.1), or a lock's WFE would miss the unlocking store, whose monitor the return has cleared.
 pub fn exit_leaves_an_event() -> Result<(), Failure> {
     leaves_an_event(|| {})
 }
 
-/// Likewise on a CPU with a neighbour, which gets no slices and waits for the guest's WFI.
+/// Checks the same on a CPU with a neighbour, which gets no slices and waits for the guest's WFI.
 pub fn exit_beside_a_neighbour() -> Result<(), Failure> {
     let result = leaves_an_event(|| {
         hypervisor::set(KnobValue::Slice(0));
@@ -330,7 +330,7 @@ pub fn exit_beside_a_neighbour() -> Result<(), Failure> {
 
 fn leaves_an_event(prepare: fn()) -> Result<(), Failure> {
     static PREPARE: SpinMutex<fn()> = SpinMutex::new(|| {});
-    /// Step that this CPU waits for, or has reached.
+    /// The step that this CPU waits for, or has reached.
     static STEP: AtomicU32 = AtomicU32::new(0);
     const READY: u32 = 1;
     const SENT: u32 = 2;
@@ -355,11 +355,11 @@ fn leaves_an_event(prepare: fn()) -> Result<(), Failure> {
     });
     clock::wait_for(|| STEP.load(Acquire) == READY);
     gic_cpu::send_sgi(FIRST, other().mpidr);
-    // The exit comes before the other CPU goes on.
+    // The exit comes before the other CPU continues.
     settle();
     STEP.store(SENT, Release);
     let over = clock::wait_for(|| STEP.load(Acquire) == OVER);
-    // It ends a WFE that waits.
+    // The SEV ends a WFE that still waits.
     insn::sev();
     workers::wait_for_second();
     ensure(over, "WFE waited after an exit")?;

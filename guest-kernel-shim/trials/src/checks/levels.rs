@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks that the timers' interrupts follow the timers: they are level-sensitive (DDI 0487K.a, D12.2.4), so one is
-//! pending while its timer's condition holds, and otherwise only if software set it (IHI 0069H, 4.1 and 12.11).
+//! pending while its timer's condition holds, and otherwise only if software made it so (IHI 0069H, 4.1 and 12.11).
 //!
-//! Each check is made with either timer. IRQs are masked, and pending interrupts are acknowledged by hand, so that
-//! each is seen exactly when it comes.
+//! Each check is made with each timer. IRQs are masked, and the checks themselves acknowledge
+//! pending interrupts, so that each interrupt is seen exactly when it comes.
 
 mod delivery;
 mod timer;
@@ -27,7 +27,7 @@ use timer::pause;
 /// ICC_CTLR_EL1.EOImode.
 const SPLIT: u64 = 1 << 1;
 
-/// The interrupt of a timer that was turned off is gone.
+/// Checks that the interrupt of a timer that was turned off is gone.
 pub fn gone_with_the_level() -> Result<(), Failure> {
     with_each(|timer| {
         timer.raise();
@@ -35,7 +35,7 @@ pub fn gone_with_the_level() -> Result<(), Failure> {
         timer.lower();
         ensure(!timer.pending(), "shown as pending though its timer is off")?;
         nothing()?;
-        // It is not taken either.
+        // The interrupt is not taken either.
         timer.raise();
         timer.lower();
         ensure(!timer.pending(), "pending again")?;
@@ -46,7 +46,7 @@ pub fn gone_with_the_level() -> Result<(), Failure> {
     })
 }
 
-/// This also holds if only the acknowledge reads the state.
+/// Checks that this also holds if only the acknowledge reads the state.
 pub fn gone_without_a_look() -> Result<(), Failure> {
     with_each(|timer| {
         for _ in 0..3 {
@@ -54,8 +54,8 @@ pub fn gone_without_a_look() -> Result<(), Failure> {
             timer.lower();
             nothing()?;
         }
-        // The other timer's interrupt comes first, and this timer's line changes while that is
-        // handled.
+        // The other timer's interrupt comes first, and this timer's line changes while that
+        // interrupt is handled.
         timer.other().raise();
         timer.raise();
         timer.lower();
@@ -66,7 +66,7 @@ pub fn gone_without_a_look() -> Result<(), Failure> {
     })
 }
 
-/// Enabled or not, a read returns the level, and the interrupt comes if it is high.
+/// Checks that a read returns the level, whether the interrupt is enabled or not, and that it comes if that is high.
 pub fn disabled_follows_the_level() -> Result<(), Failure> {
     with_each(|timer| {
         timer.raise();
@@ -93,7 +93,7 @@ pub fn disabled_follows_the_level() -> Result<(), Failure> {
     })
 }
 
-/// A level that stays high over the end of its interrupt makes the next one,
+/// Checks that a level that stays high beyond the end of its interrupt causes the next interrupt,
 /// until it is low.
 pub fn held_over_the_end() -> Result<(), Failure> {
     with_each(|timer| {
@@ -117,7 +117,7 @@ pub fn held_over_the_end() -> Result<(), Failure> {
     })
 }
 
-/// An interrupt that software set pending is pending, whatever the level, until it is taken.
+/// Checks that an interrupt that software made pending stays so, whatever the level, until it is taken.
 pub fn latched_by_software() -> Result<(), Failure> {
     with_each(|timer| {
         let latch = || redistributor().set_pending(timer.bit());
@@ -129,7 +129,7 @@ pub fn latched_by_software() -> Result<(), Failure> {
         ensure(!timer.pending(), "taken and still pending")?;
         gic_cpu::end(timer.intid);
         nothing()?;
-        // The level comes and goes, but the pending state stays; one acknowledge serves both.
+        // The level comes and goes, but the pending state stays; one acknowledge serves level and pending state.
         for both in [false, true] {
             latch();
             timer.raise();
@@ -142,7 +142,7 @@ pub fn latched_by_software() -> Result<(), Failure> {
             gic_cpu::end(timer.intid);
             nothing()?;
         }
-        // Made while the interrupt is active, by the level or by software.
+        // The interrupt is made pending while it is active, by the level or by software.
         for raised in [true, false] {
             if raised {
                 timer.raise();
@@ -162,7 +162,7 @@ pub fn latched_by_software() -> Result<(), Failure> {
             gic_cpu::end(timer.intid);
             nothing()?;
         }
-        // Cleared by register, which does not affect a level.
+        // The pending state is cleared through a register, which does not affect a level.
         latch();
         unlatch();
         ensure(!timer.pending(), "taken back and pending")?;
@@ -188,7 +188,7 @@ pub fn split(on: bool) {
     insn::isb();
 }
 
-/// The rules also hold if the end and the deactivation are two steps.
+/// Checks that the rules also hold if the end and the deactivation are two steps.
 pub fn ended_in_two_steps() -> Result<(), Failure> {
     with_each(|timer| {
         let split_ends = || {
@@ -218,7 +218,7 @@ pub fn ended_in_two_steps() -> Result<(), Failure> {
     })
 }
 
-/// Another CPU that reads the state finds the level.
+/// Checks that another CPU that reads the state finds the level.
 pub fn seen_from_another() -> Result<(), Failure> {
     /// The step that the two CPUs have reached.
     static STEP: AtomicU32 = AtomicU32::new(0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks with more active interrupts at once than any CPU has list registers: a more urgent interrupt must not
-//! wait, however many are active (IHI 0069H, 4.8), and each ends by its own INTID.
+//! Checks with more active interrupts at once than any CPU has list registers: a more urgent interrupt must
+//! not wait, however many interrupts are active (IHI 0069H, 4.8), and each interrupt ends by its own INTID.
 //!
-//! IRQs are masked, and pending interrupts are acknowledged by hand.
+//! IRQs are masked, and the checks themselves acknowledge pending interrupts.
 
 use arch::{gic_cpu, insn};
 use core::cell::Cell;
@@ -18,12 +18,12 @@ use guest_kernel_shim::{clock, machine};
 /// SGIs that this kernel does not use itself.
 const SGIS: Range<u32> = 2..16;
 const SGI_BITS: u32 = 0xfffc;
-/// SPIs with nothing connected.
+/// SPIs to which nothing is connected.
 const SPIS: Range<u32> = 40..48;
-/// Their usual priority.
+/// The usual priority of these interrupts.
 const USUAL: u8 = 0x80;
 
-/// Acknowledges `intid`, which is the most urgent, after giving it time to come.
+/// Acknowledges `intid`, which has to be the most urgent interrupt, after giving it time to come.
 fn take(intid: u32) -> Result<(), Failure> {
     let got = Cell::new(gic_cpu::SPURIOUS);
     clock::wait_for(|| {
@@ -43,7 +43,7 @@ fn active(bits: u32, what: Failure) -> Result<(), Failure> {
 }
 
 fn prioritise(intid: u32, priority: u8) {
-    // SAFETY: this CPU's own redistributor.
+    // SAFETY: this is this CPU's own redistributor.
     unsafe { redistributor().set_priority(intid, priority) };
 }
 
@@ -63,8 +63,8 @@ fn with_sgis(two_steps: bool, check: impl Fn(Timer) -> Result<(), Failure>) -> R
     result
 }
 
-/// Each SGI is more urgent than the active ones, and the timer is the most urgent. They end in reverse order, and each
-/// comes again in between.
+/// Checks nesting in which each SGI is more urgent than the active ones, and the timer is the most
+/// urgent. The interrupts end in reverse order, and each comes again in between.
 pub fn each_more_urgent() -> Result<(), Failure> {
     with_sgis(false, |timer| {
         let mut all = 0;
@@ -85,7 +85,7 @@ pub fn each_more_urgent() -> Result<(), Failure> {
             active(all, "another one is active")?;
             send(intid);
             nothing()?;
-            // The level stays high, so the timer's interrupt comes again after its end.
+            // The level stays high, so the timer's interrupt comes again after it has been ended.
             timer.raise();
             take(timer.intid)?;
             gic_cpu::end(timer.intid);
@@ -102,8 +102,8 @@ pub fn each_more_urgent() -> Result<(), Failure> {
     })
 }
 
-/// All interrupts were ended and none is deactivated, so the next one always comes. They are deactivated in another
-/// order, and each comes again at once.
+/// Checks that the next interrupt always comes while earlier ones have been ended but not
+/// deactivated. They are deactivated in another order, and each comes again at once.
 pub fn ended_and_active() -> Result<(), Failure> {
     with_sgis(true, |timer| {
         timer.raise();
@@ -140,8 +140,8 @@ pub fn ended_and_active() -> Result<(), Failure> {
     })
 }
 
-/// Software makes more interrupts active than there are list registers. Each can be ended, and a new priority of an
-/// active and pending interrupt takes effect when it comes again.
+/// Checks that software can make more interrupts active than there are list registers. Each can be
+/// ended, and a new priority of an active and pending interrupt takes effect when it comes again.
 pub fn set_active() -> Result<(), Failure> {
     with_sgis(true, |_| {
         redistributor().set_active(SGI_BITS);
@@ -170,10 +170,10 @@ pub fn set_active() -> Result<(), Failure> {
     })
 }
 
-/// This also holds for SPIs. An SPI that software made active is ended like any other.
+/// Checks that this also holds for SPIs. An SPI that software made active is ended like any other.
 pub fn shared() -> Result<(), Failure> {
     let gic = &machine::platform().gic;
-    // SAFETY: the description is true, and nothing else uses these SPIs.
+    // SAFETY: the machine's description is true, and nothing else uses these SPIs.
     let spi = |intid| unsafe { Spi::new(gic, intid) };
     let result = with_sgis(true, |_| {
         for (intid, sgi) in SPIS.zip(SGIS) {

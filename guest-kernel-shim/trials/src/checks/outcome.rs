@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The result of a check.
+//! Defines the result of a check.
 
 /// Reason why a check failed.
 pub type Failure = &'static str;

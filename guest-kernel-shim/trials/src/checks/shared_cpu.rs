@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks a CPU that is shared with a neighbour: whatever the neighbour does, none of this guest's registers,
-//! interrupts and memory changes, and none of the neighbour's own.
+//! Checks a CPU that is shared with a neighbour: whatever the neighbour does, none of this guest's
+//! registers, interrupts and memory changes, and none of the neighbour's own state changes.
 
 mod registers;
 
@@ -17,18 +17,18 @@ use super::outcome::{Failure, ensure};
 use crate::system_registers::System;
 use guest_kernel_shim::{clock, hypervisor, knobs, pmu};
 
-/// Turns of each kind.
+/// Number of turns of each kind.
 const ROUNDS: u64 = 40;
-/// How often a wait may be doubled.
+/// Number of times that a wait may be doubled.
 const MOST_LONGER: u32 = 12;
 /// Length of a wait and of a slice, in us.
 const WAIT_US: u32 = 300;
 const SLICE_US: u32 = 100;
 
-/// Kinds of neighbours in a check.
+/// Kinds of neighbours that the check uses.
 const NEIGHBOURS: [Neighbour; 3] = [Neighbour::Work, Neighbour::Cache(16), Neighbour::Hostile];
 
-/// Whether there may be a neighbour: the plan names one.
+/// Whether there may be a neighbour, which is so if the plan names one.
 pub fn possible() -> bool {
     let possible = hypervisor::try_set(KnobValue::Neighbour(Neighbour::Work));
     if possible {
@@ -37,11 +37,11 @@ pub fn possible() -> bool {
     possible
 }
 
-/// With each neighbour: registers, interrupts and memory keep their values over a wait, a trapped WFE and a slice.
+/// Checks with each neighbour that registers, interrupts and memory are kept over a wait, a trapped WFE and a slice.
 pub fn kept_apart() -> Result<(), Failure> {
     insn::mask_irq();
     knobs::turn_exits(Trap::Both, Deliver::Inject);
-    // FPEN: this image uses no floating point, and traps it.
+    // FPEN is set, because this image uses no floating point and lets it trap.
     let access = CPACR_EL1.get();
     CPACR_EL1.set(access | 3 << 20);
     insn::isb();
@@ -60,7 +60,7 @@ pub fn kept_apart() -> Result<(), Failure> {
     ensure(checksum() == image, "code or constants changed")
 }
 
-/// Counts of one neighbour between two readings.
+/// Counts of a neighbour between two readings.
 struct NeighbourCounts([u64; Shared::COUNT]);
 
 impl NeighbourCounts {
@@ -77,7 +77,7 @@ fn beside(neighbour: Neighbour) -> Result<(), Failure> {
     let tally = NeighbourCounts(hypervisor::shared());
     for round in 0..ROUNDS {
         let turns = tally.of(Shared::Turns);
-        // On a busy host a short wait may be over before it begins.
+        // On a busy host, a short wait may be over before it begins.
         for longer in 0..MOST_LONGER {
             timer.arm(clock::ticks(WAIT_US << longer));
             keep(round, Way::Wfi)?;
@@ -120,8 +120,8 @@ fn end(intid: u32) -> Result<(), Failure> {
     nothing()
 }
 
-/// Gives every register a value of its own, and finds it unchanged after some turns of the
-/// neighbour.
+/// Gives every register its own value, and checks that the value is unchanged after some turns of
+/// the neighbour.
 fn keep(round: u64, way: Way) -> Result<(), Failure> {
     let mask = ICC_PMR_EL1.get();
     let system = System::put(round);
@@ -137,8 +137,8 @@ fn keep(round: u64, way: Way) -> Result<(), Failure> {
     ensure(ICC_PMR_EL1.get() == mask, "the priority mask changed")
 }
 
-/// The cycle counter stands still while the neighbour runs: in some round it counts less than the neighbour's time. If
-/// it counted that, no round could show less; how much more a round shows depends on the machine.
+/// Checks that the cycle counter stands still while the neighbour runs: in some round it counts less than the
+/// neighbour's time. If it counted that, no round could show less. How much more a round shows depends on the machine.
 fn counts_nothing(timer: Timer) -> Result<(), Failure> {
     /// PMCNTENSET_EL0.C.
     const CYCLES: u64 = 1 << 31;
@@ -164,7 +164,7 @@ fn counts_nothing(timer: Timer) -> Result<(), Failure> {
     ensure(stood, "the PMU counts what the neighbour does")
 }
 
-/// Returns the cycles that `what` takes from this guest.
+/// Returns the cycles that the counter counts during `what`.
 fn cycles(what: impl FnOnce()) -> u64 {
     let begin = PMCCNTR_EL0.get();
     what();

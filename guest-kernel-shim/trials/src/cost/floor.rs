@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The floor of an exit: the work of other paths, with vectors of EL2 that do only what the architecture requires
-//! ([`abi::Call::Floor`]).
+//! Takes the floor of an exit, which is the least that it can cost: other paths, but with vectors
+//! of EL2 that do only what the architecture requires ([`abi::Call::Floor`]).
 //!
-//! In these vectors, a CPU can make no call and no access that traps. A timer interrupt ends the vectors of `empty`,
-//! `send` and `wait`, and a call ends those of `receive`.
+//! While a CPU uses these vectors, it can make no call and no access that traps. A timer interrupt ends
+//! the use of the vectors of `empty`, `send` and `wait`, and a call ends the use of those of `receive`.
 
 use core::arch::asm;
 
@@ -44,7 +44,7 @@ pub fn call() {
     });
 }
 
-/// Not inlined, so that the same instructions make all passes.
+/// Makes one pass; not inlined, so that the same instructions make all passes.
 #[inline(never)]
 fn one_call() {
     begin::<{ Path::FloorCall as u8 }>();
@@ -53,7 +53,7 @@ fn one_call() {
     end::<{ Path::FloorCall as u8 }>();
 }
 
-/// Sends SGIs from this CPU to the second, both in these vectors.
+/// Sends SGIs from this CPU to the second, while both use these vectors.
 pub fn sgi() {
     fn receive() {
         let me = PerCpu::this();
@@ -69,7 +69,7 @@ pub fn sgi() {
             me.request.take(RESCHED);
             RECEIVED.fetch_add(1, AcqRel);
         }
-        // Any call ends these vectors.
+        // Any call ends the use of these vectors.
         hypervisor::info(abi::Info::Version);
     }
     pair::reset();
@@ -88,15 +88,15 @@ pub fn sgi() {
     workers::wait_for_second();
 }
 
-/// Sends an SGI to the second CPU, which waits in these vectors.
+/// Sends an SGI to the second CPU, which waits while it uses these vectors.
 pub fn wait() {
     pair::reset();
     workers::on_second(|| until_timer(Floor::Wait, pair::park::<{ Path::FloorWait as u8 }>));
     pair::send(Waker::wake);
 }
 
-/// Does `work` in the vectors of `floor`, and makes the timer end them, whose registers are the guest's
-/// own.
+/// Runs `work` with the vectors of `floor`, and makes the timer end their use, because the guest
+/// owns its registers.
 fn until_timer(floor: Floor, work: impl FnOnce()) {
     let me = PerCpu::this();
     interrupts::redistributor(me).enable_all(1 << machine::platform().timer.virt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The paths that one CPU takes by itself.
+//! Takes the paths that one CPU takes by itself.
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use arch::{gic_cpu, insn};
@@ -11,8 +11,8 @@ use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, machine};
 
-/// A function identifier that is not assigned (DEN0028F, 6.1: a vendor-specific
-/// hypervisor service of a number that is not assigned).
+/// A function identifier that is not assigned (DEN0028F, 6.1: a vendor-specific hypervisor service
+/// with a number that is not assigned).
 const NOBODY: u64 = 0x4b00_0000;
 /// A call that the hypervisor serves (DEN0028F, 7.2).
 const SMCCC_VERSION: u64 = 0x8000_0000;
@@ -39,8 +39,8 @@ pub fn service() {
 fn call<const PATH: u8>(function: u64) {
     let function = core::hint::black_box(function);
     begin::<PATH>();
-    // SAFETY: neither an unknown function nor SMCCC_VERSION changes more than
-    // x0 to x17 (DEN0028F, 2.6).
+    // SAFETY: an unknown function and SMCCC_VERSION change no register but x0 to x17 (DEN0028F,
+    // 2.6).
     unsafe { asm!("hvc #0", inout("x0") function => _, clobber_abi("C")) };
     end::<PATH>();
 }
@@ -48,7 +48,7 @@ fn call<const PATH: u8>(function: u64) {
 pub fn wfe() {
     for _ in 0..passes() {
         cool();
-        // Makes the next WFE wait.
+        // This makes the next WFE wait.
         insn::forget_events();
         begin::<{ Path::Wfe as u8 }>();
         insn::wfe();
@@ -74,7 +74,7 @@ pub fn timer() {
     CNTV_CTL_EL0.set(0);
 }
 
-/// SGIs 2 to 6 at once, one more than there are list registers on most machines.
+/// Sends SGIs 2 to 6 at once, one more than there are list registers on most machines.
 pub fn maintenance() {
     const SGIS: core::ops::Range<u32> = 2..7;
     let me = PerCpu::this();
@@ -101,8 +101,8 @@ pub fn mmio() {
     for _ in 0..passes() {
         cool();
         begin::<{ Path::Mmio as u8 }>();
-        // SAFETY: a register of the distributor, which the description names and `start` mapped; reading it changes
-        // nothing. In assembly, so that the syndrome describes the access completely: without write-back.
+        // SAFETY: this is a register of the distributor, which the description names and `start` has mapped; reading it
+        // changes nothing. The load is in assembly, without write-back, so that the syndrome describes it completely.
         unsafe { asm!("ldr {0:w}, [{1}]", out(reg) _, in(reg) register, options(nostack)) };
         end::<{ Path::Mmio as u8 }>();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The paths that several CPUs take together. Each round has a number: the receiver reports ready, the other CPU acts,
-//! and the round is over when the receiver has seen it.
+//! Takes the paths that several CPUs take together. Each round has a number: the receiver reports
+//! that it is ready, the other CPU acts, and the round is over when the receiver has seen this.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Release};
@@ -17,17 +17,17 @@ use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{boot, clock, hypervisor, idle, interrupts, workers};
 
-/// Number of receivers that were ready, and that have received, in all rounds together.
+/// Number of receivers that have been ready, and number that have received, in all rounds together.
 pub static READY: AtomicU32 = AtomicU32::new(0);
 pub static RECEIVED: AtomicU32 = AtomicU32::new(0);
 
-/// Gives the other CPU, which reported ready, time to get to its wait.
+/// Gives the other CPU, which has reported that it is ready, time to get to its wait.
 pub fn settle() {
     clock::pause(clock::ticks(settling()));
 }
 
-/// Waits in WFE, which the store of another CPU ends (DDI 0487K.a, D1.7.1.4 and B2.12.2): a loop of millions of
-/// instructions, while that CPU empties caches, would be most of a simulator's work.
+/// Waits in WFE, which the store of another CPU ends (DDI 0487K.a, D1.7.1.4 and B2.12.2): a loop that
+/// spins for millions of instructions, while that CPU empties caches, would be most of a simulator's work.
 pub fn until(counter: &AtomicU32, count: u32) {
     while insn::load_exclusive(counter) != count {
         insn::wfe();
@@ -56,7 +56,7 @@ pub fn send(wake: fn(&Waker, &PerCpu)) {
     workers::wait_for_second();
 }
 
-/// One pass of a sender's path, `PATH`; not inlined, so that the code around it does not change the code in it.
+/// Makes one pass of a sender's path, `PATH`; not inlined, so that the code around it does not change the code in it.
 #[inline(never)]
 fn marked<const PATH: u8>(waker: &Waker, me: &PerCpu) {
     begin::<PATH>();
@@ -64,7 +64,7 @@ fn marked<const PATH: u8>(waker: &Waker, me: &PerCpu) {
     end::<PATH>();
 }
 
-/// Sends to a CPU that runs something else.
+/// Sends to a CPU that runs other code.
 pub fn sgi() {
     fn receive() {
         let me = PerCpu::this();
@@ -86,9 +86,9 @@ pub fn sgi() {
     send(marked::<{ Path::SgiSend as u8 }>);
 }
 
-/// Like [`sgi`], with an SGI that EL2 may not send as itself.
+/// Like [`sgi`], but with an SGI that EL2 may not send as a physical SGI.
 pub fn doorbell() {
-    /// The first SGI that is never sent as itself.
+    /// The first SGI that is never sent as a physical SGI.
     const INTID: u32 = 8;
     fn receive() {
         let me = PerCpu::this();
@@ -141,7 +141,7 @@ pub fn switch() {
     send(Waker::wake);
 }
 
-/// Waits for each wake-up of [`send`], as `PATH`.
+/// Waits for each wake-up of [`send`], as path `PATH`.
 pub fn park<const PATH: u8>() {
     let me = PerCpu::this();
     for _ in 0..passes() {
@@ -154,8 +154,8 @@ pub fn park<const PATH: u8>() {
     }
 }
 
-/// Sends to all other CPUs, which wait in a WFI: with more CPUs than the emulating machine has, spinning CPUs would
-/// only take turns.
+/// Sends to all other CPUs, which wait in a WFI: if there are more CPUs than the emulating machine
+/// has, spinning CPUs would only take turns.
 pub fn broadcast() {
     fn receive(me: &PerCpu) {
         for _ in 0..passes() {
@@ -200,10 +200,10 @@ pub fn broadcast() {
     });
 }
 
-/// Turns the second CPU off and on again. Its window begins before it is turned off, and
-/// [`super::started`] ends it.
+/// Turns the second CPU off and on again. The marked window begins before it is turned off, and
+/// [`super::started`] ends the window.
 pub fn cpu_on() {
-    /// AFFINITY_INFO's answer (DEN0022F.b, 5.1.5).
+    /// The value that AFFINITY_INFO returns for a CPU that is off (DEN0022F.b, 5.1.5).
     const OFF: i64 = 1;
     fn turn_off() {
         PerCpu::this().set_offline();
@@ -225,7 +225,7 @@ pub fn cpu_on() {
         hypervisor::cpu_on(target.mpidr, boot::secondary_entry(), context);
         end::<{ Path::CpuOn as u8 }>();
         clock::wait_for(|| target.is_online());
-        // The second CPU has left its errand in the middle.
+        // The second CPU has left its errand in the middle, so it gets an empty one.
         workers::on_second(|| {});
         workers::wait_for_second();
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries code that may fault, wherever and however it does.
+//! Tries code that may fault, wherever it faults and however.
 //!
-//! A synchronous exception during [`attempt`] ends it: the handler takes its stack pointer from
-//! memory, because the code may have changed any register, notes the syndrome and returns for the
-//! caller. Only one CPU at a time may do this.
+//! A synchronous exception during [`attempt`] ends the attempt: the handler takes its stack pointer
+//! from memory, because the code may have changed any register, notes the syndrome and returns to
+//! the caller of [`attempt`]. Only one CPU at a time may do this.
 
 use core::arch::{asm, global_asm};
 use core::sync::atomic::AtomicU64;
@@ -26,40 +26,40 @@ pub struct Trap {
 }
 
 impl Trap {
-    /// The class, ESR_EL1.EC.
+    /// Returns the exception's class, ESR_EL1.EC.
     pub const fn class(&self) -> u64 {
         self.esr >> 26 & 0x3f
     }
 
-    /// The fault's kind in aborts, ESR_EL1.DFSC or IFSC.
+    /// Returns the kind of the fault in aborts, ESR_EL1.DFSC or IFSC.
     pub const fn fault(&self) -> u64 {
         self.esr & 0x3f
     }
 }
 
-/// Result of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Outcome {
-    /// x0 when the code returned.
+    /// The value of x0 when the code returned.
     pub value: u64,
-    /// 0 if it returned, otherwise 1 + the number of the vector, 0 to 15.
+    /// 0 if the code returned, otherwise 1 + the number of the vector, 0 to 15.
     vector: u64,
     trap: Trap,
 }
 
-/// Vectors of synchronous exceptions: from EL1 on SP_EL1, from EL0 in either state.
+/// Vectors of synchronous exceptions: from EL1 with SP_EL1, and from EL0 in each execution state.
 const SAME: u64 = 4;
 const LOWER: u64 = 8;
 const LOWER_32: u64 = 12;
 
 impl Outcome {
-    /// The synchronous exception that ended it, from EL1 itself.
+    /// Returns the synchronous exception that ended the attempt, if it came from EL1 itself.
     pub fn trap(&self) -> Option<Trap> {
         (self.vector == 1 + SAME).then_some(self.trap)
     }
 
-    /// The exception, if it came from EL0.
+    /// Returns the synchronous exception that ended the attempt, if it came from EL0.
     pub fn trap_from_el0(&self) -> Option<Trap> {
         matches!(self.vector, v if v == 1 + LOWER || v == 1 + LOWER_32).then_some(self.trap)
     }
@@ -69,13 +69,13 @@ impl Outcome {
         self.vector == 0
     }
 
-    /// Whether it ended as an undefined instruction at `pc`.
+    /// Whether the attempt ended with an undefined instruction at `pc`.
     pub fn undefined(&self, pc: u64) -> bool {
         self.trap()
             .is_some_and(|trap| trap.esr & !(1 << 25) == 0 && trap.elr == pc)
     }
 
-    /// Whether it ended as a synchronous external abort on data at `address`.
+    /// Whether the attempt ended with a synchronous external abort on data at `address`.
     pub fn aborted(&self, address: u64) -> bool {
         self.trap()
             .is_some_and(|trap| trap.class() == 0x25 && trap.fault() == 0x10 && trap.far == address)
@@ -102,12 +102,12 @@ impl core::fmt::Display for Outcome {
     }
 }
 
-/// Stack pointer of the attempt that runs.
+/// Stack pointer of the running attempt.
 #[unsafe(no_mangle)]
 static HOSTILE_STACK: AtomicU64 = AtomicU64::new(0);
 
 arch::symbol_addresses! {
-    /// Vectors that end attempts.
+    /// The vectors that end attempts.
     vectors = hostile_vectors;
 }
 
@@ -189,12 +189,12 @@ hostile_vectors:
 /// Runs `code`, the address of instructions that end in a return, with x0 and x1.
 ///
 /// # Safety
-/// Whatever the code does, it must leave this CPU's stack above the stack pointer
-/// and the memory of others alone. [`with_vectors`] must be around.
+/// Whatever the code does, it must not change this CPU's stack above the stack pointer, nor the
+/// memory of others. It must run inside of [`with_vectors`].
 pub unsafe fn attempt(code: u64, a: u64, b: u64) -> Outcome {
     let mut outcome = Outcome::default();
-    // SAFETY: saves the registers that the calling convention keeps, and restores them however the code ends; the
-    // outcome is as large as it writes.
+    // SAFETY: the assembly saves the registers that the calling convention keeps, and restores them
+    // however the code ends. The outcome is as large as what it writes.
     unsafe {
         asm!("bl hostile_attempt", inout("x0") code => _, inout("x1") a => _,
             inout("x2") b => _, inout("x3") &raw mut outcome => _, clobber_abi("C"));
@@ -212,7 +212,7 @@ pub fn with_vectors(work: impl FnOnce()) {
     insn::isb();
 }
 
-/// Runs `work` with FP and SIMD on; nothing else here uses their registers.
+/// Runs `work` with FP and SIMD enabled; no other code here uses their registers.
 pub fn with_simd(work: impl FnOnce()) {
     /// CPACR_EL1.FPEN.
     const ON: u64 = 3 << 20;

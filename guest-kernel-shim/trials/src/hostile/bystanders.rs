@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs that go on measuring while another is hostile.
+//! Watches the CPUs that keep measuring while another CPU is hostile.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Acquire;
 
 use guest_kernel_shim::clock;
 
-/// Round trips of the measuring CPUs.
+/// Number of round trips of the measuring CPUs.
 pub static TRIPS: AtomicU32 = AtomicU32::new(0);
 
 /// Waits until the measuring CPUs have made `count` more round trips; returns whether they did

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls through HVC and SMC: every class of function numbers, with random arguments, and the
+//! Tries calls through HVC and SMC: every class of function numbers, with random arguments, and the
 //! hypervisor's own calls with values that make no sense.
 
 use abi::{Call, Knob};
@@ -28,7 +28,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
                     for number in NUMBERS.into_iter().chain([random.below(0x1_0000)]) {
                         let function = fast << 31 | wide << 30 | owner << 24 | number;
                         unknown(tally, random, conduit, function);
-                        // Bits 23:16 are zero in every function there is.
+                        // Bits 23:16 are zero in every function that exists.
                         let reserved = (1 + random.below(255)) << 16;
                         unknown(tally, random, conduit, function | reserved);
                     }
@@ -42,7 +42,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     periods(tally);
 }
 
-/// Checks that a period beyond the counter's range does not end: no wake-up is lost.
+/// Checks that a watch whose period is beyond the counter's range never ends: no wake-up counts as lost.
 fn periods(tally: &mut Tally) {
     let watch = |period| {
         let place = platform().memory[0].base;
@@ -67,7 +67,7 @@ fn periods(tally: &mut Tally) {
     tally.case(watch(0) == SUCCESS, format_args!("watch no longer"));
 }
 
-/// Whether the function is served. PSCI belongs to another class.
+/// Whether the function is served here. The functions of PSCI belong to another class.
 fn is_known(function: u64) -> bool {
     let function = function as u32;
     matches!(function, 0x8000_0000 | 0x8000_0001 | abi::CALL_UID)
@@ -75,13 +75,13 @@ fn is_known(function: u64) -> bool {
         || matches!(function >> 24, 0x84 | 0xc4) && function & 0xff_ffff < 0x20
 }
 
-/// Checks that a function that is not served is refused, and no register changes.
+/// Checks that a function that is not served is refused, and that no register changes.
 fn unknown(tally: &mut Tally, random: &mut Random, conduit: Conduit, function: u64) {
     if is_known(function) {
         return;
     }
     let mut registers: Registers = core::array::from_fn(|_| random.draw());
-    // The upper half of x0 is ignored.
+    // EL2 has to ignore the upper half of x0.
     registers[0] = registers[0] << 32 | function;
     let before = registers;
     hypervisor::call_by(conduit, &mut registers);
@@ -117,7 +117,7 @@ fn known(tally: &mut Tally, random: &mut Random) {
     nothing_said(tally, random);
 }
 
-/// Checks that a text that begins with its end is empty, whatever follows, and only the result
+/// Checks that a text that begins with its end is empty, whatever follows, and that only the result
 /// registers change.
 fn nothing_said(tally: &mut Tally, random: &mut Random) {
     for conduit in [Conduit::Hvc, Conduit::Smc] {
@@ -131,8 +131,8 @@ fn nothing_said(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Checks that everything that exists can be evicted, again and again while others run; that nothing else can; and
-/// that no other argument matters.
+/// Checks that everything that exists can be evicted, again and again while other CPUs run, that
+/// nothing else can be evicted, and that no other argument matters.
 fn evictions(tally: &mut Tally) {
     let cpus = percpu::all().len() as u64;
     let evict = |what| call(Call::Evict.function(), [what, u64::MAX, 1 << 40])[0];
@@ -158,7 +158,7 @@ fn knobs(tally: &mut Tally, random: &mut Random) {
     let turn = |knob: u64, value: u64| call(Call::Set.function(), [knob, value, 0])[0];
     for knob in 0..Knob::COUNT as u64 + 8 {
         for value in [2, 3, 4, 1 << 31, 1 << 32, u64::MAX, random.draw() | 1 << 40] {
-            // Only the reader of interrupts changes how they are delivered.
+            // Valid values are skipped: only the code that reads interrupts changes how they are delivered.
             if knob == Knob::Deliver as u64 && value < 2 {
                 continue;
             }
@@ -170,7 +170,7 @@ fn knobs(tally: &mut Tally, random: &mut Random) {
             }
         }
     }
-    // These include the neighbour's knobs.
+    // The knobs that were reset include the neighbour's knobs.
     neighbour::begin();
     for knob in [u64::MAX, 1 << 32, 1 << 63] {
         tally.case(turn(knob, 0) == INVALID, format_args!("knob {knob:#x}"));
@@ -199,7 +199,7 @@ fn watches(tally: &mut Tally) {
             answer == INVALID,
             format_args!("watch at {place:#x}: {answer:#x}"),
         );
-        // 0 ends the log.
+        // An address of 0 ends the log.
         let wanted = if place == 0 { SUCCESS } else { INVALID };
         let answer = call(Call::Log.function(), [place, 0, 0])[0];
         tally.case(

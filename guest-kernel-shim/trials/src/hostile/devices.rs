@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The frames of the distributor, of the redistributors and of the UART: every
-//! offset, size, alignment and direction, every register as source and
-//! destination, and every shape that a syndrome does not describe.
+//! Tries the frames of the distributor, of the redistributors and of the UART: every offset, size,
+//! alignment and direction, every register as source and destination, and every shape that a
+//! syndrome does not describe.
 
 use arch::insn;
 
@@ -48,8 +48,8 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     recover(me);
 }
 
-/// Whether a register of the distributor is shared by all CPUs: turning it off would turn the
-/// others off, which is a guest's right.
+/// Whether a register of the distributor serves all CPUs: writing it could turn interrupts off for
+/// the other CPUs, which is a guest's right.
 fn is_shared(offset: u64) -> bool {
     offset < 8
 }
@@ -59,7 +59,7 @@ fn is_of_another_cpu(offset: u64) -> bool {
     matches!(offset, 0x14..0x18 | 0x1_0080..0x1_0420 | 0x1_0c00..0x1_0e00)
 }
 
-/// Returns the offsets to try: all with registers, and some without.
+/// Returns the offsets to try: all that have registers, and some that have none.
 fn offsets(size: u64) -> impl Iterator<Item = u64> {
     let dense = |offset: u64| match offset & 0xffff {
         0..0x500 | 0xc00..0xd10 | 0x6000..0x6340 | 0xffc0.. => true,
@@ -68,7 +68,7 @@ fn offsets(size: u64) -> impl Iterator<Item = u64> {
     (0..size).step_by(4).filter(move |&offset| dense(offset))
 }
 
-/// Tries loads and stores of every size: each is served, whatever is there.
+/// Tries loads and stores of every size: each of them is served, whatever is there.
 fn every_offset(
     tally: &mut Tally,
     random: &mut Random,
@@ -82,8 +82,8 @@ fn every_offset(
             if shape.kind == Kind::Store && (spare(offset) || spare(offset + shape.size - 1)) {
                 continue;
             }
-            // SAFETY: registers of devices; their effects on this CPU are repaired in the end, and other CPUs' are
-            // spared.
+            // SAFETY: these are registers of devices. Effects on this CPU are repaired in the end,
+            // and registers that affect other CPUs are left out.
             let outcome = unsafe { attempt(shape.code, place, random.draw()) };
             tally.case(
                 outcome.returned(),
@@ -93,17 +93,17 @@ fn every_offset(
     }
 }
 
-/// Whether a syndrome describes the access, and it is aligned.
+/// Whether a syndrome describes the access, and the access is aligned.
 fn is_plain(shape: Shape, place: u64) -> bool {
     matches!(shape.kind, Kind::Load | Kind::Store) && place.is_multiple_of(shape.size)
 }
 
-/// Checks that an access that neither syndrome nor instruction describes is refused with an abort, and
-/// any other is served.
+/// Checks that an access that neither syndrome nor instruction describes is refused with an abort,
+/// and that any other access is served.
 fn every_shape(tally: &mut Tally, address: u64) {
     for shape in shapes::all() {
         let place = window::show(address, As::Normal);
-        // SAFETY: as above; the value is zero, which these registers ignore.
+        // SAFETY: as above; these registers ignore the value, which is zero.
         let outcome = unsafe { attempt(shape.code, place, 0) };
         let good = match shape.kind {
             Kind::Load | Kind::Store | Kind::DecodedLoad | Kind::DecodedStore => outcome.returned(),
@@ -118,8 +118,8 @@ fn every_shape(tally: &mut Tally, address: u64) {
     }
 }
 
-/// Checks that an unaligned access faults by itself if the guest maps the page as a device, and is served or refused
-/// if the page is mapped as memory.
+/// Checks that an unaligned access causes an alignment fault if the guest maps the page as a
+/// device, and is served or refused if the page is mapped as memory.
 fn every_alignment(tally: &mut Tally, address: u64) {
     for how in [As::Device, As::Normal] {
         for skew in 1..8 {
@@ -128,7 +128,7 @@ fn every_alignment(tally: &mut Tally, address: u64) {
                 if !matches!(shape.kind, Kind::Load) || place.is_multiple_of(shape.size) {
                     continue;
                 }
-                // SAFETY: reads of registers whose reading changes nothing.
+                // SAFETY: these are reads of registers, and reading them changes nothing.
                 let outcome = unsafe { attempt(shape.code, place, 0) };
                 let misaligned = outcome
                     .trap()
@@ -153,7 +153,7 @@ fn every_alignment(tally: &mut Tally, address: u64) {
 fn every_register(tally: &mut Tally, base: u64) {
     /// Position of Rn, the register with the address.
     const RN: u32 = 5;
-    /// Loads of PIDR2's byte, halfword, word in all their forms.
+    /// Loads of PIDR2's byte, halfword and word, in all their forms.
     const LOADS: [u32; 7] = [
         0x3940_0000,
         0x3980_0000,
@@ -166,7 +166,7 @@ fn every_register(tally: &mut Tally, base: u64) {
     let place = window::show(base + PIDR2, As::Device);
     for load in LOADS {
         for register in 0..32 {
-            // X16 and X17 hold the address and the way back, or two others do.
+            // X16 and X17 hold the address and the return address, unless they are tested; then two others do.
             let [address, back] = if matches!(register, 16 | 17) {
                 [9, 10]
             } else {
@@ -182,8 +182,8 @@ fn every_register(tally: &mut Tally, base: u64) {
             // SAFETY: the registers of the calling convention are restored.
             let outcome = unsafe { stubs::run(&code, place, 0) };
             let expected = if register == 31 { 0 } else { GICV3 };
-            // Halfwords and bytes of a register for words read as zero, which the architecture
-            // leaves open.
+            // Halfwords and bytes of a register that has words may read as zero, because the
+            // architecture leaves this open.
             let word = load >> 30 == 2;
             let good =
                 outcome.returned() && (outcome.value == expected || !word && outcome.value == 0);
@@ -200,7 +200,7 @@ fn absent(tally: &mut Tally, base: u64) {
     for offset in [0, 8, 0x14, 0x1_0000, 0x1_0100, PIDR2] {
         let place = window::show(base + offset, As::Device);
         for shape in shapes::all().filter(|shape| is_plain(*shape, place)) {
-            // SAFETY: nothing is there.
+            // SAFETY: nothing is there that an access could change.
             let outcome: Outcome = unsafe { attempt(shape.code, place, 0) };
             tally.case(
                 outcome.aborted(place),
@@ -219,11 +219,11 @@ fn recover(me: &PerCpu) {
     let distributor = platform().gic.distributor.base;
     for word in 1..3 {
         for register in [0x180, 0x280, 0x380] {
-            // SAFETY: clears state of SPIs, of which this kernel has none.
+            // SAFETY: this only clears the state of SPIs, of which this kernel uses none.
             unsafe { ((distributor + register + 4 * word) as *mut u32).write_volatile(u32::MAX) };
         }
     }
-    // SAFETY: this CPU's own redistributor.
+    // SAFETY: this is this CPU's own redistributor.
     unsafe { redistributor.set_up() };
     redistributor.enable_all(1 << interrupts::RESCHED | 1 << interrupts::CALL);
     insn::isb();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions: every instruction that causes an exception, returns to states that do not exist, and
-//! exceptions whose vectors themselves fault. A vCPU that can't leave its own vector any more is
-//! stopped; it can be turned on again.
+//! Tries exceptions: every instruction that causes an exception, returns to states that do not
+//! exist, and exceptions whose vectors themselves fault. A vCPU that can no longer leave its own
+//! vector is stopped, and can be turned on again.
 
 use core::arch::global_asm;
 
@@ -43,15 +43,15 @@ hostile_instructions:
 );
 
 arch::symbol_addresses! {
-    /// Returns to x0 in the state x1.
+    /// Makes an exception return to address x0 in state x1.
     return_to = hostile_return_to;
-    /// The instructions, one after the other.
+    /// The instructions, one after another.
     instructions = hostile_instructions;
 }
 
 /// ESR_EL1.EC of SVC.
 const SVC: u64 = 0x15;
-/// Classes of ESR_EL1 that each instruction may end in (D24.2.40).
+/// Classes of ESR_EL1 in which each instruction may end (D24.2.40).
 const CLASSES: [&[u64]; 16] = [
     &[0x00],
     &[0x00],
@@ -75,10 +75,10 @@ const CLASSES: [&[u64]; 16] = [
 pub fn run(tally: &mut Tally, _random: &mut Random) {
     for (n, classes) in CLASSES.iter().enumerate() {
         let at = instructions() + 4 * n as u64;
-        // SAFETY: each of them ends in an exception and changes nothing.
+        // SAFETY: each instruction ends in an exception and changes nothing.
         let outcome = unsafe { attempt(at, 0, 0) };
         let good = outcome.trap().is_some_and(|trap| {
-            // After a call, the address is that of the next instruction.
+            // After a call, ELR_EL1 is the address of the next instruction.
             let next = at + if trap.class() == SVC { 4 } else { 0 };
             classes.contains(&trap.class()) && trap.elr == next
         });
@@ -88,15 +88,15 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     stopped(tally);
 }
 
-/// Returns to every mode, including modes that do not exist here (D1.4.5).
+/// Tries an exception return to every mode, including modes that do not exist here (D1.4.5).
 fn returns(tally: &mut Tally) {
     const ILLEGAL: u64 = 0x0e;
     const FETCH_FROM_EL0: u64 = 0x20;
     let target = instructions();
     for mode in 0..32 {
         for flags in [0x3c0, 0x3c0 | 1 << 20, 0x3c0 | 1 << 21] {
-            // SAFETY: the target is an undefined instruction that EL0 can't
-            // even fetch.
+            // SAFETY: the target is an undefined instruction, which EL0 can't even
+            // fetch.
             let outcome = unsafe { attempt(return_to(), target, flags | mode) };
             let good = match mode {
                 // EL0 and, if the CPU has it, AArch32 at EL0.
@@ -121,14 +121,14 @@ fn returns(tally: &mut Tally) {
         (1 << 52, 0x21),
         (0x1000, 0x21),
     ] {
-        // SAFETY: nothing can be run there.
+        // SAFETY: nothing at these addresses can be executed.
         let outcome = unsafe { attempt(return_to(), address, 0x3c5) };
         let good = outcome.trap().is_some_and(|trap| trap.class() == class);
         tally.case(good, format_args!("return to {address:#x}: {outcome}"));
     }
 }
 
-/// Makes endless exceptions, which only EL2 can see.
+/// Makes exceptions without end, which only EL2 can notice.
 fn stopped(tally: &mut Tally) {
     let victim = victims::all()[0];
     tally.case(victims::take(victim), format_args!("CPU_OFF"));
@@ -155,7 +155,7 @@ fn stopped(tally: &mut Tally) {
             );
         }
     }
-    // The vCPU then works again.
+    // The vCPU then works when it is turned on again.
     let counter = victims::reset_count();
     let answer = victims::start(victim, victims::off(), counter) as i64;
     tally.case(

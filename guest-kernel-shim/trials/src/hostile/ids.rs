@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The identification registers: each can be read and returns the same value every time, none can be written, and none
-//! promises a feature that traps.
+//! Tries the identification registers: each can be read and returns the same value every time, none
+//! can be written, and none announces a feature that traps.
 
 use aarch64_cpu::registers::{MIDR_EL1, MPIDR_EL1, Readable};
 
@@ -50,7 +50,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
                 format_args!("S3_0_C0_C{crm}_{op2} changes"),
             );
             let code = [msr(0x4000 | crm << 3 | op2)];
-            // SAFETY: a write of a register that only can be read.
+            // SAFETY: this writes a register that can only be read.
             let written = unsafe { stubs::run(&code, 0, 0) };
             tally.case(
                 written.undefined(stubs::place()),
@@ -73,8 +73,8 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     tally.case(MIDR_EL1.get() != 0, format_args!("MIDR_EL1 is zero"));
 }
 
-/// Reads the ID register with these numbers.
+/// Reads the ID register with these values of CRm and op2.
 fn read(crm: u32, op2: u32) -> Outcome {
-    // SAFETY: a read without effect.
+    // SAFETY: the read has no effect.
     unsafe { stubs::run(&[mrs(0x4000 | crm << 3 | op2)], 0, 0) }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! More interrupts at once than there are list registers: every number of interrupts, with equal,
-//! rising, falling and random priorities, acknowledged one after another or all before the first is
-//! ended. No interrupt may be lost, come twice, or come before a more urgent one.
+//! Makes more interrupts pending at once than there are list registers: every number of interrupts,
+//! with equal, rising, falling and random priorities, acknowledged one after another, or all before
+//! the first is ended. No interrupt may be lost, come twice, or come before a more urgent one.
 
 use core::ops::Range;
 
@@ -19,12 +19,12 @@ use sched::random::Random;
 /// SGIs that this kernel does not use, and all SPIs.
 const SGIS: Range<u32> = 2..16;
 const SPIS: Range<u32> = 32..96;
-/// Maximum number pending at once.
+/// Maximum number of interrupts that are pending at once.
 const MOST: usize = (SGIS.end - SGIS.start + SPIS.end - SPIS.start) as usize;
-/// Checks for a due interrupt before it counts as lost.
+/// Number of checks for a due interrupt before it counts as lost.
 const PATIENCE: u32 = 10_000;
 
-/// SGIs that can be delivered in this way.
+/// Returns the SGIs that can be delivered in the way `deliver`.
 fn sgis(deliver: Deliver) -> Range<u32> {
     match deliver {
         Deliver::Inject => SGIS,
@@ -32,7 +32,7 @@ fn sgis(deliver: Deliver) -> Range<u32> {
     }
 }
 
-/// How urgent they are, by position.
+/// Returns the priority of an interrupt, by its position.
 type Priorities = fn(usize, &mut Random) -> u8;
 const ORDERS: [(&str, Priorities); 4] = [
     ("equal", |_, _| 0x80),
@@ -59,16 +59,16 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
                 taken.is_ok(),
                 format_args!("{count} with {name} priorities: {taken:?}"),
             );
-            quiet(me);
+            clear_all(me);
         }
     }
     for count in 1..=16 {
         nested(tally, me, count);
     }
-    quiet(me);
+    clear_all(me);
 }
 
-/// Makes `count` interrupts pending for this CPU, which has them masked.
+/// Makes `count` interrupts pending for this CPU, while it has them masked.
 fn pend(
     me: &PerCpu,
     sgis: Range<u32>,
@@ -83,12 +83,12 @@ fn pend(
         let priority = order(n, random);
         sources.push((intid, priority));
         if intid < 32 {
-            // SAFETY: this CPU's own redistributor.
+            // SAFETY: this is this CPU's own redistributor.
             unsafe { redistributor.set_priority(intid, priority) };
             redistributor.enable_all(1 << intid);
             continue;
         }
-        // SAFETY: the description is true, and nothing else uses SPIs.
+        // SAFETY: the machine's description is true, and nothing else uses SPIs.
         let spi = unsafe { Spi::new(gic, intid) };
         spi.set_group1();
         spi.set_priority(priority);
@@ -136,7 +136,7 @@ fn take(sources: &Sources) -> Result<(), (&'static str, u32)> {
     }
 }
 
-/// Removes `intid`, which has to be one of the most urgent.
+/// Removes `intid` from `left`; it has to be one of the most urgent interrupts there.
 fn remove(left: &mut Sources, intid: u32) -> Result<(), (&'static str, u32)> {
     let most = left.iter().map(|(_, priority)| *priority).min();
     let at = left.iter().position(|(one, _)| *one == intid);
@@ -148,7 +148,7 @@ fn remove(left: &mut Sources, intid: u32) -> Result<(), (&'static str, u32)> {
     }
 }
 
-/// Nests interrupts `count` deep: each is more urgent than the one before, and is taken at once
+/// Nests interrupts `count` deep: each is more urgent than the previous one, and is taken at once,
 /// however many list registers there are.
 fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
     let redistributor = interrupts::redistributor(me);
@@ -157,12 +157,12 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
     let mut at_once = true;
     let sgis = sgis(tally.deliver()).take(count);
     let count = sgis.len();
-    // With two security states, the machine's own interface has four bits of a priority (IHI 0069H,
-    // 4.8.1).
+    // With two security states, the machine's own interface has only four bits of a priority (IHI
+    // 0069H, 4.8.1).
     let step = if count < 8 { 16 } else { 8 };
     for (n, intid) in sgis.enumerate() {
         let priority = (count - n) as u8 * step;
-        // SAFETY: this CPU's own redistributor.
+        // SAFETY: this is this CPU's own redistributor.
         unsafe { redistributor.set_priority(intid, priority) };
         redistributor.enable_all(1 << intid);
         gic_cpu::send_sgi(intid, me.mpidr);
@@ -189,23 +189,23 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
         at_once && ended == due,
         format_args!("{due} nested, {ended} came, at once: {at_once}"),
     );
-    quiet(me);
+    clear_all(me);
 }
 
-/// Leaves only this kernel's interrupts pending, active or enabled.
-fn quiet(me: &PerCpu) {
+/// Makes sure that only this kernel's interrupts are pending, active or enabled.
+fn clear_all(me: &PerCpu) {
     let redistributor = interrupts::redistributor(me);
     redistributor.clear_pending(u32::MAX);
     redistributor.clear_active(u32::MAX);
     redistributor.disable_all(0xfffc);
     for intid in SGIS {
-        // SAFETY: this CPU's own redistributor.
+        // SAFETY: this is this CPU's own redistributor.
         unsafe { redistributor.set_priority(intid, 0xa0) };
     }
     let distributor = platform().gic.distributor.base;
     for word in 1..3 {
         for register in [0x180, 0x280, 0x380] {
-            // SAFETY: clears state of SPIs, of which this kernel has none.
+            // SAFETY: this only clears the state of SPIs, of which this kernel uses none.
             unsafe { ((distributor + register + 4 * word) as *mut u32).write_volatile(u32::MAX) };
         }
     }

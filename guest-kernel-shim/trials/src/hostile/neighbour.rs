@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hostile CPU's neighbour, if the plan names one: another guest, which also tries forbidden accesses, and
-//! which no trial here may harm.
+//! Runs the hostile CPU's neighbour, if the plan names one: another guest, which also tries
+//! forbidden accesses, and which no trial here may harm.
 
 use core::cell::Cell;
 use core::sync::atomic::AtomicBool;
@@ -17,7 +17,7 @@ use guest_kernel_shim::{clock, hypervisor};
 /// Whether CPUs have neighbours.
 static THERE: AtomicBool = AtomicBool::new(false);
 
-/// Length of a slice, in us: a class takes at least some milliseconds.
+/// Length of a slice, in us. A class takes at least some milliseconds, so many slices fall into it.
 const SLICE_US: u32 = 50;
 
 /// Notes whether the plan asks for neighbours.
@@ -45,7 +45,7 @@ pub fn begin() {
 }
 
 /// Checks that the neighbour has made progress and that none of its state has changed. Then ends
-/// it.
+/// the neighbour.
 pub fn end(tally: &mut Tally) {
     if !is_there() {
         return;
@@ -70,7 +70,7 @@ pub fn end(tally: &mut Tally) {
     );
 }
 
-/// Whether this CPU's registers keep their values over some slices.
+/// Returns whether this CPU's registers keep their values over some slices.
 fn keeps_registers() -> bool {
     insn::mask_irq();
     let system = System::put(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PSCI: CPUs that run, that do not exist, and this CPU; entries without memory; CPU_ON while the
-//! target turns itself off, in any state; and functions with arguments that make no sense
-//! (DEN0022F.b, 5.1).
+//! Tries PSCI: on CPUs that run, on CPUs that do not exist, and on this CPU; with entries outside
+//! of memory; CPU_ON while the target turns itself off, in any state; and functions with arguments
+//! that make no sense (DEN0022F.b, 5.1).
 
 use super::tally::Tally;
 use super::victims::{self, AFFINITY_INFO, CPU_ON};
@@ -19,7 +19,7 @@ const ON_PENDING: i64 = -5;
 const INVALID_ADDRESS: i64 = -9;
 const WIDE: u64 = 1 << 30;
 
-/// Rounds of turning a CPU on while it turns itself off.
+/// Number of rounds in which a CPU is turned on while it turns itself off.
 const RACES: u64 = 200;
 
 fn psci(function: u64, arguments: [u64; 3]) -> i64 {
@@ -78,7 +78,7 @@ fn targets(tally: &mut Tally, random: &mut Random) {
                 format_args!("CPU_ON of {mpidr:#x}, which is not there: {answer}"),
             );
         }
-        // Bits of the target that have to be zero.
+        // These bits of the target have to be zero.
         for bit in 24..32 {
             let answer = psci(function, [1 << bit | 1, entry, 0]);
             tally.case(
@@ -96,7 +96,7 @@ fn targets(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Tries entries outside this guest's memory; the CPU stays off.
+/// Tries entries outside this guest's memory, with which the CPU must stay off.
 fn entries(tally: &mut Tally, victim: &'static PerCpu, random: &mut Random) {
     let ram = platform().memory[0];
     let base = guest_kernel_shim::hypervisor::info(abi::Info::Base);
@@ -134,7 +134,7 @@ fn entries(tally: &mut Tally, victim: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// Tries the other functions: existing ones are served, the others refused.
+/// Tries the other functions: those that exist are served, and the others are refused.
 fn others(tally: &mut Tally, random: &mut Random) {
     /// VERSION, SUSPEND, OFF, ON, AFFINITY_INFO, MIGRATE_INFO_TYPE, SYSTEM_OFF,
     /// SYSTEM_RESET, FEATURES.
@@ -167,7 +167,7 @@ fn others(tally: &mut Tally, random: &mut Random) {
             answer == NOT_SUPPORTED || answer == INVALID_PARAMETERS,
             format_args!("PSCI_FEATURES of nonsense: {answer}"),
         );
-        // Sets reserved bits of the power state; a refused call does not wait.
+        // This sets reserved bits of the power state; a refused call does not wait.
         let state = random.draw() as u32 | 1 << 31;
         let answer = psci(0xc400_0001, [u64::from(state), 0, 0]);
         tally.case(
@@ -210,8 +210,8 @@ fn affinity(tally: &mut Tally, victim: &PerCpu) {
     );
 }
 
-/// Calls CPU_ON again and again, while the target turns itself off as soon as it runs: every success must be a
-/// run.
+/// Calls CPU_ON again and again, while the target turns itself off as soon as it runs: after every
+/// success, it must have run.
 fn races(tally: &mut Tally, victim: &'static PerCpu) {
     let counter = victims::reset_count();
     let mut started = 0;
@@ -238,7 +238,7 @@ fn races(tally: &mut Tally, victim: &'static PerCpu) {
     );
 }
 
-/// Checks that a CPU that went off in any state can be turned on again, and runs.
+/// Checks that a CPU that has turned itself off in any state can be turned on again, and runs.
 fn comes_back(tally: &mut Tally, victim: &'static PerCpu, act: u64, name: &str) {
     let counter = victims::reset_count();
     let answer = victims::start(victim, act, counter) as i64;
@@ -259,7 +259,7 @@ fn comes_back(tally: &mut Tally, victim: &'static PerCpu, act: u64, name: &str) 
         victims::is_off_soon(victim),
         format_args!("it does not go off again {name}"),
     );
-    // Not before it is off: it counts without caches, between the invalidation of the line and its read.
+    // The count is read only when the CPU is off: it counts without caches, perhaps between our invalidation and read.
     tally.case(
         victims::count() == 2,
         format_args!("it does not run after it went off {name}"),

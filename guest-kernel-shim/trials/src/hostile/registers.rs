@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every encoding of MRS and MSR, 32768 of each, whether a register has it or not. A read returns a value or is
-//! undefined; the value is written back, which does nothing or is undefined. Registers of EL2, EL3 and the
-//! implementation's own are undefined here.
+//! Tries every encoding of MRS and MSR, 32768 of each, whether a register has it or not. A read
+//! returns a value or is undefined. The value is then written back, which has no effect or is
+//! undefined. Registers of EL2, EL3 and the implementation's own are undefined here.
 
 use super::attempt::{Outcome, attempt};
 use super::stubs::{self, RET, WORDS};
 use super::tally::Tally;
 use sched::random::Random;
 
-/// Encodings of op0 (2 or 3), op1, CRn, CRm, op2 as 15 bits.
+/// Number of encodings: op0 (2 or 3), op1, CRn, CRm and op2 as 15 bits.
 const COUNT: u32 = 1 << 15;
 
-/// Returns MRS X0 of encoding `n`.
+/// Returns the instruction MRS X0 with encoding `n`.
 pub const fn mrs(n: u32) -> u32 {
     0xd530_0000 | n << 5
 }
 
-/// Returns MSR X0 of encoding `n`.
+/// Returns the instruction MSR X0 with encoding `n`.
 pub const fn msr(n: u32) -> u32 {
     0xd510_0000 | n << 5
 }
@@ -26,7 +26,7 @@ pub const fn parts(n: u32) -> [u32; 5] {
     [2 + (n >> 14), n >> 11 & 7, n >> 7 & 15, n >> 3 & 15, n & 7]
 }
 
-/// The encoding with these parts.
+/// Returns the encoding with these parts.
 const fn encoding(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
     (op0 - 2) << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
 }
@@ -34,7 +34,7 @@ const fn encoding(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
 /// Expected outcome of a read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
-    /// A value or undefined, depending on the CPU.
+    /// A value, or undefined, depending on the CPU.
     ValueOrUndefined,
     Undefined,
     Value,
@@ -43,9 +43,9 @@ enum Expected {
 /// Returns the outcome of a read that the architecture and the hypervisor promise.
 fn reading(n: u32) -> Expected {
     match parts(n) {
-        // Registers of EL2, EL3 and the Secure EL1, and EL2's names of EL1's.
+        // Registers of EL2, EL3 and the Secure EL1, and the names by which EL2 accesses EL1's.
         [3, 4..=7, ..] => Expected::Undefined,
-        // Trace registers; the implementation's own (D24.2).
+        // Trace registers, and the implementation's own registers (D24.2).
         [2, 1, ..] | [3, _, 11 | 15, ..] => Expected::Undefined,
         // Identification (D24.3).
         [3, 0, 0, 1..=7, _] => Expected::Value,
@@ -55,7 +55,7 @@ fn reading(n: u32) -> Expected {
     }
 }
 
-/// Reads that would take an interrupt away.
+/// Encodings of reads that would acknowledge an interrupt.
 const ACKNOWLEDGE: [u32; 3] = [
     encoding(3, 0, 12, 8, 0),
     encoding(3, 0, 12, 12, 0),
@@ -77,7 +77,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
 
 /// Tries as many encodings from `first` on as the page of code holds; returns their number.
 fn sweep(tally: &mut Tally, first: u32) -> u32 {
-    // A read and a write of each.
+    // Each encoding takes a read and a write, and two returns.
     let count = WORDS as u32 / 4;
     let mut code = [RET; WORDS];
     for (n, place) in (first..).zip(code.chunks_exact_mut(4)) {
@@ -91,7 +91,7 @@ fn sweep(tally: &mut Tally, first: u32) -> u32 {
         if ACKNOWLEDGE.contains(&n) {
             continue;
         }
-        // SAFETY: a read changes nothing, except for the registers in `ACKNOWLEDGE`, which are left out.
+        // SAFETY: a read changes nothing, except for the registers in `ACKNOWLEDGE`, which are skipped.
         let read = unsafe { attempt(at, 0, 0) };
         let good = match reading(n) {
             Expected::Undefined => read.undefined(at),
@@ -104,8 +104,8 @@ fn sweep(tally: &mut Tally, first: u32) -> u32 {
             good,
             format_args!("MRS S{op0}_{op1}_C{crn}_C{crm}_{op2}: {read}"),
         );
-        // SAFETY: the value that was read is written back; a register that can't be read gets zero, which sends, ends
-        // and invalidates nothing that anybody has.
+        // SAFETY: the value that was read is written back. A register that can't be read gets zero,
+        // which sends, ends and invalidates nothing that any CPU uses.
         let written = unsafe { attempt(at + 8, read.value, 0) };
         let good = match reading(n) {
             Expected::Undefined => written.undefined(at + 8),
@@ -119,16 +119,16 @@ fn sweep(tally: &mut Tally, first: u32) -> u32 {
     count
 }
 
-/// Whether the access was refused by EL1's own controls (CPACR_EL1): FP, SVE
-/// or SME, which this kernel has off.
+/// Whether the access was refused by EL1's own controls (CPACR_EL1): they disable FP, SVE and SME
+/// for this kernel.
 fn is_disabled(outcome: &Outcome) -> bool {
     outcome
         .trap()
         .is_some_and(|trap| matches!(trap.class(), 0x07 | 0x19 | 0x1d | 0x18))
 }
 
-/// Registers that may hold any value for a moment: those of the guest's timers, PMU, disabled
-/// breakpoints, and CPU interface.
+/// Registers that may hold any value for a moment: the registers of the guest's timers, PMU,
+/// disabled breakpoints, and CPU interface.
 const RANDOM: [u32; 40] = [
     encoding(3, 3, 14, 2, 0),
     encoding(3, 3, 14, 2, 1),
@@ -179,8 +179,8 @@ fn garble(tally: &mut Tally, n: u32, value: u64) {
     code[0] = mrs(n);
     code[2] = msr(n);
     stubs::write(&code);
-    // SAFETY: these registers hold nothing that this CPU needs while its
-    // interrupts are masked, and get their values back.
+    // SAFETY: these registers hold nothing that this CPU needs while its interrupts are masked, and
+    // they get their values back.
     let [kept, written, read, restored] = unsafe {
         let kept = attempt(at, 0, 0);
         [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs that disable everything and spin, or that do one expensive thing for ever. None of them ever returns, more
-//! and more of them run at the same time, and the measuring CPUs must go on.
+//! Makes CPUs disable everything and spin, or do one expensive thing for ever. None of them ever
+//! returns, and more and more of them run at the same time, but the measuring CPUs must make progress.
 
 use plan::Deliver;
 
@@ -10,12 +10,12 @@ use super::victims;
 use guest_kernel_shim::machine::platform;
 use sched::random::Random;
 
-/// Stands for the redistributor of the CPU itself.
+/// Stands for the redistributor of the victim itself.
 const OWN: u64 = u64::MAX;
 /// Bytes of a redistributor, and the offset of its second frame.
 const FRAMES: u64 = 0x2_0000;
 const SGI_FRAME: u64 = 0x1_0000;
-/// Round trips that the other CPUs have to complete with each victim.
+/// Number of round trips that the other CPUs have to complete with each victim.
 const TRIPS: u32 = 20;
 
 /// Runs the class.
@@ -46,7 +46,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         } else {
             place
         };
-        // Bit 0: the victim owns its interrupts.
+        // Bit 0 says that the victim owns its interrupts.
         let direct = u64::from(tally.deliver() == Deliver::Direct);
         let answer = victims::start(victim, act, argument | direct) as i64;
         tally.case(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Software-generated interrupts: every INTID to this CPU, to the others, to all, to CPUs that do
-//! not exist, through every range of the target list and with every bit set (IHI 0069H, 12.2,
-//! ICC_SGI1R_EL1).
+//! Tries software-generated interrupts: every INTID to this CPU, to the others, to all, and to CPUs
+//! that do not exist, through every range of the target list and with every bit set (IHI 0069H,
+//! 12.2, ICC_SGI1R_EL1).
 
 use arch::insn;
 use arch::regs::ICC_CTLR_EL1;
@@ -26,11 +26,11 @@ const ALL_OTHERS: u64 = 1 << 40;
 /// Returns the targets, as bits of the register, and whether they include this CPU.
 fn forms(me: u64, random: &mut Random) -> [(&'static str, u64, bool); 30] {
     let mine = 1 << (me & 15);
-    // Without RSS (ICC_CTLR_EL1, bit 18) the range has no meaning.
+    // Without RSS (ICC_CTLR_EL1, bit 18), the range has no meaning.
     let ranges = ICC_CTLR_EL1.get() >> 18 & 1 != 0;
     let mut forms = [("a range that is not there", 0, false); 30];
     for (range, form) in forms.iter_mut().enumerate().take(16) {
-        // RS; range 0 is this CPU's.
+        // This sets RS; range 0 is the range of this CPU.
         *form = (
             "by range",
             (range as u64) << 44 | mine,
@@ -76,7 +76,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         for intid in 0..16u64 {
             for (form, value, mine) in forms(me.mpidr, random) {
                 clear(me);
-                // SAFETY: sends interrupts that every CPU of this kernel takes.
+                // SAFETY: this sends interrupts that every CPU of this kernel takes.
                 let outcome = unsafe { attempt(stubs::place(), value | intid << 24, 0) };
                 insn::isb();
                 // An SGI of the secure world is lost if the guest owns the interface.
@@ -84,8 +84,8 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
                 let mine_to_send = interrupts::sgis() >> intid & 1 != 0;
                 let due = mine && name == "SGI1R" && (inject || mine_to_send);
                 let got = pending(me, intid, due);
-                // A guest that owns the interface reaches the machine's own registers through the other two
-                // names: the machine decides their effect.
+                // A guest that owns the interface reaches the machine's own registers through the
+                // other two names, so the machine decides the effect of a write.
                 let checked = inject || name == "SGI1R" && mine_to_send;
                 let right = !checked || got == (mine && name == "SGI1R");
                 tally.case(
@@ -99,7 +99,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     clear(me);
 }
 
-/// Sends as many SGIs as possible, to any CPU: the others must go on.
+/// Sends as many SGIs as possible, to any CPU; the other CPUs must still make progress.
 fn storm(tally: &mut Tally, random: &mut Random) {
     stubs::write(&[WRITES[0].1, stubs::RET]);
     for _ in 0..20 {
@@ -117,7 +117,7 @@ fn storm(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Whether `intid` is pending for this CPU, `soon` if it should be.
+/// Returns whether `intid` is pending for this CPU; waits for this if it should be so `soon`.
 fn pending(me: &PerCpu, intid: u64, soon: bool) -> bool {
     let look = || interrupts::redistributor(me).pending() >> intid & 1 != 0;
     if soon { clock::wait_for(look) } else { look() }

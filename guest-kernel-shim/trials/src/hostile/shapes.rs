@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ways of touching an address, one function each: x0 is the address, x1 a value.
+//! Defines the ways of accessing an address, one function each: x0 is the address, x1 a value.
 
 use core::arch::global_asm;
 
 /// Effect of an instruction on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Loads one general register: a syndrome describes it.
+    /// Loads one general register in a way that a syndrome describes.
     Load,
-    /// Stores one general register.
+    /// Stores one general register in a way that a syndrome describes.
     Store,
     /// Loads general registers in a way that only the instruction describes.
     DecodedLoad,
@@ -22,24 +22,24 @@ pub enum Kind {
     Atomic,
     /// Cache maintenance, which need not check whether anything is there.
     Maintenance,
-    /// Never faults: a prefetch, a translation.
+    /// Never faults: a prefetch, or a translation.
     Harmless,
 }
 
-/// A way of touching an address.
+/// A way of accessing an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// The instruction.
     pub name: &'static str,
-    /// Effect on memory.
+    /// The effect on memory.
     pub kind: Kind,
-    /// Bytes.
+    /// The size of the access in bytes.
     pub size: u64,
-    /// Address of the code.
+    /// The address of the code.
     pub code: u64,
 }
 
-/// Declares the shapes at a label: each function's instruction, kind and size.
+/// Declares the shapes at a label: for each function, its instruction, kind and size.
 macro_rules! shapes {
     ($label:ident: $($text:literal $kind:ident $size:literal;)*) => {
         global_asm!(
@@ -96,7 +96,7 @@ shapes! {
 }
 
 arch::symbol_addresses! {
-    /// The first shape; each takes two instructions.
+    /// The first shape; each shape takes two instructions.
     first = hostile_shapes;
 }
 

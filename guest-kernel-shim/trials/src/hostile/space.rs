@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything in the space of intermediate physical addresses that does not belong to this guest: the machine's
-//! devices, the hypervisor itself and other RAM, and the edges of these.
+//! Tries everything in the space of intermediate physical addresses that does not belong to this
+//! guest: the machine's devices, the hypervisor itself and other RAM, and the edges of these.
 
 use abi::Info;
 use arrayvec::ArrayVec;
@@ -43,11 +43,11 @@ const PLACES: [u64; 26] = [
     0x3f00_0000,
     0x3fff_f000,
 ];
-/// The page of `abi::exits`, which every guest has, and its size: it serves accesses that their syndrome describes;
-/// an access that does not fit a register reads zero.
+/// The page of `abi::exits`, which every guest has, and its size: accesses that a syndrome
+/// describes are served there, and an access that does not fit a register reads zero.
 const EXITS: u64 = 0x0901_0000;
 const EXITS_SIZE: u64 = 0x1_0000;
-/// Random addresses.
+/// Number of random addresses.
 const RANDOM: usize = 48;
 /// The largest RAM that is searched for the hypervisor, in bytes.
 const RAM: u64 = 1 << 30;
@@ -115,7 +115,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
 
 fn touch(tally: &mut Tally, address: u64, shape: Shape, how: As) {
     let place = window::show(address, how);
-    // SAFETY: the instruction touches only the page in the window.
+    // SAFETY: the instruction accesses only the page in the window.
     let outcome = unsafe { attempt(shape.code, place, 0) };
     let answered = (EXITS..EXITS + EXITS_SIZE).contains(&address) && outcome.returned();
     let good = answered || expected(shape.kind, &outcome, place);
@@ -125,8 +125,8 @@ fn touch(tally: &mut Tally, address: u64, shape: Shape, how: As) {
     );
 }
 
-/// Whether the outcome is right for an unmapped address: a synchronous external abort, with direction and
-/// address.
+/// Whether the outcome is right for an unmapped address: a synchronous external abort with the
+/// right direction and address.
 pub fn expected(kind: Kind, outcome: &Outcome, place: u64) -> bool {
     const WNR: u64 = 1 << 6;
     const CM: u64 = 1 << 8;
@@ -144,7 +144,7 @@ pub fn expected(kind: Kind, outcome: &Outcome, place: u64) -> bool {
 
 fn fetch(tally: &mut Tally, address: u64) {
     let place = window::show(address, As::Code);
-    // SAFETY: nothing executable is there.
+    // SAFETY: nothing there can be executed.
     let outcome = unsafe { attempt(place, 0, 0) };
     let good = outcome.trap().is_some_and(|trap| {
         trap.class() == 0x21 && trap.fault() == 0x10 && trap.far == place && trap.elr == place
@@ -152,13 +152,13 @@ fn fetch(tally: &mut Tally, address: u64) {
     tally.case(good, format_args!("fetch from IPA {address:#x}: {outcome}"));
 }
 
-/// Checks that the guest's memory is the same at its address and through the window.
+/// Checks that the guest's memory reads the same at its address and through the window.
 fn own_memory(tally: &mut Tally) {
     let base = arch::layout::base();
     for page in 0..8 {
         let address = base + page * 0x1000;
         let place = window::show(address, As::Normal);
-        // SAFETY: both are this kernel's own code, which nothing changes.
+        // SAFETY: the two addresses are this kernel's own code, which nothing changes.
         let (here, there) = unsafe {
             (
                 (address as *const u64).read_volatile(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A place for instructions that are generated at run time.
+//! Provides a page for instructions that are generated at run time.
 //!
 //! Code is never writable here, even for the guest itself: translation is off while the instructions are stored
 //! into the page.
@@ -8,12 +8,12 @@ use core::arch::{asm, global_asm};
 
 use super::attempt::{Outcome, attempt};
 
-/// Number of instructions that fit.
+/// Number of instructions that fit into the page.
 pub const WORDS: usize = 1024;
 pub const RET: u32 = 0xd65f_03c0;
 
 arch::symbol_addresses! {
-    /// Where they are run.
+    /// The page, where the instructions are executed.
     place = hostile_stubs;
 }
 
@@ -68,18 +68,18 @@ hostile_write:
     words = const WORDS,
 );
 
-/// Puts `code` into the page; IRQs have to be masked. Its length has to be even.
+/// Puts `code`, whose length has to be even, into the page. IRQs have to be masked.
 pub fn write(code: &[u32]) {
     assert!(code.len() <= WORDS && code.len().is_multiple_of(2));
-    // SAFETY: source and destination are as long as that, and nothing else uses the destination; with identity mapping
-    // both have the same addresses without translation, and the source was cleaned to memory.
+    // SAFETY: source and destination have that length, and nothing else uses the destination. Because of the
+    // identity mapping, their addresses are the same without translation, and the source was cleaned to memory.
     unsafe {
         asm!("bl hostile_write", in("x0") place(), in("x1") code.as_ptr(),
             in("x2") size_of_val(code), clobber_abi("C"));
     }
 }
 
-/// Puts `code` into the page, and a return after it, and tries it with x0 and x1.
+/// Puts `code` into the page with a return after it, and tries the code with x0 and x1.
 ///
 /// # Safety
 /// Like [`attempt`].

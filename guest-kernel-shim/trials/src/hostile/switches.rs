@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A vCPU changes the owner of its interrupts, and turns off and on, while another vCPU writes every register of
-//! its redistributor and sends to it: no interrupt may be left active in the machine, and every SGI must come
-//! afterwards.
+//! A vCPU changes the owner of its interrupts, and turns off and on, while another vCPU writes
+//! every register of its redistributor and sends it SGIs. No interrupt may be left active in the
+//! machine, and every SGI must still come afterwards.
 
 use super::tally::Tally;
 use super::victims;
@@ -13,9 +13,9 @@ use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::PerCpu;
 use sched::random::Random;
 
-/// How long a round may take: far longer than it takes on an overloaded emulator.
+/// How long a round may take, in seconds: far longer than it takes on an overloaded emulator.
 const PATIENCE_S: u64 = 60;
-/// Rounds of each kind.
+/// Number of rounds of each kind.
 const ROUNDS: u64 = 200;
 /// Offsets from the start of the redistributor (IHI 0069H, 12.11): GICR_ISENABLER0, GICR_ISPENDR0,
 /// GICR_ICPENDR0, GICR_ISACTIVER0, GICR_ICACTIVER0, GICR_IGROUPR0, GICR_IPRIORITYR0.
@@ -27,7 +27,7 @@ const CLEAR_ACTIVE: u64 = 0x1_0380;
 const GROUP: u64 = 0x1_0080;
 const PRIORITY: u64 = 0x1_0400;
 
-/// Registers of the victim to write meanwhile.
+/// Registers of the victim's redistributor that are written meanwhile.
 const WRITES: [&[u64]; 3] = [
     &[SET_ACTIVE],
     &[SET_ACTIVE, CLEAR_ACTIVE],
@@ -57,7 +57,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Makes the victim do `act` again and again against `writes`.
+/// Makes the victim do `act` again and again, while `writes` are made.
 fn against(
     tally: &mut Tally,
     random: &mut Random,
@@ -87,7 +87,7 @@ fn against(
     settles(tally, victim);
 }
 
-/// Writes some of `writes`, sends an SGI and writes the value of GICD_CTLR back.
+/// Writes some of the registers `writes`, sends an SGI, and writes GICD_CTLR's own value back.
 fn hammer_redistributor(victim: &PerCpu, random: &mut Random, writes: &[u64]) {
     for _ in 0..32 {
         let bits = random.draw() as u32 & 0xffff;
@@ -95,7 +95,7 @@ fn hammer_redistributor(victim: &PerCpu, random: &mut Random, writes: &[u64]) {
             0 => insn::write_sgi(arch::gic_cpu::sgi_value(bits & 15, victim.mpidr)),
             1 => {
                 let control = platform().gic.distributor.base as *mut u32;
-                // SAFETY: GICD_CTLR, which the guest has mapped; it is given the value that it has.
+                // SAFETY: this is GICD_CTLR, which the guest has mapped, and which gets the value that it has.
                 unsafe { control.write_volatile(control.read_volatile()) };
             }
             _ => write(victim, random.of(writes), bits),
@@ -105,11 +105,11 @@ fn hammer_redistributor(victim: &PerCpu, random: &mut Random, writes: &[u64]) {
 
 fn write(victim: &PerCpu, offset: u64, value: u32) {
     let place = (redistributor(victim).base() + offset) as *mut u32;
-    // SAFETY: a register of the redistributor of a vCPU that does not run this kernel.
+    // SAFETY: this is a register of the redistributor of a vCPU that does not run this kernel.
     unsafe { place.write_volatile(value) };
 }
 
-/// Checks that every SGI comes to the victim, which has nothing active.
+/// Checks that every SGI comes to the victim, which has no interrupt active.
 fn settles(tally: &mut Tally, victim: &'static PerCpu) {
     for (offset, value) in [
         (CLEAR_ACTIVE, u32::MAX),

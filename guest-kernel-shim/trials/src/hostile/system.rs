@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every encoding of SYS and SYSL, 16384 of each: cache maintenance by address
-//! and by set and way, TLB maintenance, address translation, prediction, and
-//! whatever has no meaning.
+//! Tries every encoding of SYS and SYSL, 16384 of each: cache maintenance by address and by set and
+//! way, TLB maintenance, address translation, prediction restriction, and encodings that have no
+//! meaning.
 
 use core::sync::atomic::AtomicU64;
 
@@ -11,7 +11,7 @@ use super::tally::Tally;
 use super::window::{self, As};
 use sched::random::Random;
 
-/// Encodings of op1, CRn, CRm, op2 as 14 bits.
+/// Number of encodings: op1, CRn, CRm and op2 as 14 bits.
 const COUNT: u32 = 1 << 14;
 
 /// Memory that may be cleaned, invalidated and zeroed.
@@ -46,14 +46,14 @@ fn sweep(tally: &mut Tally, first: u32, arguments: [u64; 3]) -> u32 {
         let (op1, crn, crm, op2) = (n >> 11, n >> 7 & 15, n >> 3 & 15, n & 7);
         for (at, name) in [(at, "SYS"), (at + 8, "SYSL")] {
             for argument in arguments {
-                // SAFETY: the arguments name memory of this class alone, or none;
-                // other operations concern caches and TLBs, which keep contents.
+                // SAFETY: the arguments name memory that only this class uses, or no memory. Other
+                // operations concern caches and TLBs, and do not change contents.
                 let outcome = unsafe { attempt(at, argument, 0) };
-                // EL2's and EL3's; the implementation's own.
+                // Instructions of EL2 and EL3, and the implementation's own.
                 let good = if matches!(op1, 4 | 6) || matches!(crn, 11 | 15) {
                     outcome.undefined(at)
                 } else {
-                    // Without a mapping, the fault is stage 1's own.
+                    // Where stage 1 has no mapping, stage 1 itself faults.
                     outcome.returned()
                         || outcome.undefined(at)
                         || outcome.aborted(argument)

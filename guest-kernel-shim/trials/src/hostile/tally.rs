@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cases of a class: how many there were, and which were wrong.
+//! Counts the cases of a class, and shows which were wrong.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ pub struct Tally {
     wrong: u32,
 }
 
-/// Number of wrong cases that are shown; further ones are only counted.
+/// Number of wrong cases that are shown; later ones are only counted.
 const SHOWN: u32 = 12;
 
 /// Number of cases between two turns of the other CPUs.
@@ -32,12 +32,12 @@ impl Tally {
         }
     }
 
-    /// The side that owns the hostile CPU's interrupts.
+    /// Returns which side owns the hostile CPU's interrupts.
     pub const fn deliver(&self) -> Deliver {
         self.deliver
     }
 
-    /// Counts a case: whether it had the expected outcome, and its description.
+    /// Counts a case: `good` says whether it had the expected outcome, `what` describes it.
     pub fn case(&mut self, good: bool, what: fmt::Arguments<'_>) {
         self.cases += 1;
         if self.cases.is_multiple_of(TURN) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Timers in the past, now, and at the end of time, in every state of their
-//! control bits, enabled at the redistributor or not (DDI 0487K.a, D12.2).
+//! Tries timers that expire in the past, now, and at the end of time, in every state of their
+//! control bits, with their interrupts enabled at the redistributor or not (DDI 0487K.a, D12.2).
 
 use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTP_CVAL_EL0, CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable,
@@ -13,7 +13,7 @@ use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, interrupts};
 use sched::random::Random;
 
-/// CNTx_CTL: ENABLE, IMASK, ISTATUS.
+/// CNTx_CTL_EL0: ENABLE, IMASK, ISTATUS.
 const ENABLE: u64 = 1;
 const MASK: u64 = 2;
 const STATUS: u64 = 4;
@@ -54,13 +54,13 @@ fn set(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline: u64
     }
     write(virt, deadline, control);
     let status = read(virt) & STATUS != 0;
-    // Without ENABLE, the state is unknown.
+    // Without ENABLE, ISTATUS is UNKNOWN.
     let right = control & ENABLE == 0 || status == over;
     let due = over && enabled && control & (ENABLE | MASK) == ENABLE;
     let came = take(intid, due);
     write(virt, u64::MAX, 0);
     redistributor.disable_all(1 << intid);
-    // Interrupts from before it was turned off may still be listed.
+    // Interrupts from before the timer was turned off may still be listed.
     while take(intid, false) {}
     redistributor.clear_pending(1 << intid);
     tally.case(
@@ -71,13 +71,13 @@ fn set(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline: u64
     );
 }
 
-/// Takes the timer's interrupt, if it comes, `soon` if it should.
+/// Takes the timer's interrupt if it comes; waits for it if it should come `soon`.
 fn take(intid: u32, soon: bool) -> bool {
     let look = || {
         let taken = gic_cpu::acknowledge();
         if taken != gic_cpu::SPURIOUS {
             if taken == intid {
-                // Its level has to fall before the end, or the interrupt comes again.
+                // The timer's level has to fall before the end, or the interrupt would come again.
                 write(intid == platform().timer.virt, u64::MAX, 0);
             }
             gic_cpu::end(taken);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Victim vCPUs, which do one fatal thing with translation off and no stack: they are turned on at the address of its
-//! code.
+//! Runs victim vCPUs. Each does one fatal thing with translation off and no stack: it is turned on
+//! at the address of the code for this.
 
 use core::arch::global_asm;
 use core::sync::atomic::AtomicU64;
@@ -267,45 +267,45 @@ victim_returns:
 );
 
 arch::symbol_addresses! {
-    /// Counts and turns itself off.
+    /// Counts its visit, and turns itself off.
     off = victim_off;
-    /// Turns itself off while it has interrupts active.
+    /// Turns itself off while it has active interrupts.
     off_active = victim_off_active;
-    /// Turns itself off while it has interrupts active, when it owns the physical CPU interface.
+    /// Turns itself off while it has active interrupts and owns the physical CPU interface.
     off_direct = victim_off_direct;
-    /// Turns itself off when it owns the physical CPU interface.
+    /// Turns itself off while it owns the physical CPU interface.
     off_owned = victim_off_owned;
-    /// Owns the interface and gives it back, and turns itself off.
+    /// Takes ownership of the CPU interface, gives it back, and turns itself off.
     switch = victim_switch;
     /// Takes every SGI, and turns itself off.
     takes = victim_takes;
-    /// Takes every SGI, and turns itself off, when it owns the physical CPU interface.
+    /// Takes every SGI, and turns itself off, while it owns the physical CPU interface.
     takes_direct = victim_takes_direct;
-    /// Has its vectors at the given place, and an exception.
+    /// Sets its vectors to the given place, and causes an exception.
     vectors = victim_vectors;
-    /// Jumps to the given place, with its vectors there as well.
+    /// Jumps to the given place, and has its vectors there as well.
     jump = victim_jump;
-    /// Has its vectors at the given place, and an exception from EL2.
+    /// Sets its vectors to the given place, and causes an exception that EL2 injects.
     trap = victim_trap;
-    /// Has its tables at the given place.
+    /// Sets its translation tables to the given place.
     tables = victim_tables;
-    /// Spins with everything off.
+    /// Spins with everything disabled.
     spin = victim_spin;
-    /// Waits with everything off.
+    /// Waits with everything disabled.
     sleep = victim_sleep;
-    /// Has exceptions at EL1 for ever.
+    /// Causes exceptions at EL1 for ever.
     recurse = victim_recurse;
     /// Sends interrupts to all CPUs.
     storm = victim_storm;
     /// Makes calls.
     make_calls = victim_call;
-    /// Touches the given place.
+    /// Accesses the given place.
     touch = victim_touch;
     /// Writes to the given redistributor.
     enable = victim_enable;
 }
 
-/// Counts of victims.
+/// The counts that victims make.
 #[repr(align(64))]
 struct Count(AtomicU64, AtomicU64);
 static COUNT: Count = Count(AtomicU64::new(0), AtomicU64::new(0));
@@ -317,13 +317,13 @@ fn count_region() -> Region {
     }
 }
 
-/// Returns how often victims were where they count.
+/// Returns how often victims have counted a visit.
 pub fn count() -> u64 {
     pages::clean(count_region());
     COUNT.0.load(Acquire)
 }
 
-/// Returns how often EL2 did not agree with the machine.
+/// Returns how often EL2's audit did not agree with the machine.
 pub fn complaints() -> u64 {
     pages::clean(count_region());
     COUNT.1.load(Acquire)
@@ -343,7 +343,7 @@ pub fn all() -> &'static [&'static PerCpu] {
     &cpus[2..cpus.len() - 1]
 }
 
-/// Takes `victim` away from this kernel, by making it turn itself off.
+/// Takes `victim` away from this kernel, by making it turn itself off; returns whether it is off.
 pub fn take(victim: &'static PerCpu) -> bool {
     if victim.is_online() {
         victim.set_offline();
@@ -352,7 +352,7 @@ pub fn take(victim: &'static PerCpu) -> bool {
     is_off_soon(victim)
 }
 
-/// Turns `victim` on at `act` with x0 = `argument`; returns PSCI's status.
+/// Turns `victim` on at `act` with x0 = `argument`; returns the status of PSCI.
 pub fn start(victim: &PerCpu, act: u64, argument: u64) -> u64 {
     call(CPU_ON, [victim.mpidr, act, argument])[0]
 }
@@ -362,7 +362,7 @@ pub fn is_off(victim: &PerCpu) -> bool {
     call(AFFINITY_INFO, [victim.mpidr, 0, 0])[0] == OFF
 }
 
-/// Whether `victim` is off within a while.
+/// Whether `victim` is off, or goes off soon.
 pub fn is_off_soon(victim: &PerCpu) -> bool {
     clock::wait_for(|| is_off(victim))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! WFE, WFI, WFET and WFIT by the thousand, with deadlines that are over, near and at the end of
-//! time, from every register, trapped and not. Something ends each of them.
+//! Executes thousands of WFE, WFI, WFET and WFIT, with deadlines in the past, near and at the end
+//! of time, from every register, trapped and not trapped. Something has to end each of these waits.
 
 use arch::{gic_cpu, insn};
 use plan::Trap;
@@ -40,7 +40,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     quiet();
 }
 
-/// Tries deadlines from `register`.
+/// Tries deadlines in `register`.
 fn deadlines(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u32, register: u32) {
     // X16 or X17 keeps the return address.
     let back = if register == 16 { 17 } else { 16 };
@@ -57,10 +57,10 @@ fn deadlines(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u3
     let near = [now + clock::ticks(20), now + clock::ticks(50)];
     let far = [1 << 62, 1 << 63, u64::MAX - 1, u64::MAX, now + (1 << 40)];
     for deadline in over.into_iter().chain(near).chain(far) {
-        // A distant deadline needs an event or an interrupt that ends the wait. So does XZR: QEMU
-        // 11.1 takes it for the stack pointer.
+        // A distant deadline needs an event or an interrupt that ends the wait. XZR needs this too:
+        // QEMU 11.1 takes it for the stack pointer.
         wake(far.contains(&deadline) || register == 31);
-        // SAFETY: waits; the registers of the calling convention are restored.
+        // SAFETY: the code only waits; the registers of the calling convention are restored.
         let outcome = unsafe { attempt(stubs::place(), deadline, 0) };
         let kept = if register == 31 { 0 } else { deadline };
         tally.case(
@@ -73,7 +73,7 @@ fn deadlines(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u3
     }
 }
 
-/// Makes sure that a wait ends.
+/// Makes sure that the next wait ends, if this is `needed`.
 fn wake(needed: bool) {
     if needed {
         let me = PerCpu::this();
@@ -90,7 +90,7 @@ fn storm(tally: &mut Tally, trap: Trap) {
         wake(true);
         for _ in 0..2000 {
             insn::sevl();
-            // SAFETY: waits.
+            // SAFETY: the instruction only waits.
             let outcome = unsafe { attempt(stubs::place(), 0, 0) };
             tally.race(outcome.returned(), format_args!("{name}: {outcome}"));
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation tables of the guest that lie at an unmapped address, at a device, or in the hypervisor: the table walk
-//! faults in stage 2.
+//! Tries translation tables of the guest that lie at an unmapped address, at a device, or in the
+//! hypervisor: the table walk faults in stage 2.
 
 use abi::Info;
 
@@ -36,7 +36,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     let tables = || {
         for (name, target) in targets {
             for level in 1..=3 {
-                // The table of this level is at the target.
+                // The table of this level lies at the target.
                 window::point(level - 1, target | TABLE);
                 walk(tally, name, level);
                 window::repair();
@@ -92,7 +92,7 @@ fn faulted(outcome: &Outcome, place: u64, level: u64) -> bool {
 /// Tries a block that maps an unmapped address, or an address of a smaller device.
 fn block(tally: &mut Tally, name: &str, target: u64, level: u64) {
     let size = if level == 1 { 1 << 30 } else { 1 << 21 };
-    // A block: bits 1:0 are 0b01; accessed, normal memory.
+    // A block: bits 1:0 are 0b01. It is accessed, normal memory.
     let start = target & !(size - 1);
     window::point(level, start | 0x705 | 3 << 53);
     let place = window::ADDRESS + (size - 0x8000);
@@ -101,7 +101,7 @@ fn block(tally: &mut Tally, name: &str, target: u64, level: u64) {
         return;
     }
     for shape in shapes::all().filter(|shape| shape.kind == Kind::Load) {
-        // SAFETY: nothing is there.
+        // SAFETY: nothing is there that an access could change.
         let outcome = unsafe { attempt(shape.code, place, 0) };
         tally.case(
             outcome.aborted(place),

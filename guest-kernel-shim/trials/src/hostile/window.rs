@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page through which the hostile CPU accesses any address, and tables that it may make point anywhere: a copy of
-//! this kernel's map with one address range added, which only this CPU uses.
+//! Maps a page through which the hostile CPU accesses any address, with tables that may point anywhere.
+//! The tables are a copy of this kernel's map with one more address range, and only this CPU uses them.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -17,7 +17,7 @@ impl Table {
         Self([const { AtomicU64::new(0) }; 512])
     }
 
-    /// Its address, both physical and virtual.
+    /// Returns the table's address, which is both physical and virtual.
     pub fn address(&self) -> u64 {
         self.0.as_ptr() as u64
     }
@@ -42,7 +42,7 @@ pub const TABLE: u64 = 3;
 const DATA: u64 = 1 << 10 | 3 << 53 | TABLE;
 /// Attribute index 1 (2), inner shareable (8, 9).
 const NORMAL: u64 = 1 << 2 | 3 << 8;
-/// TCR_EL1.IPS: 48 bits.
+/// TCR_EL1.IPS, and its value for 48 bits.
 const IPS: u64 = 7 << 32;
 const IPS_48: u64 = 5 << 32;
 
@@ -62,7 +62,7 @@ pub fn with(work: impl FnOnce()) {
     let kept = (TTBR0_EL1.get(), TCR_EL1.get());
     let original = (kept.0 & 0xffff_ffff_f000) as *const u64;
     for n in 0..512 {
-        // SAFETY: this kernel's own root table, which nothing changes.
+        // SAFETY: this is this kernel's own root table, which nothing changes.
         ROOT.set(n, unsafe { original.add(n).read_volatile() });
     }
     ROOT.set(1, LEVEL1.address() | TABLE);
@@ -78,19 +78,19 @@ pub fn with(work: impl FnOnce()) {
     flush();
 }
 
-/// Maps the page of `address` in the window; returns the address of `address` there.
+/// Maps the page that contains `address` in the window; returns where `address` is there.
 pub fn show(address: u64, how: As) -> u64 {
     let attributes = match how {
         As::Device => DATA,
         As::Normal => DATA | NORMAL,
-        // Read-only (7): a writable page is never executable here.
+        // The page is read-only (7): a writable page is never executable here.
         As::Code => DATA & !(1 << 53) | NORMAL | 1 << 7,
     };
     point(3, address & 0xffff_ffff_f000 | attributes);
     ADDRESS | address & 0xfff
 }
 
-/// Sets the descriptor of level 0 to 3 that leads to the window, via an invalid descriptor (DDI
+/// Sets the descriptor of level 0 to 3 that leads to the window, after making it invalid (DDI
 /// 0487K.a, D8.17.1).
 pub fn point(level: u64, descriptor: u64) {
     let (table, index) = match level {

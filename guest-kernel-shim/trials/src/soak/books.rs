@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts the interrupts that were sent and taken.
 //!
-//! A [`Channel`] is one INTID at one receiver. If only one CPU sends on it, and only after the last interrupt was
-//! taken, two can't merge into one, and the number taken has to equal the number sent. Interrupts that may have
-//! merged, or may have been withdrawn, are counted: the number taken may fall short by that many, but may never be
-//! greater.
+//! A [`Channel`] is one INTID at one receiver. If only one CPU sends on a channel, and only after
+//! the last interrupt was taken, two interrupts can't merge into one, and the number taken has to
+//! equal the number sent. Interrupts that may have merged, or may have been withdrawn, are counted:
+//! the number taken may fall short by that many, but may never be greater.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -22,35 +22,35 @@ use guest_kernel_shim::percpu::PerCpu;
 /// from [`shared`] on.
 pub const OWN: u32 = 2;
 
-/// The first SGI that any CPU may send, see [`OWN`]: with fewer SGIs, each kind has fewer.
+/// Returns the first SGI that any CPU may send, see [`OWN`]: with fewer SGIs, each kind has fewer.
 pub fn shared() -> u32 {
     OWN + senders()
 }
 
-/// CPUs that have an SGI of their own to send.
+/// Returns the number of CPUs that have an SGI of their own to send.
 pub fn senders() -> u32 {
     match sgis() {
         SGIS => MAX_SENDERS,
-        // Any CPU may send the last two.
+        // Any CPU may send the last two SGIs.
         fewer => fewer - OWN - 2,
     }
 }
 
-/// The first INTID that can't be used: not an SGI, or the secure world's.
+/// Returns the first INTID that can't be used: it is not an SGI, or belongs to the secure world.
 pub fn sgis() -> u32 {
     guest_kernel_shim::interrupts::usable_sgi_count()
 }
 
-/// CPUs that have an SGI and an SPI of their own to send.
+/// Maximum number of CPUs that have an SGI and an SPI of their own to send.
 pub const MAX_SENDERS: u32 = 8;
 /// The first INTID that is not an SGI.
 pub const SGIS: u32 = 16;
-/// A PPI with nothing connected.
+/// A PPI to which nothing is connected.
 pub const PPI: u32 = 20;
-/// The first of the SPIs in use, one per CPU; no device with a driver here is connected to them.
+/// The first of the SPIs in use, one per CPU; no device that has a driver here is connected to them.
 pub const SPI: u32 = 40;
 
-/// One INTID at one receiver.
+/// One INTID at one receiver, with its numbers of interrupts.
 pub struct Channel {
     sent: AtomicU32,
     taken: AtomicU32,
@@ -66,8 +66,8 @@ impl Channel {
         }
     }
 
-    /// Notes that the only sender is about to send. Returns `false` if it must not, because the
-    /// last interrupt was not taken yet and it may not `merge`.
+    /// Notes that the only sender is about to send. Returns `false` if the sender must not send,
+    /// because the last interrupt has not been taken yet and interrupts may not `merge`.
     pub fn send(&self, merge: bool) -> bool {
         let open = self.is_open();
         if open && !merge {
@@ -85,7 +85,7 @@ impl Channel {
         }
     }
 
-    /// Records that the sender is about to withdraw the interrupts that were not taken yet.
+    /// Records that the sender is about to withdraw the interrupts that have not been taken yet.
     pub fn take_back(&self) {
         let open = self.sent.load(Acquire) - self.taken.load(Acquire);
         self.uncertain.fetch_max(open, AcqRel);
@@ -96,7 +96,7 @@ impl Channel {
         self.taken.load(Acquire) != self.sent.load(Acquire)
     }
 
-    /// Notes that an interrupt was taken, and returns whether one was sent.
+    /// Notes that an interrupt was taken; returns whether one had been sent.
     fn take(&self) -> bool {
         let taken = self.taken.fetch_add(1, AcqRel) + 1;
         taken <= self.sent.load(Acquire)
@@ -117,11 +117,11 @@ impl Channel {
 
 /// The channels of a receiver.
 pub struct Books {
-    /// By INTID.
+    /// The channels of SGIs, by INTID.
     pub sgi: [Channel; SGIS as usize],
-    /// Virtual timer, physical timer.
+    /// The channels of the virtual timer and the physical timer.
     pub timer: [Channel; 2],
-    /// [`PPI`].
+    /// The channel of [`PPI`].
     pub ppi: Channel,
 }
 
@@ -133,20 +133,20 @@ static BOOKS: [Books; MAX_CPUS] = [const {
     }
 }; MAX_CPUS];
 
-/// The SPIs by sender, since any CPU may take one.
+/// The channels of the SPIs, by sender, because any CPU may take an SPI.
 static SPIS: [Channel; MAX_SENDERS as usize] = [const { Channel::new() }; MAX_SENDERS as usize];
 
-/// The channels whose receiver is `cpu`.
+/// Returns the channels whose receiver is `cpu`.
 pub fn of(cpu: &PerCpu) -> &'static Books {
     &BOOKS[cpu.index]
 }
 
-/// The channel of the SPI that `cpu` alone sends.
+/// Returns the channel of the SPI that only `cpu` sends.
 pub fn spi(cpu: &PerCpu) -> &'static Channel {
     &SPIS[cpu.index]
 }
 
-/// The channel of `intid` at `cpu`, if it is one of ours.
+/// Returns the channel of `intid` at `cpu`, if the soak uses that INTID.
 fn channel(cpu: &PerCpu, intid: u32) -> Option<&'static Channel> {
     let timer = &platform().timer;
     let books = of(cpu);
@@ -159,7 +159,7 @@ fn channel(cpu: &PerCpu, intid: u32) -> Option<&'static Channel> {
     }
 }
 
-/// Notes that `cpu` has acknowledged `intid`; called from the interrupt handler.
+/// Notes that `cpu` has acknowledged `intid`; the interrupt handler calls this.
 pub fn taken(cpu: &PerCpu, intid: u32) {
     match channel(cpu, intid) {
         None => violation(Kind::Delivery, format_args!("INTID {intid} is nobody's")),
@@ -174,7 +174,7 @@ pub fn taken(cpu: &PerCpu, intid: u32) {
     }
 }
 
-/// Waits until every interrupt that must come has come for `cpu`, long enough for any machine.
+/// Waits until every interrupt that must come for `cpu` has come, long enough for any machine.
 pub fn settle(cpu: &PerCpu) {
     for intid in OWN..SPI {
         if let Some(channel) = channel(cpu, intid) {
@@ -183,7 +183,7 @@ pub fn settle(cpu: &PerCpu) {
     }
 }
 
-/// Settles the SPIs, which any CPU may take.
+/// Waits until every SPI that must come has come, at whichever CPU takes it.
 pub fn settle_spis() {
     for (channel, intid) in SPIS.iter().zip(SPI..) {
         settle_one(channel, intid);
@@ -203,7 +203,7 @@ fn settle_one(channel: &Channel, intid: u32) {
     }
 }
 
-/// Resets the books, once every interrupt has come.
+/// Resets the books after every interrupt has come.
 pub fn reset() {
     for cpu in percpu::all() {
         let books = of(cpu);
@@ -214,9 +214,9 @@ pub fn reset() {
     SPIS.iter().for_each(Channel::reset);
 }
 
-/// The SPI that `me` alone sends.
+/// Returns the SPI that only `me` sends.
 pub fn spi_of(me: &PerCpu) -> Spi {
-    // SAFETY: the description is true and its devices are mapped; the SPI is
-    // this CPU's alone.
+    // SAFETY: the description is true and its devices are mapped; only this CPU uses the
+    // SPI.
     unsafe { Spi::new(&platform().gic, SPI + me.index as u32) }
 }

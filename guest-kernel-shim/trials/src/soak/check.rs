@@ -20,25 +20,25 @@ use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{clock, hypervisor};
 use sched::random::Random;
 
-/// The SGIs that wake-ups need: never disabled.
+/// The SGIs that wake-ups need; they are never disabled.
 pub const KERNEL: u32 = 1 << interrupts::RESCHED | 1 << interrupts::CALL;
-/// ICC_PMR_EL1 that lets everything used here through, however many of its bits are implemented.
+/// The value of ICC_PMR_EL1 that lets every priority in use through, however many bits are implemented.
 const OPEN: u64 = 0xf0;
-/// ICC_RPR_EL1 when no interrupt is handled.
+/// The value of ICC_RPR_EL1 when no interrupt is being handled.
 const IDLE: u64 = 0xff;
-/// Priority of everything at a quiescent point.
+/// Priority of every interrupt at a quiescent point.
 const PRIORITY: u8 = 0x80;
 
-/// SGIs and PPIs that are enabled while the soak runs.
+/// Returns the SGIs and PPIs that are enabled while the soak runs.
 pub fn enabled() -> u32 {
     let timer = &platform().timer;
     interrupts::sgis() | 1 << timer.virt | 1 << timer.phys | 1 << PPI
 }
 
-/// Expected state of a CPU from one check to the next.
+/// State of a CPU that one check leaves for the next.
 struct Before {
     counters: [AtomicU64; Counter::COUNT],
-    /// The stack pointer at the last quiescent point; 0 before the first.
+    /// The stack pointer at the last quiescent point; 0 before the first one.
     stack: AtomicU64,
 }
 
@@ -52,7 +52,7 @@ static BEFORE: [Before; MAX_CPUS] = [const {
 /// Checks the masks: after every operation, outside of any handler.
 pub fn masks(after: &str) {
     if platform().gic.version2.is_some() {
-        // Nothing of what runs there writes the masks of the CPU interface.
+        // No code that runs there writes the masks of the CPU interface.
         return;
     }
     let (daif, mask) = (DAIF.get(), ICC_PMR_EL1.get());
@@ -70,8 +70,8 @@ pub fn masks(after: &str) {
     }
 }
 
-/// The identification of distributor and redistributor does not change, and pending and active
-/// registers can be read at any time.
+/// Checks that the identification of distributor and redistributor does not change, and that
+/// pending and active registers can be read at any time.
 pub fn identification(me: &PerCpu, random: &mut Random) {
     let redistributor = redistributor(me);
     match random.below(5) {
@@ -79,7 +79,7 @@ pub fn identification(me: &PerCpu, random: &mut Random) {
         1 => drop(redistributor.pending()),
         2 => drop(redistributor.active()),
         3 => {
-            // SAFETY: the description is true and its devices are mapped.
+            // SAFETY: the machine's description is true and its devices are mapped.
             let identity = unsafe { gic::identify(&platform().gic) };
             let version = identity.pidr2 >> 4 & 0xf;
             if !(3..=4).contains(&version) {
@@ -107,7 +107,7 @@ fn enables(me: &PerCpu) {
     }
 }
 
-/// Checks that EL2's counters, its times and our times only grow.
+/// Checks that EL2's counters, its times and this guest's times only grow.
 pub fn counters(me: &PerCpu) {
     if !hypervisor::present() {
         return;
@@ -146,7 +146,7 @@ pub fn audit() {
     }
 }
 
-/// Checks this CPU's own state when no CPU sends any more.
+/// Checks this CPU's own state when no CPU sends any longer.
 pub fn quiet(me: &PerCpu) {
     masks("all");
     books::settle(me);
@@ -171,7 +171,7 @@ pub fn quiet(me: &PerCpu) {
 /// Checks that no interrupt is pending or active, in the registers or in EL2's state.
 fn nothing_left(me: &PerCpu) {
     let redistributor = redistributor(me);
-    // An interrupt that may have merged may still be on its way.
+    // An interrupt that may have merged may still be about to come.
     let clean = || {
         let state = redistributor.pending() | redistributor.active();
         state & enabled() == 0 && hypervisor::audit(mode::QUIET)
@@ -185,7 +185,7 @@ fn nothing_left(me: &PerCpu) {
     }
 }
 
-/// Checks on one CPU for all, after each has checked itself.
+/// Checks the common state, on one CPU, after each CPU has checked itself.
 pub fn all_quiet() {
     books::settle_spis();
     for cpu in percpu::all() {
@@ -204,11 +204,11 @@ pub fn all_quiet() {
     super::tokens::check();
 }
 
-/// Sets every priority to its first value, and checks that it stays.
+/// Sets every priority to its first value, and checks that it reads back.
 pub fn reset_priorities(me: &PerCpu) {
     books::spi_of(me).set_priority(PRIORITY);
     for intid in 0..SGIS {
-        // SAFETY: only this CPU uses its redistributor's priorities.
+        // SAFETY: only this CPU sets its redistributor's priorities.
         unsafe { redistributor(me).set_priority(intid, PRIORITY) };
         let found = redistributor(me).priority(intid);
         if found != PRIORITY {
@@ -220,11 +220,11 @@ pub fn reset_priorities(me: &PerCpu) {
     }
 }
 
-/// The stack pointer; equal for each call from one place.
+/// Returns the stack pointer, which is equal for each call from the same place.
 #[inline(never)]
 fn stack_pointer() -> u64 {
     let pointer: u64;
-    // SAFETY: reads the stack pointer.
+    // SAFETY: this only reads the stack pointer.
     unsafe {
         core::arch::asm!("mov {0}, sp", out(reg) pointer, options(nomem, nostack, preserves_flags));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU's neighbour, if the plan names one: now and then it is replaced by another, with or
-//! without slices.
+//! Changes a CPU's neighbour, if the plan names one: from time to time, another neighbour replaces
+//! it, with or without slices.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ use super::violation::{Kind, violation};
 /// Whether there may be a neighbour.
 static POSSIBLE: AtomicBool = AtomicBool::new(false);
 
-/// Lengths of a slice in us; 0 for no slices.
+/// Lengths of a slice in us; 0 means that there are no slices.
 const SLICES: [u32; 3] = [0, 20, 100];
 
 /// Finds out whether there may be a neighbour.
@@ -30,14 +30,14 @@ pub fn is_possible() -> bool {
     POSSIBLE.load(Relaxed)
 }
 
-/// Takes the neighbour from this CPU: its interrupts may be its own now.
+/// Takes the neighbour from this CPU, because the vCPU may be about to own its interrupts.
 pub fn none() {
     if is_possible() {
         hypervisor::set(KnobValue::Neighbour(Neighbour::None));
     }
 }
 
-/// Draws another neighbour. EL2 refuses while the vCPU owns its interrupts.
+/// Draws another neighbour for this CPU. EL2 refuses while the vCPU owns its interrupts.
 pub fn change(_: &'static PerCpu, random: &mut Random) {
     let neighbours = [
         Neighbour::None,
@@ -55,7 +55,7 @@ pub fn change(_: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// Checks that the neighbour has not changed, except by itself.
+/// Checks that nothing but the neighbour itself has changed the neighbour's state.
 pub fn check(me: &PerCpu) {
     if !is_possible() {
         return;
@@ -72,7 +72,7 @@ pub fn check(me: &PerCpu) {
     }
 }
 
-/// Returns the units that the neighbour of this CPU has done, and its turns.
+/// Returns the number of units that the neighbour of this CPU has done, and the number of its turns.
 pub fn done() -> (u64, u64) {
     let counts = hypervisor::shared();
     (

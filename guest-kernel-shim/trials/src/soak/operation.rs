@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations of a CPU in a step, besides passing a token on. Every operation leaves masks and
-//! enables as it found them; other changes (knobs, priorities, routes) may stay until the next
-//! quiescent point.
+//! Defines the operations of a CPU in a step, besides passing a token on. Every operation leaves
+//! masks and enables as it found them; other changes (knobs, priorities, routes) may stay until the
+//! next quiescent point.
 
 mod sgi;
 pub mod timer;
@@ -38,7 +38,7 @@ macro_rules! operations {
             /// All operations, with their names and weights.
             pub const ALL: &[(Self, &'static str, u64)] = &[$((Self::$name, $text, $weight),)*];
 
-            /// Does the operation. Its draws depend only on `random`.
+            /// Performs the operation. Its draws depend only on `random`.
             pub fn run(self, me: &'static PerCpu, random: &mut Random) {
                 match self {
                     $(Self::$name => {
@@ -52,47 +52,47 @@ macro_rules! operations {
 }
 
 operations! {
-    /// A call without effect, through the conduit.
+    /// A call that has no effect, through the conduit.
     Call = "call", 4, |_, _| { hypervisor::version(); };
-    /// An SGI to itself.
+    /// An SGI to the CPU itself.
     SgiSelf = "sgi-self", 4, sgi::to_self;
-    /// An SGI to another.
+    /// An SGI to another CPU.
     SgiOne = "sgi-one", 8, sgi::to_one;
-    /// One write for several receivers.
+    /// One write that sends an SGI to several receivers.
     SgiList = "sgi-list", 4, sgi::to_some;
-    /// To all others.
+    /// An SGI to all other CPUs.
     SgiBroadcast = "sgi-broadcast", 4, sgi::to_others;
-    /// Several INTIDs, one after another, to one.
+    /// SGIs of several INTIDs, one after another, to one CPU.
     SgiBurst = "sgi-burst", 4, sgi::burst;
-    /// Several to itself while masked, more than there are list registers.
+    /// Several SGIs to the CPU itself while masked, more than there are list registers.
     SgiMasked = "sgi-masked", 2, sgi::while_masked;
-    /// Virtual timer.
+    /// The virtual timer.
     TimerVirtual = "timer-virtual", 4, |me, random| timer::arm(me, timer::VIRTUAL, random);
-    /// Physical timer.
+    /// The physical timer.
     TimerPhysical = "timer-physical", 4, |me, random| timer::arm(me, timer::PHYSICAL, random);
-    /// Either, stopped.
+    /// One of the two timers, stopped.
     TimerStop = "timer-stop", 1, |me, random| timer::stop(me, random.below(2) as usize);
-    /// A PPI made pending by register.
+    /// A PPI made pending through a register.
     Ppi = "ppi", 2, |me, _| ppi(me);
-    /// An SPI made pending by register.
+    /// An SPI made pending through a register.
     SpiPending = "spi-pending", 4, spi_pending;
-    /// An SPI routed elsewhere, pending or not.
+    /// An SPI routed to another CPU, pending or not.
     SpiRoute = "spi-route", 3, |me, random| books::spi_of(me).route(random.of(percpu::all()).mpidr);
     /// An SPI held back for a while.
     SpiDisable = "spi-disable", 3, spi_disable;
     /// An SPI's pending state cleared.
     SpiWithdraw = "spi-withdraw", 1, |me, _| spi_withdraw(me);
-    /// The priority of something.
+    /// The priority of some interrupt.
     Priority = "priority", 3, priority;
     /// SGIs and PPIs held back for a while.
     Disable = "disable", 3, disable;
-    /// Less urgent interrupts masked for a while.
+    /// Less urgent interrupts masked for a while by priority.
     Mask = "mask-priority", 3, mask_priority;
-    /// All masked for a while by PSTATE.
+    /// All interrupts masked for a while by PSTATE.
     MaskAll = "mask-all", 3, |_, random| { insn::mask_irq(); pause(random); insn::unmask_irq(); };
     /// Group 1 off for a while at the CPU interface.
     Group = "mask-group", 2, mask_group;
-    /// An SGI of another made active by register for a while.
+    /// An SGI of another CPU made active through a register for a while.
     Activate = "activate", 3, |_, random| activate(random);
     /// Reads of distributor and redistributor.
     Read = "read", 4, |me, random| check::identification(me, random);
@@ -104,25 +104,25 @@ operations! {
     HostPoll = "knob-host-poll", 3, host_poll;
     /// Whether the guest announces that it polls.
     Hint = "knob-hint", 2, |_, random| knob(KnobValue::GuestPolls(random.below(2) == 1));
-    /// EL2's event stream.
+    /// The period of EL2's event stream.
     EventStream = "knob-stream", 2, event_stream;
-    /// Time stamps.
+    /// Time stamps, turned on or off.
     Trace = "trace", 3, |_, random| knobs::trace(random.one_in(2));
     /// A wait with a deadline.
     Timed = "wait-timed", 3, timed;
     /// Standby by PSCI, with an interrupt that ends it.
     Suspend = "suspend", 2, |me, _| suspend(me);
-    /// Counters and times that only grow.
+    /// A check of counters and times that only grow.
     Counters = "counters", 3, |me, _| check::counters(me);
     /// EL2's own audit of the list registers.
     Audit = "audit", 3, |_, _| check::audit();
-    /// The neighbour's work. Drawn separately ([`Operation::draw`]).
+    /// The neighbour's work. It is drawn separately ([`Operation::draw`]).
     Neighbour = "neighbour", 0, neighbour::change;
-    /// Off, and on again by another.
+    /// Turns the CPU off; another CPU turns it on again.
     Off = "off", 1, |me, random| if me.index != 0 { power::off(me, random) };
 }
 
-/// How often each operation was done.
+/// Number of times that each operation was performed.
 static DONE: [AtomicU64; Operation::ALL.len()] =
     [const { AtomicU64::new(0) }; Operation::ALL.len()];
 
@@ -151,7 +151,7 @@ impl Operation {
         DONE[self as usize].fetch_add(1, Relaxed);
     }
 
-    /// Returns how often it was done.
+    /// Returns how often the operation was performed.
     pub fn done(self) -> u64 {
         DONE[self as usize].load(Relaxed)
     }
@@ -161,7 +161,7 @@ fn pause(random: &mut Random) {
     clock::pause(random.below(clock::ticks(PAUSE_US)));
 }
 
-/// Sets a knob, where there is a hypervisor.
+/// Sets a knob, if there is a hypervisor.
 fn knob(value: KnobValue) {
     if hypervisor::present() {
         hypervisor::set(value);
@@ -176,7 +176,7 @@ fn trap(random: &mut Random) {
     }));
 }
 
-/// Draws the owner of the interface. The first CPU's interrupts stay at EL2, where the watchdog is.
+/// Draws the owner of the CPU interface. EL2 keeps the first CPU's interrupts, because the watchdog runs there.
 fn deliver(me: &PerCpu, random: &mut Random) {
     let deliver = match random.below(2) {
         0 => abi::Deliver::Inject,
@@ -188,7 +188,7 @@ fn deliver(me: &PerCpu, random: &mut Random) {
         }
         let (knob, word) = KnobValue::Deliver(deliver).encode();
         if hypervisor::present() {
-            // Refused while another CPU has an SGI active here.
+            // EL2 refuses while another CPU has made an SGI active here.
             hypervisor::call(abi::Call::Set.function(), [knob as u64, word, 0]);
         }
     }
@@ -230,7 +230,7 @@ fn spi_withdraw(me: &PerCpu) {
     books::spi_of(me).clear_pending();
 }
 
-/// Priorities that the lowest mask of [`mask_priority`] lets through and holds back.
+/// Priorities, some of which the lowest mask of [`mask_priority`] lets through and some of which it holds back.
 const PRIORITIES: [u8; 4] = [0x20, 0x60, 0x80, 0xc0];
 
 fn priority(me: &PerCpu, random: &mut Random) {
@@ -239,7 +239,7 @@ fn priority(me: &PerCpu, random: &mut Random) {
     if random.one_in(4) {
         books::spi_of(me).set_priority(priority);
     } else {
-        // SAFETY: only this CPU uses its redistributor's priorities.
+        // SAFETY: only this CPU sets its redistributor's priorities.
         unsafe { redistributor(me).set_priority(intid, priority) };
     }
 }
@@ -251,8 +251,8 @@ fn disable(me: &PerCpu, random: &mut Random) {
     redistributor(me).enable_all(chosen);
 }
 
-/// Makes an interrupt active, which is not acknowledged meanwhile. If it was active already, it ends early, which
-/// does not matter.
+/// Makes an interrupt active, which is not acknowledged meanwhile. If the interrupt was active
+/// already, it ends early, which does not matter.
 fn activate(random: &mut Random) {
     let target = redistributor(random.of(percpu::all()));
     let bit = 1 << (OWN + random.below(u64::from(sgis() - OWN)) as u32);
@@ -292,7 +292,7 @@ fn timed(_: &PerCpu, random: &mut Random) {
 
 fn suspend(me: &PerCpu) {
     insn::mask_irq();
-    // A pending interrupt makes standby return, masked or not.
+    // A pending interrupt makes standby return, whether it is masked or not.
     books::of(me).sgi[shared() as usize].send_shared();
     gic_cpu::send_sgi(shared(), me.mpidr);
     let status = hypervisor::cpu_suspend();

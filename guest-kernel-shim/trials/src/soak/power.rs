@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs that turn themselves off, and others that turn them on again.
+//! Makes CPUs turn themselves off, and others turn them on again.
 //!
-//! Before a CPU turns itself off, it requests a CPU with a lower number to turn it on. So a CPU
+//! Before a CPU turns itself off, it asks a CPU with a lower number to turn it on again. So a CPU
 //! that waits to be turned on waits for a running CPU, ultimately the first CPU, which is never
 //! off.
 
@@ -18,19 +18,19 @@ use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{hypervisor, smp, workers};
 use sched::random::Random;
 
-/// PSCI's AFFINITY_INFO: off (DEN0022F.b, 5.1.5).
+/// The value of PSCI's AFFINITY_INFO for a CPU that is off (DEN0022F.b, 5.1.5).
 const OFF: i64 = 1;
 
-/// CPUs that each CPU has to turn on, one bit each.
+/// The CPUs that each CPU has to turn on, one bit each.
 static TO_TURN_ON: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
-/// How often each CPU began to run: it may be off again before anybody looks.
+/// Number of times that each CPU has begun to run: it may be off again before any CPU checks.
 static ARRIVALS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
 /// Turns this CPU off, until another CPU turns it on: it then begins its task again.
 pub fn off(me: &PerCpu, random: &mut Random) -> ! {
     let helper = percpu::all()[random.below(me.index as u64) as usize];
-    // A timer's state is unknown when power is back (DDI 0487K.a, D23.11.25).
+    // A timer's state is UNKNOWN when power is back (DDI 0487K.a, D23.11.25).
     timer::stop(me, timer::VIRTUAL);
     timer::stop(me, timer::PHYSICAL);
     me.set_offline();
@@ -41,7 +41,7 @@ pub fn off(me: &PerCpu, random: &mut Random) -> ! {
     violation(Kind::Answer, format_args!("CPU_OFF came back"))
 }
 
-/// Turns on the CPUs that have requested it.
+/// Turns on the CPUs that have asked this CPU for it.
 pub fn serve(me: &PerCpu) {
     let mut asked = TO_TURN_ON[me.index].swap(0, AcqRel);
     while asked != 0 {

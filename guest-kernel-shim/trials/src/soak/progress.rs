@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reports of the soak.
+//! Reports the soak's progress.
 
 use core::sync::atomic::Ordering::Acquire;
 
@@ -11,7 +11,7 @@ use crate::records;
 /// Number of progress reports.
 pub const REPORTS: u64 = 40;
 
-/// Steps of all CPUs.
+/// Returns the number of steps of all CPUs.
 pub fn steps() -> u64 {
     STEPS.iter().map(|steps| steps.load(Acquire)).sum()
 }
@@ -24,7 +24,7 @@ pub fn digest() -> u64 {
     })
 }
 
-/// Reports how far the soak is.
+/// Reports how far the soak has got.
 pub fn progress() {
     let (done, of) = (tokens::sent(), EPOCHS.load(Acquire) * EPOCH);
     let (switches, off) = (Operation::Deliver.done(), Operation::Off.done());
@@ -39,7 +39,7 @@ pub fn progress() {
     );
 }
 
-/// Reports how often each operation was done.
+/// Reports how often each operation was performed.
 pub fn report_operations() {
     for &(operation, name, _) in Operation::ALL {
         records::soak(name, operation.done());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The quiescent points between two epochs.
+//! Runs the quiescent points between two epochs.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -15,7 +15,7 @@ use super::state::{EPOCH, EPOCHS, NUMBER, next, planted};
 use super::violation::note;
 use super::{books, check, neighbour, power, tokens};
 
-/// Runs a quiescent point: all CPUs meet, each checks its own state, and one checks everything.
+/// Runs a quiescent point: all CPUs meet, each checks its own state, and one checks the common state.
 pub fn reach(me: &'static PerCpu) {
     let (step, _) = next(me);
     note(me, "quiet", step, 0);
@@ -43,7 +43,7 @@ pub fn reach(me: &'static PerCpu) {
     meet(me);
 }
 
-/// Waits until all CPUs are here. A CPU that is off has to be turned on for that.
+/// Waits until all CPUs have come here. A CPU that is off has to be turned on for this.
 fn meet(me: &PerCpu) {
     static ARRIVED: AtomicU32 = AtomicU32::new(0);
     static MEETING: AtomicU32 = AtomicU32::new(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The progress of the soak, and its request.
+//! Holds the progress of the soak, and what was requested.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -12,12 +12,12 @@ use sched::random::Random;
 
 use super::violation::SEED;
 
-/// Wake-ups between two quiescent points.
+/// Number of wake-ups between two quiescent points.
 pub const EPOCH: u64 = 2000;
 /// The requested fault of the guest, as its place in the list + 1; 0 if none.
 pub static FAULT: AtomicU32 = AtomicU32::new(0);
 pub static OPERATIONS: AtomicBool = AtomicBool::new(false);
-/// The running epoch, from 0, and the number of epochs.
+/// The running epoch, counted from 0, and the number of epochs.
 pub static EPOCHS: AtomicU64 = AtomicU64::new(0);
 pub static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// Number of steps that each CPU has begun.
@@ -29,8 +29,8 @@ pub fn planted(fault: SoakFault) -> bool {
     FAULT.load(Relaxed) == 1 + fault as u32
 }
 
-/// Waits until `reached` holds, long enough for any machine, and returns whether it did. Where a
-/// tick is an instruction, a CPU that waits is not slow but forgotten.
+/// Waits until `reached` returns true, long enough for any machine, and returns whether it did.
+/// Where a tick is an instruction, a CPU that waits is not slow but forgotten.
 pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     let limit = if COUNTS_INSTRUCTIONS.load(Relaxed) {
         clock::ticks(200_000)
@@ -40,7 +40,7 @@ pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     clock::wait_at_most(limit, reached)
 }
 
-/// The generator of this CPU's next step, and its number.
+/// Returns the number of this CPU's next step, and the generator of its draws.
 pub fn next(me: &PerCpu) -> (u64, Random) {
     let step = STEPS[me.index].fetch_add(1, Relaxed);
     let seed = SEED.load(Relaxed);

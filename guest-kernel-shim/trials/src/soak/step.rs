@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The steps of a CPU, one for each token that arrives.
+//! Performs the steps of a CPU, one for each token that arrives.
 
 use guest_kernel_shim::percpu::PerCpu;
 
@@ -16,7 +16,7 @@ pub fn serve(me: &'static PerCpu) {
     }
 }
 
-/// Does a step: an operation, and a token for another CPU.
+/// Performs a step: an operation, and a token for another CPU.
 fn step(me: &'static PerCpu) {
     let (step, mut random) = next(me);
     let operation = Operation::draw(&mut random);
@@ -26,7 +26,7 @@ fn step(me: &'static PerCpu) {
     }
     note(me, operation.name(), step, 0);
     operation.count();
-    // A CPU that is off keeps no token.
+    // A CPU that turns itself off keeps no token.
     if operation == Operation::Off {
         tokens::pass(me, &mut random);
         operation.run(me, &mut random);

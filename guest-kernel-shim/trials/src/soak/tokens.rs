@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wake-ups: tokens that wander from CPU to CPU, half as many as there are CPUs.
+//! Makes wake-ups: tokens wander from CPU to CPU, half as many as there are CPUs.
 //!
-//! A CPU that takes a token passes it on to another CPU, as a task or as a function call, eliding the interrupt or not,
-//! and waits when it has none. Tokens are neither made nor lost: a wake-up that does not arrive leaves a CPU waiting
-//! although its inbox is not empty, and the other tokens get there sooner or later. Then nothing moves any more, which
-//! EL2's watchdog notices.
+//! A CPU that takes a token passes it on to another CPU, as a task or as a function call, eliding
+//! the interrupt or not, and waits when it has no token. Tokens are neither made nor lost. A wake-up
+//! that does not arrive leaves a CPU waiting although its inbox is not empty, and sooner or later
+//! the other tokens arrive there too. Then nothing moves any longer, which EL2's watchdog notices.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
@@ -22,14 +22,14 @@ use guest_kernel_shim::{clock, interrupts};
 use plan::SoakFault;
 use sched::random::Random;
 
-/// Tokens on their way to a CPU.
+/// The tokens that are on their way to a CPU.
 #[repr(align(64))]
 struct Inbox {
-    /// Sent as tasks.
+    /// Number of tokens that were sent as tasks.
     tasks: AtomicU32,
-    /// Sent as function calls.
+    /// Number of tokens that were sent as function calls.
     calls: AtomicU32,
-    /// The time at which the latest was sent, ticks.
+    /// The time at which the latest token was sent, in ticks.
     sent_at: AtomicU64,
 }
 
@@ -52,10 +52,10 @@ static POINTS: [WatchPoint; MAX_CPUS] = [const {
 static LEFT: AtomicI64 = AtomicI64::new(0);
 static SENT: AtomicU64 = AtomicU64::new(0);
 static STOP: AtomicBool = AtomicBool::new(false);
-/// The first wake-up that is lost on purpose: late enough that every CPU waits.
+/// The first wake-up that is lost on purpose: it is late enough that every CPU waits.
 const LOSS: u64 = 500;
 
-/// Number of tokens.
+/// Returns the number of tokens.
 fn tokens() -> u32 {
     (percpu::all().len() / 2) as u32
 }
@@ -74,7 +74,7 @@ pub fn deal() -> u64 {
     POINTS.as_ptr() as u64
 }
 
-/// Lets the next epoch begin, of `count` wake-ups.
+/// Starts the next epoch, of `count` wake-ups.
 pub fn start(count: u64) {
     LEFT.store(count as i64, Release);
     STOP.store(false, Release);
@@ -90,7 +90,7 @@ pub fn sent() -> u64 {
     SENT.load(Acquire)
 }
 
-/// Takes a token that has arrived for this CPU, and returns whether there was one.
+/// Takes a token that has arrived for this CPU; returns whether there was one.
 pub fn take(me: &PerCpu) -> bool {
     let inbox = &INBOXES[me.index];
     let one_less = |count: u32| count.checked_sub(1);
@@ -105,10 +105,10 @@ pub fn take(me: &PerCpu) -> bool {
     taken
 }
 
-/// Checks the time: no CPU may see a count less than one that another CPU read before it sent a message that has
-/// arrived (DDI 0487K.a, D11.1.2).
+/// Checks the time: no CPU may read a count less than the one that another CPU read before it sent
+/// a message that has arrived (DDI 0487K.a, D11.1.2).
 fn check_time(sent_at: u64) {
-    // The reading must not be done before the message was read.
+    // The count must not be read before the message was read.
     insn::dsb_ish();
     let now = clock::now();
     if now < sent_at {
@@ -125,7 +125,7 @@ fn keep(me: &PerCpu) {
     INBOXES[me.index].tasks.fetch_add(1, AcqRel);
 }
 
-/// Passes a token on to another CPU; returns whether the epoch goes on.
+/// Passes a token on to another CPU; returns whether the epoch continues.
 pub fn pass(me: &PerCpu, random: &mut Random) -> bool {
     let cpus = percpu::all();
     let other = 1 + random.below(cpus.len() as u64 - 1) as usize;

@@ -11,20 +11,20 @@ use platform::MAX_CPUS;
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, hypervisor, output};
 
-/// The invariant, by its name on the console.
+/// The invariant that does not hold, by its name on the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A wake-up or an interrupt did not arrive.
     Loss,
-    /// A list register, or the hypervisor's state for it, was left over.
+    /// A list register, or the hypervisor's state for it, was left in use.
     ListRegister,
     /// An interrupt came that was not sent, or came twice.
     Delivery,
     /// A mask, an enable or a priority has changed.
     Mask,
-    /// A value that must only grow went back.
+    /// A value that may only grow went back.
     Monotony,
-    /// A leftover that should have been used up.
+    /// Something was left that should have been used up.
     Leak,
     /// The platform gave a forbidden answer.
     Answer,
@@ -44,13 +44,13 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Last operations of each CPU.
+/// The last operations of each CPU.
 pub static LOGS: [OperationLog; MAX_CPUS] = [const { OperationLog::new() }; MAX_CPUS];
 
-/// The seed of the run, with which it can be repeated.
+/// The seed of the run, with which the run can be repeated.
 pub static SEED: AtomicU64 = AtomicU64::new(0);
 
-/// Records that `cpu` begins an action.
+/// Records that `cpu` begins an operation.
 pub fn note(cpu: &PerCpu, name: &str, step: u64, data: u64) {
     LOGS[cpu.index].note(clock::now(), name, step, data);
 }

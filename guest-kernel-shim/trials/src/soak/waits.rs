@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Waits of a CPU without a token, in every way that there is.
+//! Makes a CPU without a token wait, in every way that there is.
 
 use plan::{Cell, Deliver, Hint, HostPoll, Trap, Wait, Wake, Word, Workload};
 
@@ -16,8 +16,8 @@ use sched::random::Random;
 
 /// Maximum number of waits before a CPU draws another way of waiting.
 const BLOCK: u64 = 32;
-/// Draws a way of waiting and waits some times.
-pub fn some(me: &'static PerCpu) {
+/// Draws a way of waiting, and waits several times in that way.
+pub fn wait_some(me: &'static PerCpu) {
     let (step, mut random) = next(me);
     let cell = draw(me, &mut random);
     note(
@@ -35,7 +35,7 @@ pub fn some(me: &'static PerCpu) {
     idle::with(&knobs::setting(&cell), &mut Waits { me, waits });
 }
 
-/// Draws a way of waiting, with everything that belongs to it.
+/// Draws a way of waiting, and all properties that belong to it.
 fn draw(me: &PerCpu, random: &mut Random) -> Cell {
     let features = features();
     let wait = loop {
@@ -58,7 +58,7 @@ fn draw(me: &PerCpu, random: &mut Random) -> Cell {
         wake: Wake::Elide,
         poll_limit_us: random.below(20) as u32 + 1,
         host_poll_us: random.below(2) as u32 * 5,
-        // A WFE without a bound would wait for ever on a lost event, and multi-threaded emulators lose some.
+        // A WFE without a bound would wait for ever after a lost event, and multi-threaded emulators lose some events.
         event_stream_us: if wait.needs_stream() {
             100
         } else {
@@ -71,7 +71,7 @@ fn draw(me: &PerCpu, random: &mut Random) -> Cell {
     }
 }
 
-/// Some waits of one kind.
+/// Several waits of one kind.
 struct Waits {
     me: &'static PerCpu,
     waits: u64,
@@ -80,7 +80,7 @@ struct Waits {
 impl Body for Waits {
     fn run(&mut self, mut idle: impl Idle) {
         for _ in 0..self.waits {
-            // Before the first wait there may already be a token, whose request an earlier wait took.
+            // Before the first wait, there may already be a token, whose request an earlier wait has taken.
             serve(self.me);
             if tokens::stopped() {
                 return;

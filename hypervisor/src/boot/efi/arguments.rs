@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boot arguments: typed text, or the text file next to the image.
+//! Reads the boot arguments: typed text, or the text file next to the image.
 //!
-//! Load options are the arguments if they name an option of ours. A boot manager may pass anything
-//! there, even binary data, and a shell puts the program's name first; so they count only if they
-//! contain a word of ours. Otherwise the file [`config::PATH`] on the volume that the image came
-//! from is read, if there is one.
+//! Load options count as the arguments if a word of them names an option of ours. A boot manager
+//! may pass anything there, even binary data, and a shell puts the program's name first; such words
+//! alone do not count. Otherwise the file [`config::PATH`] is read, if it exists on the volume that
+//! the image came from.
 
 use core::fmt;
 
@@ -25,7 +25,7 @@ static TEXT: Once<([u8; config::LIMIT], usize)> = Once::new();
 
 /// Why there are no arguments.
 pub enum Error {
-    /// The file is there and can't be read.
+    /// The file is there, but can't be read.
     File(uefi::Error),
     /// The file, or the typed text, does not have the right form.
     Text(&'static str, config::Error),
@@ -40,7 +40,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Reads the arguments; empty text if there are none.
+/// Reads the arguments and returns them; the text is empty if there are none.
 pub fn read() -> Result<&'static str, Error> {
     let mut source = [0; config::LIMIT + 1];
     let mut room = [0; config::LIMIT];
@@ -48,7 +48,7 @@ pub fn read() -> Result<&'static str, Error> {
     let mut length = load_options(&mut source);
     if !names_ours(&source[..length]) {
         place = config::PATH;
-        length = file(&mut source).map_err(Error::File)?.unwrap_or(0);
+        length = read_file(&mut source).map_err(Error::File)?.unwrap_or(0);
     }
     let text = config::parse(&source[..length], &mut room);
     let length = text.map_err(|error| Error::Text(place, error))?.len();
@@ -56,12 +56,12 @@ pub fn read() -> Result<&'static str, Error> {
         say!("boot arguments from {place}");
     }
     let (room, length) = TEXT.call_once(|| (room, length));
-    // Only whole characters of ASCII were put there.
+    // The buffer has only whole ASCII characters.
     Ok(core::str::from_utf8(&room[..*length]).unwrap_or(""))
 }
 
-/// Returns the arguments that were read; empty text if that was not tried, or failed.
-pub fn known() -> &'static str {
+/// Returns the arguments that [`read`] has read; empty text if it has not run, or has failed.
+pub fn last_read() -> &'static str {
     let text = TEXT.get().map(|(room, length)| &room[..*length]);
     core::str::from_utf8(text.unwrap_or_default()).unwrap_or("")
 }
@@ -72,8 +72,8 @@ fn names_ours(text: &[u8]) -> bool {
     words.any(|word| word.starts_with(OURS.as_bytes()))
 }
 
-/// Writes the words of the load options, from the first of ours on, as bytes; a character that is
-/// not ASCII becomes a byte that no text may have.
+/// Writes the load options to `to` as bytes, from the first option of ours on, and returns their
+/// number. A character above 0xff becomes 0xff, which no text may have.
 fn load_options(to: &mut [u8]) -> usize {
     let Ok(image) = open_protocol_exclusive::<LoadedImage>(image_handle()) else {
         return 0;
@@ -89,7 +89,7 @@ fn load_options(to: &mut [u8]) -> usize {
         *byte = u8::try_from(character).unwrap_or(u8::MAX);
         length += 1;
     }
-    // A shell puts the program's name in front.
+    // A shell puts the program's name first.
     let ours = to[..length]
         .windows(OURS.len())
         .position(|window| window == OURS.as_bytes());
@@ -97,8 +97,8 @@ fn load_options(to: &mut [u8]) -> usize {
     length - ours.unwrap_or(length)
 }
 
-/// Reads as many bytes of the file as `to` holds.
-fn file(to: &mut [u8]) -> Result<Option<usize>, uefi::Error> {
+/// Reads as many bytes of the arguments' file as `to` holds, and returns their number.
+fn read_file(to: &mut [u8]) -> Result<Option<usize>, uefi::Error> {
     let Ok(mut volume) = get_image_file_system(image_handle()) else {
         return Ok(None);
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a refusal is printed besides firmware's console.
+//! Prints a refusal on a port besides firmware's console.
 
 use core::fmt::{Display, Write};
 
@@ -21,19 +21,19 @@ use crate::machine::power::note_conduit;
 
 /// A refusal, to be printed again without firmware.
 pub struct Refused {
-    /// The words.
+    /// The text of the refusal.
     why: ArrayString<400>,
-    /// The port to print it on, if the boot arguments name no other.
+    /// The port on which to print it, if the boot arguments name no other.
     uart: Option<Uart>,
-    /// How the machine is turned off.
+    /// The PSCI conduit, through which the machine is turned off.
     psci: Conduit,
 }
 
-/// See [`say_refused`].
+/// The refusal that [`say_refused`] prints.
 static REFUSED: Once<Refused> = Once::new();
 
 /// Keeps a refusal for [`say_refused`].
-pub fn keep(refused: Refused) {
+pub fn keep_refusal(refused: Refused) {
     REFUSED.call_once(|| refused);
 }
 
@@ -41,7 +41,7 @@ pub fn keep(refused: Refused) {
 pub fn say_refused() {
     let Some(refused) = REFUSED.get() else { return };
     note_conduit(Some(refused.psci));
-    let uart = discovery::open_named_uart(asked()).or(refused.uart);
+    let uart = discovery::open_named_uart(asked_uart()).or(refused.uart);
     if let Some(uart) = uart {
         // SAFETY: the description names the UART, or the boot arguments do, and the MMU is off.
         unsafe { log::open(uart) };
@@ -49,11 +49,11 @@ pub fn say_refused() {
     crate::refuse!("{}", refused.why);
 }
 
-/// Returns the refusal with everything needed to print it without firmware, which may not map that
-/// UART; `None` if firmware's console is the only one, or is at the same port.
-pub fn outside(refusal: &impl Display) -> Option<Refused> {
-    let (described, psci) = described()?;
-    let named = asked().and_then(Named::parse);
+/// Returns the refusal with everything needed to print it without firmware, whose translation may
+/// not map the UART; `None` if firmware's console is the only console, or is at the same port.
+pub fn make_refused(refusal: &impl Display) -> Option<Refused> {
+    let (described, psci) = find_uart()?;
+    let named = asked_uart().and_then(Named::parse);
     let is_other = match (named, is_serial()) {
         (_, false) => named.is_some() || described.is_some(),
         // The port that the machine's description names is the one that firmware uses.
@@ -61,7 +61,7 @@ pub fn outside(refusal: &impl Display) -> Option<Refused> {
         (None, true) => false,
     };
     let mut why = ArrayString::new();
-    // Text that does not fit was printed before.
+    // Firmware's console has already shown the whole text, so a text that does not fit may be cut.
     let _ = write!(why, "{refusal}");
     is_other.then_some(Refused {
         why,
@@ -70,16 +70,16 @@ pub fn outside(refusal: &impl Display) -> Option<Refused> {
     })
 }
 
-/// The value of the boot argument that names a UART.
-fn asked() -> Option<&'static str> {
-    let (arguments, _) = Arguments::<Names>::read(arguments::known());
+/// Returns the value of the boot argument that names a UART.
+fn asked_uart() -> Option<&'static str> {
+    let (arguments, _) = Arguments::<Names>::read(arguments::last_read());
     arguments.uart
 }
 
 /// Returns the UART that the machine's description names, and PSCI's conduit, without which only
 /// firmware can turn the machine off.
-fn described() -> Option<(Option<Uart>, Conduit)> {
-    let (uart, psci) = match tables::find() {
+fn find_uart() -> Option<(Option<Uart>, Conduit)> {
+    let (uart, psci) = match tables::find_source() {
         tables::Source::Acpi(rsdp) => {
             let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
             let tables = tables::Mapped(&map);
@@ -99,9 +99,9 @@ fn described() -> Option<(Option<Uart>, Conduit)> {
     Some((uart, psci?))
 }
 
-/// Whether firmware's console is at a serial port, with or without a screen: one of the paths in the
-/// variable ConOut goes through a UART (UEFI Specification 2.10, 3.3 and 10.3.4.15). A path does not
-/// tell which port that is.
+/// Whether firmware's console is at a serial port, with or without a screen: whether one of the
+/// paths in the variable ConOut goes through a UART (UEFI Specification 2.10, 3.3 and 10.3.4.15). A
+/// path does not say which port it is.
 fn is_serial() -> bool {
     let mut room = [0; 1024];
     let vendor = &VariableVendor::GLOBAL_VARIABLE;

@@ -9,7 +9,7 @@ use uefi::mem::memory_map::MemoryMap;
 /// Size of UEFI's pages in bytes, whatever the machine's granule.
 const PAGE: u64 = 4096;
 
-/// The bytes that `entry` describes.
+/// Returns the memory that `entry` describes.
 pub fn region(entry: &MemoryDescriptor) -> Region {
     Region {
         base: entry.phys_start,
@@ -32,9 +32,9 @@ fn is_free(entry: &MemoryDescriptor) -> bool {
         && !entry.att.contains(MemoryAttribute::SPECIAL_PURPOSE)
 }
 
-/// The free RAM, in order of address: firmware lists it in any order, and in
-/// many pieces.
-pub fn ram(map: &impl MemoryMap) -> Ram {
+/// Returns the free RAM in order of address: firmware lists it in any order, and in many
+/// pieces.
+pub fn free_ram(map: &impl MemoryMap) -> Ram {
     let mut ram = Ram::new();
     let mut from = 0;
     let free = || map.entries().filter(|entry| is_free(entry)).map(region);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Firmware's tables that describe the machine, and reading them safely.
+//! Finds firmware's tables that describe the machine, and reads them safely.
 
 use aarch64_cpu::registers::{CurrentEL, Readable};
 use acpi::Tables;
@@ -11,11 +11,11 @@ use uefi::{Guid, guid, system};
 
 use super::memory::region;
 
-/// The configuration table that is a flattened device tree (Embedded Base Boot
-/// Requirements 2.1, 2.3).
+/// GUID of the configuration table that is a flattened device tree (Embedded Base Boot Requirements
+/// 2.1, 2.3).
 const TREE: Guid = guid!("b1b621d5-f19c-41a5-830b-d9152c69aae0");
 
-/// The description of the machine.
+/// Where the description of the machine is.
 pub enum Source {
     /// The physical address of the RSDP of ACPI 2.0 or later.
     Acpi(u64),
@@ -25,10 +25,10 @@ pub enum Source {
     Nothing,
 }
 
-/// Searches the configuration tables. If both are there, ACPI is taken: servers promise to describe
-/// themselves with it (DEN0044, Server Base Boot Requirements), and a tree next to it is often a
-/// leftover.
-pub fn find() -> Source {
+/// Searches the configuration tables. If they have both ACPI tables and a device tree, ACPI is
+/// taken: servers promise to describe themselves with it (DEN0044, Server Base Boot Requirements),
+/// and a tree next to it is often a leftover.
+pub fn find_source() -> Source {
     system::with_config_table(|tables| {
         let address = |guid| {
             let table = tables.iter().find(|table| table.guid == guid);
@@ -42,11 +42,11 @@ pub fn find() -> Source {
     })
 }
 
-/// Memory as firmware maps it.
+/// The tables in memory, of which firmware's memory map says where memory is.
 pub struct Mapped<'m, M: MemoryMap>(pub &'m M);
 
 impl<M: MemoryMap> Mapped<'_, M> {
-    /// The end of the map's entry that contains `address`, if the entry is memory.
+    /// Returns the end of the map's entry that contains `address`, if that entry is memory.
     fn end_of_memory(&self, address: u64) -> Option<u64> {
         let devices = [
             MemoryType::MMIO,
@@ -75,9 +75,9 @@ impl<M: MemoryMap> Tables for Mapped<'_, M> {
                 return None;
             }
         }
-        // SAFETY: memory that firmware's map calls memory and the running
-        // translation lets this level read; firmware does not change tables while an
-        // application runs.
+        // SAFETY: firmware's map says that this is memory, and the running translation
+        // lets this level read it; firmware does not change tables while an application
+        // runs.
         Some(unsafe { core::slice::from_raw_parts(address as *const u8, length) })
     }
 }

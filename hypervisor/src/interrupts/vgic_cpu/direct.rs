@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Delivery by hardware: puts the guest's registers into the physical redistributor, through
-//! [`vgic::switch`].
+//! Makes hardware deliver a guest's interrupts: puts the guest's registers into the physical
+//! redistributor, through [`vgic::switch`].
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU32};
@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 use spin::mutex::SpinMutex;
 use vgic::switch::{Physical, Sent};
 
-use super::set_up::own;
+use super::set_up::restore_for_el2;
 use super::{SGIS, timers, with};
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{pending_word, traps};
@@ -20,24 +20,24 @@ use crate::{refuse, say};
 /// hold them like any other SGI, but a guest that owns the interface can neither send nor receive
 /// them.
 static SECURE: AtomicU32 = AtomicU32::new(0);
-/// Held while EL2 decides that a vCPU owns its interface, or that it has a secure SGI enabled:
-/// never both.
+/// Held while EL2 decides that a vCPU owns its interface, or that a vCPU has a secure SGI enabled.
+/// The two never hold at the same time.
 static DECIDED: SpinMutex<()> = SpinMutex::new(());
-/// Whether a guest's request for both was already reported.
+/// Whether EL2 has already reported that a guest asked for both.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Notes that this CPU can't have the SGIs of `bits`.
+/// Notes that this CPU can't have the SGIs in `bits`.
 pub fn note_secure(bits: u32) {
     if bits & ((1 << pending_word::FIRST_SGI) - 1) != 0 {
         refuse!(
             "GIC: of the SGIs {bits:#06x} belong to the secure world; firmware has to leave 0 to 7 to the other one"
         );
     }
-    // A CPU that was given up may arrive here late, at the same time as another.
+    // A CPU that was given up at boot may arrive here late, at the same time as another CPU.
     SECURE.fetch_or(bits, Relaxed);
 }
 
-/// See [`note_secure`].
+/// Returns the SGIs that belong to the secure world; see [`note_secure`].
 pub fn secure() -> u32 {
     SECURE.load(Relaxed)
 }
@@ -89,7 +89,7 @@ fn say_once(what: &str) {
     }
 }
 
-/// The physical redistributor of a CPU, which need not be the running CPU.
+/// The physical redistributor of a CPU, which may be another than the running CPU.
 struct Of<'a>(&'a PerCpu);
 
 impl Physical for Of<'_> {
@@ -138,8 +138,8 @@ impl Physical for Of<'_> {
     }
 
     fn set_priority(&self, intid: u32, priority: u8) {
-        // SAFETY: `vgic::switch` calls this under its lock and while hardware delivers:
-        // no other CPU writes this redistributor's priorities.
+        // SAFETY: `vgic::switch` calls this under its lock and while hardware delivers, so no other
+        // CPU writes this redistributor's priorities.
         unsafe { self.0.redistributor().set_priority(intid, priority) };
     }
 }
@@ -171,16 +171,16 @@ pub fn send(cpu: &PerCpu, bits: u32) -> Sent {
 }
 
 /// Makes hardware deliver to this CPU, and returns the unserved bits of its pending word. `None`
-/// while the guest has an interrupt active, or if an SGI would be lost: then the caller has to
-/// serve the word.
+/// while the guest has an interrupt active, or if an SGI would be lost; in these cases, the caller
+/// has to serve the word.
 pub fn to_hardware(cpu: &PerCpu) -> Option<u32> {
     let left = begin_direct(|| {
         with(cpu, |delivery| {
             cpu.vcpu.switch.to_hardware(delivery, &Of(cpu))
         })
     })?;
-    // A doorbell that was already rung does not matter from here on: its request is done, and the
-    // guest must not get it.
+    // A doorbell that was already rung does not matter from here on: its request has been served,
+    // and the guest must not get the doorbell.
     cpu.redistributor().disable_all(machine().doorbell());
     traps::review_route();
     Some(left)
@@ -195,7 +195,7 @@ pub fn to_hypervisor(cpu: &PerCpu) -> Option<()> {
     Some(())
 }
 
-/// Makes EL2 deliver even while interrupts are active, which stay active.
+/// Makes EL2 deliver even while interrupts are active; those stay active.
 pub fn reclaim(cpu: &PerCpu) {
     with(cpu, |delivery| {
         cpu.vcpu.switch.reclaim(delivery, &Of(cpu));
@@ -207,7 +207,7 @@ pub fn reclaim(cpu: &PerCpu) {
 }
 
 fn set_up_for_el2(cpu: &PerCpu) {
-    own(cpu.redistributor(), &machine().platform);
+    restore_for_el2(cpu.redistributor(), &machine().platform);
     with(cpu, |delivery| delivery.follow_timers());
     traps::review_route();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Setting up the interrupt controller of a CPU for EL2.
+//! Sets up the interrupt controller of a CPU for EL2.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -17,8 +17,8 @@ use vgic::Bank;
 use super::{SGIS, ThisCpu, direct};
 use crate::cpu::percpu::PerCpu;
 
-/// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's choice of
-/// its own traps (3 is 0).
+/// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1 chooses its own traps (3 is
+/// 0).
 const SRE: u64 = 0x7;
 /// ICH_HCR_EL2: En (0), and TALL0 (11), because the guest has no Group 0 (`vgic`), whoever
 /// delivers.
@@ -26,18 +26,18 @@ const ENABLE: u64 = 1 << 0 | 1 << 11;
 /// Priority of the interrupts that EL2 takes. Its timer has another priority if there are slices
 /// (`neighbour::turn`).
 pub const PRIORITY: u8 = 0x80;
-/// Priority of the doorbell, above that of SGIs: if a CPU writes a vCPU's registers and then sends
-/// it an SGI, the registers take effect first. A neighbour's slice lets neither through.
+/// Priority of the doorbell, which is higher than that of SGIs: if a CPU writes a vCPU's registers and then sends
+/// it an SGI, the registers take effect first. A neighbour's slice lets neither the doorbell nor SGIs through.
 const DOORBELL_PRIORITY: u8 = 0x60;
 
-/// Whether Group 0 is this level's too ([`gic_cpu::has_group0`]), as each CPU has found.
+/// Whether Group 0 belongs to this level too ([`gic_cpu::has_group0`]), as each CPU has found.
 static HAS_GROUP0: AtomicBool = AtomicBool::new(false);
-/// Whether interrupts' priorities read shifted but the mask's does not: this is so with two
-/// security states where Group 0 is not EL3's alone (SCR_EL3.FIQ is 0; IHI 0069H, 4.8.1, and 12.2,
-/// ICC_PMR_EL1).
+/// Whether interrupts' priorities read as shifted values but the priority mask does not: this is so
+/// with two security states where Group 0 is not EL3's alone (SCR_EL3.FIQ is 0; IHI 0069H, 4.8.1,
+/// and 12.2, ICC_PMR_EL1).
 static SHIFTED_BUT_MASK: AtomicBool = AtomicBool::new(false);
 
-/// Returns the value of ICC_PMR_EL1 that corresponds to `priority` of an interrupt.
+/// Returns the value of ICC_PMR_EL1 that corresponds to an interrupt's `priority`.
 pub fn mask(priority: u8) -> u64 {
     let seen = u64::from(priority);
     match SHIFTED_BUT_MASK.load(Relaxed) {
@@ -48,8 +48,8 @@ pub fn mask(priority: u8) -> u64 {
 
 /// Sets up the interrupt controller of this CPU for EL2.
 ///
-/// # Safety
-/// The description must be true and mapped, and `cpu` the CPU that runs.
+/// # Safety The description must be true, its devices must be mapped, and `cpu` must be the running
+/// CPU.
 pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::Error> {
     // SAFETY: as the caller promises; each CPU has its own redistributor.
     let redistributor = unsafe {
@@ -78,12 +78,12 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
         set_ich_lr(n, 0);
     }
     ICH_HCR_EL2.set(ENABLE);
-    // A search for an empty list register may come next, without an exception between.
+    // A search for an empty list register may follow without an exception in between.
     arch::insn::isb();
     Ok(())
 }
 
-/// Number of preemption bits that the first register of active priorities has room for.
+/// Number of preemption bits for which one register of active priorities is enough.
 const FIRST: u64 = 5;
 
 /// Number of preemption bits; ICH_VTR_EL2.PREbits (28:26) is one less.
@@ -92,8 +92,8 @@ fn preemption_bits() -> u64 {
 }
 
 /// Clears the active priorities of the guest's interface and the guest's settings, as
-/// [`gic_cpu::forget_active`] does for EL2's own. Those of Group 0 are cleared before those of
-/// Group 1: another order is UNPREDICTABLE (IHI 0069H, 12.4, `ICH_AP1R<n>_EL2`).
+/// [`gic_cpu::forget_active`] does for EL2's own. The priorities of Group 0 are cleared before
+/// those of Group 1: another order is UNPREDICTABLE (IHI 0069H, 12.4, `ICH_AP1R<n>_EL2`).
 pub fn forget_guests() {
     let bits = preemption_bits();
     ICH_AP0R0_EL2.set(0);
@@ -129,25 +129,25 @@ pub fn has_active_priorities() -> bool {
     active != 0
 }
 
-/// Disables the SGIs of a CPU that has no vCPU. A guest can send SGIs to any CPU for ever, and at
-/// the same priority their lower numbers put them before this CPU's timer (IHI 0069H, 4.8), which
-/// serves the run's deadline.
+/// Disables the SGIs of a CPU that has no vCPU. A guest can send SGIs to any CPU without end, and
+/// at the same priority their lower numbers put them before the interrupt of this CPU's timer (IHI
+/// 0069H, 4.8), which serves the run's deadline.
 pub fn deafen(kept: &PerCpu) {
     kept.redistributor().disable_all(SGIS);
 }
 
-/// See [`HAS_GROUP0`].
+/// Returns whether Group 0 belongs to this level too; see [`HAS_GROUP0`].
 pub fn has_group0() -> bool {
     HAS_GROUP0.load(Relaxed)
 }
 
-/// Sets the interface and the priorities, which the guest had, up for EL2 again.
-pub fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
+/// Sets up for EL2 again the interface and the priorities, which the guest owned.
+pub fn restore_for_el2(redistributor: &Redistributor, platform: &Platform<'_>) {
     enable(redistributor, platform);
     close_group0();
 }
 
-/// Disables Group 0, none of which is EL2's: its interrupts would come as FIQs.
+/// Disables Group 0, of which EL2 uses no interrupt: such interrupts would come as FIQs.
 fn close_group0() {
     if has_group0() {
         ICC_IGRPEN0_EL1.set(0);
@@ -155,11 +155,11 @@ fn close_group0() {
     }
 }
 
-/// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and its own timer's. Interrupts
-/// of the guest's timers follow the guest's enables.
+/// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and the interrupt of
+/// EL2's timer. The enables of the guest's timers' interrupts follow the guest's.
 fn enable(redistributor: &Redistributor, platform: &Platform<'_>) {
     for intid in 0..vgic::PRIVATE {
-        // SAFETY: only EL2 of the CPU that it belongs to gets here.
+        // SAFETY: only the CPU that the redistributor belongs to runs this.
         unsafe { redistributor.set_priority(intid, PRIORITY) };
     }
     // SAFETY: as above.

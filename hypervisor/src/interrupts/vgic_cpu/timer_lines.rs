@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lines of the guest's timers, which make their interrupts pending only while they are high
-//! (IHI 0069H, 4.1; DDI 0487K.a, D12.2.4).
+//! Samples the lines of the guest's timers. A timer's interrupt is pending only while its line is
+//! high (IHI 0069H, 4.1; DDI 0487K.a, D12.2.4).
 //!
-//! A list register does not follow a line. So EL2 samples the line whenever it runs anyway and the
+//! A list register does not follow a line. So EL2 samples the line whenever EL2 runs anyway and the
 //! guest may be about to see the difference, because it reads its interrupts' states or waits. It
 //! also samples the line when the guest acknowledges an interrupt that came while IRQs were masked:
-//! that access is made to trap ([`watch`]). It does not if the interrupt ended a trapped WFI, or if
-//! WFI does not trap and the guest has turned the check off ([`traps::set_recheck_timers`]): the
-//! end of a CPU's wait would cost a second exit then. `docs/testing.md` says what a guest can
-//! notice of that.
+//! that access is made to trap ([`watch`]). That access does not trap if the interrupt ended a
+//! trapped WFI, or if WFI does not trap and the guest has turned the check off
+//! ([`traps::set_recheck_timers`]): otherwise, the end of a CPU's wait would cost a second exit.
+//! `docs/testing.md` says what a guest can notice of this.
 
 use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTV_CTL_EL0, ICH_HCR_EL2, Readable, SPSR_EL2, Writeable,
@@ -24,14 +24,14 @@ pub const TRAP_GROUP1: u64 = 1 << 12;
 /// SPSR_EL2.I.
 pub const IRQ_MASKED: u64 = 1 << 7;
 
-/// The guest's timers whose lines are high, as bits of the redistributor's registers.
+/// Returns the guest's timers whose lines are high, as bits of the redistributor's registers.
 pub fn lines(of: &PerCpu) -> u32 {
     if !core::ptr::eq(of, PerCpu::this()) {
-        // Level-sensitive, and not set by software while EL2 has the redistributor:
-        // pending there is the level (IHI 0069H, 12.11, GICR_ISPENDR0).
+        // These interrupts are level-sensitive, and software does not set them while EL2 owns the
+        // redistributor, so their pending bits are the levels (IHI 0069H, 12.11, GICR_ISPENDR0).
         return of.redistributor().pending() & timers();
     }
-    // No barrier: the guest changed its timer before the exception that led here.
+    // No barrier is needed: the guest changed its timer before the exception that led here.
     let timer = &machine().platform.timer;
     let high = |control: u64, intid: u32| u32::from(is_high(control)) << intid;
     high(CNTV_CTL_EL0.get(), timer.virt) | high(CNTP_CTL_EL0.get(), timer.phys)
@@ -43,23 +43,23 @@ const fn is_high(control: u64) -> bool {
     control & 0b111 == 0b101
 }
 
-/// Called when a timer's interrupt came and was listed: if the guest has IRQs masked and did not
-/// wait, makes its next access to the interface trap. `exits::fast_paths` does this by itself.
+/// Is called when a timer's interrupt came and was listed. If the guest has IRQs masked and did not wait,
+/// makes the guest's next access to the interface trap. `exits::fast_paths` has its own code for this.
 pub fn watch() {
     if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::watches_timers() {
         ICH_HCR_EL2.set(ICH_HCR_EL2.get() | TRAP_GROUP1);
     }
 }
 
-/// Handles a trapped access to a Group 1 register: samples the lines, and unless all accesses trap,
-/// lets the access through, to be executed again. Returns whether it does.
+/// Handles a trapped access to a Group 1 register: samples the lines and, unless all accesses trap,
+/// lets the guest execute the access again without a trap. Returns whether it does so.
 pub fn unwatch(cpu: &PerCpu) -> bool {
     let control = ICH_HCR_EL2.get();
     if control & TRAP_GROUP1 == 0 {
         return false;
     }
     sample(cpu);
-    // Read again, because withdrawing an interrupt may have changed it.
+    // The register is read again, because withdrawing an interrupt may have changed it.
     let control = ICH_HCR_EL2.get();
     if control & TRAP_COMMON != 0 {
         return false;

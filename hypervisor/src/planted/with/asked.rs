@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The fault that is asked for.
+//! Keeps the fault that the boot arguments ask for.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
 use plan::{Fault, MachineFault, Word};
 
-/// The fault's place in the list + 1; 0 if none. It is not under a lock, which would need exclusive accesses, because
-/// it is written with the MMU off.
+/// The fault's place in the list + 1; 0 if there is none. No lock protects the variable, because it
+/// is written with the MMU off and a lock would need exclusive accesses.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
 /// Notes which fault is asked for.
@@ -16,13 +16,13 @@ pub fn ask(fault: Option<Fault>) {
     ASKED.store(place.map_or(0, |place| 1 + place as u32), Relaxed);
 }
 
-/// The fault that is asked for.
+/// Returns the fault that is asked for.
 pub fn asked() -> Option<Fault> {
     let place = ASKED.load(Relaxed).checked_sub(1)?;
     Fault::ALL.get(place as usize).copied()
 }
 
-/// Whether it is `fault`.
+/// Whether `fault` is the fault that is asked for.
 pub fn is(fault: MachineFault) -> bool {
     asked() == Some(Fault::Machine(fault))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Contradictions that an audit ([`crate::interrupts::audit`]) has to find, one of each kind, in the first vCPU.
+//! Causes contradictions in the first vCPU, one of each kind, for an audit ([`crate::interrupts::audit`]) to find.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -20,8 +20,8 @@ use crate::machine::vm::vm;
 const SGIS: u32 = 0xffff;
 const TIMERS: u32 = 1 << 27 | 1 << 30;
 
-/// Makes the second CPU lose all of these interrupts, whether hardware delivers them or EL2 injects
-/// them.
+/// Makes the second CPU lose the interrupts in `bits`, whether hardware delivers them or EL2
+/// injects them.
 fn lose(bits: u32) {
     /// GICR_ICENABLER0, after the first frame (IHI 0069H, 12.11).
     const DISABLE: u64 = 0x1_0180;
@@ -36,7 +36,7 @@ fn lose(bits: u32) {
         last: number + 1 == vm().cpus.len(),
         lines: 0,
     };
-    // The value read, and whether it changed, do not matter.
+    // The value that is read, and whether it has changed, do not matter.
     let _ = virtually.access(vgic::Access {
         offset: DISABLE,
         size: size_of::<u32>() as u32,
@@ -44,10 +44,10 @@ fn lose(bits: u32) {
     });
 }
 
-/// Audits before a fault is made: enough for the guest to be in the middle of its work.
+/// Number of audits before a fault is caused, so that the guest is in the middle of its work.
 const BEFORE: u64 = 100;
 
-/// Makes the contradiction that is asked for, once or as often as necessary.
+/// Causes the contradiction that is asked for, once or as often as necessary.
 #[inline(never)]
 pub fn at_audit(quiet: bool) {
     static AUDITS: AtomicU64 = AtomicU64::new(0);
@@ -56,21 +56,21 @@ pub fn at_audit(quiet: bool) {
         return;
     };
     let cpu = PerCpu::this();
-    // The guest leaves the first vCPU's interrupts at EL2.
+    // EL2 keeps delivering the first vCPU's interrupts, because the guest does not change that.
     let first = core::ptr::eq(cpu, vm().cpus[0]);
     if AUDITS.fetch_add(1, Relaxed) < BEFORE || !first {
         return;
     }
-    // During other work, a full pending word would lose requests, which is another fault; and
-    // because any kick empties it, it is filled whenever all is quiet.
+    // During other work, a full pending word would lose requests, which is another fault. Any kick
+    // empties the word, so it is filled again whenever all is quiet.
     let word = fault == AuditFault::PendingWord;
-    // A CPU that was off enables its interrupts again.
+    // A CPU that was off enables its interrupts again, so the fault is caused again.
     let again = word || matches!(fault, AuditFault::SgisLost | AuditFault::TimersLost);
     if quiet != word || PLANTED.swap(true, Relaxed) && !again {
         return;
     }
     match fault {
-        // Active, and never ended.
+        // The interrupt is active, and nothing ever ends it.
         AuditFault::StuckLr => {
             let free = ICH_ELRSR_EL2.get().trailing_zeros() as usize;
             let pending = ListRegister::pending(31, 0x80, None);
@@ -84,7 +84,7 @@ pub fn at_audit(quiet: bool) {
         AuditFault::DoubleDelivery => vgic_cpu::inject(cpu, 9, None),
         // VPMR, bits 31:24.
         AuditFault::UnbalancedMask => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
-        // Both counters of interrupts, so that it does not matter how many a fast path takes.
+        // The two counters of interrupts go back, so that it does not matter how many a fast path takes.
         AuditFault::CounterBack => {
             let counters = &cpu.vcpu.counters;
             (0..counters.get(Counter::Irq)).for_each(|_| counters.take_back(Counter::Irq));
@@ -95,6 +95,6 @@ pub fn at_audit(quiet: bool) {
         AuditFault::SgisLost => lose(SGIS),
         AuditFault::TimersLost => lose(TIMERS),
     }
-    // The next read of the list registers finds it.
+    // The ISB makes the change visible to the next read of the list registers.
     insn::isb();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Breaks rules of the architecture that an emulator tolerates, for `rouse.fault=el2-breaks-rules`:
 //! `cargo xtask test --strict` has to notice this in a running image. Each function breaks the rule
-//! of its name (crate `rules`), once, on the first CPU, and puts things right again.
+//! of its name (crate `rules`), once, on the first CPU, and restores the state.
 
 use core::arch::asm;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -16,7 +16,7 @@ use arch::{gic_cpu, insn};
 use crate::cpu::percpu::PerCpu;
 use crate::machine::machine;
 
-/// A word on a cache line of its own.
+/// A word on its own cache line.
 #[repr(align(64))]
 struct Line(AtomicU64);
 
@@ -58,8 +58,8 @@ fn break_before_make() {
     /// An entry of the first level that translates no address in use.
     const UNUSED: u64 = 200;
     let place = (TTBR0_EL2.get() & 0xffff_ffff_f000) + 8 * UNUSED;
-    // SAFETY: the entry lies in the root of this CPU's tables, which is mapped and never given
-    // back. Nothing uses the addresses that it translates.
+    // SAFETY: the entry lies in the root of this CPU's tables, which is mapped, and whose memory is
+    // never given back. Nothing uses the addresses that it translates.
     let entry = unsafe { &*(place as *const AtomicU64) };
     for descriptor in [0x1003, 0x2003, 0] {
         entry.store(descriptor, Relaxed);
@@ -74,8 +74,8 @@ fn caches_agree() {
     static LINE: Line = Line(AtomicU64::new(0));
     let on = SCTLR_EL2.get();
     let off = on & !(1 << 2);
-    // SAFETY: stores to and loads from a variable of this function. SCTLR_EL2.C is off for one
-    // store only, without an access to memory by the compiler between.
+    // SAFETY: the assembly stores to and loads from a variable of this function. SCTLR_EL2.C is off
+    // for one store only, with no access to memory by the compiler in between.
     unsafe {
         asm!("msr sctlr_el2, {off}", "isb", "str xzr, [{line}]", "msr sctlr_el2, {on}", "isb", "ldr {value}, [{line}]",
             off = in(reg) off, on = in(reg) on, line = in(reg) LINE.0.as_ptr(), value = out(reg) _,
@@ -85,7 +85,7 @@ fn caches_agree() {
 
 fn exclusive_memory() {
     let distributor = machine().platform.gic.distributor.base;
-    // SAFETY: reads GICD_CTLR, which is mapped and changes by no read.
+    // SAFETY: the load reads GICD_CTLR, which is mapped, and which no read changes.
     unsafe {
         asm!("ldxr {value:w}, [{distributor}]", "clrex",
             distributor = in(reg) distributor, value = out(reg) _, options(nostack, preserves_flags));
@@ -93,7 +93,7 @@ fn exclusive_memory() {
 }
 
 fn interrupt_ended() {
-    /// An SGI that EL2 sends to no CPU.
+    /// An SGI that EL2 never sends.
     const NONE: u32 = 15;
     gic_cpu::end(NONE);
 }
@@ -105,7 +105,7 @@ fn active_priorities() {
 }
 
 fn list_registers() {
-    /// State: pending and active. HW.
+    /// The state pending and active, and the bit HW.
     const BOTH_OF_HARDWARE: u64 = 3 << 62 | 1 << 61;
     set_ich_lr(0, BOTH_OF_HARDWARE);
     set_ich_lr(0, 0);
@@ -120,7 +120,7 @@ fn gic_writes_done() {
     const UNUSED: u32 = 1 << 16;
     let redistributor = PerCpu::this().redistributor();
     for register in [ICENABLER, ICPENDR] {
-        // SAFETY: registers of this CPU's redistributor, which is mapped.
+        // SAFETY: these are registers of this CPU's redistributor, which is mapped.
         unsafe {
             asm!("str {bit:w}, [{register}]", bit = in(reg) UNUSED,
                 register = in(reg) redistributor.base() + register, options(nostack, preserves_flags));
@@ -131,8 +131,8 @@ fn gic_writes_done() {
 
 fn tlb_invalidated() {
     let on = SCTLR_EL2.get();
-    // SAFETY: addresses are the same without the MMU; no memory is accessed while it is off, and
-    // nothing has changed of what TLBs hold.
+    // SAFETY: addresses are the same without the MMU, no memory is accessed while it is off, and
+    // the translations that TLBs hold have not changed.
     unsafe {
         asm!("msr sctlr_el2, {off}", "isb", "msr sctlr_el2, {on}", "isb",
             off = in(reg) on & !5, on = in(reg) on, options(nostack, preserves_flags));
@@ -153,7 +153,7 @@ fn wait_can_end() {
     /// HCR_EL2.FMO and IMO.
     const ROUTES: u64 = 1 << 3 | 1 << 4;
     let (cpu, hcr) = (PerCpu::this(), HCR_EL2.get());
-    // An interrupt is pending beforehand, to end the wait on an emulator.
+    // An interrupt is made pending beforehand, to end the wait on an emulator.
     cpu.redistributor().enable_all(machine().doorbell());
     cpu.redistributor().set_pending(machine().doorbell());
     insn::dsb_sy();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Failures of EL2: before the guest runs, and while it does.
+//! Makes EL2 fail: before the guest runs, or while it does.
 
 use core::fmt;
 use core::sync::atomic::AtomicU32;
@@ -26,8 +26,8 @@ pub fn before_guest() {
     match fault {
         StartFault::Panic => panic!("as asked by rouse.fault={fault}"),
         StartFault::Abort => {
-            // SAFETY: address 0x10 is not mapped: the read faults, which is what was
-            // asked for, and reads nothing.
+            // SAFETY: address 0x10 is not mapped, so the read faults, as was asked for, and reads
+            // nothing.
             unsafe { (0x10 as *const u64).read_volatile() };
         }
         StartFault::Hang => loop {
@@ -37,13 +37,13 @@ pub fn before_guest() {
             overflow(0);
         }
         StartFault::WriteCode => {
-            // SAFETY: code is not writable: the write faults, and writes nothing.
+            // SAFETY: code is not writable, so the write faults, and writes nothing.
             unsafe { (arch::layout::base() as *mut u64).write_volatile(0) };
         }
         StartFault::RunData => {
             let data = arch::layout::data().start as *const ();
-            // SAFETY: variables can't be run: the call faults at its first
-            // instruction, which is what was asked for.
+            // SAFETY: variables can't be executed, so the call faults at its first instruction, as
+            // was asked for.
             unsafe { core::mem::transmute::<*const (), extern "C" fn()>(data)() };
         }
         StartFault::BreaksRules => broken_rules::break_all(),
@@ -52,7 +52,7 @@ pub fn before_guest() {
     }
 }
 
-/// Fails while the guest runs, when it asks for a watch, as every guest for such a failure does.
+/// Fails while the guest runs, when the guest asks for a watch; every guest that tests such a failure asks.
 #[inline(never)]
 pub fn at_watch() {
     let Some(Fault::Call(fault)) = asked() else {
@@ -64,7 +64,7 @@ pub fn at_watch() {
             overflow(0);
         }
         CallFault::PanicNested => panic!("as asked, {Broken}"),
-        CallFault::PanicHeld => log::with(|_| panic!("as asked, while the console is held")),
+        CallFault::PanicHeld => log::with_line(|_| panic!("as asked, while the console is held")),
         CallFault::PanicEverywhere => everywhere(),
         CallFault::SgiLost => {
             if let Some(other) = vm().cpus.get(1) {
@@ -75,7 +75,7 @@ pub fn at_watch() {
     }
 }
 
-/// Panics once all CPUs have come here.
+/// Panics once all CPUs have called this.
 fn everywhere() {
     static HERE: AtomicU32 = AtomicU32::new(0);
     HERE.fetch_add(1, Relaxed);
@@ -101,7 +101,7 @@ fn overflow(depth: u64) -> u64 {
     overflow(depth + 1) + page[depth as usize % 32]
 }
 
-/// Stalls the console, for some lines if it `ends`, or else for ever.
+/// Stalls the console: for some lines if it `ends`, or else for ever.
 fn stall(ends: bool) {
     /// Registers of a PL011 whose transmit FIFO is full for ever (DDI 0183G, 3.3.3).
     static FULL: [AtomicU32; 1024] = {
@@ -118,7 +118,7 @@ fn stall(ends: bool) {
         base: FULL.as_ptr() as u64,
     };
     let start = CNTPCT_EL0.get();
-    // SAFETY: memory that behaves as the registers of a stalled UART.
+    // SAFETY: this memory behaves as the registers of a stalled UART.
     change(unsafe { Port::new(stalled) });
     if !ends {
         return;
@@ -132,9 +132,9 @@ fn stall(ends: bool) {
     say!("fault: the console stalled; {lost} bytes lost in {ticks} ticks");
 }
 
-/// Changes to another port, and returns how many bytes the previous port lost.
+/// Connects the console to `port`, and returns how many bytes the previous port lost.
 fn change(port: Port) -> u64 {
     let mut lost = 0;
-    log::with(|line| lost = line.connect(port).map_or(0, |old| old.lost()));
+    log::with_line(|line| lost = line.connect(port).map_or(0, |old| old.lost()));
     lost
 }

@@ -24,22 +24,22 @@ const HEADER: usize = 36;
 /// Offsets in the SPCR.
 const INTERFACE: usize = 36;
 const ADDRESS: usize = 44;
-/// Offset in the RSDP.
+/// Offsets in the RSDP, and its size.
 const RSDP_XSDT: u64 = 24;
 const RSDP_EXTENDED_CHECKSUM: u64 = 32;
 const RSDP_SIZE: usize = 36;
-/// In the GTDT: where the first platform timer is (5.2.25). In it, where it describes a generic
-/// watchdog: its control frame and its flags (5.2.25.2).
+/// Offset in the GTDT of the offset of the first platform timer (5.2.25). Offsets in a timer that
+/// is a generic watchdog: of the address of its control frame, and of its flags (5.2.25.2).
 const PLATFORM_TIMERS_AT: usize = 92;
 const CONTROL: usize = 12;
 const WATCHDOG_FLAGS: usize = 24;
-/// Offset in that frame of the upper bits of half of the ticks until the machine is reset (DEN0094,
-/// chapter on the Generic Watchdog).
+/// Offset in the control frame of the upper bits of half the number of ticks until the machine is
+/// reset (DEN0094, chapter on the Generic Watchdog).
 const WOR_HIGH: u64 = 0xc;
 /// Size of UEFI's pages.
 const PAGE: usize = 4096;
 
-/// Makes the fault that is asked for, if it is one of firmware's.
+/// Causes the fault that is asked for, if it is a fault of firmware.
 pub fn leave() {
     let Some(Fault::Firmware(fault)) = asked() else {
         return;
@@ -65,7 +65,7 @@ pub fn leave() {
         FirmwareFault::NoWatchdog => no_watchdog(),
         FirmwareFault::WatchdogRuns => watchdog(|frames| {
             let control = u64::from_le_bytes(*frames[CONTROL..].first_chunk()?);
-            // SAFETY: the device of the table, which firmware has mapped and does not use.
+            // SAFETY: this is the device that the table describes, which firmware has mapped and does not use.
             unsafe {
                 ((control + WOR_HIGH) as *mut u32).write_volatile(u16::MAX.into());
                 (control as *mut u32).write_volatile(1);
@@ -88,22 +88,22 @@ pub fn leave() {
     }
 }
 
-/// Returns the place of the RSDP, and the tables that it lists.
+/// Returns the address of the RSDP, and the tables that it lists.
 fn listed() -> Option<(u64, ArrayVec<Listed, MAX_LISTED>)> {
-    let Source::Acpi(rsdp) = tables::find() else {
+    let Source::Acpi(rsdp) = tables::find_source() else {
         return None;
     };
     let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
     Some((rsdp, acpi::list(&tables::Mapped(&map), rsdp)))
 }
 
-/// The bytes of a table.
+/// Returns the bytes of a table.
 fn bytes(of: &Listed) -> &'static mut [u8] {
-    // SAFETY: memory that firmware has filled, and that nothing refers to while this runs.
+    // SAFETY: firmware has filled this memory, and nothing else refers to it while this runs.
     unsafe { slice::from_raw_parts_mut(of.place.base as *mut u8, of.place.size as usize) }
 }
 
-/// Changes the SPCR.
+/// Changes the bytes of the SPCR through `change`.
 fn spcr(change: impl FnOnce(&mut [u8])) -> Option<()> {
     let (_, listed) = listed()?;
     let found = listed.iter().find(|one| &one.signature == b"SPCR")?;
@@ -111,7 +111,7 @@ fn spcr(change: impl FnOnce(&mut [u8])) -> Option<()> {
     Some(())
 }
 
-/// Firmware exists that leaves entries of the XSDT that it does not use zero.
+/// Zeroes the SPCR's entry in the XSDT, as some firmware does with entries that it does not use.
 fn spcr_missing() -> Option<()> {
     let (_, listed) = listed()?;
     let found = listed.iter().find(|one| &one.signature == b"SPCR")?;
@@ -125,8 +125,8 @@ fn spcr_missing() -> Option<()> {
     Some(())
 }
 
-/// Copies the tables, to no alignment, in memory that is reserved, up to its end; firmware
-/// takes such memory from the end of RAM.
+/// Copies the tables, unaligned, to the end of memory that is then reserved; firmware takes such
+/// memory from the end of RAM.
 fn tables_moved() -> Option<()> {
     let (rsdp, listed) = listed()?;
     let size = listed
@@ -139,9 +139,9 @@ fn tables_moved() -> Option<()> {
     let mut moved: ArrayVec<(u64, u64), MAX_LISTED> = ArrayVec::new();
     let mut at = end - size as u64;
     for one in &listed {
-        // An odd address, or the address after it.
+        // The copy gets an odd address, or the address after one.
         at += 1;
-        // SAFETY: within the pages that firmware gave; the source is a table.
+        // SAFETY: the copy lies within the pages that firmware gave; the source is a table.
         unsafe {
             ptr::copy_nonoverlapping(
                 one.place.base as *const u8,
@@ -154,13 +154,13 @@ fn tables_moved() -> Option<()> {
     }
     let &(_, xsdt) = moved.first()?;
     let length = listed.first()?.place.size as usize;
-    // SAFETY: the copy from above.
+    // SAFETY: this is the copy that was made above.
     let copy = unsafe { slice::from_raw_parts_mut(xsdt as *mut u8, length) };
     change_entries(copy, |entry| {
         let new = moved.iter().find(|(old, _)| *old == entry);
         new.map_or(entry, |(_, new)| *new)
     });
-    // SAFETY: firmware's RSDP, which has these bytes since ACPI 2.0.
+    // SAFETY: this is firmware's RSDP, which has these bytes since ACPI 2.0.
     unsafe {
         ((rsdp + RSDP_XSDT) as *mut u64).write_unaligned(xsdt);
         let checksum = (rsdp + RSDP_EXTENDED_CHECKSUM) as *mut u8;
@@ -174,14 +174,14 @@ fn tables_moved() -> Option<()> {
     Some(())
 }
 
-/// Makes SetWatchdogTimer unsupported.
+/// Makes firmware's SetWatchdogTimer return UNSUPPORTED.
 fn no_watchdog() -> Option<()> {
     unsafe extern "efiapi" fn unsupported(_: usize, _: u64, _: usize, _: *const u16) -> Status {
         Status::UNSUPPORTED
     }
     let system = table::system_table_raw()?;
-    // SAFETY: firmware's tables, which it has in memory that can be written, and does not
-    // read itself.
+    // SAFETY: these are firmware's tables, which lie in memory that can be written, and which
+    // firmware does not read itself.
     unsafe {
         let services = system.as_ref().boot_services;
         (*services).set_watchdog_timer = unsupported;
@@ -189,7 +189,7 @@ fn no_watchdog() -> Option<()> {
     Some(())
 }
 
-/// Changes the first watchdog that the GTDT describes, or the device itself.
+/// Changes the first watchdog in the GTDT, or that device itself, through `change`.
 fn watchdog(change: impl FnOnce(&mut [u8]) -> Option<()>) -> Option<()> {
     let (_, listed) = listed()?;
     let found = listed.iter().find(|one| &one.signature == b"GTDT")?;
@@ -203,7 +203,7 @@ fn watchdog(change: impl FnOnce(&mut [u8]) -> Option<()>) -> Option<()> {
     Some(())
 }
 
-/// Replaces each entry of an XSDT by the result of `new`.
+/// Replaces each entry of an XSDT by the result of `new` for it.
 fn change_entries(xsdt: &mut [u8], new: impl Fn(u64) -> u64) {
     let (entries, _) = xsdt[HEADER..].as_chunks_mut::<8>();
     for entry in entries {
@@ -212,7 +212,7 @@ fn change_entries(xsdt: &mut [u8], new: impl Fn(u64) -> u64) {
     seal(xsdt);
 }
 
-/// Corrects the checksum.
+/// Corrects the checksum of `table`.
 fn seal(table: &mut [u8]) {
     table[CHECKSUM] = 0;
     table[CHECKSUM] = negated_sum(table);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The minimum cost of an exit: vectors that do only what the architecture requires, for comparison with the costs of
-//! the real vectors. With `rouse.floor`, a vCPU may take them ([`abi::Call::Floor`]); without it, there is no such
-//! call.
+//! Defines vectors that do only what the architecture requires: their cost is the minimum cost of
+//! an exit, for comparison with the costs of the real vectors. With `rouse.floor`, a vCPU may use
+//! these vectors ([`abi::Call::Floor`]); without it, there is no such call.
 //!
-//! They check nothing, so a guest that uses them can send any SGI and have any interrupt listed, which no other guest
-//! can. Only the measuring program takes them, and nothing else runs next to it.
+//! They check nothing, so a guest that uses them can send any SGI and have any interrupt listed, which
+//! no other guest can. Only the measuring program uses them, and no other program runs next to it.
 //!
-//! - `empty`: HVC, and back.
+//! - `empty`: an HVC, and the return.
 //! - `send`: a write of ICC_SGI1R_EL1 by the guest. The syndrome has to be read, the SGI sent, and ELR_EL2 moved past the
 //!   instruction (DDI 0487K.a, D1.3.1.4). That takes two registers, which have to be kept.
-//! - `receive`: an SGI is acknowledged, its priority dropped, deactivated (IHI 0069H, 4.6.2: EOImode is 1) and listed.
-//!   It does not look for a free list register.
-//! - `wait`: a trapped WFI. The syndrome has to be read, ELR_EL2 moved past the instruction, and WFI executed; then the same.
+//! - `receive`: an SGI is acknowledged, its priority is dropped, and it is deactivated (IHI 0069H,
+//!   4.6.2: EOImode is 1) and listed. The vector does not look for a free list register.
+//! - `wait`: a trapped WFI. The syndrome is read, ELR_EL2 moved past the instruction, WFI executed; then `receive`.
 //!
-//! An exception of the other kind, which these vectors do not serve, ends their use: the plain vectors return.
+//! An exception that these vectors do not serve ends their use: the plain vectors come back.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -35,11 +35,11 @@ pub fn allow(on: bool) {
     ALLOWED.store(on, Relaxed);
 }
 
-/// There are no such vectors.
+/// The vectors that were asked for do not exist.
 pub struct NoFloor;
 
-/// Makes this CPU take the vectors of `which` from the return to the guest on (a context synchronization event: DDI
-/// 0487K.a, D1.4.1); `None` if it may not.
+/// Makes this CPU take the vectors of `which` from the return to the guest on (a context
+/// synchronization event: DDI 0487K.a, D1.4.1); `None` if the vCPU may not use them.
 #[inline(never)]
 pub fn enter(which: u64) -> Option<Result<(), NoFloor>> {
     ALLOWED.load(Relaxed).then(|| take(which).ok_or(NoFloor))
@@ -56,7 +56,7 @@ fn take(which: u64) -> Option<()> {
     Some(())
 }
 
-/// Assembly: the tables. It is part of the block of [`crate::exits::vectors`], whose macros these use.
+/// Defines the tables in assembly, as part of the block of [`crate::exits::vectors`], whose macros they use.
 macro_rules! vectors {
     () => {
         r#"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hostile neighbour: one unit of its forbidden attempts.
+//! The program of the hostile neighbour: one unit makes each of its forbidden attempts once.
 //!
-//! It gives each of its own registers a value that is not the vCPU's, and checks that the register still
-//! has that value after some time, in which turns end and begin. Then it tries to harm the vCPU: through
-//! interrupts, timers, PMU, debug registers, keys and memory, through calls, by invalidating TLBs and
-//! caches, and by consuming and sending events. It steps over every instruction that traps.
+//! The program gives each of the neighbour's own registers a value that is not the vCPU's, and checks that the
+//! register still has that value after some time, in which turns end and begin. Then the program tries to harm
+//! the vCPU: through interrupts, timers, PMU, debug registers, keys and memory, through calls, by invalidating
+//! TLBs and caches, and by consuming and sending events. It steps over every instruction that traps.
 
 use core::ops::Range;
 
@@ -203,13 +203,13 @@ el2_program_hostile_vectors_end:
 arch::symbol_addresses! {
     /// The program.
     start = el2_program_hostile;
-    /// Its end, where its vectors begin.
+    /// The program's end, where its vectors begin.
     end = el2_program_hostile_end;
-    /// Their end.
+    /// The end of the vectors.
     vectors_end = el2_program_hostile_vectors_end;
 }
 
-/// The program and its vectors, in this image's constants.
+/// Returns the program and its vectors, which are constants of this image.
 pub fn hostile() -> Option<(Range<u64>, Range<u64>)> {
     Some((start()..end(), end()..vectors_end()))
 }

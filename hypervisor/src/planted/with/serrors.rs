@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SErrors that are asked for. No emulator in use here generates SErrors, so the syndrome is made
-//! up: it is written to ESR_EL2, and the code branches to the vector as if the SError had been
-//! taken. Everything from there to the return is as with a real SError.
+//! Causes the SErrors that are asked for. No emulator in use here generates SErrors, so the
+//! syndrome is made up: it is written to ESR_EL2, and the code branches to the vector as if the
+//! SError had been taken. From there to the return, everything happens as with a real SError.
 
 use plan::{Fault, SerrorFault};
 use trap::serror::Taken;
@@ -15,7 +15,7 @@ const FROM_EL2: u64 = 0x380;
 const FROM_GUEST: u64 = 0x580;
 /// Class, IL, and the DFSC that makes AET valid.
 const SERROR: u64 = 0x2f << 26 | 1 << 25 | 0x11;
-/// AET.
+/// Values of the syndrome for each AET.
 const UNCONTAINABLE: u64 = SERROR;
 const RESTARTABLE: u64 = SERROR | 0b010 << 10;
 const RECOVERABLE: u64 = SERROR | 0b011 << 10;
@@ -26,11 +26,11 @@ const UNCATEGORIZED: u64 = SERROR & !0x3f;
 pub const DEFERRED: u64 = 1 << 31 | 0b010 << 10 | 0x11;
 
 unsafe extern "C" {
-    /// Goes to the vector at `offset` with the syndrome `esr`. If that returns, the result is 0, or
-    /// 1 if it did not keep every general register.
+    /// Branches to the vector at `offset` with the syndrome `esr`. If the handler returns, the
+    /// result is 0, or 1 if a general register has changed.
     ///
     /// # Safety
-    /// Nothing, but that it is EL2.
+    /// The caller must run at EL2; nothing else is required.
     safe fn el2_as_if_serror(esr: u64, offset: u64) -> u64;
 }
 
@@ -87,7 +87,7 @@ el2_as_if_serror:
     "#,
 );
 
-/// Makes the SErrors that are asked for when the first cell begins, while the guest measures.
+/// Causes the SErrors that are asked for when the first cell begins, while the guest measures.
 #[inline(never)]
 pub fn at_cell(cell: u64, pass: u64) {
     let Some(Fault::Serror(fault)) = asked() else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages of hackbench's size, which carry their own numbers.
+//! Messages of the same size as hackbench's, which carry numbers that identify them.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ const SIZE: usize = 100;
 const NUMBERS: usize = 3;
 const WORD: usize = size_of::<u32>();
 
-/// Sends these numbers.
+/// Sends a message with these numbers.
 pub fn send(socket: &OwnedFd, numbers: [u32; NUMBERS]) -> io::Result<()> {
     let message = encode(numbers);
     let mut sent = 0;
@@ -25,7 +25,7 @@ pub fn send(socket: &OwnedFd, numbers: [u32; NUMBERS]) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives the numbers of the next message, or `None` after the last one.
+/// Receives the next message and returns its numbers, or `None` after the last message.
 pub fn receive(socket: &OwnedFd) -> io::Result<Option<[u32; NUMBERS]>> {
     let mut message = [0; SIZE];
     let mut have = 0;

@@ -24,7 +24,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Creates the state before the first round, for so many receivers.
+    /// Creates the state before the first round, for this number of receivers.
     pub const fn new(receivers: usize) -> Self {
         Self {
             number: AtomicU32::new(0),
@@ -36,7 +36,7 @@ impl Round {
 
     /// Releases all senders.
     pub fn begin(&self) -> io::Result<()> {
-        // A failure since then must stay visible.
+        // A failure since the last round must stay visible.
         self.done.fetch_and(FAILED, Relaxed);
         self.number.fetch_add(1, Release);
         wake(&self.number)
@@ -48,7 +48,7 @@ impl Round {
         let _ = wake(&self.number);
     }
 
-    /// Waits for the round after `last`, which is 0 for the first. Returns `None` after the last round.
+    /// Waits for the round after `last`, where 0 stands for the beginning. Returns `None` after the last round.
     pub fn after(&self, last: u32) -> io::Result<Option<u32>> {
         loop {
             match self.number.load(Acquire) {

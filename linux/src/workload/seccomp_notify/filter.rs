@@ -10,7 +10,7 @@ use crate::workload::system_call::system_call;
 
 /// Numbers of system calls on arm64 (Linux, include/uapi/asm-generic/unistd.h).
 const SECCOMP: u64 = 277;
-/// getppid. Nothing else in this program calls it, and it ignores the token in its argument.
+/// The system call getppid. Nothing else in this program calls it, and it ignores the token in its argument.
 const CALL: u64 = 173;
 
 const SET_MODE_FILTER: u64 = 1;
@@ -46,8 +46,8 @@ const IF_EQUAL: u16 = 0x15;
 /// BPF_RET | BPF_K.
 const RETURN: u16 = 0x06;
 
-/// Sends a notification for the call, and allows all others. It need not check the architecture,
-/// since threads of this program make only arm64 system calls.
+/// Sends a notification for the call, and allows all others. The filter need not check the architecture, since threads
+/// of this program make only arm64 system calls.
 static PROGRAM: [Instruction; 4] = [
     // The system call's number is the first word.
     Instruction::new(LOAD, 0),
@@ -65,10 +65,10 @@ struct Program {
     first: *const Instruction,
 }
 
-/// Returns the reason if this kernel has no notifications.
+/// If this kernel has no notifications, returns the reason.
 pub fn lacking() -> Option<String> {
     let action = NOTIFY;
-    // SAFETY: it reads a word, which is there.
+    // SAFETY: the call reads one word, which exists.
     let known = unsafe { system_call(SECCOMP, [GET_ACTION_AVAIL, 0, &raw const action as u64]) };
     (known != 0).then(|| {
         format!(
@@ -80,25 +80,25 @@ pub fn lacking() -> Option<String> {
 
 /// Installs the filter for this thread. Returns the descriptor that receives its notifications.
 pub fn install() -> io::Result<OwnedFd> {
-    // Otherwise, the filter would need a privilege. This affects only this thread.
+    // Without this, the filter would need a privilege. The setting only affects this thread.
     set_no_new_privs(true)?;
     let program = Program {
         length: PROGRAM.len() as u16,
         first: PROGRAM.as_ptr(),
     };
     let arguments = [SET_MODE_FILTER, NEW_LISTENER, &raw const program as u64];
-    // SAFETY: it reads the program, which is there.
+    // SAFETY: the call reads the program, which exists.
     let listener = unsafe { system_call(SECCOMP, arguments) };
     match listener {
-        // SAFETY: it was opened for this call, and belongs to nothing else.
+        // SAFETY: the descriptor was opened by this call, and belongs to nothing else.
         0.. => Ok(unsafe { OwnedFd::from_raw_fd(listener as RawFd) }),
         error => Err(io::Error::from_raw_os_error(-error as i32)),
     }
 }
 
-/// Makes the call with `token`. Returns its answer.
+/// Makes the call with `token`. Returns the call's answer.
 #[inline(always)]
 pub fn make_call(token: u64) -> i64 {
-    // SAFETY: whether answered or not it changes nothing.
+    // SAFETY: whether it is answered or not, the call changes nothing.
     unsafe { system_call(CALL, [token, 0, 0]) }
 }

@@ -21,13 +21,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// Its first argument.
+    /// Returns the call's first argument.
     pub const fn argument(&self) -> u64 {
         self.arguments[0]
     }
 }
 
-/// `struct seccomp_notif_resp`.
+/// The answer to a call: `struct seccomp_notif_resp`.
 #[repr(C)]
 struct Answer {
     id: u64,

@@ -10,10 +10,10 @@ use plan::{Info, Under, Word};
 use running::board::{Board, EmulatedMachine};
 use running::gem5::parameters::Parameters;
 
-/// Stands for all words of a list.
+/// The word that stands for all words of a list.
 const ALL: &str = "all";
 
-/// The words of boards, which are files.
+/// The words that the files of boards define.
 struct Boards {
     names: Vec<String>,
     models: BTreeSet<String>,
@@ -39,7 +39,7 @@ impl Boards {
         })
     }
 
-    /// Returns the words of option `id`. `None` if it takes others.
+    /// Returns the words of option `id`. Returns `None` if the option takes other values.
     fn words_of(&self, id: &str) -> Option<Vec<String>> {
         let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         if let Some(info) = Info::find(id) {
@@ -59,8 +59,8 @@ impl Boards {
     }
 }
 
-/// Returns `command` and its verbs with the words of their options. The words are not enough for parsing, because a
-/// list may join several of them.
+/// Returns `command` with the words of its options and of its verbs' options. The result can't parse a command line,
+/// because a list may join several words.
 pub fn with_words(command: Command) -> Result<Command> {
     let boards = Boards::read()?;
     let experiments = || {
@@ -88,12 +88,12 @@ fn each_verb(command: Command, change: &dyn Fn(Arg) -> Arg) -> Command {
 }
 
 fn taking(arg: Arg, words: Vec<String>) -> Arg {
-    // The command is made once, and then the program ends.
+    // Leaking is harmless: the command is made once, and then the program ends.
     let words = words.into_iter().map(|word| &*word.leak());
     arg.value_parser(PossibleValuesParser::new(words))
 }
 
-/// Whether `arg` takes a value that is not among its words.
+/// Whether `arg` takes a value, and has no list of possible words.
 fn takes_others(arg: &Arg) -> bool {
     arg.get_action().takes_values() && arg.get_possible_values().is_empty()
 }

@@ -12,7 +12,7 @@ pub struct Counts {
     pub executed: BTreeMap<u64, u64>,
 }
 
-/// Stands for omitted instructions.
+/// Line that stands for omitted instructions.
 const GAP: &str = "            ...";
 
 /// Returns the executed functions in `text`, without instructions far from executed ones.
@@ -24,15 +24,15 @@ pub fn lines(text: &str, counts: &Counts) -> Vec<String> {
             .iter()
             .any(|(at, _)| counts.executed.contains_key(at))
         {
-            lines.push(plain(function.name).to_owned());
-            lines.extend(body(&function, counts));
+            lines.push(without_hash(function.name).to_owned());
+            lines.extend(function_lines(&function, counts));
         }
     }
     lines
 }
 
-/// Returns the name of a function, without the hash of its instance.
-fn plain(name: &str) -> &str {
+/// Returns the name of a function without the hash that the compiler appends to it.
+fn without_hash(name: &str) -> &str {
     let hash = |hash: &str| hash.len() == 17 && hash.starts_with('h');
     match name.rsplit_once("::") {
         Some((plain, last)) if hash(last) => plain,
@@ -66,7 +66,7 @@ fn functions(text: &str) -> Vec<Function<'_>> {
     functions
 }
 
-fn body(function: &Function<'_>, counts: &Counts) -> Vec<String> {
+fn function_lines(function: &Function<'_>, counts: &Counts) -> Vec<String> {
     let mut lines = Vec::new();
     let executed = |index: usize| {
         let instruction = function.instructions.get(index);
@@ -79,7 +79,7 @@ fn body(function: &Function<'_>, counts: &Counts) -> Vec<String> {
         let count = executed(index);
         if count.is_some() || near.clone().any(|index| executed(index).is_some()) {
             let count = count.map_or(String::new(), |&count| per_pass(count, counts.passes));
-            lines.push(format!("{count:>7} {at:>8x}  {}", spaced(instruction)));
+            lines.push(format!("{count:>7} {at:>8x}  {}", aligned(instruction)));
         } else if lines.last().is_some_and(|line| line != GAP) {
             lines.push(GAP.into());
         }
@@ -96,7 +96,7 @@ fn per_pass(count: u64, passes: u64) -> String {
     }
 }
 
-fn spaced(instruction: &str) -> String {
+fn aligned(instruction: &str) -> String {
     match instruction.split_once('\t') {
         Some((name, rest)) => format!("{name:<8}{}", rest.replace('\t', " ")),
         None => instruction.into(),

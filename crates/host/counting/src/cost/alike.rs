@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the images for tests and for measurements take a path by the same instructions, so that findings on one hold
-//! for the other.
+//! Checks whether the images for tests and for measurements execute the same instructions on a path, so that findings
+//! about one image hold for the other.
 //!
 //! The images are linked separately, so code and data have different addresses in each: distances encoded in
 //! instructions are not compared.
@@ -50,7 +50,7 @@ pub fn check(measured: &Trace, tested: &Trace, mode: Mode) -> Result<()> {
 
 /// Returns the instructions of each pass of `path` at EL2, with equal passes next to each other.
 fn passes(trace: &Trace, path: Path, mode: Mode) -> Vec<Vec<u32>> {
-    let (windows, _) = costs::clean(&trace.windows, path, mode);
+    let (windows, _) = costs::clean_windows(&trace.windows, path, mode);
     let words = |window| {
         let steps = visit::hypervisor_steps(window);
         without_distances(steps.iter().map(|step| step.word))
@@ -102,7 +102,7 @@ mod tests {
         // adr x8, 0x100; add x8, x8, #0x940; the same; bl 0x80
         let elsewhere = [0x1000_0808, 0x9125_0108, 0xd100_c3ff, 0x9400_0020];
         assert_eq!(without(words), without(elsewhere));
-        // Another register, another immediate, and a branch without link.
+        // These replace a register, an immediate, and a branch with link by one without.
         for (place, word) in [(1, 0x9122_8129), (2, 0xd101_03ff), (3, 0x1400_0010)] {
             let mut other = words;
             other[place] = word;

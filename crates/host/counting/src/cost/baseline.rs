@@ -9,7 +9,7 @@ use super::gate::{self, Change};
 /// Differences from a baseline.
 pub struct Against<'b> {
     base: &'b Costs,
-    /// A note if another compiler made the images.
+    /// A note if another compiler made the images of the baseline.
     other: Option<String>,
     changes: Vec<Change>,
     /// Names of costs that are no longer counted.
@@ -28,7 +28,7 @@ impl<'b> Against<'b> {
         }
     }
 
-    /// Returns the lines to show.
+    /// Describes the differences, one per line.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "against `{}` ({}):",

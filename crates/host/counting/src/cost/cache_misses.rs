@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many lines of EL2's code and data a path misses with empty caches.
+//! Counts the cache lines of EL2's code and data that a path misses with empty caches.
 //!
 //! A core requests lines that its first-level caches missed from its second-level cache ([`requests`]). The addresses
 //! are physical, and EL2 has an identity map, so they can be compared with those of the committed instructions.
@@ -36,11 +36,11 @@ pub struct Missed {
     pub walked: usize,
 }
 
-/// Counts, for each path, the misses of the pass that missed the most.
-pub fn most(windows: &[Window], requests: &[Request]) -> BTreeMap<String, Missed> {
+/// Returns, for each path, the misses of the pass that missed the most lines.
+pub fn worst_passes(windows: &[Window], requests: &[Request]) -> BTreeMap<String, Missed> {
     let most = |path: Path| {
-        let (windows, _) = costs::clean(windows, path, Mode::Inject);
-        let passes = windows.iter().map(|window| pass(window, requests));
+        let (windows, _) = costs::clean_windows(windows, path, Mode::Inject);
+        let passes = windows.iter().map(|window| pass_misses(window, requests));
         let most = passes.max_by_key(|missed| missed.code + missed.data)?;
         Some((path.name().to_owned(), most))
     };
@@ -48,11 +48,11 @@ pub fn most(windows: &[Window], requests: &[Request]) -> BTreeMap<String, Missed
 }
 
 /// Counts the misses of the pass in `window`.
-fn pass(window: &Window, requests: &[Request]) -> Missed {
+fn pass_misses(window: &Window, requests: &[Request]) -> Missed {
     let [Some(first), Some(last)] = [window.steps.first(), window.steps.last()] else {
         return Missed::default();
     };
-    let asked = requests::asked(requests, window.cpu, (first.tick, last.tick));
+    let asked = requests::lines(requests, window.cpu, (first.tick, last.tick));
     let steps = visit::hypervisor_steps(window);
     let code = steps.iter().map(|step| step.pc);
     let accesses = steps.iter().flat_map(|step| &step.accesses);
@@ -134,7 +134,7 @@ mod tests {
             line: address / LINE,
         };
         let requests = [
-            // A request before the pass, and a request of the guest.
+            // The first request is before the pass; the next two are the guest's.
             request(5, 1, From::Data, DATA + 0x140),
             request(12, 1, From::Data, 0x9000_1000),
             request(13, 1, From::Walk, 0x9100_0000),
@@ -142,7 +142,7 @@ mod tests {
             request(16, 1, From::Second, CODE),
             request(25, 1, From::Code, CODE + 0x40),
             request(26, 1, From::Data, DATA),
-            // A line that was fetched needlessly, and a line of another core.
+            // The next request is for a line that was not used, and the last one is of another core.
             request(38, 1, From::Code, CODE + 0x80),
             request(39, 0, From::Data, DATA + 0x140),
         ];
@@ -152,7 +152,7 @@ mod tests {
             second: 1,
             walked: 1,
         };
-        assert_eq!(pass(&window, &requests), missed);
-        assert_eq!(pass(&window, &[]), Missed::default());
+        assert_eq!(pass_misses(&window, &requests), missed);
+        assert_eq!(pass_misses(&window, &[]), Missed::default());
     }
 }

@@ -27,7 +27,7 @@ pub const SCHEMA: u32 = 1;
 /// The default models: those with pipelines and caches.
 const MODELS: [&str; 3] = ["minor", "hpi", "o3"];
 
-/// Cycles of every path, by model of a core.
+/// The cycles of every path on each model of a core.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Card {
     pub schema: u32,
@@ -67,7 +67,7 @@ impl Card {
         self.models.get(model)?.get(path.name()).copied()
     }
 
-    /// Returns the warm cycles of `path` as a multiple of the least; `None` if there is no least.
+    /// Returns the warm cycles of `path` as a multiple of the least possible cycles; `None` if the least is not known.
     pub fn ratio(&self, model: &str, path: Path) -> Option<f64> {
         let least = self.cycles(model, path.floor()?)?;
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
@@ -76,11 +76,11 @@ impl Card {
     /// Adds the results of the boots on `model`.
     fn add(&mut self, model: &str, [warm, floors, cold]: [Recorded; 3]) -> Result<()> {
         self.emulator.clone_from(&warm.emulator);
-        let all = paths(model, &warm, &floors, &cold);
+        let all = cycles_of_paths(model, &warm, &floors, &cold);
         self.models.insert(model.into(), all);
         self.missed.insert(model.into(), cold.missed);
         for target in Target::ALL {
-            let parts = wake_up(target, model, &warm)?;
+            let parts = median_parts(target, model, &warm)?;
             let all = match target {
                 Target::Runs => &mut self.wake_ups,
                 Target::Waits => &mut self.waits,
@@ -98,7 +98,8 @@ impl Card {
         }
     }
 
-    /// Returns the cycles of an injected IPI on `model`, both sides together, and the least for both.
+    /// Returns the cycles of an injected IPI on `model`, for both sides together, and the least possible cycles for
+    /// both.
     pub fn ipi(&self, model: &str) -> Option<(u64, u64)> {
         let both = |send, receive| -> Option<u64> {
             Some(self.cycles(model, send)?.warm + self.cycles(model, receive)?.warm)
@@ -111,7 +112,7 @@ impl Card {
 }
 
 /// Returns a card without any measurements.
-pub fn begun(args: &CostArgs) -> Card {
+pub fn empty_card(args: &CostArgs) -> Card {
     Card {
         schema: SCHEMA,
         board: args.board.clone(),
@@ -120,7 +121,8 @@ pub fn begun(args: &CostArgs) -> Card {
     }
 }
 
-/// Measures the requested model, or all. After an error, `card` still has the measurements so far.
+/// Measures the requested model, or all models if none is requested. After an error, `card` still has the measurements
+/// so far.
 pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     let board = Board::load(&args.board)?;
     board.gem5("cost")?;
@@ -168,9 +170,9 @@ pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     ended
 }
 
-/// Returns the cycles of each path on `model`. Reports a path that never occurs alone: with 16 list registers, no
-/// interrupt waits for one.
-fn paths(
+/// Returns the cycles of each path on `model`. Reports a path that never occurs alone: with 16 list registers, for
+/// example, no interrupt waits for a list register.
+fn cycles_of_paths(
     model: &str,
     warm: &Recorded,
     floors: &Recorded,
@@ -179,7 +181,7 @@ fn paths(
     let mut paths = BTreeMap::new();
     for &path in Path::ALL {
         let warm = if path.is_floor() { floors } else { warm };
-        let taken = [warm, cold].map(|recorded| taken(recorded, path));
+        let taken = [warm, cold].map(|recorded| median_pass(recorded, path));
         let [Some((insns, warm)), cold] = taken else {
             let why = super::why_not(&warm.console, path);
             let why = why.unwrap_or("none of its passes showed it and nothing else");
@@ -192,9 +194,9 @@ fn paths(
     paths
 }
 
-/// Returns the parts of an injected IPI to `target`: each part's median, so that they add up to nearly the median of
-/// the whole.
-fn wake_up(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>> {
+/// Returns the median of each part of an injected IPI to `target`. These medians add up to nearly the median of the
+/// whole.
+fn median_parts(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>> {
     let of = |path| {
         recorded
             .windows
@@ -218,8 +220,8 @@ fn wake_up(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>>
 }
 
 /// Returns the instructions and cycles of the median pass.
-fn taken(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
-    let (windows, all) = costs::exited(&recorded.windows, path, Mode::Inject);
+fn median_pass(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
+    let (windows, all) = costs::windows_by_exits(&recorded.windows, path, Mode::Inject);
     let ticks: Vec<u64> = windows
         .iter()
         .filter_map(|window| own_ticks(window))

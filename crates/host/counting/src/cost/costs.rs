@@ -13,7 +13,7 @@ use super::tally::Tally;
 use super::trace::{Trace, Window};
 use super::visit;
 
-/// Values by name, then by number of vCPUs.
+/// The values of each line of a chart: by the name of the line, then by the number of vCPUs.
 pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
 /// Configuration in which the guest runs.
@@ -37,7 +37,7 @@ impl std::fmt::Display for Mode {
 impl Mode {
     pub const ALL: [Self; 3] = [Self::Inject, Self::Direct, Self::None];
 
-    /// Returns the mode's word in options and files.
+    /// Returns the word for the mode in options and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Inject => "inject",
@@ -80,7 +80,7 @@ pub struct PathCosts {
     pub el2: Option<Tally>,
     /// The guest's part of the median pass.
     pub guest: Option<Tally>,
-    /// The reason if the path has no counts.
+    /// The reason why the path has no counts, if it has none.
     pub skipped: Option<String>,
 }
 
@@ -129,8 +129,8 @@ impl Costs {
 }
 
 /// Selects the windows that show only `path`; also returns the number of all windows of the path.
-pub fn clean(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
-    let (mut windows, all) = exited(windows, path, mode);
+pub fn clean_windows(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
+    let (mut windows, all) = windows_by_exits(windows, path, mode);
     let (_, interrupts) = visit::expected(path);
     windows.retain(|window| {
         let taken = visit::handlers(window).len();
@@ -139,9 +139,9 @@ pub fn clean(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize
     (windows, all)
 }
 
-/// Like [`clean`], but by exits alone, whether or not the guest took its interrupt before the window's end: a core that
-/// runs ahead may be past the mark by then.
-pub fn exited(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
+/// Like [`clean_windows`], but considers only exits, whether or not the guest took its interrupt before the window's
+/// end: a core that runs ahead may be past the mark when it takes the interrupt.
+pub fn windows_by_exits(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let windows = windows.iter().filter(|window| window.path == path);
     let all = windows.clone().count();
     (
@@ -168,9 +168,9 @@ fn has_exits(window: &Window, mode: Mode) -> bool {
 
 /// Counts the passes of `path`.
 pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<PathCosts> {
-    let (windows, all) = clean(&trace.windows, path, mode);
+    let (windows, all) = clean_windows(&trace.windows, path, mode);
     let mut passes: Vec<(Tally, Option<Tally>)> =
-        windows.iter().map(|window| count(window)).collect();
+        windows.iter().map(|window| tally_window(window)).collect();
     passes.sort_by_key(|(el2, guest)| (el2.insns, guest.map(|guest| guest.insns)));
     let Some(&(el2, guest)) = hist::of_sorted(&passes, 500) else {
         bail!(
@@ -196,7 +196,7 @@ pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<PathCosts> {
 }
 
 /// Counts the hypervisor's part and the guest's part of a pass.
-fn count(window: &Window) -> (Tally, Option<Tally>) {
+fn tally_window(window: &Window) -> (Tally, Option<Tally>) {
     let entries = visit::visits(window).len();
     let el2 = Tally::of(&visit::hypervisor_steps(window), entries);
     let taken = visit::handlers(window).len();
@@ -205,7 +205,7 @@ fn count(window: &Window) -> (Tally, Option<Tally>) {
 }
 
 /// Returns the row of a path that was not taken.
-pub fn skipped(path: Path, mode: Mode, why: &str) -> PathCosts {
+pub fn skipped_row(path: Path, mode: Mode, why: &str) -> PathCosts {
     PathCosts {
         path: path.name().into(),
         mode,

@@ -18,7 +18,7 @@ use shell::terminal::say;
 
 const HEADING: &str = "cycles from the guest's last instruction before an exit (of an interrupt: from EL2's first) to its first one after, without what a WFI waits: warm, \
                        as a multiple of the least (floor-...), and with nothing in caches and TLBs";
-/// Stands for a missing value.
+/// Text that stands for a missing value.
 const NONE: &str = "-";
 
 /// Runs `cargo xtask cost --board gem5`.
@@ -36,7 +36,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     };
     args.format.claim()?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
-    let mut card = card::begun(args);
+    let mut card = card::empty_card(args);
     let measured = card::measure(args, &mut card);
     let changes = base.as_ref().map(|base| changes(base, &card));
     let mut shown = document(&card);
@@ -49,7 +49,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         args.format
             .show_with(&shown, || results::json::text(&card))?;
     }
-    measured.map_err(|error| super::cut(error, args))?;
+    measured.map_err(|error| super::note_no_baseline(error, args))?;
     if let Some(copy) = copy {
         copy.write(&serde_json::to_string_pretty(&card)?)?;
     }
@@ -143,7 +143,7 @@ pub fn columns(card: &Card) -> Vec<Column> {
     columns
 }
 
-/// Returns the instructions of `path`, one number for each model if they differ.
+/// Returns the number of instructions of `path`, or a number for each model if the models differ.
 fn insns(card: &Card, path: Path) -> Option<String> {
     let models = card.models.keys();
     let mut all: Vec<u64> = models
@@ -167,8 +167,8 @@ pub fn sentences(card: &Card) -> Vec<String> {
     models.filter_map(sentence).collect()
 }
 
-/// Returns the differences from `base`. Cards without missed lines were measured with fewer caches emptied, so their
-/// cold passes are not compared with later ones.
+/// Returns the differences from `base`. Fewer caches were emptied for cards that have no missed lines, so their cold
+/// passes are not compared with those of later cards.
 fn changes(base: &Card, card: &Card) -> Vec<Change> {
     let mut changes = Vec::new();
     for (model, paths) in &card.models {

@@ -206,7 +206,7 @@ const WAKE_UPS: &str = "The parts of an injected IPI, warm:\n";
 /// Text above the lines that paths miss.
 const LINES: &str = "Lines that EL2 misses when cold:\n";
 
-/// Text below the single numbers.
+/// Text below the table of single numbers.
 const BOOT: &str = "
 `insns: reset to the guest's first` is the length of a boot, which zeroes the guest's RAM.
 ";
@@ -214,54 +214,54 @@ const BOOT: &str = "
 pub fn page(baselines: &[Costs], cards: &[Card]) -> String {
     let mut page = HEAD.to_owned();
     if let Some(now) = baselines.last() {
-        table(&mut page, &format!("Now: {}", now.label), now);
+        write_table(&mut page, &format!("Now: {}", now.label), now);
     }
     if let [before, .., _] = baselines {
-        table(&mut page, &format!("Before: {}", before.label), before);
+        write_table(&mut page, &format!("Before: {}", before.label), before);
     }
-    cycles(&mut page, cards);
-    numbers(&mut page, baselines);
+    write_cycles(&mut page, cards);
+    write_numbers(&mut page, baselines);
     if let Some(costs) = baselines.iter().rev().find(|costs| !costs.scale.is_empty()) {
-        scale(&mut page, costs);
+        write_scale(&mut page, costs);
     }
-    history(&mut page, baselines);
+    write_history(&mut page, baselines);
     page
 }
 
-/// Writes the newest card in cycles, and the first one.
-fn cycles(page: &mut String, cards: &[Card]) {
+/// Writes the newest and the first card in cycles.
+fn write_cycles(page: &mut String, cards: &[Card]) {
     let (Some(first), Some(last)) = (cards.first(), cards.last()) else {
         return;
     };
     page.push_str(CYCLES);
-    card(page, "Now", last);
+    write_card(page, "Now", last);
     if cards.len() > 1 {
-        card(page, "Before", first);
+        write_card(page, "Before", first);
     }
 }
 
-fn card(page: &mut String, when: &str, card: &Card) {
+fn write_card(page: &mut String, when: &str, card: &Card) {
     let (label, emulator, rustc) = (&card.label, &card.emulator, &card.rustc);
     let _ = write!(
         page,
         "\n### {when}, in cycles: {label}\n\n{emulator}, {rustc}\n\n"
     );
-    markdown(page, &cycle_card::columns(card));
+    write_markdown(page, &cycle_card::columns(card));
     page.push('\n');
     for sentence in cycle_card::sentences(card) {
         let _ = writeln!(page, "- {sentence}");
     }
     if !card.wake_ups.is_empty() {
         let _ = write!(page, "\n{WAKE_UPS}\n");
-        markdown(page, &cycle_card::wake_ups(card));
+        write_markdown(page, &cycle_card::wake_ups(card));
     }
     if !card.missed.is_empty() {
         let _ = write!(page, "\n{LINES}\n");
-        markdown(page, &cache_misses::columns(&card.missed));
+        write_markdown(page, &cache_misses::columns(&card.missed));
     }
 }
 
-fn markdown(page: &mut String, columns: &[Column]) {
+fn write_markdown(page: &mut String, columns: &[Column]) {
     let titles = columns.iter().map(|column| {
         let title = format!("{} {}", column.group(), column.title());
         format!(" {} |", title.trim())
@@ -281,7 +281,7 @@ fn markdown(page: &mut String, columns: &[Column]) {
     }
 }
 
-fn table(page: &mut String, title: &str, costs: &Costs) {
+fn write_table(page: &mut String, title: &str, costs: &Costs) {
     // Writing to a string can't fail, here and below.
     let _ = write!(
         page,
@@ -291,13 +291,13 @@ fn table(page: &mut String, title: &str, costs: &Costs) {
     for &path in Path::ALL {
         for mode in [Mode::Inject, Mode::Direct] {
             if let Some(row) = costs.row(path, mode) {
-                let _ = writeln!(page, "{}", line(path, row, costs.row(path, Mode::None)));
+                let _ = writeln!(page, "{}", row_text(path, row, costs.row(path, Mode::None)));
             }
         }
     }
 }
 
-fn line(path: Path, row: &PathCosts, bare: Option<&PathCosts>) -> String {
+fn row_text(path: Path, row: &PathCosts, bare: Option<&PathCosts>) -> String {
     let start = format!(
         "| {} (`{}`) | {} |",
         path.about(),
@@ -307,14 +307,14 @@ fn line(path: Path, row: &PathCosts, bare: Option<&PathCosts>) -> String {
     match (row.el2, &row.skipped) {
         (Some(el2), _) => {
             let (guest, bare) = (guest_insns(Some(row)), guest_insns(bare));
-            format!("{start} {} | {guest} | {bare} |", hypervisor(&el2))
+            format!("{start} {} | {guest} | {bare} |", hypervisor_cells(&el2))
         }
         (None, why) => format!("{start} - | {} | | | | | | |", why.as_deref().unwrap_or("")),
     }
 }
 
 /// Returns the hypervisor's cells under [`COLUMNS`].
-fn hypervisor(el2: &Tally) -> String {
+fn hypervisor_cells(el2: &Tally) -> String {
     let [insns, groups @ ..] = el2.columns();
     let [
         reads,
@@ -334,8 +334,8 @@ fn hypervisor(el2: &Tally) -> String {
     )
 }
 
-/// Writes the single numbers, the first baseline's next to the last one's.
-fn numbers(page: &mut String, baselines: &[Costs]) {
+/// Writes the table of single numbers: those of the first baseline next to those of the last one.
+fn write_numbers(page: &mut String, baselines: &[Costs]) {
     let (Some(before), Some(now)) = (baselines.first(), baselines.last()) else {
         return;
     };
@@ -351,8 +351,8 @@ fn numbers(page: &mut String, baselines: &[Costs]) {
     page.push_str(BOOT);
 }
 
-/// Writes the costs of operations with more vCPUs, from the last baseline that has them.
-fn scale(page: &mut String, costs: &Costs) {
+/// Writes the costs of operations by number of vCPUs.
+fn write_scale(page: &mut String, costs: &Costs) {
     let counts = super::scale::counts(&costs.scale);
     let _ = write!(
         page,
@@ -378,7 +378,7 @@ fn scale(page: &mut String, costs: &Costs) {
 }
 
 /// Writes the EL2 instructions of every path with injected interrupts, baseline by baseline.
-fn history(page: &mut String, baselines: &[Costs]) {
+fn write_history(page: &mut String, baselines: &[Costs]) {
     let _ = write!(
         page,
         "\n## History\n\nInstructions at EL2 with `inject`, by baseline.\n\n| baseline |"

@@ -3,7 +3,7 @@
 
 use super::costs::{Costs, PathCosts};
 
-/// Most that a cost may grow, in per cent.
+/// Largest allowed growth of a cost, in per cent.
 const MOST: f64 = 2.0;
 
 /// Prefixes of the names of numbers that may grow.
@@ -66,7 +66,8 @@ pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
     (changes, gone)
 }
 
-/// Names both compilers if `rustc` differs from `with`, the compiler of `base`: the compiler may have caused growth.
+/// Names both compilers if `rustc` differs from `with`, the compiler of `base`: the other compiler may have caused the
+/// growth.
 pub fn other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
     (with != rustc).then(|| {
         format!(
@@ -77,7 +78,7 @@ pub fn other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
 
 type Part = (&'static str, fn(&PathCosts) -> Option<u64>);
 
-/// The numbers of a row that may not grow.
+/// The numbers of a row that must not grow.
 const PARTS: [Part; 2] = [
     ("hypervisor", |row| row.el2.map(|tally| tally.insns)),
     ("guest", |row| row.guest.map(|tally| tally.insns)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stored baselines: `NN-label.json` in a folder for each kind, instructions or cycles. The first baseline is from
-//! the project's beginning; new costs are compared with the last.
+//! the project's beginning; new costs are compared with the last one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub trait Baseline: DeserializeOwned + Serialize {
     const SCHEMA: u32;
     fn schema(&self) -> u32;
     fn set_label(&mut self, label: &str);
-    /// Returns the reason if the costs are not fit for comparisons.
+    /// Returns the reason why the costs are not fit for comparisons, if they are not.
     fn flaw(&self) -> Option<String> {
         None
     }
@@ -43,7 +43,7 @@ impl Baseline for Costs {
         self.label = label.into();
     }
 
-    /// The other passes may have taken another path.
+    /// Returns a flaw if passes were set aside, since these may have taken another path.
     fn flaw(&self) -> Option<String> {
         let row = self.paths.iter().find(|row| row.set_aside != 0)?;
         Some(format!(
@@ -150,7 +150,7 @@ pub fn write_document() -> Result<()> {
     Output::claim("--save", &places::inside(DOCUMENT))?.write(&page)
 }
 
-/// Returns a label as part of a file's name.
+/// Converts a label to a part of a file's name.
 fn slug(label: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() {

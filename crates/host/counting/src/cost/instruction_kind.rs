@@ -23,7 +23,7 @@ pub enum InstructionKind {
     Other,
 }
 
-/// Encoding of the register in MSR and MRS.
+/// Bits of the register's encoding in MSR and MRS.
 const NAME: u32 = 0x000f_ffe0;
 /// MSR ICC_SGI1R_EL1, X0.
 const SEND_SGI: u32 = 0xd518_cba0;

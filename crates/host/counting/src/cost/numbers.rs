@@ -24,8 +24,8 @@ pub const BYTES: &str = "bytes: ";
 /// Name of the length of a boot.
 pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
 
-/// Returns the bytes of code, constants and variables of the hypervisor and of both programs of the guest; `guest` is
-/// the measuring one.
+/// Returns the sizes, in bytes, of the code, constants and variables of the hypervisor and of both programs of the
+/// guest; the name `guest` is that of the measuring program.
 pub fn sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     let images = [
@@ -35,14 +35,14 @@ pub fn sizes(bench: &Bench) -> Result<Numbers> {
     ];
     for (name, path) in images {
         let Some(path) = path else { continue };
-        for (part, bytes) in parts(path)? {
+        for (part, bytes) in section_sizes(path)? {
             numbers.insert(format!("{BYTES}{name}, {part}"), bytes);
         }
     }
     Ok(numbers)
 }
 
-fn parts(path: &Path) -> Result<[(&'static str, u64); 3]> {
+fn section_sizes(path: &Path) -> Result<[(&'static str, u64); 3]> {
     let shown = || path.display().to_string();
     let bytes = fs::read(path).with_context(shown)?;
     let file = ElfFile64::<object::Endianness>::parse(&*bytes).with_context(shown)?;
@@ -74,9 +74,9 @@ pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     Ok([(format!("{BYTES}hypervisor, per vCPU"), bytes)].into())
 }
 
-/// Returns the instructions from reset to the first one of the measuring guest, on a machine with one CPU: no CPU waits
-/// for another, so the number is always the same. It includes the five instructions that the emulator runs in place of
-/// a boot loader.
+/// Returns the number of instructions from reset to the first one of the measuring guest, on a machine with one CPU. No
+/// CPU waits for another there, so the number is always the same. It includes the five instructions that the emulator
+/// runs in place of a boot loader.
 pub fn boot(bench: &Bench) -> Result<Numbers> {
     let little =
         "rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=100 rouse.iterations=4";
@@ -109,7 +109,7 @@ pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
         let Some(stats) = cell.stats else { continue };
         let (below, trap) = match (cell.under, cell.what.trap.wfi()) {
             (Under::None, _) => ("bare machine", ""),
-            // Other hypervisors are not in the job.
+            // The job does not run other hypervisors.
             (Under::Xen | Under::Bao | Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _) => {
                 continue;
             }

@@ -20,9 +20,9 @@ pub const PARTS: [&str; 9] = [
     "take",
     // To the guest's read of ICC_IAR1_EL1.
     "acknowledge",
-    // To its write of ICC_EOIR1_EL1.
+    // To the guest's write of ICC_EOIR1_EL1.
     "handle",
-    // To the return of its handler.
+    // To the return of the guest's handler.
     "end",
     // To the interrupted code.
     "return",
@@ -33,7 +33,7 @@ pub const PARTS: [&str; 9] = [
 /// A receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// It runs other code, so it has no idle loop to leave.
+    /// It runs other code, so that it has no idle loop to leave.
     Runs,
     /// It waits in a WFI that traps.
     Waits,
@@ -42,7 +42,7 @@ pub enum Target {
 impl Target {
     pub const ALL: [Self; 2] = [Self::Runs, Self::Waits];
 
-    /// Returns its name, for people.
+    /// Returns its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Runs => "runs",
@@ -50,7 +50,7 @@ impl Target {
         }
     }
 
-    /// Returns the path of its sender and its own path.
+    /// Returns the path that its sender takes and the path that it takes itself.
     pub const fn paths(self) -> [Path; 2] {
         match self {
             Self::Runs => [Path::SgiSend, Path::SgiReceive],
@@ -58,7 +58,7 @@ impl Target {
         }
     }
 
-    /// Returns how many of the [`PARTS`] its wake-up has.
+    /// Returns the number of [`PARTS`] that its wake-up has.
     pub const fn count(self) -> usize {
         match self {
             Self::Runs => PARTS.len() - 1,
@@ -72,10 +72,10 @@ const ACKNOWLEDGE: u32 = 0xd538_cc00;
 const END: u32 = 0xd518_cc20;
 const GENERAL: u32 = 0x1f;
 
-/// Returns the ticks of each part of the wake-up with the sides `sender` and `receiver`; `None` if the sides do not
-/// belong together.
+/// Returns the ticks of each part of a wake-up, whose two sides are `sender` and `receiver`; `None` if the sides do not
+/// belong to the same wake-up.
 pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u64>> {
-    let (traps, sends) = sent(&sender.steps)?;
+    let (traps, sends) = send_times(&sender.steps)?;
     let mut steps = receiver.steps.iter();
     // Each step comes after the previous one.
     let mut next =
@@ -84,10 +84,10 @@ pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u
     let at_el2 = |step: &Executed| step.level == Level::El2;
     let register = |word: u32| move |step: &Executed| at_el1(step) && step.word & !GENERAL == word;
     let returns = |step: &Executed| kind(step.word) == InstructionKind::Return;
-    // A waiting receiver has been at EL2 before.
+    // A waiting receiver was also at EL2 before the write.
     let comes = next(&|step| at_el2(step) && step.tick > sends)?;
     let leaves = next(&|step| at_el2(step) && returns(step))?;
-    // A waiting receiver unmasks interrupts to take its interrupt.
+    // A waiting receiver first unmasks interrupts, so the vector may not be its next step at EL1.
     let handlers = visit::handlers(receiver);
     let vector: &Executed = handlers.first()?.first()?;
     let times = [
@@ -103,12 +103,12 @@ pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u
         receiver.steps.last()?.tick,
     ];
     let pairs = times.windows(2).take(target.count());
-    // A sender from another pass would be earlier or later.
+    // If the sender's window is from another pass, a step may be before the previous one.
     pairs.map(|pair| pair[1].checked_sub(pair[0])).collect()
 }
 
-/// Returns when the guest's write of ICC_SGI1R_EL1 trapped, and when EL2's write was done.
-fn sent(steps: &[Executed]) -> Option<(u64, u64)> {
+/// Returns the time of the guest's write of ICC_SGI1R_EL1, which trapped, and the time of EL2's write.
+fn send_times(steps: &[Executed]) -> Option<(u64, u64)> {
     let writes = |level| {
         let mut steps = steps.iter();
         steps.find(move |step| step.level == level && kind(step.word) == InstructionKind::SendSgi)
@@ -128,7 +128,8 @@ mod tests {
     /// The guest's interrupt vector, in a table of its own.
     const VECTOR: u64 = 0x4020_0280;
 
-    /// Returns a window of steps (level, instruction, time), consecutive from `VECTOR`, whose tick is `vector`.
+    /// Returns a window of steps (level, instruction, time). The step at tick `vector` is at `VECTOR`; each other step
+    /// follows the one before it.
     fn window(target: Target, side: usize, steps: &[(Level, u32, u64)], vector: u64) -> Window {
         let mut pc = 0x4000_0000;
         let steps = steps.iter().map(|&(level, word, tick)| {
@@ -168,7 +169,7 @@ mod tests {
         };
         let whole = [20, 20, 40, 10, 20, 30, 10, 5];
         assert_eq!(is(10, &receiver), Some(whole.to_vec()));
-        // An interrupt that came before it was sent, and an interrupt without an end.
+        // The first receiver was interrupted before the SGI was sent; the second has no end of its interrupt.
         assert_eq!(is(60, &receiver), None);
         assert_eq!(is(10, &receiver[..6]), None);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots with the recorder.
+//! Boots images with the recorder, and reads its traces.
 
 use std::fs;
 use std::path::PathBuf;
@@ -25,12 +25,12 @@ use shell::progress::Progress;
 pub const ALL_PATHS: &str = "rouse.cost=all";
 /// Boot argument that makes EL2 reserve memory for neighbours; one path has a neighbour.
 const NEIGHBOUR: &str = "rouse.neighbour=work";
-/// Also makes EL2 lend the shortest possible vectors, which only images for tests have.
+/// Like [`NEIGHBOUR`], and makes EL2 lend the guest the shortest possible vectors, which only images for tests have.
 const FLOORS: &str = "rouse.neighbour=work rouse.floor";
 /// CPUs of the boots that count paths: a sender and a receiver.
 pub const CPUS: u32 = 2;
 
-/// Emulator, images and limits of boots.
+/// The emulator, the images and the limits with which boots are made.
 #[derive(Debug)]
 pub struct Bench {
     pub emulator: Emulator,
@@ -57,17 +57,17 @@ pub struct Recorded {
 }
 
 impl Bench {
-    /// Builds everything for `board`, whose boots have these limits.
+    /// Builds everything for `board`; boots will have these limits.
     pub fn new(board: &str, limits: &LimitArgs) -> Result<Self> {
-        Self::lent(board, limits, NEIGHBOUR)
+        Self::build(board, limits, NEIGHBOUR)
     }
 
-    /// Like [`Self::new`], with the floors.
+    /// Like [`Self::new`], but with the boot arguments for the floors.
     pub fn with_floors(board: &str, limits: &LimitArgs) -> Result<Self> {
-        Self::lent(board, limits, FLOORS)
+        Self::build(board, limits, FLOORS)
     }
 
-    fn lent(board: &str, limits: &LimitArgs, lent: &'static str) -> Result<Self> {
+    fn build(board: &str, limits: &LimitArgs, lent: &'static str) -> Result<Self> {
         Board::load(board)?.qemu("cost")?;
         let first = job(board, Mode::Inject, CPUS, &format!("{ALL_PATHS} {lent}"))?;
         let Ready { emulator, built } = Ready::make(&first)?;
@@ -124,7 +124,7 @@ impl Bench {
     }
 }
 
-/// Returns a job whose CPUs run in parallel; `arguments` are the guest's.
+/// Returns a job whose CPUs run in parallel, with these boot `arguments` of the guest.
 fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
     let deliver = mode.deliver();
     let mut args = JobArgs::on(board);

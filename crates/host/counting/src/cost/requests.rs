@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Misses from gem5's debug output: the crossbars after the first-level caches and the crossbar after the second-level
-//! caches print each request that reaches them. A cache requests a missed line once, however many accesses wait for it.
+//! Parses cache misses from gem5's debug output: the crossbars after the first-level caches and the crossbar after the
+//! second-level caches print each request that reaches them. A cache requests a missed line once, however many accesses
+//! wait for it.
 //!
 //! A request is `TICK: CROSSBAR: recvTimingReq: src PORT packet COMMAND [FIRST:LAST] FLAGS` (gem5's
 //! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0), addresses physical and hexadecimal. `boards/gem5/machine.py`
@@ -14,7 +15,7 @@ use anyhow::{Context, Result, bail};
 /// Bytes of a cache line.
 pub const LINE: u64 = 64;
 
-/// A requester of lines.
+/// A requester of cache lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum From {
     /// A core's first-level cache for code.
@@ -27,7 +28,7 @@ pub enum From {
     Second,
 }
 
-/// A request for a line.
+/// A request for a cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
     pub tick: u64,
@@ -82,7 +83,7 @@ fn request(line: &str) -> Result<Option<Request>> {
         let address = u64::from_str_radix(first, 16).ok()?;
         let core = crossbar.strip_suffix(".to_second:");
         let (core, from) = match core {
-            Some(core) => (core.rsplit_once("cpu")?.1.parse().ok()?, first_level(port)),
+            Some(core) => (core.rsplit_once("cpu")?.1.parse().ok()?, requester_at(port)),
             None => (port, From::Second),
         };
         Some(Request {
@@ -102,7 +103,7 @@ fn request(line: &str) -> Result<Option<Request>> {
 }
 
 /// Returns the requester at a port of a core's crossbar.
-const fn first_level(port: u16) -> From {
+const fn requester_at(port: u16) -> From {
     match port {
         0 => From::Code,
         1 => From::Data,
@@ -111,7 +112,7 @@ const fn first_level(port: u16) -> From {
 }
 
 /// Returns the lines that `core` requested between `begin` and `end`.
-pub fn asked(requests: &[Request], core: u16, (begin, end): (u64, u64)) -> BTreeSet<(From, u64)> {
+pub fn lines(requests: &[Request], core: u16, (begin, end): (u64, u64)) -> BTreeSet<(From, u64)> {
     let since = requests.partition_point(|request| request.tick < begin);
     let within = requests[since..]
         .iter()
@@ -141,7 +142,7 @@ mod tests {
     fn a_line_is_asked_for_by_one_cache_of_one_core() {
         let requests = requests(TEXT.as_bytes()).unwrap();
         let asked = |core, time| {
-            let lines = asked(&requests, core, time);
+            let lines = lines(&requests, core, time);
             lines
                 .iter()
                 .map(|&(from, line)| (from, line * LINE))

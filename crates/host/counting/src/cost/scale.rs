@@ -20,7 +20,7 @@ use running::options::JobArgs;
 use running::session;
 use shell::terminal::say;
 
-/// Numbers of vCPUs to try, up to the board's number.
+/// The numbers of vCPUs to measure, as far as the board has so many CPUs.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 
 /// Names of lines that must not rise.
@@ -32,7 +32,7 @@ const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
 /// Measures every line with up to `most` vCPUs. After an error, `lines` still has the measurements so far.
 pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Result<()> {
     for cpus in CPUS.into_iter().filter(|&cpus| cpus <= most) {
-        for (name, value) in hypervisor(bench, cpus)? {
+        for (name, value) in el2_instructions(bench, cpus)? {
             lines.entry(name.into()).or_default().insert(cpus, value);
         }
         for (name, value) in workloads(bench, board, cpus)? {
@@ -43,8 +43,8 @@ pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Resu
     Ok(())
 }
 
-/// Returns the instructions of an operation at EL2, on all CPUs together.
-fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
+/// Returns the numbers of instructions at EL2 of three operations, on all CPUs together.
+fn el2_instructions(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
     let pairs = bench.record(Mode::Inject, cpus, "rouse.cost=sgi-send,doorbell-send")?;
     let all = bench.record(Mode::Inject, cpus, "rouse.cost=broadcast")?;
     let one = |recorded: &Recorded, path| -> Result<u64> {
@@ -89,7 +89,7 @@ fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>
     Ok(values)
 }
 
-/// Whether a line counts instructions: samples of some workloads may contain idle time.
+/// Whether a line counts only instructions: samples of some workloads may contain idle time.
 pub fn is_instructions(line: &str) -> bool {
     let workload = line.split(' ').next().and_then(Workload::parse);
     workload.is_none_or(|workload| !workload.has_idle_time())

@@ -28,18 +28,18 @@ const COUNTS: [(&str, &str); 12] = [
 ];
 /// Group of the guest's instructions, under the hypervisor and on the same path without it.
 const GUEST: &str = "guest's insns";
-/// Stands for a path that was not taken.
+/// Text that stands for the counts of a path that was not taken.
 const NONE: &str = "-";
 
 /// Returns the costs as a document, compared with a baseline if there is one.
 pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
     let machine = format!("{}: {}, {}", costs.board, costs.emulator, costs.rustc);
     let mut document = Document::from(vec![machine, String::new(), HEADING.into()]);
-    document.table(paths(costs));
-    document.extend(skipped(costs));
+    document.table(path_columns(costs));
+    document.extend(reasons(costs));
     document.extend(notes(costs));
     document.push(String::new());
-    document.table(numbers(costs));
+    document.table(number_columns(costs));
     if !costs.scale.is_empty() {
         document.push(String::new());
         document.table(scale::table(&costs.scale));
@@ -60,7 +60,7 @@ fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &PathCosts)> {
 }
 
 /// Returns a row for each path and mode.
-fn paths(costs: &Costs) -> Vec<Column> {
+fn path_columns(costs: &Costs) -> Vec<Column> {
     let rows: Vec<(Path, &PathCosts)> = rows(costs).collect();
     let words = |title, of: &dyn Fn(&(Path, &PathCosts)) -> String| {
         Column::words(title, rows.iter().map(of).collect())
@@ -91,7 +91,7 @@ fn paths(costs: &Costs) -> Vec<Column> {
 }
 
 /// Explains why some paths have no counts.
-fn skipped(costs: &Costs) -> impl Iterator<Item = String> {
+fn reasons(costs: &Costs) -> impl Iterator<Item = String> {
     let skipped = rows(costs).filter(|(_, row)| row.el2.is_none());
     skipped.map(|(path, row)| {
         let why = row.skipped.as_deref().unwrap_or("not counted");
@@ -100,7 +100,7 @@ fn skipped(costs: &Costs) -> impl Iterator<Item = String> {
 }
 
 /// Returns the single numbers.
-fn numbers(costs: &Costs) -> Vec<Column> {
+fn number_columns(costs: &Costs) -> Vec<Column> {
     let values = costs.numbers.values().map(u64::to_string);
     vec![
         Column::numbers("", "number", values.collect()),
@@ -153,9 +153,9 @@ mod tests {
             );
         }
         let lines = document.terminal(None);
-        for line in skipped(&costs) {
+        for line in reasons(&costs) {
             assert!(lines.contains(&line), "{line}");
         }
-        assert!(skipped(&costs).count() > 0 && lines.last().is_some_and(|line| line == "the same"));
+        assert!(reasons(&costs).count() > 0 && lines.last().is_some_and(|line| line == "the same"));
     }
 }

@@ -21,7 +21,7 @@ use running::options::{JobArgs, LimitArgs};
 use shell::partial_files::Scratch;
 use shell::progress::Progress;
 
-/// A sender and a receiver.
+/// Number of cores: a sender and a receiver.
 const CORES: u16 = 2;
 /// Arguments for a few passes of every path, including paths with neighbours.
 const ARGUMENTS: &str = "rouse.cost=all rouse.cost-brief rouse.neighbour=work rouse.deliver=inject";
@@ -40,9 +40,9 @@ pub struct Simulator<'a> {
 pub enum Boot {
     /// A boot of the image for measurements: every path.
     Warm,
-    /// Like `Warm`, but caches and TLBs are emptied before each pass.
+    /// Like `Warm`, but the caches and TLBs are emptied before each pass.
     Cold,
-    /// A boot of the image for tests: the floors, which no other image has.
+    /// A boot of the image for tests, for the paths with the shortest possible vectors, which no other image has.
     Floors,
 }
 
@@ -110,7 +110,7 @@ impl Simulator<'_> {
             progress: Progress::new(title),
             recorder: Some(Recorder::Tracers(folder.path())),
         });
-        // The traces end in any case: otherwise, a thread would wait for more for ever.
+        // The traces are ended even after an error: otherwise, a thread would wait for more lines for ever.
         let windows = traces
             .into_iter()
             .map(Fifo::end)
@@ -121,7 +121,7 @@ impl Simulator<'_> {
         let windows = windows?.concat();
         let mut missed = BTreeMap::new();
         if let Some(requests) = requests? {
-            missed = cache_misses::most(&windows, &requests);
+            missed = cache_misses::worst_passes(&windows, &requests);
         }
         Ok(Recorded {
             windows,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts of a part of a path.
+//! Counts the events in a part of a path.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +22,9 @@ pub struct Tally {
     pub dsb: u64,
     pub isb: u64,
     pub dmb: u64,
-    /// Exceptions taken to the level.
+    /// Exceptions taken to the exception level.
     pub entries: u64,
-    /// Exception returns from the level.
+    /// Exception returns from the exception level.
     pub returns: u64,
     /// Instructions that load.
     pub loads: u64,
@@ -55,7 +55,7 @@ impl Tally {
         ]
     }
 
-    /// Counts `steps`, to which `entries` exceptions led.
+    /// Counts the events in `steps`, which began with `entries` exceptions.
     pub fn of(steps: &[&Executed], entries: usize) -> Self {
         let kinds = |wanted: &[InstructionKind]| {
             let found = steps
@@ -112,7 +112,7 @@ mod tests {
             tick: 0,
         };
         let steps = [
-            // One instruction that makes two accesses.
+            // This is one instruction that makes two accesses.
             step(0, 0, &[access(true, 0x100, 8), access(true, 0x108, 8)]),
             step(4, 0, &[access(false, 0x13c, 8)]),
             step(64, 0xd503_3fdf, &[]),

@@ -58,7 +58,7 @@ pub struct Window {
     pub cpu: u16,
     /// Executed instructions.
     pub steps: Vec<Executed>,
-    /// Whether a loop in it is incomplete.
+    /// Whether the recorder left out instructions of a loop.
     pub spun: bool,
 }
 
@@ -70,7 +70,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Reads a trace.
+    /// Parses the bytes of a trace.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let (entries, rest) = bytes.as_chunks::<{ TraceEntry::SIZE }>();
         let mut trace = Self::default();
@@ -79,7 +79,7 @@ impl Trace {
             let Some(entry) = TraceEntry::from_bytes(entry) else {
                 bail!("the recorder's trace is damaged: {entry:02x?} is not an entry");
             };
-            trace.take(entry, &mut left)?;
+            trace.add_entry(entry, &mut left)?;
         }
         if left != 0 || !rest.is_empty() {
             bail!("the recorder's trace ends in the middle; is the disk full?");
@@ -87,7 +87,7 @@ impl Trace {
         Ok(trace)
     }
 
-    fn take(&mut self, entry: TraceEntry, left: &mut u64) -> Result<()> {
+    fn add_entry(&mut self, entry: TraceEntry, left: &mut u64) -> Result<()> {
         let inside = *left != 0;
         *left = left.saturating_sub(1);
         match (entry, self.windows.last_mut()) {
@@ -115,7 +115,7 @@ impl Trace {
                 },
                 Some(window),
             ) if inside => {
-                // An access without a step belongs to the mark, which has no step.
+                // An access before the first step belongs to the mark, which has no step.
                 if let Some(step) = window.steps.last_mut() {
                     step.accesses.push(Access {
                         store,

@@ -119,7 +119,7 @@ pub enum Own {
 }
 
 /// Returns the part of the guest's instructions that belongs to `path`.
-pub fn own(path: Path) -> Own {
+pub fn guest_part(path: Path) -> Own {
     match path {
         // The neighbour's instructions are also at EL1.
         Path::Switch => Own::Handler,
@@ -134,7 +134,7 @@ pub fn own(path: Path) -> Own {
 pub fn hypervisor_steps(window: &Window) -> Vec<&Executed> {
     let steps = window.steps.iter().filter(|step| step.level == Level::El2);
     let steps: Vec<&Executed> = steps.collect();
-    // A started CPU leaves the halt in which it was off.
+    // A CPU that is off halts at EL2, and its start begins when it leaves this halt.
     let halted = match window.path {
         Path::CpuStart => steps
             .iter()
@@ -147,7 +147,7 @@ pub fn hypervisor_steps(window: &Window) -> Vec<&Executed> {
 /// Returns the guest's steps that belong to the path of `window`; `None` if they are not comparable.
 pub fn guest_steps(window: &Window) -> Option<Vec<&Executed>> {
     let steps = || window.steps.iter().filter(|step| step.level == Level::El1);
-    match own(window.path) {
+    match guest_part(window.path) {
         Own::All => (!window.spun).then(|| steps().collect()),
         Own::Handler => Some(handlers(window).concat()),
         Own::AfterCall => {

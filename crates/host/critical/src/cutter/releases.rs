@@ -10,39 +10,39 @@ use crate::{Counts, Tpidr};
 pub(super) const ALL_OTHERS: u64 = 1 << 40;
 
 impl Cutter {
-    /// This CPU stores to `address`, where other CPUs may look.
+    /// Records that this CPU stores to `address`, where other CPUs may look.
     pub fn stores(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
         let release = self.releases(tpidr, now);
         self.stores.insert(address, release);
     }
 
-    /// This CPU loads from `address`, where other CPUs may have stored.
+    /// Records that this CPU loads from `address`, where other CPUs may have stored.
     pub fn loads(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
-        let cpu = self.at(tpidr, now);
+        let cpu = self.advance_to(tpidr, now);
         self.cpus[cpu].looked = true;
         if let Some(release) = self.stores.get(&address).cloned() {
             self.link(cpu, &release, Via::Store);
         }
     }
 
-    /// This CPU sends an interrupt by writing `value` to ICC_SGI1R_EL1.
+    /// Records that this CPU sends an interrupt by writing `value` to ICC_SGI1R_EL1.
     pub fn sends(&mut self, tpidr: Tpidr, now: Counts, value: u64) {
         let release = self.releases(tpidr, now);
         self.sends.push((release, value));
     }
 
-    /// This CPU is interrupted. The interrupt ended its wait, and no store that the handler finds before it
-    /// [acknowledges](Self::acknowledges) the interrupt did: a hypervisor takes locks there.
+    /// Records that this CPU is interrupted. The interrupt ended its wait, not a store that the handler finds before it
+    /// [acknowledges](Self::acknowledges) the interrupt: a hypervisor takes locks there.
     pub fn interrupted(&mut self, tpidr: Tpidr, now: Counts) {
-        let cpu = self.at(tpidr, now);
+        let cpu = self.advance_to(tpidr, now);
         if let Some(release) = self.sent_to(cpu) {
             self.link(cpu, &release, Via::Interrupt);
         }
     }
 
-    /// This CPU acknowledges an interrupt.
+    /// Records that this CPU acknowledges an interrupt.
     pub fn acknowledges(&mut self, tpidr: Tpidr, now: Counts) {
-        let cpu = self.at(tpidr, now);
+        let cpu = self.advance_to(tpidr, now);
         self.cpus[cpu].looked = true;
         if let Some(release) = self.sent_to(cpu) {
             self.link(cpu, &release, Via::Interrupt);
@@ -62,7 +62,7 @@ impl Cutter {
 
     /// Returns a [`Release`] by this CPU at this moment.
     fn releases(&mut self, tpidr: Tpidr, now: Counts) -> Release {
-        let cpu = self.at(tpidr, now);
+        let cpu = self.advance_to(tpidr, now);
         self.released = now.total();
         let this = &mut self.cpus[cpu];
         this.heard = Clock::default();
@@ -73,9 +73,9 @@ impl Cutter {
         }
     }
 
-    /// `cpu` has found `release`. Its clock follows if it was waiting when the release happened, and if this is the
-    /// first release that it finds after the wait. A later release is not a cause: it may be a word that another CPU
-    /// changed before its own wait.
+    /// Records that `cpu` has found `release`. The clock of `cpu` follows the release if `cpu` was waiting when the
+    /// release happened, and if this is the first release that it finds after the wait. A release that it finds later
+    /// is not a cause: it may be a word that another CPU changed before its own wait.
     fn link(&mut self, cpu: usize, release: &Release, via: Via) {
         self.join(cpu, release);
         let this = &mut self.cpus[cpu];
@@ -89,23 +89,23 @@ impl Cutter {
         this.wait.drain(..last);
         let stop = this.wait[0];
         let (since, at) = (this.executed.since(stop.resumed), stop.since);
-        let samples = self.timed_by(cpu);
+        let samples = self.ordering_samples(cpu);
         let this = &mut self.cpus[cpu];
         this.heard = std::mem::take(&mut this.heard).later(&release.clock, &samples);
         this.clock.follow(&this.heard, since, at, via);
         this.linked = true;
     }
 
-    /// Returns the samples in whose time a CPU's causes are ordered: its own, then the oldest.
-    fn timed_by(&self, cpu: usize) -> Vec<u64> {
+    /// Returns the numbers of the samples whose times order the causes of a CPU: its own sample, then the oldest one.
+    fn ordering_samples(&self, cpu: usize) -> Vec<u64> {
         let number = |cpu: &CpuState| cpu.open.as_ref().map(|open| open.number);
         let own = number(&self.cpus[cpu]);
         let oldest = self.cpus.iter().filter_map(number).min();
         own.into_iter().chain(oldest).collect()
     }
 
-    /// `cpu` has found `release`. If one of the two CPUs takes part in a sample that was open at the release, the other
-    /// one now takes part, too.
+    /// Records that `cpu` has found `release`. If one of the two CPUs takes part in a sample that was open at the
+    /// release, the other one now takes part, too.
     fn join(&mut self, cpu: usize, release: &Release) {
         let both = [cpu, release.cpu];
         let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
@@ -116,7 +116,8 @@ impl Cutter {
     }
 }
 
-/// Whether an interrupt is for the CPU with this affinity (IHI 0069H, 12.2.20).
+/// Whether the SGI that a write of `value` to ICC_SGI1R_EL1 sends is for the CPU with this affinity (IHI 0069H,
+/// 12.2.20).
 pub(crate) fn is_for(value: u64, affinity: u64) -> bool {
     let (aff0, aff1) = (affinity & 0xff, affinity >> 8 & 0xff);
     let range = value >> 44 & 0xf;

@@ -13,14 +13,14 @@ pub struct Release {
     pub cpu: usize,
     /// The CPU's clock when the store or interrupt happened.
     pub clock: Clock,
-    /// Instructions that all CPUs had executed by then.
+    /// Number of instructions that all CPUs had executed by then.
     pub at: u64,
 }
 
 /// A sample that has begun.
 #[derive(Clone, Debug)]
 pub struct Open {
-    /// How many samples had begun, with this one.
+    /// Number of samples that had begun, including this one.
     pub number: u64,
     pub work: Counts,
     /// The CPUs that take part, by index.
@@ -36,11 +36,11 @@ pub struct Open {
 /// A period in which a CPU was stopped while another CPU released something.
 #[derive(Clone, Copy, Debug)]
 pub struct Stop {
-    /// Instructions that all CPUs had executed when it stopped.
+    /// Number of instructions that all CPUs had executed when it stopped.
     pub at: u64,
-    /// Instructions that the CPU had executed when it continued.
+    /// Number of instructions that the CPU itself had executed when it continued.
     pub resumed: Counts,
-    /// Instructions that all CPUs had executed when it continued.
+    /// Number of instructions that all CPUs had executed when it continued.
     pub since: u64,
 }
 
@@ -64,9 +64,9 @@ pub struct CpuState {
     /// Its affinity, if known.
     pub affinity: Option<u64>,
     pub clock: Clock,
-    /// Instructions that it has executed.
+    /// Number of instructions that it has executed.
     pub executed: Counts,
-    /// Instructions that all CPUs had executed when it last stopped.
+    /// Number of instructions that all CPUs had executed when it last stopped.
     pub stopped: u64,
     /// Its stops, in order, since it last looked for other CPUs' actions. Together they are its wait, which a
     /// hypervisor below may interrupt with a further stop.

@@ -29,14 +29,14 @@ impl OneThread {
         machine
     }
 
-    /// So many instructions at EL1; the next report is about the last.
+    /// Executes `many` instructions at EL1; the next report is about the last one.
     fn el1(&mut self, many: u64) -> &mut Self {
         self.now.levels[1] += many;
         self
     }
 
-    /// Takes steps, with `; ` between them: CPU N, F or T does something, after so many instructions at EL1 (`+`)
-    /// or EL2 (`2+`); others have that many of a class.
+    /// Takes the steps in `text`, which have `; ` between them. In a step, CPU N, F or T does something, after a number
+    /// of instructions at EL1 (`+`) or EL2 (`2+`). Other steps add a number of instructions of a class.
     fn steps(&mut self, text: &str) {
         text.split("; ").for_each(|step| self.step(step));
     }
@@ -70,7 +70,7 @@ impl OneThread {
         self.act(words[1], cpu, address);
     }
 
-    /// The CPU performs the step, at `address` if the step has one.
+    /// Makes the CPU perform the step, at `address` if the step has one.
     fn act(&mut self, what: &str, cpu: Tpidr, address: u64) {
         match what {
             "begin" => {
@@ -98,7 +98,7 @@ impl OneThread {
         }
     }
 
-    fn only(&self) -> Sample {
+    fn sample(&self) -> Sample {
         let mut samples = self.cutter.samples().iter();
         let (&(cell, sample), &times) = samples.next().expect("a sample");
         assert_eq!((cell, times, samples.next()), (7, 1, None));
@@ -107,7 +107,7 @@ impl OneThread {
     }
 }
 
-/// The stretches of a sample have as many instructions as its parts.
+/// Checks that the stretches of a sample have as many instructions as its parts.
 fn add_up(recorded: &Recorded) {
     let sum = |stretches: &[Stretch]| stretches.iter().map(Stretch::len).sum::<u64>();
     let Recorded {
@@ -119,10 +119,10 @@ fn add_up(recorded: &Recorded) {
     assert!(next.all(|pair| pair[0].to <= pair[1].from), "{recorded:?}");
 }
 
-/// A round trip through interrupts that are delivered directly, as traced.
+/// Makes a round trip through interrupts that are delivered directly, with the steps of a traced one.
 fn by_interrupt(machine: &mut OneThread) {
     machine.steps("N begin; +3 N store W; +6 N send; statistics 3; +10 N pause");
-    // The first after the wait, the interrupt's acknowledge, the request.
+    // F executes its first instruction after the wait, acknowledges the interrupt, and finds the request.
     machine.steps("+1 F run; +5 F take; flags 2; +12 F load W; +9 F store W4; +4 F send");
     machine.steps("+11 F pause; +1 N run; +5 N take; +12 N load W4; clock 2; +8 N end");
 }
@@ -131,10 +131,10 @@ fn by_interrupt(machine: &mut OneThread) {
 fn the_path_leaves_out_what_senders_do_afterwards() {
     let mut machine = OneThread::new();
     by_interrupt(&mut machine);
-    let sample = machine.only();
+    let sample = machine.sample();
     assert_eq!((sample.value, sample.work.total()), (87, 87));
     assert_eq!(sample.path.total(), 66);
-    // The sender's statistics are off the path, what it finds is on it.
+    // The statistics that the sender keeps after it sent are off the path; the flags and the clock read are on it.
     assert_eq!(sample.work.classes, [3, 2, 2, 0]);
     assert_eq!(sample.path.classes, [0, 2, 2, 0]);
 }
@@ -144,7 +144,7 @@ fn a_store_is_followed_from_the_look_after_the_wait() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +3 N store W; +22 N pause; +1 F run; +4 F load W; +11 F store W4");
     machine.steps("+24 F pause; +1 N run; +4 N load W4; +10 N end");
-    let sample = machine.only();
+    let sample = machine.sample();
     assert_eq!((sample.value, sample.path.total()), (80, 34));
 }
 
@@ -163,8 +163,9 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
         }
         machine
             .steps("+1 N pause; +4 F load W; +9 F store W4; +30 F pause; +8 N load W4; +2 N end");
-        let sample = machine.only();
-        // The sender's way to its store, and the receiver's way since the stop during which the store came.
+        let sample = machine.sample();
+        // These are the sender's instructions up to its store, and the receiver's instructions since the stop during
+        // which the store came.
         let path = if in_first { 8 + 6 + 4 } else { 28 + 7 + 4 };
         assert_eq!(sample.path.total(), path + 9 + 8 + 2, "{in_first}");
         assert!(!sample.unclear);
@@ -182,7 +183,7 @@ fn an_interrupt_ends_the_wait_before_what_its_handler_loads() {
             machine.steps("F interrupt");
         }
         machine.steps("+2 F load S; +2 F take; +3 F store W; +9 F pause; +1 N load W; +2 N end");
-        assert_eq!(machine.only().path.total(), path + 1 + 2, "{interrupted}");
+        assert_eq!(machine.sample().path.total(), path + 1 + 2, "{interrupted}");
     }
 }
 
@@ -193,18 +194,18 @@ fn a_look_ends_the_wait() {
     machine.steps("N begin; +2 F pause; +3 N store S; +2 N pause; +4 F load W; +1 F pause");
     machine.steps("+2 N pause; +6 F load S; +5 F store W4; +1 F pause; +2 N load W4; +3 N end");
     // The other CPU ran in parallel from the beginning.
-    assert_eq!(machine.only().path.total(), 2 + 4 + 1 + 6 + 5 + 2 + 3);
+    assert_eq!(machine.sample().path.total(), 2 + 4 + 1 + 6 + 5 + 2 + 3);
 }
 
 #[test]
 fn only_the_first_thing_that_is_found_is_the_cause() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +3 N store W");
-    // Before the sender waits, it promises in its own word to look.
+    // Before the sender waits, it stores to its own word that it will look there.
     machine.steps("+19 N store W4; +3 N pause; +1 F run; +4 F load W");
-    // The answer goes to this word, which is read and written.
+    // The answer goes to the same word, which F loads and then stores to.
     machine.steps("+9 F load W4; +2 F store W4; +24 F pause; +5 N load W4; +10 N end");
-    assert_eq!(machine.only().path.total(), 3 + 16 + 15);
+    assert_eq!(machine.sample().path.total(), 3 + 16 + 15);
 }
 
 #[test]
@@ -214,11 +215,11 @@ fn polls_that_found_nothing_are_beside() {
     for _ in 0..5 {
         machine.steps("+3 N load W; +1 N pause");
     }
-    // The other CPU's first turn shows nothing yet.
+    // After the other CPU's first turn, there is nothing to find yet.
     machine.steps("+7 F pause; +3 N load W; +1 N pause; +10 F store W; +2 F pause; +3 N load W");
     machine.steps("+2 N end");
-    let sample = machine.only();
-    // The other CPU ran in parallel from the beginning: 17, then the look and the end.
+    let sample = machine.sample();
+    // The other CPU ran in parallel from the beginning: 17 instructions, then the look and the end.
     assert_eq!(sample.path.total(), 17 + 5);
     assert_eq!(sample.value, 5 * 4 + 7 + 4 + 12 + 5);
 }
@@ -232,12 +233,12 @@ fn exits_and_levels_add_up() {
     machine.cutter.runs(FAR, machine.now, true);
     machine.cutter.exits(Cause::Irq);
     machine.steps("2+3 F take; 2+22; +2 F take; +9 F store S; +4 F pause; +2 N load S; +2 N end");
-    let sample = machine.only();
+    let sample = machine.sample();
     assert_eq!(sample.exits[Cause::Sgi as usize], 1);
     assert_eq!(sample.exits[Cause::Irq as usize], 1);
     assert_eq!(sample.exits.iter().sum::<u64>(), 2);
     assert_eq!(sample.work.levels, [0, 38, 47, 0]);
-    // The way to the physical send, the receiver's way, and the answer's way.
+    // The terms are the instructions up to the physical send, the receiver's, and those from the answer to the end.
     assert_eq!(sample.path.levels, [0, 9 + 11 + 4, 14 + 25, 0]);
 }
 
@@ -247,7 +248,7 @@ fn of_several_answers_the_latest_counts() {
     machine.steps("N begin; +5 N send; +1 N pause; +40 F take; +1 F store S; +1 F pause");
     machine.steps("+2 N load S; +1 N pause; +10 T take; +1 T store S; +1 T pause; +2 N load S");
     machine.steps("+3 N end");
-    assert_eq!(machine.only().path.total(), 5 + 41 + 2 + 3);
+    assert_eq!(machine.sample().path.total(), 5 + 41 + 2 + 3);
 }
 
 #[test]
@@ -267,16 +268,16 @@ fn an_interrupt_is_for_whom_it_names() {
     machine.steps("+30");
     machine.cutter.sends(NEAR, machine.now, 1 << 2);
     machine.steps("+1 N pause; +3 F take; +1 F store S; +1 F pause; +1 N load S; +1 N end");
-    assert_eq!(machine.only().path.total(), 5 + 4 + 2);
+    assert_eq!(machine.sample().path.total(), 5 + 4 + 2);
 }
 
 #[test]
 fn a_change_of_cpus_without_a_pause_is_told() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +9 N send");
-    // The emulator's turn ends in the middle of a sequence.
+    // The emulator ends N's turn in the middle of a sequence.
     machine.steps("+5 F run; +5 F pause; +5 N end");
-    let sample = machine.only();
+    let sample = machine.sample();
     assert!(sample.unclear);
     assert_eq!(sample.work.total(), 24);
 }
@@ -290,7 +291,7 @@ fn what_is_not_counted_by_the_guest_is_no_sample() {
     assert!(machine.cutter.has_ended());
     by_interrupt(&mut machine);
     assert!(!machine.cutter.has_ended() && !machine.cutter.is_open());
-    assert_eq!(machine.only().value, 87);
+    assert_eq!(machine.sample().value, 87);
 }
 
 #[test]
@@ -320,11 +321,11 @@ fn the_work_of_bystanders_is_not_that_of_the_parties() {
             machine.el1(4).act("store", bystander, word);
             machine.el1(1).act("pause", bystander, word);
         }
-        // A turn before F finds the store also counts as F's own.
+        // F's turn before it finds the store also counts as F's work.
         machine.steps("+2 F pause; +4 F load W; +7 F store W4");
         // Work after F's answer is not on the path, but keeps F from the next call.
         machine.steps("+50 F pause; +2 N load W4; +3 N end");
-        let sample = machine.only();
+        let sample = machine.sample();
         assert_eq!(sample.parties.total(), 8 + 2 + 61 + 5);
         assert_eq!(sample.work.total(), 76 + 9 * bystanders);
         assert_eq!(sample.path.total(), 3 + 4 + 7 + 2 + 2 + 3);
@@ -337,7 +338,7 @@ fn a_cpu_that_was_told_something_before_the_sample_is_no_party() {
     machine
         .steps("T begin; +2 N store W; +1 N pause; N begin; +1 N pause; +5 F load W; +1 F pause");
     machine.steps("+1 N end");
-    assert_eq!(machine.only().parties.total(), 2);
+    assert_eq!(machine.sample().parties.total(), 2);
 }
 
 /// A failed access has already been reported, and is executed again after its exception.
@@ -348,12 +349,12 @@ fn an_access_that_failed_counts_once() {
     machine.now.levels[1] -= 1;
     machine.cutter.fails(machine.now);
     machine.steps("N go; +20 N go; +1 N load W; +2 N end");
-    let sample = machine.only();
+    let sample = machine.sample();
     assert_eq!((sample.work.total(), sample.path.total()), (25, 25));
     assert_eq!(sample.value, 25);
 }
 
-/// A CPU whose turn had ended in the middle of its code does not wait, whatever it finds.
+/// A CPU whose turn had ended in the middle of its code was not waiting, whatever it finds.
 #[test]
 fn a_cpu_that_was_stopped_in_its_code_makes_the_sample_unclear() {
     for (first, unclear) in [("run", false), ("go", true)] {
@@ -363,6 +364,6 @@ fn a_cpu_that_was_stopped_in_its_code_makes_the_sample_unclear() {
             "+1 F {first}; +4 F load W; +11 F store W4; +24 F pause"
         ));
         machine.steps("+1 N go; +4 N load W4; +10 N end");
-        assert_eq!(machine.only().unclear, unclear);
+        assert_eq!(machine.sample().unclear, unclear);
     }
 }

@@ -7,23 +7,25 @@ use crate::clock::{self, Clock, Stretch, Via};
 use crate::{Counts, Tpidr};
 
 impl Cutter {
-    /// This CPU pauses, or halts.
+    /// Records that this CPU pauses, and whether it `halts`.
     pub fn pauses(&mut self, tpidr: Tpidr, now: Counts, halts: bool) {
-        self.at(tpidr, now);
+        self.advance_to(tpidr, now);
         self.paused = true;
         self.halts += u64::from(halts);
     }
 
-    /// This CPU executes an instruction. A CPU that is not `after_pause` when a sample first meets it was stopped in the
-    /// middle of its code when the sample began, and not in a wait: the sample's path is then unknown.
+    /// Records that this CPU executes an instruction. A CPU that is not `after_pause` at its first instruction in a
+    /// sample was stopped in the middle of its code when the sample began, and not in a wait: the sample's path is then
+    /// unknown.
     pub fn runs(&mut self, tpidr: Tpidr, now: Counts, after_pause: bool) {
-        let cpu = self.at(tpidr, now);
+        let cpu = self.advance_to(tpidr, now);
         if std::mem::take(&mut self.cpus[cpu].unmet) && !after_pause {
             self.make_unclear();
         }
     }
 
-    /// The last reported instruction was not executed, because its access failed: `now` is without it.
+    /// Records that the last reported instruction was not executed, because its access failed: `now` does not include
+    /// it.
     pub fn fails(&mut self, now: Counts) {
         let Some((cpu, back)) = self.current.zip(self.last.checked_since(now)) else {
             return;
@@ -48,10 +50,11 @@ impl Cutter {
         open.for_each(|open| open.unclear = true);
     }
 
-    pub(super) fn cpu(&mut self, tpidr: Tpidr) -> usize {
+    /// Returns the index of a CPU, and adds its state if no step of it was reported before.
+    pub(super) fn index_of(&mut self, tpidr: Tpidr) -> usize {
         let known = self.cpus.iter().position(|cpu| cpu.tpidr == tpidr);
         known.unwrap_or_else(|| {
-            // It has executed nothing so far, so all open samples begin at zero.
+            // The new CPU has executed nothing so far, so all open samples begin at zero on its clock.
             let open = self.begun_and_open();
             let numbers: Vec<u64> = open.iter().map(|open| open.0).collect();
             let mut cpu = CpuState::new(tpidr);
@@ -84,8 +87,8 @@ impl Cutter {
 
     /// Adds the instructions executed since the last step to the clock of this CPU. If another CPU was current and had
     /// not paused, the open samples become unclear, since the CPUs changed at an unknown instruction.
-    pub(super) fn at(&mut self, tpidr: Tpidr, now: Counts) -> usize {
-        let cpu = self.cpu(tpidr);
+    pub(super) fn advance_to(&mut self, tpidr: Tpidr, now: Counts) -> usize {
+        let cpu = self.index_of(tpidr);
         let executed = now.since(self.last);
         if self.current != Some(cpu) {
             if let Some(other) = self.current {
@@ -114,7 +117,7 @@ impl Cutter {
         cpu
     }
 
-    /// `cpu` executes again. Its wait continues if it has not looked since its previous stop.
+    /// Records that `cpu` executes again. Its wait continues if it has not looked since its previous stop.
     fn continues(&mut self, cpu: usize) {
         let this = &mut self.cpus[cpu];
         if this.looked {
@@ -130,7 +133,7 @@ impl Cutter {
         }
     }
 
-    /// Returns the number of each open sample, in order, and how many instructions had been executed when it began.
+    /// Returns the number of each open sample, in order, and how many instructions all CPUs had executed when it began.
     pub(super) fn begun_and_open(&self) -> Vec<(u64, u64)> {
         let open = self.cpus.iter().filter_map(|cpu| cpu.open.as_ref());
         let mut open: Vec<_> = open.map(|open| (open.number, open.work.total())).collect();

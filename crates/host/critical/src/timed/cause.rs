@@ -6,17 +6,19 @@ use crate::cutter::releases::is_for;
 use crate::halt::{first_halt, resumes};
 use crate::{Reasons, Via};
 
-/// Most cycles between two instructions near a WFI that does not halt.
+/// Largest number of cycles between two instructions near a WFI that does not halt.
 const REST: u64 = 64;
-/// Most instructions of a loop that waits for a store, and from a load to the halt that waits for a store.
+/// Largest number of instructions in a loop that waits for a store, and from a load to the halt that waits for a store
+/// to the loaded word.
 const LOOP: usize = 64;
-/// Most instructions of a loop that pauses, and looks at a clock meanwhile. It stays at its exception level.
+/// Largest number of instructions in a loop that pauses, and looks at a clock meanwhile. Such a loop stays at its
+/// exception level.
 const LONG: usize = 512;
 
 impl Timeline<'_> {
-    /// Returns the WFI or WFE by which a core halts between the previous instruction and this one: it is near, and no
-    /// pause near is longer.
-    fn halts(&self, core: usize, at: usize) -> Option<u32> {
+    /// Returns the WFI or WFE with which a core halts between the previous instruction and this one: the WFI or WFE is
+    /// near, and no pause near it is longer.
+    fn halt_before(&self, core: usize, at: usize) -> Option<u32> {
         let committed = &self.cores[core].committed;
         let is_halt = |n: &usize| self.marks.reasons(core, *n).has(Reasons::HALT);
         let halt = (first_halt(at)..=at).rfind(is_halt)?;
@@ -26,20 +28,21 @@ impl Timeline<'_> {
         (resumed == Some(at)).then(|| block.words[usize::from(one.index)])
     }
 
-    /// Whether a core halts for some time before an instruction. A WFI with an interrupt that is pending does not.
-    pub fn rests(&self, core: usize, at: usize) -> bool {
+    /// Whether a core halts for some time before an instruction. A WFI does not halt it while an interrupt is pending.
+    pub fn is_after_halt(&self, core: usize, at: usize) -> bool {
         let committed = &self.cores[core].committed;
         let long = |at: usize| committed[at].tick - committed[at - 1].tick > REST * self.period;
-        self.halts(core, at).is_some() && long(at)
+        self.halt_before(core, at).is_some() && long(at)
     }
 
-    /// Returns the core and the instruction that ended the wait before an instruction, if it was one.
+    /// Returns the store or the interrupt that ended the wait before an instruction, by its core and the index of its
+    /// instruction; `None` if the core did not wait for another one there.
     pub fn cause(&self, core: usize, at: usize) -> Option<(Via, usize, usize)> {
         let this = &self.cores[core];
         let now = this.committed[at].tick;
-        if let Some(halt) = self.halts(core, at) {
+        if let Some(halt) = self.halt_before(core, at) {
             let since = this.committed[at - 1].tick;
-            let watched = self.watched(core, at).filter(|_| is_event_wait(halt));
+            let watched = self.watched_word(core, at).filter(|_| is_event_wait(halt));
             let store = watched.and_then(|word| self.first_store(core, word, since, now));
             let send = self.first_send(core, since, now);
             let first = [(Via::Interrupt, send), (Via::Store, store)].into_iter();
@@ -50,7 +53,7 @@ impl Timeline<'_> {
                 .map(|(_, via, n, at)| (via, n, at));
         }
         let word = self.loaded(core, at)?;
-        // Few words are stored to by another core at all.
+        // Other cores store to few words, so this check rules out most loads.
         self.first_store(core, word, self.begin, now)?;
         let before = self.loaded_before(core, at, word)?;
         let since = this.committed[before].tick;
@@ -58,13 +61,13 @@ impl Timeline<'_> {
         Some((Via::Store, other, release))
     }
 
-    /// Returns the previous load of `word` by the same instruction, if both are of a loop that waits.
+    /// Returns the previous load of `word` by the same instruction, if both loads belong to a loop that waits.
     fn loaded_before(&self, core: usize, at: usize, word: u64) -> Option<usize> {
-        let here = self.place(core, at);
+        let here = self.level_and_address(core, at);
         let mut paused = false;
         for before in (at.saturating_sub(LONG)..at).rev() {
             paused |= self.marks.reasons(core, before).has(Reasons::PAUSE);
-            let place = self.place(core, before);
+            let place = self.level_and_address(core, before);
             if place.0 != here.0 {
                 return None;
             }
@@ -76,8 +79,8 @@ impl Timeline<'_> {
         None
     }
 
-    /// Returns level and address of an instruction.
-    fn place(&self, core: usize, at: usize) -> (u8, u64) {
+    /// Returns the exception level and the address of an instruction.
+    fn level_and_address(&self, core: usize, at: usize) -> (u8, u64) {
         let one = &self.cores[core].committed[at];
         let block = &self.cores[core].blocks[one.block as usize];
         (block.level, block.address + 4 * u64::from(one.index))
@@ -91,7 +94,7 @@ impl Timeline<'_> {
     }
 
     /// Returns the word that a core loaded last with an exclusive or ordered load before it halted.
-    fn watched(&self, core: usize, at: usize) -> Option<u64> {
+    fn watched_word(&self, core: usize, at: usize) -> Option<u64> {
         let mut near = (at.saturating_sub(LOOP)..at).rev();
         near.find_map(|n| {
             let loads = self.marks.reasons(core, n).has(Reasons::SYNC);
@@ -99,7 +102,8 @@ impl Timeline<'_> {
         })
     }
 
-    /// Returns time, core and instruction of the first store of another core to `word`, after `since` and before `now`.
+    /// Returns the time, core and instruction of the first store of another core to `word`, after `since` and before
+    /// `now`.
     fn first_store(
         &self,
         core: usize,
@@ -119,8 +123,8 @@ impl Timeline<'_> {
         stores.min()
     }
 
-    /// Returns time, core and instruction of the first interrupt that another core sent to `core`, after `since` and
-    /// before `now`. A write of the register that trapped has sent nothing: the level below sends.
+    /// Returns the time, core and instruction of the first interrupt that another core sent to `core`, after `since`
+    /// and before `now`. A write of ICC_SGI1R_EL1 that trapped has sent nothing: the level that handles the trap sends.
     fn first_send(&self, core: usize, since: u64, now: u64) -> Option<(u64, usize, usize)> {
         let others = self.cores.iter().enumerate().filter(|(n, _)| *n != core);
         let sends = others.filter_map(|(n, other)| {

@@ -12,12 +12,12 @@ const LDR: u32 = 0xf940_0041;
 const STR: u32 = 0xf900_0041;
 /// MRS X8, CNTVCT_EL0.
 const READ: u32 = 0xd53b_e048;
-/// Where the program that marks its samples is.
+/// Address of the program that marks its samples.
 const PROGRAM: u64 = 0x20_0000;
 const KERNEL: u64 = 0xffff_8000_0000_0000;
 const WORD: u64 = 0x9000;
 
-/// The program: the mark of a cell, the two clock reads, and the mark of a counted sample.
+/// Returns a chart of the program: the mark of a cell, the two clock reads, and the mark of a counted sample.
 fn chart() -> Chart {
     let word = |mark: SampleMark| 0xd280_001f | u32::from(mark.immediate()) << 5;
     let words = vec![
@@ -58,7 +58,7 @@ impl Script {
         self
     }
 
-    /// Instructions of the kernel have one place each, far from each other unless they go on.
+    /// Commits the kernel's instruction number `place`.
     fn kernel(mut self, tick: u64, place: u64, word: u32) -> Self {
         self.0.commits(tick, 1, KERNEL + 4 * place, word);
         self
@@ -85,7 +85,7 @@ impl Script {
     }
 }
 
-/// A core that begins cell 7 and a sample at tick 100.
+/// Returns a core that begins cell 7, and then a sample at tick 100.
 fn measuring() -> Script {
     let mut script = Script::default().kernel(5, 0, NOP);
     script.0.writes("X0", 7);
@@ -98,8 +98,8 @@ fn waits(trace: &Trace) -> Vec<(Waited, u64, u64)> {
     waits.collect()
 }
 
-/// Returns the one sample, after checks that all samples have to pass.
-fn one(cores: &[Core]) -> Trace {
+/// Returns the only sample, after checks that all samples have to pass.
+fn only_trace(cores: &[Core]) -> Trace {
     let traces = timed(cores, chart(), 2);
     let [trace] = &traces.traces[..] else {
         panic!("{:?}", traces.traces);
@@ -117,7 +117,7 @@ fn a_core_alone_has_all_on_its_path() {
         .kernel(120, 20, NOP)
         .program(140, 4)
         .program(150, 5);
-    let trace = one(&[core.end()]);
+    let trace = only_trace(&[core.end()]);
     assert_eq!(trace.sample.value, 20);
     assert_eq!(
         trace.pieces.iter().map(Piece::cost).collect::<Vec<_>>(),
@@ -142,20 +142,20 @@ fn an_interrupt_leads_to_its_sender() {
     let other = Script::default()
         .kernel(90, 40, NOP)
         .kernel(150, 41, NOP)
-        // To core 1, which is itself; then to core 0.
+        // This core sends an SGI to core 1, which is itself, and then one to core 0.
         .kernel(200, 42, NOP)
         .sends(0b10)
         .kernel(260, 43, NOP)
         .sends(0b01)
         .kernel(280, 44, NOP);
-    let trace = one(&[core.end(), other.end()]);
+    let trace = only_trace(&[core.end(), other.end()]);
     let interrupt = Waited::For(Via::Interrupt);
     assert_eq!(waits(&trace), [(interrupt, 80, 20)]);
-    // The sender's instructions before it are on the path, those after it are not.
+    // The sender's instructions up to the SGI are on the path; those after it are not.
     let of_other = trace.pieces.iter().filter(|piece| piece.cpu == 1);
     let ways: Vec<bool> = of_other.map(|piece| piece.path.is_some()).collect();
     assert_eq!(ways, [true, true, true, false]);
-    // Its own work before the wait is off the path.
+    // The work of core 0 before its wait is off the path.
     let first = trace.pieces.iter().find(|piece| piece.cpu == 0).unwrap();
     assert_eq!((first.path, first.cost()), (None, 5));
 }
@@ -169,7 +169,7 @@ fn an_interrupt_that_came_before_the_halt_is_no_wait() {
         .program(320, 4)
         .program(330, 5);
     let other = Script::default().kernel(150, 43, NOP).sends(0b01);
-    let trace = one(&[core.end(), other.end()]);
+    let trace = only_trace(&[core.end(), other.end()]);
     assert!(
         trace
             .pieces
@@ -178,14 +178,14 @@ fn an_interrupt_that_came_before_the_halt_is_no_wait() {
     );
 }
 
-/// A core that loads a word, halts by `halt`, and goes on at 300.
+/// Returns a core that loads a word, halts with `halt`, and continues at tick 300.
 fn halts(halt: u32) -> Core {
     let core = measuring().kernel(110, 20, LDXR).loads(WORD);
     let core = core.kernel(112, 21, halt).kernel(300, 22, NOP);
     core.program(320, 4).program(330, 5).end()
 }
 
-/// A core that stores to `word` at 250.
+/// Returns a core that stores to `word` at tick 250.
 fn stores(word: u64) -> Script {
     let core = Script::default().kernel(90, 40, NOP);
     core.kernel(250, 41, STR).stores(word)
@@ -193,11 +193,11 @@ fn stores(word: u64) -> Script {
 
 #[test]
 fn a_store_leads_to_the_core_that_halted_for_it() {
-    let trace = one(&[halts(WFE), stores(WORD + 4).end()]);
+    let trace = only_trace(&[halts(WFE), stores(WORD + 4).end()]);
     assert_eq!(waits(&trace), [(Waited::For(Via::Store), 75, 25)]);
-    // A store elsewhere, and none at all: the core has halted by itself.
+    // With a store to another word, or without any store, no other core has ended the halt.
     for other in [stores(WORD + 8).end(), Script::default().end()] {
-        let trace = one(&[halts(WFE), other]);
+        let trace = only_trace(&[halts(WFE), other]);
         assert_eq!(waits(&trace), [(Waited::Halted, 6, 94)]);
     }
 }
@@ -205,7 +205,7 @@ fn a_store_leads_to_the_core_that_halted_for_it() {
 #[test]
 fn a_store_does_not_end_a_wfi() {
     let other = stores(WORD).kernel(280, 42, NOP).sends(0b01);
-    let trace = one(&[halts(WFI), other.end()]);
+    let trace = only_trace(&[halts(WFI), other.end()]);
     assert_eq!(waits(&trace), [(Waited::For(Via::Interrupt), 90, 10)]);
 }
 
@@ -220,7 +220,7 @@ fn a_store_leads_to_the_loop_that_polls_for_it() {
     }
     let core = core.program(320, 4).program(330, 5).end();
     let other = Script::default().kernel(90, 40, NOP).kernel(135, 41, STR);
-    let trace = one(&[core, other.stores(WORD).end()]);
+    let trace = only_trace(&[core, other.stores(WORD).end()]);
     assert_eq!(waits(&trace), [(Waited::For(Via::Store), 17, 8)]);
 }
 
@@ -238,10 +238,10 @@ fn a_loop_that_pauses_may_be_long_and_go_on_too_early() {
         core.program(320, 4).program(330, 5).end()
     };
     let other = stores(WORD).end();
-    let trace = one(&[core(WFE), other.clone()]);
+    let trace = only_trace(&[core(WFE), other.clone()]);
     assert_eq!(waits(&trace), [(Waited::For(Via::Store), 75, 30)]);
-    // Without a pause, or after another level, it is another visit to the same code.
-    let trace = one(&[core(NOP), other.clone()]);
+    // Without a pause, or after code at another level, the second load belongs to another visit to the same code.
+    let trace = only_trace(&[core(NOP), other.clone()]);
     assert!(waits(&trace).is_empty());
     let mut core = measuring()
         .kernel(110, 20, LDXR)
@@ -256,7 +256,7 @@ fn a_loop_that_pauses_may_be_long_and_go_on_too_early() {
         .loads(WORD)
         .program(320, 4)
         .program(330, 5);
-    assert_eq!(waits(&one(&[core.end(), other])).first(), None);
+    assert_eq!(waits(&only_trace(&[core.end(), other])).first(), None);
 }
 
 #[test]
@@ -268,5 +268,5 @@ fn a_cell_may_begin_on_another_core() {
         .program(100, 2)
         .program(140, 4)
         .program(150, 5);
-    assert_eq!(one(&[core.end(), other]).sample.value, 20);
+    assert_eq!(only_trace(&[core.end(), other]).sample.value, 20);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims about the source's table, for each pair of governors.
+//! Makes claims about the source's table, for each pair of governors.
 
 use super::{GOVERNORS, MENU, Ours, PAIRS, ROWS, SourceRow, figure};
 use crate::outcome::{Claim, Test, Way};
@@ -15,15 +15,15 @@ pub fn all(ours: &Ours) -> Vec<Claim> {
     ROWS.iter().flat_map(of_row).collect()
 }
 
-/// Claims that the two governors of a pair differ as in `row`: by the size that the source states, or at least in that
-/// direction.
+/// Claims that the two governors of a pair differ as in `row`: by the size that the source states, or else only in the
+/// same direction.
 fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
     let (one, other) = PAIRS[pair];
     let what = row.name.split(';').next().unwrap_or(row.name);
     let [after, before] = [one, other].map(|which| row.published[which]);
     let [one_of, other_of] =
         [one, other].map(|which| (GOVERNORS[which].1, figure(ours, which, row.of)));
-    // Few frames are late, so the change of their number is not an effect size.
+    // Few frames are late, so a change in their number is not claimed as a size.
     let counted = what == "jank, %";
     let stated = row
         .changes
@@ -54,7 +54,7 @@ fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
         Some(_) if !counted => claim,
         _ => claim.difference_in("points"),
     };
-    // A size has its own band.
+    // A test of a size has its own band, so it needs no smallest effect.
     let claim = match test {
         Test::Sign { .. } => claim.published(after, before),
         _ => claim,
@@ -73,7 +73,7 @@ mod tests {
     use crate::outcome::ByBoot;
     use crate::verdict::Verdict;
 
-    /// Returns the source's figures, as if they were ours, from boots that are `spread` per cent apart.
+    /// Returns the source's figures, as if they were ours, from three boots whose figures are `spread` per cent apart.
     fn published(spread: f64) -> Ours {
         let boots = [-spread, 0.0, spread].map(|far| {
             let at = |row: usize| {

@@ -2,12 +2,12 @@
 //! A model of power: the CPUs' time in each state, times its power.
 //!
 //! The model is that of `cargo xtask governors` (`docs/governors.md`, "Energy"): a CPU takes the power of its state
-//! until it leaves the state, and each stay has a price, so that the state pays off from its target residency on.
+//! until it leaves the state, and each stay has a price, so that a stay pays off from the target residency on.
 
 use crate::runs::MeasuredCell;
 use governing::{FULL_POWER, States};
 
-/// States of the experiment's table.
+/// Number of states in the experiment's table.
 const COUNT: usize = 2;
 
 /// The time of all CPUs, in nanoseconds, by state.
@@ -16,9 +16,9 @@ pub struct Spent {
     whole: f64,
     /// Time outside idle states.
     run: f64,
-    /// Stays in each state, and the time until they ended.
+    /// For each state, the number of stays, and their time until they ended.
     stays: [(f64, f64); COUNT],
-    /// Its energy, in thousandths of a running CPU's energy in one nanosecond.
+    /// The energy spent, in thousandths of a running CPU's energy in one nanosecond.
     energy: f64,
 }
 
@@ -43,19 +43,19 @@ impl Spent {
             stays,
             energy: 0.0,
         };
-        spent.energy = spent.priced(states);
+        spent.energy = spent.energy_at(states);
         spent
     }
 
     /// Computes the energy with the powers of `states`.
-    fn priced(&self, states: &States) -> f64 {
+    fn energy_at(&self, states: &States) -> f64 {
         let stays = self.stays.iter().zip(&states.costs);
         let asleep = stays
             .map(|(&(usage, time), cost)| usage * cost.price as f64 + time * cost.power as f64);
         FULL_POWER as f64 * self.run + asleep.sum::<f64>()
     }
 
-    /// Mean power of a CPU, in thousandths of a running CPU's.
+    /// Returns the mean power of a CPU, in thousandths of a running CPU's power.
     pub fn power(&self) -> f64 {
         self.energy / self.whole.max(1.0)
     }
@@ -63,7 +63,7 @@ impl Spent {
 
 #[cfg(test)]
 impl Spent {
-    /// Creates a time with this mean power.
+    /// Creates times with this mean power.
     pub fn at(power: f64) -> Self {
         let (run, stays) = (power, [(0.0, 0.0); COUNT]);
         Self {
@@ -75,8 +75,8 @@ impl Spent {
     }
 }
 
-/// Returns the shallow state's power at which `one` takes as much energy as `other`, if stays keep their prices, as
-/// entering and leaving a state costs the same.
+/// Returns the power of the shallow state at which `one` takes as much energy as `other`. Stays keep their prices,
+/// since the cost of entering and leaving a state does not depend on this power.
 pub fn break_even(one: &Spent, other: &Spent, states: &States) -> f64 {
     let without = |spent: &Spent| {
         let (_, time) = spent.stays[0];
@@ -102,7 +102,7 @@ mod tests {
             stays,
             energy: 0.0,
         };
-        spent.energy = spent.priced(&states());
+        spent.energy = spent.energy_at(&states());
         spent
     }
 
@@ -111,12 +111,12 @@ mod tests {
         let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} {other}");
         near(spent(1e6, [(0.0, 0.0); 2]).power(), 1000.0);
         near(spent(0.0, [(9.0, 1e6), (0.0, 0.0)]).power(), 400.0);
-        // One stay of 400 us at 150, with a price of 250 times 200 us.
+        // This is one stay of 400 us at a power of 150, with a price of 250 times 200 us.
         near(
             spent(0.0, [(0.0, 0.0), (1.0, 400e3)]).power(),
             150.0 + 125.0,
         );
-        // At the target residency, both take the same.
+        // At the target residency, both states take the same energy.
         near(spent(0.0, [(0.0, 0.0), (1.0, 200e3)]).power(), 400.0);
     }
 
@@ -130,7 +130,7 @@ mod tests {
         assert!((150.0..400.0).contains(&power), "{power}");
         let mut cheaper = states();
         cheaper.costs[0].power = power.round() as u64;
-        let [one, other] = [&shallow, &deep].map(|it| it.priced(&cheaper) / it.whole);
+        let [one, other] = [&shallow, &deep].map(|it| it.energy_at(&cheaper) / it.whole);
         assert!((one - other).abs() < 1.0, "{one} {other}");
         assert!(shallow.power() > deep.power() + 10.0);
     }

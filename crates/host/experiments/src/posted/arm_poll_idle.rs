@@ -31,7 +31,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 pub const SOURCE: &str = "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
                           sched on c6g (Graviton2) and c7g (Graviton3), VM and metal, seconds";
 
-/// Tests of two tasks that wake each other.
+/// The tests in which two tasks wake each other.
 pub const PAIRS: [&str; 2] = ["pipe", "seccomp-notify"];
 
 const BEFORE: [(&str, &str); 3] = [(KERNEL, "6.12"), WORKLOADS, UNTRAPPED];
@@ -41,7 +41,7 @@ const WORKLOADS: (&str, &str) = (
     "linux-pipe,linux-seccomp-notify,linux-messaging",
 );
 
-/// Accepted deviation from the published changes of both cores, in points.
+/// Accepted deviation from the range between the published changes of both cores, in points.
 const BAND: f64 = 5.0;
 /// The source's own noise, in per cent.
 const NOISE: f64 = 3.0;
@@ -50,7 +50,7 @@ pub fn percent((before, after): Pair) -> f64 {
     100.0 * (after / before - 1.0)
 }
 
-/// Returns the cost of an operation before and after: of its work in a VM, of its path on metal.
+/// Returns the cost of an operation before and after: in a VM, the work of all CPUs; on metal, the path.
 fn costs(run: Run<'_>, place: &str, workload: &str) -> Result<Pair> {
     let of = |when: &str| -> Result<f64> {
         let cell = run.cell(&format!("{place}-{when}"), &[("workload", workload)])?;
@@ -150,7 +150,7 @@ fn claim(
     }))
 }
 
-/// Returns the test that a change lies between the two published ones, or near them.
+/// Returns the test whether a change lies between the two published ones, or near them.
 pub fn published_size(there: [Pair; 2]) -> Test {
     let [g2, g3] = there.map(percent);
     Test::Size {
@@ -172,7 +172,7 @@ pub fn changes(
     Claim::new(source, test, ("after", after), ("before", before))
 }
 
-/// Claims that interrupts between CPUs become fewer, as for the source's applications.
+/// Claims that interrupts between CPUs become fewer, as they do for the source's applications.
 pub fn ipis_fall(name: &str, before: ByBoot<f64>, after: ByBoot<f64>) -> Claim {
     let source = format!(
         "{name}: reschedule IPIs fall (Tensorflow: 250,000 to 120,000 a second; Reactors: 370,000 to 80,000)"

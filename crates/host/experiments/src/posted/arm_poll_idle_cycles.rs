@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `posted-arm-poll-idle-cycles`: `perf bench sched` before and after the patch itself, on cores that are simulated.
 //!
-//! Instructions have neither the latency of an interrupt nor that of leaving WFI, which are what the patch saves on
-//! metal. gem5 has the pipeline's part of both, and leaves out the way of an interrupt through a server. So the table
-//! also says at which delay of each interrupt the gain is the published one.
+//! A count of instructions includes neither the latency of an interrupt nor that of leaving WFI, and these are what the
+//! patch saves on metal. gem5 models the pipeline's part of both latencies, but not the time that an interrupt takes to
+//! cross a server. Therefore, the table also shows with which delay of each interrupt our gain would be the published
+//! one.
 
 use anyhow::Result;
 use plan::Under;
@@ -59,7 +60,7 @@ fn pair(run: Run<'_>, workload: &str) -> Result<[Figures; 2]> {
 }
 
 /// Returns the delay of each interrupt, in microseconds, with which an operation would change by `published` per cent.
-/// An interrupt of an operation is on its path, since one CPU waits for the other.
+/// Every interrupt of an operation is on its path, since one CPU waits for the other.
 fn delay([before, after]: [Figures; 2], published: f64) -> Option<f64> {
     let ratio = 1.0 + published / 100.0;
     let delay = (after.us - ratio * before.us) / (ratio * before.ipis - after.ipis);
@@ -139,7 +140,7 @@ mod tests {
         let delay = delay([before, after], -14.0).unwrap();
         let changed = 7.6 / (8.0 + 2.0 * delay);
         assert!((changed - 0.86).abs() < 1e-9, "{delay}");
-        // No delay makes a gain smaller.
+        // No delay can make a gain smaller.
         assert_eq!(super::delay([before, figures(4.0, 0.0)], -14.0), None);
     }
 }

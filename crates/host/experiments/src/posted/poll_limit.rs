@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `posted-poll-limit`: `perf bench sched` for each limit of polling, by the module parameter of the patch itself.
+//! `posted-poll-limit`: `perf bench sched` for each poll limit, set by the module parameter of the patch itself.
 
 use anyhow::Result;
 use plan::Under;
@@ -24,12 +24,12 @@ pub const EXPERIMENT: Experiment = Experiment {
             400,
             &[(KERNEL, "6.12"), WORKLOADS, UNTRAPPED],
         ),
-        limit("10", &lists("cpuidle_arm_polling.poll_limit=10")),
-        limit("25", &lists("cpuidle_arm_polling.poll_limit=25")),
-        limit("50", &lists("cpuidle_arm_polling.poll_limit=50")),
-        limit("100", &lists("cpuidle_arm_polling.poll_limit=100")),
-        limit("200", &lists("cpuidle_arm_polling.poll_limit=200")),
-        limit("300", &lists("cpuidle_arm_polling.poll_limit=300")),
+        limit_boot("10", &lists("cpuidle_arm_polling.poll_limit=10")),
+        limit_boot("25", &lists("cpuidle_arm_polling.poll_limit=25")),
+        limit_boot("50", &lists("cpuidle_arm_polling.poll_limit=50")),
+        limit_boot("100", &lists("cpuidle_arm_polling.poll_limit=100")),
+        limit_boot("200", &lists("cpuidle_arm_polling.poll_limit=200")),
+        limit_boot("300", &lists("cpuidle_arm_polling.poll_limit=300")),
     ],
     metric: Some(Metric::Insns),
     conclude,
@@ -42,7 +42,7 @@ const WORKLOADS: (&str, &str) = ("workload", "linux-pipe,linux-seccomp-notify");
 /// The source's own noise, in per cent.
 const NOISE: f64 = 3.0;
 
-const fn limit(label: &'static str, lists: &'static [(&'static str, &'static str)]) -> Boot {
+const fn limit_boot(label: &'static str, lists: &'static [(&'static str, &'static str)]) -> Boot {
     boot(label, Under::Kvm, 400, lists)
 }
 

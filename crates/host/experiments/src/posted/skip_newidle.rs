@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `posted-skip-newidle`: function calls to a CPU that polls, with the patch itself on top of `arm_poll_idle`.
 //!
-//! On arm64 a CPU polls with TIF_POLLING_NRFLAG only with another patch, `arm_poll_idle`. Without it each call is an
-//! interrupt, as with the revert of the source.
+//! On arm64, a CPU polls with TIF_POLLING_NRFLAG only if another patch is applied, `arm_poll_idle`. Without that patch,
+//! each call is an interrupt, as with the source's revert.
 
 use anyhow::Result;
 use plan::Under;
@@ -58,7 +58,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const WORKLOADS: (&str, &str) = ("workload", "linux-call,linux-pipe,linux-messaging");
 
-/// Boots, their names in the table, and the published runtime.
+/// Labels of the boots, their names in the table, and the published runtime.
 const ROWS: [(&str, &str, Option<f64>); 5] = [
     ("tip", "6.1, a CPU polls: a flag, no interrupt", Some(1.0)),
     (
@@ -71,7 +71,7 @@ const ROWS: [(&str, &str, Option<f64>); 5] = [
     ("newer-patched", "6.12, a CPU polls, with the patch", None),
 ];
 
-/// The largest difference of a benchmark that stays as it is, in per cent: the source's own variation.
+/// Largest difference for a benchmark that counts as unchanged, in per cent: the source's own variation.
 const SAME: f64 = 3.0;
 
 fn conclude(runs: &Runs) -> Result<Outcome> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `posted-teo-util`: TEO with utilisation, with the patch itself, next to TEO and menu of the same kernel.
+//! `posted-teo-util`: TEO with utilisation, from the patch itself, next to TEO and menu of the same kernel.
 
 use anyhow::Result;
 use plan::Under;
@@ -62,7 +62,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 const WORKLOADS: (&str, &str) = ("workload", "linux-timer,linux-pipe");
 const GAPS: (&str, &str) = ("gap-us", "150,400");
 
-/// Parts of the mix: name, and words of their cells.
+/// Parts of the mix: their names, and the words of their cells.
 const PARTS: [(&str, &[(&str, &str)]); 3] = [
     (
         "timer-150",
@@ -75,7 +75,7 @@ const PARTS: [(&str, &[(&str, &str)]); 3] = [
     ("pipe", &[("workload", "linux-pipe")]),
 ];
 
-/// Boots, which are also the governors' names.
+/// Labels of the boots, which are also the governors' names.
 const GOVERNORS: [&str; 3] = ["menu", "teo", "teo-util"];
 
 /// Figures of a governor in one part.
@@ -86,7 +86,7 @@ struct Figures {
     wake_up: f64,
 }
 
-/// Chooses a figure.
+/// A function that selects a figure.
 type Of = fn(&Figures) -> f64;
 
 impl Figures {
@@ -174,7 +174,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Returns the mean of a figure over the parts, in every boot.
+/// Returns the mean of a figure over all parts, boot by boot.
 fn mean(figures: &ByBoot<[Figures; PARTS.len()]>, of: Of) -> ByBoot<f64> {
     figures.map(|parts| parts.iter().map(of).sum::<f64>() / parts.len() as f64)
 }

@@ -15,15 +15,15 @@ const SMALL: f64 = 2.0;
 /// Deviation of the source's writes, in per cent: the source cannot show smaller differences.
 const DEVIATION: f64 = 3.73;
 
-/// Why our menus choose a deep state for reads, unlike the source's.
+/// The reason why our menus choose a deep state for reads, unlike the source's menus.
 const SCATTERED: &str = "these menus predict a wait only where times scatter by less than a sixth; how they scatter \
                          there is not known";
-/// Why our writes do not behave like the source's.
+/// The reason why our writes do not behave like the source's writes.
 const UNKNOWN: &str = "not reproduced, reason unknown: the source gives none; here a write is a longer wait, and nothing else";
-/// Why faster writes do not slow reads down.
+/// The reason why faster writes do not slow reads down here.
 const NO_LOAD: &str = "the time of the device does not depend on what else it is asked for here";
 
-/// A figure of a column, boot by boot.
+/// The name of a column, and a figure of it, boot by boot.
 type Column<'c> = (&'c str, ByBoot<f64>);
 
 /// A row of the re-test: its boot, and the words that distinguish its cells in that boot.
@@ -64,17 +64,17 @@ const FALLS: Test = Test::Sign { way: Way::Falls };
 /// Returns all claims.
 pub fn all(runs: &Runs) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
-    claims.extend(reads(&Load(runs, "fixed", &[]), "fixed")?);
-    claims.extend(reads(&Load(runs, "apart", &READS), "uniform")?);
-    claims.extend(writes(&Load(runs, "apart", &WRITES))?);
-    claims.extend(mixed(&Load(runs, "mixed", &[]))?);
-    claims.extend(elsewhere(runs)?);
-    claims.extend(limit(runs)?);
-    claims.extend(ticks(runs)?);
+    claims.extend(read_claims(&Load(runs, "fixed", &[]), "fixed")?);
+    claims.extend(read_claims(&Load(runs, "apart", &READS), "uniform")?);
+    claims.extend(write_claims(&Load(runs, "apart", &WRITES))?);
+    claims.extend(mixed_claims(&Load(runs, "mixed", &[]))?);
+    claims.extend(elsewhere_claims(runs)?);
+    claims.extend(limit_claims(runs)?);
+    claims.extend(tick_claims(runs)?);
     Ok(claims)
 }
 
-fn reads(load: &Load<'_>, spread: &str) -> Result<Vec<Claim>> {
+fn read_claims(load: &Load<'_>, spread: &str) -> Result<Vec<Claim>> {
     let [base, shallow, wysocki, psd, both] = columns(load)?;
     let here = format!("reads, times {spread}");
     let claims = vec![
@@ -130,7 +130,7 @@ fn columns<'c>(load: &Load<'_>) -> Result<[Column<'c>; 5]> {
     ])
 }
 
-fn writes(load: &Load<'_>) -> Result<Vec<Claim>> {
+fn write_claims(load: &Load<'_>) -> Result<Vec<Claim>> {
     let [base, shallow, wysocki, psd, both] = columns(load)?;
     Ok(vec![
         Claim::new(
@@ -164,7 +164,7 @@ fn writes(load: &Load<'_>) -> Result<Vec<Claim>> {
     ])
 }
 
-fn mixed(load: &Load<'_>) -> Result<Vec<Claim>> {
+fn mixed_claims(load: &Load<'_>) -> Result<Vec<Claim>> {
     let [base, shallow, wysocki, psd, both] = columns(load)?;
     let [read, write] = [|it: &Figures| it.read_us, |it: &Figures| it.write_us];
     let pair =
@@ -214,7 +214,8 @@ fn mixed(load: &Load<'_>) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Returns the gain of PSD over the base, in per cent, where this share of completions is on the submitting CPU.
+/// Returns the gain of PSD over the base, in per cent, if `completion` per cent of completions are on the submitting
+/// CPU.
 fn gain(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
     let rate = |run: Run<'_>, psd| {
         let found = run.cell("elsewhere", &[("completion", completion), ("psd-ms", psd)])?;
@@ -223,7 +224,7 @@ fn gain(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
     runs.by_boot(|run| Ok(100.0 * (rate(run, "3")? / rate(run, "0")? - 1.0)))
 }
 
-/// Returns a figure of the cell with this window and these words.
+/// Returns a figure of the cell with window `psd` and these words.
 fn figure(
     runs: &Runs,
     boot: &str,
@@ -236,7 +237,7 @@ fn figure(
     runs.by_boot(|run| Ok(of(&Figures::of(&run.cell(boot, &all)?))))
 }
 
-fn elsewhere(runs: &Runs) -> Result<Vec<Claim>> {
+fn elsewhere_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let there = ("gain where all are here", gain(runs, "100")?);
     let claim = |percent: &str, of: &str| {
         Ok::<_, anyhow::Error>(
@@ -261,7 +262,7 @@ fn elsewhere(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-fn limit(runs: &Runs) -> Result<Vec<Claim>> {
+fn limit_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let rate = |limit| {
         let words = [("wait", "governor:menu-6.14"), ("psd-limit", limit)];
         figure(runs, "limit", "3", &words, |it| it.rate)
@@ -281,13 +282,13 @@ fn limit(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Returns how long the window of a request that outlasts it was open, in milliseconds: as long as the CPU polled.
+/// Returns how long the window was open, in milliseconds, for requests that outlast it: as long as the CPU polled.
 pub fn window_ms(found: &MeasuredCell<'_>) -> f64 {
     let polled = found.time("cpuidle", "poll.time-ns");
     polled / found.count("timer", "expired").max(1.0) / 1e6
 }
 
-fn ticks(runs: &Runs) -> Result<Vec<Claim>> {
+fn tick_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     for hz in ["100", "250", "1000"] {
         let open = runs.by_boot(|run| Ok(window_ms(&run.cell("lengths", &[("hz", hz)])?)))?;

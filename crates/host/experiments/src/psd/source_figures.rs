@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The source's figures, and the figures of ours to compare with them.
+//! The source's figures, and the cells whose figures are compared with them.
 
-/// Columns of the re-test: name, and our cell's wait, `psd-ms` and `standby-us`.
+/// Columns of the re-test: the name, and the wait, `psd-ms` and `standby-us` of our cell.
 pub const COLUMNS: [(&str, &str, &str, &str); 5] = [
     ("baseline", "governor:menu-6.14", "0", "170"),
     ("C6 disabled", "governor:menu-6.14", "0", "0"),
@@ -10,7 +10,7 @@ pub const COLUMNS: [(&str, &str, &str, &str); 5] = [
     ("both", "governor:menu", "3", "170"),
 ];
 
-/// Their indices.
+/// The indices of these columns.
 pub const BASELINE: usize = 0;
 pub const DISABLED: usize = 1;
 pub const WYSOCKI: usize = 2;
@@ -20,7 +20,7 @@ pub const BOTH: usize = 4;
 /// A value for each column; NaN where the source has none.
 pub type Values = [f64; 5];
 
-/// Cells and their published figures, the first of which is a rate.
+/// A row of the re-test: our cells, and their published figures, the first of which are rates.
 pub struct SourceRow {
     pub name: &'static str,
     /// Label of its boot, and the words that distinguish its cells in that boot.
@@ -29,7 +29,7 @@ pub struct SourceRow {
     pub published: &'static [(&'static str, Values)],
 }
 
-/// Words that select reads where a boot has both reads and writes, separately.
+/// Words that select reads or writes in a boot whose cells have only one of them.
 pub const READS: [(&str, &str); 1] = [("writes", "0")];
 pub const WRITES: [(&str, &str); 1] = [("writes", "100")];
 
@@ -104,7 +104,7 @@ pub const ROWS: [SourceRow; 4] = [
 mod tests {
     use super::*;
 
-    /// Returns the number of requests of a mebibyte that are in flight at once: rate times latency.
+    /// Returns the number of requests that are in flight at once, each of a mebibyte: the rate times the latency.
     fn in_flight(rates: &Values, latencies: &Values, column: usize) -> f64 {
         rates[column] * 1e9 / f64::from(1 << 20) * latencies[column] / 1e6
     }

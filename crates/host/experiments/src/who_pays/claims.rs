@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expectations about the settings, as claims that figures can refute.
+//! States the expectations about the settings, as claims that figures can refute.
 
 use anyhow::{Context, Result};
 
@@ -16,13 +16,14 @@ const HALF: f64 = 5.0;
 const LONGEST: &str = "5000";
 /// A gap that exceeds every limit, in us.
 const LONG: &str = "1000";
-/// Largest difference between a poll's price and its limit, besides a tenth of the limit, in us: two more switches.
+/// Largest accepted difference between a poll's price and its limit, in us, in addition to a tenth of the limit: the
+/// time of two more switches.
 const SWITCHED: f64 = 2.0;
 /// Largest accepted distance of an adaptive poll from no poll, in points.
 const ADAPTED: f64 = 2.0;
 
-/// Applies a function to a setting's cell at a gap, boot by boot.
-fn of(
+/// Applies `what` to a setting's cell at a gap, boot by boot.
+fn figure(
     runs: &Runs,
     setting: Setting,
     gap: &str,
@@ -36,30 +37,30 @@ fn of(
 
 /// Returns the share of the CPUs' time that the neighbours got, in per cent.
 fn share(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
-    of(runs, setting, gap, |found| {
+    figure(runs, setting, gap, |found| {
         Ok(100.0 * found.neighbours()?.share())
     })
 }
 
 fn median(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
-    of(runs, setting, gap, |found| Ok(found.median()))
+    figure(runs, setting, gap, |found| Ok(found.median()))
 }
 
 pub fn claims(runs: &Runs) -> Result<Vec<Claim>> {
     let gaps = gaps(runs);
     let has = |gap: &str| gaps.contains(&gap);
-    let mut claims = polled(runs, &gaps)?;
+    let mut claims = poll_claims(runs, &gaps)?;
     if has(LONG) {
-        claims.extend(limits(runs)?);
+        claims.extend(limit_claims(runs)?);
     }
-    claims.extend(host(runs, has)?);
-    claims.extend(latencies(runs)?);
-    claims.extend(sliced(runs)?);
+    claims.extend(host_claims(runs, has)?);
+    claims.extend(latency_claims(runs)?);
+    claims.extend(slice_claims(runs)?);
     Ok(claims)
 }
 
-/// Claims about the time that a polling guest leaves, with any limit.
-fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
+/// Makes claims about the time that a polling guest leaves, with any limit.
+fn poll_claims(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
     let each = gaps.iter().map(|gap| {
         let most = runs.by_boot(|run| {
             let shares = [POLL_10, POLL_50, POLL_200].map(|setting| {
@@ -74,17 +75,17 @@ fn polled(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
             ("the most that a poll-wfi leaves", most),
             (HALT.name, share(runs, HALT, gap)?),
         )
-        // Half of the shortest limit's share of the gap.
+        // This is half of the shortest limit's share of the gap.
         .at_least(50.0 * (10.0 / gap.parse::<f64>()?).min(1.0))
         .with_tested_part(format!("{gap} us apart")))
     });
     each.collect()
 }
 
-/// Claims about the cost of a polling limit that is shorter than the gap.
-fn limits(runs: &Runs) -> Result<Vec<Claim>> {
+/// Makes claims about the cost of a polling limit that is shorter than the gap.
+fn limit_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let given = |setting| {
-        of(runs, setting, LONG, |found| {
+        figure(runs, setting, LONG, |found| {
             Ok(found.us_per_sample(found.neighbours()?.given))
         })
     };
@@ -105,8 +106,8 @@ fn limits(runs: &Runs) -> Result<Vec<Claim>> {
     each.into_iter().collect()
 }
 
-/// Claims about the cost of polling at EL2.
-fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
+/// Makes claims about the cost of polling at EL2.
+fn host_claims(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
     let mut claims = vec![
         Claim::below(
             "EL2's poll costs the neighbour as well",
@@ -136,8 +137,8 @@ fn host(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Claims about the cost for the wake-up if the CPU was given away.
-fn latencies(runs: &Runs) -> Result<Vec<Claim>> {
+/// Makes claims about the cost for a wake-up if the CPU was given to the neighbour.
+fn latency_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let below = |one: Setting, other: Setting, gap: &str, source: &str| -> Result<Claim> {
         Ok(Claim::below(
             source,
@@ -159,17 +160,17 @@ fn latencies(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Claims about slices.
-fn sliced(runs: &Runs) -> Result<Vec<Claim>> {
+/// Makes claims about slices.
+fn slice_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let [spin, halt, untrapped] = SLICED;
     let p90 = |setting| {
-        of(runs, setting, SLICED_GAP, |found| {
+        figure(runs, setting, SLICED_GAP, |found| {
             found.p90().context("too few samples")
         })
     };
     let half = Test::Equality { band: HALF };
     let slice = SLICE_US.parse::<f64>()?;
-    let slowest = of(runs, spin, SLICED_GAP, |found| Ok(found.us(found.max())))?;
+    let slowest = figure(runs, spin, SLICED_GAP, |found| Ok(found.us(found.max())))?;
     Ok(vec![
         Claim::new(
             "with slices the neighbour of a guest that spins gets half of the time",

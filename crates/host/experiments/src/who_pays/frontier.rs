@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The settings that no other setting beats, and the length of a wait from which on a trap takes less than a poll.
+//! Finds the settings that no other setting beats, and the shortest wait for which a trap takes less than a poll.
 
 use anyhow::{Context, Result};
 
@@ -42,8 +42,8 @@ pub fn points(run: Run<'_>, settings: &[Setting], gaps: &[&'static str]) -> Resu
 /// Smallest difference of shares that counts, in points.
 const LEAST: f64 = 0.1;
 
-/// Returns the points at `gap`, fastest first, for which no other point is at least as fast and leaves more, or is
-/// faster and leaves as much.
+/// Returns the points at `gap` that no other point beats, the fastest first. A point beats another one if it is at
+/// least as fast and leaves more, or if it is faster and leaves as much.
 pub fn best<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
     let at = || points.iter().filter(|point| point.gap == gap);
     let beats = |one: &Point, other: &Point| {
@@ -58,25 +58,25 @@ pub fn best<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
     best
 }
 
-/// Returns the length of a wait, in us of the counter, from which on a trapped WFI takes less of the CPUs than a poll.
-/// Uses a line through the times of each at two gaps.
+/// Returns the shortest wait, in us of the counter, for which a trapped WFI takes less of the CPUs' time than a poll.
+/// Uses a line through the differences between their times at two gaps.
 pub fn break_even(run: Run<'_>) -> Result<f64> {
     const AT: [&str; 2] = ["5", "50"];
     let mut more = [0.0; AT.len()];
     for (more, gap) in more.iter_mut().zip(AT) {
-        *more = own(SPIN, run, gap)? - own(HALT, run, gap)?;
+        *more = own_time(SPIN, run, gap)? - own_time(HALT, run, gap)?;
     }
     Ok(crossing(AT.map(|gap| gap.parse().unwrap_or(0.0)), more))
 }
 
-/// Returns where the line through two points is zero.
+/// Returns the place where the line through two points is zero.
 fn crossing([first, second]: [f64; 2], [at_first, at_second]: [f64; 2]) -> f64 {
     let slope = (at_second - at_first) / (second - first);
     first - at_first / slope
 }
 
-/// Returns the CPUs' time for a setting's vCPUs per round trip, in us of the counter.
-fn own(setting: Setting, run: Run<'_>, gap: &str) -> Result<f64> {
+/// Returns the CPUs' time that a setting's vCPUs take per round trip, in us of the counter.
+fn own_time(setting: Setting, run: Run<'_>, gap: &str) -> Result<f64> {
     let found = setting.find(run, gap)?.context("it was skipped")?;
     Ok(found.us_per_sample(1.0 - found.neighbours()?.share()))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conclusions from made-up machines.
+//! Tests the conclusions from made-up machines.
 
 use plan::{HostPoll, Neighbour, Trap, Wait, Word};
 use results::{Cell, Results, Stats};
@@ -8,9 +8,9 @@ use super::*;
 use crate::boot::ONCE;
 use crate::verdict::Verdict;
 
-/// Number of round trips of a cell.
+/// Number of round trips in a cell.
 const MADE: u64 = 200;
-/// A switch to the neighbour and back, in ns.
+/// Time of a switch to the neighbour and back, in ns.
 const SWITCH: u64 = 1000;
 
 /// The error of a made-up machine.
@@ -29,7 +29,8 @@ enum Wrong {
     GivenPolls,
 }
 
-/// Relevant properties of a cell: its wait, whether WFI traps, and how long guest and hypervisor poll, in us.
+/// The relevant properties of a cell: its wait, whether WFI traps, and how long the guest and the hypervisor poll, in
+/// us.
 #[derive(Clone, Copy)]
 struct Way {
     wait: Wait,
@@ -49,7 +50,7 @@ const fn way(wait: Wait, trap: Trap) -> Way {
     }
 }
 
-/// Returns the nanoseconds of a gap that the neighbour gets, and the median of a round trip.
+/// Computes the nanoseconds of a gap that the neighbour gets, and the median of a round trip.
 fn reckoned(way: Way, gap_us: u32, wrong: Wrong) -> (u64, u64) {
     let gap = u64::from(gap_us) * 1000;
     let switch = if wrong == Wrong::FreeSwitch {
@@ -122,7 +123,7 @@ fn cell(way: Way, gap_us: u32, wrong: Wrong, sliced: bool) -> Cell {
     }
 }
 
-/// Returns the boots of such a machine at these gaps.
+/// Returns the boots of a machine with this error, at these gaps.
 fn runs(wrong: Wrong, gaps: &[u32]) -> Runs {
     let wfi = |trap, host_poll_us, adaptive| Way {
         host_poll_us,
@@ -165,7 +166,7 @@ fn runs(wrong: Wrong, gaps: &[u32]) -> Runs {
 
 const ALL: [u32; 6] = [5, 20, 50, 200, 1000, 5000];
 
-/// Returns the sources of the claims that do not agree on such a machine.
+/// Returns the statements of the claims that do not agree on a machine with this error.
 fn differing(wrong: Wrong) -> Vec<String> {
     let outcome = conclude(&runs(wrong, &ALL)).unwrap();
     let claims = outcome.claims.iter();
@@ -217,7 +218,7 @@ fn where_cores_are_simulated_there_are_fewer_gaps() {
         (all.charts[0].lines().len(), few.charts[0].lines().len()),
         (6, 4)
     );
-    // The boots have these gaps there.
+    // The boots for such boards have exactly these gaps.
     for boot in EXPERIMENT.boots {
         let (brief, repeat) = boot.brief(&boot.repeats[0]).unwrap();
         assert!(brief.iterations < boot.iterations);
@@ -244,7 +245,7 @@ fn a_break_even_that_no_wait_has_is_not_told_as_one() {
     assert!(words[2].contains("shorter than 0.4 us"), "{words:?}");
 }
 
-/// A trap costs a switch, and a poll costs the whole wait.
+/// A trap costs a switch, and a poll costs the whole wait. They break even where these are equal.
 #[test]
 fn the_break_even_is_where_a_wait_is_as_long_as_what_the_trap_takes() {
     let runs = runs(Wrong::Nothing, &ALL);

@@ -9,7 +9,7 @@ struct Kernel {
     alignment: usize,
     /// Whether the addresses follow the tokens.
     new: bool,
-    /// Whether its first symbol is in the table.
+    /// Whether the kernel's first symbol is in the table.
     whole: bool,
 }
 
@@ -47,12 +47,12 @@ const KERNELS: [Kernel; 6] = [
     },
 ];
 
-/// The link address, and the base of addresses in a kernel that lacks the first symbol.
+/// The link address. `BASE` is the base of addresses in a kernel that lacks the first symbol.
 const LINK: u64 = 0xffff_8000_0800_0000;
 const BASE: u64 = 0x800;
 
 impl Kernel {
-    /// Returns types, names and distances from the beginning.
+    /// Returns the symbols: type and name, and the distance from the beginning.
     fn symbols(&self) -> Vec<(String, u64)> {
         let mut all = vec![("T_text".to_owned(), 0), ("t_head".to_owned(), 0)];
         all.extend((0..600).map(|n| (format!("tfile.c#function{n:03}"), 0x1000 + 0x40 * n)));
@@ -85,7 +85,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the image. Each character is a token; `fu` is one, too, and 9 is none.
+    /// Returns the image. Each character is a token, and so is `fu`.
     fn image(&self) -> Vec<u8> {
         let symbols = self.symbols();
         let mut bytes = vec![0x5a; 256];
@@ -115,7 +115,7 @@ impl Kernel {
             offsets.extend((tokens.len() as u16).to_le_bytes());
             match code {
                 1 => tokens.extend(b"fu"),
-                // A function's number has this digit.
+                // These include the digits in the functions' numbers.
                 0x20..0x7f => tokens.push(code as u8),
                 _ => tokens.extend(b"ab"),
             }
@@ -149,7 +149,7 @@ fn functions_are_found_in_tables_of_all_forms() {
                 (distance, name.to_owned())
             })
             .collect();
-        // `_head` is at the place of `_text`.
+        // `_head` has the same address as `_text`.
         expected.dedup_by_key(|(distance, _)| *distance);
         assert_eq!(found, expected, "{shown}");
     }
@@ -163,7 +163,8 @@ fn an_image_without_a_whole_table_has_no_functions() {
     let mut damaged = good.clone();
     damaged[digits + 2] = b'x';
     assert_eq!(functions(&damaged, "_text"), None);
-    // A token that is longer than its offsets allow, a name that is longer than it was, no end.
+    // The damages are a token that is longer than its offsets allow, a name that is longer than before, and a missing
+    // end.
     let mut damaged = good.clone();
     damaged[digits + 1] = b'x';
     assert_eq!(functions(&damaged, "_text"), None);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the idle intervals of one CPU in the events of a recording. The end of an interval is due to the first event
-//! between its entry and the next entry that is evidence of a reason ([`super::evidence`]).
+//! Finds the idle intervals of one CPU in the events of a recording. The reason for the end of an interval is the first
+//! event between its entry and the next entry that is evidence of a reason ([`super::evidence`]).
 
 use cpuidle::{FOREVER, Wake};
 
@@ -8,7 +8,7 @@ use super::super::trace::{Interval, LONGEST_NS};
 use super::evidence::{self, Evidence};
 use super::line::{Event, What};
 
-/// A CPU.
+/// A CPU of the recording, and its intervals so far.
 #[derive(Debug, Default)]
 pub struct RecordedCpu {
     /// Whether the recording has all events that may end an interval.
@@ -16,10 +16,10 @@ pub struct RecordedCpu {
     now: Now,
     /// Time of its last event.
     last_ns: u64,
-    /// How long it ran before the current interval.
+    /// How long the CPU ran before the current interval.
     busy_ns: u64,
     done: Vec<Interval>,
-    /// Contradiction after which the events are unreliable.
+    /// The first contradiction in the events; later events are unreliable.
     flaw: Option<String>,
 }
 
@@ -29,22 +29,22 @@ enum Now {
     /// There was no event yet, or none since events were lost.
     #[default]
     Unknown,
-    /// It is in a state.
+    /// The CPU is in a state.
     Idle(Stay),
-    /// It has left the state at this time.
+    /// The CPU has left the state at this time.
     Left(Stay, u64),
 }
 
 /// A stay in a state.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
-    /// When it began to idle; `None` if it began before the recording.
+    /// When the CPU began to idle; `None` if it began before the recording.
     since_ns: Option<u64>,
     /// The state; `None` if it was entered before the recording.
     state: Option<u32>,
     /// The last line about the stay.
     line: usize,
-    /// Evidence of why the CPU may have left.
+    /// Evidence of why the CPU may have left the state.
     seen: Option<Evidence>,
 }
 
@@ -52,7 +52,7 @@ impl Stay {
     /// Whether the CPU continues to idle after the stay: only the tick came, or a poll has timed out. `all` tells
     /// whether the recording has all other events that may have ended the stay.
     fn goes_on(&self, all: bool) -> bool {
-        // A polling state is the first state.
+        // Only the first state can be a polling state.
         let timed_out = all && self.state == Some(0) && self.seen.is_none();
         self.seen == Some(Evidence::Tick) || timed_out
     }
@@ -76,16 +76,16 @@ impl RecordedCpu {
         }
     }
 
-    /// Handles an event of this CPU, which is in this line.
-    pub fn take(&mut self, event: &Event, line: usize) {
+    /// Handles an event of this CPU, which is in line number `line`.
+    pub fn handle(&mut self, event: &Event, line: usize) {
         if self.flaw.is_none()
-            && let Err(why) = self.taken(event, line)
+            && let Err(why) = self.update(event, line)
         {
             self.flaw = Some(format!("line {line}: {why}"));
         }
     }
 
-    fn taken(&mut self, event: &Event, line: usize) -> Result<(), String> {
+    fn update(&mut self, event: &Event, line: usize) -> Result<(), String> {
         let (cpu, time_ns) = (event.cpu, event.time_ns);
         if time_ns < self.last_ns {
             return Err(format!(
@@ -106,7 +106,7 @@ impl RecordedCpu {
                 ));
             }
             (What::Enter(state), before) => Now::Idle(Stay {
-                since_ns: Some(self.begin(before, time_ns)?),
+                since_ns: Some(self.begin_stay(before, time_ns)?),
                 state: Some(state),
                 line,
                 seen: None,
@@ -123,7 +123,7 @@ impl RecordedCpu {
             }
             (What::Saw(evidence), mut now) => {
                 if let Now::Idle(stay) | Now::Left(stay, _) = &mut now {
-                    stay.seen = evidence::later(stay.seen, evidence);
+                    stay.seen = evidence::combine(stay.seen, evidence);
                 }
                 now
             }
@@ -131,38 +131,39 @@ impl RecordedCpu {
         Ok(())
     }
 
-    /// Handles a loss of this CPU's events: forgets its current state, and also the reason for the end of the previous
-    /// interval if that was not yet certain.
-    pub fn lose(&mut self) {
+    /// Handles a loss of this CPU's events. Forgets its current state, and also the previous interval if the reason for
+    /// its end was not yet certain.
+    pub fn lose_events(&mut self) {
         if let Now::Left(stay, at_ns) = self.now
             && let Some(Evidence::By(_) | Evidence::Ipi) = stay.seen
         {
             // An interval that is too long is left out.
-            let _ = self.end(&stay, at_ns);
+            let _ = self.end_interval(&stay, at_ns);
         }
         self.now = Now::Unknown;
         self.busy_ns = 0;
     }
 
-    /// The CPU enters a state. Returns when it began to idle, which is earlier if it continues to idle.
-    fn begin(&mut self, before: Now, time_ns: u64) -> Result<u64, String> {
+    /// Handles the entry to a state. Returns the time at which the CPU began to idle, which is earlier if it continues
+    /// to idle.
+    fn begin_stay(&mut self, before: Now, time_ns: u64) -> Result<u64, String> {
         let Now::Left(stay, at_ns) = before else {
             return Ok(time_ns);
         };
         if let (Some(since_ns), true) = (stay.since_ns, stay.goes_on(self.all)) {
             return Ok(since_ns);
         }
-        self.end(&stay, at_ns)?;
+        self.end_interval(&stay, at_ns)?;
         self.busy_ns = time_ns - at_ns;
         Ok(time_ns)
     }
 
     /// Adds the finished interval.
-    fn end(&mut self, stay: &Stay, at_ns: u64) -> Result<(), String> {
+    fn end_interval(&mut self, stay: &Stay, at_ns: u64) -> Result<(), String> {
         let Some(since_ns) = stay.since_ns else {
             return Ok(());
         };
-        // With time stamps in microseconds, shorter intervals are 0.
+        // If time stamps are in microseconds, the difference for a shorter interval is 0.
         let duration_ns = (at_ns - since_ns).max(1);
         if duration_ns > LONGEST_NS || self.busy_ns > LONGEST_NS {
             return Err(format!(
@@ -191,7 +192,7 @@ impl RecordedCpu {
             && !stay.goes_on(self.all)
         {
             // An interval that is too long is left out, like an interval without an end.
-            let _ = self.end(&stay, at_ns);
+            let _ = self.end_interval(&stay, at_ns);
         }
         (self.done, self.flaw)
     }

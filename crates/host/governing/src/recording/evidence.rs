@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Evidence, in the events of a CPU, of its reasons to leave an idle state (docs/governors.md, "What Linux recorded").
+//! Finds evidence, in the events of a CPU, of why it left an idle state (docs/governors.md, "What Linux recorded").
 
 use cpuidle::Wake;
 
@@ -16,7 +16,7 @@ pub enum Evidence {
     Broadcast,
     /// The tick, which does not end an interval.
     Tick,
-    /// A task continues.
+    /// The CPU switches to a task.
     Switch,
 }
 
@@ -24,7 +24,7 @@ pub enum Evidence {
 const TIMERS: [&str; 5] = ["timer", "tick", "hpet", "twd", "clockevent"];
 
 /// Returns the evidence in the event `name` with this text, if any.
-pub fn of(name: &str, text: &str) -> Option<Evidence> {
+pub fn in_event(name: &str, text: &str) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     match name {
         "hrtimer_expire_entry" if text.contains("function=tick_") => Some(Tick),
@@ -51,7 +51,7 @@ pub fn of(name: &str, text: &str) -> Option<Evidence> {
         }
         "sched_switch" => next_pid(text).filter(|&pid| pid != 0).map(|_| Switch),
         "PERF_RECORD_SWITCH_CPU_WIDE" => {
-            // `OUT  next pid/tid: 100/100` of the leaving task, `IN  prev pid/tid: 0/0` of the next task.
+            // `OUT  next pid/tid: 100/100` for the leaving task, and `IN  prev pid/tid: 0/0` for the next task.
             let (way, pid) = text.split_once("pid/tid:")?;
             let to_task = way.trim_start().starts_with("OUT") == (leading(pid)? != 0);
             to_task.then_some(Switch)
@@ -77,13 +77,13 @@ fn leading(text: &str) -> Option<u32> {
     text[..end].parse().ok()
 }
 
-/// Combines `now` with the earlier `before`: the first event that ended the interval counts. Further events of the same
-/// interrupt are more precise, and the tick does not exclude another reason.
-pub fn later(before: Option<Evidence>, now: Evidence) -> Option<Evidence> {
+/// Combines `now` with the earlier `before`. The first event that ended the interval counts, except that further events
+/// of the same interrupt are more precise, and that the tick does not exclude another reason.
+pub fn combine(before: Option<Evidence>, now: Evidence) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     Some(match (before, now) {
         (None, Switch) => By(Wake::Request),
-        // The tick's interrupt has woken a task through a timer that is not an hrtimer.
+        // The tick's interrupt has woken a task: a timer that is not an hrtimer has expired.
         (Some(Tick), Switch) => By(Wake::Timer),
         (Some(Tick), TimerIrq | Broadcast) => Tick,
         (Some(TimerIrq), Tick) => Tick,

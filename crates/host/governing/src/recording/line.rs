@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A line of a recording.
+//! Parses a line of a recording.
 //!
 //! ```text
 //!          swapper     0 [001]  1234.567890123: power:cpu_idle: state=1 cpu_id=1          perf script
@@ -8,15 +8,16 @@
 //! ```
 //!
 //! The name of a task comes first, and may contain spaces, colons and brackets. Therefore, an event begins at the first
-//! CPU that is followed by a time stamp and by a name that no task's name has room for.
+//! CPU number that is followed by a time stamp and by an event's name that ends too late in the line to be part of a
+//! task's name.
 
 use super::super::text::quoted;
 use super::evidence::{self, Evidence};
 
-/// Number of a state that stands for the exit: -1 as 32 bits.
+/// The state number that stands for the exit from a state: -1 as 32 bits.
 const EXIT: u32 = u32::MAX;
 const IDLE: &str = "cpu_idle";
-/// Most bytes in a task's name (Linux, `TASK_COMM_LEN`, without the terminating zero).
+/// Largest number of bytes in a task's name (Linux, `TASK_COMM_LEN`, without the terminating zero).
 const TASK: usize = 15;
 
 /// A parsed line.
@@ -24,7 +25,7 @@ const TASK: usize = 15;
 pub enum Line {
     /// An event of a CPU.
     Event(Event),
-    /// Events of this CPU were lost here; events of any CPU if it is `None`.
+    /// Events of this CPU, or of any CPU if it is `None`, were lost here.
     Lost(Option<u32>),
     /// Events were lost at an unknown place.
     LostSomewhere,
@@ -52,12 +53,12 @@ pub enum What {
     Enter(u32),
     /// The CPU has left a state.
     Exit,
-    /// A possible reason to leave a state.
+    /// The CPU had a possible reason to leave a state.
     Saw(Evidence),
 }
 
-/// Returns the lines of a text, with their numbers. In JSON and in scripts of pages, Linux's lines are in strings,
-/// where `\n` is two characters.
+/// Returns the lines of a text, with their numbers. In JSON and in scripts of pages, Linux's lines are parts of
+/// strings, in which a line ends with the two characters `\n`.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().zip(1..);
     lines.flat_map(|(line, number)| {
@@ -70,10 +71,10 @@ pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 impl Line {
     /// Parses a line.
     pub fn read(line: &str) -> Self {
-        if let Some(lost) = lost(line) {
+        if let Some(lost) = lost_events(line) {
             return lost;
         }
-        let Some((cpu, stamp, name, text)) = parts(line) else {
+        let Some((cpu, stamp, name, text)) = split_event(line) else {
             return formless(line);
         };
         if name.starts_with("PERF_RECORD_LOST") {
@@ -89,10 +90,10 @@ impl Line {
             None => Self::Unrelated,
         };
         if !idles {
-            let evidence = evidence::of(name, text);
+            let evidence = evidence::in_event(name, text);
             return evidence.map_or(Self::Unrelated, |evidence| event(cpu, What::Saw(evidence)));
         }
-        match idle(text) {
+        match state_and_cpu(text) {
             Some((EXIT, cpu)) => event(cpu, What::Exit),
             Some((state, cpu)) => event(cpu, What::Enter(state)),
             None => Self::Broken(format!(
@@ -103,8 +104,8 @@ impl Line {
     }
 }
 
-/// Splits the event in a line into CPU, time stamp, name and text.
-fn parts(line: &str) -> Option<(u32, &str, &str, &str)> {
+/// Splits the event in a line into its CPU, time stamp, name and text.
+fn split_event(line: &str) -> Option<(u32, &str, &str, &str)> {
     let line = line.trim_start();
     let (mut cpu, mut stamp) = (None, None);
     for word in line.split_ascii_whitespace() {
@@ -122,7 +123,7 @@ fn parts(line: &str) -> Option<(u32, &str, &str, &str)> {
             }
             // Words are slices of the line, so the rest begins at the end of the word.
             let end = word.as_ptr() as usize - line.as_ptr() as usize + word.len();
-            if let Some(name) = name(word).filter(|_| end > TASK) {
+            if let Some(name) = event_name(word).filter(|_| end > TASK) {
                 return Some((cpu, time, name, &line[end..]));
             }
             stamp = None;
@@ -139,9 +140,9 @@ fn is_stamp(word: &str) -> bool {
     })
 }
 
-/// Returns the event's name from a word: `cpu_idle:`. perf prepends the system, as in `power:cpu_idle:`, and its own
-/// records have no colon.
-fn name(word: &str) -> Option<&str> {
+/// Returns the event's name from a word such as `cpu_idle:`. perf prepends the subsystem, as in `power:cpu_idle:`, and
+/// the names of perf's own records have no colon.
+fn event_name(word: &str) -> Option<&str> {
     if word.starts_with("PERF_RECORD_") {
         return Some(word.trim_end_matches(':'));
     }
@@ -151,7 +152,7 @@ fn name(word: &str) -> Option<&str> {
     (!name.is_empty() && name.bytes().all(plain)).then_some(name)
 }
 
-/// Parses `12.345678` or `12.345678901`, in seconds.
+/// Parses a time in seconds, such as `12.345678` or `12.345678901`.
 fn nanoseconds(stamp: &str) -> Option<u64> {
     let (seconds, part) = stamp.split_once('.')?;
     let digits = u32::try_from(part.len()).ok()?;
@@ -164,8 +165,8 @@ fn nanoseconds(stamp: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(part)
 }
 
-/// Parses the event's state and CPU.
-fn idle(text: &str) -> Option<(u32, u32)> {
+/// Parses the state and the CPU in the text of `cpu_idle`.
+fn state_and_cpu(text: &str) -> Option<(u32, u32)> {
     let value = |key: &str| {
         let mut words = text.split_ascii_whitespace();
         let value = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
@@ -179,11 +180,11 @@ fn idle(text: &str) -> Option<(u32, u32)> {
     Some((value("state")?, value("cpu_id")?))
 }
 
-/// Handles a line that has none of the forms: it is broken if it is about idling.
+/// Handles a line that has none of the known forms: the line is broken if it is about idling.
 fn formless(line: &str) -> Line {
     let mut words = line.split_ascii_whitespace();
-    let named = line.contains(IDLE) && words.any(|word| name(word) == Some(IDLE));
-    if !named || idle(line).is_none() {
+    let named = line.contains(IDLE) && words.any(|word| event_name(word) == Some(IDLE));
+    if !named || state_and_cpu(line).is_none() {
         return Line::Other;
     }
     let mut words = line.split_ascii_whitespace();
@@ -200,9 +201,9 @@ fn formless(line: &str) -> Line {
     })
 }
 
-/// Recognizes a loss of events. ftrace and trace-cmd print a line of its own, `CPU:1 [LOST 5 EVENTS]` or `CPU:1 [5
-/// EVENTS DROPPED]`; perf prints a record, which may have no CPU, and a line at the end.
-fn lost(line: &str) -> Option<Line> {
+/// Recognizes a loss of events. ftrace and trace-cmd print a separate line for a loss, `CPU:1 [LOST 5 EVENTS]` or
+/// `CPU:1 [5 EVENTS DROPPED]`. perf prints a record, which may have no CPU, and a line at the end.
+fn lost_events(line: &str) -> Option<Line> {
     let line = line.trim_start_matches([' ', '\t', '"']);
     if let Some(rest) = line.strip_prefix("CPU:")
         && (rest.contains("[LOST ") || rest.contains("EVENTS DROPPED]"))
@@ -214,5 +215,5 @@ fn lost(line: &str) -> Option<Line> {
         return Some(Line::LostSomewhere);
     }
     let record = line.contains("PERF_RECORD_LOST");
-    (record && parts(line).is_none()).then_some(Line::Lost(None))
+    (record && split_event(line).is_none()).then_some(Line::Lost(None))
 }

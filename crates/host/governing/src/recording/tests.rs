@@ -94,7 +94,7 @@ fn a_file_of_ftrace_is_read_and_the_tick_ends_no_interval() {
     assert_eq!(recorded.intervals[0].next_timer_ns, 5_000_000);
 }
 
-/// An interval that is too short for microseconds still counts.
+/// An interval that begins and ends in the same microsecond still counts.
 #[test]
 fn a_report_of_trace_cmd_is_read() {
     let recorded = read(TRACE_CMD, None).unwrap();
@@ -170,8 +170,8 @@ fn what_is_not_of_linux_is_quoted_cut() {
     }
 }
 
-/// CPU 0 enters a state, has the events of `lines` (including its exit `X`), and enters the next state. CPU 1 has all
-/// kinds of events.
+/// Returns the intervals of CPU 0, which enters a state, has the events in `lines` (including its exit `X`), and enters
+/// the next state. CPU 1 has all kinds of events.
 fn ended(state: u32, lines: &[&str]) -> Vec<(u64, Wake, u64)> {
     let mut text = String::from(
         "<idle>-0 [001] d.h1. 1.000000: irq_handler_entry: irq=1 name=IPI\n\
@@ -270,7 +270,7 @@ fn each_event_tells_what_it_can_wherever_it_stands() {
             &["irq_vectors:irq_work_entry: vector=246", switch],
             Interrupt,
         ),
-        // None of these events shows who woke the CPU.
+        // None of these events shows why the CPU woke.
         (
             &[
                 "sched_switch: prev_comm=next_pid=9 ==> next_comm=swapper/0 next_pid=0 next_prio=120",
@@ -320,14 +320,16 @@ fn the_tick_and_the_end_of_a_poll_end_no_interval() {
         ended(0, &["X", "sched_wakeup: comm=x", "ipi_raise: x"])[..],
         whole
     );
-    // A state that does not poll has a reason to end, and so may a polling state without recorded interrupts.
+    // A stay in a state that does not poll has a reason to end. A stay in a polling state may have one, too, if
+    // interrupts are not recorded.
     assert_eq!(ended(1, &["X"]).len(), 2);
     let poll = "a-1 [000] 1.1: cpu_idle: state=0 cpu_id=0\na-1 [000] 1.2: cpu_idle: state=4294967295 cpu_id=0\n";
     let text = format!("{poll}{}", poll.replace("1.", "2."));
     assert_eq!(read(&text, None).unwrap().intervals.len(), 2);
 }
 
-/// x86 handles the interrupt before the event of leaving the state: an IPI, the tick, and a timer, from one recording.
+/// On x86, the event that an interrupt is handled precedes the event that the CPU leaves the state. This recording has
+/// an IPI, the tick, and a timer.
 #[test]
 fn a_recording_of_x86_is_read_as_by_hand() {
     let text = "\
@@ -350,13 +352,13 @@ fn a_recording_of_x86_is_read_as_by_hand() {
         (9_842_884_546, Wake::Timer, 3_786_341_131),
     ];
     assert_eq!(told(&read(text, None).unwrap()), wanted);
-    // Tabs and Windows line ends.
+    // Tabs and Windows line ends make no difference.
     let tabs = text.replace(' ', "\t").replace('\n', "\r\n");
     assert_eq!(told(&read(&tabs, None).unwrap()), wanted);
 }
 
-/// Returns how many of two CPUs' intervals, four of 10 us each, remain if `said` precedes a line: each interval has
-/// three lines, its entry, its exit and its reason to end.
+/// Returns how many intervals of each of two CPUs remain if `said` is inserted before a line. Each CPU has four
+/// intervals of 10 us, and each interval has three lines: its entry, its exit and its reason to end.
 fn with_loss(said: &str, line: usize) -> [usize; 2] {
     let mut lines = vec![];
     for n in 1..5 {
@@ -397,7 +399,7 @@ fn a_loss_takes_what_is_around_it_on_its_cpu() {
         " perf 24788 [003]  1.200015456: PERF_RECORD_LOST lost 13",
         " a [0] 1.5: b 24788 [003]  1.200015456: PERF_RECORD_LOST lost 13",
     ] {
-        // At the beginning; in the second interval; after its exit; after its reason; at the end.
+        // The loss is at the beginning, in the second interval, after its exit, after its reason to end, or at the end.
         for (line, left) in [(0, 4), (4, 3), (5, 3), (6, 4), (12, 4)] {
             assert_eq!(with_loss(said, line), [4, left], "{said}, {line}");
         }
@@ -405,8 +407,8 @@ fn a_loss_takes_what_is_around_it_on_its_cpu() {
     assert_eq!(with_loss("PERF_RECORD_LOST lost 13", 4), [3, 3]);
 }
 
-/// perf prints the number of lost events when it ends; the text shows where they were lost only if
-/// perf's marks are in it too.
+/// perf prints the number of lost events when it ends. The text shows where they were lost only if it also has perf's
+/// records of the losses.
 #[test]
 fn a_loss_that_is_marked_may_be_summed_up() {
     let text = format!(
@@ -429,7 +431,7 @@ fn a_flaw_is_of_its_cpu() {
     );
 }
 
-/// Pages and JSON contain the text anywhere, and as strings.
+/// The text may be anywhere in a page or in JSON, also in strings.
 #[test]
 fn text_is_found_in_pages_and_json() {
     let page = format!(
@@ -453,7 +455,7 @@ fn text_is_found_in_pages_and_json() {
     }
 }
 
-/// perf's options add columns, and a task's name may look like any of them.
+/// Options of perf add columns, and a task's name may look like any column.
 #[test]
 fn columns_of_perf_and_names_of_tasks_do_not_confuse() {
     let wanted = told(&read(PERF, None).unwrap());
@@ -478,7 +480,7 @@ fn columns_of_perf_and_names_of_tasks_do_not_confuse() {
     );
 }
 
-/// An unknown form is named, and is not mistaken for a recording without the event.
+/// The error for an unknown form names the form, and does not say that the event is missing.
 #[test]
 fn a_form_that_is_not_read_is_named() {
     for (text, told) in [
@@ -508,7 +510,7 @@ fn a_form_that_is_not_read_is_named() {
     }
 }
 
-/// A ring buffer that wrapped lacks its beginning, which does no harm.
+/// The beginning of a recording is missing if its ring buffer has wrapped, which does no harm.
 #[test]
 fn a_ring_that_was_overwritten_is_read() {
     let text = FTRACE.replace("9/250280", "10/200");

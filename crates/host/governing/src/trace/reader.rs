@@ -11,7 +11,7 @@ use super::{COLUMNS, Interval, LONGEST_NS, word};
 const REQUIRED: usize = 3;
 
 /// Whether the first line of a text names columns of a trace, or the text has no lines.
-pub fn is(text: &str) -> bool {
+pub fn is_trace(text: &str) -> bool {
     let mut lines = lines(text);
     lines
         .next()
@@ -22,10 +22,10 @@ pub fn is(text: &str) -> bool {
 pub fn parse(text: &str) -> Result<Vec<Interval>, String> {
     let mut lines = lines(text);
     let header = lines.next().map_or(Vec::new(), |(_, header)| header);
-    let places = places(&header)?;
+    let places = find_columns(&header)?;
     let mut intervals = Vec::new();
     for (number, values) in lines {
-        let interval = interval(&values, header.len(), &places);
+        let interval = parse_interval(&values, header.len(), &places);
         intervals.push(interval.map_err(|why| format!("line {number}: {why}"))?);
     }
     if intervals.is_empty() {
@@ -41,10 +41,10 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     lines.map(|(line, number)| (number, line.split(',').map(str::trim).collect()))
 }
 
-/// Index of each column of [`COLUMNS`].
+/// The index in a line of each column in [`COLUMNS`], if the first line names it.
 type Places = [Option<usize>; COLUMNS.len()];
 
-fn places(header: &[&str]) -> Result<Places, String> {
+fn find_columns(header: &[&str]) -> Result<Places, String> {
     let mut places: Places = [None; COLUMNS.len()];
     for (place, &title) in header.iter().enumerate() {
         let Some(column) = COLUMNS.iter().position(|&column| column == title) else {
@@ -67,7 +67,7 @@ fn places(header: &[&str]) -> Result<Places, String> {
     }
 }
 
-fn interval(values: &[&str], columns: usize, places: &Places) -> Result<Interval, String> {
+fn parse_interval(values: &[&str], columns: usize, places: &Places) -> Result<Interval, String> {
     if values.len() != columns {
         let count = values.len();
         return Err(format!(
@@ -75,18 +75,18 @@ fn interval(values: &[&str], columns: usize, places: &Places) -> Result<Interval
         ));
     }
     let value = |column: usize| places[column].map_or("", |place| values[place]);
-    let time = |column: usize, min: u64| number(COLUMNS[column], value(column), min, LONGEST_NS);
+    let time = |column: usize, min: u64| parse_int(COLUMNS[column], value(column), min, LONGEST_NS);
     let interval = Interval {
         duration_ns: time(0, 1)?,
         next_timer_ns: match value(1) {
             "none" => FOREVER,
             _ => time(1, 0).map_err(|why| format!("{why}, or `none`"))?,
         },
-        wake: wake(value(2))?,
+        wake: parse_wake(value(2))?,
         busy_ns: if value(3).is_empty() { 0 } else { time(3, 0)? },
         utilisation: match value(4) {
             "" => None,
-            text => Some(number(COLUMNS[4], text, 0, 1024)? as u32),
+            text => Some(parse_int(COLUMNS[4], text, 0, 1024)? as u32),
         },
         io: match value(5) {
             "" | "0" => false,
@@ -108,7 +108,7 @@ fn interval(values: &[&str], columns: usize, places: &Places) -> Result<Interval
     Ok(interval)
 }
 
-fn number(column: &str, text: &str, min: u64, max: u64) -> Result<u64, String> {
+fn parse_int(column: &str, text: &str, min: u64, max: u64) -> Result<u64, String> {
     let number = text
         .parse()
         .ok()
@@ -121,7 +121,7 @@ fn number(column: &str, text: &str, min: u64, max: u64) -> Result<u64, String> {
     })
 }
 
-fn wake(text: &str) -> Result<Wake, String> {
+fn parse_wake(text: &str) -> Result<Wake, String> {
     let mut wakes = [Wake::Timer, Wake::Request, Wake::Interrupt].into_iter();
     let wake = wakes.find(|&wake| word(wake) == text);
     wake.ok_or_else(|| {

@@ -18,10 +18,10 @@ const REMEDY: Remedy = Remedy {
     instead: "give the files by --rootfs",
 };
 
-/// Returns the folder with the unpacked packages and those that they depend on; `None` without packages.
+/// Returns the folder with the unpacked packages and those that they depend on. `None` without packages.
 ///
 /// # Errors
-/// Debian lacks one, or it can't be fetched.
+/// If Debian lacks a package, or if a package can't be fetched.
 pub fn provided(packages: &[String]) -> Result<Option<PathBuf>> {
     let mut names: Vec<&str> = packages.iter().map(String::as_str).collect();
     if names.is_empty() {

@@ -23,21 +23,21 @@ const WITHOUT: [&str; 5] = [
     "usr/share/info",
     "usr/lib/aarch64-linux-gnu/gconv",
 ];
-/// Folders that are links in Debian, which its package `base-files` makes.
+/// Folders that are links in Debian. The package `base-files` makes these links.
 const MERGED: [&str; 4] = ["bin", "sbin", "lib", "lib64"];
-/// Ends of names of archives of tar.
+/// Endings of the names of tar archives.
 const TARS: [&str; 6] = [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.zst", ".tar.bz2"];
-/// Largest files together: they are in memory twice while the kernel unpacks them.
+/// The most bytes of all files together. All files are in memory twice while the kernel unpacks them.
 const MOST: u64 = 1 << 30;
 
-/// Kind of the files in a folder.
+/// The kind of the files in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Files {
-    /// Of packages, some of which are left out.
+    /// Files of packages, some of which are left out.
     OfPackages,
-    /// All.
+    /// Files of `--rootfs`, all of which are added.
     All,
-    /// All, in addition to those of packages.
+    /// Files of `--rootfs`, all of which are added to those of packages.
     Merged,
 }
 
@@ -51,26 +51,26 @@ pub fn add_packages(archive: &mut Archive, folder: &Path) -> Result<()> {
     for name in ["tmp", "root", "run", "var"] {
         archive.folder(name, 0o1777);
     }
-    add(archive, folder, "", Files::OfPackages, &mut 0)
+    add_folder(archive, folder, "", Files::OfPackages, &mut 0)
 }
 
-/// Adds the files of `--rootfs`, or returns an archive of cpio as it is, to go before ours. With `merged`, packages have
+/// Adds the files of `--rootfs`, or returns a cpio archive as it is, to go before ours. With `merged`, packages have
 /// made links of the folders in [`MERGED`].
-pub fn given(archive: &mut Archive, given: &Path, merged: bool) -> Result<Vec<u8>> {
+pub fn add_given(archive: &mut Archive, given: &Path, merged: bool) -> Result<Vec<u8>> {
     let files = match merged {
         true => Files::Merged,
         false => Files::All,
     };
     if given.is_dir() {
-        add(archive, given, "", files, &mut 0)?;
+        add_folder(archive, given, "", files, &mut 0)?;
         return Ok(Vec::new());
     }
     let name = given.to_string_lossy();
     let folder = TempDir::new().context("no temporary folder")?;
     if TARS.iter().any(|suffix| name.ends_with(suffix)) {
-        untarred(given, folder.path())?;
+        unpack_tar(given, folder.path())?;
     } else if is_ext(given) {
-        dumped(given, folder.path())?;
+        unpack_ext(given, folder.path())?;
     } else if merged {
         bad_input!(
             "--rootfs: with --packages it is a folder, an archive of tar or an image of ext4; unpack {}, and name the folder",
@@ -79,14 +79,14 @@ pub fn given(archive: &mut Archive, given: &Path, merged: bool) -> Result<Vec<u8
     } else {
         return archive_of("--rootfs", given);
     }
-    add(archive, folder.path(), "", files, &mut 0)?;
+    add_folder(archive, folder.path(), "", files, &mut 0)?;
     Ok(Vec::new())
 }
 
-/// Unpacks an archive of tar into `folder`.
-fn untarred(given: &Path, folder: &Path) -> Result<()> {
+/// Unpacks a tar archive into `folder`.
+fn unpack_tar(given: &Path, folder: &Path) -> Result<()> {
     let mut tar = Command::new("tar");
-    // The kernel makes devices, and a user could not.
+    // Devices are left out: the kernel makes them, and a user could not.
     tar.args([
         "-x",
         "--no-same-owner",
@@ -95,17 +95,17 @@ fn untarred(given: &Path, folder: &Path) -> Result<()> {
         "-f",
     ])
     .arg(given);
-    unpacked(tar.arg("-C").arg(folder), given, "tar")
+    run_unpacker(tar.arg("-C").arg(folder), given, "tar")
 }
 
 /// Copies the files of an image of ext2, ext3 or ext4 to `folder`.
-fn dumped(given: &Path, folder: &Path) -> Result<()> {
+fn unpack_ext(given: &Path, folder: &Path) -> Result<()> {
     let mut debugfs = Command::new("debugfs");
     debugfs
         .arg("-R")
         .arg(format!("rdump / \"{}\"", folder.display()));
-    unpacked(debugfs.arg(given), given, "debugfs of e2fsprogs")?;
-    // It reports no failure.
+    run_unpacker(debugfs.arg(given), given, "debugfs of e2fsprogs")?;
+    // `debugfs` does not report failures.
     if fs::read_dir(folder)?.next().is_none() {
         bad_input!(
             "--rootfs: {} has no files; name another one",
@@ -127,7 +127,7 @@ fn is_ext(given: &Path) -> bool {
 }
 
 /// Runs `program`, which unpacks `given`.
-fn unpacked(program: &mut Command, given: &Path, name: &str) -> Result<()> {
+fn run_unpacker(program: &mut Command, given: &Path, name: &str) -> Result<()> {
     let shown = given.display();
     let output = match program.output() {
         Ok(output) => output,
@@ -146,8 +146,8 @@ fn unpacked(program: &mut Command, given: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Adds what is in `folder`, below `name` in the archive.
-fn add(
+/// Adds the contents of `folder` below `name` in the archive.
+fn add_folder(
     archive: &mut Archive,
     folder: &Path,
     name: &str,
@@ -188,7 +188,7 @@ fn add(
         } else if what.is_dir() {
             if files != Files::OfPackages || !WITHOUT.contains(&name.as_str()) {
                 archive.folder(&name, mode);
-                add(archive, &path, &name, files, size)?;
+                add_folder(archive, &path, &name, files, size)?;
             }
         } else if what.is_file() {
             *size += what.len();
@@ -203,7 +203,7 @@ fn add(
             };
             archive.file(&name, mode, &content);
         }
-        // The kernel makes devices, and a socket belongs to a process.
+        // Devices and sockets are left out: the kernel makes devices, and a socket belongs to a process.
     }
     Ok(())
 }
@@ -240,7 +240,7 @@ mod tests {
         let text = |merged| {
             let mut archive = Archive::default();
             assert!(
-                given(&mut archive, place.path(), merged)
+                add_given(&mut archive, place.path(), merged)
                     .unwrap()
                     .is_empty()
             );
@@ -252,10 +252,10 @@ mod tests {
         assert!(
             !alone.contains("usr/bin") && alone.contains("bin/tool\0") && alone.contains("lib\0")
         );
-        // An archive of cpio is not looked into.
+        // The contents of a cpio archive are not read.
         let cpio = place.path().join("a.cpio");
         fs::write(&cpio, "070701").unwrap();
-        let why = given(&mut Archive::default(), &cpio, true)
+        let why = add_given(&mut Archive::default(), &cpio, true)
             .unwrap_err()
             .to_string();
         assert!(why.contains("name the folder"), "{why}");
@@ -276,10 +276,10 @@ mod tests {
             .status();
         assert!(made.unwrap().success());
         let mut archive = Archive::default();
-        assert!(given(&mut archive, &tar, false).unwrap().is_empty());
+        assert!(add_given(&mut archive, &tar, false).unwrap().is_empty());
         assert!(String::from_utf8_lossy(&archive.end()).contains("hello\0"));
         fs::write(&tar, "no archive").unwrap();
-        let why = given(&mut Archive::default(), &tar, false)
+        let why = add_given(&mut Archive::default(), &tar, false)
             .unwrap_err()
             .to_string();
         assert!(
@@ -314,7 +314,7 @@ mod tests {
             .output();
         assert!(copied.unwrap().status.success());
         let mut archive = Archive::default();
-        assert!(given(&mut archive, &image, false).unwrap().is_empty());
+        assert!(add_given(&mut archive, &image, false).unwrap().is_empty());
         assert!(String::from_utf8_lossy(&archive.end()).contains("hello\0"));
         assert!(!is_ext(&place.path().join("hello")));
     }

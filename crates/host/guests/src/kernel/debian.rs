@@ -17,7 +17,8 @@ const ARCHITECTURE: &str = "arm64";
 const NAMES: [&str; 2] = ["linux-binary-", "linux-image-"];
 const SUITE: &str = r"\+deb13";
 const FLAVOUR: &str = "-arm64";
-/// Versions to prefer if several fit. The counts in documents are of these. Change a version in a commit of its own.
+/// Versions to prefer if several fit. The counts in documents come from these versions. Change a version in a commit
+/// of its own.
 const PINNED: [&str; 2] = ["7.3.4", "6.12.117"];
 /// Remedy for a missing kernel.
 pub const REMEDY: Remedy = Remedy {
@@ -54,27 +55,27 @@ fn fetch(tools: &apt::Tools, version: &str, remedy: &Remedy) -> Result<PathBuf> 
         names.extend(apt.names(&expression)?);
     }
     let Some(chosen) = chosen(&names, version) else {
-        let mut have: Vec<_> = names.iter().map(|name| numbers(name)).collect();
+        let mut have: Vec<_> = names.iter().map(|name| version_numbers(name)).collect();
         have.sort_unstable();
         have.dedup();
-        let have: Vec<_> = have.iter().map(|numbers| shown(numbers)).collect();
+        let have: Vec<_> = have.iter().map(|numbers| version_text(numbers)).collect();
         bad_input!(
             "--guest debian:{version}: Debian has no such kernel, it has {}; {instead}",
             have.join(", ")
         );
     };
-    let is = shown(&numbers(chosen));
+    let is = version_text(&version_numbers(chosen));
     if let Some(pinned) = pinned(version).filter(|pinned| *pinned != is) {
         note!("  Linux {pinned} is not to be had any more: taking {is}");
     }
     let folder = folder().join(is);
-    if let Some(kernel) = kernel(&folder) {
+    if let Some(kernel) = find_kernel(&folder) {
         return Ok(kernel);
     }
     apt.run("downloading the kernel", &["download", chosen])?;
     apt.unpack(&folder)?;
-    only_kernel(&folder)?;
-    kernel(&folder).with_context(|| format!("{chosen} has no kernel; {instead}"))
+    remove_modules(&folder)?;
+    find_kernel(&folder).with_context(|| format!("{chosen} has no kernel; {instead}"))
 }
 
 /// The folder of provided kernels.
@@ -85,20 +86,20 @@ fn folder() -> PathBuf {
 /// Returns the kernel that an earlier run has provided.
 pub fn provided(version: &str) -> Option<PathBuf> {
     if let Some(pinned) = pinned(version) {
-        return kernel(&folder().join(pinned));
+        return find_kernel(&folder().join(pinned));
     }
     let entries = fs::read_dir(folder()).ok()?.flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let names: Vec<_> = names.filter(|name| !name.contains("partial")).collect();
-    kernel(&folder().join(newest(&names, version)?))
+    find_kernel(&folder().join(newest(&names, version)?))
 }
 
 /// Returns the pinned version that begins with `version`.
 fn pinned(version: &str) -> Option<&'static str> {
-    let wanted = numbers(version);
+    let wanted = version_numbers(version);
     PINNED
         .into_iter()
-        .find(|pinned| numbers(pinned).starts_with(&wanted))
+        .find(|pinned| version_numbers(pinned).starts_with(&wanted))
 }
 
 /// Returns, among `names` whose version begins with `version`, the pinned one or else the newest.
@@ -108,7 +109,7 @@ fn chosen<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
 }
 
 /// Finds the kernel in an unpacked package.
-fn kernel(folder: &Path) -> Option<PathBuf> {
+fn find_kernel(folder: &Path) -> Option<PathBuf> {
     let below = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
     let boot = below(folder.join("boot")).map(|entry| entry.path());
     let boot = boot.filter(|path| {
@@ -120,7 +121,7 @@ fn kernel(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Removes the modules, which are ten times as large as the kernel.
-fn only_kernel(folder: &Path) -> Result<()> {
+fn remove_modules(folder: &Path) -> Result<()> {
     let modules = fs::read_dir(folder.join("usr/lib/modules"));
     for entry in modules.into_iter().flatten().flatten() {
         let modules = entry.path().join("kernel");
@@ -133,16 +134,16 @@ fn only_kernel(folder: &Path) -> Result<()> {
 
 /// Returns the name with the highest version that begins with `version`.
 fn newest<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
-    let wanted = numbers(version);
+    let wanted = version_numbers(version);
     let fitting = names
         .iter()
-        .filter(|name| numbers(name).starts_with(&wanted));
-    let newest = fitting.max_by_key(|name| (numbers(name), name.starts_with(NAMES[0])));
+        .filter(|name| version_numbers(name).starts_with(&wanted));
+    let newest = fitting.max_by_key(|name| (version_numbers(name), name.starts_with(NAMES[0])));
     newest.map(String::as_str)
 }
 
-/// Returns the numbers of a version, or of the version in a package's name, which sort like versions.
-fn numbers(name: &str) -> Vec<u32> {
+/// Returns the numbers of a version, or of the version in a package's name. They sort like versions.
+fn version_numbers(name: &str) -> Vec<u32> {
     let version = NAMES.iter().find_map(|prefix| name.strip_prefix(prefix));
     let version = version.unwrap_or(name);
     let version = version.split(['+', '-']).next().unwrap_or_default();
@@ -152,7 +153,7 @@ fn numbers(name: &str) -> Vec<u32> {
         .collect()
 }
 
-fn shown(numbers: &[u32]) -> String {
+fn version_text(numbers: &[u32]) -> String {
     let numbers: Vec<_> = numbers.iter().map(u32::to_string).collect();
     numbers.join(".")
 }
@@ -178,7 +179,7 @@ mod tests {
             "linux-binary-6.1.1+deb13-arm64",
         ]
         .map(str::to_owned);
-        let of = |version| newest(&names, version).map(numbers);
+        let of = |version| newest(&names, version).map(version_numbers);
         assert_eq!(newest(&names, ""), Some(names[3].as_str()));
         assert_eq!(of("6.12").unwrap(), [6, 12, 107]);
         assert_eq!(of("7.3").unwrap(), [7, 3, 4]);
@@ -211,16 +212,16 @@ mod tests {
     fn a_kernel_is_found_where_packages_have_it() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path();
-        assert_eq!(kernel(folder), None);
+        assert_eq!(find_kernel(folder), None);
         let modules = folder.join("usr/lib/modules/7.3.4");
         fs::create_dir_all(modules.join("kernel/drivers")).unwrap();
         fs::write(modules.join("vmlinuz"), "a").unwrap();
-        only_kernel(folder).unwrap();
+        remove_modules(folder).unwrap();
         assert!(!modules.join("kernel").exists());
-        assert_eq!(kernel(folder), Some(modules.join("vmlinuz")));
+        assert_eq!(find_kernel(folder), Some(modules.join("vmlinuz")));
         fs::create_dir(folder.join("boot")).unwrap();
         fs::write(folder.join("boot/config-6.12"), "c").unwrap();
         fs::write(folder.join("boot/vmlinuz-6.12"), "b").unwrap();
-        assert_eq!(kernel(folder), Some(folder.join("boot/vmlinuz-6.12")));
+        assert_eq!(find_kernel(folder), Some(folder.join("boot/vmlinuz-6.12")));
     }
 }

@@ -15,7 +15,8 @@ const COMPRESSED: [(&[u8], &str, &str); 8] = [
     (b"\x89LZO", "lzo", "lzop -dc"),
 ];
 
-/// Files that are or contain kernels, but are not Images: an offset, the bytes there, and the end of a sentence.
+/// Files that are or contain kernels, but are not Images: an offset, the bytes there, and the end of a sentence about
+/// the file.
 const OTHERS: [(usize, &[u8], &str); 8] = [
     (
         0x202,
@@ -64,7 +65,7 @@ pub fn check(file: &[u8]) -> Result<(), String> {
     let Err(why) = Image::parse(file) else {
         return Ok(());
     };
-    // Some have our magic number, but a wrong header.
+    // Some files have our magic number, but a wrong header.
     if file.get(56..60) == Some(b"ARM\x64") {
         return Err(why.to_string());
     }
@@ -78,7 +79,7 @@ pub fn check(file: &[u8]) -> Result<(), String> {
             format!("is compressed by {by}; unpack it: {tool} FILE > IMAGE")
         }
         (None, Some((.., what))) => (*what).into(),
-        (None, None) if file.starts_with(b"\x7fELF") => elf(file),
+        (None, None) if file.starts_with(b"\x7fELF") => elf_remedy(file),
         (None, None) => match pe_machine(file) {
             Some(0xaa64) => {
                 "is a UEFI application without the header of an arm64 Image; name one that has it"
@@ -95,7 +96,7 @@ pub fn check(file: &[u8]) -> Result<(), String> {
 }
 
 /// Returns the remedy for an ELF file. Its machine is at byte 18, and its byte order at byte 5.
-fn elf(file: &[u8]) -> String {
+fn elf_remedy(file: &[u8]) -> String {
     let machine = file.get(18..20).map(|two| match file[5] {
         2 => u16::from_be_bytes([two[0], two[1]]),
         _ => u16::from_le_bytes([two[0], two[1]]),

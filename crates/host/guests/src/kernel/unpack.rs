@@ -10,9 +10,9 @@ use platform::image::Image;
 
 use super::{MOST, image_check};
 
-/// Bytes that identify a file. Unless they belong to an Image, the rest is not unpacked.
+/// Number of bytes that identify a file. Unless they belong to an Image, the rest is not unpacked.
 const HEAD: u64 = 4096;
-/// First bytes of a zboot file, and those at its fourth byte.
+/// First bytes of a zboot file, and the bytes at its offset 4.
 const ZBOOT: (&[u8], &[u8]) = (b"MZ", b"zimg");
 /// Offsets of the fields for the offset and the length of the compressed Image.
 const AT: usize = 8;
@@ -22,7 +22,7 @@ const KIND: std::ops::Range<usize> = 24..56;
 
 /// Returns the Image in `file`, or `file` itself if it is in none of these formats. The error is
 /// the end of a sentence.
-pub fn kernel(file: Vec<u8>) -> Result<Vec<u8>, String> {
+pub fn find_image(file: Vec<u8>) -> Result<Vec<u8>, String> {
     if let Some((by @ ("gzip" | "zstd"), _)) = image_check::compressed(&file) {
         return decompressed(by, &file);
     }
@@ -50,7 +50,7 @@ fn decompressed(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
     let mut image = Vec::new();
     let mut reader: Box<dyn Read> = match kind {
         "gzip" => Box::new(flate2::read::GzDecoder::new(packed)),
-        // Bytes may follow its frame: the uncompressed length.
+        // The uncompressed length may follow the compressed frame.
         "zstd" | "zstd22" => {
             let decoder = ruzstd::decoding::StreamingDecoder::new(packed);
             Box::new(decoder.map_err(|error| broken(&error))?)
@@ -106,27 +106,27 @@ mod tests {
         image[24] = 0;
         image[8..16].fill(0);
         image[56..60].copy_from_slice(b"ARM\x64");
-        assert_eq!(kernel(image.clone()).unwrap(), image);
+        assert_eq!(find_image(image.clone()).unwrap(), image);
         let packed = gzip(&image);
-        assert_eq!(kernel(packed.clone()).unwrap(), image);
-        assert_eq!(kernel(zboot("gzip", &packed)).unwrap(), image);
+        assert_eq!(find_image(packed.clone()).unwrap(), image);
+        assert_eq!(find_image(zboot("gzip", &packed)).unwrap(), image);
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         let packed = ruzstd::encoding::compress_to_vec(&image[..], level);
-        assert_eq!(kernel(zboot("zstd22", &packed)).unwrap(), image);
-        assert_eq!(kernel(packed).unwrap(), image);
+        assert_eq!(find_image(zboot("zstd22", &packed)).unwrap(), image);
+        assert_eq!(find_image(packed).unwrap(), image);
     }
 
     /// A file that is not an Image is not unpacked to its end, however long that is.
     #[test]
     fn a_bomb_does_not_go_off() {
         let packed = gzip(&[0; 1 << 20]);
-        assert_eq!(kernel(packed).unwrap().len() as u64, HEAD);
+        assert_eq!(find_image(packed).unwrap().len() as u64, HEAD);
     }
 
     #[test]
     fn what_is_packed_badly_says_so() {
         let packed = gzip(&[1; 1000]);
-        let wrong = |file: Vec<u8>| kernel(file).unwrap_err();
+        let wrong = |file: Vec<u8>| find_image(file).unwrap_err();
         assert!(wrong(packed[..20].to_vec()).contains("gzip"));
         assert!(wrong(zboot("lzma", &packed)).contains("`lzma`"));
         let mut file = zboot("gzip", &packed);

@@ -11,10 +11,11 @@ use crate::layer_costs;
 use crate::scale::{Scale, median, operation};
 use crate::summary;
 
-/// Rows of the table.
+/// Rows of the table: the name of each, and its texts by the titles of their columns.
 type Rows = Vec<(String, Vec<(String, String)>)>;
 
-/// Least number of hypervisors that become columns; with fewer, the screen has rows and columns for them.
+/// Least number of hypervisors that become columns of this table. With fewer, the screen itself has rows and columns
+/// for them.
 const MANY: usize = 4;
 
 /// Returns the sentence about pingpong and its medians, or `None` if it ran under only a few hypervisors.

@@ -39,9 +39,9 @@ struct Kind<'p, 'r> {
     groups: Vec<Group>,
 }
 
-/// Returns the cells of a run in such a chart, and a note on the values chosen for other dimensions.
+/// Returns the cells of a run that a chart of medians shows, and a note on the values chosen for other dimensions.
 fn shown<'r>(panel: &Panel<'r>) -> (Vec<&'r Cell>, String) {
-    // Whether a hypervisor polls is part of the way of waiting; more values of its limit are a sweep.
+    // Up to two limits of the hypervisor's poll are parts of the way of waiting; more limits are a sweep.
     match host_polls(&panel.cells) {
         ..=2 => panel.plain_but(&["host-poll-us"]),
         _ => panel.plain(),

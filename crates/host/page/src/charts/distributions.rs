@@ -11,12 +11,12 @@ use crate::svg::number;
 
 /// Most lines that one chart can show clearly.
 const MOST: usize = 10;
-/// Samples whose spread is below this share of the largest make a vertical line.
+/// Samples whose spread is below this share of the largest would make a vertical line, and have no chart.
 const ALIKE: f64 = 0.01;
 
 /// Returns the section: a chart for each workload and path.
 pub fn section(panels: &[Panel<'_>]) -> Section {
-    // A broadcast repeats what other charts show.
+    // The distributions of a broadcast would repeat other charts.
     let shown = panels
         .iter()
         .filter(|panel| !panel.scale.of_host && panel.cells[0].what.shape != Shape::Broadcast);
@@ -57,7 +57,7 @@ fn items(panel: &Panel<'_>) -> Vec<Item> {
             .take(MOST);
         chart(panel, &of, &here.collect::<Vec<_>>(), &spread, &chosen)
     });
-    charts.chain(told(panel, &alike)).collect()
+    charts.chain(alike_note(panel, &alike)).collect()
 }
 
 impl Curve<'_> {
@@ -75,7 +75,7 @@ impl Curve<'_> {
 }
 
 /// Describes the samples of cells without a chart of their distribution.
-fn told(panel: &Panel<'_>, alike: &[Curve<'_>]) -> Option<Item> {
+fn alike_note(panel: &Panel<'_>, alike: &[Curve<'_>]) -> Option<Item> {
     let least = alike.iter().map(Curve::least).reduce(f64::min)?;
     let most = alike.iter().map(Curve::most).fold(0.0, f64::max);
     let (title, unit) = (&panel.title, panel.measure());

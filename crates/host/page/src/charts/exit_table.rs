@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exits as numbers: a column for every cause. Tables of all cells sum up the rare causes instead.
+//! The exits as numbers, with a column for every cause. Tables of all cells sum up the rare causes instead.
 
 use maud::{Markup, html};
 use plan::Under;

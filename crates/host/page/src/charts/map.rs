@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A map: the median of each pair of CPUs, a row for each sender.
+//! A map: the median of each pair of CPUs, with a row for each sender.
 
 use crate::cells::Panel;
 use crate::curves::range;

@@ -23,9 +23,9 @@ const COLOURS: [&str; 9] = [
     "c-grey",
     "c-ink",
 ];
-/// The remaining part.
+/// Colour and name of the remaining part.
 const REST: (&str, &str) = ("c-rest", "rest");
-/// Known orders of names; other names follow.
+/// Known orders of names. Names that are not listed follow.
 const EXITS: [&str; 9] = [
     "wfi",
     "wfe",
@@ -41,12 +41,12 @@ const RESIDENCY: [&str; 4] = ["run", "poll", "wfi", "el2"];
 
 type Parts = Vec<(&'static str, String, f64)>;
 
-/// Most times longer that samples with stamps may be than samples without: beyond this, their parts mainly show the
-/// stamps.
+/// The largest acceptable ratio of samples with time stamps to samples without. Beyond this ratio, the parts mainly
+/// show the cost of the stamps.
 const DISTORTED: f64 = 2.0;
 
-/// Returns the stages of each cell that has any, from the samples with time stamps; a sentence instead where these
-/// samples are distorted.
+/// Returns the stages of each cell that has any, from the samples with time stamps, or only a sentence if the stamps
+/// distort these samples too much.
 pub fn stages(panel: &Panel<'_>) -> Option<Chart> {
     let cells = with(panel, |cell| cell.stages().next().is_some());
     let times = cells.iter().filter_map(|cell| cell.distortion());
@@ -105,12 +105,12 @@ pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
     names
 }
 
-/// Returns the time at EL2 by cause of the exit, from the samples with time stamps.
+/// Returns a chart of the time at EL2 by cause of the exit, from the samples with time stamps.
 pub fn time_at_el2(panel: &Panel<'_>) -> Option<Chart> {
     let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
     // The counters are always in ticks.
     let shown = |cell: &Cell, ticks| panel.scale.of_cell(cell).ticks(ticks);
-    // A sample with stamps executes different instructions.
+    // A sample with stamps executes different instructions, so its parts in instructions are not shown.
     let cells = with(panel, |cell| {
         let known = cell.unit != "insns" && shown(cell, 1).is_some();
         known && stamped(cell) > 0 && time(cell).values().sum::<u64>() > 0
@@ -149,7 +149,7 @@ pub fn exit_causes(panel: &Panel<'_>) -> Vec<String> {
     names(&with_exits(panel), &EXITS, Cell::exits_of_samples)
 }
 
-/// Returns exits by cause.
+/// Returns a chart of the exits by cause.
 pub fn exits(panel: &Panel<'_>) -> Option<Chart> {
     let cells = with_exits(panel);
     let names = exit_causes(panel);
@@ -179,7 +179,7 @@ pub fn exits(panel: &Panel<'_>) -> Option<Chart> {
     )
 }
 
-/// Returns residency by state.
+/// Returns a chart of the residency by state.
 pub fn residency(panel: &Panel<'_>) -> Option<Chart> {
     let cells = with(panel, |cell| cell.residency.values().sum::<u64>() > 0);
     let names = names(&cells, &RESIDENCY, |cell| &cell.residency);
@@ -212,7 +212,7 @@ fn stamped(cell: &Cell) -> u64 {
     samples.copied().unwrap_or(0)
 }
 
-/// Describes how many times longer samples with stamps are than those without, as a range over cells.
+/// Describes how many times longer samples with stamps are than samples without, as a range over the cells.
 fn distortion(cells: &[&Cell]) -> String {
     let times = cells.iter().filter_map(|cell| cell.distortion());
     let (least, most) = times.fold((f64::MAX, 0.0_f64), |(least, most), times| {
@@ -224,7 +224,7 @@ fn distortion(cells: &[&Cell]) -> String {
     }
 }
 
-/// Describes how many samples have stages; samples with stamps are not among the others.
+/// Describes how many samples have stages, that is, time stamps. They are not among the other samples.
 fn samples(cells: &[&Cell]) -> String {
     let most = |cell: &&Cell| cell.stages.iter().map(|stage| stage.stats.count).max();
     let counts: Vec<u64> = cells.iter().filter_map(most).collect();
@@ -283,7 +283,7 @@ pub fn rows(
     rows
 }
 
-/// Reduces a path whose cells all have nothing to one line.
+/// Reduces a path to its heading if the parts of all its cells are 0.
 fn without_empty_paths(rows: Vec<StackRow>) -> Vec<StackRow> {
     let mut kept: Vec<StackRow> = Vec::new();
     let mut rows = rows.into_iter().peekable();

@@ -17,7 +17,7 @@ const LEVELS: [Level; 4] = [
     ("EL2", |work| work.el2),
     ("EL3", |work| work.el3),
 ];
-/// Work of CPUs after the path or parallel to it.
+/// Name of the work of CPUs after the path or parallel to it.
 const BESIDE: &str = "beside the path";
 
 /// Returns the work of a sample: the path by level, and the rest.

@@ -11,13 +11,13 @@ use crate::knee;
 use crate::scale::median;
 use crate::svg::number;
 
-/// The limit for which the chart also shows the cost without any polling.
+/// The limit whose chart also shows the cost without any polling.
 const LIMIT: &str = "poll-limit-us";
-/// A dimension whose values each get a line, unless it is swept itself.
+/// A dimension whose values each have their own line, unless the chart is about this dimension.
 const GAP: &str = "gap-us";
 /// Lines that one chart can show.
 const MOST: usize = 12;
-/// Line patterns for that dimension's values.
+/// Line patterns for the values of [`GAP`].
 const PATTERNS: [&str; 4] = ["", " dash", " dots", " dash-dots"];
 /// Least number of values for a line; fewer values are given as numbers.
 const POINTS: usize = 3;
@@ -120,12 +120,12 @@ impl<'p, 'r> Sweep<'p, 'r> {
             .collect()
     }
 
-    /// Returns a line for each way of waiting on a path.
+    /// Returns the lines of the path `of`: one for each way of waiting.
     fn lines(&self, of: &str) -> Vec<Line> {
         let here = self.cells.iter().copied().filter(|cell| path(cell) == of);
         let mut lines: Vec<Line> = Vec::new();
         for cell in here.clone().filter(|cell| self.info.applies(&cell.what)) {
-            let Some(new) = self.beginning(cell) else {
+            let Some(new) = self.first_point(cell) else {
                 continue;
             };
             match lines.iter_mut().find(|line| line.name == new.name) {
@@ -138,10 +138,10 @@ impl<'p, 'r> Sweep<'p, 'r> {
             line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         if self.info.key == LIMIT && !lines.is_empty() {
-            // Cost without any polling.
+            // These lines show the cost without any polling.
             let asleep = here.filter(|cell| cell.what.wait == Wait::Wfi);
             lines.extend(asleep.filter_map(|cell| {
-                let mut line = self.beginning(cell)?;
+                let mut line = self.first_point(cell)?;
                 let value = line.points[0].1;
                 line.points = self.values.iter().map(|at| (*at as f64, value)).collect();
                 Some(line)
@@ -151,8 +151,8 @@ impl<'p, 'r> Sweep<'p, 'r> {
         lines
     }
 
-    /// Returns the line that begins with this cell.
-    fn beginning(&self, cell: &Cell) -> Option<Line> {
+    /// Returns a line with the point of this cell alone.
+    fn first_point(&self, cell: &Cell) -> Option<Line> {
         let (mut name, mut class) = (waiting_text(cell), wait_class(cell));
         if let Some((info, values)) = &self.apart {
             let value = format!(

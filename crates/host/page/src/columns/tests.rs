@@ -101,7 +101,7 @@ fn the_load_and_the_noise_stand_where_there_are_any() {
     assert_eq!(titles(load(&[&cell, &plain])), expected);
     let rounds = titles(noise(&[&cell, &plain]).into_iter().collect());
     assert_eq!(rounds, [("rounds".into(), vec!["2.50".into(), "·".into()])]);
-    // A block of one request has no interval, and no load.
+    // A block of one request has no interval between requests, and therefore no load.
     cell.counters.insert(
         "arrivals".into(),
         group(&[("asked-ticks", 0), ("reached-ticks", 0)]),

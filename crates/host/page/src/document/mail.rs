@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A document as plain text for a mail: ASCII, and no line wider than [`WIDTH`].
 //!
-//! Splits a table that is too wide; each part repeats the words of its rows. Before the split, moves words that are
-//! equal in all rows to a line above the table, which also names the columns of numbers without any value.
+//! A table that is too wide is split into parts, each of which repeats the words of its rows. Before the split, words
+//! that are equal in all rows move to a line above the table. This line also names the columns of numbers that have no
+//! value.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use crate::grid::{self, NOTHING};
 
 /// Most characters of a line.
 pub const WIDTH: usize = 76;
-/// Most characters of a row's words; rows with more get numbers.
+/// Most characters of a row's words. In rows with more characters, a number stands for the words.
 const WORDS: usize = 44;
 
 impl Document {
@@ -28,7 +29,7 @@ impl Document {
             }
         }
         lines.push(String::new());
-        lines.extend(pasted(command));
+        lines.extend(command_lines(command));
         lines.join("\n") + "\n"
     }
 }
@@ -68,7 +69,7 @@ fn wrapped(line: &str) -> Vec<String> {
 
 /// Returns the command with these words, continued where a line is full. A longer word stays whole, since a split would
 /// change a quoted word.
-fn pasted(words: &[String]) -> Vec<String> {
+fn command_lines(words: &[String]) -> Vec<String> {
     const ON: &str = " \\";
     let mut lines = Vec::new();
     let mut now = "$".to_owned();
@@ -139,10 +140,10 @@ fn table(columns: &[Column]) -> Vec<String> {
     }
     tell_apart(&mut words, &mut numbers, grid::rows(columns));
     if span(&words) > WORDS {
-        lines.extend(numbered(&mut words));
+        lines.extend(number_rows(&mut words));
     }
     lines.push(String::new());
-    for (number, part) in parts(&words, &numbers).iter().enumerate() {
+    for (number, part) in split_columns(&words, &numbers).iter().enumerate() {
         if number > 0 {
             lines.push(String::new());
         }
@@ -180,7 +181,7 @@ fn distinct(columns: &[Column]) -> usize {
 }
 
 /// Replaces the `words` of rows by numbers, and lists the words.
-fn numbered(words: &mut Vec<Column>) -> Vec<String> {
+fn number_rows(words: &mut Vec<Column>) -> Vec<String> {
     let rows = grid::rows(words);
     let mut lines = vec!["Rows:".to_owned()];
     for row in 0..rows {
@@ -198,7 +199,7 @@ fn numbered(words: &mut Vec<Column>) -> Vec<String> {
 
 /// Divides the numbers so that each part, next to `words`, is no wider than a line. Returns at
 /// least one part.
-fn parts<'c>(words: &'c [Column], numbers: &'c [Column]) -> Vec<Vec<&'c Column>> {
+fn split_columns<'c>(words: &'c [Column], numbers: &'c [Column]) -> Vec<Vec<&'c Column>> {
     let mut parts: Vec<Vec<&Column>> = vec![Vec::new()];
     for column in numbers {
         let last = parts.last().map_or(&[][..], Vec::as_slice);
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(wrapped(""), [""]);
     }
 
-    /// Words, or numbers in a group.
+    /// Generates a column of words, or of numbers in a group.
     fn column(rows: usize) -> impl Strategy<Value = Column> {
         let texts = proptest::collection::vec("[0-9a-z.*·-]{1,14}", rows);
         (any::<bool>(), "[a-z/%]{0,10}", "[a-z ]{1,12}", texts).prop_map(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether two machines put the same cells into the same order.
+//! Determines whether two machines put the same cells into the same order.
 //!
 //! A pair of cells is discordant if one cell is cheaper on one machine and the other cell on the other machine. Pairs
 //! that either machine finds equal do not count. The number of discordant pairs is the distance of M. G. Kendall (A New

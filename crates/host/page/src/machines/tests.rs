@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions and cycles of the same cells.
+//! Tests comparisons of the same cells in instructions and in cycles.
 
 use results::{Results, Stats};
 

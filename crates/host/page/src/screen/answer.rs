@@ -16,31 +16,31 @@ use crate::{knee, path};
 /// Returns the sentences about a table.
 pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String> {
     let unit = scale.unit_of(results, &rows.cells);
-    // Ratios of times of a host's threads are noise.
+    // Ratios between times of a host's threads are only noise.
     if scale.of_host {
         return Vec::new();
     }
-    let caught = catching(rows, scale, unit);
+    let caught = catching_limits(rows, scale, unit);
     if !caught.is_empty() {
         return caught;
     }
     // If anything else is swept, the first two cells found may differ in more than the wait.
     let special = match rows.is_plain() {
         true => [
-            delivering(rows, scale, unit),
-            polling(rows, scale, unit),
-            trapping(rows, scale),
+            delivery_cost(rows, scale, unit),
+            polling_gain(rows, scale, unit),
+            trapping_cost(rows, scale),
         ],
         false => [None, None, None],
     };
     let special = special.into_iter().flatten();
-    let special: Vec<String> = match compared(rows) {
+    let special: Vec<String> = match compared_under(rows) {
         Some(under) if under != rows.cells[0].under => special
             .map(|text| format!("Under {under}: {}", uncapitalized(&text)))
             .collect(),
         _ => special.collect(),
     };
-    let added = added(rows, scale, unit);
+    let added = added_costs(rows, scale, unit);
     if !special.is_empty() {
         return special.into_iter().chain(added).collect();
     }
@@ -49,14 +49,14 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
     }
     let extremes = extremes(rows, scale, unit).into_iter();
     let timer = early_timer(rows, scale, unit);
-    extremes.chain(timer).chain(bend(rows)).collect()
+    extremes.chain(timer).chain(knee_sentence(rows)).collect()
 }
 
 /// Most cells to name in a sentence.
 const NAMED: usize = 3;
 
-/// The cost that each hypervisor adds to the cells of the bare machine.
-fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
+/// Returns sentences on the cost that each hypervisor adds to the cells of the bare machine.
+fn added_costs(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let figure = |cell: &Cell| {
         let stats = cell.with_median()?;
         Some((stats.p50, Some(stats.bounds())))
@@ -76,7 +76,7 @@ fn added(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
             floor: scale.show_figure(floor),
         });
     }
-    // Few cells of pingpong have a sentence of their own.
+    // If pingpong has only a few cells, another sentence covers them.
     let is_few = unders.values().all(|additions| additions.len() <= NAMED);
     if is_few && rows.cells[0].what.workload == Workload::Pingpong {
         return Vec::new();
@@ -104,7 +104,7 @@ struct Addition<'r> {
 }
 
 impl Addition<'_> {
-    /// Describes how the cell waits, where only its trap is known.
+    /// Describes how the cell waits, for a sentence that already names the trap.
     fn waiting(&self) -> String {
         let poll = match self.cell.what.host_poll_us {
             0 => String::new(),
@@ -126,7 +126,7 @@ impl Addition<'_> {
     }
 }
 
-/// Returns the least and the most of each way of waking, and how these two wait.
+/// Returns, for each way of waking, the least and the largest addition, and how these two cells wait.
 fn ranges(additions: &[Addition<'_>]) -> Vec<String> {
     let mut ways: Vec<(String, Vec<&Addition<'_>>)> = Vec::new();
     let sent = additions
@@ -161,7 +161,7 @@ fn ranges(additions: &[Addition<'_>]) -> Vec<String> {
 }
 
 /// Names the point of a sweep after which further increases bring less.
-fn bend(rows: &Rows<'_>) -> Option<String> {
+fn knee_sentence(rows: &Rows<'_>) -> Option<String> {
     let (info, points) = rows.sweep()?;
     let at = knee::knee(&points)?;
     Some(format!("Knee of the curve over --{}: {at}.", info.key))
@@ -178,7 +178,7 @@ pub fn uncapitalized(text: &str) -> String {
 }
 
 /// Returns the hypervisor whose cells the sentences about polls and traps compare: Rouse, or the first that injects.
-fn compared(rows: &Rows<'_>) -> Option<Under> {
+fn compared_under(rows: &Rows<'_>) -> Option<Under> {
     let injects = rows
         .cells
         .iter()
@@ -188,8 +188,8 @@ fn compared(rows: &Rows<'_>) -> Option<Under> {
     Some(unders.find(|under| *under == Under::Rouse).unwrap_or(first))
 }
 
-/// The first cell of this kind, with injected interrupts.
-fn find<'r>(rows: &Rows<'r>, wait: Wait, trap: Trap, wake: Wake) -> Option<&'r Cell> {
+/// Returns the first cell of this kind with injected interrupts.
+fn find_cell<'r>(rows: &Rows<'r>, wait: Wait, trap: Trap, wake: Wake) -> Option<&'r Cell> {
     find_by(rows, Deliver::Inject, wait, trap, wake)
 }
 
@@ -200,7 +200,7 @@ fn find_by<'r>(
     trap: Trap,
     wake: Wake,
 ) -> Option<&'r Cell> {
-    let under = compared(rows);
+    let under = compared_under(rows);
     let mut cells = rows.cells.iter();
     let found = cells.find(|cell| {
         let what = &cell.what;
@@ -213,7 +213,7 @@ fn find_by<'r>(
     found.copied()
 }
 
-/// The mark of a figure that depends on what the machine does not model.
+/// Returns the mark of a figure that depends on a property that the machine does not model.
 fn star(cell: &Cell) -> &'static str {
     match cell.not_modelled.is_empty() {
         true => "",
@@ -227,7 +227,7 @@ fn median(cell: &Cell) -> Option<u64> {
 }
 
 /// Compares an injected interrupt with a direct one, for a CPU in WFI.
-fn delivering(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
+fn delivery_cost(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let of = |deliver| find_by(rows, deliver, Wait::Wfi, Trap::None, Wake::Ipi);
     let (injected, direct) = (of(Deliver::Inject)?, of(Deliver::Direct)?);
     let more = median(injected)?.checked_sub(median(direct)?)?;
@@ -242,22 +242,22 @@ fn delivering(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
 }
 
 /// Compares a polled wake-up without an interrupt with a wake-up from a trapped WFI.
-fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
-    let polled = find(rows, Wait::PollWfi, Trap::None, Wake::Elide)?;
+fn polling_gain(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
+    let polled = find_cell(rows, Wait::PollWfi, Trap::None, Wake::Elide)?;
     // An IPI wakes a CPU whose poll ended before the wake-up came.
     if polled.sends_ipis() {
         return None;
     }
-    let (trapped, name) = match find(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi) {
+    let (trapped, name) = match find_cell(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi) {
         Some(cell) => (cell, "a trapped WFI"),
-        None => (find(rows, Wait::Wfi, Trap::None, Wake::Ipi)?, "WFI"),
+        None => (find_cell(rows, Wait::Wfi, Trap::None, Wake::Ipi)?, "WFI"),
     };
     let (less, more) = (median(polled)?, median(trapped)?);
     let ipis = match polled.what.workload.wakeups() {
         1 => "an injected IPI",
         _ => "injected IPIs",
     };
-    let sent = find(rows, Wait::PollWfi, Trap::None, Wake::Ipi).and_then(median);
+    let sent = find_cell(rows, Wait::PollWfi, Trap::None, Wake::Ipi).and_then(median);
     let sent = sent.map(|sent| {
         format!(
             " Polled with {ipis} all the same, it takes {}.",
@@ -267,7 +267,7 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let star = star(polled);
     Some(format!(
         "Polled without IPI, a {} takes {} {unit}{star}; with {ipis} out of {name} it takes {}: {:.1} times as many.{}",
-        // Calls of all others have rows of their own.
+        // Calls to all other CPUs have their own rows.
         match polled.what.workload {
             Workload::Ipi => "call to one CPU",
             _ => operation_of(polled),
@@ -280,12 +280,12 @@ fn polling(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
 }
 
 /// For each gap between wake-ups, names the lowest of several poll limits that catches them.
-fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
+fn catching_limits(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let sentences = gaps(rows).into_iter().filter_map(|(gap, cells)| {
         let shown =
             |cell: &Cell| Some((cell.what.poll_limit_us, scale.show(median(cell)?) + star(cell)));
-        let [missed, caught] = edge(&cells).map(|cell| cell.map(shown));
-        // The cells are those of the first delivery and trap.
+        let [missed, caught] = edge_pair(&cells).map(|cell| cell.map(shown));
+        // All these cells have the delivery and the trap of the first one.
         let trap = match cells.first()?.what.trap {
             Trap::None => "",
             _ => ", trapped",
@@ -299,7 +299,7 @@ fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
                 let ((limit, cost), (shorter, more)) = (caught?, missed?);
                 format!(
                     "{begin} of {limit} us catches the wake-up ({cost} {unit}), one of {shorter} us misses it ({more}{}).",
-                    answer_caught(edge(&cells)[0])
+                    answer_caught(edge_pair(&cells)[0])
                 )
             }
             (Some(caught), None) => {
@@ -322,7 +322,8 @@ fn catching(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
         .collect()
 }
 
-/// Explains the cost of a missed wake-up if the other one of a round trip was caught: the answer comes at once.
+/// Explains the cost of a missed wake-up if the other wake-up of the round trip was caught, because the answer then
+/// comes at once.
 fn answer_caught(missed: Option<&Cell>) -> &'static str {
     let half = |cell: &&Cell| {
         let sent = cell.per_sample(&cell.ipis, "sent");
@@ -355,31 +356,32 @@ fn gaps<'r>(rows: &Rows<'r>) -> BTreeMap<u32, Vec<&'r Cell>> {
     gaps
 }
 
-/// Returns the cell of the highest limit that does not catch the wake-up, and of the lowest that does.
-fn edge<'r>(cells: &[&'r Cell]) -> [Option<&'r Cell>; 2] {
+/// Returns the cell of the highest limit that does not catch the wake-up, and the cell of the lowest limit that does.
+fn edge_pair<'r>(cells: &[&'r Cell]) -> [Option<&'r Cell>; 2] {
     let is_caught = |cell: &&Cell| !cell.sends_ipis();
     let least = cells.iter().position(is_caught);
     let before = least.unwrap_or(cells.len()).checked_sub(1);
     [before, least].map(|place| place.map(|place| cells[place]))
 }
 
-/// Returns the cells that a sentence may name: with the least, the most, and at the edges of polling.
+/// Returns the cells that a sentence may name: those with the least and the largest median, and those at the edges of
+/// polling.
 pub fn named<'r>(rows: &Rows<'r>) -> Vec<&'r Cell> {
     let cells = rows.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let medians = cells.filter_map(|cell| Some((median(cell)?, *cell)));
     let medians: Vec<(u64, &Cell)> = medians.collect();
     let least = medians.iter().min_by_key(|one| one.0);
-    // Of equal ones, the first.
+    // Of equal medians, the first counts.
     let highest = medians.iter().rev().max_by_key(|one| one.0);
     let extremes = least.into_iter().chain(highest).map(|one| one.1);
-    let edges = gaps(rows).into_values().flat_map(|cells| edge(&cells));
+    let edges = gaps(rows).into_values().flat_map(|cells| edge_pair(&cells));
     extremes.chain(edges.flatten()).collect()
 }
 
 /// Describes the cost of trapping WFI, and where it arises.
-fn trapping(rows: &Rows<'_>, scale: Scale) -> Option<String> {
-    let trapped = find(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi)?;
-    let plain = find(rows, Wait::Wfi, Trap::None, Wake::Ipi)?;
+fn trapping_cost(rows: &Rows<'_>, scale: Scale) -> Option<String> {
+    let trapped = find_cell(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi)?;
+    let plain = find_cell(rows, Wait::Wfi, Trap::None, Wake::Ipi)?;
     // Without paths, the sentence would only repeat the table.
     if !path::of_all(&[trapped, plain]) {
         return None;
@@ -421,7 +423,7 @@ fn trapping(rows: &Rows<'_>, scale: Scale) -> Option<String> {
     })
 }
 
-/// Explains a timer that wakes earlier where WFI is trapped.
+/// Explains why a timer wakes a CPU earlier if WFI is trapped.
 fn early_timer(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let of = |trap| {
         let mut cells = table.cells.iter().filter(|cell| {
@@ -447,11 +449,11 @@ fn early_timer(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     ))
 }
 
-/// Names the cells with the least and the most.
+/// Names the cells with the least and the largest median.
 fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let all = rows.rows.iter().flat_map(|row| {
         let cells = row.cells.iter().zip(&rows.titles);
-        // Without an interrupt nobody wakes.
+        // Without an interrupt, no CPU is woken.
         let is_sent = |cell: &Cell| cell.what.shape != Shape::Dry;
         let cells = cells.filter(move |(cell, _)| cell.is_none_or(is_sent));
         cells.filter_map(move |(cell, title)| {

@@ -24,7 +24,7 @@ pub enum Across {
 }
 
 impl Across {
-    /// From the fewest rows to the narrowest ones.
+    /// All layouts, from that with the fewest rows to that with the narrowest ones.
     pub const ALL: [Self; 5] = [
         Self::Layers,
         Self::Deliveries,
@@ -48,9 +48,9 @@ impl Across {
     }
 }
 
-/// The dimension of the guest's poll.
+/// The dimension of the limit of the guest's poll.
 pub const LIMIT: &str = "poll-limit-us";
-/// The dimension of the hypervisor's poll.
+/// The dimension of the limit of the hypervisor's poll.
 pub const HOST_POLL: &str = "host-poll-us";
 
 /// The dimension of the set of receivers.
@@ -61,20 +61,20 @@ pub const NAMED: [&str; 8] = [
     "workload", "wait", "trap", "deliver", "wake", LIMIT, HOST_POLL, "command",
 ];
 
-/// Everything but the trap, the trap, the values of the swept dimensions.
+/// A row's name in three parts: everything but the trap, the trap, the values of the swept dimensions.
 pub type Name = (String, String, Vec<String>);
 
 /// The parts of a cell's name that are in its row, and the parts in its column.
 pub struct Layout {
     across: Across,
-    /// Cells differ in the hypervisor.
+    /// Whether cells differ in the hypervisor.
     layers: bool,
-    /// Delivery distinguishes wake-ups without an interrupt.
+    /// Whether delivery distinguishes wake-ups without an interrupt.
     deliveries: bool,
     pub varied: Vec<&'static Info>,
     /// Dimensions with a column of values.
     pub swept: Vec<&'static Info>,
-    /// All cells wait alike; this wait is named above the table.
+    /// Whether all cells wait in the same way, which is then named above the table.
     pub one_wait: bool,
 }
 
@@ -115,7 +115,7 @@ impl Layout {
             (Across::Nothing, _) => "median".to_owned(),
             (Across::Layers, true) => format!("{under}: {}", self.arrival(cell)),
             (Across::Deliveries, true) => match (under, cell.what.deliver) {
-                // Only an interrupt of a hypervisor is one of two kinds.
+                // Only a hypervisor delivers interrupts in two ways.
                 (Under::None, _) => under.to_string(),
                 (_, Deliver::Inject) => format!("{under}: inject"),
                 (_, Deliver::Direct) => format!("{under}: direct"),
@@ -168,7 +168,8 @@ impl Layout {
     }
 }
 
-/// Whether the dimension has a column of values where it varies; the hypervisor's poll is part of the trap.
+/// Whether the dimension has a column of values if it varies. The hypervisor's poll has none, because it is part of the
+/// trap.
 pub fn is_swept(info: &&Info) -> bool {
     matches!(info.show, Show::Sweep { .. }) && info.key != HOST_POLL
 }
@@ -193,7 +194,8 @@ pub fn varies(info: &Info, cells: &[&Cell]) -> bool {
     })
 }
 
-/// Returns the cells of the hypervisor with the most first, if a row has those of all: no other has rows of its own.
+/// If a row has the cells of all hypervisors, moves the cells of the hypervisor with the most cells to the front. No
+/// other hypervisor then has rows of its own.
 pub fn in_order<'r>(cells: &[&'r Cell], across: Across) -> Vec<&'r Cell> {
     let mut cells = cells.to_vec();
     if across.has_layers() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows that cost the same become one row.
+//! Merges rows that cost the same into one row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ pub const ANY: &str = "any";
 pub const ANY_TRAP: &str = ", any trap";
 
 /// Merges rows that differ only in the trap, or only in a swept value, and cost the same. A row of any value, or of any
-/// trap, stands for all that the table has: part of them may have gone into another row.
+/// trap, stands for all values or traps in the table, even if another row has absorbed some of their rows.
 pub fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let swept = rows.first().map_or(0, |row| row.swept.len());
     let traps = Counted::of(&rows, |row| row.what.clone(), |row| row.trap.clone());
-    // Values first: a row of any trap would lack the values at which the trap makes a difference.
+    // Values are merged first: a row of any trap would lack the values at which the trap makes a difference.
     let merged = (0..swept).rev().fold(rows, |rows, place| {
         let way = |row: &Row<'_>| (row.what.clone(), row.trap.clone());
         let values = Counted::of(&rows, way, |row| row.swept[place].clone());
@@ -41,7 +41,7 @@ impl<K: Ord> Counted<K> {
         Self(counted)
     }
 
-    fn is(&self, kind: &K, count: usize) -> bool {
+    fn has_count(&self, kind: &K, count: usize) -> bool {
         self.0.get(kind).is_some_and(|values| values.len() == count)
     }
 }
@@ -54,8 +54,8 @@ fn of_traps<'r>(rows: Vec<Row<'r>>, traps: &Counted<String>) -> Vec<Row<'r>> {
         .map(|row| {
             let others = rows.iter().filter(|other| set(other) == set(row));
             let others: Vec<&Row<'_>> = others.collect();
-            let all = traps.is(&row.what, others.len());
-            all && others.iter().all(|other| agree(other, row))
+            let all = traps.has_count(&row.what, others.len());
+            all && others.iter().all(|other| cost_the_same(other, row))
         })
         .collect();
     let mut merged: Vec<Row<'_>> = Vec::new();
@@ -73,8 +73,8 @@ fn of_traps<'r>(rows: Vec<Row<'r>>, traps: &Counted<String>) -> Vec<Row<'r>> {
     merged
 }
 
-/// Whether two rows cost the same wherever both have a cell: the bare machine has none with a trap.
-fn agree(one: &Row<'_>, other: &Row<'_>) -> bool {
+/// Whether two rows cost the same wherever both have a cell. The bare machine has no cell with a trap.
+fn cost_the_same(one: &Row<'_>, other: &Row<'_>) -> bool {
     let both = one
         .cells
         .iter()
@@ -99,7 +99,7 @@ fn of_values<'r>(
         .map(|(row, set)| {
             let others = rows.iter().zip(&texts).filter(|(_, other)| *other == set);
             let others: Vec<_> = others.map(|(other, _)| other).collect();
-            let all = values.is(&(row.what.clone(), row.trap.clone()), others.len());
+            let all = values.has_count(&(row.what.clone(), row.trap.clone()), others.len());
             all && others.iter().all(|other| other.texts == row.texts)
         })
         .collect();
@@ -118,7 +118,7 @@ fn of_values<'r>(
     merged
 }
 
-/// A row's name, without the value at `place`.
+/// Returns a row's name, without the value at `place`.
 fn set_of(row: &Row<'_>, place: usize) -> (String, String, Vec<String>) {
     let mut swept = row.swept.clone();
     swept.remove(place);

@@ -19,7 +19,7 @@ const COLUMNS: usize = 4;
 /// A row.
 #[derive(Debug)]
 pub struct Row<'r> {
-    /// Everything but the trap.
+    /// All of the row's name except the trap.
     pub what: String,
     /// The trap, or both traps if they cost the same.
     pub trap: String,
@@ -31,7 +31,7 @@ pub struct Row<'r> {
     pub texts: Vec<String>,
     /// Marks of the row's cells, which other lines explain.
     pub marks: Vec<&'static str>,
-    /// The cells of equal rows that this one stands for.
+    /// The cells of the equal rows that this row also stands for.
     pub others: Vec<&'r Cell>,
 }
 
@@ -99,7 +99,7 @@ pub struct Rows<'r> {
     pub cells: Vec<&'r Cell>,
     /// Whether texts include exits.
     pub exits: bool,
-    /// Whether a cell has no place of its own, so that these rows would hide it.
+    /// Whether any cell has no place of its own, so that these rows would hide it.
     pub hidden: bool,
     /// Titles of the swept dimensions.
     pub swept: Vec<&'static str>,
@@ -113,7 +113,7 @@ pub struct Rows<'r> {
 }
 
 impl<'r> Rows<'r> {
-    /// Lays out the cells of a workload by the first way that hides none and fits, or else in one column.
+    /// Lays out the cells of a workload with the first layout that hides no cell and fits, or else in one column.
     pub fn fitting(cells: &[&'r Cell], scale: Scale, width: usize) -> Self {
         let layers = cells.iter().any(|cell| cell.under != cells[0].under);
         let layouts = Across::ALL.into_iter();
@@ -164,7 +164,7 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// Returns the width of the widest line, in columns.
+    /// Returns the width of the widest line, in characters.
     pub fn width(&self) -> usize {
         let chars = |text: &str| text.chars().count();
         let names = self.rows.iter().map(|row| chars(&row.shown()));
@@ -218,7 +218,7 @@ impl<'r> Rows<'r> {
         self.varied.iter().all(|info| is_named(info.key))
     }
 
-    /// Explains titles of values, rows without a receiver or of any trap, and IPIs where none is expected.
+    /// Explains the titles of values, rows without a receiver, rows of any trap, and IPIs where none is expected.
     pub fn legend(&self) -> Option<String> {
         let explained = [
             (HOST_POLL, "limit of the hypervisor's poll"),
@@ -269,7 +269,7 @@ impl<'r> Rows<'r> {
         Some(format!("any trap: {}", traps.join(", ")))
     }
 
-    /// Names values that were requested and are equal in all cells.
+    /// Names the values that were requested and that all cells share.
     pub fn constants(&self) -> Option<String> {
         let first = self.cells[0];
         let same = DIMENSIONS.iter().filter(|info| {
@@ -318,7 +318,7 @@ const USUAL: [&str; 3] = ["shape", "event-stream-us", "atomics"];
 fn all_exits(cell: &Cell) -> f64 {
     let causes = cell.exits_of_samples().keys();
     let each = causes.map(|cause| cell.exits_per_sample(cause));
-    // The sum of an empty iterator is -0.
+    // A sum that starts at 0 avoids -0, which is the sum of an empty iterator.
     each.fold(0.0, |sum, exits| sum + exits)
 }
 
@@ -327,7 +327,7 @@ pub fn shown_exits(cell: &Cell) -> f64 {
     (all_exits(cell) * 100.0).round() / 100.0
 }
 
-/// Returns the median, the path in brackets, and the exits.
+/// Returns a cell's text: the median, the path in brackets, and the exits.
 fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
     let mut text = match (cell.stats, cell.with_median()) {
         (Some(stats), _) if scale.of_host => scale.show(stats.min),

@@ -348,7 +348,7 @@ fn each_trap_of_a_wait_with_two_instructions_has_its_row() {
         let with_cost = |line: &&str| line.contains(&named) && line.contains(&cost.to_string());
         assert!(text.lines().any(|line| with_cost(&line)), "{row}:\n{text}");
     }
-    // Limits of polls in names would make it wider.
+    // The limits of polls in names would make the table wider.
     let legend = "host: limit of the hypervisor's poll; polls for at most 100 us.";
     assert!(text.contains(legend), "{text}");
     assert!(
@@ -359,7 +359,7 @@ fn each_trap_of_a_wait_with_two_instructions_has_its_row() {
 
 #[test]
 fn no_cell_is_hidden_by_another() {
-    // Both cells have the same place: busy CPUs do not trap.
+    // Both cells have the same place, because busy CPUs do not trap.
     let mut cells = vec![
         cell(&[("wait", "busy"), ("trap", "none")], 149, 100, 4),
         cell(&[("wait", "busy"), ("trap", "wfi")], 150, 100, 4),
@@ -450,7 +450,7 @@ fn a_value_that_makes_no_difference_is_any() {
         ["5 any 64", "50 10 112", "50 100 65"],
         "{text}"
     );
-    // A title that does not explain itself is explained.
+    // The legend explains a title that does not explain itself.
     assert!(text.contains("limit: limit of the guest's poll;"), "{text}");
     // Without any effect, there is no column.
     let text = shown(&run(cells(112)));

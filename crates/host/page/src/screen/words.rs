@@ -10,7 +10,7 @@ use crate::columns::MARK;
 use crate::machine::asked;
 use crate::scale::Scale;
 
-/// Title of the rows.
+/// Title of the column with the rows' names.
 pub const SUBJECT: &str = "how it waits";
 
 /// Describes the machine and its numbers.
@@ -63,7 +63,7 @@ pub fn wait(cell: &Cell, limit_is_swept: bool) -> String {
     }
 }
 
-/// Names the receivers of an interrupt, if it is not the usual one.
+/// Names the receivers of an interrupt, unless there is the usual single receiver.
 pub fn shape(cell: &Cell) -> &'static str {
     match cell.what.shape {
         Shape::Dry => "unsent: ",
@@ -85,7 +85,7 @@ pub fn trap(cell: &Cell, poll_is_swept: bool) -> String {
     let (halts, uses_events) = (what.wait.halts(), what.wait.uses_events());
     let trapped = match (halts && what.trap.wfi(), uses_events && what.trap.wfe()) {
         (false, false) => return String::new(),
-        // Only a wait with both instructions leaves a doubt.
+        // The text must name the instruction only if the wait uses both.
         (true, false) if uses_events => ", WFI trapped",
         (false, true) if halts => ", WFE trapped",
         (true, true) => ", both trapped",
@@ -117,7 +117,7 @@ pub fn arrival(cell: &Cell) -> &'static str {
     }
 }
 
-/// Explains the star.
+/// Explains the star: lists the properties that the machine does not model.
 pub fn star(results: &Results) -> String {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
     let missing: BTreeSet<&str> = cells

@@ -36,7 +36,7 @@ impl<'r> Units<'r> {
 pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = Vec::new();
     for key in keys() {
-        // Decisions of Linux itself are not choices, nor are limits of a poll that does not exist.
+        // Neither decisions of Linux itself nor limits of a poll that does not exist are choices of the user.
         let decided = |cell: &Cell| Info::find(key).is_none_or(|info| info.applies(&cell.what));
         let word = |cell: &&Cell| cell.word(key).filter(|_| decided(cell)).unwrap_or_default();
         let texts: Vec<String> = cells.iter().map(word).collect();

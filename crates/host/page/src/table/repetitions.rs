@@ -32,8 +32,8 @@ fn runs(results: &Results) -> Vec<Run> {
     }])
 }
 
-/// Returns the number of repetitions and the first if all are whole and have every cell, with the same median, path and
-/// exits.
+/// Returns the number of repetitions and the first one, if all repetitions are whole and have every cell with the same
+/// median, path and exits.
 pub fn equal_runs(results: &Results) -> Option<(usize, Results)> {
     if results.incomplete || !results.damaged.is_empty() || !results.problems.is_empty() {
         return None;
@@ -59,7 +59,7 @@ pub fn equal_runs(results: &Results) -> Option<(usize, Results)> {
 /// How the rows are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// By a column for each dimension, as the table of all cells.
+    /// By a column for each dimension, as in the table of all cells.
     Keys,
     /// By the words of the screen.
     Words,
@@ -164,7 +164,7 @@ fn figure(of: &Figures, figure: f64, scale: Scale) -> String {
     scale.show_figure((figure as u64, of.bounds(figure)))
 }
 
-/// Explains the last column, and how many runs a difference takes.
+/// Explains the last column, and reports if there are too few runs for a comparison.
 fn what_is_seen(found: &Comparison<'_>, runs: usize, naming: Naming) -> Vec<String> {
     if found.exact {
         return Vec::new();
@@ -258,11 +258,11 @@ mod tests {
             text.contains("190, 191") && !text.contains("each cell"),
             "{text}"
         );
-        // A cell that one run lacks is not equal in all.
+        // A cell that one run lacks is not equal in all runs.
         let mut lacking = repeated(&[190, 190], "insns");
         lacking.cells.pop();
         assert!(equal_runs(&lacking).is_none());
-        // The screen of one run would hide what the other lacks.
+        // The screen of one run would hide that the other run was cut short.
         let mut cut = repeated(&[190, 190], "insns");
         cut.incomplete = true;
         assert!(equal_runs(&cut).is_none());

@@ -6,13 +6,13 @@
 pub struct Platform {
     /// Address of RAM.
     ram: u64,
-    /// Address at which the machine has the guest's image. Bao itself is loaded elsewhere.
+    /// Address at which the guest's image is in the machine's RAM. Bao itself is loaded elsewhere.
     pub image: u64,
     distributor: u64,
     redistributors: u64,
     /// Address of a PL011.
     console: u64,
-    /// Firmware starts it, with PSCI; without, all CPUs enter its image at once.
+    /// Whether firmware starts Bao, with PSCI. Without firmware, all CPUs enter Bao's image at once.
     pub has_firmware: bool,
 }
 
@@ -26,7 +26,8 @@ pub const VIRT: Platform = Platform {
     has_firmware: true,
 };
 
-/// gem5's `VExpress_GEM5_V2` (its src/dev/arm/RealView.py). The board loads Bao at the start of its RAM, and all other files after it.
+/// gem5's `VExpress_GEM5_V2` (src/dev/arm/RealView.py of gem5). The board loads Bao at the start of its RAM, and all
+/// other files after it.
 pub const GEM5: Platform = Platform {
     ram: 0x8000_0000,
     image: 0x8200_0000,
@@ -41,7 +42,7 @@ pub const GEM5: Platform = Platform {
 pub struct Machine {
     /// Its devices.
     pub platform: Platform,
-    /// CPUs, all of which the guest has.
+    /// Number of CPUs. The guest has all of them.
     pub cpus: u32,
     /// Bytes of the machine's RAM.
     pub memory: u64,
@@ -51,12 +52,12 @@ pub struct Machine {
     pub guest: u64,
     /// Bytes of the image. The guest has it at the start of its RAM, and starts there.
     pub image_bytes: u64,
-    /// The guest's redistributors.
+    /// Address of the guest's redistributors.
     pub redistributors: u64,
 }
 
 impl Machine {
-    /// Describes the machine.
+    /// Returns Bao's description of the machine, as C source.
     pub(super) fn platform(&self) -> String {
         let Self { cpus, memory, .. } = self;
         let Platform {
@@ -78,8 +79,9 @@ impl Machine {
         )
     }
 
-    /// Describes the guest. Its image is used where it is: a copy takes minutes, because each of its pages is mapped and
-    /// invalidated on its own, at which an emulator that runs one CPU at a time changes CPUs. It has its console, and the interrupts of the virtual and the physical timer.
+    /// Returns Bao's description of the guest, as C source. The guest's image is used in place. A copy would take
+    /// minutes, because Bao maps and invalidates each page on its own, and an emulator that runs one CPU at a time then
+    /// changes CPUs for each page. The guest has the console, and the interrupts of the virtual and the physical timer.
     pub(super) fn guest(&self) -> String {
         let Self {
             cpus,

@@ -27,7 +27,7 @@ fn a_folder_that_is_no_bao_or_another_bao_is_refused() {
     write(place, start, "wait_for_bsp:\n\twfe\n");
     assert!(refused(place).contains("has no src/arch/armv8/armv8-a/aarch64/vmm.c"));
     write(place, sizes, "\tstatic size_t min_parange = 0x7;\n");
-    // The label is at the beginning of a line.
+    // The label has to be at the beginning of a line.
     assert!(refused(place).contains("has no `wfe` where CPUs wait for the first"));
     write(
         place,
@@ -38,7 +38,9 @@ fn a_folder_that_is_no_bao_or_another_bao_is_refused() {
     write(place, start, "\twfe\nwait_for_bsp:\n\twfe\n\tb x\n");
     let bao = Bao::find(Some(place)).unwrap();
     assert!(bao.told.starts_with("Bao, source "), "{}", bao.told);
-    let made = CHANGES.each_ref().map(|change| change.made(place).unwrap());
+    let made = CHANGES
+        .each_ref()
+        .map(|change| change.changed_text(place).unwrap());
     assert_eq!(
         made,
         [
@@ -46,7 +48,7 @@ fn a_folder_that_is_no_bao_or_another_bao_is_refused() {
             "\tstatic size_t min_parange = 0x5;\n"
         ]
     );
-    // A change of a file is another Bao.
+    // A changed file makes it another Bao.
     write(place, "src/core/init.c", "int x;");
     assert_ne!(Bao::find(Some(place)).unwrap().hash, bao.hash);
 }
@@ -59,14 +61,14 @@ fn only_a_machine_without_firmware_needs_no_call_of_it() {
     let place = place.path();
     let call = "\t__asm__ volatile(\"smc\t#0\\n\");\n";
     write(place, NO_FIRMWARE.file, &call.replace("smc\t", "hvc\t"));
-    let error = NO_FIRMWARE.made(place).unwrap_err();
+    let error = NO_FIRMWARE.changed_text(place).unwrap_err();
     assert!(
         error.to_string().contains("no `smc\\t#0` as its call"),
         "{error}"
     );
     write(place, NO_FIRMWARE.file, call);
     assert_eq!(
-        NO_FIRMWARE.made(place).unwrap(),
+        NO_FIRMWARE.changed_text(place).unwrap(),
         "\t__asm__ volatile(\"mov x0, #-4\\n\");\n"
     );
 }
@@ -101,7 +103,7 @@ fn its_configuration_has_all_cpus() {
 fn the_guest_is_the_same_on_another_machine() {
     let machine = of(GEM5);
     let (guest, platform) = (machine.guest(), machine.platform());
-    // Addresses of the machine differ, and those of the guest do not.
+    // The machines' addresses differ, and the guest's do not.
     for part in [
         ".base_addr = 0x40000000, .load_addr = 0x82000000,",
         ".pa = 0x1c090000, .va = 0x9000000,",

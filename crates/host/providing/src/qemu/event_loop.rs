@@ -3,8 +3,8 @@
 //!
 //! With io_uring, the loop can lose a wake-up of QEMU's main thread, for instance with QEMU 11.1.3 on Linux 6.18. The
 //! thread that executes the guest then waits for the main thread for ever, and with `-icount sleep=off`, no timer of
-//! the guest fires: the guest hangs in WFI. This requires a guest that writes to flash, such as UEFI firmware with its
-//! own variables, since such a write runs the event loop in the thread of the CPUs. 4 of 140 boots of such a firmware
+//! the guest fires: the guest hangs in WFI. This only happens if the guest writes to flash, as UEFI firmware does for
+//! its variables, because such a write runs the event loop in the thread of the CPUs. 4 of 140 boots of such a firmware
 //! hung, and continued as soon as something wrote to an eventfd of the main thread; without io_uring, none of 220 hung.
 
 #[cfg(all(
@@ -14,7 +14,7 @@
 mod filter {
     use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter};
 
-    /// On a kernel without io_uring, QEMU silently uses ppoll(2).
+    /// The error of a kernel without io_uring. QEMU then silently uses ppoll(2).
     const ANSWER: SeccompAction = SeccompAction::Errno(libc::ENOSYS as u32);
 
     #[cfg(target_arch = "x86_64")]
@@ -22,7 +22,7 @@ mod filter {
     #[cfg(target_arch = "aarch64")]
     const HERE: seccompiler::TargetArch = seccompiler::TargetArch::aarch64;
 
-    /// Returns a filter that allows all system calls except the one that creates a ring.
+    /// Returns a filter that allows all system calls except io_uring_setup(2).
     pub fn program() -> Result<BpfProgram, BackendError> {
         let calls = [(libc::SYS_io_uring_setup, Vec::new())];
         let calls = calls.into_iter().collect();
@@ -31,7 +31,7 @@ mod filter {
 }
 
 /// Denies io_uring to all programs that this thread and its future threads start from now on. Does nothing on a kernel
-/// without such filters: the defect is also rare there, and a run that hangs reports it.
+/// without seccomp filters. The defect is also rare there, and a run that hangs reports it.
 pub fn without_io_uring() {
     #[cfg(all(
         target_os = "linux",
@@ -59,7 +59,7 @@ mod tests {
         status.lines().find_map(count).unwrap()
     }
 
-    /// Whether the emulator gets a ring for a disk; `None` if there is no emulator yet.
+    /// Whether the emulator gets an io_uring for a disk; `None` if there is no emulator yet.
     fn gets_ring() -> Option<bool> {
         let Found::Usable(emulator) = qemu::find() else {
             return None;

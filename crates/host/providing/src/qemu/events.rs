@@ -3,8 +3,9 @@
 //!
 //! Just before QEMU ends, it sends the event SHUTDOWN with its reason to each QMP monitor that has finished its
 //! negotiation. A monitor for commands could miss the event: it serves one client at a time, and each client drops the
-//! events between its answers. Therefore, the events have their own monitor with a single reader. QEMU starts with its
-//! CPUs stopped (`-S`), and only this reader starts them, so a guest can't end before there is a reader.
+//! events that arrive between answers. The events therefore have a monitor of their own with a single reader. QEMU
+//! starts with its CPUs stopped (`-S`), and only this reader starts them, so a guest can't end before there is a
+//! reader.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -17,7 +18,7 @@ use serde_json::Value;
 
 /// Name of the socket to which QEMU connects.
 pub const EVENTS: &str = "events";
-/// The negotiation, then the command that starts the CPUs.
+/// The command that ends the negotiation, then the command that starts the CPUs.
 const BEGIN: [&str; 2] = [
     r#"{"execute": "qmp_capabilities"}"#,
     r#"{"execute": "cont"}"#,
@@ -26,23 +27,24 @@ const BEGIN: [&str; 2] = [
 /// Why a machine ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shutdown {
-    /// The guest turned it off, or asked for that.
+    /// The guest turned the machine off, or asked for that.
     Off,
-    /// The guest reset it (`-no-reboot` makes a reset an end).
+    /// The guest reset the machine (`-no-reboot` makes QEMU end at a reset).
     Reset,
     /// The machine ended for another reason, in QEMU's words (ShutdownCause in qapi/run-state.json).
     Other(String),
 }
 
 impl Shutdown {
-    /// Parses a line of a monitor; `None` for anything else.
+    /// Parses a line from a monitor. Returns `None` unless the line is the event SHUTDOWN.
     fn read(line: &str) -> Option<Self> {
         let message: Value = serde_json::from_str(line).ok()?;
         if message["event"] != "SHUTDOWN" {
             return None;
         }
         Some(match message["data"]["reason"].as_str() {
-            // The second: by `quit`, because the guest asked a hypervisor that can't turn the machine off.
+            // The second reason comes from the command `quit`, sent because the guest asked a hypervisor that can't
+            // turn the machine off.
             Some("guest-shutdown" | "host-qmp-quit") => Self::Off,
             Some("guest-reset") => Self::Reset,
             other => Self::Other(other.unwrap_or("a reason without a name").into()),
@@ -58,7 +60,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Listens in `place`. Call this before the emulator starts, which connects by itself.
+    /// Listens in `place`. Call this before the emulator starts, because the emulator connects when it starts.
     pub fn listen(place: &Path) -> Result<Self> {
         let socket = place.join(EVENTS);
         let listener = UnixListener::bind(&socket)
@@ -67,8 +69,8 @@ impl Events {
         Ok(Self { socket, reader })
     }
 
-    /// Returns how the machine of an emulator that has ended did so; `None` without a report: the emulator was killed,
-    /// could not start, or is not QEMU.
+    /// Returns how the machine ended. Call this after the emulator has ended. Returns `None` without a report: the
+    /// emulator was killed, could not start, or is not QEMU.
     pub fn end(self) -> Option<Shutdown> {
         // A reader that still waits for an emulator gets this connection, which sends nothing. If an emulator
         // connected, its connection came first.
@@ -77,7 +79,7 @@ impl Events {
     }
 }
 
-/// Starts the machine, and reads until the emulator closes its end.
+/// Starts the machine, and reads until the emulator closes the connection.
 fn read(mut stream: UnixStream) -> Option<Shutdown> {
     let lines = BufReader::new(stream.try_clone().ok()?).lines();
     for command in BEGIN {
@@ -92,7 +94,7 @@ fn read(mut stream: UnixStream) -> Option<Shutdown> {
 mod tests {
     use super::*;
 
-    /// Reads from an emulator that connects, receives its commands, and sends `said`.
+    /// Returns what a reader makes of an emulator that connects, receives the commands, and sends `said`.
     fn told(said: &[&str]) -> Option<Shutdown> {
         let place = tempfile::tempdir().unwrap();
         let events = Events::listen(place.path()).unwrap();
@@ -124,7 +126,7 @@ mod tests {
                 r#"{{"event": "SHUTDOWN", "data": {{"guest": true, "reason": "{reason}"}}}}"#
             );
             assert_eq!(told(&[resume, &event]), Some(shutdown.clone()));
-            // Other output before or after the event does not lose it.
+            // The event is found despite other output before and after it.
             let noise: Vec<&str> = [resume; 5000]
                 .into_iter()
                 .chain([&*event, resume])
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn an_emulator_that_says_nothing_has_told_nothing() {
         assert_eq!(told(&[]), None);
-        // A guest's word within another event.
+        // Another event contains the reason of a reset.
         assert_eq!(
             told(&[r#"{"event": "X", "data": {"reason": "guest-reset"}}"#]),
             None

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands to a running QEMU (QMP): read the CPUs' registers, stop, continue.
+//! Sends commands to a running QEMU (QMP): read the CPUs' registers, stop, continue, quit.
 //!
-//! The monitor's client drops events between answers: they have their own monitor, [`events`](super::events).
+//! This client drops events that arrive between answers, because events have their own monitor,
+//! [`events`](super::events).
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -11,15 +12,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-/// Name of its socket.
+/// Name of the monitor's socket.
 pub const MONITOR: &str = "qmp";
-/// Limit of a wait for an emulator that may hang.
+/// Limit of each wait for an answer, because the emulator may hang.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Returns the registers of every CPU, one line each, as QEMU prints them; QEMU's monitor is in `place`.
 pub fn registers(place: &Path) -> Result<Vec<String>> {
     let mut monitor = Monitor::connect(place).context("no monitor of QEMU answers")?;
-    // All registers are from the same moment.
+    // While the machine is stopped, all registers are from the same moment.
     monitor.execute("stop", json!({}))?;
     let command = json!({ "command-line": "info registers -a" });
     let answer = monitor.execute("human-monitor-command", command)?;
@@ -32,15 +33,15 @@ pub fn registers(place: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Whether the machine was stopped by its monitor or a debugger; `false` if there is no monitor in `place`, or if it
-/// does not report this.
+/// Whether the machine was stopped by its monitor or a debugger; `false` if there is no monitor in `place`, or if the
+/// monitor does not report this.
 pub fn is_paused(place: &Path) -> bool {
     let asked =
         Monitor::connect(place).and_then(|mut monitor| monitor.execute("query-status", json!({})));
     asked.is_ok_and(|status| matches!(status["status"].as_str(), Some("paused" | "debug")))
 }
 
-/// Ends the QEMU whose monitor is in `place`, in order.
+/// Ends the QEMU whose monitor is in `place` with the command `quit`.
 ///
 /// # Errors
 /// There is no monitor in `place`, or it does not answer.
@@ -69,12 +70,12 @@ impl Pauser {
         Monitor::connect(place).map(Self)
     }
 
-    /// Stops all CPUs, and the clocks.
+    /// Stops all CPUs and the machine's clocks.
     pub fn stop(&mut self) -> Result<()> {
         self.0.execute("stop", json!({})).map(drop)
     }
 
-    /// Starts all CPUs and the clocks again.
+    /// Starts all CPUs and the machine's clocks again.
     pub fn go_on(&mut self) -> Result<()> {
         self.0.execute("cont", json!({})).map(drop)
     }
@@ -128,7 +129,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::thread;
 
-    /// Whether a machine counts as stopped if its monitor reports this.
+    /// Whether a machine counts as stopped if its monitor reports `status`.
     fn taken_for_paused(status: &'static str) -> bool {
         let place = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(place.path().join(MONITOR)).unwrap();

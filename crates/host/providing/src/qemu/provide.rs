@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Provides an emulator if the system has none, or only one that is too old.
 //!
-//! On Debian and its derivatives on x86-64, fetches Debian's own packages ([`apt`]), and unpacks them below
+//! On Debian and its derivatives on x86-64, this module fetches Debian's own packages ([`apt`]), and unpacks them below
 //! `target/tools/qemu` together with their C library.
 
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ fn prefix() -> PathBuf {
     places::target().join("tools/qemu")
 }
 
-/// Returns a provided emulator's counterpart of one of the system's folders.
+/// Returns the folder of a provided emulator that corresponds to the folder `system` of an installed one.
 pub fn folder(system: &str) -> PathBuf {
     prefix().join(system.trim_start_matches('/'))
 }
@@ -49,7 +49,7 @@ pub fn provided() -> Option<Emulator> {
         "usr/lib/x86_64-linux-gnu/pulseaudio",
     ];
     let path = libraries.map(|folder| prefix.join(folder).into_os_string());
-    // The emulator runs with its own C library, so the age of the system's does not matter.
+    // The emulator runs with its own C library, so the age of the system's C library does not matter.
     let arguments: Vec<OsString> = vec![
         "--library-path".into(),
         path.join(":".as_ref()),
@@ -67,7 +67,7 @@ pub fn obstacle() -> Option<String> {
     if x86_64_linux && apt::usable() {
         return None;
     }
-    // Debian's package manager is here, but not Debian's keys.
+    // This computer has Debian's package manager, but not Debian's keys.
     let way = match x86_64_linux && output("apt-get", &["--version"]).is_some() {
         true => "apt-get install debian-archive-keyring (QEMU is then fetched)".into(),
         false => manager::install(Tool::Qemu)
@@ -82,7 +82,7 @@ pub fn obstacle() -> Option<String> {
 pub fn provide() -> Result<Emulator> {
     step!("{PROGRAM} {FLOOR} or newer is missing: providing it below target/tools (once)");
     let tools = apt::Tools::lock()?;
-    // Another run may have provided it while this one waited.
+    // Another run may have provided an emulator while this one waited.
     if let Some(emulator) = provided() {
         return Ok(emulator);
     }

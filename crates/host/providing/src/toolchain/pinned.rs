@@ -16,7 +16,7 @@ const FILE: &str = include_str!("../../../../../rust-toolchain.toml");
 /// A list that rustup keeps in each of its toolchains.
 const OF_RUSTUP: &str = "lib/rustlib/multirust-channel-manifest.toml";
 
-/// Returns the version in the file.
+/// Returns the toolchain's version, as `rust-toolchain.toml` names it.
 pub fn version() -> &'static str {
     let named = FILE
         .lines()
@@ -26,8 +26,8 @@ pub fn version() -> &'static str {
         .unwrap_or("stable")
 }
 
-/// Returns the toolchain's folder, and installs the toolchain if it is missing; `None` without rustup, in which case a
-/// distribution's compiler has to do.
+/// Returns the toolchain's folder, and installs the toolchain if it is missing. Returns `None` without rustup; a
+/// distribution's compiler is then used.
 pub fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     // A toolchain may be a link to another one, and the compiler reports the link's target.
@@ -36,7 +36,7 @@ pub fn folder() -> Option<&'static Path> {
 }
 
 fn find_or_install() -> Option<PathBuf> {
-    // Cargo passes its own path to the programs that it starts, which saves a slow query of rustup.
+    // Cargo passes its own path to the programs that it starts, which makes a slow query of rustup unnecessary.
     let running = env::var_os("CARGO").map(PathBuf::from);
     let running = running.and_then(|cargo| of_program(&cargo));
     if let Some(running) = running.filter(|folder| is_of(folder, version())) {
@@ -69,7 +69,7 @@ fn installed() -> Option<PathBuf> {
     of_program(Path::new(cargo.trim()))
 }
 
-/// Returns the rustup toolchain that contains a program.
+/// Returns the folder of the rustup toolchain that contains a program.
 fn of_program(program: &Path) -> Option<PathBuf> {
     let folder = program.parent()?.parent()?;
     folder.join(OF_RUSTUP).is_file().then(|| folder.to_owned())

@@ -4,7 +4,7 @@
 
 use anyhow::{Result, bail};
 
-/// Offset of the package: PLAT_QEMU_FIP_BASE in `plat/qemu/qemu/include/platform_def.h`.
+/// Offset of the package in the flash: PLAT_QEMU_FIP_BASE in `plat/qemu/qemu/include/platform_def.h`.
 const PACKAGE: usize = 0x4_0000;
 /// Bytes of the first flash.
 const FLASH: usize = 0x400_0000;
@@ -21,7 +21,7 @@ const LOADER: u128 = 0x5ff9_ec0b_4d22_3e4d_a544_c39d_81c7_3f0a;
 const STAYS: u128 = 0x47d4_086d_4cfe_9846_9b95_2950_cbbd_5a00;
 const NEXT: u128 = 0xd6d0_eea7_fcea_d54b_9782_9934_f234_b6e4;
 
-/// Returns the flash with these stages, which start `next`.
+/// Returns the content of the flash with the firmware's stages, which start `next`.
 pub fn flash(first: &[u8], loader: &[u8], stays: &[u8], next: &[u8]) -> Result<Vec<u8>> {
     let mut flash = first.to_vec();
     if first.len() > PACKAGE {

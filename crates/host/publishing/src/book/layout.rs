@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages in mdBook's layout: `src/` is the repository, with its pages and the files to which they link, and
-//! `SUMMARY.md` is at its top.
+//! Copies the pages to the layout that mdBook needs. There, `src/` mirrors the repository, with the pages and the files
+//! to which they link, and has `SUMMARY.md` at its top.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -9,14 +9,14 @@ use anyhow::{Context, Result};
 
 use super::summary;
 
-/// Lays out the pages of the repository at `root` in `to`.
+/// Copies the pages of the repository at `root` to their layout in `to`.
 pub fn write(root: &Path, pages: &[String], to: &Path) -> Result<()> {
     copy(&root.join("docs/book.toml"), &to.join("book.toml"))?;
     let source = to.join("src");
     for page in pages {
         let text = copy(&root.join(page), &source.join(page))?;
         for file in files(page, &String::from_utf8_lossy(&text)) {
-            // Other pages are copied separately. The link check finds a missing page.
+            // Pages in the list are copied separately. The link check finds a page that is missing there.
             if file.extension().is_none_or(|end| end != "md") && root.join(&file).is_file() {
                 copy(&root.join(&file), &source.join(&file))?;
             }
@@ -39,11 +39,11 @@ fn files(page: &str, text: &str) -> Vec<PathBuf> {
     let paths = links.filter(|link| !link.contains("://"));
     let paths = paths.map(|link| link.split('#').next().unwrap_or(link));
     let paths = paths.filter(|path| !path.is_empty());
-    paths.map(|path| plain(&folder.join(path))).collect()
+    paths.map(|path| without_dots(&folder.join(path))).collect()
 }
 
 /// Returns a path without `..`.
-fn plain(path: &Path) -> PathBuf {
+fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// All pages in one, where an anchor may occur twice.
+/// The page that joins all pages, where an anchor may occur twice.
 const PRINTED: &str = "print.html";
 
 /// A page of the site.
@@ -21,12 +21,12 @@ struct Page {
 pub fn broken(folder: &Path) -> Result<Vec<String>> {
     let folder = &folder.canonicalize()?;
     let mut pages = BTreeMap::new();
-    read(folder, &mut pages)?;
+    read_pages(folder, &mut pages)?;
     let mut broken = Vec::new();
     for (path, page) in &pages {
         let shown = path.strip_prefix(folder).unwrap_or(path).display();
         for link in &page.links {
-            if !leads(path, link, &pages) {
+            if !has_target(path, link, &pages) {
                 broken.push(format!("{shown}: {link}"));
             }
         }
@@ -34,8 +34,8 @@ pub fn broken(folder: &Path) -> Result<Vec<String>> {
     Ok(broken)
 }
 
-/// Whether `link` on the page at `path` has a target. Does not check links to other sites.
-fn leads(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool {
+/// Whether the target of `link` on the page at `path` exists. Links to other sites are not checked.
+fn has_target(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool {
     if link.contains("://") || link.starts_with("mailto:") || link.starts_with("javascript:") {
         return true;
     }
@@ -45,7 +45,7 @@ fn leads(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool {
         "" => path.to_owned(),
         _ => path.parent().unwrap_or(path).join(file),
     };
-    // The site has no symbolic links, so this path is also the browser's.
+    // The site has no symbolic links, so a browser finds the same path.
     let Ok(target) = target.canonicalize() else {
         return false;
     };
@@ -56,11 +56,11 @@ fn leads(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool {
 }
 
 /// Reads the pages below `folder`.
-fn read(folder: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> Result<()> {
+fn read_pages(folder: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path().canonicalize()?;
         if path.is_dir() {
-            read(&path, pages)?;
+            read_pages(&path, pages)?;
         } else if path.extension().is_some_and(|end| end == "html") && !path.ends_with(PRINTED) {
             let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
             let links = ["href", "src"].map(|name| values(&text, name)).concat();

@@ -19,15 +19,15 @@ pub fn pages(root: &Path) -> Result<Vec<String>> {
     let mut documents = BTreeSet::new();
     find(root, DOCS, &mut documents)?;
     documents.remove(FILE);
-    let wrong = wrong(&pages, &documents, |page| root.join(page).is_file());
+    let wrong = mistakes(&pages, &documents, |page| root.join(page).is_file());
     if !wrong.is_empty() {
         bail!("{FILE}: {}", wrong.join("; "));
     }
     Ok(pages)
 }
 
-/// Returns the mistakes in a list of pages, given all documents.
-fn wrong(
+/// Returns the mistakes in a list of pages, compared with `documents`.
+fn mistakes(
     pages: &[String],
     documents: &BTreeSet<String>,
     exists: impl Fn(&str) -> bool,
@@ -93,7 +93,7 @@ mod tests {
             ["docs/a.md", "docs/guides/b.md", "docs/a.md", "README.md"]
         );
         let documents = ["docs/a.md", "docs/c.md"].map(str::to_owned);
-        let wrong = wrong(&pages, &documents.into(), |page| !page.contains("b.md"));
+        let wrong = mistakes(&pages, &documents.into(), |page| !page.contains("b.md"));
         assert_eq!(
             wrong,
             [

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs mdBook without installing it.
 //!
-//! mdBook comes as a program in a package from Python's index, which takes seconds. Its authors publish its source,
-//! whose dependencies take minutes to compile, and programs at a release host, but not this package. Therefore,
-//! `requirements.txt` has the hashes of the package's files, and pip accepts no other files (pip, "Secure installs").
-//! `ROUSE_MDBOOK` names another mdBook, for instance one built by `cargo install mdbook`.
+//! mdBook comes as a program in a package from Python's index, which takes seconds to fetch. The authors of mdBook
+//! publish programs at a release host, and their source, whose dependencies take minutes to compile. They do not
+//! publish this package. Therefore, `requirements.txt` has the hashes of the package's files, and pip accepts no other
+//! files (pip, "Secure installs"). `ROUSE_MDBOOK` names another mdBook, for instance one built by `cargo install
+//! mdbook`.
 
 use std::env;
 use std::fs;
@@ -21,14 +22,14 @@ use shell::{files, places};
 const VARIABLE: &str = "ROUSE_MDBOOK";
 const REQUIREMENTS: &str = "crates/host/publishing/src/book/requirements.txt";
 
-/// Returns the program, which is provided if it is missing.
+/// Returns mdBook's program, and provides it if it is missing.
 pub fn ensure() -> Result<PathBuf> {
     if let Some(named) = env::var_os(VARIABLE) {
         return Ok(named.into());
     }
     let folder = places::target().join("tools").join("mdbook");
     let program = folder.join("bin/mdbook");
-    // The requirements with which it was provided, and the current ones.
+    // The files of requirements: the one with which mdBook was provided, and the current one.
     let (done, wanted) = (
         folder.join("requirements.txt"),
         places::inside(REQUIREMENTS),

@@ -21,9 +21,9 @@ pub struct Crate {
     version: String,
     /// An SPDX expression, possibly in an older form.
     pub license: Option<String>,
-    /// Its registry; `None` for our own crates.
+    /// The crate's registry; `None` for our own crates.
     pub source: Option<String>,
-    /// Its Cargo.toml, next to its other files.
+    /// The crate's Cargo.toml, which is next to its other files.
     pub manifest_path: PathBuf,
 }
 
@@ -32,7 +32,7 @@ struct Metadata {
     packages: Vec<Crate>,
 }
 
-/// Returns all crates of Cargo.lock for these targets.
+/// Returns all crates of Cargo.lock for the targets of the products.
 pub fn known() -> Result<BTreeMap<Key, Crate>> {
     let arguments = [
         "metadata",
@@ -43,7 +43,7 @@ pub fn known() -> Result<BTreeMap<Key, Crate>> {
         "--filter-platform",
         toolchain::LINUX,
     ];
-    let said = asked(&arguments)?;
+    let said = cargo_output(&arguments)?;
     let metadata: Metadata = serde_json::from_str(&said).context("cargo metadata")?;
     let crates = metadata.packages.into_iter();
     Ok(crates
@@ -56,7 +56,7 @@ pub fn known() -> Result<BTreeMap<Key, Crate>> {
 pub fn linked(packages: Packages) -> Result<BTreeSet<Key>> {
     let mut linked = BTreeSet::new();
     for (package, target) in packages {
-        let said = asked(&[
+        let said = cargo_output(&[
             "tree",
             "--locked",
             "--package",
@@ -73,7 +73,7 @@ pub fn linked(packages: Packages) -> Result<BTreeSet<Key>> {
     Ok(linked)
 }
 
-/// Parses `name v1.2.3`; for our own crates, the folder follows.
+/// Parses `name v1.2.3`, after which our own crates have their folder.
 fn key(line: &str) -> Option<Key> {
     let mut words = line.split(' ');
     let name = words.next()?;
@@ -81,7 +81,7 @@ fn key(line: &str) -> Option<Key> {
     Some((name.into(), version.into()))
 }
 
-fn asked(arguments: &[&str]) -> Result<String> {
+fn cargo_output(arguments: &[&str]) -> Result<String> {
     match toolchain::answer(toolchain::cargo().args(arguments)) {
         Some(said) => Ok(said),
         None => bad_input!(
@@ -110,7 +110,7 @@ mod tests {
         let linked = linked(&[("hypervisor", toolchain::TARGET)]).unwrap();
         let has = |name: &str| linked.iter().any(|(linked, _)| linked == name);
         assert!(has("hypervisor") && has("arm-gic") && has("ucs2"));
-        // Macros of `uefi`, and a crate for the host.
+        // These are macros of `uefi`, and a crate for the host.
         assert!(!has("syn") && !has("uefi-macros") && !has("clap"));
         let known = known().unwrap();
         assert!(linked.iter().all(|key| known.contains_key(key)));

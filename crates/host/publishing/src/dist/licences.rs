@@ -28,7 +28,7 @@ const RUST: [&str; 3] = [
 /// Cargo's folder of sources, as images name it: `images` passes this name to the compiler.
 const SOURCES: &str = "/cargo/registry/src/";
 
-/// Returns the folder of licences for these products.
+/// Returns the files of the folder of licences for these products.
 pub fn of(products: &[Product]) -> Result<Files> {
     let known = cargo::known()?;
     let mut files = Files::new();
@@ -76,7 +76,7 @@ Every file also has parts of Rust's own libraries (MIT or Apache-2.0; `rust/`), 
 (MIT), highlight.js (BSD-3-Clause), and fonts: Open Sans (Apache-2.0), Source Code Pro (OFL-1.1), Font Awesome (CC-BY-4.0).
 ";
 
-/// Lists the crates of a product.
+/// Returns the section that lists the crates of a product.
 fn section(
     product: &Product,
     linked: &BTreeSet<Key>,
@@ -119,7 +119,7 @@ fn texts(one: &Crate) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(texts)
 }
 
-/// Returns the texts in the toolchain; a distribution's toolchain may lack them.
+/// Returns the licence texts in the toolchain; a distribution's toolchain may lack them.
 fn of_rust() -> Vec<(&'static str, Vec<u8>)> {
     let sysroot = toolchain::sysroot().unwrap_or_default();
     let read = |path: &'static str| {
@@ -130,14 +130,13 @@ fn of_rust() -> Vec<(&'static str, Vec<u8>)> {
     RUST.into_iter().filter_map(read).collect()
 }
 
-/// Fails if a product contains a message of a crate that is not in the list: panic messages contain names of source
-/// files.
+/// Fails if a product names a crate that is not in the list. The messages of a crate's panics name its source files.
 fn named_are_linked(product: &Product, linked: &BTreeSet<Key>) -> Result<()> {
     let folders: BTreeSet<_> = linked
         .iter()
         .map(|(name, version)| format!("{name}-{version}"))
         .collect();
-    for named in named(&product.file.bytes) {
+    for named in named_crates(&product.file.bytes) {
         ensure!(
             folders.contains(&named),
             "{} has code of {named}, which `cargo tree` does not name",
@@ -148,7 +147,7 @@ fn named_are_linked(product: &Product, linked: &BTreeSet<Key>) -> Result<()> {
 }
 
 /// Returns the folders of crates that occur in `bytes`: `/cargo/registry/src/INDEX/NAME-VERSION/`.
-fn named(bytes: &[u8]) -> BTreeSet<String> {
+fn named_crates(bytes: &[u8]) -> BTreeSet<String> {
     let found = memmem::find_iter(bytes, SOURCES);
     let folders = found.filter_map(|at| {
         let rest = &bytes[at + SOURCES.len()..];

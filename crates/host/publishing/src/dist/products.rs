@@ -28,7 +28,7 @@ const BOTH: Packages = &[HYPERVISOR, GUEST];
 #[derive(Debug)]
 pub struct Product {
     pub name: String,
-    /// Its description and its use, one paragraph each.
+    /// Its description and its use, in one paragraph each.
     pub about: String,
     /// Packages from which it is built.
     pub packages: Packages,
@@ -113,7 +113,7 @@ fn boards() -> Result<Vec<String>> {
     Ok(boards)
 }
 
-/// Returns the arguments of `cargo xtask image --board BOARD`.
+/// Returns the arguments of `cargo xtask image --board BOARD` for a disk of this kind with this plan.
 fn load(board: &str, kind: &str, plan: &PlanArgs) -> LoadArgs {
     LoadArgs {
         plan: plan.clone(),

@@ -5,7 +5,7 @@ use results::Build;
 
 use super::products::Product;
 
-/// Describes the folder, each file, and how to reproduce the folder.
+/// Returns the text, which describes the folder, each file, and how to reproduce the folder.
 pub fn of(products: &[Product], build: Option<&Build>) -> String {
     let mut text = format!(
         "# Rouse {}, to measure a machine without building anything\n\n{HEAD}\n",

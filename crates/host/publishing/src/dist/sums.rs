@@ -9,10 +9,10 @@ use super::Files;
 use anyhow::{Context, Result, ensure};
 use shell::digest::sum;
 
-/// The file of the hashes.
+/// The name of the file with the hashes.
 pub const FILE: &str = "SHA256SUMS";
 
-/// Returns the hashes of these files.
+/// Returns the text of the file with the hashes of `files`.
 pub(super) fn of(files: &Files) -> String {
     let lines = files.iter();
     let lines = lines.map(|(name, file)| format!("{}  {name}\n", sum(&file.bytes)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds traces of the machine that made a file: the machine's paths.
+//! Finds traces of the machine on which a file was made, which are paths of that machine.
 //!
 //! Such a path differs from machine to machine, so the file would also differ. A compiler leaves paths of sources in
 //! panic messages and in debug information.
@@ -12,10 +12,10 @@ use memchr::memmem;
 use providing::toolchain;
 use shell::places;
 
-/// Bytes of a file to show before and after a path.
+/// Number of bytes of a file to show before and after a path.
 const AROUND: usize = 40;
 
-/// Folders of a machine.
+/// The folders of a machine, as prefixes of paths.
 #[derive(Debug)]
 pub struct Traces(Vec<Vec<u8>>);
 
@@ -34,7 +34,7 @@ impl Traces {
         Self::of(folders.into_iter().flatten())
     }
 
-    /// Creates traces from these folders, with all of their names.
+    /// Returns these folders, each with all of its names.
     pub fn of(folders: impl Iterator<Item = PathBuf>) -> Self {
         let names = folders.flat_map(|folder| [folder.canonicalize().ok(), Some(folder)]);
         // `/` is part of every path.
@@ -68,8 +68,8 @@ fn needle(folder: &Path) -> Vec<u8> {
     needle
 }
 
-/// Returns the first offset of `needle`. The name of a folder in the root, such as `/src/`, may also be within another
-/// path, `x/src/y`, where it does not count.
+/// Returns the first offset of `needle` in `bytes`. A folder in the root, such as `/src/`, does not count within
+/// another path, such as `x/src/y`.
 fn first(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     let short = needle.iter().filter(|&&byte| byte == b'/').count() == 2;
     let inside = |at: usize| {

@@ -45,7 +45,7 @@ const BLOCKS: [ResultsBlock; 3] = [
     ResultsBlock {
         path: "docs/hypervisors.md",
         run: "neighbour",
-        // Cells that give the CPU away at once, or that poll without an IPI.
+        // Select cells that give the CPU away at once, or that poll without an IPI.
         has: Some(|cell| {
             let title = cell.title();
             [
@@ -64,7 +64,7 @@ const BLOCKS: [ResultsBlock; 3] = [
 #[derive(Debug)]
 pub struct Document {
     pub path: &'static str,
-    /// Its current text, and the text that it should have.
+    /// The document's current text, and the text that it should have.
     pub is: String,
     pub wanted: String,
 }
@@ -91,7 +91,7 @@ pub fn documents(kept: &[(String, Results)]) -> Result<Vec<Document>> {
 }
 
 impl ResultsBlock {
-    /// Returns the document's text with an up-to-date block.
+    /// Returns the document's text `text` with an up-to-date block.
     fn put_into(&self, text: &str, kept: &[(String, Results)]) -> Result<String> {
         let Self { path, run, .. } = self;
         let begin = format!("<!-- cargo xtask dev publish: rows of {FOLDER}/{run}.json -->\n");
@@ -115,7 +115,7 @@ impl ResultsBlock {
         Ok(format!("{before}{begin}```\n{made}{rows}```\n{END}{after}"))
     }
 
-    /// Returns the machine and some rows of a run, as a terminal shows them.
+    /// Returns the block's text: the machine and the selected rows, as a terminal shows them.
     fn rows(&self, results: &Results) -> String {
         let Some(has) = self.has else {
             let screen = screen::document(results, screen::Rest::Elsewhere).unwrap_or_default();
@@ -138,14 +138,15 @@ impl ResultsBlock {
     }
 }
 
-/// Names the measuring program and its tree.
+/// Returns a text that names the program that measured, and its tree.
 fn source(results: &Results) -> String {
     let build = results.build.as_ref();
     let tree = build.map(results::Build::tree).unwrap_or_default();
     format!("{}, {tree}", results.tool)
 }
 
-/// Returns the page: a section for each board, with the tables whose figures no earlier board has.
+/// Returns the page, which has a section for each board. A section has only those tables whose figures no earlier board
+/// has.
 fn page(kept: &[(String, Results)]) -> Result<String> {
     let mut text = String::from(HEAD);
     let mut shown: Vec<(&str, &Results)> = Vec::new();

@@ -22,7 +22,7 @@ use shell::{files, mistake, places};
 
 /// The folder of the results.
 pub const FOLDER: &str = "results";
-/// Most differing cells to name.
+/// Maximum number of differing cells to name.
 const NAMED: usize = 3;
 
 /// Runs in addition to those of the boards, each with its options.
@@ -189,8 +189,9 @@ pub fn others(name: &str, kept: &Results, now: &Results) -> Option<String> {
     })
 }
 
-/// Returns the figures of a cell to compare. Excludes the number of samples and their extremes: in one of thousands of
-/// samples, the emulator may change CPUs at another place (docs/results.md), and this sample then has no path.
+/// Returns the figures of a cell that are compared. The number of samples and their extremes are not among them,
+/// because in one of thousands of samples, the emulator may change CPUs at another place (docs/results.md), and that
+/// sample then has no path.
 fn figures(cell: &Cell) -> String {
     let of_all = |stats: &Stats| [stats.p50, stats.p90, stats.p99];
     let of_clear = |stats: &Stats| [stats.min, stats.p50, stats.p90, stats.p99, stats.max];

@@ -8,17 +8,18 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 use critical::{Block, Code, Counts};
 
-/// Instructions that all CPUs have executed, including all of their current blocks; see [`Counts`].
+/// Numbers of instructions that all CPUs have executed, including the whole of the current block; see [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
-/// The block that runs, or null. It may be another CPU's than the one before: if a turn ends within a loop that both
-/// run, after a load, [`Block::left_before`] takes the loop for left, and the sample does not add up. QEMU's number of a
-/// CPU does not help (see the module above): TPIDR would have to be read at each block.
+/// The block that runs, or null. It may run on another CPU than the block before. Suppose that a CPU's turn ends after
+/// a load within a loop, and the next CPU runs the same loop. [`Block::left_before`] then wrongly concludes that the
+/// loop was left, and the sample does not add up. QEMU's number of a CPU does not help (see the module `samples`), so
+/// TPIDR would have to be read at each block.
 static CURRENT: AtomicPtr<CountedBlock> = AtomicPtr::new(null_mut());
 
 /// A block, with the counts that it adds to [`EXECUTED`].
 pub struct CountedBlock {
     block: Block,
-    /// Address of its first instruction.
+    /// Address of the block's first instruction.
     at: u64,
     added: Vec<(&'static AtomicU64, u64)>,
 }
@@ -32,7 +33,7 @@ impl CountedBlock {
         Box::leak(Box::new(Self { block, at, added }))
     }
 
-    /// Returns its code.
+    /// Returns the block's code.
     pub fn code(&self) -> Code {
         self.block.code()
     }
@@ -56,22 +57,23 @@ fn replace_current(block: Option<&'static CountedBlock>) -> Option<&'static Coun
     unsafe { CURRENT.swap(block, Relaxed).as_ref() }
 }
 
-/// Returns the running block, and how many instructions all CPUs had executed before.
+/// Returns the running block, and how many instructions all CPUs had executed before it.
 pub fn running() -> Option<(u64, &'static CountedBlock)> {
     // SAFETY: null, or one of the blocks that are kept for ever.
     let block = unsafe { CURRENT.load(Relaxed).as_ref() }?;
     Some((executed(block.block.rest(0)).total(), block))
 }
 
-/// The running block ends before the instruction at `pc`, whose access failed. The emulator does not count this
-/// instruction either.
+/// Notes that the running block ends before the instruction at `pc`, whose access failed. The emulator does not count
+/// this instruction either.
 pub fn fails(pc: u64) {
     if let Some(current) = replace_current(None) {
         take_back(current.block.rest(current.block.index(pc)));
     }
 }
 
-/// An interrupt comes before the instruction at `pc`, maybe before the block after an access to a device.
+/// Notes that an interrupt comes before the instruction at `pc`, which may be the first one of the next block after an
+/// access to a device.
 pub fn interrupts(pc: u64) {
     let current = replace_current(None);
     if let Some(current) = current
@@ -88,7 +90,7 @@ fn take_back(rest: Counts) {
     }
 }
 
-/// Returns the instructions that all CPUs have executed, without the `rest` of a block.
+/// Returns the numbers of instructions that all CPUs have executed, without the `rest` of a block.
 pub fn executed(rest: Counts) -> Counts {
     let all = EXECUTED.each_ref().map(|number| number.load(Relaxed));
     Counts::from_array(all).since(rest)

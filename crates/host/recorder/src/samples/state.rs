@@ -11,7 +11,7 @@ use super::tracing::Tracing;
 use crate::api;
 use crate::registers::{self, Value, find};
 
-/// Offset in EL2's vector table from which on its vectors are for lower levels (DDI 0487K.a, D1.3.1.5).
+/// Offset in EL2's vector table at which the vectors for exceptions from lower levels begin (DDI 0487K.a, D1.3.1.5).
 const FROM_BELOW: u64 = 0x400;
 
 /// The state of the plugin.
@@ -20,18 +20,18 @@ pub struct State {
     /// The file of the samples.
     pub out: String,
     pub cutter: Cutter,
-    /// The instructions of samples, if that is wanted.
+    /// The blocks of samples, if a trace is wanted.
     pub tracing: Option<Tracing>,
     pub registers: Option<Registers>,
-    /// The CPU of the next memory callbacks, and the instructions that all CPUs had executed by then.
+    /// The CPU to which the next memory callbacks belong, and the instructions that all CPUs had executed by then.
     pub last: (Tpidr, Counts),
 }
 
-// SAFETY: what the pointers lead to belongs to the emulator, which allows its
-// functions to be called from each of its threads.
+// SAFETY: the objects to which the pointers lead belong to the emulator, which allows its functions to be called from
+// each of its threads.
 unsafe impl Send for State {}
 
-/// Registers of a CPU, and a buffer for a value. Handles are the same for all CPUs, since these are of one model.
+/// Registers of a CPU, and a buffer for a value. Handles are the same for all CPUs, since all CPUs are of one model.
 pub struct Registers {
     value: Value,
     pstate: *mut api::Handle,
@@ -45,7 +45,7 @@ pub struct Registers {
     general: [*mut api::Handle; 31],
 }
 
-/// An instruction that needs an action.
+/// An instruction that needs an action before it is executed.
 pub struct WatchedInstruction {
     pub kind: Reasons,
     pub word: u32,
@@ -71,9 +71,10 @@ impl State {
         }
     }
 
-    /// Returns the current CPU, and reports its affinity if it is new. A hypervisor of others changes TPIDR_EL1 with its
-    /// vCPUs, and the affinity that they see; a register of EL2 belongs to the CPU. The emulator's own number of the CPU
-    /// does not help: in code that is translated for one CPU at a time, it is the number of the CPU that ran it first.
+    /// Returns the TPIDR that identifies the current CPU, and reports the affinity of a new CPU. Another hypervisor
+    /// than Rouse changes TPIDR_EL1, and the affinity that is seen at EL1, when it switches vCPUs; a register of EL2
+    /// belongs to the CPU. The emulator's own number of the CPU does not help: in code that is translated for one CPU
+    /// at a time, it is the number of the CPU that ran it first.
     fn tpidr(&mut self) -> Option<Tpidr> {
         let registers = self.registers.as_ref()?;
         let identity = match self.code.identity {
@@ -89,7 +90,7 @@ impl State {
         if !self.code.foreign
             && !self.cutter.knows(tpidr)
             && let Some(affinity) = registers.read(registers.affinity)
-            // The register reads as zero where it does not exist; otherwise, bit 31 is one.
+            // The affinity register reads as zero if it does not exist; otherwise, bit 31 is one.
             && affinity >> 31 & 1 != 0
         {
             self.cutter.affinity(tpidr, affinity & 0xffff);
@@ -97,7 +98,7 @@ impl State {
         Some(tpidr)
     }
 
-    /// A watched instruction is about to be executed.
+    /// Handles a watched instruction, which is about to be executed.
     pub fn executes(&mut self, step: &WatchedInstruction) {
         let kind = step.kind;
         if kind.has(Reasons::CELL)
@@ -152,7 +153,7 @@ impl State {
         }
     }
 
-    /// Whether the exception that was just taken is an access that failed (DDI 0487K.a, ESR_EL1, EC).
+    /// Whether the exception that was just taken is a failed access to memory (DDI 0487K.a, ESR_EL1, EC).
     pub fn is_data_abort(&self) -> bool {
         let syndrome = self.registers.as_ref().and_then(|registers| {
             let handle = match registers.level()? {
@@ -165,7 +166,7 @@ impl State {
         syndrome.is_some_and(|syndrome| matches!(syndrome >> 26 & 0x3f, 0x24 | 0x25))
     }
 
-    /// The current CPU has taken an exception or an interrupt, from `from` to `vector`.
+    /// Handles an exception or an interrupt that the current CPU has taken, from `from` to `vector`.
     pub fn excepts(&mut self, kind: c_int, from: u64, vector: u64) {
         let Some(tpidr) = self.tpidr() else { return };
         let now = executed(Counts::default());

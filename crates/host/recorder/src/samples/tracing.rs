@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps the blocks that samples consist of, if they are wanted.
+//! Keeps the blocks that samples consist of, if a trace is wanted.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
@@ -8,13 +8,13 @@ use critical::{Code, Entry, Pieces, Recorded, Sample, Trace, Traces, pieces};
 
 use super::counting::CountedBlock;
 
-/// Most blocks of open samples that are kept: a CPU that spins for ever enters blocks without an end.
+/// Maximum number of blocks to keep while samples are open. A CPU that spins for ever enters blocks without an end.
 const MOST: usize = 1 << 23;
 
-/// Blocks that were entered since the first of the open samples began, and the samples so far.
+/// Blocks that were entered since the first of the open samples began, and the samples that were counted so far.
 #[derive(Default)]
 pub struct Tracing {
-    /// The file.
+    /// The file of the trace.
     pub out: String,
     entered: Vec<(u64, &'static CountedBlock)>,
     /// The number of each block that a sample has, by its address in this process.
@@ -26,7 +26,7 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Returns an empty trace, for this file.
+    /// Returns an empty trace, to be written to the file `out`.
     pub fn new(out: &str) -> Self {
         Self {
             out: out.into(),
@@ -40,14 +40,14 @@ impl Tracing {
         self.entered.extend(running);
     }
 
-    /// Notes a block, which is about to run after so many instructions of all CPUs.
+    /// Notes a block, which is about to run, after all CPUs have executed `from` instructions.
     pub fn enters(&mut self, from: u64, block: &'static CountedBlock) {
         if self.entered.len() < MOST {
             self.entered.push((from, block));
         }
     }
 
-    /// Keeps a sample that was counted.
+    /// Keeps the blocks of a sample that was counted.
     pub fn records(&mut self, recorded: &Recorded) {
         let (Some(first), Some(last)) = (recorded.work.first(), recorded.work.last()) else {
             return;
@@ -86,13 +86,13 @@ impl Tracing {
     /// Forgets the blocks before all CPUs had executed `oldest` instructions.
     pub fn forget(&mut self, oldest: u64) {
         let first = self.entered.partition_point(|(from, _)| *from <= oldest);
-        // Moving the rest is worth it only if much goes.
+        // Moving the remaining blocks is only worth its time if many blocks go.
         if 2 * first > self.entered.len() {
             self.entered.drain(..first - 1);
         }
     }
 
-    /// Returns the text of the file.
+    /// Returns the text of the trace's file.
     pub fn text(&mut self) -> String {
         let samples = std::mem::take(&mut self.samples).into_iter();
         let mut traces: Vec<Trace> = samples
@@ -103,7 +103,7 @@ impl Tracing {
                 pieces,
             })
             .collect();
-        // The order of a hash map is another one in each run.
+        // A hash map has another order in each run.
         traces.sort_by(|one, other| {
             let key = |trace: &Trace| (trace.cell, trace.sample);
             let blocks = |trace: &Trace| -> Vec<_> {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that have no cell in common because one option differs: their cells are compared across it.
+//! Aligns runs that have no cell in common because one option differs, so that their cells are compared across this
+//! option.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +10,11 @@ use results::{Cell, keys};
 
 use super::Side;
 
-/// Words that make a cell another measurement, or that have a comparison of their own.
+/// Words that make a cell a different measurement, or that have their own comparison.
 const APART: [&str; 3] = ["workload", "under", "system"];
 
-/// If exactly one option keeps all cells apart, gives B's cells the value that A's have, and names both values with the
-/// sides. Otherwise changes nothing.
+/// If exactly one option keeps all cells apart, gives B's cells the value that A's cells have, and adds each side's own
+/// value to its name. Otherwise changes nothing.
 pub fn align(a: &mut Side, b: &mut Side) {
     let apart: Vec<_> = apart(&a.runs, &b.runs).collect();
     let Ok([(key, of_a, of_b)]) = <[_; 1]>::try_from(apart) else {
@@ -43,7 +44,7 @@ pub fn apart(a: &[Run], b: &[Run]) -> impl Iterator<Item = (&'static str, String
         .filter(|(_, a, b)| a != b)
 }
 
-/// Whether a cell of `a` is one of `runs` too.
+/// Whether `a` and `runs` have a cell in common.
 fn has_common(a: &Side, runs: &[Run]) -> bool {
     let is_alike = |cell: &Cell, other: &Cell| cell.is_like(other) && cell.under == other.under;
     cells(&a.runs).any(|cell| cells(runs).any(|other| is_alike(cell, other)))

@@ -7,7 +7,7 @@ use page::table::names;
 use results::Cell;
 use results::compare::Comparison;
 
-/// Names all cells of a comparison, and those that one side alone has.
+/// Names all cells of a comparison, including those that only one side has.
 pub fn of(found: &Comparison<'_>) -> CellNames {
     let lost = found.lost.iter().chain(&found.again).map(|lost| lost.cell);
     let pairs = found.pairs.iter().map(|pair| pair.cell);

@@ -18,7 +18,7 @@ pub enum Judgement {
     Passed,
     /// B fails, for this reason.
     Failed(String),
-    /// These runs can't decide it. Has the reason and a remedy.
+    /// These runs can't decide whether B passes. Has the reason and a remedy.
     NotTried(String),
 }
 
@@ -55,7 +55,7 @@ impl Gate {
         }
     }
 
-    /// Names the quantities that are worse by more than the gate allows.
+    /// Names the quantities that are worse in B by more than the gate allows.
     fn worse(self, found: &Comparison<'_>) -> Option<String> {
         let told = Quantity::ALL.iter().filter_map(|&quantity| {
             let figures = found.figures().map(|(_, figure)| figure);

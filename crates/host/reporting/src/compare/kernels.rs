@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernels of a comparison: what each is, and in how many ways they differ.
+//! Describes the kernels of a comparison, and the properties in which they differ.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use super::side::Side;
 /// Names of a kernel's properties, in the order of their texts in [`properties`].
 const NAMES: [&str; 4] = ["release", "HZ", "cpuidle driver", "governor"];
 
-/// Returns a property of the kernels of a side in words: all that its runs and cells have.
+/// Returns the properties of the kernels of a side in words. Each text has all values that occur in the side's runs and
+/// cells.
 fn properties(side: &Side) -> [String; NAMES.len()] {
     let mut all: [BTreeSet<String>; NAMES.len()] = Default::default();
     let linux = |cell: &&Cell| cell.what.workload.is_linux() && !cell.idles_by.is_empty();
@@ -58,7 +59,8 @@ pub fn kernel(side: &Side) -> Option<String> {
         .then(|| format!("Linux {release}, HZ {hz}, driver {driver}, governor {governor}{states}"))
 }
 
-/// Names the properties in which two kernels differ if there is more than one, since a verdict is then on all of them.
+/// Names the properties in which the kernels of two sides differ if there is more than one, since a verdict is then on
+/// all of them together.
 pub fn several(a: &Side, b: &Side) -> Option<String> {
     let differ = properties(a).into_iter().zip(properties(b)).zip(NAMES);
     let differ: Vec<&str> = differ
@@ -73,8 +75,8 @@ pub fn several(a: &Side, b: &Side) -> Option<String> {
     })
 }
 
-/// Returns a release without the patches that it names after a `+`: a patch is the reason for a comparison, and not
-/// another difference. Debian's packages name themselves there.
+/// Returns a release without the patches that it names after a `+`, because a patch is the reason for a comparison, and
+/// not a further difference. The name of a Debian package after the `+` stays.
 fn unpatched(release: &str) -> &str {
     match release.split_once('+') {
         Some((base, patches)) if !patches.starts_with("deb") => base,
@@ -82,8 +84,8 @@ fn unpatched(release: &str) -> &str {
     }
 }
 
-/// Explains verdicts on cells of which one side alone depends on what the machine does not model. Unless `whole`, the
-/// table lacks cells without a difference.
+/// Explains verdicts on cells of which only one side depends on a property that the machine does not model. Unless
+/// `whole`, ignores cells without a difference, which are not in the table.
 pub fn unlike(found: &Comparison<'_>, whole: bool) -> Option<String> {
     let shown = |pair: &&Pair<'_>| whole || pair.verdict() != Verdict::NoDifference;
     let pairs = found.pairs.iter().filter(shown);

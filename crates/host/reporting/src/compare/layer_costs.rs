@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cost of each layer in A's and B's cells, in a comparison of runs under several layers.
+//! The cost of each layer in the cells of A and B, for a comparison of runs under several layers.
 
 use page::layer_costs::times;
 use plan::Under;
@@ -9,7 +9,7 @@ use results::compare::{Compared, Comparison, Figures, Pair};
 use page::grid::Column;
 use page::scale::{Figure, Scale};
 
-/// Stands for a missing cell to compare with.
+/// Stands for a value without a cell to compare with.
 const NOTHING: &str = "-";
 
 /// One side of a pair.
@@ -25,10 +25,11 @@ fn median(pair: &Pair<'_>, side: fn(&Compared) -> &Figures) -> Option<Figure> {
     pair.total().map(|total| side(total).rounded_median())
 }
 
-/// Returns the columns of both sides that have any value: the cost above the bare machine, and the ratio to Rouse.
+/// Returns the columns of both sides that have any value: the additional cost over the bare machine, and the ratio to
+/// the cost under Rouse.
 pub fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let over = |pair: &Pair<'_>, of: Side| {
-        let floor = other(found, pair, |cell, other| {
+        let floor = reference_of(found, pair, |cell, other| {
             cell.under != Under::None && cell.is_over(other)
         })?;
         let by = scale
@@ -44,16 +45,16 @@ pub fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
         let is_rouse = |cell: &Cell, other: &Cell| {
             cell.under != Under::Rouse && other.under == Under::Rouse && cell.is_like(other)
         };
-        let (one, _) = of(other(found, pair, is_rouse)?)?;
+        let (one, _) = of(reference_of(found, pair, is_rouse)?)?;
         Some(times(of(pair)?.0 as f64 / one as f64))
     };
-    let mut columns = group(found, "over none", &over);
-    columns.extend(group(found, "of rouse", &rouse));
+    let mut columns = filled_columns(found, "over none", &over);
+    columns.extend(filled_columns(found, "of rouse", &rouse));
     columns
 }
 
-/// Returns the pair that `is` the reference of `pair`, in the same quantity.
-fn other<'f, 'r>(
+/// Returns the pair that is the reference of `pair` according to `is`, and that has the same leading quantity.
+fn reference_of<'f, 'r>(
     found: &'f Comparison<'r>,
     pair: &Pair<'_>,
     is: impl Fn(&Cell, &Cell) -> bool,
@@ -63,7 +64,7 @@ fn other<'f, 'r>(
     pairs.find(|other| is(pair.cell, other.cell) && quantity(other) == quantity(pair))
 }
 
-fn group(
+fn filled_columns(
     found: &Comparison<'_>,
     title: &str,
     text: &dyn Fn(&Pair<'_>, Side) -> Option<String>,

@@ -15,9 +15,9 @@ use page::cell_names::CellNames;
 
 /// Number of a table's lines that fit a screen.
 const LINES: usize = 24;
-/// Largest number of cells that differ of which exits and IPIs are shown, too.
+/// Up to this number of differing cells, their exits and IPIs are shown too.
 const FEW: usize = 6;
-/// These.
+/// The quantities of exits and IPIs, with the names of their lines.
 const COUNTS: [(Quantity, &str); 2] = [
     (Quantity::Exits, "  exits per sample"),
     (Quantity::Ipis, "  IPIs per sample"),
@@ -41,9 +41,9 @@ pub fn differing(
 ) -> Document {
     let same = |place: &usize| differs_nowhere(&found.pairs[*place]);
     let (same, mut rows): (Vec<usize>, Vec<usize>) = (0..found.pairs.len()).partition(same);
-    rows.sort_by(|one, other| size(&found.pairs[*other]).total_cmp(&size(&found.pairs[*one])));
+    rows.sort_by(|one, other| change(&found.pairs[*other]).total_cmp(&change(&found.pairs[*one])));
     let of_units = units.column();
-    // Each entry: its lines, and the names of the cells that it stands for.
+    // Each entry has its lines, and the names of the cells for which it stands.
     let mut entries: Vec<(Vec<Line>, Vec<&str>)> = Vec::new();
     for &place in &rows {
         let pair = &found.pairs[place];
@@ -103,7 +103,7 @@ pub fn differs_nowhere(pair: &Pair<'_>) -> bool {
     pair.verdict() == Verdict::NoDifference && !path.is_some_and(Compared::changed)
 }
 
-/// Returns a name without the delivery if the cell wakes without an IPI, so that no delivery takes part.
+/// Returns a cell's name, without the delivery if the cell wakes without an IPI, since then nothing is delivered.
 pub fn without_delivery<'n>(cell: &Cell, name: &'n str) -> &'n str {
     let delivery = format!(" ({})", cell.what.deliver);
     match cell.what.wake {
@@ -112,8 +112,9 @@ pub fn without_delivery<'n>(cell: &Cell, name: &'n str) -> &'n str {
     }
 }
 
-/// Orders cells: the largest difference of a median or a path first, those without a verdict last.
-fn size(pair: &Pair<'_>) -> f64 {
+/// Returns the key that sorts cells: the largest difference of a median or a path comes first, and cells without a
+/// verdict come last.
+fn change(pair: &Pair<'_>) -> f64 {
     let figures = [pair.total(), pair.figure(Quantity::Path)];
     let changed = figures
         .into_iter()
@@ -124,7 +125,7 @@ fn size(pair: &Pair<'_>) -> f64 {
         .fold(-1.0, f64::max)
 }
 
-/// Returns the line of a cell's median, and that of its path.
+/// Returns the line of a cell's median and the line of its path.
 fn lines_of(pair: &Pair<'_>, scale: Scale, cell: &str, unit: &str) -> Vec<Line> {
     let scale = scale.of_cell(pair.cell);
     let figures = |figure: &Compared| {

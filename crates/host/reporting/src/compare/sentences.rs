@@ -7,8 +7,8 @@ use super::screen;
 use super::text::percent;
 use page::cell_names::CellNames;
 
-/// Counts cells by the verdict on their path, if it is not the verdict on their work in each: CPUs that run at once need
-/// what is on the path, and the rest happens meanwhile.
+/// Counts cells by the verdict on their path, unless each has the same verdict on its work. A wake-up on CPUs that run
+/// at the same time takes only as long as the path, because all other work happens meanwhile.
 pub fn on_path(found: &Comparison<'_>) -> Option<String> {
     let both = found.pairs.iter().filter_map(|pair| {
         let (total, path) = (pair.total()?, pair.figure(Quantity::Path)?);
@@ -80,7 +80,7 @@ pub fn sentence(found: &Comparison<'_>, names: &CellNames) -> String {
     let pairs = found.pairs.iter();
     let changed = pairs.filter_map(|pair| Some((pair, pair.total()?)));
     let changed = changed.filter(|(_, total)| total.changed());
-    // Of equal ones, the first, as in the table.
+    // Of equal differences, the first counts, as in the table.
     match changed
         .rev()
         .max_by(|a, b| a.1.percent().abs().total_cmp(&b.1.percent().abs()))

@@ -52,7 +52,7 @@ impl Side {
         }
     }
 
-    /// Returns the first run, which has the machine and the unit.
+    /// Returns the results of the first run, which stand for the side's machine and unit.
     pub fn first(&self) -> &Results {
         &self.runs[0].results
     }

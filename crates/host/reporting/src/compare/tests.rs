@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts on made-up runs.
+//! Tests verdicts on made-up runs.
 
 mod gates;
 mod kernels;
@@ -55,19 +55,19 @@ fn insns(total: u64) -> Results {
     run(total, total / 4, "insns")
 }
 
-/// Five runs in time, 1 % apart, and further apart by `percent`.
+/// Five runs in units of time that are 1 % apart, all of them longer by `percent`.
 fn five(percent: u64) -> Vec<Results> {
     (0..5)
         .map(|number| run((500 + number * 5) * (100 + percent) / 100, 1, "ticks"))
         .collect()
 }
 
-/// Compares by a command line; `A` and `B` in it stand for the runs.
+/// Compares runs as the command line `line` does. In the line, `A` and `B` stand for the runs.
 fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgement)> {
     as_shown(line, a, b, true, None)
 }
 
-/// Likewise as a terminal of this width has it, with all cells and columns or without.
+/// Like [`compared`], as shown on a terminal of this width, with or without all cells and columns.
 fn as_shown(
     line: &str,
     a: &[Results],
@@ -101,7 +101,7 @@ fn as_shown(
     Ok((lines.terminal(width).join("\n"), judgement))
 }
 
-/// Returns the gate's verdict on B, which is A with `change`.
+/// Returns the gate's verdict on B, which is A after `change`.
 fn gated(options: &str, a: &[Results], change: impl Fn(&mut Results)) -> Judgement {
     let mut b = a.to_vec();
     b.iter_mut().for_each(change);
@@ -146,7 +146,7 @@ fn the_page_has_the_answer_the_pair_and_the_machine_in_this_order() {
         places.is_sorted() && places.len() >= parts.len() - 1,
         "{places:?} in {page}"
     );
-    // The machine is one, and B is only worse.
+    // Both sides have one machine, and B is nowhere better.
     assert_eq!(page.matches("<th scope=\"row\">Board</th>").count(), 1);
     assert!(!page.contains("B, better"));
 }
@@ -185,7 +185,7 @@ fn in_instructions_the_gate_is_0_unless_said_otherwise() {
     }
 }
 
-/// Likewise, with `path` as its path without bookkeeping.
+/// Like [`insns`], with `path` as the path without bookkeeping.
 fn with_path(total: u64, path: u64) -> Results {
     let mut results = insns(total);
     let stats = |p50| Stats {
@@ -229,7 +229,7 @@ fn the_work_of_all_cpus_leads_and_the_path_is_gated_too() {
     );
     let (_, judgement) = judged(with_path(80, 47), with_path(80, 47));
     assert_eq!(judgement, Judgement::Passed);
-    // Cells with a path next to cells without.
+    // These runs have cells with a path and cells without.
     let timer = |mut results: Results| {
         let mut cell = insns(500).cells.remove(0);
         cell.what.workload = Workload::Timer;
@@ -310,8 +310,8 @@ fn cells_that_are_not_in_common_are_told_apart_by_what_differs() {
     let of = |results: &Results| results.cells.first().cloned();
     let (a, b) = (of(&a), of(&b));
     assert_eq!(
-        apart([a.as_ref(), b.as_ref()]),
+        first_difference([a.as_ref(), b.as_ref()]),
         "gap-us is 0 in A and 20 in B"
     );
-    assert!(apart([a.as_ref(), None]).ends_with("; B: none"));
+    assert!(first_difference([a.as_ref(), None]).ends_with("; B: none"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text of a comparison.
+//! Formats a comparison as text.
 
 use foreign::Quoted;
 use results::Cell;
@@ -55,7 +55,7 @@ pub fn document(
         (true, true) => "; in brackets the path, from the store that wakes to the woken task",
         (true, false) => "; the path is from the store that wakes to the woken task",
     };
-    // Without a row there is no median to explain.
+    // Without a row, there is no median to explain.
     let has_rows = whole
         || found
             .pairs
@@ -109,7 +109,7 @@ pub fn document(
     lines
 }
 
-/// Lists how the setups differ. If the kernels have been `named`, their properties are known.
+/// Lists how the setups differ. Leaves out the properties of kernels that have been `named`.
 fn setups(differs: &[Differs], named: bool) -> Vec<String> {
     let known = |differs: &&Differs| named && differs.is_of_linux();
     let told = differs.iter().filter(|differs| !known(differs));
@@ -151,7 +151,7 @@ fn has_path(pair: &Pair<'_>) -> bool {
 }
 
 /// Returns the columns of A and B for one quantity of each cell.
-fn sides(
+fn side_columns(
     found: &Comparison<'_>,
     scale: Scale,
     group: &str,
@@ -172,7 +172,7 @@ fn sides(
 }
 
 /// Returns the columns of the median that decides a cell's verdict, with its path in brackets, and of the verdict.
-fn answer(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
+fn answer_columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let medians = |title, of: &dyn Fn(&Compared) -> &Figures| {
         let text = |pair: &Pair<'_>| {
             let shown = |figure: &Compared| figures(of(figure), scale.of_cell(pair.cell));
@@ -184,7 +184,7 @@ fn answer(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
         };
         Column::numbers("", title, found.pairs.iter().map(text).collect())
     };
-    let differences = sides(found, scale, "", &|pair| pair.total().cloned());
+    let differences = side_columns(found, scale, "", &|pair| pair.total().cloned());
     let verdicts = found.pairs.iter().map(shown_verdict).collect();
     let mut columns = vec![
         medians("A", &|figure| &figure.a),
@@ -205,11 +205,11 @@ pub fn columns(
     let pairs = &found.pairs;
     let mut columns = names(pairs.iter().map(|pair| pair.cell).collect());
     columns.extend(units.column());
-    columns.extend(answer(found, scale));
+    columns.extend(answer_columns(found, scale));
     columns.extend(layer_costs::columns(found, scale));
     if pairs.iter().any(has_path) {
         let path = |pair: &Pair<'_>| pair.figure(Quantity::Path).cloned();
-        let path = sides(found, scale, Quantity::Path.name(), &path);
+        let path = side_columns(found, scale, Quantity::Path.name(), &path);
         columns.extend(path.into_iter().skip(2));
     }
     if let Some(see) = see.filter(|_| !found.exact) {
@@ -316,7 +316,8 @@ pub fn verdict(figure: &Compared) -> String {
     }
 }
 
-/// Lists changes of cells that do not decide their verdict. Unless `whole`, lists only cells that the table lacks.
+/// Lists changes of quantities that do not decide a cell's verdict. Unless `whole`, lists only cells that the table
+/// lacks.
 fn changed_beside(
     found: &Comparison<'_>,
     names: &CellNames,
@@ -353,7 +354,7 @@ fn changed_beside(
     listed("changed besides:", told.collect(), whole)
 }
 
-/// Lists cells that do not occur exactly once in each run of B, those with one reason in a line.
+/// Lists cells that do not occur exactly once in each run of B. Cells with the same reason share a line.
 fn missing(cells: &[Lost<'_>], names: &CellNames) -> Vec<String> {
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
     for lost in cells {

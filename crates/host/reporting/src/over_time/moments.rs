@@ -21,7 +21,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// A run that was made once.
+    /// Creates the moment of a run that was made only once.
     pub fn once(run: Run) -> Self {
         Self {
             label: run.label.clone(),
@@ -40,7 +40,7 @@ impl Moment {
         build.map(Build::short_tree).unwrap_or_default()
     }
 
-    /// Describes it in a line.
+    /// Describes the moment in a line.
     pub fn shown(&self) -> String {
         let results = self.first();
         let Self { label, runs } = self;

@@ -44,11 +44,11 @@ fn a_cell_is_followed_through_runs() {
         "{page}"
     );
     assert!(!page.contains(">0.5"), "{page}");
-    // A run without such a cell is no point in time.
+    // A run without the cell is not a moment.
     let mut missing = run("c", "2026-03", 7);
     missing.results.cells.clear();
     moments.push(Moment::once(missing));
-    let alone = alone(&mut moments);
+    let alone = take_lone(&mut moments);
     assert!(alone.iter().map(|moment| moment.label.as_str()).eq(["c"]));
     assert_eq!(moments.len(), 2);
     // An option that keeps a run apart is named.
@@ -56,7 +56,7 @@ fn a_cell_is_followed_through_runs() {
     for cell in &mut other.results.cells {
         cell.what.gap_us = 20;
     }
-    let apart = apart(&Moment::once(other), &moments);
+    let apart = apart_note(&Moment::once(other), &moments);
     assert_eq!(apart, " (gap-us 20, not 0)");
 }
 

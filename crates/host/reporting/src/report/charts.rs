@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `report --svg`: writes a file for each chart. Existing files stay: nothing is written if any of the files exists.
+//! `report --svg`: writes a file for each chart. Existing files are never replaced: nothing is written if any of the
+//! files exists.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -39,7 +40,7 @@ impl Charts {
         let mut files = Vec::new();
         for chart in charts {
             let path = folder.join(&chart.name);
-            // Another program may have created it meanwhile.
+            // Another program may have created the file meanwhile.
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => files.push((path, file, chart.text)),
                 Err(error) => {

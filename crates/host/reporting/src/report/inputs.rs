@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Inputs of a report or a comparison.
+//! Reads the inputs of a report or a comparison.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Returns its run, or part of a run.
+    /// Returns the input's run, or part of a run.
     pub fn into_run(self) -> Run {
         Run {
             label: self.label,

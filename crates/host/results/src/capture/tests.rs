@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Damaged logs, and results that they must not have.
+//! Checks that damaged logs never yield wrong results.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ fn cell(under: &str, id: u64, p50: u64) -> [String; 8] {
     ]
 }
 
-/// Returns everything that a reader could take for a result, by its subject.
+/// Returns the cells of `results`, which a reader could take for measurements, by their keys.
 fn numbers(results: &Results) -> BTreeMap<Vec<String>, Cell> {
     let cells = results.cells.iter().cloned();
     cells.map(|cell| (cell.key(), cell)).collect()
@@ -104,7 +104,7 @@ fn a_boot_without_its_beginning_is_not_the_one_before() {
     }
 }
 
-/// Damage by a bad line to one byte in a hundred.
+/// Damage by a bad serial line, to at most one byte in a hundred.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
     Flip(u8),
@@ -143,7 +143,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     };
     let read = numbers(&read);
     for (key, mut cell) in read {
-        // The unit of values may be lost, never changed.
+        // The unit of values may be lost, but it never changes.
         prop_assert!(cell.unit.is_empty() || cell.unit == "insns");
         cell.unit = "insns".into();
         let cell = serde_json::to_value(&cell).unwrap();

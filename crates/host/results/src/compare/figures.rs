@@ -3,7 +3,7 @@
 
 use significance::{FEWEST, detectable, median, residuals};
 
-use super::quantity::{How, Quantity, clear};
+use super::quantity::{How, Quantity, clear_stats};
 use crate::{Bounds, Cell};
 
 /// The figures of a side, one for each run.
@@ -24,7 +24,7 @@ impl Figures {
         Some(Self { of_runs, bounds })
     }
 
-    /// Collects the medians of `cells`, one for each run, from however few samples. `None` without samples.
+    /// Collects the medians of `cells`, one for each run, however few samples a run has. `None` without samples.
     pub fn of_medians(cells: &[&Cell]) -> Option<Self> {
         let stats = cells.iter().filter_map(|cell| cell.stats);
         let (of_runs, bounds): (Vec<f64>, Vec<_>) = stats
@@ -39,23 +39,23 @@ impl Figures {
         self.bounds[of]
     }
 
-    /// Returns their median.
+    /// Returns the median of the figures.
     pub fn median(&self) -> f64 {
         median(&self.of_runs).unwrap_or(0.0)
     }
 
-    /// Returns their median as a sample's value, with the bounds of its run's samples if it was rounded.
+    /// Returns the median of the figures as a sample's value, with the bounds of that run's samples if it was rounded.
     pub fn rounded_median(&self) -> (u64, Option<Bounds>) {
         let median = self.median();
         (median as u64, self.bounds(median))
     }
 
-    /// The lowest.
+    /// Returns the lowest figure.
     pub fn low(&self) -> f64 {
         self.of_runs.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// The highest.
+    /// Returns the highest figure.
     pub fn high(&self) -> f64 {
         self.of_runs
             .iter()
@@ -76,9 +76,9 @@ impl Figures {
 /// The verdict on B compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is less.
+    /// B is lower than A.
     Better,
-    /// It is more.
+    /// B is higher than A.
     Worse,
     /// No difference is significant.
     NoDifference,
@@ -86,24 +86,24 @@ pub enum Verdict {
     TooFew,
     /// A run has too few samples for a median.
     FewSamples,
-    /// Neither side has measured it.
+    /// Neither side has measured the quantity.
     Unknown,
 }
 
 /// One quantity of a cell, on both sides.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// Which.
+    /// The compared quantity.
     pub quantity: Quantity,
-    /// In A.
+    /// Its figures in A.
     pub a: Figures,
-    /// In B.
+    /// Its figures in B.
     pub b: Figures,
-    /// Verdict of the runs.
+    /// The verdict on the difference.
     pub verdict: Verdict,
-    /// The p-value, adjusted for the number of tests, if it was tested.
+    /// The p-value, adjusted for the number of tests, if the quantity was tested.
     pub p_value: Option<f64>,
-    /// The level of this test alone, if it was made and detected no difference.
+    /// The level of this test alone, if the test was made and detected no difference.
     pub(super) saw_none_at: Option<f64>,
 }
 
@@ -117,11 +117,11 @@ impl Compared {
     ) -> Option<Self> {
         let apart = a.iter().chain(b).all(|cell| cell.critical.is_some());
         let how = How { apart, exact };
-        // Of more samples, the largest is larger.
+        // The largest of more samples tends to be larger, so equal numbers of samples are necessary.
         let counts = |cells: &[&Cell]| -> Vec<u64> {
             let mut counts: Vec<u64> = cells
                 .iter()
-                .map(|cell| clear(cell, how).map_or(0, |stats| stats.count))
+                .map(|cell| clear_stats(cell, how).map_or(0, |stats| stats.count))
                 .collect();
             counts.sort_unstable();
             counts.dedup();
@@ -145,7 +145,7 @@ impl Compared {
         self.b.median() - self.a.median()
     }
 
-    /// Returns the same in per cent of A, or infinity if A's figure is 0.
+    /// Returns by how much B exceeds A, in per cent of A, or infinity if A's figure is 0.
     pub fn percent(&self) -> f64 {
         match self.by() {
             0.0 => 0.0,
@@ -167,7 +167,7 @@ impl Compared {
         }
     }
 
-    /// Judges exact values. Sides that share no value differ.
+    /// Judges exact values. Sides differ if their ranges do not overlap.
     pub(super) fn judge_exactly(&mut self) {
         self.verdict = match self.a.overlaps(&self.b) {
             true => Verdict::NoDifference,
@@ -175,21 +175,21 @@ impl Compared {
         };
     }
 
-    /// Whether all runs of both sides have the same value. The test then has a p-value of 1 for
-    /// any division of the runs into sides, so it does not count.
+    /// Whether all runs of both sides have the same value. The test then has a p-value of 1 for any division of the
+    /// runs into sides, so it does not count as a test.
     pub(super) fn is_constant(&self) -> bool {
         let first = self.a.low();
         let same = |side: &Figures| side.low() == first && side.high() == first;
         same(&self.a) && same(&self.b)
     }
 
-    /// Returns the probability that runs of a single population are this far apart.
-    pub(super) fn alone(&self) -> f64 {
+    /// Returns the p-value of this test alone: the probability that runs of a single population are this far apart.
+    pub(super) fn own_p(&self) -> f64 {
         significance::p_value(&self.a.of_runs, &self.b.of_runs)
     }
 
-    /// Judges by the p-value after the adjustment for the family. `can` is whether these
-    /// runs could have shown a difference.
+    /// Judges by the p-value, which is adjusted for the whole family of tests. `can` tells whether these runs could
+    /// have shown a difference.
     pub(super) fn judge(&mut self, p_value: f64, level: f64, can: bool) {
         let enough = self.a.runs().min(self.b.runs()) >= FEWEST;
         self.p_value = enough.then_some(p_value);
@@ -200,7 +200,8 @@ impl Compared {
         };
     }
 
-    /// Returns, if no difference was detected, the least detectable one in per cent of A. Each call simulates it.
+    /// If no difference was detected, returns the smallest difference that would have been detected, in per cent of A.
+    /// Each call runs the simulation again.
     pub fn sees(&self) -> Option<f64> {
         let level = self.saw_none_at?;
         let (a, b) = (self.a.runs(), self.b.runs());
@@ -208,7 +209,7 @@ impl Compared {
         least.map(|least| least * 100.0)
     }
 
-    /// Returns the spread of each side's runs, as shares of A's median. Empty if unknown.
+    /// Returns the distances of the runs from the median of their side, as shares of A's median. Empty if unknown.
     pub(super) fn residuals(&self) -> Vec<f64> {
         let of = self.a.median();
         let mut residuals = residuals(&[&self.a.of_runs, &self.b.of_runs]);

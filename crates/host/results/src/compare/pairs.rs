@@ -41,7 +41,8 @@ impl Pair<'_> {
             .find(|figure| figure.quantity == quantity)
     }
 
-    /// Returns what the machine does not model of one side alone, so that the verdict compares unlike things.
+    /// Returns the properties that the machine does not model and on which only one side depends. If there are any, the
+    /// verdict compares unlike things.
     pub fn unlike(&self) -> BTreeSet<&str> {
         fn missing<'r>(cells: &[&'r Cell]) -> BTreeSet<&'r str> {
             let all = cells.iter().flat_map(|cell| &cell.not_modelled);
@@ -70,7 +71,7 @@ pub struct Lost<'r> {
     pub has: usize,
     /// Number of B's runs.
     pub of: usize,
-    /// The reason of a run that skipped it, if one did.
+    /// The reason of a run that skipped the cell, if one did.
     pub why: Option<&'r str>,
 }
 
@@ -89,7 +90,7 @@ pub struct Comparison<'r> {
     pub exact: bool,
     /// Probability of calling anything different when nothing differs.
     pub level: f64,
-    /// Number of tests that share this level: figures that are not the same in all runs.
+    /// Number of tests that share this level. Figures that are equal in all runs are not tested.
     pub tests: usize,
 }
 
@@ -100,8 +101,8 @@ impl<'r> Comparison<'r> {
     /// Compares cells with the same key. A cell that occurs several times in one run, as in a
     /// log of several boots, counts as cells of several runs.
     pub fn new(a: &'r [Run], b: &'r [Run], level: f64) -> Self {
-        let (a_cells, mut b_cells) = (cells(a), cells(b));
-        let of = boots(b, &b_cells);
+        let (a_cells, mut b_cells) = (cells_by_key(a), cells_by_key(b));
+        let of = times_expected(b, &b_cells);
         let mut comparison = Self {
             pairs: Vec::new(),
             lost: Vec::new(),
@@ -124,7 +125,7 @@ impl<'r> Comparison<'r> {
         comparison
     }
 
-    /// Adds a cell with its measurements `a` and `b`. B should have `of` of them.
+    /// Adds a cell with its measurements `a` and `b`. B should have `of` measurements.
     fn add(&mut self, a: &[&'r Cell], b: &[&'r Cell], of: usize) {
         let (in_a, in_b) = (measured(a), measured(b));
         let cell = in_a.first().or(a.first()).copied();
@@ -147,18 +148,18 @@ impl<'r> Comparison<'r> {
             _ => {}
         }
         if in_a.is_empty() == in_b.is_empty() {
-            self.pairs.push(pair(cell, in_a, in_b, self.exact));
+            self.pairs.push(new_pair(cell, in_a, in_b, self.exact));
         }
     }
 
-    /// Judges every figure, given their number.
+    /// Judges every figure; the number of figures that are tested affects each verdict.
     fn judge(&mut self) {
         let figures = self.pairs.iter_mut().flat_map(|pair| &mut pair.figures);
         if self.exact {
             figures.for_each(Compared::judge_exactly);
         } else {
             let mut figures: Vec<&mut Compared> = figures.collect();
-            let alone = |figure: &&mut Compared| (!figure.is_constant()).then(|| figure.alone());
+            let alone = |figure: &&mut Compared| (!figure.is_constant()).then(|| figure.own_p());
             let p_values: Vec<Option<f64>> = figures.iter().map(alone).collect();
             let tested: Vec<f64> = p_values.iter().flatten().copied().collect();
             self.tests = tested.len();
@@ -179,20 +180,19 @@ impl<'r> Comparison<'r> {
         self.pairs.iter_mut().for_each(find_stage);
     }
 
-    /// Finds cells whose path is known on one side only, so that their comparison uses less than
-    /// it could.
+    /// Finds cells whose path is known on one side only, so that their comparison can't use the path.
     pub fn paths_differ(&self) -> Option<Differs> {
         let sides = self
             .pairs
             .iter()
-            .map(|pair| (known(&pair.a), known(&pair.b)));
+            .map(|pair| (path_words(&pair.a), path_words(&pair.b)));
         let unlike: Vec<(Words, Words)> = sides.filter(|(a, b)| a.union(b).count() > 1).collect();
         let cells = if unlike.len() == 1 { "cell" } else { "cells" };
         (!unlike.is_empty()).then(|| Differs {
             aspect: "path",
             what: format!("path of {} {cells}", unlike.len()),
-            a: told(unlike.iter().map(|(a, _)| a)),
-            b: told(unlike.iter().map(|(_, b)| b)),
+            a: join_words(unlike.iter().map(|(a, _)| a)),
+            b: join_words(unlike.iter().map(|(_, b)| b)),
         })
     }
 
@@ -232,7 +232,7 @@ impl<'r> Comparison<'r> {
 type Words = BTreeSet<&'static str>;
 
 /// Describes whether the paths of `cells` are known.
-fn known(cells: &[&Cell]) -> Words {
+fn path_words(cells: &[&Cell]) -> Words {
     let words = cells.iter().map(|cell| match cell.critical {
         Some(_) => "known",
         None => "not known",
@@ -240,14 +240,14 @@ fn known(cells: &[&Cell]) -> Words {
     words.collect()
 }
 
-fn told<'w>(all: impl Iterator<Item = &'w Words>) -> String {
+fn join_words<'w>(all: impl Iterator<Item = &'w Words>) -> String {
     let words: Words = all.flatten().copied().collect();
     words.into_iter().collect::<Vec<_>>().join(" or ")
 }
 
-/// Returns how often each of the `cells` of `runs` should occur: in as many runs as the most frequent cell or, in a log
-/// of several boots, as often as most cells.
-fn boots(runs: &[Run], cells: &Cells<'_>) -> usize {
+/// Returns how often each of the `cells` of `runs` should occur: as many times as there are runs with the most frequent
+/// cell or, for a log of several boots, as often as most cells occur.
+fn times_expected(runs: &[Run], cells: &Cells<'_>) -> usize {
     let mut in_runs: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for run in runs {
         let keys: BTreeSet<_> = run.results.cells.iter().map(Cell::key).collect();
@@ -266,7 +266,7 @@ fn boots(runs: &[Run], cells: &Cells<'_>) -> usize {
 }
 
 /// Returns the cells of all runs by key, in the order of their first appearance.
-fn cells(runs: &[Run]) -> Cells<'_> {
+fn cells_by_key(runs: &[Run]) -> Cells<'_> {
     let mut cells: Cells<'_> = Vec::new();
     let mut places = BTreeMap::new();
     for cell in runs.iter().flat_map(|run| &run.results.cells) {
@@ -285,7 +285,7 @@ fn measured<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     cells.filter(|cell| cell.stats.is_some()).collect()
 }
 
-fn pair<'r>(cell: &'r Cell, a: Vec<&'r Cell>, b: Vec<&'r Cell>, exact: bool) -> Pair<'r> {
+fn new_pair<'r>(cell: &'r Cell, a: Vec<&'r Cell>, b: Vec<&'r Cell>, exact: bool) -> Pair<'r> {
     let figures = Quantity::ALL.iter();
     let figures = figures.filter_map(|&quantity| Compared::between(quantity, &a, &b, exact));
     Pair {

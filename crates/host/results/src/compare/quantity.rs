@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The quantities of a cell that `compare` uses.
+//! The quantities of a cell that are compared.
 
 use significance::median;
 
@@ -8,8 +8,8 @@ use crate::{Bounds, Cell, Counts, Stats};
 /// A quantity to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// The median of the samples, which count the work of all CPUs if they are divided. The median of a run is the
-    /// median of its passes' medians.
+    /// The median of the samples. Divided samples count the work of all CPUs. The median of a run is the median of its
+    /// passes' medians.
     Median,
     /// The median of the path without bookkeeping, if samples are divided.
     Path,
@@ -18,10 +18,10 @@ pub enum Quantity {
     /// The 99th percentile of the samples.
     P99,
     /// The mean of the samples, to a hundredth, where values repeat: it changes with any sample. Of divided samples, it
-    /// includes only those with a known path, because the emulator may change CPUs elsewhere in one sample of
-    /// thousands.
+    /// includes only those with a known path, because the emulator may switch CPUs at a different point in one sample
+    /// of thousands.
     Mean,
-    /// The largest of the same samples, where values repeat.
+    /// The largest of the samples that [`Self::Mean`] includes, where values repeat.
     Max,
     /// Exits to EL2 per sample, from all causes, to a hundredth.
     Exits,
@@ -48,7 +48,7 @@ impl Quantity {
         Self::Timeouts,
     ];
 
-    /// Returns its name, for people.
+    /// Returns the quantity's name, for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -64,7 +64,7 @@ impl Quantity {
         }
     }
 
-    /// Whether it is a number of events per sample or a mean, and so not a value of a sample.
+    /// Whether the quantity is a number of events per sample or a mean, and therefore not the value of a sample.
     pub const fn is_rate(self) -> bool {
         match self {
             Self::Mean | Self::Exits | Self::Ipis | Self::Irqs | Self::Timeouts => true,
@@ -72,13 +72,12 @@ impl Quantity {
         }
     }
 
-    /// Whether it decides the verdict on cells that have it.
+    /// Whether the quantity decides the verdict on cells that have it.
     pub const fn leads(self) -> bool {
         matches!(self, Self::Median)
     }
 
-    /// Returns the bounds of the samples of a percentile, if they were sorted into buckets. `None` for
-    /// exact figures.
+    /// Returns the bounds of a percentile's samples if the samples were sorted into buckets. `None` for exact figures.
     pub(super) fn bounds(self, cell: &Cell) -> Option<Bounds> {
         match self {
             Self::Median | Self::P90 | Self::P99 => Some(cell.stats?.bounds()),
@@ -97,7 +96,7 @@ impl Quantity {
             let counts = counts.filter(|counts| counts.contains_key(name))?;
             Some(hundredths(cell.per_sample(counts, name)))
         };
-        let clear = clear(cell, how)?;
+        let clear = clear_stats(cell, how)?;
         let repeats = how.exact && clear.count > 0;
         match self {
             Self::Path => {
@@ -130,8 +129,8 @@ pub struct How {
     pub exact: bool,
 }
 
-/// Returns the statistics of the samples whose path is known, if samples are divided, else of all.
-pub(super) fn clear(cell: &Cell, how: How) -> Option<Stats> {
+/// Returns the statistics of the samples whose path is known, if samples are divided, else of all samples.
+pub(super) fn clear_stats(cell: &Cell, how: How) -> Option<Stats> {
     match &cell.critical {
         Some(critical) if how.apart => Some(critical.parties),
         _ => cell.stats,
@@ -231,7 +230,7 @@ mod tests {
         let leads = [(Quantity::Median, 80.0), (Quantity::Path, 47.0)];
         let exits = |count| [(Quantity::Exits, count)];
         assert_eq!(known(true), [&leads[..], &tail, &exits(2.0)].concat());
-        // Another run has no path, so compare the samples.
+        // Another run has no path, so the samples are compared.
         let leads = [(Quantity::Median, 80.0)];
         assert_eq!(known(false), [&leads[..], &tail, &exits(4.0)].concat());
     }

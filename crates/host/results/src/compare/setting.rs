@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Differences between runs, other than the code.
+//! Finds differences between runs other than those of the code.
 
 use std::collections::BTreeSet;
 
@@ -96,7 +96,7 @@ pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     differs.collect()
 }
 
-/// Name of the clock during passes, which is read once each time.
+/// Name of the clock's setting during passes, when the clock is read only once each time.
 const AT_PASSES: &str = "at passes, Hz";
 
 /// The share by which a clock may differ between boots, each of which measures it.
@@ -179,7 +179,7 @@ fn settings(results: &Results) -> Vec<Setting> {
     machine
         .features
         .iter()
-        .for_each(|(name, value)| tell("features", name, text(value)));
+        .for_each(|(name, value)| tell("features", name, json_text(value)));
     match &machine.emulator {
         Some(emulator) => {
             let version = match emulator.exact.as_str() {
@@ -203,9 +203,9 @@ fn settings(results: &Results) -> Vec<Setting> {
         .fidelity
         .iter()
         .filter(|(_, value)| value.is_boolean());
-    found.for_each(|(name, value)| tell("fidelity", name, text(value)));
+    found.for_each(|(name, value)| tell("fidelity", name, json_text(value)));
     let compiler = results.build.as_ref().map(Build::compiler);
-    // Unlike a missing board's name, an unknown compiler is a value to compare.
+    // A missing name of a board is not compared, but an unknown compiler is.
     tell("compiler", "", compiler.unwrap_or("not told".into()));
     tell("tool", "", results.tool.clone());
     let asked = results.cells.iter().map(|cell| cell.iterations);
@@ -215,8 +215,8 @@ fn settings(results: &Results) -> Vec<Setting> {
     settings
 }
 
-/// Returns the text of a value.
-fn text(value: &Value) -> String {
+/// Returns the text of a JSON value.
+fn json_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         value => value.to_string(),
@@ -248,7 +248,7 @@ pub fn order(a: &[Run], b: &[Run]) -> Order {
     if a.iter().chain(&b).any(String::is_empty) {
         return Order::Unknown;
     }
-    // All times have the same zone and form, so they sort like text.
+    // All times have the same zone and form, so their texts sort in order of time.
     let before = a
         .iter()
         .flat_map(|a| b.iter().filter(move |b| a < *b))
@@ -335,7 +335,7 @@ mod tests {
         assert!(differ(known(), other).is_empty());
     }
 
-    /// Also with values in ticks, and without a clock measured at boot.
+    /// This also holds for values in ticks, and without a clock measured at boot.
     #[test]
     fn another_frequency_at_the_passes_is_named() {
         let at = |hz: u64| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records that results keep or refuse.
+//! Tests which records become results and which are refused.
 
 use plan::Workload;
 
@@ -36,8 +36,8 @@ fn the_schema_has_the_promised_names() {
     }
 }
 
-/// Returns two cells, one of the first core and one of the third. The second record of each
-/// is lost if the boot is `cut`.
+/// Returns two cells, one measured by the first core and one by the third. If the boot is `cut`, the clock records at
+/// its end are missing.
 fn on_two_cores(cut: bool) -> Results {
     let mut records = vec![
         "boot under=rouse version=0.1.0",
@@ -70,7 +70,7 @@ fn each_cell_is_of_the_clock_of_its_core_and_each_core_has_its_drift() {
     let cells: Vec<_> = results.cells.iter().collect();
     assert_eq!(cells[0].cycles_hz, Some(2_000_000_000));
     assert_eq!(cells[1].cycles_hz, Some(1_000_000_000));
-    // 20 ticks are 40 cycles of the first core and 20 of the third.
+    // 20 ticks are 40 cycles of the first core and 20 cycles of the third.
     assert_eq!(
         [cells[0].counter_coarse, cells[1].counter_coarse],
         [Some(0.2), Some(0.1)]
@@ -135,7 +135,7 @@ fn a_boot_that_counts_something_else_is_left_out_and_named() {
     );
 }
 
-/// A cell that was in three places for 60 ticks, of two samples.
+/// A cell with two samples of 60 ticks in total, which were spent in three states.
 fn with_parts() -> CellRecords {
     let counts = [
         ("stamped.samples", 2),
@@ -201,7 +201,7 @@ fn parts_of_other_code_than_the_samples_are_not_their_residency() {
     let insns = &results_of(with_parts(), "insns").cells[0];
     assert!(insns.residency.is_empty());
     assert_eq!(insns.counters["res"]["wfi"], 30);
-    // Old logs have parts of everything between the samples, too.
+    // In old logs, the parts also include everything between the samples.
     let mut old = with_parts();
     old.counts.retain(|name, _| !name.starts_with("stamped."));
     let old = &results_of(old, "ticks").cells[0];
@@ -228,7 +228,7 @@ fn what_may_contain_idle_time_is_never_called_instructions() {
 
 #[test]
 fn values_keep_their_type() {
-    assert_eq!(value("true"), Value::Bool(true));
-    assert_eq!(value("2"), Value::from(2));
-    assert_eq!(value("not-run"), Value::from("not-run"));
+    assert_eq!(json_value("true"), Value::Bool(true));
+    assert_eq!(json_value("2"), Value::from(2));
+    assert_eq!(json_value("not-run"), Value::from("not-run"));
 }

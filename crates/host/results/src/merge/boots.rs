@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use super::Run;
 use crate::{Cell, Origin, Results};
 
-/// Returns the runs of all inputs, each once. A repeated run, such as a copy of its folder, becomes a note of
-/// the first one.
+/// Returns the runs of all inputs, each once. A repeated run, such as a copy of its folder, becomes a note of the first
+/// occurrence.
 pub fn boots(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for input in inputs {
-        for (label, results) in apart(input.label, input.results) {
+        for (label, results) in split_runs(input.label, input.results) {
             match runs
                 .iter_mut()
                 .find(|run| is_one_boot(&run.results, &results))
@@ -19,7 +19,7 @@ pub fn boots(inputs: Vec<Run>) -> Vec<Run> {
                 Some(known) => known
                     .results
                     .notes
-                    .push(again(&known.label, &label, &results)),
+                    .push(copy_note(&known.label, &label, &results)),
                 None => runs.push(Run {
                     label,
                     results,
@@ -31,7 +31,7 @@ pub fn boots(inputs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-fn again(known: &str, label: &str, results: &Results) -> String {
+fn copy_note(known: &str, label: &str, results: &Results) -> String {
     let began = match results.began.as_str() {
         "" => "has the same samples".into(),
         began => format!("began at {began} too"),
@@ -39,8 +39,8 @@ fn again(known: &str, label: &str, results: &Results) -> String {
     format!("{label} {began}: it is the boot of {known}, which counts once")
 }
 
-/// Whether two runs are one run that was given twice: they began at the same time, and have a cell in
-/// common. If one has no time, all samples that vary between boots must be equal.
+/// Whether two runs are one run that was given twice: they began at the same time, and have a cell in common. If a run
+/// has no time, the samples must vary between boots, and all of them must be equal.
 #[must_use]
 pub fn is_one_boot(a: &Results, b: &Results) -> bool {
     fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
@@ -63,7 +63,7 @@ pub fn is_one_boot(a: &Results, b: &Results) -> bool {
 }
 
 /// Returns the runs of one results.json, which may contain joined runs.
-fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
+fn split_runs(label: String, mut all: Results) -> Vec<(String, Results)> {
     let origins = std::mem::take(&mut all.runs);
     if origins.is_empty() {
         return vec![(label, all)];
@@ -99,7 +99,8 @@ fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
     parts.collect()
 }
 
-/// Merges texts of runs that differ in nothing but the run: in all runs (`text`), or in some (`run 1, run 3: text`).
+/// Merges texts that differ only in their run: into `text` if all runs have the text, or `run 1, run 3: text` if some
+/// have it.
 pub fn once(texts: &[String], runs: &[Origin]) -> Vec<String> {
     let mut merged: Vec<(Vec<&str>, &str)> = Vec::new();
     for text in texts {

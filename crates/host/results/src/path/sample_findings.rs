@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Adds findings in samples to their cells.
+//! Adds the observer's findings about samples to the samples' cells.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::{Cell, Critical, INSNS, Results};
 
 impl Results {
     /// Adds the `samples` of the last boot to its cells, which begin at index `first` and are identified by their
-    /// number in the boot. Cells of a guest that ran alone were not under `under`, which was observed. Samples that
-    /// differ from the guest's measurement become a problem, and a missing observer becomes a note.
+    /// number in the boot. Only cells under `under` were observed, and not those of a guest that ran alone. Samples
+    /// that differ from the guest's measurement become a problem, and a missing observer becomes a note.
     pub fn add_samples(&mut self, first: usize, under: Under, samples: Result<Samples, String>) {
         let cells = self.cells.iter_mut().skip(first);
         let of_boot = |cell: &&mut Cell| {
-            // The executed instructions are not a part of values in cycles.
+            // Only values that count instructions can be divided by the executed instructions.
             cell.under == under
                 && cell.unit == INSNS
                 && cell.stats.is_some()
@@ -40,7 +40,7 @@ impl Results {
             let of_cell = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
             match Critical::of(of_cell, &stats) {
                 Ok(mut critical) => {
-                    // Exceptions to EL2 are no exits where a host's own programs make them.
+                    // Exceptions to EL2 are not exits if the host's own programs cause them.
                     if under.kvm_mode().is_some() {
                         critical.exits.clear();
                     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn samples_of_a_boot_go_to_its_cells_alone() {
         let mut results = results();
-        // Another boot has cells with the same numbers.
+        // The other boot has cells with the same numbers.
         results.cells.extend(results.cells.clone());
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
         results.add_samples(3, Under::Rouse, Ok(samples));

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use super::fio;
 
-/// Figures of lines `NAME: NUMBER UNIT`: the name of a line, and of the figure.
+/// Figures of lines `NAME: NUMBER UNIT`: the name in the line, and the name of the figure.
 const NAMED: [(&str, &str); 3] = [
     ("Total time", "total time, s"),
     ("Time", "time, s"),
@@ -84,7 +84,7 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
         }
     }
     figures.extend(fio::of(&lines));
-    // In a simple form, a number is the whole output.
+    // In the simple format, the whole output is a number.
     if let [line] = lines.as_slice()
         && line.contains('.')
         && let Some(number) = number(line)
@@ -94,7 +94,7 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
     figures
 }
 
-/// Whether a text is a number and this end.
+/// Whether `text` is a number followed by `end`.
 fn is_percentile(text: &str, end: &str) -> bool {
     text.strip_suffix(end)
         .is_some_and(|of| number(of).is_some())
@@ -111,7 +111,7 @@ fn of_cyclictest(line: &str, add: &mut impl FnMut(String, &str)) {
     }
 }
 
-/// Reads a number as these programs print them.
+/// Reads a number in the form in which these programs print it.
 pub(super) fn number(text: &str) -> Option<f64> {
     let text = text.replace(',', "");
     let of_number = text.starts_with(|c: char| c.is_ascii_digit());

@@ -8,7 +8,7 @@
 
 use super::figures::number;
 
-/// Units of latencies, in microseconds.
+/// Units of latencies, with their lengths in microseconds.
 const UNITS: [(&str, f64); 3] = [("nsec", 1e-3), ("usec", 1.0), ("msec", 1e3)];
 /// Suffixes of counts.
 const SUFFIXES: [(&str, f64); 2] = [("k", 1e3), ("M", 1e6)];
@@ -29,7 +29,7 @@ pub fn of(lines: &[&str]) -> Vec<(String, f64)> {
             let named = direction.zip(rate);
             figures.extend(named.map(|(of, rate)| (format!("{of}s per second"), rate)));
         }
-        // `clat` and `slat` are parts of it; a histogram's line has no minimum.
+        // `clat` and `slat` are parts of `lat`. The line of a histogram has no minimum.
         let unit = key
             .strip_prefix("lat (")
             .and_then(|key| key.strip_suffix(')'));

@@ -44,7 +44,7 @@ pub struct Records {
 pub struct ClockRecords {
     /// Its MPIDR_EL1, as text.
     pub affinity: String,
-    /// The clock at the begin of the boot.
+    /// The clock at the beginning of the boot.
     pub begin_hz: Option<u64>,
     /// The clock at the end of the boot.
     pub end_hz: Option<u64>,

@@ -24,8 +24,8 @@ pub struct CellRecords {
     /// The median of each of its passes, in order. Empty if the records of a pass are
     /// missing.
     pub pass_p50: Vec<u64>,
-    /// The core's frequency at the begin and at the end of each of its passes, in Hz, if
-    /// the guest read it. 0 if the reading failed.
+    /// The core's frequency at the beginning and at the end of each of its passes, in Hz, if the guest read it. 0 if
+    /// the reading failed.
     pub core_hz: Vec<[u64; 2]>,
     /// Counters.
     pub counts: BTreeMap<String, u64>,
@@ -59,10 +59,10 @@ impl CellRecords {
         format!("cell {} ({})", self.id, self.words())
     }
 
-    /// Returns the most descriptive words.
+    /// Returns the words that best describe the cell.
     pub fn words(&self) -> String {
         let mut cell = Cell::default();
-        // The unknown word may be of any workload.
+        // The workload decides which words to show; an unknown workload is ignored.
         if let Some(word) = self.fields.get("workload") {
             let _ = cell.set("workload", word);
         }
@@ -84,7 +84,7 @@ impl CellRecords {
         self.number("passes_planned") > 0 && !self.fields.contains_key("ended")
     }
 
-    /// Formats the number of its passes.
+    /// Formats the number of the cell's passes: `pass 2 of 4`.
     pub fn passes_text(&self) -> String {
         let (passes, planned) = (self.number("passes"), self.number("passes_planned"));
         format!("pass {passes} of {planned}")
@@ -142,7 +142,7 @@ impl CellRecords {
         Some(())
     }
 
-    /// Takes the passes from the last record.
+    /// Takes the fields about passes from `done`, the last record of a block.
     pub fn end(&mut self, done: &Record<'_>) {
         for key in ["passes", "passes_planned", "made", "ended"] {
             let value = text(done, key).map(|value| (key.into(), value));
@@ -150,8 +150,8 @@ impl CellRecords {
         }
     }
 
-    /// Finds the median of its last pass from the values since `before`, the cell's state after
-    /// the previous pass.
+    /// Finds the median of the cell's last pass from the values since `before`, the cell's state after the previous
+    /// pass.
     pub fn note_pass(&mut self, before: Option<&Self>) {
         let nothing = Self::default();
         let before = before.unwrap_or(&nothing);
@@ -176,7 +176,7 @@ impl CellRecords {
             .all(|(key, value)| self.fields.get(key).is_none_or(|first| first == value))
     }
 
-    /// Whether it has the times of the CPUs' states within samples.
+    /// Whether the cell has the times of the CPUs' states within samples.
     pub fn tells_parts(&self) -> bool {
         self.counts.contains_key("stamped.ticks")
     }
@@ -211,7 +211,7 @@ impl CellRecords {
         Some(format!("{}: {why}", self.title()))
     }
 
-    /// Whether it has samples, or a reason for their absence.
+    /// Whether the cell has samples, or a reason for their absence.
     pub fn has_result(&self) -> bool {
         self.skipped.is_some() || self.stats.iter().any(|stat| stat.name == "total")
     }

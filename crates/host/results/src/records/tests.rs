@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records that are lost on the way, and the required results.
+//! Tests the results of records that are lost on the way.
 
 use super::*;
 use crate::samples::{collect, lines, numbered};
@@ -104,7 +104,7 @@ fn passes() -> Vec<String> {
     numbered(records)
 }
 
-/// Returns cells and the samples of each.
+/// Returns each cell's number and its number of samples.
 fn counts(records: &Records) -> Vec<(u64, u64)> {
     let cells = records.cells.iter();
     cells
@@ -146,7 +146,7 @@ fn a_boot_that_is_cut_anywhere_keeps_what_cells_had() {
 #[test]
 fn a_damaged_newer_block_does_not_lose_an_older_one() {
     let lines = passes();
-    // Each record of the third block of cell 0, with and without what follows.
+    // Damages each record of the third block of cell 0, with and without the records that follow.
     for lost in 18..22 {
         let mut cut = lines[..22].to_vec();
         cut[lost] = cut[lost].replace("id=0", "id=1");
@@ -156,7 +156,7 @@ fn a_damaged_newer_block_does_not_lose_an_older_one() {
             let mut problems = records.problems.iter();
             problems.any(|text| text.contains("pass 2 of 4 is what arrived whole"))
         };
-        // Only the end shows that a last record is missing.
+        // If the last record is missing, only the end of the boot shows this.
         assert!(lost == 21 || told(&records), "{:?}", records.problems);
         let mut whole = lines.clone();
         whole.remove(lost);
@@ -193,7 +193,7 @@ fn a_block_that_ends_is_progress() {
     );
 }
 
-/// Blocks of one cell after each of three passes: of 30, of 40 and of 20.
+/// Blocks of one cell after each of three passes, whose samples are 30, 40 and 20.
 fn passes_with_values() -> Vec<String> {
     let totals = ["30:5,", "30:5,40:5,", "20:5,30:5,40:5,"];
     let passes = totals.iter().zip(1..).flat_map(|(buckets, pass)| {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Returns the workspace.
+/// Returns the folder of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
 /// Lists violations of docs/results.schema.json in `results`.
-pub fn follow(results: &Value) -> Vec<String> {
+pub fn violations(results: &Value) -> Vec<String> {
     let schema = serde_json::from_str(&results::schema::text()).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     let errors = validator.iter_errors(results);

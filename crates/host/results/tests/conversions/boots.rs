@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots: what begins and ends one, the complaints about missing parts, and their
-//! combination.
+//! Tests the limits of boots in a log, the complaints about missing parts, and the combination of several boots.
 
 use plan::Under;
 use results::{Cell, Results, capture};
@@ -36,10 +35,10 @@ fn a_boot_begins_with_its_first_record_or_where_the_numbers_go_back() {
     };
     assert_eq!(boots(0, lines.len(), 0), [(true, 2), (true, 2)]);
     assert_eq!(boots(0, 17, 0), [(false, 1), (true, 2)]);
-    // The beginning of the second is lost.
+    // The beginning of the second boot is lost.
     assert_eq!(boots(0, 17, 7), [(false, 1), (true, 2)]);
     assert_eq!(boots(0, lines.len(), 17), [(true, 2), (true, 1)]);
-    // Records that continue without a step back are of the same boot.
+    // Records whose numbers continue without a step back belong to the same boot.
     assert_eq!(boots(0, 17, 20), [(true, 1)]);
     let noise = capture::boots("rouse: stage mmu: on\n@r1 broken #00000000\n");
     assert!(noise.is_empty());
@@ -146,7 +145,7 @@ fn what_was_cut_short_is_counted() {
         told("1 cell with fewer passes than planned")
     );
     assert_eq!(of(0, &["end cells=0"]), (false, vec![], None));
-    // All cells are there, and the end is not.
+    // All cells are there, but the end is missing.
     let mut lines = boot("rouse", "insns");
     lines.pop();
     let cut = results_of(&lines);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From records to results, to rows, to one file of several runs and back: the required
-//! results of the lines below.
+//! Converts the records below to results, to rows, and to one file of several runs and back, and checks each outcome.
 
 mod boots;
 mod cells;

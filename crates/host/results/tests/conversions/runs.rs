@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that are joined and divided again.
+//! Tests that runs are joined and divided again.
 
 use plan::Workload;
 use results::merge::{self, Run};
@@ -16,7 +16,7 @@ fn run(label: &str, results: Results) -> Run {
     }
 }
 
-/// A run of the cells of `of` at these places.
+/// A run with only those cells of [`of`] that are at these places.
 fn part(label: &str, cells: &[usize]) -> Run {
     let mut results = of("rouse", "insns");
     results.cells = cells.iter().map(|&at| results.cells[at].clone()).collect();
@@ -56,7 +56,7 @@ fn parts_are_joined_in_the_order_of_the_plan() {
     for texts in [&results.missing, &results.damaged, &results.problems] {
         assert_eq!(texts.join(" "), "one two");
     }
-    // A note of both is reported once.
+    // A note that both parts have is reported once.
     assert_eq!(results.notes, ["hot", "one", "two"]);
 }
 
@@ -94,7 +94,7 @@ fn clocks_of_one_core_are_near_each_other() {
         }
         merge::runs(vec![a, b])
     };
-    // The clocks of all that measured are from the part in which they drifted most.
+    // The clock of each measuring core is from the part in which it drifted most.
     let clocks = &joined(500_000, 500_007)[0].results.machine.core_clocks;
     assert_eq!((clocks.len(), clocks[0].drift_ppm), (1, Some(7)));
     let joins = |first, second| joined(first, second).len() == 1;

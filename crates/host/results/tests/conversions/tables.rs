@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places of values: in results, in results.csv, on the lines of results.json.
+//! Tests the places of values in results, in results.csv, and on the lines of results.json.
 
 use std::collections::BTreeMap;
 

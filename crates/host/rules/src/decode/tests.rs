@@ -120,7 +120,7 @@ fn a_counter_that_is_stored_or_ends_a_duration_is_measured() {
         (vec![0xf900_07e0], false),                  // str x0, [sp, #8]
         (vec![0xcb01_0000], true),                   // sub x0, x0, x1
         (vec![0xeb01_001f], false),                  // cmp x0, x1
-        (vec![0xcb00_0021], false),                  // sub x1, x1, x0: what is left
+        (vec![0xcb00_0021], false),                  // sub x1, x1, x0: the time that is left
         (vec![0x8b00_0023], false),                  // add x3, x1, x0: a deadline
         (vec![0xf940_0020, 0xf900_0020], false),     // ldr x0, [x1]; str x0, [x1]
         (vec![0xaa01_03e0, 0xf900_0020], false),     // mov x0, x1; str x0, [x1]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the bits of a read value that its next user, an instruction, depends on.
+//! Finds the bits of a read value on which the next instruction that uses the value depends.
 
-/// All of them.
+/// All bits of a register.
 const ALL: u64 = u64::MAX;
 
 /// Returns the bits of X`register` on which its first user among the instructions `after`
@@ -46,7 +46,7 @@ pub fn bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
 fn uses(word: u32, register: u32) -> bool {
     // Rd or Rt, Rn, Ra or Rt2, Rm, where the class has them (DDI 0487K.a, C4.1).
     let fields: &[u32] = match word >> 25 & 15 {
-        // The system instructions, which have these bits 31:22, are in the class of branches.
+        // The class of branches includes the system instructions, which have this value in bits 31:22.
         0b1010 | 0b1011 if word >> 22 == 0x354 => &[0],
         0b1010 | 0b1011 => return true,
         // EXTR has two sources.

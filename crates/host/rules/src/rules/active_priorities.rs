@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Active priorities of Group 0 are written before those of Group 1.
 //!
-//! In another order, the prioritization of interrupts may be UNPREDICTABLE. The writes of each interface, the
-//! physical and the virtual one, between two context synchronization events form one sequence.
+//! In another order, the prioritization of interrupts may be UNPREDICTABLE. Writes to the same interface, physical or
+//! virtual, between two context synchronization events form one sequence.
 //!
-//! Not seen: sequences with such an event in the middle.
+//! Not seen: sequences with a context synchronization event in the middle.
 
 use std::collections::BTreeMap;
 

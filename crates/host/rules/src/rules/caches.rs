@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Maintenance by address between an access to memory without caches and one through them.
+//! A line needs maintenance by address between an access without caches and an access through caches.
 //!
 //! A CPU whose caches are off (SCTLR_ELx.M or C is 0) accesses memory directly. A cache may
 //! hold an older copy of a line that the CPU writes, because of speculation by another level or PE, or
@@ -8,17 +8,16 @@
 //! DC by address moves a line between cache and memory: code invalidates it after writes
 //! without caches, and cleans it after writes through them.
 //!
-//! The rule keeps a state per byte: a CPU without caches wrote it, and its line was not invalidated since. The
-//! first read through caches is the break. A write through caches ends this state for the bytes that it
-//! writes, and DC ZVA for all bytes of the line: a PE reads its own writes back (DDI 0487K.a, B2.3.1, coherence of
-//! one location), whatever the cache held there. So memory that is filled before it is read needs nothing.
-//! The rule also keeps a state per line: it was written through caches, and not cleaned since. The first read or
-//! write without caches is the break.
-//! For lines written without caches by the reader's level, the place of a break is the instruction that turned
-//! the reader's caches on, which is one place for all lines.
+//! The rule keeps a state per byte: a CPU without caches wrote it, and its line was not invalidated since. The first
+//! read through caches breaks the rule. A write through caches ends this state for the bytes that it writes, and DC ZVA
+//! for all bytes of the line: a PE reads its own writes back (DDI 0487K.a, B2.3.1, coherence of one location), whatever
+//! the cache held there. So memory that is filled before it is read needs nothing. The rule also keeps a state per
+//! line: it was written through caches, and not cleaned since. The first read or write without caches breaks the rule.
+//! For lines written without caches by the reader's level, the place of a break is the instruction that turned the
+//! reader's caches on, which is one place for all lines.
 //!
-//! A DSB of all accesses completes a DC. Before that, the CPU may not turn its caches on, call
-//! firmware or a hypervisor, which starts other CPUs, or return from an exception.
+//! A DSB of all accesses completes a DC. Before that DSB, the CPU must not turn its caches on, return from an
+//! exception, or call firmware or a hypervisor, which may start other CPUs.
 //!
 //! Not seen: writes by a loader, firmware or a device; stale copies of code; an uncompleted DC when a
 //! store lets another CPU go on; attributes of Normal memory other than
@@ -43,7 +42,7 @@ use crate::testing::Examples;
 const BESIDE: u8 = 1;
 /// The line was written through caches, and not cleaned.
 const DIRTY: u8 = 2;
-/// The line is part of a translation table in use: see that rule.
+/// The line is part of a translation table in use: see the module `tables`.
 pub const TABLE_IN_USE: u8 = 4;
 /// Number of lines whose writer is kept. Breaks on other lines are found too, and reported without the writer.
 const WRITERS: usize = 1 << 16;
@@ -75,7 +74,7 @@ impl Rule for CachesAgree {
     };
 
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
-        self.finishes(now, operation, value);
+        self.check_dc_done(now, operation, value);
         match (operation, value) {
             (Operation::Clean(how), Some(address)) => {
                 if let Some(line) = now.shared.coherence.line(address) {
@@ -113,13 +112,13 @@ impl Rule for CachesAgree {
         match now.controls.caches(now.place.level) {
             true => {
                 if state & BESIDE != 0 {
-                    self.after_beside(now, access, address, line);
+                    self.check_cached(now, access, address, line);
                 }
                 if access.store && state & DIRTY == 0 {
                     line.fetch_or(DIRTY, Relaxed);
                 }
             }
-            false => beside(now, access, address, line, state),
+            false => check_uncached(now, access, address, line, state),
         }
     }
 
@@ -179,8 +178,8 @@ impl Coherence {
 }
 
 impl CachesAgree {
-    /// Checks that a DC is completed where that is required.
-    fn finishes(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+    /// Checks that a DSB has completed the last DC before an operation that relies on it.
+    fn check_dc_done(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let relies = match operation {
             Operation::Call | Operation::Return => true,
             msr!(SCTLR_EL1 | SCTLR_EL2) => value.is_some_and(|value| value & 5 == 5),
@@ -202,16 +201,16 @@ impl CachesAgree {
         }
     }
 
-    /// Handles an access through a cache to a line with bytes written without caches.
+    /// Handles an access through a cache to a line that has bytes written without caches.
     #[cold]
-    fn after_beside(&mut self, now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8) {
+    fn check_cached(&mut self, now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8) {
         let Some(bytes) = now.shared.coherence.bytes.of(address) else {
             return;
         };
         let touched = access.bytes();
         if !access.store {
             if bytes.load(Relaxed) & touched != 0 {
-                self.stale(now, address, line);
+                self.report_stale(now, address, line);
             }
         } else if bytes.fetch_and(!touched, Relaxed) & !touched == 0 {
             line.fetch_and(!BESIDE, Relaxed);
@@ -220,7 +219,7 @@ impl CachesAgree {
 
     /// Reports that a read went through a cache although the data was written without one.
     #[cold]
-    fn stale(&mut self, now: &Now<'_>, address: u64, line: &AtomicU8) {
+    fn report_stale(&mut self, now: &Now<'_>, address: u64, line: &AtomicU8) {
         line.fetch_and(!BESIDE, Relaxed);
         let writer = lock(&now.shared.coherence.writers).remove(&(address / LINE));
         let enabled = self.enabled[usize::from(now.place.level)];
@@ -245,7 +244,7 @@ impl CachesAgree {
 
 /// Handles an access without caches.
 #[cold]
-fn beside(now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8, state: u8) {
+fn check_uncached(now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8, state: u8) {
     if state & DIRTY != 0 {
         line.fetch_and(!DIRTY, Relaxed);
         let how = if access.store { "written" } else { "read" };
@@ -256,7 +255,7 @@ fn beside(now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8, state: 
     }
     if access.store {
         if let Some(bytes) = now.shared.coherence.bytes.of(address) {
-            // Forget writes to the line from before it was invalidated.
+            // If the line was invalidated since, the earlier writes no longer count.
             let before = if state & BESIDE != 0 {
                 bytes.load(Relaxed)
             } else {

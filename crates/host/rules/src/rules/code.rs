@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instructions that were written are fetched only after maintenance.
 //!
-//! Data and instructions have separate caches. After a write, code cleans the line to the point of
-//! unification (DC CVAU, or a DC that goes further), executes a DSB, invalidates the line for fetching (IC),
-//! and executes another DSB. The CPU that fetches has a context synchronization event after that. A line
-//! that is written without caches needs the DSB, but no DC. The CPU that executed an operation also executes
-//! the DSB that completes it. If another CPU fetches, its event comes after that DSB. The place of a break is
-//! the store, or the IC.
+//! Data and instructions have separate caches. After a write, code cleans the line to the point of unification (DC
+//! CVAU, or a DC that goes further), executes a DSB, invalidates the line for fetching (IC), and executes another DSB.
+//! The CPU that fetches needs a context synchronization event after that. A line that is written without caches needs
+//! the DSB, but no DC. The CPU that executed a DC or IC must also execute the DSB that completes it. If another CPU
+//! fetches, its context synchronization event must come after that DSB. The place of a break is the store, or the IC.
 //!
-//! An emulator shows a fetch when it translates the instructions: only the first fetch after
-//! a write, by one CPU for all.
+//! An emulator shows a fetch only when it translates the instructions, so the rule sees only the first fetch after a
+//! write, by one CPU for all CPUs.
 //!
-//! Not seen: writes by a loader or a device; the shareability of IC and DSB, so that the rule accepts an IC which
-//! only affects another CPU; a second CPU that fetches the line; and CPUs that need less (CTR_EL0.IDC and DIC).
+//! Not seen: writes by a loader or a device; the shareability of IC and DSB, so that the rule accepts an IC that only
+//! affects another CPU; a second CPU that fetches the line; and CPUs that need less maintenance (CTR_EL0.IDC and DIC).
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
@@ -41,12 +40,13 @@ enum Stage {
 /// A line.
 #[derive(Debug, Default)]
 struct CodeLine {
-    /// The address of the store, or of the IC that invalidated the line, with the stage. 0 means no write. The
-    /// upper byte of the address, which would repeat bit 55, has the stage and the level.
+    /// The address of the store, or of the IC that invalidated the line, with the stage. 0 means that the line was not
+    /// written. The upper byte of the address, which would repeat bit 55, holds the stage and the level.
     state: AtomicU64,
     /// The DC or IC on which the line depends, or the store without caches.
     begun: Begun,
-    /// The operation of another CPU that was under way when `begun` began, and serves as well. Else equals `begun`.
+    /// The operation of another CPU that was under way when `begun` began, and has the same effect. Otherwise equals
+    /// `begun`.
     earlier: Begun,
 }
 
@@ -64,20 +64,20 @@ impl CodeLine {
 #[derive(Debug)]
 pub struct Written {
     lines: Lines<CodeLine>,
-    /// Numbers of the lines that an IC of all lines invalidates: memory has many more. Each is also there until a DSB has
-    /// completed its IC.
+    /// Numbers of the cleaned lines, which an IC of all lines invalidates. Memory has too many lines to visit all. The
+    /// number of an invalidated line stays in the set until a DSB has completed the IC.
     cleaned: Mutex<HashSet<u64>>,
     barriers: Barriers,
 }
 
 const SHIFT: u32 = 56;
 
-fn coded(place: Place, stage: Stage) -> u64 {
+fn encode_state(place: Place, stage: Stage) -> u64 {
     let upper = 1 << 7 | (stage as u64) << 2 | u64::from(place.level & 3);
     place.pc << 8 >> 8 | upper << SHIFT
 }
 
-fn decoded(line: u64) -> Option<(Place, Stage)> {
+fn decode_state(line: u64) -> Option<(Place, Stage)> {
     let stage = match line >> (SHIFT + 2) & 3 {
         0 => Stage::Stored,
         1 => Stage::Cleaned,
@@ -105,12 +105,12 @@ impl Written {
             return;
         };
         let before = line.state.load(Relaxed);
-        match decoded(before) {
+        match decode_state(before) {
             Some((store, Stage::Stored)) => {
-                self.moves(cpu, line, before, coded(store, Stage::Cleaned));
+                self.set_stage(cpu, line, before, encode_state(store, Stage::Cleaned));
                 self.cleaned().insert(address / LINE);
             }
-            Some((_, Stage::Cleaned)) => self.again(cpu, line),
+            Some((_, Stage::Cleaned)) => self.note_repeat(cpu, line),
             _ => {}
         }
     }
@@ -118,11 +118,11 @@ impl Written {
     /// Handles an IC at `place`.
     fn invalidates(&self, cpu: u16, line: &CodeLine, place: Place) {
         let before = line.state.load(Relaxed);
-        match decoded(before) {
+        match decode_state(before) {
             Some((_, Stage::Cleaned)) if line.have_completed(&self.barriers) => {
-                self.moves(cpu, line, before, coded(place, Stage::Invalidated));
+                self.set_stage(cpu, line, before, encode_state(place, Stage::Invalidated));
             }
-            Some((_, Stage::Invalidated)) => self.again(cpu, line),
+            Some((_, Stage::Invalidated)) => self.note_repeat(cpu, line),
             _ => {}
         }
     }
@@ -134,7 +134,7 @@ impl Written {
                 return false;
             };
             self.invalidates(cpu, line, place);
-            match decoded(line.state.load(Relaxed)) {
+            match decode_state(line.state.load(Relaxed)) {
                 Some((_, Stage::Cleaned)) => true,
                 Some((_, Stage::Invalidated)) => !line.have_completed(&self.barriers),
                 Some((_, Stage::Stored)) | None => false,
@@ -146,8 +146,8 @@ impl Written {
         self.cleaned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves a line from one stage to the next, unless it is written meanwhile.
-    fn moves(&self, cpu: u16, line: &CodeLine, from: u64, to: u64) {
+    /// Moves a line from one stage to the next, unless it has been written meanwhile.
+    fn set_stage(&self, cpu: u16, line: &CodeLine, from: u64, to: u64) {
         self.begins(cpu, line);
         let _ = line.state.compare_exchange(from, to, Relaxed, Relaxed);
     }
@@ -157,8 +157,9 @@ impl Written {
         line.earlier.copy(&line.begun);
     }
 
-    /// Handles the same operation by another CPU: either CPU's DSB completes its own.
-    fn again(&self, cpu: u16, line: &CodeLine) {
+    /// Handles the same operation by another CPU. Each CPU's DSB completes the operation of that CPU, and either is
+    /// enough.
+    fn note_repeat(&self, cpu: u16, line: &CodeLine) {
         if !line.have_completed(&self.barriers) {
             line.earlier.copy(&line.begun);
             self.barriers.begin(cpu, &line.begun);
@@ -169,7 +170,7 @@ impl Written {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct CodeFetched {
-    /// DSBs before the last context synchronization event. A CPU begins with such an event.
+    /// Counts of the DSBs before the CPU's last context synchronization event. A CPU begins with such an event.
     seen: Option<Seen>,
 }
 
@@ -225,8 +226,8 @@ impl Rule for CodeFetched {
                     Stage::Cleaned
                 }
             };
-            let before = line.state.swap(coded(access.place, stage), Relaxed);
-            let is_known = matches!(decoded(before), Some((_, Stage::Cleaned)));
+            let before = line.state.swap(encode_state(access.place, stage), Relaxed);
+            let is_known = matches!(decode_state(before), Some((_, Stage::Cleaned)));
             if stage == Stage::Cleaned && !is_known {
                 written.cleaned().insert(address / LINE);
             }
@@ -241,7 +242,7 @@ impl Rule for CodeFetched {
         let Some(state) = lines.of(line) else {
             return;
         };
-        let Some((at, stage)) = decoded(state.state.swap(0, Relaxed)) else {
+        let Some((at, stage)) = decode_state(state.state.swap(0, Relaxed)) else {
             return;
         };
         let lacks = match stage {

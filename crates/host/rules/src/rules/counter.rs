@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A context synchronization event before a counter is read for a measurement.
 //!
-//! A core may read a counter early, among instructions that should have completed. A context
-//! synchronization event orders the read after them. A deadline does not need the event, as
-//! it may come a little early or late. A read is for a measurement if its value is stored
-//! unchanged or is the minuend of a subtraction ([`decode_before`]). At most [`FEW`] accesses to memory
-//! may come between the event and the read, so that an exception entry, which saves registers, does not count.
+//! A core may read a counter early, among instructions that should have completed before the read. A context
+//! synchronization event orders the read after them. A deadline does not need the event, as it may come a little early
+//! or late. A read is for a measurement if its value is stored unchanged or is the minuend of a subtraction
+//! ([`decode_before`]). At most [`FEW`] accesses to memory may come between the event and the read. An exception entry,
+//! after which code saves registers, thus still counts as the event.
 //!
-//! Not seen: a value that leaves its block of code in a register, like the start of a
-//! duration.
+//! Not seen: a value that leaves its block of code in a register, like the time at which a duration starts.
 //!
 //! [`decode_before`]: crate::decode::decode_before
 
@@ -18,7 +17,7 @@ use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// Enough accesses for the registers of an exception, with one or two in each access.
+/// Number of accesses that suffice to save the registers of an exception, with one or two registers in each access.
 const FEW: u32 = 32;
 
 /// See the module.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No unaligned access and no DC ZVA to Device memory. With the MMU off, all data accesses are to Device memory.
+//! Device memory allows no unaligned access and no DC ZVA. With the MMU off, all data accesses are to Device memory.
 //!
 //! The tables of stage 1 decide the type of memory.
 //!

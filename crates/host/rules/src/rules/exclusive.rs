@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exclusives and atomics only on Normal memory that is write-back and shareable.
+//! Exclusives and atomic operations are used only on Normal memory that is write-back and shareable.
 //!
 //! With the MMU off, data accesses are to Device memory. It is implementation defined whether a
 //! monitor or an atomic operation works there, or on memory that is not cached or not shareable. An

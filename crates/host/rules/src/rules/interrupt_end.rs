@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Acknowledged interrupts are ended, the last one first, and no others are.
+//! Acknowledged interrupts are ended, the last one first, and no other interrupts are ended.
 //!
-//! A read of ICC_IAR1_EL1 that returns an interrupt raises the running priority, and a write of
-//! ICC_EOIR1_EL1 with its number drops the priority. A missing write blocks other interrupts of the
-//! same or a lower priority for ever. An extra write, or a write for another interrupt, is
-//! UNPREDICTABLE. The level that acknowledged an interrupt has to end it before it returns from
-//! that exception. With EOImode 1, a write of ICC_DIR_EL1 deactivates the interrupt after its
-//! end. If this write comes first, the priority stays active without the interrupt.
+//! A read of ICC_IAR1_EL1 that returns an interrupt raises the running priority, and a write of ICC_EOIR1_EL1 with its
+//! number drops the priority. A missing write blocks other interrupts of the same or a lower priority for ever. An
+//! extra write, or a write for another interrupt, is UNPREDICTABLE. The level that acknowledged an interrupt has to end
+//! it before the level returns from the exception. With EOImode 1, a write of ICC_DIR_EL1 deactivates the interrupt
+//! after its end. If the write of ICC_DIR_EL1 comes first, the priority stays active without the interrupt.
 //!
-//! The rule counts per level, because each level has its own interface or uses the one that the other does
-//! not. At EL1, it counts per guest that stage 2 maps. If EL2 gives EL1 a new SCTLR_EL1, a vCPU starts again,
-//! and has acknowledged nothing. If an exception hides the value of a read from the emulator, the end of any
-//! other interrupt counts as its end until the return from the exception with the read. The read may also have
-//! returned no interrupt. The rule gives up on a guest once one of its accesses is trapped, because
-//! it does not know EL2's answer.
+//! The rule counts per level, because each level has its own interface or uses the interface that the other level does
+//! not use. At EL1, it counts per guest that stage 2 maps. If EL2 gives EL1 a new SCTLR_EL1, a vCPU starts again, and
+//! has acknowledged nothing. If an exception hides the value of a read of ICC_IAR1_EL1 from the emulator, the end of
+//! any interrupt that is not known to be active counts as the end of the one that was read. This applies until the
+//! return from the exception in which the read was executed. The read may also have returned no interrupt. The rule
+//! gives up on a guest once one of its accesses is trapped, because it does not know EL2's answer.
 //!
 //! Not seen: Group 0, an interrupt that is never deactivated, and deactivation by register.
 
@@ -32,7 +31,7 @@ const SPECIAL: u64 = 1020;
 const LPI: u64 = 8192;
 /// Registers whose trapped accesses hide a guest's interrupts, because EL2 answers them.
 const ACKNOWLEDGE_AND_END: [Register; 3] = [ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1];
-/// Number of group priorities, with at most 7 bits (IHI 0069H, 4.8.2). Each can be active once.
+/// Number of group priorities, with at most 7 bits (IHI 0069H, 4.8.2). Each can be active only once.
 const MOST: usize = 128;
 
 /// An interrupt that was acknowledged.
@@ -40,7 +39,7 @@ const MOST: usize = 128;
 struct Acknowledged {
     intid: u64,
     place: Place,
-    /// The level's depth of exceptions at the acknowledge.
+    /// The number of exceptions from which the level had not returned when it acknowledged the interrupt.
     depth: u32,
 }
 
@@ -48,9 +47,9 @@ struct Acknowledged {
 #[derive(Debug, Default)]
 struct Interface {
     active: Vec<Acknowledged>,
-    /// The depths of acknowledges with an unknown result, which may be no interrupt.
+    /// The depths of the reads of ICC_IAR1_EL1 whose results are unknown, and may not be interrupts.
     lost: Vec<u32>,
-    /// Whether a higher level has acknowledged or ended something for this one, whose state is then unknown.
+    /// Whether a higher level has acknowledged or ended an interrupt for this level, whose state is then unknown.
     emulated: bool,
     /// Number of exceptions from which the level has not returned.
     depth: u32,
@@ -217,7 +216,7 @@ impl Interface {
                 ),
             );
         }
-        // An acknowledge in this exception without an end was spurious.
+        // A read in this exception to which no end belongs did not return an interrupt.
         self.lost.retain(|depth| *depth < self.depth);
         self.depth = self.depth.saturating_sub(1);
     }

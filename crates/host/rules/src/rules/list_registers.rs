@@ -2,11 +2,11 @@
 //! List registers in use have different interrupts, and no list register with a hardware
 //! interrupt is both active and pending.
 //!
-//! Two list registers with the same vINTID are UNPREDICTABLE when the guest runs. So is State 0b11 with HW,
-//! because the distributor then has that state. The guest empties list registers by itself, so a register is in use
-//! from the write of such a value until a read of ICH_ELRSR_EL2, or of the register itself, shows otherwise.
+//! Two list registers with the same vINTID are UNPREDICTABLE when the guest runs. So is State 0b11 with HW set, because
+//! the distributor then holds that state itself. The guest empties list registers by itself, so a register counts as in
+//! use from the write that fills it until a read of ICH_ELRSR_EL2, or of the register itself, shows otherwise.
 //!
-//! Not seen: the value of a read that the emulator does not show. No register then counts as in use.
+//! Not seen: the value of a read that the emulator does not show. After such a read, no register counts as in use.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct ListRegisters {
 }
 
 impl ListRegisters {
-    fn holds(&mut self, now: &Now<'_>, number: u8, value: u64) {
+    fn note_write(&mut self, now: &Now<'_>, number: u8, value: u64) {
         if value & STATE == 0 {
             self.used.remove(&number);
             return;
@@ -47,7 +47,7 @@ impl ListRegisters {
     }
 
     /// Checks the registers before the guest runs.
-    fn compare(&self, now: &Now<'_>) {
+    fn check_all(&self, now: &Now<'_>) {
         let mut seen = BTreeMap::new();
         for (vintid, at) in self.used.values() {
             if let Some(first) = seen.insert(*vintid, *at) {
@@ -68,7 +68,7 @@ impl Rule for ListRegisters {
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         match (operation, value) {
             (Operation::Write { register, .. }, Some(value)) => match register.list_register() {
-                Some(number) => self.holds(now, number, value),
+                Some(number) => self.note_write(now, number, value),
                 None if register == ICH_HCR_EL2 => self.enabled = value & ENABLED != 0,
                 None => {}
             },
@@ -83,7 +83,7 @@ impl Rule for ListRegisters {
                     self.used.remove(&number);
                 }
             }
-            (Operation::Return, _) if now.place.level == 2 && self.enabled => self.compare(now),
+            (Operation::Return, _) if now.place.level == 2 && self.enabled => self.check_all(now),
             _ => {}
         }
     }

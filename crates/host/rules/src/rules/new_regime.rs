@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TLBs have no entries of a translation regime when it begins.
+//! When a translation regime begins, the TLBs must have no entries of that regime.
 //!
-//! A reset need not invalidate TLBs, and earlier software has left its translations. So a TLBI of all of EL2 has to
-//! come between the last use of EL2's MMU, or the reset, and turning the MMU on. A TLBI of stage 1 of the VMID, or of
-//! more, has to come before EL1 turns its MMU on. A TLBI of both stages of the VMID, or of all of EL1, has to come
-//! before the VMID's first guest runs on the CPU with stage 2. The CPU itself has to execute these TLBIs, because
-//! another CPU's need not reach a CPU that is off.
+//! A reset need not invalidate TLBs, and earlier software has left its translations in them. So a TLBI of all of EL2
+//! has to come between the last use of EL2's MMU, or the reset, and turning the MMU on. A TLBI of stage 1 of the VMID,
+//! or of more, has to come before EL1 turns its MMU on. A TLBI of both stages of the VMID, or of all of EL1, has to
+//! come before the VMID's first guest runs on the CPU with stage 2. The CPU itself has to execute these TLBIs, because
+//! a TLBI of another CPU need not reach a CPU that is off.
 //!
-//! Not seen: TLBIs of parts, however many, and stage 2 of a VMID whose tables change.
+//! Not seen: a regime that is invalidated in parts, by address or ASID, and stage 2 of a VMID whose tables change.
 
 use std::collections::BTreeSet;
 
@@ -40,8 +40,8 @@ impl TlbInvalidated {
         !self.guests && !self.vmids.contains(&vmid)
     }
 
-    /// Notes that `vmid` has its own translations from now on.
-    fn guest(&mut self, now: &Now<'_>) {
+    /// Reports the guest with the current VMID if the TLBs may still hold old entries of this VMID.
+    fn check_guest(&mut self, now: &Now<'_>) {
         if self.holds_old(self.vmid) {
             let what = format!(
                 "a guest of VMID {} runs, and no TLBI of both its stages or of all was executed before",
@@ -78,7 +78,7 @@ impl Rule for TlbInvalidated {
                         "the MMU is turned on, and no TLBI of EL2 was executed since it was off",
                     );
                 }
-                // Entries that were invalidated while the MMU was on may have come back before it was off.
+                // Entries that were invalidated while the MMU was on may have come back before the MMU was turned off.
                 self.el2 &= !was && !is;
             }
             (msr!(SCTLR_EL1), Some(value))
@@ -94,7 +94,7 @@ impl Rule for TlbInvalidated {
                 );
             }
             (Operation::Return, _) if now.place.level == 2 && now.controls.hcr & STAGE_2 != 0 => {
-                self.guest(now);
+                self.check_guest(now);
             }
             _ => {}
         }

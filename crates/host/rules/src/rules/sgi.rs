@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A DSB between a store that the receiver of an SGI reads, and the SGI.
+//! A DSB must come between a store that the receiver of an SGI reads and the SGI.
 //!
-//! A write of ICC_SGI1R_EL1 is not ordered after stores. Data that the receiver may read has to be
-//! visible first, which needs a DSB of stores. No register names that data, so the rule watches
-//! the receiver's reads. Until the next SGI, it keeps the last stores before an SGI that no DSB has
-//! completed. If a CPU acknowledges an interrupt meanwhile and soon reads one of those words, it
-//! has relied on luck. Data that only the sender reads, like the frame of an exception and its
-//! counters, needs no DSB. Nor does an SGI of the guest announce earlier stores of the
-//! hypervisor.
+//! A write of ICC_SGI1R_EL1 is not ordered after stores. Data that the receiver may read has to be visible first, which
+//! needs a DSB of stores. No register tells which data this is, so the rule watches the receiver's reads. For each SGI,
+//! it keeps the last stores before the SGI that no DSB has completed, until the next SGI. If a CPU acknowledges an
+//! interrupt in this time and soon reads one of the stored words, it relies on luck. Data that only the sender reads,
+//! like an exception frame or the sender's own counters, needs no DSB. Nor does an SGI of the guest announce earlier
+//! stores of the hypervisor.
 //!
 //! The place of a break is the store. A log, for example, is read after each wake-up, but the SGI does not
 //! announce its contents. The comment that allows this stands where the log is written, not where the SGI is sent.
@@ -81,7 +80,7 @@ impl Rule for SgiAfterStores {
                     now.shared.sends.forget(now.cpu);
                 }
             }
-            msr!(ICC_SGI1R_EL1 | ICC_SGI0R_EL1 | ICC_ASGI1R_EL1) => self.sends(now),
+            msr!(ICC_SGI1R_EL1 | ICC_SGI0R_EL1 | ICC_ASGI1R_EL1) => self.note_send(now),
             mrs!(ICC_IAR1_EL1) if now.shared.sends.count.load(Relaxed) != 0 => {
                 self.reads = READS;
             }
@@ -93,7 +92,7 @@ impl Rule for SgiAfterStores {
     fn accessed(&mut self, now: &Now<'_>, access: &Access) {
         let Some(address) = access.physical else {
             if access.store && access.gic.is_some_and(|register| register.rings()) {
-                self.sends(now);
+                self.note_send(now);
             }
             return;
         };
@@ -135,7 +134,7 @@ impl Rule for SgiAfterStores {
 
 impl SgiAfterStores {
     /// Handles the sending of an interrupt by an SGI or a doorbell.
-    fn sends(&mut self, now: &Now<'_>) {
+    fn note_send(&mut self, now: &Now<'_>) {
         let level = now.place.level;
         let own = self.stores.iter().filter(|(_, at)| at.level <= level);
         let stores: Vec<_> = own.copied().collect();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A context synchronization event between a write of a system register and the instructions that
-//! depend on it.
+//! A context synchronization event must come between a write of a system register and the instructions that depend on
+//! it.
 //!
-//! A write affects later instructions only after the next context synchronization event:
-//! an ISB, an exception entry, or an exception return. Before that, they may use the old value
-//! or the new one. A read of the same register returns the written value (D24.1.2.2),
-//! and PSTATE's fields take effect at once. ICC_PMR_EL1, ICC_IAR, ICC_EOIR and ICC_DIR synchronise
-//! themselves to the extent that software may rely on (IHI 0069H, 12.1.6).
+//! A write affects later instructions only after the next context synchronization event: an ISB, an exception entry,
+//! or an exception return. Before that event, instructions may use the old value or the new one. A read of the same
+//! register returns the written value (D24.1.2.2), and PSTATE's fields take effect at once. ICC_PMR_EL1, ICC_IAR,
+//! ICC_EOIR and ICC_DIR synchronise themselves to the extent that software may rely on (IHI 0069H, 12.1.6).
 //!
 //! The rule checks the dependencies that [`depends`] lists. Every access to memory depends on the translation
 //! registers of its own level while the MMU is on.
@@ -29,14 +28,14 @@ const MMU_AND_CACHES: u64 = 5;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Synchronised {
-    /// Written registers, each once with its place, so that none is forgotten.
+    /// Written registers, with the place of the write. There is one entry per register, so that none is forgotten..
     written: BTreeMap<Register, Place>,
     /// A written register on which accesses depend.
     translation: Option<(Register, Place)>,
     /// The last AT, whose result is a register.
     translated: Option<Place>,
-    /// Whether VBAR_EL1 and VBAR_EL2 have already been in force. If so, an exception during a
-    /// change of the register finds vectors either way.
+    /// Whether VBAR_EL1 and VBAR_EL2 have already been in force. If so, an exception during a change of the register
+    /// finds valid vectors, old or new.
     vectors: [bool; 2],
 }
 
@@ -92,7 +91,7 @@ impl Rule for Synchronised {
         if let Some(&at) = self.written.get(&vectors)
             && !known
         {
-            // An exception may come anywhere.
+            // An exception may come at any instruction.
             now.report_at::<Self>(
                 at,
                 Some(now.place),
@@ -178,7 +177,7 @@ impl Synchronised {
     }
 }
 
-/// Whether it is a register of stage 1 other than SCTLR_ELx.
+/// Whether `register` is a register of stage 1 other than SCTLR_ELx.
 fn is_translation(register: Register) -> bool {
     matches!(
         register,
@@ -216,7 +215,7 @@ fn depends(written: Register, level: u8, operation: Operation) -> bool {
                 ICC_AP0R0_EL1 | ICC_AP1R0_EL1 => reads && register == ICC_RPR_EL1,
                 CNTVOFF_EL2 => register == CNTVCT_EL0,
                 PMCR_EL0 | PMCNTENSET_EL0 => reads && register == PMCCNTR_EL0,
-                // ISTATUS of a timer whose time was set.
+                // A read of ISTATUS depends on the write that set the timer's time.
                 _ if written.is_timer() => {
                     reads && written != register && register.is_control_of(written)
                 }

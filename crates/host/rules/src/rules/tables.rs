@@ -7,10 +7,9 @@
 //! before the first DSB may complete before a walk sees the invalid entry. A new valid entry
 //! needs a DSB before the ISB or the exception return that relies on it.
 //!
-//! The rule finds tables by a walk from TTBR0_ELx when an MMU is turned on or the register changes,
-//! and from VTTBR_EL2 when a guest is entered. It compares each later store to a table with
-//! the old entry. A TLBI after a change of TTBR0_ELx ends the use of the tables to which lookups led
-//! before, unless lookups of another CPU still lead there.
+//! The rule finds tables by a walk from TTBR0_ELx when an MMU is turned on or the register changes, and from VTTBR_EL2
+//! when a guest is entered. It compares each later store to a table with the old entry. A TLBI after a change of
+//! TTBR0_ELx ends the use of the tables to which lookups led before, unless lookups of another CPU still lead to them.
 //!
 //! Not seen: granules other than 4 KiB, TTBR1_EL1, changes of permissions, the addresses of a TLBI, and whether
 //! other PEs use the table. So the rule accepts any TLBI, even where a TLBI for this PE alone is not enough.
@@ -62,7 +61,7 @@ enum Progress {
 pub struct BreakBeforeMake {
     /// Entries that were made invalid, with the progress of their change.
     broken: BTreeMap<u64, Progress>,
-    /// The place where a valid entry was stored, if no DSB has followed.
+    /// The place of the last store of a valid entry, if no DSB has followed.
     made: Option<Place>,
     /// The level and the new root, if the root was replaced and no TLBI has followed.
     replaced: Option<(u8, Root)>,
@@ -104,7 +103,7 @@ impl Rule for BreakBeforeMake {
                     }
                 }
                 if let Some((level, root)) = self.replaced.take() {
-                    leave(now, level, root);
+                    use_only(now, level, root);
                 }
             }
             msr!(register @ (SCTLR_EL1 | SCTLR_EL2))
@@ -112,7 +111,7 @@ impl Rule for BreakBeforeMake {
                     && value.is_some_and(|value| value & 1 != 0) =>
             {
                 let level = register.level();
-                begin(now, level, now.controls.root(level));
+                begin_use(now, level, now.controls.root(level));
             }
             msr!(register @ (TTBR0_EL1 | TTBR0_EL2))
                 if register.level() == now.place.level
@@ -120,7 +119,7 @@ impl Rule for BreakBeforeMake {
             {
                 let level = register.level();
                 let next = now.controls.root_from(level, value.unwrap_or(0));
-                self.replaced = find(now, next, level == 1).map(|root| (level, root));
+                self.replaced = find_root(now, next, level == 1).map(|root| (level, root));
             }
             _ if synchronises(operation) => {
                 if let Some(made) = self.made.take() {
@@ -132,7 +131,7 @@ impl Rule for BreakBeforeMake {
                 }
                 let stage_2 = operation == Operation::Return && now.place.level == 2;
                 if stage_2 && now.controls.hcr & STAGE_2 != 0 {
-                    begin(now, 0, now.controls.guest_root());
+                    begin_use(now, 0, now.controls.guest_root());
                 }
             }
             _ => {}
@@ -151,7 +150,7 @@ impl Rule for BreakBeforeMake {
     }
 
     fn entered(&mut self, _: &Now<'_>, _: u8) {
-        // The handler, and its return, does not rely on the interrupted code.
+        // The handler and its return do not rely on the interrupted code.
         self.made = None;
     }
 
@@ -232,7 +231,7 @@ impl BreakBeforeMake {
                 if leads_on(new, level)
                     && let Some(below) = below_of(new, intermediate, &|at| now.shared.locate(at))
                 {
-                    find(now, Some((below, level + 1)), intermediate);
+                    find_root(now, Some((below, level + 1)), intermediate);
                 }
             }
             _ => {}
@@ -244,8 +243,8 @@ impl BreakBeforeMake {
 type Root = (u64, u8, bool);
 
 /// Notes that the tables of the regime of `level`, 0 for stage 2, are in use from now on.
-fn begin(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
-    if let Some(root) = find(now, root, level == 1) {
+fn begin_use(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
+    if let Some(root) = find_root(now, root, level == 1) {
         let mut in_use = lock(&now.shared.tables.0);
         in_use.roots.entry((now.cpu, level)).or_insert(root);
     }
@@ -253,27 +252,28 @@ fn begin(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
 
 /// Notes that this CPU's lookups begin only at `root` from now on. Tables to which no CPU's lookups lead
 /// any more are not in use.
-fn leave(now: &Now<'_>, level: u8, root: Root) {
+fn use_only(now: &Now<'_>, level: u8, root: Root) {
     let mut in_use = lock(&now.shared.tables.0);
     if in_use.roots.insert((now.cpu, level), root) == Some(root) {
         return;
     }
     let Known { tables, roots } = &mut *in_use;
     *tables = Tables::default();
-    roots.values().for_each(|root| add(now, tables, *root));
+    roots.values().for_each(|root| add_all(now, tables, *root));
 }
 
-/// Finds the tables below `root`, the table and level at which a walk may begin now.
-fn find(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Root> {
+/// Adds the tables below `root`, which are the address and the level where a walk may begin now. Returns the root by
+/// its address in memory.
+fn find_root(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Root> {
     let (table, level) = root?;
     let table = below_of(table, intermediate, &|at| now.shared.locate(at))?;
     let root = (table, level, intermediate);
-    add(now, &mut lock(&now.shared.tables.0).tables, root);
+    add_all(now, &mut lock(&now.shared.tables.0).tables, root);
     Some(root)
 }
 
-/// Adds the tables to which lookups from `root` lead.
-fn add(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root) {
+/// Adds the tables to which lookups from `root` lead to the tables in use.
+fn add_all(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root) {
     let shared = now.shared;
     let locate = |address| shared.locate(address);
     let read = |address| shared.read(address);

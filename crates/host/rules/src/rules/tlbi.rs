@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A DSB between a TLBI and the code that relies on it.
+//! A DSB must come between a TLBI and the code that relies on it.
 //!
 //! Only a DSB completes a TLBI. For this PE, any DSB does. For other PEs, the DSB has to include
 //! their shareability domain. An ISB or an exception return before the DSB has nothing to

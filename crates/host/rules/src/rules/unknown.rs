@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No code reads a register, or bits of it, that are UNKNOWN at reset and were not written since.
-//! Nor does EL2 first return to EL1 while a register is UNKNOWN that acts on EL1 without a read, like
-//! EL1's traps, its counter and its identity.
+//! Code must not read a register, or bits of a register, that are UNKNOWN at reset and were not written since. Nor may
+//! EL2 return to EL1 for the first time while a register that acts on EL1 without being read is still UNKNOWN. Examples
+//! are the registers of EL1's traps, counter and identity.
 //!
-//! Emulators reset such registers to 0, and code that takes 0 for "none" works there. The
-//! table has the bits of each register whose reset value is architecturally UNKNOWN, even
-//! if only on a PE that has EL3. The next instructions show which bits a read uses
-//! ([`decode_before`]). If a value is changed and written back, all its bits were used. A
-//! register of a lower level may be read, because EL2 saves and shows such registers. Registers
-//! of EL0, like its timers, belong to every level.
+//! Emulators reset such registers to 0, and code that takes 0 for "none" works there. The table has the bits of each
+//! register whose reset value is architecturally UNKNOWN, even if only on a PE that has EL3. The next instructions show
+//! which bits a read uses ([`decode_before`]). If a value is changed and written back, all its bits count as used. A
+//! level may read a register of a lower level, because EL2 saves and shows such registers. Registers of EL0, like its
+//! timers, belong to every level.
 //!
 //! Not seen: registers that exceptions write (ELR, SPSR, ESR, FAR, HPFAR), which only a handler can interpret and
 //! a dump always shows; values from firmware, which count as written, though they are as good as UNKNOWN; and, at
@@ -109,17 +108,17 @@ pub const OF_INTERFACE: &[Register] = &[
 pub struct WrittenBeforeRead {
     /// Written bits of [`UNKNOWN`], one per register.
     written: u64,
-    /// Whether EL2 was the last to write SPSR_EL2, and the value leads to EL1.
+    /// Whether EL2 was the last to write SPSR_EL2, and wrote a value that returns to EL1.
     leads_to_el1: bool,
     /// ICH_HCR_EL2.En.
     has_interface: bool,
-    /// Whether EL1 was entered.
+    /// Whether EL1 has been entered.
     entered: bool,
 }
 
 impl WrittenBeforeRead {
     fn wrote(&mut self, register: Register, value: u64) {
-        self.written |= place(register).0;
+        self.written |= unknown_bits(register).0;
         match register {
             // M, bits 3:0: EL1t or EL1h.
             SPSR_EL2 => self.leads_to_el1 = value & 0xe == 4,
@@ -128,8 +127,8 @@ impl WrittenBeforeRead {
         }
     }
 
-    /// Returns the registers that act on EL1 and were not written, separated by commas.
-    fn missing(&self, hcr: u64) -> String {
+    /// Returns the registers that act on EL1 and were not written since reset, separated by commas.
+    fn unwritten(&self, hcr: u64) -> String {
         let stage_2 = if hcr & 1 != 0 { OF_STAGE_2 } else { &[] };
         let interface = if self.has_interface {
             OF_INTERFACE
@@ -137,7 +136,7 @@ impl WrittenBeforeRead {
             &[]
         };
         let acting = [OF_EL1, stage_2, interface].into_iter().flatten();
-        let missing = acting.filter(|one| place(**one).0 & self.written == 0);
+        let missing = acting.filter(|one| unknown_bits(**one).0 & self.written == 0);
         let names: Vec<String> = missing.map(ToString::to_string).collect();
         names.join(", ")
     }
@@ -155,7 +154,7 @@ impl Rule for WrittenBeforeRead {
             Operation::Write { register, .. } => self.wrote(register, value.unwrap_or(0)),
             Operation::Return if self.leads_to_el1 && !self.entered && now.place.level == 2 => {
                 self.entered = true;
-                let missing = self.missing(now.controls.hcr);
+                let missing = self.unwritten(now.controls.hcr);
                 if !missing.is_empty() {
                     now.report::<Self>(
                         None,
@@ -163,10 +162,10 @@ impl Rule for WrittenBeforeRead {
                     );
                 }
             }
-            Operation::Translate => self.written |= place(PAR_EL1).0,
+            Operation::Translate => self.written |= unknown_bits(PAR_EL1).0,
             Operation::Read { register, bits, .. } if matches!(register.level(), level if level == 0 || level == now.place.level) =>
             {
-                let (place, unknown) = place(register);
+                let (place, unknown) = unknown_bits(register);
                 let read = bits & unknown;
                 if place & !self.written == 0 || read == 0 {
                     return;
@@ -216,7 +215,7 @@ impl Rule for WrittenBeforeRead {
 }
 
 /// Returns the bit of a register in `written`, and the register's own bits that are UNKNOWN.
-fn place(register: Register) -> (u64, u64) {
+fn unknown_bits(register: Register) -> (u64, u64) {
     const { assert!(UNKNOWN.len() <= 64) };
     let found = UNKNOWN.iter().position(|(one, _)| *one == register);
     found.map_or((0, 0), |place| (1 << place, UNKNOWN[place].1))

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A wait at EL2 that an interrupt has to end.
+//! An interrupt must be able to end a wait at EL2.
 //!
-//! A physical IRQ ends a WFI or WFE only if the tables of asynchronous exception masking
-//! mark it as taken or masked at the CPU's level. At EL2, this is so if HCR_EL2.IMO or TGE is
-//! set, or if SCR_EL3.IRQ routes the IRQ to EL3. Otherwise, the IRQ is for EL1. At EL2, it stays
-//! pending without effect, and nothing ends the wait. At EL1, every IRQ can end the CPU's wait,
-//! whatever its routing.
+//! A physical IRQ ends a WFI or WFE only if the tables of asynchronous exception masking mark the IRQ as taken or
+//! masked at the CPU's level. At EL2, this is the case if HCR_EL2.IMO or TGE is set, or if SCR_EL3.IRQ routes the IRQ
+//! to EL3. Otherwise, the IRQ is for EL1. At EL2, it stays pending without effect, and nothing ends the wait. At EL1,
+//! every IRQ can end the CPU's wait, whatever its routing.
 //!
 //! A WFE can also end by an event of another CPU, if any CPU ever sends events, by the clearing
 //! of a monitor that the CPU has armed, by the event stream, or by an event that SEVL or an
@@ -78,7 +77,8 @@ impl Rule for WaitCanEnd {
     }
 
     fn entered(&mut self, _: &Now<'_>, _: u8) {
-        // IMPLEMENTATION DEFINED for the monitor, UNKNOWN where that lets no wait end.
+        // Whether an exception entry clears the monitor is IMPLEMENTATION DEFINED. This rule assumes that it does, so
+        // that the monitor can no longer end a wait.
         self.armed = false;
     }
 

@@ -65,7 +65,7 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
     let read = || {
         let file: File =
             toml::from_str(text).map_err(|error| BadInput::error(mistake::told(text, &error)))?;
-        let machine = machine(file.image_base, file.qemu, file.gem5)?;
+        let machine = make_machine(file.image_base, file.qemu, file.gem5)?;
         for model in &file.cpus.without_lse {
             if !file.cpus.models.contains_key(model) {
                 return Err(BadInput::error(format!(
@@ -73,7 +73,7 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
                 )));
             }
         }
-        cpus(&file.cpus)?;
+        check_cpus(&file.cpus)?;
         let check = |watts: &Watts| watts.check().map_err(|why| format!("[watts]: {why}"));
         file.watts
             .as_ref()
@@ -95,7 +95,7 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
 }
 
 /// Checks that a machine can have these numbers of CPUs.
-fn cpus(cpus: &Cpus) -> Result<()> {
+fn check_cpus(cpus: &Cpus) -> Result<()> {
     let Cpus {
         min, default, max, ..
     } = *cpus;
@@ -118,8 +118,8 @@ fn cpus(cpus: &Cpus) -> Result<()> {
     Ok(())
 }
 
-/// Checks the size of RAM that `key` has.
-fn memory(key: &str, size: String) -> Result<String> {
+/// Checks the value of `key`, a size of RAM.
+fn check_memory(key: &str, size: String) -> Result<String> {
     match size::parse(&size) {
         Some(_) => Ok(size),
         None => Err(BadInput::error(format!(
@@ -130,17 +130,17 @@ fn memory(key: &str, size: String) -> Result<String> {
 }
 
 /// Returns the machine of the emulator whose keys the file has.
-fn machine(
+fn make_machine(
     image_base: Option<u64>,
     qemu: Option<QemuKeys>,
     gem5: Option<Gem5Keys>,
 ) -> Result<EmulatedMachine> {
     match (qemu, gem5) {
-        (Some(qemu), None) => Ok(EmulatedMachine::Qemu(of_qemu(image_base, qemu)?)),
+        (Some(qemu), None) => Ok(EmulatedMachine::Qemu(make_qemu(image_base, qemu)?)),
         (None, Some(gem5)) => Ok(EmulatedMachine::Gem5(Gem5 {
             script: gem5.script,
             parameters: gem5.parameters,
-            memory: memory("gem5.memory", gem5.memory)?,
+            memory: check_memory("gem5.memory", gem5.memory)?,
             image_base,
             event_loses_irq: gem5.event_loses_irq,
             breaks_lse: gem5.breaks_lse,
@@ -155,7 +155,7 @@ fn machine(
 }
 
 /// Chooses how the image gets into RAM.
-fn loader(image_base: Option<u64>, keys: &QemuKeys) -> Result<Loader> {
+fn choose_loader(image_base: Option<u64>, keys: &QemuKeys) -> Result<Loader> {
     let firmware = keys.firmware.as_ref().or(keys.trusted_firmware.as_ref());
     if firmware.is_some() && image_base.is_some() {
         return Err(BadInput::error(
@@ -188,10 +188,10 @@ fn loader(image_base: Option<u64>, keys: &QemuKeys) -> Result<Loader> {
     }
 }
 
-fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
-    let loader = loader(image_base, &keys)?;
+fn make_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
+    let loader = choose_loader(image_base, &keys)?;
     let machine = keys.machine.into_iter().map(|(key, value)| {
-        // Xen and Bao run on machines of their own; KVM's host is the same for every board that names none.
+        // Xen and Bao run on machines of their own. KVM's host is the same for every board that does not name one.
         let boards = |under: &Under| matches!(under, Under::Rouse | Under::None | Under::Kvm);
         let under = Under::parse(&key).filter(boards).ok_or_else(|| {
             let known = Under::ALL.iter().filter(|under| boards(under));
@@ -204,7 +204,7 @@ fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
         Ok((under?, value))
     });
     Ok(Qemu {
-        memory: memory("qemu.memory", keys.memory)?,
+        memory: check_memory("qemu.memory", keys.memory)?,
         loader,
         console: keys.console,
         devices: keys.devices,

@@ -28,11 +28,11 @@ pub struct Qemu {
     pub console: Option<Console>,
     /// Additional devices of the machine: the value of `-device` for each.
     pub devices: Vec<String>,
-    /// The number of the serial port that its description names as the console.
+    /// The number of the serial port that the machine's description names as the console.
     pub serial: usize,
-    /// Boot arguments of every image on it.
+    /// Boot arguments of every image on this machine.
     pub append: Option<String>,
-    /// Linux's tree that describes it, if QEMU does not.
+    /// Linux's device tree that describes the machine, if QEMU does not describe it.
     pub tree: Option<String>,
     /// The value of `-M` for each hypervisor.
     pub machine: BTreeMap<Under, String>,
@@ -85,7 +85,7 @@ pub struct Firmware {
 pub struct Console {
     /// The emulator's device, which writes to the character device `console`.
     pub device: String,
-    /// The boot argument that names it.
+    /// The boot argument that names this console.
     pub argument: String,
     /// Whether to hide the firmware's output on the machine's own console.
     #[serde(default)]
@@ -103,9 +103,9 @@ pub struct Gem5 {
     pub memory: String,
     /// The address at which gem5 puts the image, if it is fixed.
     pub image_base: Option<u64>,
-    /// Models that lose an interrupt if an event arrives while it is acknowledged.
+    /// CPU models that lose an interrupt if an event arrives while the interrupt is being acknowledged.
     pub event_loses_irq: Vec<String>,
-    /// Models on which some atomic instructions crash gem5, though their ID registers report FEAT_LSE.
+    /// CPU models on which some atomic instructions crash gem5, though their ID registers report FEAT_LSE.
     pub breaks_lse: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ impl Qemu {
 }
 
 impl EmulatedMachine {
-    /// Size of RAM.
+    /// Returns the size of RAM, with unit.
     pub fn memory(&self) -> &str {
         match self {
             Self::Qemu(qemu) => &qemu.memory,
@@ -133,7 +133,7 @@ impl EmulatedMachine {
         }
     }
 
-    /// The address at which the loader puts the image, if it is fixed.
+    /// Returns the address at which the loader puts the image, if it is fixed.
     pub fn image_base(&self) -> Option<u64> {
         match self {
             Self::Gem5(gem5) => gem5.image_base,
@@ -159,7 +159,7 @@ impl EmulatedMachine {
         }
     }
 
-    /// Whether its firmware boots disks.
+    /// Whether the machine's firmware boots disks.
     pub fn boots_disks(&self) -> bool {
         let starts = self.trusted().map(|trusted| trusted.starts);
         self.firmware().is_some() || starts == Some(Starts::UBoot)
@@ -176,8 +176,8 @@ impl EmulatedMachine {
         }
     }
 
-    /// Default limit, in seconds of the emulator's own time, of a boot without progress, for
-    /// the default number of wake-ups per cell.
+    /// Returns the default limit, in seconds of the emulator's own time, of a boot without progress, for the default
+    /// number of wake-ups per cell.
     pub const fn patience(&self) -> u64 {
         match self {
             Self::Qemu(_) => 240,
@@ -185,7 +185,7 @@ impl EmulatedMachine {
         }
     }
 
-    /// Whether CPUs of `model` lose an interrupt if an event arrives while it is acknowledged.
+    /// Whether CPUs of `model` lose an interrupt if an event arrives while the interrupt is being acknowledged.
     pub fn event_loses_irq(&self, model: &str) -> bool {
         match self {
             Self::Qemu(_) => false,

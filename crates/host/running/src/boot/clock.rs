@@ -8,7 +8,7 @@ use super::ending::Stall;
 use shell::emulator_process::EmulatorProcess;
 use shell::emulator_time::OwnTime;
 
-/// How often the emulator's own time is read.
+/// Interval between readings of the emulator's own time.
 const SAMPLE: Duration = Duration::from_millis(200);
 
 /// Both clocks, and their times of the last progress.
@@ -32,12 +32,12 @@ impl Clock {
         }
     }
 
-    /// The emulator's own time, as last read.
+    /// Returns the emulator's own time, as last read.
     pub fn now(&self) -> Duration {
         self.own.now()
     }
 
-    /// Reads the emulator's own time unless it was just read. Returns whether it did.
+    /// Reads the emulator's own time unless it was just read. Returns whether this call has read it.
     pub fn read(&mut self, process: &EmulatorProcess) -> bool {
         let elapsed = self.read.elapsed();
         if elapsed < SAMPLE {
@@ -48,13 +48,12 @@ impl Clock {
         true
     }
 
-    /// Notes progress, at the end of its sampling period, because its time within the period is
-    /// not known.
+    /// Notes progress at the end of its sampling period, because its time within the period is not known.
     pub fn note_progress(&mut self) {
         self.progressed = (self.own.now(), Instant::now());
     }
 
-    /// The time without progress.
+    /// Returns the time without progress.
     pub fn stall(&self) -> Stall {
         Stall {
             own: self.own.now() - self.progressed.0,

@@ -21,7 +21,7 @@ pub enum Ending {
     Off,
     /// The machine was reset, as only the emulator reports.
     Reset,
-    /// The machine stopped without any report. Has the emulator's last words.
+    /// The machine stopped without any report. The text is the emulator's last words.
     Stopped(String),
     /// The emulator ended abnormally, in this way and with these last words.
     Died(String, String),
@@ -64,8 +64,8 @@ impl Ending {
         console.stays_on.then_some(ending)
     }
 
-    /// Returns the ending of a boot. `stopped` is the reason why it had to be ended, if any; `end`
-    /// and `report` are the emulator's, and `said` has its last lines.
+    /// Returns the ending of a boot. `stopped` is the reason why it had to be ended, if any. `end` and `report`
+    /// describe how the emulator ended, and `said` has its last lines.
     pub fn of(
         stopped: Option<Self>,
         console: &Console,

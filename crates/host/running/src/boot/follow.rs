@@ -25,8 +25,8 @@ use shell::interrupt;
 use shell::progress::Progress;
 use shell::terminal::{self, note, say};
 
-/// How long a machine may be silent after a crash, or go on after it has reported
-/// its exit. In the emulator's own time, like every limit here.
+/// How long a machine may be silent after a crash, or go on after it has reported its exit. Like every limit here,
+/// this is in the emulator's own time.
 const GRACE: Duration = Duration::from_secs(3);
 const TICK: Duration = Duration::from_millis(50);
 /// Number of lines to read before everything else is checked.
@@ -86,7 +86,7 @@ pub struct Watch<'a> {
     pub refuses_off: Option<&'static str>,
 }
 
-/// Boots and follows until the end. Writes every line to `log` as it comes.
+/// Boots a machine, and follows it until its end. Writes every line to `log` as it arrives.
 pub fn follow(
     mut command: Command,
     console: Console,
@@ -136,7 +136,7 @@ pub fn follow(
 }
 
 /// Like [`follow`], for a stored boot instead of a new one.
-pub fn as_before(
+pub fn follow_stored(
     went: BootOutcome,
     console: Console,
     log: &mut impl Write,
@@ -158,18 +158,18 @@ struct Follower<'a, L> {
     /// Whether there has been progress since the last sample.
     gets_on: bool,
     clock: Clock,
-    /// The emulator's own time from which it should have ended, or has been silent.
+    /// The emulator's own time when an exit or a refusal was reported, or when the last line of a dump arrived.
     grace: Option<Duration>,
     /// All lines, if they are kept.
     lines: Option<Vec<OutputLine>>,
-    /// The part of an unfinished line that is in the log.
+    /// The part of the unfinished line that is in the log.
     begun: String,
-    /// The part of that line that is on the terminal.
+    /// The part of the unfinished line that is on the terminal.
     shown: String,
 }
 
 impl<'a, L: Write> Follower<'a, L> {
-    /// Starts before the first line.
+    /// Creates the state before the first line.
     fn new(console: Console, log: &'a mut L) -> Self {
         Self {
             console,
@@ -185,7 +185,8 @@ impl<'a, L: Write> Follower<'a, L> {
         }
     }
 
-    /// Returns the outcome of a boot that was `stopped`, if it had to be, and ended with this `report`.
+    /// Returns the outcome of a boot. `stopped` is the reason why it had to be ended, if any. `end` and `report`
+    /// describe how the emulator ended.
     fn outcome(self, stopped: Option<Ending>, end: End, report: Option<Shutdown>) -> Outcome {
         Outcome {
             ending: Ending::of(stopped, &self.console, &end, report, &self.said),
@@ -197,7 +198,8 @@ impl<'a, L: Write> Follower<'a, L> {
         }
     }
 
-    /// Reads until the machine stops, which returns `None`, or has to be stopped.
+    /// Reads lines until the machine stops, and then returns `None`, or until it has to be stopped, and then returns
+    /// the reason.
     fn follow(
         &mut self,
         process: &EmulatorProcess,
@@ -234,7 +236,7 @@ impl<'a, L: Write> Follower<'a, L> {
                 if std::mem::take(&mut self.gets_on) {
                     self.clock.note_progress();
                 }
-                if let Some(ending) = self.over(process, watch) {
+                if let Some(ending) = self.limit_reached(process, watch) {
                     return Ok(Some(ending));
                 }
             }
@@ -242,7 +244,7 @@ impl<'a, L: Write> Follower<'a, L> {
     }
 
     /// Returns the ending, if one of the limits is reached.
-    fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
+    fn limit_reached(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
         let now = self.clock.now();
         let grace = match watch.writes {
             true => watch.limits.without_progress,
@@ -267,7 +269,7 @@ impl<'a, L: Write> Follower<'a, L> {
         // A machine that is paused by its monitor sleeps like one that hangs.
         let sleeps = process
             .sample()
-            .is_none_or(|all| emulator_time::sleeps(&all));
+            .is_none_or(|all| emulator_time::all_asleep(&all));
         if sleeps && qemu::is_paused(watch.place) {
             self.gets_on = true;
             return None;
@@ -282,7 +284,7 @@ impl<'a, L: Write> Follower<'a, L> {
         let line = match line {
             OutputLine::Console(line) => self.console.passed(&line),
             OutputLine::Emulator(line) => {
-                self.hear(line);
+                self.keep_said(line);
                 return Ok(());
             }
         };
@@ -293,15 +295,15 @@ impl<'a, L: Write> Follower<'a, L> {
         let kind = self.console.feed(&line);
         let now = self.clock.now();
         match kind {
-            // The dump may take its time.
+            // A dump may be long, so its last line counts.
             LineKind::Crash => self.grace = Some(now),
             // The machine now turns itself off, and may report that at another port first.
             LineKind::Exit | LineKind::Refused => drop(self.grace.get_or_insert(now)),
             _ => {}
         }
         if watch.refuses_off.is_some_and(|end| line.ends_with(end)) {
-            // Of a stored boot, or of one that has just ended, there is no monitor. If another one does not answer, the
-            // boot makes no progress, and that is reported.
+            // A stored boot, or a boot that has just ended, has no monitor. If the monitor of another boot does not
+            // answer, the boot makes no progress, and that is reported.
             drop(qemu::quit(watch.place));
         }
         let shown = std::mem::take(&mut self.shown);
@@ -341,7 +343,7 @@ impl<'a, L: Write> Follower<'a, L> {
     }
 
     /// Keeps output of the emulator itself.
-    fn hear(&mut self, line: String) {
+    fn keep_said(&mut self, line: String) {
         if self.said.len() == SAID {
             self.said.pop_front();
         }

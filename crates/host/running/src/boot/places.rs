@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the CPUs of a boot that hangs were, for one line.
+//! Describes in one line where the CPUs of a boot that hangs are.
 
-/// Returns the places in registers as QEMU prints them: CPUs at one place are named together. Empty if no register
-/// was read.
-pub fn of(registers: &[String]) -> String {
+/// Returns the places in `registers`, which QEMU has printed. CPUs at the same place are named together. The result
+/// is empty if no register was read.
+pub fn of_registers(registers: &[String]) -> String {
     let mut places: Vec<(String, Vec<&str>)> = Vec::new();
     for cpu in registers.chunk_by(|_, next| !next.starts_with("CPU#")) {
-        let Some((index, place)) = cpu[0].strip_prefix("CPU#").zip(place(cpu)) else {
+        let Some((index, place)) = cpu[0].strip_prefix("CPU#").zip(place_of_cpu(cpu)) else {
             continue;
         };
         match places.iter_mut().find(|(known, _)| *known == place) {
@@ -20,7 +20,7 @@ pub fn of(registers: &[String]) -> String {
 }
 
 /// Returns the level and the address of a CPU's next instruction, with its function if that is known.
-fn place(cpu: &[String]) -> Option<String> {
+fn place_of_cpu(cpu: &[String]) -> Option<String> {
     let lines = || cpu.iter().map(|line| line.trim_start());
     let registers = lines().find_map(|line| line.strip_prefix("PC="))?;
     let address = registers.split(" X0").next()?.trim();
@@ -49,7 +49,7 @@ mod tests {
             "PSTATE=000003c9 ---- EL2h",
         ];
         assert_eq!(
-            of(&lines.map(str::to_owned)),
+            of_registers(&lines.map(str::to_owned)),
             "; CPU 0, 2 in EL2h at 0xffff800080012340; CPU 1 in EL1h at 0x0000000040000100 <hypervisor: vector+0x0>"
         );
         for none in [
@@ -57,7 +57,7 @@ mod tests {
             &["the emulator has no monitor to read the registers"],
         ] {
             let lines: Vec<String> = none.iter().map(|line| (*line).to_owned()).collect();
-            assert_eq!(of(&lines), "");
+            assert_eq!(of_registers(&lines), "");
         }
     }
 }

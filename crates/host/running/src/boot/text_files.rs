@@ -95,7 +95,7 @@ fn show_last_words(outcome: &Outcome) {
     }
 }
 
-/// Start of command.txt: the command of this program, and the emulator.
+/// Returns the start of command.txt: the command of this program, and the emulator.
 fn heading(emulator: &str) -> String {
     let words: Vec<String> = env::args().skip(1).map(command::quoted).collect();
     let commit = toolchain::tree().unwrap_or_else(|| "unknown".into());

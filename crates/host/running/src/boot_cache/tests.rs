@@ -24,7 +24,8 @@ impl Place {
         BootCache::below(&self.at("boots"), "t", again)
     }
 
-    /// How a boot with this option went; if that is not known it goes like this, and writes samples.
+    /// Returns the outcome of a boot with this option. If it is not known, the boot prints `said` and writes it as
+    /// samples.
     fn boot(&self, before: &BootCache, option: &str, said: &str) -> BootOutcome {
         let scratch = tempfile::tempdir().unwrap();
         let drive = format!("if=none,file={}", self.at("image").display());
@@ -51,7 +52,7 @@ impl Place {
         let OutputLine::Console(line) = &went.lines[0] else {
             panic!("{went:?}");
         };
-        // The samples of the recorder are of that boot.
+        // The recorder's samples are those of that boot.
         assert_eq!(&fs::read_to_string(&samples).unwrap(), line);
         went
     }
@@ -136,7 +137,7 @@ fn contents_stand_for_files_whatever_their_names() {
     for path in [&one, &other] {
         fs::write(path, "contents").unwrap();
     }
-    let sum = digits(b"contents");
+    let sum = xxh3_hex(b"contents");
     let [one, other] = [one, other].map(|path| path.display().to_string());
     let doubled = one.replace(',', ",,");
     for word in [&one, &other] {

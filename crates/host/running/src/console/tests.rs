@@ -37,7 +37,7 @@ fn stages_status_and_crash_are_noticed() {
     for line in [firmware, nothing] {
         assert_eq!(at_firmware.feed(line), LineKind::Refused);
     }
-    // The first has the reason.
+    // The first refusal has the reason.
     let refused = at_firmware.refused.unwrap();
     assert!(refused.contains("Secure Boot"), "{refused}");
     assert_eq!(

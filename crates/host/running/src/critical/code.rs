@@ -20,13 +20,14 @@ const TALLY: &str = "add_many";
 /// other loop, the function is part of the work.
 const NEXT: &str = "next";
 const NUMBER: &str = "spec_next";
-/// Labels of the handlers' code that sets a flag, of two instructions.
+/// Labels of the code, two instructions in a handler, that sets a flag.
 const FLAGS: [&str; 2] = ["el1_irq_flag", "el1_irq_flag_version2"];
 /// Label of the instruction that acknowledges an interrupt of a GICv2.
 const IAR: &str = "el1_irq_iar_version2";
 /// The section with a program's own code.
 const TEXT: &str = ".text";
-/// Farthest clock read of a mark, in instructions: the compiler may put others of the program in between.
+/// The largest distance between a mark and its clock read, in instructions. The compiler may put other instructions
+/// of the program in between.
 const NEAR: usize = 8;
 /// The guest's files with the measured work.
 const WORKLOADS: &str = "/workload/";
@@ -36,15 +37,15 @@ const WORKLOADS: &str = "/workload/";
 pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
     let file = ElfFile64::<object::Endianness>::parse(bytes)?;
     let mut code = Code::of(level, &file)?;
-    code.by_word();
+    code.mark_by_word();
     if level == 0 {
-        code.by_mark()?;
+        code.mark_by_mark()?;
     }
     if level == 1 {
         let wanted = [BEGIN, END, RECORD, TALLY, NEXT, NUMBER];
         let pieces = lines::pieces(&file, |name| wanted.contains(&name))?;
-        code.by_source(&pieces);
-        code.by_symbol(&file)?;
+        code.mark_by_source(&pieces);
+        code.mark_by_symbol(&file)?;
         for (name, kind) in [(BEGIN, Reasons::BEGIN), (END, Reasons::END)] {
             if !code.0.kinds.iter().any(|one| one.has(kind)) {
                 bail!("no instruction comes from {name}, which marks samples");
@@ -54,12 +55,12 @@ pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
     Ok(code.0)
 }
 
-/// An image whose kinds are being found.
+/// An image whose instructions are being assigned their purposes.
 struct Code(Image);
 
 impl Code {
     fn of(level: u64, file: &ElfFile64<'_, object::Endianness>) -> Result<Self> {
-        // A program of Linux has further sections, with code of its C library's start.
+        // A program of Linux has further sections, with the start code of its C library.
         let is_ours = |name: &str| level != 0 || name == TEXT;
         let sections = file.sections();
         let mut texts = sections.filter(|section| {
@@ -79,7 +80,7 @@ impl Code {
     }
 
     /// Marks each instruction by its encoding.
-    fn by_word(&mut self) {
+    fn mark_by_word(&mut self) {
         let Image { words, kinds, .. } = &mut self.0;
         for n in 0..words.len() {
             let mut kind = Reasons::of_word(words[n]);
@@ -98,8 +99,8 @@ impl Code {
         }
     }
 
-    /// Marks the clock reads and the counts of samples by the marks next to them.
-    fn by_mark(&mut self) -> Result<()> {
+    /// Marks the instructions that read the clock, and those that count samples, by the marks next to them.
+    fn mark_by_mark(&mut self) -> Result<()> {
         let Image { words, kinds, .. } = &mut self.0;
         let marks = words.iter().enumerate();
         let marks: Vec<(usize, SampleMark)> = marks
@@ -138,15 +139,15 @@ impl Code {
         Ok(())
     }
 
-    /// The kinds of the instructions at link addresses `range`.
-    fn at(&mut self, (begin, end): (u64, u64)) -> &mut [Reasons] {
+    /// Returns the kinds of the instructions at link addresses `range`.
+    fn kinds_at(&mut self, (begin, end): (u64, u64)) -> &mut [Reasons] {
         let index = |address: u64| (address.wrapping_sub(self.0.address) / 4) as usize;
         let (begin, end) = (index(begin), index(end));
         self.0.kinds.get_mut(begin..end).unwrap_or_default()
     }
 
-    /// Marks instructions by their source.
-    fn by_source(&mut self, pieces: &[Piece]) {
+    /// Marks instructions by their source functions.
+    fn mark_by_source(&mut self, pieces: &[Piece]) {
         let rounds = pieces.iter().filter(|one| one.function == NEXT);
         let rounds: Vec<&Piece> = rounds
             .filter(|one| one.caller.contains(WORKLOADS))
@@ -154,15 +155,15 @@ impl Code {
         for piece in pieces {
             let works = piece.caller.contains(WORKLOADS);
             match piece.function.as_str() {
-                TALLY => mark(self.at(piece.range), Class::Statistics),
+                TALLY => mark(self.kinds_at(piece.range), Class::Statistics),
                 NUMBER if rounds.iter().any(|round| round.holds(piece)) => {
-                    mark(self.at(piece.range), Class::Loop);
+                    mark(self.kinds_at(piece.range), Class::Loop);
                 }
-                RECORD if works => self.records(piece.range),
-                BEGIN => self.reads_clock(piece.range, Reasons::BEGIN),
+                RECORD if works => self.mark_record(piece.range),
+                BEGIN => self.mark_clock(piece.range, Reasons::BEGIN),
                 END => {
-                    mark(self.at(piece.range), Class::Clock);
-                    self.reads_clock(piece.range, Reasons::END);
+                    mark(self.kinds_at(piece.range), Class::Clock);
+                    self.mark_clock(piece.range, Reasons::END);
                 }
                 _ => {}
             }
@@ -171,19 +172,19 @@ impl Code {
 
     /// Marks `range`, which counts a sample. Marks only instructions with lasting effects, because the
     /// compiler may put a load or an addition before the branch that leaves a sample out.
-    fn records(&mut self, (begin, end): (u64, u64)) {
+    fn mark_record(&mut self, (begin, end): (u64, u64)) {
         let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
         let last = (end.wrapping_sub(self.0.address) / 4) as usize;
         let Image { words, kinds, .. } = &mut self.0;
         for n in first..last.min(words.len()) {
-            if is_done(words[n]) {
+            if has_effect(words[n]) {
                 kinds[n] = kinds[n].and(Reasons::RECORD);
             }
         }
     }
 
     /// Marks `range`, which reads the clock for `kind`.
-    fn reads_clock(&mut self, (begin, end): (u64, u64), kind: Reasons) {
+    fn mark_clock(&mut self, (begin, end): (u64, u64), kind: Reasons) {
         let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
         let last = (end.wrapping_sub(self.0.address) / 4) as usize;
         let Image { words, kinds, .. } = &mut self.0;
@@ -195,7 +196,7 @@ impl Code {
         }
     }
 
-    fn by_symbol(&mut self, file: &ElfFile64<'_, object::Endianness>) -> Result<()> {
+    fn mark_by_symbol(&mut self, file: &ElfFile64<'_, object::Endianness>) -> Result<()> {
         let address = |name: &str| {
             let mut symbols = file.symbols();
             let found = symbols.find(|symbol| symbol.name() == Ok(name));
@@ -204,14 +205,14 @@ impl Code {
         let Some(cell) = address(CELL) else {
             bail!("it has no {CELL}, which marks cells");
         };
-        for kind in self.at((cell, cell + 4)) {
+        for kind in self.kinds_at((cell, cell + 4)) {
             *kind = kind.and(Reasons::CELL);
         }
         for flag in FLAGS.into_iter().filter_map(address) {
-            mark(self.at((flag, flag + 8)), Class::Flags);
+            mark(self.kinds_at((flag, flag + 8)), Class::Flags);
         }
         if let Some(iar) = address(IAR) {
-            for kind in self.at((iar, iar + 4)) {
+            for kind in self.kinds_at((iar, iar + 4)) {
                 *kind = kind.and(Reasons::ACKNOWLEDGE);
             }
         }
@@ -227,7 +228,7 @@ fn mark(kinds: &mut [Reasons], class: Class) {
 
 /// Whether an instruction stores a register or a pair, or calls a function (DDI 0487K.a,
 /// C4.1.92 and C4.1.94).
-const fn is_done(word: u32) -> bool {
+const fn has_effect(word: u32) -> bool {
     let pair = word & 0x3a40_0000 == 0x2800_0000;
     let one = word & 0x3ac0_0000 == 0x3800_0000;
     let call = word & 0xfc00_0000 == 0x9400_0000;
@@ -269,7 +270,7 @@ mod tests {
             (0x9100_0694, false), // add x20, x20, #1
             (0x1400_0010, false), // b
         ] {
-            assert_eq!(is_done(word), done, "{word:08x}");
+            assert_eq!(has_effect(word), done, "{word:08x}");
         }
     }
 

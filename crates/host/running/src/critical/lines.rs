@@ -16,14 +16,14 @@ type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
 pub struct Piece {
     /// The function's own name, without type parameters.
     pub function: String,
-    /// The file of the caller if it was inlined, else empty.
+    /// The file of the caller if the function was inlined, else empty.
     pub caller: String,
     /// Link addresses of the first instruction and of the end.
     pub range: (u64, u64),
 }
 
 impl Piece {
-    /// Whether all of `other` lies in it.
+    /// Whether all of `other` lies in this piece.
     pub const fn holds(&self, other: &Self) -> bool {
         self.range.0 <= other.range.0 && other.range.1 <= self.range.1
     }
@@ -67,11 +67,11 @@ pub fn pieces(
     Ok(pieces)
 }
 
-/// The debug information. Each unit is read once: with link-time optimisation most functions are
-/// copies of one in another unit, and reading a unit means parsing the abbreviations of all its entries.
+/// The debug information. Each unit is read only once. With link-time optimisation, most functions are copies of a
+/// function in another unit, and reading a unit means parsing the abbreviations of all its entries.
 struct Source<'d> {
     dwarf: Dwarf<'d>,
-    /// By offset.
+    /// The units, sorted by offset.
     units: Vec<Unit<'d>>,
 }
 
@@ -94,28 +94,28 @@ impl<'d> Source<'d> {
             return Ok(Some(bare.to_owned()));
         }
         match entry.attr_value(gimli::DW_AT_abstract_origin) {
-            Some(AttributeValue::UnitRef(offset)) => self.at(unit, offset),
+            Some(AttributeValue::UnitRef(offset)) => self.name_at(unit, offset),
             Some(AttributeValue::DebugInfoRef(offset)) => match offset.to_unit_offset(unit) {
-                Some(offset) => self.at(unit, offset),
-                None => self.elsewhere(offset),
+                Some(offset) => self.name_at(unit, offset),
+                None => self.name_elsewhere(offset),
             },
             _ => Ok(None),
         }
     }
 
-    fn at(&self, unit: &Unit<'d>, offset: UnitOffset) -> Result<Option<String>> {
+    fn name_at(&self, unit: &Unit<'d>, offset: UnitOffset) -> Result<Option<String>> {
         self.name(unit, &unit.entry(offset)?)
     }
 
     /// Returns the name of a function of another unit.
-    fn elsewhere(&self, offset: gimli::DebugInfoOffset) -> Result<Option<String>> {
+    fn name_elsewhere(&self, offset: gimli::DebugInfoOffset) -> Result<Option<String>> {
         let begins = |unit: &Unit<'d>| unit.header.debug_info_offset();
         let after = self
             .units
             .partition_point(|unit| begins(unit).is_some_and(|begin| begin <= offset));
         let unit = after.checked_sub(1).map(|last| &self.units[last]);
         let found = unit.and_then(|unit| Some((unit, offset.to_unit_offset(unit)?)));
-        found.map_or(Ok(None), |(unit, offset)| self.at(unit, offset))
+        found.map_or(Ok(None), |(unit, offset)| self.name_at(unit, offset))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::gem5;
 use crate::job::Job;
 use shell::partial_files::Scratch;
 
-/// Most instructions of a core that are kept, which take 1 GiB.
+/// The most instructions of a core to keep. They take 1 GiB.
 const MOST: usize = 1 << 26;
 
 /// The tracers of a boot.
@@ -31,7 +31,7 @@ impl Tracers {
         let folder = Scratch::new()?;
         let listen = |core: u32| {
             Fifo::listen(&folder.path().join(format!("cpu{core}")), |trace| {
-                read(trace)
+                read_core(trace)
             })
         };
         Ok(Self {
@@ -49,7 +49,7 @@ impl Tracers {
 
     /// Returns the samples of the boot, which has ended.
     pub fn end(self) -> Result<Traces, String> {
-        // All of them end in any case: otherwise, a thread would wait for more for ever.
+        // All of them have to end, whatever the results. Otherwise, a thread would wait for more for ever.
         let cores: Vec<Result<Core>> = self.cores.into_iter().map(Fifo::end).collect();
         let cores: Result<Vec<Core>> = cores.into_iter().collect();
         let cores = cores.map_err(|error| format!("{error:#}"))?;
@@ -57,8 +57,8 @@ impl Tracers {
     }
 }
 
-/// Reads what a core does.
-fn read(trace: &mut impl BufRead) -> Result<Core> {
+/// Reads the instructions of a core from its trace.
+fn read_core(trace: &mut impl BufRead) -> Result<Core> {
     let mut core = Core::default();
     let mut levels = Levels::default();
     let mut line = Vec::new();

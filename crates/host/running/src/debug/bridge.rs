@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often to check whether the stub exists.
+/// Interval between checks whether the stub exists.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Serves debuggers one after another. Reports each debugger that disappears without detaching.
@@ -19,7 +19,7 @@ pub fn serve(listener: TcpListener, stub: PathBuf) -> Receiver<()> {
     let (sender, gone) = channel();
     thread::spawn(move || {
         for debugger in listener.incoming().flatten() {
-            let detached = pass(debugger, &stub).unwrap_or(false);
+            let detached = forward(debugger, &stub).unwrap_or(false);
             if !detached && sender.send(()).is_err() {
                 break;
             }
@@ -29,9 +29,9 @@ pub fn serve(listener: TcpListener, stub: PathBuf) -> Receiver<()> {
 }
 
 /// Forwards until the debugger is gone. Returns whether it has detached.
-fn pass(mut debugger: TcpStream, stub: &Path) -> io::Result<bool> {
+fn forward(mut debugger: TcpStream, stub: &Path) -> io::Result<bool> {
     let mut stub = connect(stub);
-    // Packets are small, and each waits for its answer.
+    // Packets are small, and the debugger waits for the answer to each.
     debugger.set_nodelay(true)?;
     let (mut from, mut to) = (stub.try_clone()?, debugger.try_clone()?);
     thread::spawn(move || {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
 
-    /// Sends `said` to a machine that echoes it, and leaves.
+    /// Sends `said` to a machine that echoes it, and then leaves.
     fn debug(said: &[u8]) -> (Vec<u8>, bool) {
         let place = tempfile::tempdir().unwrap();
         let stub = place.path().join("stub");
@@ -102,7 +102,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut debugger = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, _) = listener.accept().unwrap();
-        let passing = thread::spawn(move || pass(socket, &stub).unwrap());
+        let passing = thread::spawn(move || forward(socket, &stub).unwrap());
         debugger.write_all(said).unwrap();
         let mut heard = vec![0; said.len()];
         debugger.read_exact(&mut heard).unwrap();

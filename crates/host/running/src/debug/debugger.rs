@@ -19,7 +19,7 @@ const GDBS: [&str; 6] = [
 /// LLDB's names. LLDB always supports arm64.
 const LLDBS: [&str; 2] = ["lldb", "rust-lldb"];
 
-/// How to get a debugger.
+/// Returns how to get a debugger.
 pub fn remedy() -> String {
     manager::install(Tool::Debugger).map_or_else(
         || "install a gdb that knows arm64, or lldb".into(),
@@ -106,7 +106,7 @@ impl Debugger {
 mod tests {
     use super::*;
 
-    /// Searches programs with these version texts.
+    /// Returns the debugger that is found among programs with these version texts.
     fn found(programs: &[(&str, &str)]) -> Option<&'static str> {
         let run = |program: &str, arguments: &[&str]| {
             let (_, said) = programs.iter().find(|(name, _)| *name == program)?;

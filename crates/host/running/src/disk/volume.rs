@@ -18,7 +18,7 @@ use uuid::{Uuid, uuid};
 
 const MIB: usize = 1 << 20;
 const SECTOR: usize = 512;
-/// Where the partition starts, and the free space after it.
+/// Offset of the partition, and size of the free space after it.
 const MARGIN: usize = MIB;
 /// Least size of a disk. It has more than the 65525 clusters, of a sector each, that make a file
 /// system FAT32.
@@ -37,14 +37,14 @@ pub fn disk(image: &[u8], text: &str) -> Result<Vec<u8>> {
     let size = (image.len() + SPARE).next_multiple_of(MIB).max(LEAST);
     let mut disk = vec![0; size];
     let partition = MARGIN..size - MARGIN;
-    table(&mut disk, &partition).context("the disk's partition table")?;
+    write_table(&mut disk, &partition).context("the disk's partition table")?;
     let partition = &mut disk[partition];
-    files(partition, image, text).context("the disk's file system")?;
+    write_files(partition, image, text).context("the disk's file system")?;
     Ok(disk)
 }
 
 /// Writes a partition table with one EFI system partition.
-fn table(disk: &mut [u8], partition: &std::ops::Range<usize>) -> Result<()> {
+fn write_table(disk: &mut [u8], partition: &std::ops::Range<usize>) -> Result<()> {
     let sectors = disk.len() / SECTOR;
     let mut device = Cursor::new(disk);
     ProtectiveMBR::with_lb_size(u32::try_from(sectors - 1)?).overwrite_lba0(&mut device)?;
@@ -65,7 +65,7 @@ fn table(disk: &mut [u8], partition: &std::ops::Range<usize>) -> Result<()> {
 }
 
 /// Formats `partition` and writes the files to it.
-fn files(partition: &mut [u8], image: &[u8], text: &str) -> Result<()> {
+fn write_files(partition: &mut [u8], image: &[u8], text: &str) -> Result<()> {
     let mut device = Cursor::new(partition);
     let options = FormatVolumeOptions::new()
         .fat_type(FatType::Fat32)

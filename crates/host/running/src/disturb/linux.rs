@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-/// Returns why nothing can be disturbed here.
+/// Returns why nothing can be disturbed here. On Linux, there is no obstacle.
 pub fn obstacle() -> Option<&'static str> {
     None
 }
@@ -19,18 +19,18 @@ pub fn obstacle() -> Option<&'static str> {
 /// Stops process `pid` for a `time`. Returns whether it still existed.
 pub fn stop(pid: u32, time: Duration) -> Result<bool> {
     let pid = Pid::from_raw(pid as i32);
-    let Some(()) = there(kill(pid, Signal::SIGSTOP))? else {
+    let Some(()) = if_alive(kill(pid, Signal::SIGSTOP))? else {
         return Ok(false);
     };
     thread::sleep(time);
-    Ok(there(kill(pid, Signal::SIGCONT))?.is_some())
+    Ok(if_alive(kill(pid, Signal::SIGCONT))?.is_some())
 }
 
 /// Holds one of the threads of process `pid` for a `time`: `choose` gets the number of threads and
 /// returns an index. Returns whether there was such a thread.
 ///
-/// Never holds the first thread: waiting for it means waiting for the process, whose end another
-/// part has to see.
+/// Never holds the first thread. Waiting for it means waiting for the process, whose end another part of this program
+/// has to see.
 pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Result<bool> {
     let mut threads = threads(pid);
     threads.retain(|&thread| thread != pid as i32);
@@ -42,19 +42,19 @@ pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Re
     // A thread that is just ending may not be held either (EPERM).
     let seized = match ptrace::seize(thread, Options::empty()) {
         Err(Errno::EPERM) => None,
-        other => there(other)?,
+        other => if_alive(other)?,
     };
-    if seized.is_none() || there(ptrace::interrupt(thread))?.is_none() {
+    if seized.is_none() || if_alive(ptrace::interrupt(thread))?.is_none() {
         return Ok(false);
     }
-    let signal = match there(waitpid(thread, Some(WaitPidFlag::__WALL)))? {
+    let signal = match if_alive(waitpid(thread, Some(WaitPidFlag::__WALL)))? {
         // Detaching delivers a signal that was pending for the thread.
         Some(WaitStatus::Stopped(_, signal)) => Some(signal),
         Some(WaitStatus::PtraceEvent(..)) => None,
         _ => return Ok(false),
     };
     thread::sleep(time);
-    Ok(there(ptrace::detach(thread, signal))?.is_some())
+    Ok(if_alive(ptrace::detach(thread, signal))?.is_some())
 }
 
 /// Returns the threads of process `pid`. Empty if it has ended.
@@ -66,8 +66,8 @@ fn threads(pid: u32) -> Vec<i32> {
         .collect()
 }
 
-/// Returns the result; `None` if the process or thread has ended.
-fn there<T>(done: nix::Result<T>) -> Result<Option<T>> {
+/// Returns the result, or `None` if the process or thread has ended.
+fn if_alive<T>(done: nix::Result<T>) -> Result<Option<T>> {
     match done {
         Ok(value) => Ok(Some(value)),
         Err(Errno::ESRCH | Errno::ECHILD) => Ok(None),

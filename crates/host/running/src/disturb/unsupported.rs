@@ -10,12 +10,12 @@ pub fn obstacle() -> Option<&'static str> {
     Some("only Linux holds single threads of another process; leave --disturb out")
 }
 
-/// See the one for Linux.
+/// Fails here. For Linux, there is a function that stops the process.
 pub fn stop(_: u32, _: Duration) -> Result<bool> {
     bail!("not here")
 }
 
-/// See the one for Linux.
+/// Fails here. For Linux, there is a function that holds a thread.
 pub fn hold(_: u32, _: Duration, _: impl FnOnce(usize) -> usize) -> Result<bool> {
     bail!("not here")
 }

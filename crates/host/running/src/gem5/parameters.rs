@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parameters of a machine of gem5's parts: `parameters.toml` of its board.
+//! Parameters of a machine that is made of gem5's parts, from the file `parameters.toml` of its board.
 //!
 //! Every parameter has a value in each preset, with its source, so that
 //! a result names the machine that it comes from.
@@ -122,7 +122,7 @@ impl Parameters {
     }
 }
 
-/// Returns the values alone, as the machine's script reads them.
+/// Returns the values without their sources, in the form that the machine's script reads.
 pub fn json(values: &Values) -> String {
     let pairs = values
         .iter()

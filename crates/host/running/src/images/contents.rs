@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Detects sources whose content differs from the content last compiled, whatever their times.
 //!
-//! Cargo compares times: it takes a source that is older than its output for compiled (the documentation of its module
-//! `core::compiler::fingerprint`), even a source restored with its old time. So this module records the contents
-//! that Cargo last compiled, and touches a source with other contents before Cargo runs again. A touched file is newer
-//! than all of Cargo's output in every folder, so one record is enough for all folders.
+//! Cargo compares times: it treats a source that is older than its output as compiled (the documentation of its
+//! module `core::compiler::fingerprint`), even a source restored with its old time. So this module records the
+//! contents that Cargo last compiled, and touches a source with other contents before Cargo runs again. A touched
+//! file is newer than all of Cargo's output in every folder, so one record is enough for all folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::boot_cache::digits;
+use crate::boot_cache::xxh3_hex;
 use shell::places;
 
 /// The part of the workspace's manifest that names its packages.
@@ -44,8 +44,8 @@ type Changed = (i64, i64);
 
 impl Sources {
     /// Touches the sources below `root` that differ from `record`, from which `folders` were built. Without a record,
-    /// it removes these folders, because their sources are unknown.
-    pub fn to(root: &Path, record: PathBuf, folders: &[PathBuf]) -> Result<Self> {
+    /// removes these folders, because their sources are unknown.
+    pub fn touched(root: &Path, record: PathBuf, folders: &[PathBuf]) -> Result<Self> {
         let known = fs::read(&record).ok();
         let mut known: Option<Hashes> = known.and_then(|text| serde_json::from_slice(&text).ok());
         if known.is_none() {
@@ -53,7 +53,7 @@ impl Sources {
                 fs::remove_dir_all(folder).with_context(|| places::shown(folder))?;
             }
         }
-        let hashes = sources(root)?;
+        let hashes = hash_sources(root)?;
         if let Some(known) = &mut known {
             known.retain(|path, hash| hashes.get(path) == Some(hash));
             for path in hashes.keys().filter(|path| !known.contains_key(*path)) {
@@ -71,8 +71,8 @@ impl Sources {
         Ok(given)
     }
 
-    /// Ends the record after Cargo has succeeded or failed. Cargo may or may not have compiled sources that changed
-    /// meanwhile.
+    /// Writes the final record after Cargo has succeeded or failed. Leaves out sources that changed meanwhile,
+    /// because Cargo may or may not have compiled them.
     pub fn end(mut self) -> Result<()> {
         let now = when_changed(&self.root, &self.hashes);
         let before = &self.changed;
@@ -93,29 +93,29 @@ impl Sources {
 }
 
 /// Returns the hashes of all files in the workspace's packages.
-fn sources(root: &Path) -> Result<Hashes> {
+fn hash_sources(root: &Path) -> Result<Hashes> {
     let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
     let manifest: Manifest = toml::from_str(&manifest).context("Cargo.toml")?;
     let members = manifest.workspace.members.iter();
     let rooms: BTreeSet<&str> = members.filter_map(|path| path.split('/').next()).collect();
     let mut hashes = Hashes::new();
     for room in rooms {
-        read(root, Path::new(room), &mut hashes)?;
+        hash_folder(root, Path::new(room), &mut hashes)?;
     }
     Ok(hashes)
 }
 
-fn read(root: &Path, folder: &Path, hashes: &mut Hashes) -> Result<()> {
+fn hash_folder(root: &Path, folder: &Path, hashes: &mut Hashes) -> Result<()> {
     let shown = |path: &Path| places::shown(&root.join(path));
     for entry in fs::read_dir(root.join(folder)).with_context(|| shown(folder))? {
         let entry = entry?;
         let path = folder.join(entry.file_name());
         let kind = entry.file_type()?;
         if kind.is_dir() && entry.file_name() != "target" {
-            read(root, &path, hashes)?;
+            hash_folder(root, &path, hashes)?;
         } else if kind.is_file() {
             let bytes = fs::read(entry.path()).with_context(|| shown(&path))?;
-            hashes.insert(path, digits(&bytes));
+            hashes.insert(path, xxh3_hex(&bytes));
         }
     }
     Ok(())
@@ -185,14 +185,14 @@ mod tests {
         fn begin(&self) -> Sources {
             let record = self.root().join("target/contents.json");
             fs::create_dir_all(self.folder()).unwrap();
-            Sources::to(self.root(), record, &[self.folder()]).unwrap()
+            Sources::touched(self.root(), record, &[self.folder()]).unwrap()
         }
 
         fn build(&self) {
             self.begin().end().unwrap();
         }
 
-        /// Whether a build would compile it again.
+        /// Whether a build would compile the source again.
         fn is_touched(&self) -> bool {
             let modified = || fs::metadata(self.source()).unwrap().modified().unwrap();
             let before = modified();

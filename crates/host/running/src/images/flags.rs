@@ -28,9 +28,9 @@ fn setting(target: &str, flags: Vec<String>) -> String {
 }
 
 /// Returns the compiler's flags that make the names of source files, which panic messages contain, independent of
-/// their place. Equal sources then make equal images on every machine. Dependencies are in Cargo's folder.
-/// Rust's own libraries have names below `/rustc/COMMIT` where the component rust-src is not installed. Where it is,
-/// the names are their paths, even in inlined code.
+/// their place. Equal sources then make equal images on every machine. Dependencies are in Cargo's folder. Rust's own
+/// libraries have names below `/rustc/COMMIT` where the component rust-src is not installed. Where it is installed,
+/// the names are the paths of their files, even in inlined code.
 fn sources() -> Vec<String> {
     let flag = |from: PathBuf, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let mut flags = vec![flag(toolchain::home(), "/cargo")];

@@ -56,8 +56,9 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
     Ok(Ram::new(Some(memory), least))
 }
 
-/// Whether waits by event of other kernels hand the turn over: where an emulator's one thread runs all CPUs, unless they
-/// are to trap, since a YIELD does not. All cells of a boot share the kernel, so one that traps decides for all.
+/// Whether waits by event of other kernels hand the turn over. They do where an emulator runs all CPUs in one thread,
+/// unless some waits are to trap, because a YIELD does not trap. All cells of a boot share the kernel, so one cell
+/// that traps decides for all.
 pub fn hands_over(args: &JobArgs, metric: Metric, load: &Load) -> bool {
     let traps = load.linux() && load.plan.lists.trap.values.iter().any(|trap| trap.wfe());
     if traps && metric == Metric::Insns && !args.as_loaded {
@@ -66,7 +67,7 @@ pub fn hands_over(args: &JobArgs, metric: Metric, load: &Load) -> bool {
     metric == Metric::Insns && !args.as_loaded && !traps
 }
 
-/// Reads a file, which has to exist and to be a device tree.
+/// Reads a file, which has to exist and has to be a device tree.
 pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
     let bytes = match file_arguments::read("--dtb", path) {

@@ -42,8 +42,8 @@ impl Deadlines {
         }
     }
 
-    /// Returns the deadlines of a disk for a machine like `machine`. Deadlines given neither by an option nor in
-    /// `append` follow from the plan. Another kernel has none by default.
+    /// Returns the deadlines of a disk for a machine like `machine`. A deadline that neither an option nor `append`
+    /// gives follows from the plan. Another kernel has no deadlines by default.
     pub fn of_disk(args: &DeadlineArgs, load: &Load, append: &str, machine: &Machine) -> Self {
         let asked = Self::asked(args);
         let told = Arguments::parse(append).unwrap_or_default();
@@ -51,8 +51,8 @@ impl Deadlines {
             return asked;
         }
         let plan = load.measures.then_some(&load.plan);
-        let run = plan.map_or(UNKNOWN, |plan| run(plan, machine));
-        let cell = plan.map(|plan| longest(plan, machine));
+        let run = plan.map_or(UNKNOWN, |plan| run_deadline(plan, machine));
+        let cell = plan.map(|plan| pass_deadline(plan, machine));
         // A guest that owns its interrupts can keep them from all its CPUs.
         let direct = load.plan.lists.deliver.values.contains(&Deliver::Direct);
         let this = Self {
@@ -76,7 +76,7 @@ impl Deadlines {
         }
     }
 
-    /// Describes them for people, if there are any.
+    /// Describes the deadlines for people, if there are any.
     pub fn shown(&self) -> Option<String> {
         let run = self.run.filter(|seconds| *seconds > 0)?;
         let mut said = format!("It turns the machine off after {run} s at the latest");
@@ -111,20 +111,20 @@ impl fmt::Display for Deadlines {
     }
 }
 
-/// Deadline of a run of `plan`.
-fn run(plan: &Plan, machine: &Machine) -> Duration {
+/// Returns the deadline of a run of `plan`.
+fn run_deadline(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
     START + cells.map(|cell| expected(plan, &cell)).sum::<Duration>() * FACTOR
 }
 
-/// Deadline of a pass of a cell, derived from the total time of the longest cell.
-fn longest(plan: &Plan, machine: &Machine) -> Duration {
+/// Returns the deadline of a pass of a cell, derived from the total time of the longest cell.
+fn pass_deadline(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
     let longest = cells.map(|cell| expected(plan, &cell)).max();
     (longest.unwrap_or_default() * FACTOR).max(LEAST)
 }
 
-/// Longest expected time of a cell whose values are times.
+/// Returns the longest expected time of a cell whose values are times.
 fn expected(plan: &Plan, cell: &plan::Cell) -> Duration {
     const NANOSECONDS: u64 = 1_000_000_000;
     let limits = Limits::of(plan, cell, NANOSECONDS, false);
@@ -155,15 +155,15 @@ mod tests {
         let one = plan("rouse.workload=ipi rouse.shape=dry rouse.cell-ms=500");
         let cells = u32::try_from(one.cells(&MACHINE).count()).unwrap();
         let cell = Duration::from_millis(2500);
-        assert_eq!(run(&one, &MACHINE), START + cell * cells * FACTOR);
-        assert_eq!(longest(&one, &MACHINE), LEAST);
+        assert_eq!(run_deadline(&one, &MACHINE), START + cell * cells * FACTOR);
+        assert_eq!(pass_deadline(&one, &MACHINE), LEAST);
         // A pause of a second before each wake-up does not count as a hang.
         let slow = plan(
             "rouse.workload=pingpong rouse.wait=wfi rouse.gap-us=1000000 rouse.iterations=100",
         );
-        assert!(longest(&slow, &MACHINE) > Duration::from_secs(FACTOR as u64 * 100));
+        assert!(pass_deadline(&slow, &MACHINE) > Duration::from_secs(FACTOR as u64 * 100));
         let free = plan("rouse.workload=pingpong rouse.cell-ms=0 rouse.iterations=100000");
-        assert!(longest(&free, &MACHINE) >= Duration::from_secs(FACTOR as u64 * 100));
+        assert!(pass_deadline(&free, &MACHINE) >= Duration::from_secs(FACTOR as u64 * 100));
     }
 
     #[test]

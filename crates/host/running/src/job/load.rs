@@ -25,7 +25,7 @@ pub struct Load {
     pub guest: Option<Given>,
     /// Further boot arguments, for the hypervisor and any guest.
     append: String,
-    /// Idle states of a given guest.
+    /// Idle states of a guest that is another kernel.
     states: Option<GuestStates>,
     /// Whether to describe the machine first.
     pub survey: bool,
@@ -153,7 +153,7 @@ impl Load {
         images::build_planted(&self.board.name, self.packed(), self.planted())
     }
 
-    /// The images to build for tests. They are the same for all variants of a boot.
+    /// Returns which images to build for tests. They are the same for all variants of a boot.
     pub fn planted(&self) -> Planted {
         let text = self.boot_arguments(Variant::of(Choice::NONE));
         let read = Arguments::parse(&text);
@@ -167,12 +167,12 @@ impl Load {
         Plan { shard, ..plan }
     }
 
-    /// Returns Linux's arguments for idling in this way, and the hypervisor's for providing idle states.
-    fn idles(&self, cpuidle: LinuxCpuidle) -> String {
+    /// Returns Linux's arguments for idling in this way, and the hypervisor's arguments for providing idle states.
+    fn idle_arguments(&self, cpuidle: LinuxCpuidle) -> String {
         let needed = cpuidle.needs_states().then(GuestStates::standby);
         let states = self.states.clone().or(needed);
         let words = cpuidle.arguments().iter().map(ToString::to_string);
-        let words = words.chain(states.as_ref().map(asks_for));
+        let words = words.chain(states.as_ref().map(states_argument));
         words.collect::<Vec<_>>().join(" ")
     }
 
@@ -186,8 +186,8 @@ impl Load {
         let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
         let deadlines = Some(self.deadlines.to_string());
         let idles = match linux {
-            true => Some(self.idles(choice.cpuidle)),
-            false => self.states.as_ref().map(asks_for),
+            true => Some(self.idle_arguments(choice.cpuidle)),
+            false => self.states.as_ref().map(states_argument),
         };
         let seed = linux.then(|| format!("{PREFIX}{SEED}={seed}"));
         // Arguments from the command line come later, and win over these.
@@ -201,15 +201,16 @@ impl Load {
         ])
     }
 
-    /// Like [`boot_arguments`](Self::boot_arguments), of a measured Linux that boots to a checkpoint: the arguments of
-    /// the boot, which serves all measurements, and those of the measurement that goes on from it.
+    /// Like [`boot_arguments`](Self::boot_arguments), for a measured Linux that boots to a checkpoint. Returns the
+    /// arguments of the boot, which serves all measurements, and those of the measurement that goes on from the
+    /// checkpoint.
     pub fn checkpoint_arguments(&self, variant: Variant) -> [String; 2] {
         let plan = self.plan_of(variant).to_string();
         let boot = joined([
             Some(plan::read_at_boot(&plan).collect::<Vec<_>>().join(" ")),
             self.survey.then(|| format!("{PREFIX}{SURVEY}")),
             Some(self.deadlines.to_string()),
-            Some(self.idles(variant.choice.cpuidle)),
+            Some(self.idle_arguments(variant.choice.cpuidle)),
             Some(self.append.clone()),
             Some(format!(
                 "{PREFIX}{SEED}={} {PREFIX}{CHECKPOINT}",
@@ -219,7 +220,7 @@ impl Load {
         let seed = format!("{PREFIX}{SEED}={}", variant.seed);
         [
             boot,
-            // The first seed counts, and the program adds that of the boot.
+            // The first seed counts, and the program adds the seed of the boot after it.
             joined([Some(seed), Some(plan), Some(self.append.clone())]),
         ]
     }
@@ -232,10 +233,10 @@ fn joined<const N: usize>(parts: [Option<String>; N]) -> String {
     parts.join(" ").trim_end().to_owned()
 }
 
-/// Linux's argument in a soak, which sends complaints to the console too.
+/// Linux's argument in a soak. With it, complaints go to the console too.
 const COMPLAINS: &str = "loglevel=4";
 
-/// Asks the hypervisor for idle states.
-fn asks_for(states: &GuestStates) -> String {
+/// Returns the argument that asks the hypervisor for idle states.
+fn states_argument(states: &GuestStates) -> String {
     format!("{PREFIX}{GUEST_STATES}={states}")
 }

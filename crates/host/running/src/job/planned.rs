@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Predicts the cells of each boot, and their time from the plan's pauses and wake-ups and from the speed of the
-//! emulator.
+//! Predicts the cells of each boot. Predicts their time from the plan's pauses and wake-ups, and from the speed of
+//! the emulator.
 
 use anyhow::Result;
 use plan::{BALANCED, Cell, DIMENSIONS, Info, Limits, Machine, PASSES};
@@ -28,16 +28,16 @@ pub type Seconds = (f64, f64);
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedCell {
     pub name: String,
-    /// The reason if it is not run.
+    /// The reason why the cell is not run, if it is not.
     pub skipped: Option<String>,
     /// `None` if the speed of the machine is unknown.
     pub seconds: Option<Seconds>,
 }
 
 impl Job {
-    /// The cells of a boot, in their order.
+    /// Returns the cells of a boot, in their order.
     pub fn cells_of(&self, variant: Variant) -> Result<Vec<PlannedCell>> {
-        let varied = self.varied()?;
+        let varied = self.varied_dimensions()?;
         let machine = Machine {
             given: variant.given,
             ..self.machine(variant.under)?
@@ -50,7 +50,7 @@ impl Job {
                 None => self.seconds_of_cell(&cell, &machine),
             };
             PlannedCell {
-                name: name(&cell, &varied),
+                name: cell_name(&cell, &varied),
                 skipped,
                 seconds,
             }
@@ -69,7 +69,7 @@ impl Job {
         })
     }
 
-    /// Seconds of a boot, from its start.
+    /// Returns the seconds of a boot, from its start.
     pub fn seconds_of_boot(&self, variant: Variant) -> Result<Option<Seconds>> {
         let boot = match self.load.guest.is_some() || variant.under.is_other() {
             true => BOOT_OF_LINUX,
@@ -79,7 +79,7 @@ impl Job {
         Ok(seconds.map(|(expected, most)| (boot + expected, boot + most)))
     }
 
-    /// Seconds of all boots, some of which run in parallel.
+    /// Returns the seconds of all boots, some of which run in parallel.
     pub fn seconds(&self) -> Result<Option<Seconds>> {
         let variants = self.variants()?;
         let each = variants
@@ -109,7 +109,7 @@ impl Job {
         }
     }
 
-    /// Whether cells are expected to settle early: where instructions are counted, most cells repeat.
+    /// Whether cells are expected to settle early. Where instructions are counted, most cells repeat.
     fn settles(&self) -> bool {
         let plan = &self.load.plan;
         self.metric == Metric::Insns && plan.settle && !plan.raw
@@ -132,8 +132,8 @@ impl Job {
         ))
     }
 
-    /// The dimensions in which the cells of this request differ, under any hypervisor.
-    fn varied(&self) -> Result<Vec<&'static Info>> {
+    /// Returns the dimensions in which the cells of this request differ, under any hypervisor.
+    fn varied_dimensions(&self) -> Result<Vec<&'static Info>> {
         let mut ranks = vec![None; DIMENSIONS.len()];
         let mut differs = vec![false; DIMENSIONS.len()];
         for &under in &self.unders {
@@ -155,7 +155,7 @@ impl Job {
 }
 
 /// Names a cell by the dimensions in which it differs from others, or else by its title.
-fn name(cell: &Cell, varied: &[&Info]) -> String {
+fn cell_name(cell: &Cell, varied: &[&Info]) -> String {
     let (mut words, mut values) = (Vec::new(), Vec::new());
     for info in varied.iter().filter(|info| info.applies(cell)) {
         let text = info.text(cell).to_string();

@@ -60,7 +60,7 @@ fn a_run_of_more_than_a_day_needs_a_limit() {
     assert!(job(&[&long[..], &["--time-limit", "9"]].concat()).is_ok());
     assert!(job(&[&long[..], &["--deadline", "9"]].concat()).is_ok());
     assert!(job(&[&long[..], &["--deadline", "90000"]].concat()).is_err());
-    // Pauses in which every CPU halts take an emulator that counts instructions no time.
+    // Pauses in which every CPU halts take no time on an emulator that counts instructions.
     let seconds = |options: &[&str]| job(options).unwrap().seconds().unwrap().unwrap();
     let (expected, most) = seconds(&["--workload", "timer", "--wait", "wfi"]);
     assert!(
@@ -316,7 +316,7 @@ fn a_boot_for_each_of_the_atomics_that_were_named() {
     ];
     let options = ["--atomics", "all", "--under", "rouse,none"];
     assert_eq!(variants(&options), all);
-    // Each gets its own word.
+    // Each boot gets its own word.
     let both = job(&["--atomics", "llsc,lse", "--wait", "wfi"]).unwrap();
     let told = |variant: Variant| both.load.boot_arguments(variant);
     let told: Vec<String> = both.variants().unwrap().into_iter().map(told).collect();
@@ -388,7 +388,7 @@ fn a_boot_for_each_setting_of_what_cells_can_not_turn() {
 #[test]
 fn all_is_what_the_board_has_and_can_run_something() {
     let unders = |options: &[&str]| job(&[&["--under", "all"][..], options].concat());
-    // Bao is there if a checkout is named.
+    // Bao is available if a checkout is named.
     let all = unders(&["--bao", "/bao"]).map(|job| job.unders);
     assert_eq!(all.unwrap(), Under::ALL);
     let trapped = unders(&["--trap", "wfi"]).unwrap().unders;

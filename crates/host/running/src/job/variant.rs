@@ -30,7 +30,7 @@ impl Variant {
     /// The seed of the first repetition.
     pub const FIRST_SEED: u64 = 1;
 
-    /// All cells, under Rouse, with this choice.
+    /// Returns the variant with all cells, under Rouse, with this choice.
     pub const fn of(choice: Choice) -> Self {
         Self {
             under: Under::Rouse,
@@ -82,7 +82,8 @@ pub fn usable(load: &mut Load, model: &str) -> Result<()> {
 
 /// Approximate number of cells in a part. A boot costs as much time as a few cells.
 const PART: usize = 128;
-/// Least number of cells for two parts. From here on, two boots in parallel, with a CPU each, are faster than one.
+/// Least number of cells for two parts. From this number on, two boots in parallel, with a CPU each, are faster than
+/// one.
 const TWO: usize = 48;
 
 /// Returns the number of parts of `cells`. The number is prime: the values of a dimension recur with
@@ -119,7 +120,7 @@ impl Job {
         Ok(variants)
     }
 
-    /// Variants of repetition `number`, from 1.
+    /// Returns the variants of repetition `number`, counted from 1.
     pub fn variants_of(&self, number: usize) -> Result<Vec<Variant>> {
         let mut variants = self.variants()?;
         // The order is A B B A, so that slow changes affect both alike.
@@ -140,8 +141,8 @@ impl Job {
         }
     }
 
-    /// Returns the parts of the cells with `choice`, each a boot. They depend only on the request. They do
-    /// not depend on the number of parallel boots, so that this number does not change the results.
+    /// Returns the parts of the cells with `choice`. Each part has its own boot. The parts depend only on the
+    /// request, and not on the number of parallel boots, so that this number does not change the results.
     fn parts(&self, under: Under, choice: Choice) -> Result<Vec<Shard>> {
         // Where a boot takes long, or does more than its cells, one boot has all of them.
         let alone = self.load.guest.is_some() || under.is_other() || self.load.survey;
@@ -161,7 +162,7 @@ impl Job {
         Ok((1..=of).map(|index| Shard { index, of }).collect())
     }
 
-    /// The job's choices. Each boot has one of them.
+    /// Returns the job's choices. Each boot has one of them.
     fn choices(&self) -> plan::List<Choice> {
         self.load.plan.choices(self.load.linux())
     }

@@ -37,7 +37,7 @@ pub(super) const BOARD: &str = "virt";
 /// Interval between checks for signals.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Measures here.
+/// Measures on this machine.
 pub fn run(args: &RunArgs) -> Result<()> {
     let plan = &args.job.load.plan;
     plan.check_used(&plan.plan().map_err(BadInput::error)?)
@@ -102,7 +102,7 @@ struct Measured {
     folder: Folder,
     log: Log,
     command: String,
-    /// Its exit status, if not 0.
+    /// The program's exit status, if not 0.
     status: Option<i32>,
 }
 
@@ -127,10 +127,10 @@ fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Re
         log.write_all(&line)?;
     }
     ended.store(true, Relaxed);
-    // The watcher ends within `LOOK`. From here on, nothing gets signals.
+    // The watcher ends within `LOOK`. From here on, no process gets a signal.
     let _ = watcher.join();
     let status = child.wait()?;
-    // A program that measured nothing leaves none.
+    // A program that measured nothing leaves no results.
     let results = match fs::read_to_string(&json) {
         Ok(text) => serde_json::from_str(&text).context("the program's results")?,
         Err(_) => Results::default(),

@@ -14,10 +14,10 @@ use shell::failure::bad_input;
 const KVM: &str = "/dev/kvm";
 /// Whether to measure `args` here.
 pub fn is_here(args: &RunArgs) -> Result<bool> {
-    choose(args, native().is_ok()).and_then(|here| {
+    choose(args, check_native().is_ok()).and_then(|here| {
         // KVM has to exist if it is named on the command line.
         let named = args.kvm == Some(Place::Here);
-        match native() {
+        match check_native() {
             Err(why) if here && named => bad_input!("--kvm here: {why}"),
             _ => Ok(here),
         }
@@ -25,7 +25,7 @@ pub fn is_here(args: &RunArgs) -> Result<bool> {
 }
 
 /// Checks that this machine can run the program. The error is the reason why it can't.
-fn native() -> Result<(), String> {
+fn check_native() -> Result<(), String> {
     if !cfg!(all(target_os = "linux", target_arch = "aarch64")) {
         return Err("this machine is not an arm64 Linux; use --kvm emulator, or take the program of `cargo xtask image --for kvm` to one".into());
     }
@@ -39,7 +39,7 @@ fn native() -> Result<(), String> {
 fn choose(args: &RunArgs, native: bool) -> Result<bool> {
     let unders = args.job.under.as_ref().map_or(&[][..], Unders::named);
     let is_kvm = |under: &Under| under.kvm_mode().is_some();
-    let wants = emulators(args);
+    let wants = emulator_option(args);
     match args.kvm {
         Some(Place::Emulator) => Ok(false),
         Some(Place::Here) => match (unders, wants) {
@@ -55,8 +55,8 @@ fn choose(args: &RunArgs, native: bool) -> Result<bool> {
     }
 }
 
-/// Returns the first option that only an emulator has.
-fn emulators(args: &RunArgs) -> Option<&'static str> {
+/// Returns the first given option that only an emulator has.
+fn emulator_option(args: &RunArgs) -> Option<&'static str> {
     let (job, load) = (&args.job, &args.job.load);
     let options = [
         ("--board", load.board != BOARD),
@@ -117,6 +117,6 @@ pub(super) mod tests {
     #[test]
     fn this_machine_is_taken_by_name_only_if_it_can() {
         let asked = is_here(&args("--under kvm --kvm here"));
-        assert_eq!(asked.is_ok(), native().is_ok());
+        assert_eq!(asked.is_ok(), check_native().is_ok());
     }
 }

@@ -22,7 +22,7 @@ const BOARD: &str = "virt";
 
 /// The verb `image`, for KVM.
 pub fn image(args: &ImageArgs) -> Result<()> {
-    told_there(args)?;
+    refuse_plan(args)?;
     let path = match &args.out {
         Some(path) => path.clone(),
         None => {
@@ -36,7 +36,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     let built = interrupt::or(images::build(BOARD, Guest::Ours(Program::Measuring)))?;
     let program = interrupt::or(images::monitor())?;
     copy.write_bytes(&bytes(&built, &program)?)?;
-    executable(&path)?;
+    make_executable(&path)?;
     say!("{}", output::shown(&path));
     say!(
         "One static program for arm64 Linux with /dev/kvm: copy it there, and run it; --help lists its words."
@@ -49,7 +49,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
 }
 
 /// Refuses options of measurement, because the program takes them on its machine.
-fn told_there(args: &ImageArgs) -> Result<()> {
+fn refuse_plan(args: &ImageArgs) -> Result<()> {
     let load = &args.load;
     let plan = load.plan.plan().map_err(BadInput::error)?;
     let is_plain = plan == Plan::default()
@@ -85,7 +85,7 @@ pub fn bytes(built: &Built, program: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// Makes a regular file executable; leaves others alone.
-fn executable(path: &Path) -> Result<()> {
+fn make_executable(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(what) if what.is_file() => fs::set_permissions(path, Permissions::from_mode(0o755))
             .with_context(|| path.display().to_string()),

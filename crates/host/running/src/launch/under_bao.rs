@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line of a boot under Bao, and the guest's image: a stub, the kernel, its initial RAM disk and its tree.
+//! The command line of a boot under Bao, and the guest's image: a stub, the kernel, its initial RAM disk and its
+//! device tree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,12 +22,12 @@ use crate::job::{Job, Variant};
 
 /// QEMU's machine, as Trusted Firmware-A needs it.
 const MACHINE: &str = "virt,secure=on,virtualization=on,gic-version=3,dtb-randomness=off";
-/// RAM besides the guest's, in bytes: that of firmware and Bao, the guest's image as it is loaded.
+/// RAM besides the guest's, in bytes: for firmware and Bao, and for the guest's image as it is loaded.
 const OTHERS: u64 = 1 << 30;
 /// The RAM of Bao without firmware, in bytes.
 const ALONE: u64 = 64 << 20;
 
-/// The end of Bao's line about the guest's SYSTEM_OFF (PSCI, DEN0022F.b, 5.1.8), which it does not have.
+/// The end of Bao's line about the guest's SYSTEM_OFF (PSCI, DEN0022F.b, 5.1.8), a function that Bao does not have.
 pub const REFUSES_OFF: &str = "unknown psci smc_fid 0x84000008";
 
 /// The parts of the guest's image, at offsets from its start, which is the start of RAM.
@@ -35,12 +36,12 @@ pub struct BaoLayout {
     kernel: u64,
     initrd: u64,
     tree: u64,
-    /// The first byte after all of them.
+    /// The first byte after all parts.
     pub end: u64,
 }
 
 impl BaoLayout {
-    /// Places a kernel of `length` bytes in its file, and `initrd` bytes.
+    /// Places a kernel, whose file has `length` bytes, and an initial RAM disk of `initrd` bytes.
     pub fn of(image: &Image, length: u64, initrd: u64) -> Self {
         let kernel = ALIGN.saturating_add(image.text_offset);
         let end = |start: u64, bytes: u64| {
@@ -151,7 +152,7 @@ fn memory(job: &Job) -> u64 {
     job.memory.bytes() + others
 }
 
-/// Returns the places of the guest's parts, the kernel and the initial RAM disk.
+/// Returns the places of the guest's parts, the bytes of the kernel, and the bytes of the initial RAM disk.
 fn parts(job: &Job, variant: Variant, built: &Built) -> Result<(BaoLayout, Vec<u8>, Vec<u8>)> {
     let kernel = fs::read(&built.guest(job.image(variant)).image)?;
     let initrd = built.initrd.as_ref().map(fs::read).transpose()?;
@@ -195,8 +196,8 @@ fn image(job: &Job, variant: Variant, built: &Built) -> Result<Vec<u8>> {
     Ok(image)
 }
 
-/// Returns code that puts `tree` into x0 and goes to `kernel`, both below 4 GiB. Bao starts a guest with all registers
-/// zero; the boot protocol wants the tree in x0 (Linux, Documentation/arch/arm64/booting.rst, 4).
+/// Returns code that puts `tree` into x0 and goes to `kernel`, both below 4 GiB. Bao starts a guest with all
+/// registers zero, but the boot protocol requires the tree in x0 (Linux, Documentation/arch/arm64/booting.rst, 4).
 fn stub(tree: u64, kernel: u64) -> Vec<u8> {
     // MOVZ and MOVK of a 64-bit register (Arm ARM, C6.2).
     let load = |register: u32, value: u64| {
@@ -235,7 +236,7 @@ mod tests {
             .chunks(4)
             .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
             .collect();
-        // An assembler makes the same of movz x0, #0x1234; movk x0, #0x4080, lsl #16; ...
+        // An assembler makes the same words of movz x0, #0x1234; movk x0, #0x4080, lsl #16; ...
         assert_eq!(
             words,
             [

@@ -37,7 +37,7 @@ pub fn under_kvm(
         format!("--pin={}", pins(job.cpus)),
         format!("--mode={}", monitors(kvm_mode)),
         format!("--source={}", job.load.packed().source().word()),
-        // This program detects a hang.
+        // This program, and not the monitor, detects a hang.
         "--timeout=1000000".to_owned(),
     ];
     let mut arguments = job.load.boot_arguments(variant);

@@ -47,8 +47,8 @@ pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
 /// the guest's RAM. The error is the number of MiB that suffices.
 fn places(under: Under, image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
     match under {
-        Under::Xen => xen(image, length, initrd, memory),
-        Under::Bao => bao(image, length, initrd, memory),
+        Under::Xen => check_xen(image, length, initrd, memory),
+        Under::Bao => check_bao(image, length, initrd, memory),
         Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
             layout::load(image, length, initrd, memory).map(drop)
         }
@@ -56,9 +56,9 @@ fn places(under: Under, image: &Image, length: u64, initrd: u64, memory: u64) ->
     }
 }
 
-/// Checks that they fit as Xen places them: kernel, RAM disk and device tree each at a multiple of
-/// 2 MiB. Xen panics if they don't fit into its first domain's RAM.
-fn xen(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
+/// Checks that the parts fit as Xen places them: kernel, RAM disk and device tree each at a multiple of 2 MiB. Xen
+/// panics if they don't fit into its first domain's RAM.
+fn check_xen(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
     let span = image.text_offset.saturating_add(image.size.max(length));
     let parts = [span, initrd, XEN_TREE];
     let blocks: u64 = parts.map(|part| part.div_ceil(ALIGN)).into_iter().sum();
@@ -68,8 +68,8 @@ fn xen(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> 
     }
 }
 
-/// Checks that they fit as they are placed under Bao.
-fn bao(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
+/// Checks that the parts fit as they are placed under Bao.
+fn check_bao(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
     let end = BaoLayout::of(image, length, initrd).end;
     match end <= memory {
         true => Ok(()),
@@ -94,7 +94,7 @@ mod tests {
             let least = |initrd, memory: u64| places(under, &IMAGE, 100, initrd, memory * MIB);
             assert_eq!(least(0, 52), Ok(()), "{under}");
             assert_eq!(least(0, 51), Err(52), "{under}");
-            // A RAM disk takes more, by whole blocks of 2 MiB at most.
+            // A RAM disk takes additional RAM, at most in whole blocks of 2 MiB.
             assert_eq!(least(MIB, 52), Err(54), "{under}");
             assert_eq!(least(MIB, 54), Ok(()), "{under}");
         }

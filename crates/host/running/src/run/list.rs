@@ -23,7 +23,7 @@ fn document(job: &Job) -> Result<Document> {
     let board = &job.board().name;
     let boots = job.variants()?;
     for &variant in &boots {
-        let seconds = told(job.seconds_of_boot(variant)?);
+        let seconds = time_text(job.seconds_of_boot(variant)?);
         if !job.measures() {
             document.push(format!("{board} {variant}: nothing is measured"));
             continue;
@@ -45,7 +45,7 @@ fn document(job: &Job) -> Result<Document> {
         1 => "1 boot".into(),
         boots => format!("{boots} boots, {} at a time", job.jobs.get().min(boots)),
     };
-    document.push(format!("{boots}{times}: {}", told(job.seconds()?)));
+    document.push(format!("{boots}{times}: {}", time_text(job.seconds()?)));
     Ok(document)
 }
 
@@ -76,7 +76,7 @@ fn columns(cells: &[PlannedCell]) -> Vec<Column> {
     columns
 }
 
-fn told(seconds: Option<Seconds>) -> String {
+fn time_text(seconds: Option<Seconds>) -> String {
     match seconds {
         Some(seconds) => progress::expected(seconds),
         None => "how long is known after some cells".into(),

@@ -23,7 +23,8 @@ use shell::folder::Folder;
 use shell::terminal::{note, say};
 use significance::runs_needed;
 
-/// Figures of a cell that are tested, as a rule: the samples' median and path, and counts that vary from boot to boot.
+/// Usual number of figures of a cell that are tested: the samples' median and path, and counts that vary from boot to
+/// boot.
 const FIGURES: usize = 5;
 
 /// Returns the jobs of two kernels, if the options name two.
@@ -51,7 +52,7 @@ pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
         args.job.load.given = given;
         let mut job = Job::of_run(&args)?;
         if args.repeat.is_none() {
-            job.repeat = boots(&job)?;
+            job.repeat = boots_needed(&job)?;
             job.ends_in_a_day()?;
         }
         anyhow::Ok(job)
@@ -70,7 +71,7 @@ pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
 }
 
 /// Returns how many boots of each side the two-sided test needs for all figures of the job's cells.
-fn boots(job: &Job) -> Result<usize> {
+fn boots_needed(job: &Job) -> Result<usize> {
     let mut cells = 0;
     for &under in &job.unders {
         let machine = job.machine(under)?;
@@ -93,7 +94,7 @@ fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     let names = given.guest.as_deref().filter(|_| !one_file);
     let names: Vec<&str> = names.unwrap_or_default().split(',').collect();
     let sides = match (&names[..], &args.with_args) {
-        ([a, b], None) => built(args, [*a, *b])?.map(|guest| GivenArgs {
+        ([a, b], None) => build_sources(args, [*a, *b])?.map(|guest| GivenArgs {
             guest: Some(guest),
             ..given.clone()
         }),
@@ -115,9 +116,9 @@ fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     Ok(Some(sides))
 }
 
-/// Builds those of two kernels that are named by their sources. In a bisection, a kernel that can't be built is not an
+/// Builds each of the two kernels that is named by its source. In a bisection, a kernel that can't be built is not an
 /// error of the request, but of the commit.
-fn built(args: &RunArgs, names: [&str; 2]) -> Result<[String; 2]> {
+fn build_sources(args: &RunArgs, names: [&str; 2]) -> Result<[String; 2]> {
     let images = kernels::images(names);
     match args.bisect {
         Some(_) => images.map_err(|error| anyhow!("{error:#}")),
@@ -125,7 +126,7 @@ fn built(args: &RunArgs, names: [&str; 2]) -> Result<[String; 2]> {
     }
 }
 
-/// Measures both, and compares them.
+/// Measures both kernels, and compares them.
 pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
     args.format.claim()?;
     let sessions = sessions(args, jobs)?;
@@ -142,13 +143,13 @@ pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
     compare::told(&CompareArgs {
         format: args.format,
         fail_if_worse: args.bisect.clone(),
-        // Kernels differ in what was loaded, and both ran on one machine.
+        // The kernels differ in what was loaded, and both ran on one machine.
         allow: args.bisect.as_ref().map(|_| ASPECTS.join(",")),
         ..CompareArgs::of(places.into())
     })
 }
 
-/// Measures both.
+/// Measures both kernels.
 pub fn sessions(args: &RunArgs, jobs: &[Job; 2]) -> Result<[Session; 2]> {
     let folders = [folder(args, "a", &jobs[0])?, folder(args, "b", &jobs[1])?];
     let sessions = session::alternately(["A", "B"], jobs.each_ref(), folders, Show::Dumps)?;

@@ -48,9 +48,9 @@ pub struct BootResults<'j> {
 /// Consecutive boots with parts of the same cells.
 #[derive(Default)]
 struct Dealt {
-    /// Their common variant.
+    /// The variant of these boots, apart from the part.
     of: Option<Variant>,
-    /// The first of their cells.
+    /// The index of the first of their cells.
     first: usize,
     /// The number of each cell in the whole list.
     places: Vec<u64>,
@@ -93,7 +93,7 @@ pub enum Boot {
 }
 
 impl<'j> BootResults<'j> {
-    /// Starts before the first boot, without the hypervisors in `lacks`.
+    /// Creates the state before the first boot, without the hypervisors in `lacks`.
     pub fn new(
         job: &'j Job,
         emulator: &crate::emulator::Emulator,
@@ -103,7 +103,7 @@ impl<'j> BootResults<'j> {
         let mut came = Self {
             job,
             kernel: job.load.kernel(),
-            nothing: nothing(job, Some(emulator.describe(job)), built),
+            nothing: no_results(job, Some(emulator.describe(job)), built),
             failed: BTreeMap::new(),
             results: Results::default(),
             dealt: Dealt::default(),
@@ -127,12 +127,12 @@ impl<'j> BootResults<'j> {
     /// Begins a repetition.
     pub fn begin(&mut self) {
         self.results = Results {
-            began: began(),
+            began: start_time(),
             ..self.nothing.clone()
         };
     }
 
-    /// Keeps the results of a repetition, which ended like this.
+    /// Keeps the results of repetition `number`, which ended with `failure`.
     pub fn keep(
         &mut self,
         number: usize,
@@ -234,19 +234,20 @@ impl<'j> BootResults<'j> {
         }
     }
 
-    /// Complains if `ran`, the kernel that ran, is not the requested one.
+    /// Returns a failure if `ran`, the kernel that ran, is not the requested one.
     fn other_kernel(&self, under: Under, ran: &str) -> Option<Failure> {
         let asked = self.kernel.as_ref().filter(|asked| *asked != ran)?;
         let why = format!("under {under}: Linux {ran} was measured, and not {asked}");
         Some(Failure::broken(&anyhow!(why)))
     }
 
-    /// Returns the results of the first repetition, or those before it.
+    /// Returns the results of the first repetition, or the results before the first boot if there is no repetition
+    /// yet.
     pub fn first(&self) -> &Results {
         self.done.first().map_or(&self.nothing, |run| &run.results)
     }
 
-    /// Returns all repetitions as one, with a list of the missing ones.
+    /// Returns the results of all repetitions as one, with a list of the missing ones.
     pub fn together(&self) -> Results {
         let mut all = merge::into_one(&self.done);
         let of = self.job.repeat;
@@ -262,7 +263,7 @@ impl<'j> BootResults<'j> {
 }
 
 /// Returns the results of `job` before its first boot.
-fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
+fn no_results(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
     let mut results = Results {
         build: toolchain::build().map(|build| Build {
             image: fs::read(&built.packed).map_or_else(|_| String::new(), |bytes| sum(&bytes)),
@@ -283,12 +284,12 @@ fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
     results
 }
 
-/// The beginning of the last repetition, in milliseconds.
+/// The start of the last repetition, in milliseconds.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the current time, as text that sorts by time. A repetition is known by its beginning, so the next one, of
-/// another kernel for example, begins at least a millisecond later.
-fn began() -> String {
+/// Returns the current time, as text that sorts by time. A repetition is identified by its start, so the next
+/// repetition, of another kernel for example, starts at least a millisecond later.
+fn start_time() -> String {
     let since = UNIX_EPOCH.elapsed().unwrap_or_default();
     let now = u64::try_from(since.as_millis()).unwrap_or_default();
     let next = |last| Some(now.max(last + 1));
@@ -307,7 +308,7 @@ mod tests {
 
     #[test]
     fn no_two_repetitions_begin_at_once() {
-        let times: BTreeSet<String> = (0..50).map(|_| began()).collect();
+        let times: BTreeSet<String> = (0..50).map(|_| start_time()).collect();
         assert_eq!(times.len(), 50);
     }
 
@@ -332,10 +333,10 @@ mod tests {
             units.join("")
         };
         assert_eq!(boot(1, 1, 1, &[(0, "x"), (1, "y")]), "xy");
-        // The third was not measured.
+        // The third cell was not measured.
         assert_eq!(boot(2, 1, 2, &[(0, "a"), (2, "e")]), "xyae");
         assert_eq!(boot(2, 2, 2, &[(0, "b"), (1, "d"), (2, "f")]), "xyabdef");
-        // In a repetition they may come in reverse order.
+        // In a repetition, the parts may come in reverse order.
         assert_eq!(boot(4, 2, 2, &[(0, "h")]), "xyabdefh");
         assert_eq!(boot(4, 1, 2, &[(0, "g")]), "xyabdefgh");
     }

@@ -20,7 +20,7 @@ use crate::failure::bad_input;
 static NAMED: Mutex<BTreeSet<(String, PathBuf)>> = Mutex::new(BTreeSet::new());
 
 /// Notes every value on the command line. Only the verb knows which values are paths. Other values match no output.
-pub fn words(command: &Command, matches: &ArgMatches) {
+pub fn note_all(command: &Command, matches: &ArgMatches) {
     for (option, value) in values(command, matches) {
         note(&option, Path::new(&value));
     }
@@ -55,7 +55,7 @@ pub fn values(command: &Command, matches: &ArgMatches) -> Vec<(String, OsString)
 /// Reads a file that a value of `option` leads to. Refuses pipes, which may never end.
 ///
 /// # Errors
-/// If it can't be read, or is a folder or a device.
+/// If the file can't be read, or is a folder or a device.
 pub fn read(option: &str, path: &Path) -> io::Result<Vec<u8>> {
     note(option, path);
     match fs::metadata(path)?.is_file() {
@@ -102,7 +102,8 @@ enum File {
 }
 
 impl File {
-    /// Returns the file that `path` leads to. `None` for anything but a file or a disk, because it is never replaced.
+    /// Returns the file that `path` leads to. `None` for anything but a file or a disk, because nothing else is ever
+    /// replaced.
     fn at(path: &Path) -> Option<Self> {
         match fs::metadata(path) {
             Ok(what) => {

@@ -25,7 +25,7 @@ fn a_file_appears_at_once_with_what_it_has() {
     assert!(!file.exists());
     output.write("{}").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
-    // Nothing is left next to it, and nothing of the old file.
+    // Nothing is left next to the file, and nothing of its old contents.
     claim(&file).unwrap().write("[]").unwrap();
     drop(claim(&file).unwrap());
     assert_eq!(fs::read_to_string(&file).unwrap(), "[]");
@@ -76,9 +76,9 @@ fn a_fifo_is_written_through_and_stays() {
         assert!(made.unwrap().success());
         fifo
     };
-    // Many times: what a reader sees depends on when it comes. Each has its own FIFO: a program that another
-    // test starts has this process's descriptors until its exec (fork(2)), so the last reader may still seem to exist,
-    // and its data is lost when it goes.
+    // Write many times, because what a reader sees depends on when it comes. Each time has its own FIFO, because a
+    // program that another test starts has this process's descriptors until its exec (fork(2)). The last reader may
+    // then still seem to exist, and the data is lost when it goes.
     for number in 0..300 {
         let fifo = make(number.to_string());
         let path = fifo.clone();
@@ -87,7 +87,7 @@ fn a_fifo_is_written_through_and_stays() {
         assert_eq!(reader.join().unwrap(), "through");
     }
     let fifo = make("fifo".into());
-    // A reader that has seen enough.
+    // This reader leaves before the end.
     let path = fifo.clone();
     let reader = thread::spawn(move || {
         let mut few = [0; 2];
@@ -134,7 +134,7 @@ fn what_is_no_place_for_a_file_is_refused() {
     assert!(socket.metadata().unwrap().file_type().is_socket());
 }
 
-/// A file stands for the device: the written and the untouched parts are the same.
+/// A file stands in for the device, because the same parts of both are written and untouched.
 #[test]
 fn a_disk_is_written_from_its_beginning_or_not_at_all() {
     let parent = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn a_disk_is_written_from_its_beginning_or_not_at_all() {
 
 #[test]
 fn a_block_device_is_refused_unless_forced() {
-    // Any that this machine has; nothing is opened.
+    // Any block device of this machine will do, because nothing is opened.
     let devices = fs::read_dir("/dev").unwrap().flatten();
     let mut blocks = devices.filter(|entry| {
         let kind = entry.file_type();

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// The number of checks of a lock that another process has, and the time between two checks.
+/// How many times to check a lock that another process has, and the time between two checks.
 const LOOKS: u32 = 100;
 const TICK: Duration = Duration::from_millis(10);
 
-/// Locks a file or folder that was just made. `None` if a sweeper was first, or another maker has the name.
+/// Locks a file or folder that was just made. `None` if a sweeper came first, or if another maker has the name.
 pub fn lock(path: &Path) -> io::Result<Option<File>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -34,7 +34,7 @@ pub fn lock(path: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Accepts file systems without locks. There, the remains are named and not removed.
+/// Accepts file systems without locks. On such a file system, remains are reported and not removed.
 pub fn ignore_unsupported(locked: io::Result<()>) -> io::Result<()> {
     match locked {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),

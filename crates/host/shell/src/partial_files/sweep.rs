@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Removes the remains of killed runs, and names their measurements.
+//! Removes the remains of killed runs, but keeps their measurements under a name.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -62,7 +62,7 @@ fn remove(path: &Path, is_folder: bool) {
     };
     let shown = places::shown(path);
     match removed {
-        // A living maker may be about to lock it, and then makes another.
+        // A living maker may be about to lock this file, and then makes another one.
         Ok(()) if bare => {}
         Ok(()) => note!("removed the remains of a killed run: {shown}"),
         Err(error) => note!("a killed run has left {shown}; remove it by hand ({error})"),
@@ -74,7 +74,7 @@ fn keep(path: &Path, name: &str) {
     match rename(path, name) {
         Ok(kept) => {
             note!("kept the results of a killed run: {}", places::shown(&kept));
-            // It may contain partial folders.
+            // The folder may contain partial folders.
             sweep(&kept);
         }
         Err(error) => note!(
@@ -105,7 +105,7 @@ fn has_measured(folder: &Path) -> bool {
     })
 }
 
-/// Whether it is empty.
+/// Whether the file or folder at `path` is empty.
 fn is_bare(path: &Path) -> bool {
     match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),

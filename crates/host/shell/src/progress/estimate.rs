@@ -4,10 +4,9 @@
 //! During the first pass, every cell is new. The estimate assumes that the remaining cells take
 //! as long, in proportion to their guessed work, as the finished ones. From the second pass on, it
 //! assumes that each cell takes as long as in its last pass, and that an ended cell takes no time.
-//! Cells can settle and end after [`BALANCED`] passes. The estimate assumes that the share of cells
-//! that go on stays as it was so far. At first, the share is none or all.
-//! So after that pass, the estimate rises only if a pass takes longer than the
-//! previous one, and then by that excess for each remaining pass.
+//! Cells can settle and end after [`BALANCED`] passes. The estimate assumes that the share of cells that go on stays
+//! as it was so far. At first, it assumes that none or all go on. So after these passes, the estimate rises only if a
+//! pass takes longer than the previous one, and then by that excess for each remaining pass.
 
 use plan::BALANCED;
 use results::records::{BootProgress, Size};
@@ -35,7 +34,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Starts at `now`, in seconds since any time. `settles`: cells are expected to settle after [`BALANCED`] passes.
+    /// Starts at `now`, in seconds since an arbitrary time. `settles` is whether cells are expected to settle after
+    /// [`BALANCED`] passes.
     pub fn new(plan: Size, settles: bool, now: f64) -> Self {
         let cells = plan.cells as usize;
         Self {
@@ -57,12 +57,12 @@ impl Estimate {
         self.over.len()
     }
 
-    /// Notes the progress at `now`.
+    /// Notes the progress that was reached at `now`.
     pub fn step(&mut self, step: BootProgress, now: f64) {
         if step.done <= self.last.done || step.done > self.plan.cells * self.plan.passes {
             return;
         }
-        // If several cells are done at once, those in between have ended, or their lines were left out.
+        // If several cells are done at once, the cells in between have ended, or their lines were left out.
         let new: Vec<usize> = (self.last.done..step.done)
             .filter_map(|place| self.cell(place))
             .filter(|&cell| !self.over[cell])
@@ -95,7 +95,7 @@ impl Estimate {
             let per_us = (self.last_at - self.begun) / self.last.done_us as f64;
             let passes = self.plan.passes.max(1) as f64;
             let sure = f64::from(BALANCED).min(passes);
-            let passes_expected = sure + (passes - sure) * self.goes_on();
+            let passes_expected = sure + (passes - sure) * self.unsettled_share();
             let expected_us = self.plan.guess_us as f64 * passes_expected / passes;
             let left_us = (expected_us - self.last.done_us as f64).max(0.0);
             (self.last.done_us > 0).then_some(per_us * left_us)?
@@ -120,12 +120,12 @@ impl Estimate {
             .map(|(place, cell)| {
                 let judged = self.passes[cell] >= BALANCED;
                 let sure = judged || self.pass(place) < u64::from(BALANCED);
-                (cell, if sure { 1.0 } else { self.goes_on() })
+                (cell, if sure { 1.0 } else { self.unsettled_share() })
             })
     }
 
-    /// The share of cells that is not settled after [`BALANCED`] passes.
-    fn goes_on(&self) -> f64 {
+    /// Returns the share of cells that are not settled after [`BALANCED`] passes.
+    fn unsettled_share(&self) -> f64 {
         match (self.judged, self.settles) {
             (0, true) => 0.0,
             (0, false) => 1.0,
@@ -133,7 +133,7 @@ impl Estimate {
         }
     }
 
-    /// The pass of `place`.
+    /// Returns the pass in which `place` is.
     fn pass(&self, place: u64) -> u64 {
         place / self.plan.cells.max(1)
     }
@@ -159,8 +159,8 @@ mod tests {
 
     const PASSES: u64 = plan::PASSES as u64;
 
-    /// Runs cells that take `seconds`, varied by up to `noise`, of which each
-    /// `settling`th ends after two passes; returns the estimates after each step.
+    /// Runs cells that take `seconds`, varied by up to `noise`. Every `settling`th cell ends after two passes.
+    /// Returns the estimates after each step.
     fn run(seconds: &[f64], noise: f64, settling: usize) -> Vec<(u64, f64, f64)> {
         let cells = seconds.len() as u64;
         let plan = Size {
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(step(1, false), 7.0);
         assert_eq!(step(4, false), 4.0);
         assert_eq!(step(5, true), 3.0);
-        // Half of them go on: this one for two passes, and of the two that are left one.
+        // Half of the cells go on: this one for two passes, and one of the two that are left.
         assert_eq!(step(6, false), 2.0 + 2.0 + 2.0);
     }
 

@@ -42,7 +42,7 @@ impl Default for Boot {
 }
 
 impl Boot {
-    /// Shows this boot's progress, with that of the others.
+    /// Shows this boot's progress, together with the progress of the other boots.
     pub fn show(&mut self, title: &str, what: &str, done: (u64, u64), left: Option<u64>) {
         let mut boots = boots();
         if let Some(state) = boots.iter_mut().find(|state| state.id == self.0) {
@@ -63,19 +63,19 @@ impl Drop for Boot {
     }
 }
 
-/// Ignores poisoning, which can't leave the list in a bad state.
+/// Locks the list of boots. Ignores poisoning, which can't leave the list in a bad state.
 fn boots() -> MutexGuard<'static, Vec<State>> {
     BOOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the line of `boots`, one of which is at `what`.
+/// Returns the line for `boots`, one of which is at `what`.
 fn line(boots: &[State], what: &str) -> Line {
     // A boot without a report has no title yet.
     let known: Vec<&State> = boots.iter().filter(|boot| !boot.title.is_empty()).collect();
     let titles: Vec<&str> = known.iter().map(|boot| boot.title.as_str()).collect();
     let head = match titles.as_slice() {
         [one] => (*one).to_owned(),
-        all => format!("{}, {} boots", common(all), all.len()),
+        all => format!("{}, {} boots", common_words(all), all.len()),
     };
     let sum = |of: fn(&(u64, u64)) -> u64| known.iter().map(|boot| of(&boot.done)).sum();
     Line {
@@ -91,8 +91,8 @@ fn line(boots: &[State], what: &str) -> Line {
     }
 }
 
-/// The words that all titles begin with.
-fn common(titles: &[&str]) -> String {
+/// Returns the words with which all titles begin.
+fn common_words(titles: &[&str]) -> String {
     let words = |title: &str| -> Vec<String> {
         let words = title.split(' ').map(|word| word.trim_end_matches(','));
         words.map(str::to_owned).collect()
@@ -106,7 +106,7 @@ fn common(titles: &[&str]) -> String {
         let equal = equal.count();
         same.truncate(equal);
     }
-    // A word that only names the next one has no information.
+    // A word that only introduces the next one carries no information.
     while same.len() > 1
         && ["under", "part", "run", "atomics"].contains(&&**same.last().unwrap_or(&String::new()))
     {
@@ -129,8 +129,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// The texts before and after the cell.
-    fn ends(&self) -> (String, String) {
+    /// Returns the texts before and after the cell.
+    fn before_after(&self) -> (String, String) {
         let done = match self.done {
             (_, 0) | (0, _) => String::new(),
             (done, of) => format!("{done}/{of} "),
@@ -145,7 +145,7 @@ impl Line {
 
     /// Returns the line with at most `width` characters. Cuts the cell first.
     fn fitted(&self, width: usize) -> String {
-        let (before, after) = self.ends();
+        let (before, after) = self.before_after();
         let count = |text: &str| text.chars().count();
         let room = width.saturating_sub(count(&before) + count(&after));
         cut(&format!("{before}{}{after}", cut(&self.what, room)), width)
@@ -154,7 +154,7 @@ impl Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (before, after) = self.ends();
+        let (before, after) = self.before_after();
         write!(f, "{before}{}{after}", self.what)
     }
 }
@@ -199,7 +199,7 @@ mod tests {
             both.to_string(),
             "virt under rouse, 2 boots: 36/264 wfi inject, 0 s, about 12 s left"
         );
-        let of = common(&["virt under none", "virt under rouse, part 1/2"]);
+        let of = common_words(&["virt under none", "virt under rouse, part 1/2"]);
         assert_eq!(of, "virt");
     }
 

@@ -6,7 +6,7 @@ use results::records::Size;
 /// The cells of a boot that are known before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Planned {
-    /// Names of its cells, in their order.
+    /// Names of the cells, in their order.
     pub names: Vec<String>,
     /// The expected and the largest number of seconds. `None` if the speed of the machine is unknown.
     pub seconds: Option<(f64, f64)>,

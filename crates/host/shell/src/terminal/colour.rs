@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Colours of a table on a terminal. There are few, and none is the only carrier of a fact.
+//! Colours of a table on a terminal. There are few colours, and no fact is shown by colour alone.
 
 use anstyle::{AnsiColor, Style};
 use page::grid::{Paint, Part, plain};
 
 const BETTER: Style = AnsiColor::Green.on_default();
 const WORSE: Style = AnsiColor::Red.on_default().bold();
-/// A star: the text next to it needs its note.
+/// Style of a value with a star, which needs the note next to the table.
 const MARKED: Style = AnsiColor::Yellow.on_default();
 const FAINT: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
-/// Returns the function that adds colours, if there are any.
+/// Returns the function that adds colours, if the terminal has them.
 pub fn paint(has_colours: bool) -> Paint<'static> {
     match has_colours {
         true => &painted,

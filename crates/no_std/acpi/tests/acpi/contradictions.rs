@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MADTs with the right length and checksum and impossible contents.
+//! MADTs whose length and checksum are right, but whose contents are impossible.
 
 use crate::tables::{Gicc, MachineTables, RAM, gicd, gicr, its, madt, pair, refused, refused_at};
 use acpi::Table;
 use platform::MAX_CPUS;
 
-/// Offset of the `n`-th GICC of [`pair`].
-const fn nth(n: usize) -> usize {
+/// Returns the offset of the `n`-th GICC in the MADT of [`pair`].
+const fn gicc_at(n: usize) -> usize {
     44 + 24 + 80 * n
 }
 
@@ -18,7 +18,7 @@ fn second() -> Gicc {
     Gicc::new(0x1_0000, 0xb8_0018_0000)
 }
 
-fn of(structures: &[Vec<u8>]) -> MachineTables {
+fn build(structures: &[Vec<u8>]) -> MachineTables {
     MachineTables::new(madt(structures))
 }
 
@@ -33,7 +33,7 @@ fn cpus_that_are_off_are_not_used() {
     assert_eq!(description.platform.cpus.len(), 1);
     assert_eq!(description.platform.gic.redistributors.len(), 1);
     assert_eq!(description.notes.online_capable, 1);
-    // An unusable one is nothing to go by.
+    // The fields of an unusable CPU are not checked.
     let junk = Gicc {
         maintenance: 99,
         ..Gicc::new(u64::MAX, 1).off()
@@ -45,7 +45,7 @@ fn cpus_that_are_off_are_not_used() {
         flags: 9,
         ..second()
     };
-    // Linux takes it as enabled.
+    // Linux treats a CPU with both flags as enabled.
     let description = pair(first(), both).read().unwrap();
     assert_eq!(description.platform.cpus.len(), 2);
     let noted = description.notes.tolerated.first.unwrap().to_string();
@@ -77,7 +77,7 @@ fn affinities_are_affinities_and_unique() {
             mpidr: 1 << bit,
             ..second()
         };
-        refused_at(&pair(first(), wrong), Table::Madt, nth(1) + 68);
+        refused_at(&pair(first(), wrong), Table::Madt, gicc_at(1) + 68);
     }
 }
 
@@ -96,10 +96,10 @@ fn redistributors_are_described_once_and_apart() {
             redistributor: base,
             ..second()
         };
-        refused_at(&pair(first(), wrong), Table::Madt, nth(1) + 60);
+        refused_at(&pair(first(), wrong), Table::Madt, gicc_at(1) + 60);
     }
-    // With a range described, a CPU's own address is to be ignored.
-    let description = of(&[
+    // If a range is described, a CPU's own redistributor address must be ignored.
+    let description = build(&[
         gicd(0x800_0000, 3),
         first().bytes(),
         gicr(0x80a_0000, 0x4_0000),
@@ -118,11 +118,11 @@ fn redistributors_are_described_once_and_apart() {
         gicr(0x7fff_0000, 0x2_0000),
         gicr(u64::MAX - 0xffff, 0x2_0000),
     ] {
-        let machine = of(&[gicd(0x800_0000, 3), first().bytes(), range]);
+        let machine = build(&[gicd(0x800_0000, 3), first().bytes(), range]);
         assert!(machine.read().is_err());
     }
     let twice = gicr(0x80a_0000, 0x4_0000);
-    let machine = of(&[gicd(0x800_0000, 3), first().bytes(), twice.clone(), twice]);
+    let machine = build(&[gicd(0x800_0000, 3), first().bytes(), twice.clone(), twice]);
     refused(
         &machine,
         "ACPI: MADT (signature APIC): offset 0xa8: \
@@ -137,19 +137,19 @@ fn more_ranges_than_fit_are_refused() {
     let mut structures = vec![gicd(0x800_0000, 3), first().bytes()];
     structures.extend(ranges);
     refused_at(
-        &of(&structures),
+        &build(&structures),
         Table::Madt,
         44 + 24 + 80 + MAX_CPUS * 16 + 4,
     );
     structures.pop();
-    let platform = of(&structures).read().unwrap().platform;
+    let platform = build(&structures).read().unwrap().platform;
     assert_eq!(platform.gic.redistributors.len(), MAX_CPUS);
 }
 
 #[test]
 fn the_version_decides_the_size_of_a_redistributor() {
     for (version, size) in [(0, 0x2_0000), (3, 0x2_0000), (4, 0x4_0000)] {
-        let read = of(&[gicd(0x800_0000, version), first().bytes()])
+        let read = build(&[gicd(0x800_0000, version), first().bytes()])
             .read()
             .unwrap();
         let gic = &read.platform.gic;
@@ -158,7 +158,7 @@ fn the_version_decides_the_size_of_a_redistributor() {
     }
     for version in [1, 2, 5, 255] {
         refused_at(
-            &of(&[gicd(0x800_0000, version), first().bytes()]),
+            &build(&[gicd(0x800_0000, version), first().bytes()]),
             Table::Madt,
             44 + 20,
         );
@@ -167,14 +167,14 @@ fn the_version_decides_the_size_of_a_redistributor() {
 
 #[test]
 fn there_is_one_distributor() {
-    refused_at(&of(&[first().bytes()]), Table::Madt, 44 + 80);
+    refused_at(&build(&[first().bytes()]), Table::Madt, 44 + 80);
     let two = [gicd(0x800_0000, 3), first().bytes(), gicd(0x900_0000, 3)];
-    refused_at(&of(&two), Table::Madt, 44 + 24 + 80 + 8);
+    refused_at(&build(&two), Table::Madt, 44 + 24 + 80 + 8);
     let mut based = gicd(0x800_0000, 3);
     based[16] = 32;
-    refused_at(&of(&[based, first().bytes()]), Table::Madt, 44 + 16);
+    refused_at(&build(&[based, first().bytes()]), Table::Madt, 44 + 16);
     let in_ram = [gicd(RAM.base + 0x1_0000, 3), first().bytes()];
-    refused_at(&of(&in_ram), Table::Madt, 44 + 8);
+    refused_at(&build(&in_ram), Table::Madt, 44 + 8);
 }
 
 #[test]
@@ -182,13 +182,13 @@ fn translation_services_are_noted() {
     let all: Vec<_> = (0..20).map(|n| its(0x1000_0000 + n * 0x2_0000)).collect();
     let mut structures = vec![gicd(0x800_0000, 3), first().bytes()];
     structures.extend(all);
-    let notes = of(&structures).read().unwrap().notes;
+    let notes = build(&structures).read().unwrap().notes;
     assert_eq!(
         (notes.its.len(), notes.its_ignored),
         (platform::claims::MAX_ITS, 4)
     );
     structures[2] = its(0x800_0000);
-    refused_at(&of(&structures), Table::Madt, 44 + 24 + 80 + 8);
+    refused_at(&build(&structures), Table::Madt, 44 + 24 + 80 + 8);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn the_maintenance_interrupt_is_common() {
     assert!(none.notes.maintenance_assumed);
     for (a, b) in [(24, 25), (25, 0), (0, 25), (25, 15), (25, 32), (25, 1056)] {
         let machine = pair(with(first(), a), with(second(), b));
-        refused_at(&machine, Table::Madt, nth(1) + 56);
+        refused_at(&machine, Table::Madt, gicc_at(1) + 56);
     }
 }
 
@@ -212,19 +212,19 @@ fn the_maintenance_interrupt_is_common() {
 fn structures_have_the_length_of_their_type() {
     for length in [76, 80, 82, 255] {
         let cpu = Gicc { length, ..first() };
-        of(&[gicd(0x800_0000, 3), cpu.bytes()]).read().unwrap();
+        build(&[gicd(0x800_0000, 3), cpu.bytes()]).read().unwrap();
     }
-    // Types that mean nothing here are passed over.
+    // Structures of types that mean nothing here are skipped.
     let unknown = vec![0x7f, 3, 0];
-    of(&[unknown, gicd(0x800_0000, 3), first().bytes(), vec![0, 2]])
+    build(&[unknown, gicd(0x800_0000, 3), first().bytes(), vec![0, 2]])
         .read()
         .unwrap();
     for (kind, length) in [(0, 0), (0, 1), (0xb, 75), (0xc, 23), (0xe, 15), (0xf, 19)] {
         let mut wrong = vec![0; usize::from(length).max(2)];
         wrong[..2].copy_from_slice(&[kind, length]);
-        let machine = of(&[wrong, gicd(0x800_0000, 3), first().bytes()]);
+        let machine = build(&[wrong, gicd(0x800_0000, 3), first().bytes()]);
         refused_at(&machine, Table::Madt, 45);
     }
-    let machine = of(&[gicd(0x800_0000, 3), first().bytes(), vec![0x7f, 4, 0]]);
+    let machine = build(&[gicd(0x800_0000, 3), first().bytes(), vec![0x7f, 4, 0]]);
     refused_at(&machine, Table::Madt, 44 + 24 + 80 + 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables that end too early or carry a wrong byte.
+//! Tests tables that end too early or contain a wrong byte.
 
 use crate::tables::{
     self, FADT, GTDT, Gicc, MADT, MachineTables, Memory, RAM, RSDP, SPCR, XSDT, pair, seal, small,
@@ -7,10 +7,10 @@ use crate::tables::{
 use acpi::{Error, Ram, Table, Tables};
 use platform::Room;
 
-/// Under Miri, which takes a thousand times as long, one place of so many.
+/// Miri takes a thousand times as long, so it tests only one place in 97.
 const STEP: usize = if cfg!(miri) { 97 } else { 1 };
 
-/// A machine with ranges of redistributors and one with a redistributor per CPU.
+/// Returns a machine with ranges of redistributors and one with a redistributor per CPU.
 fn machines() -> [MachineTables; 2] {
     let cpu = |n: u64| Gicc::new(n << 16, 0xb8_0014_0000 + n * 0x4_0000);
     [small(), pair(cpu(0), cpu(1))]
@@ -48,7 +48,7 @@ fn every_changed_byte_is_refused() {
 #[test]
 #[cfg_attr(miri, ignore = "takes too long")]
 fn every_changed_byte_is_refused_with_memory_behind_the_table() {
-    // A length that grew then takes in zeros, which leave the sum as it was.
+    // A length that grew then covers additional zeros, which do not change the sum.
     for (machine, (address, _)) in machines().iter().flat_map(|m| TABLES.map(|t| (m, t))) {
         let mut memory = machine.memory();
         for offset in (0..memory.at(address).len()).step_by(STEP) {
@@ -69,7 +69,7 @@ fn memory_that_ends_inside_a_table_is_refused() {
         for length in (0..memory.at(address).len()).rev().step_by(STEP) {
             memory.at(address).truncate(length);
             let error = memory.read().unwrap_err();
-            // Where not even the header is left, the XSDT's entry is at fault.
+            // If less than the header is left, the error names the XSDT's entry.
             let named = match error {
                 Error::Unreadable { table, .. } => table,
                 Error::Defect { table, found, .. } => {
@@ -84,9 +84,9 @@ fn memory_that_ends_inside_a_table_is_refused() {
     }
 }
 
-/// The machine with the table at `address` cut to `length` bytes, and length
-/// and checksum made to fit.
-fn cut(machine: &MachineTables, address: u64, length: usize) -> Memory {
+/// Returns the machine's memory with the table at `address` cut to `length` bytes; its length field
+/// and checksum are corrected.
+fn cut_table(machine: &MachineTables, address: u64, length: usize) -> Memory {
     let mut memory = machine.memory();
     memory.at(address).truncate(length);
     seal(memory.at(address));
@@ -95,7 +95,7 @@ fn cut(machine: &MachineTables, address: u64, length: usize) -> Memory {
 
 #[test]
 fn tables_of_fixed_form_cut_short_are_refused() {
-    // Linux reads these only up to the last field that is used here.
+    // Linux reads these tables only up to the last field that is used here.
     for (address, table, least) in [
         (FADT, Table::Fadt, 132),
         (GTDT, Table::Gtdt, 88),
@@ -104,7 +104,7 @@ fn tables_of_fixed_form_cut_short_are_refused() {
         let whole = small().read().unwrap();
         let length = small().memory().at(address).len();
         for length in (least..length).step_by(STEP) {
-            let read = cut(&small(), address, length).read().unwrap();
+            let read = cut_table(&small(), address, length).read().unwrap();
             assert_eq!(read.platform, whole.platform);
             assert_eq!(read.notes.tolerated.count, 1);
             let text = read.notes.to_string();
@@ -113,7 +113,7 @@ fn tables_of_fixed_form_cut_short_are_refused() {
             assert!(text.contains(&noted), "{text}");
         }
         for length in (36..least).step_by(STEP) {
-            match cut(&small(), address, length).read() {
+            match cut_table(&small(), address, length).read() {
                 Err(Error::Defect {
                     table: named,
                     offset: 4,
@@ -132,7 +132,7 @@ fn tables_of_fixed_form_cut_short_are_refused() {
 fn an_xsdt_cut_short_is_refused_or_lacks_tables() {
     let missing = [Table::Fadt, Table::Madt, Table::Gtdt];
     for length in 36..36 + 8 * 4 {
-        let read = cut(&small(), XSDT, length).read();
+        let read = cut_table(&small(), XSDT, length).read();
         match (length - 36) % 8 {
             0 if length == 36 + 8 * 3 => assert_eq!(read.unwrap().platform.uart, None),
             0 => assert_eq!(
@@ -157,9 +157,9 @@ fn a_madt_cut_short_is_refused_unless_what_is_left_is_a_machine() {
     for machine in machines() {
         let length = machine.madt.len();
         let accepted: Vec<usize> = (36..length)
-            .filter(|length| cut(&machine, MADT, *length).read().is_ok())
+            .filter(|length| cut_table(&machine, MADT, *length).read().is_ok())
             .collect();
-        // Without the ITS; without the second CPU.
+        // One MADT is complete without the second CPU, the other one without the ITS.
         let whole_structures = if length == 44 + 24 + 160 { 80 } else { 20 };
         assert_eq!(accepted, [length - whole_structures]);
     }
@@ -199,7 +199,7 @@ fn a_damaged_console_costs_the_console_only() {
     assert_eq!(platform, whole.platform);
 }
 
-/// Memory that gives more bytes, or fewer, than it was asked for.
+/// Memory that returns more bytes, or fewer, than it was asked for.
 struct Careless(Memory, usize);
 
 impl Tables for Careless {

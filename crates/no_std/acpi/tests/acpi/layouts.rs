@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machines as they are: c7g.metal with all its harvested cores, Altra, and
-//! QEMU's `virt`.
+//! Describes real machines: c7g.metal with each seen set of harvested cores, Altra, and QEMU's
+//! `virt`.
 
 use std::collections::HashMap;
 
@@ -13,17 +13,17 @@ use platform::{Conduit, Cpu, Enable, MAX_CPUS, Region, Timer, Uart, UartKind};
 const VLPIS: u64 = 1 << 1;
 const LAST: u64 = 1 << 4;
 
-/// Cores that c7g.metal's two clusters have places for.
+/// Number of places for cores in each of c7g.metal's two clusters.
 const PLACES: u64 = 33;
 
-/// Affinity and redistributor of the core at a place of a cluster.
+/// Returns the affinity and the redistributor of the core at a place of a cluster.
 fn c7g_core(cluster: u64, place: u64) -> (u64, u64) {
     let frames = [0xb8_0014_0000, 0xbc_0014_0000][cluster as usize];
     (cluster << 32 | place << 16, frames + place * 0x4_0000)
 }
 
-/// c7g.metal without the cores of `holes`, which are either not described at
-/// all or described as unusable.
+/// Returns c7g.metal without the cores at `holes`, which are described as unusable or, if not
+/// `described`, are missing, and the cores that are left.
 fn c7g(holes: &[(u64, u64)], described: bool) -> (MachineTables, Vec<(u64, u64)>) {
     let mut structures = vec![gicd(0xb8_0000_0000, 4), its(0xbc_0010_0000)];
     let mut cores = vec![];
@@ -47,9 +47,9 @@ fn c7g(holes: &[(u64, u64)], described: bool) -> (MachineTables, Vec<(u64, u64)>
     (machine, cores)
 }
 
-/// Finds every CPU's redistributor by its affinity, and reads nothing but
-/// redistributors.
-fn located(description: &Description<'_>, frames: &[(u64, u64)], flags: u64) {
+/// Checks that every CPU's redistributor is found by its affinity, and that nothing but
+/// redistributors is read.
+fn check_located(description: &Description<'_>, frames: &[(u64, u64)], flags: u64) {
     let typers: HashMap<u64, u64> = frames
         .iter()
         .map(|(mpidr, frame)| {
@@ -91,10 +91,10 @@ fn c7g_metal_with_every_layout_seen() {
                 .all(|r| r.size == 0x4_0000)
         );
         assert_eq!(platform.gic.stride, Some(0x4_0000));
-        located(&description, &cores, VLPIS);
-        located(&description, &cores, VLPIS | LAST);
-        // Also if a frame claims to have no pages for virtual LPIs.
-        located(&description, &cores, 0);
+        check_located(&description, &cores, VLPIS);
+        check_located(&description, &cores, VLPIS | LAST);
+        // The result is the same if a frame claims to have no pages for virtual LPIs.
+        check_located(&description, &cores, 0);
         let notes = &description.notes;
         assert_eq!(notes.unusable, if described { 2 } else { 0 });
         assert!(notes.redistributor_per_cpu && !notes.maintenance_assumed);
@@ -147,7 +147,7 @@ fn c7g_metal_in_detail() {
 
 #[test]
 fn altra() {
-    // MPIDR like 0x1b0100: cluster in Aff2, core in Aff1; one range of frames.
+    // MPIDRs are like 0x1b0100: cluster in Aff2, core in Aff1; there is one range of frames.
     let frames: Vec<(u64, u64)> = (0..80)
         .map(|cpu| {
             (
@@ -167,7 +167,7 @@ fn altra() {
     assert_eq!((platform.cpus.len(), platform.cpus_ignored), (80, 0));
     assert_eq!(platform.gic.redistributors.len(), 1);
     assert_eq!(platform.gic.stride, None);
-    located(&description, &frames, 0);
+    check_located(&description, &frames, 0);
     assert_eq!(description.notes.its.len(), 8);
     let uart = Uart {
         kind: UartKind::Pl011,
@@ -187,7 +187,7 @@ fn a_per_cpu_machine_with_more_cpus_than_fit() {
     let platform = &description.platform;
     assert_eq!((platform.cpus.len(), platform.cpus_ignored), (MAX_CPUS, 32));
     assert_eq!(platform.gic.redistributors.len(), MAX_CPUS);
-    located(&description, &cores, VLPIS);
+    check_located(&description, &cores, VLPIS);
 }
 
 #[test]

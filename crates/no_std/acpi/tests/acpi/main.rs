@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ACPI tables as machines have them, as none should have them, and damaged; crates/test/fuzz has any bytes.
+//! Tests ACPI tables as machines have them, impossible and damaged; crates/test/fuzz has any bytes.
 
 mod contradictions;
 mod damage;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Each part of a machine's tables missing in turn: the machine is refused by an
-//! error that names the table, or it is that machine without the part.
+//! Leaves out each part of a machine's tables in turn: either an error that names the table refuses
+//! the machine, or the result is that machine without the part.
 
 use crate::tables::{Gicc, MachineTables, Memory, XSDT, gicd, gicr, its, madt, small, table};
 use acpi::{Description, Error, Table};
 
-/// The tables of `machine`, of which the XSDT does not list number `left_out`.
+/// Returns the tables of `machine` with an XSDT that does not list table number `left_out`.
 fn without_table(machine: &MachineTables, left_out: usize) -> Memory {
     let mut memory = machine.memory();
     let entries = memory.at(XSDT)[36..].to_vec();
@@ -28,21 +28,21 @@ fn each_table() {
         assert_eq!(error, Error::Missing(missing));
         assert!(error.to_string().contains(&missing.to_string()), "{error}");
     }
-    // Without the SPCR there is no console, and everything else.
+    // Without the SPCR, there is no console, but everything else.
     let mut silent = without_table(&machine, 3).read().unwrap();
     assert_eq!((silent.platform.uart, silent.notes.uart_type), (None, None));
     silent.platform.uart = whole.platform.uart;
     assert_eq!(silent.platform, whole.platform);
 }
 
-/// The machine of `structures` without number `left_out`.
-fn without(structures: &[Vec<u8>], left_out: usize) -> Result<Description<'static>, Error> {
+/// Reads the machine of `structures` without structure number `left_out`.
+fn read_without(structures: &[Vec<u8>], left_out: usize) -> Result<Description<'static>, Error> {
     let mut rest = structures.to_vec();
     rest.remove(left_out);
     MachineTables::new(madt(&rest)).read()
 }
 
-/// The error names the MADT.
+/// Asserts that the error names the MADT.
 fn refused_by_the_madt(result: Result<Description<'static>, Error>) {
     let error = result.unwrap_err().to_string();
     assert!(error.contains("MADT"), "{error}");
@@ -53,15 +53,15 @@ fn each_structure_of_a_madt_with_ranges() {
     let mut structures = vec![gicd(0x800_0000, 3)];
     structures.extend((0..4).map(|cpu| Gicc::new(cpu, 0).bytes()));
     structures.extend([gicr(0x80a_0000, 4 * 0x2_0000), its(0x808_0000)]);
-    refused_by_the_madt(without(&structures, 0));
+    refused_by_the_madt(read_without(&structures, 0));
     for cpu in 0..4 {
-        let found = without(&structures, 1 + cpu).unwrap().platform.cpus;
+        let found = read_without(&structures, 1 + cpu).unwrap().platform.cpus;
         let others = (0..4).filter(|other| *other != cpu as u64);
         assert!(found.iter().map(|cpu| cpu.mpidr).eq(others));
     }
-    // The range: no CPU names a redistributor of its own.
-    refused_by_the_madt(without(&structures, 5));
-    let alone = without(&structures, 6).unwrap();
+    // Without the range, no redistributor is left: no CPU names its own.
+    refused_by_the_madt(read_without(&structures, 5));
+    let alone = read_without(&structures, 6).unwrap();
     assert!(alone.notes.its.is_empty());
     assert_eq!(alone.platform, small().read().unwrap().platform);
 }
@@ -74,12 +74,12 @@ fn each_structure_of_a_madt_without_ranges() {
     ];
     let mut structures = vec![gicd(0x800_0000, 4)];
     structures.extend(cpus.iter().map(Gicc::bytes));
-    refused_by_the_madt(without(&structures, 0));
+    refused_by_the_madt(read_without(&structures, 0));
     for (index, other) in [(1, 0x1_0000), (2, 0x0)] {
-        let left = without(&structures, index).unwrap().platform;
+        let left = read_without(&structures, index).unwrap().platform;
         assert_eq!((left.cpus.len(), left.cpus[0].mpidr), (1, other));
         assert_eq!(left.gic.redistributors.len(), 1);
     }
-    // No CPU at all.
+    // There is no CPU at all.
     refused_by_the_madt(MachineTables::new(madt(&structures[..1])).read());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RSDP, XSDT, FADT, GTDT and SPCR with the right lengths and checksums: valid
-//! contents, and invalid ones.
+//! RSDP, XSDT, FADT, GTDT and SPCR whose lengths and checksums are right: valid contents, and
+//! invalid ones.
 
 use crate::tables::{
     self, FADT, Gicc, MachineTables, RAM, RSDP, XSDT, fadt, gtdt, pair, refused, refused_at, small,
@@ -26,7 +26,7 @@ fn psci_and_its_conduit() {
     assert_eq!(read(1).read().unwrap().platform.psci, Some(Conduit::Smc));
     assert_eq!(read(3).read().unwrap().platform.psci, Some(Conduit::Hvc));
     refused_at(&read(2), Table::Fadt, 129);
-    // Without PSCI there is no way to start a second CPU.
+    // Without PSCI, a second CPU can't be started.
     refused_at(&read(0), Table::Madt, 44 + 24 + 80 + 68);
     let mut alone = pair(
         Gicc {
@@ -52,10 +52,10 @@ fn a_fadt_without_the_flags_is_refused() {
     };
     fadt(5, 1, 268, 1).read().unwrap();
     fadt(6, 0, 276, 1).read().unwrap();
-    // The upper half of the minor version is an erratum's letter.
+    // The upper half of the minor version is the letter of an erratum.
     refused_at(&fadt(5, 0x10, 268, 0), Table::Fadt, 131);
     refused_at(&fadt(4, 1, 268, 0), Table::Fadt, 8);
-    // With the flags an older or shorter table is taken.
+    // An older or shorter table is accepted if it has the flags.
     for (revision, minor, length, defects) in [
         (5, 0x10, 268, 1),
         (4, 1, 268, 1),
@@ -116,7 +116,7 @@ fn consoles_by_type() {
         assert_eq!(read.notes.uart_type, Some((acpi::Table::Spcr, interface)));
         read.platform.uart.map(|uart| uart.kind)
     };
-    // Firmware is not believed about a PL011's accesses.
+    // The access size that firmware states for a PL011 is ignored.
     for interface in [0x03, 0x0d, 0x0e] {
         assert_eq!(kind(interface, 8, 1), Some(UartKind::Pl011));
     }
@@ -138,7 +138,7 @@ fn consoles_by_type() {
         assert_eq!(kind(interface, 32, 3), Some(UartKind::Geni));
     }
     assert_eq!(kind(0x0f, 8, 1), None);
-    // Address 0: there is a table and no console.
+    // With address 0, there is a table but no console.
     assert_eq!(console(0, 8, 1, 0).read().unwrap().platform.uart, None);
     let mut none = small();
     none.spcr = None;
@@ -195,12 +195,12 @@ fn roots() {
         let mut rsdp = tables::rsdp(revision);
         rsdp.resize(40, 0);
         rsdp[20] = length;
-        tables::correct(&mut rsdp, 32);
+        tables::fix_checksum(&mut rsdp, 32);
         assert_eq!(with(rsdp).is_ok(), good, "{length}");
     }
     let mut rsdp = tables::rsdp(2);
     rsdp[24..32].fill(0);
-    tables::correct(&mut rsdp, 32);
+    tables::fix_checksum(&mut rsdp, 32);
     assert!(
         with(rsdp)
             .unwrap_err()
@@ -208,7 +208,7 @@ fn roots() {
     );
     let mut rsdp = tables::rsdp(2);
     rsdp[24..32].copy_from_slice(&FADT.to_le_bytes());
-    tables::correct(&mut rsdp, 32);
+    tables::fix_checksum(&mut rsdp, 32);
     let error = with(rsdp).unwrap_err();
     assert_eq!(
         error,
@@ -218,7 +218,7 @@ fn roots() {
 
 #[test]
 fn entries_of_the_xsdt() {
-    // An entry that is zero is unused.
+    // A zero entry is unused.
     let mut memory = small().memory();
     memory.at(XSDT).extend([0; 8]);
     tables::seal(memory.at(XSDT));
@@ -256,13 +256,13 @@ fn tables_are_listed_even_if_one_is_damaged() {
     let damaged: Vec<_> = listed.iter().filter(|table| !table.sound).collect();
     assert_eq!(damaged.len(), 1);
     assert_eq!(damaged[0].place, place);
-    // The console is still known.
+    // The console is found even so.
     let uart = machine.read().unwrap().platform.uart;
     assert!(uart.is_some());
     assert_eq!(acpi::console(&memory, RSDP, platform::claims::END), uart);
 }
 
-/// A DBG2 with these ports: type, subtype and address.
+/// Builds a DBG2 with these ports: type, subtype and address.
 fn dbg2(ports: &[(u16, u16, u64)]) -> Vec<u8> {
     let devices = ports.iter().flat_map(|(kind, subtype, address)| {
         let gas = [0, 32, 0, 3];
@@ -289,7 +289,7 @@ fn dbg2(ports: &[(u16, u16, u64)]) -> Vec<u8> {
 #[test]
 fn without_an_spcr_the_dbg2_names_the_console() {
     let mut machine = small();
-    // USB and an unknown serial port are not consoles.
+    // USB is not a console, and neither is a serial port of an unknown type, further down.
     machine.others = vec![dbg2(&[(0x8002, 0, 0x1000), (0x8000, 3, 0x21c_0000)])];
     let base =
         |machine: &MachineTables| machine.read().unwrap().platform.uart.map(|uart| uart.base);
@@ -315,7 +315,7 @@ fn without_an_spcr_the_dbg2_names_the_console() {
     assert_eq!(known, uart);
     machine.others = vec![dbg2(&[(0x8000, 0x103, 0x21c_0000)])];
     assert_eq!(base(&machine), None);
-    // Where it is wrong there is no console, and everything else.
+    // If the DBG2 is wrong, there is no console, but everything else.
     for damage in [12, 36, 45] {
         let mut table = dbg2(&[(0x8000, 3, 0x21c_0000)]);
         table[damage] = 0xff;
@@ -327,7 +327,7 @@ fn without_an_spcr_the_dbg2_names_the_console() {
     }
 }
 
-/// A wrong SPCR is named, and does not hide the DBG2.
+/// A wrong SPCR is reported, and the DBG2 is used nevertheless.
 #[test]
 fn with_a_wrong_spcr_the_dbg2_names_the_console() {
     let mut machine = small();

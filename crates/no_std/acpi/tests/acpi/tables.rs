@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builders for tables, and the memory they lie in.
+//! Builds tables, and the memory that contains them.
 
 use acpi::{Description, Error, Ram, Table, Tables};
 use platform::{Region, Room};
 
-/// Where the RSDP, the XSDT and the first table lie.
+/// Addresses of the RSDP, the XSDT and the first table.
 pub const RSDP: u64 = 0x1000;
 pub const XSDT: u64 = 0x2000;
 pub const FIRST: u64 = 0x1_0000;
-/// Distance from table to table.
+/// Distance from one table to the next.
 pub const STEP: u64 = 0x1_0000;
-/// Where [`MachineTables::memory`] puts them.
+/// Addresses at which [`MachineTables::memory`] puts the tables.
 pub const FADT: u64 = FIRST;
 pub const MADT: u64 = FIRST + STEP;
 pub const GTDT: u64 = FIRST + 2 * STEP;
@@ -21,7 +21,7 @@ pub const RAM: Region = Region {
     size: 0x4000_0000,
 };
 
-/// Pieces of memory by address.
+/// Pieces of memory, each with its address.
 #[derive(Clone, Debug)]
 pub struct Memory(pub Vec<(u64, Vec<u8>)>);
 
@@ -34,28 +34,28 @@ impl Tables for Memory {
     }
 }
 
-/// Room for a machine, which a test does not give back.
+/// Returns room for a machine; it is leaked, so that a test can keep the machine.
 pub fn room() -> &'static mut Room {
     Box::leak(Box::default())
 }
 
 impl Memory {
-    /// The piece that begins at `address`.
+    /// Returns the piece that begins at `address`.
     pub fn at(&mut self, address: u64) -> &mut Vec<u8> {
         let found = self.0.iter_mut().find(|piece| piece.0 == address);
         &mut found.unwrap().1
     }
 
-    /// Reads the machine described here.
+    /// Reads the machine that the tables describe.
     pub fn describe(&self) -> Result<Description<'static>, Error> {
         let mut ram = Ram::new();
         ram.usable(RAM)?;
-        // Most tables here are refused, a hundred thousand times: room is only kept for a machine.
+        // Most tables here are refused, 100,000 times: leaks room only for an accepted machine.
         acpi::read(self, RSDP, &ram, "", &mut Room::default())?;
         acpi::read(self, RSDP, &ram, "", room())
     }
 
-    /// Like [`Self::describe`], but fails with the defect of a wrong console.
+    /// Like [`Self::describe`], but fails if the console's table has a defect.
     pub fn read(&self) -> Result<Description<'static>, Error> {
         let found = self.describe()?;
         match found.notes.wrong_console {
@@ -65,20 +65,20 @@ impl Memory {
     }
 }
 
-/// Makes length and checksum right.
+/// Corrects the table's length and checksum.
 pub fn seal(table: &mut [u8]) {
     let length = u32::try_from(table.len()).unwrap();
     table[4..8].copy_from_slice(&length.to_le_bytes());
-    correct(table, 9);
+    fix_checksum(table, 9);
 }
 
-/// Makes the sum of all bytes 0 by the one at `checksum`.
-pub fn correct(bytes: &mut [u8], checksum: usize) {
+/// Makes the sum of all bytes 0 by adjusting the byte at `checksum`.
+pub fn fix_checksum(bytes: &mut [u8], checksum: usize) {
     let sum = bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
     bytes[checksum] = bytes[checksum].wrapping_sub(sum);
 }
 
-/// Bytes, zero where nothing is put.
+/// Returns `length` bytes that are zero except for `fields`.
 pub fn bytes(length: usize, fields: &[(usize, &[u8])]) -> Vec<u8> {
     let mut bytes = vec![0; length];
     for (offset, value) in fields {
@@ -87,7 +87,7 @@ pub fn bytes(length: usize, fields: &[(usize, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// A table of `length` bytes with the fields given.
+/// Builds a table of `length` bytes with these fields.
 pub fn table(
     signature: &[u8; 4],
     revision: u8,
@@ -104,7 +104,7 @@ pub fn table(
     table
 }
 
-/// A FADT of revision 6.3 with these ARM_BOOT_ARCH flags.
+/// Builds a FADT of revision 6.3 with these ARM_BOOT_ARCH flags.
 pub fn fadt(arm_boot_arch: u16) -> Vec<u8> {
     let flags = arm_boot_arch.to_le_bytes();
     table(
@@ -115,7 +115,7 @@ pub fn fadt(arm_boot_arch: u16) -> Vec<u8> {
     )
 }
 
-/// A GTDT of revision 3 with these GSIVs: NS EL1, virtual, EL2.
+/// Builds a GTDT of revision 3 with these GSIVs: NS EL1, virtual, EL2.
 pub fn gtdt(gsivs: [u32; 3]) -> Vec<u8> {
     let [phys, virt, hyp] = gsivs.map(u32::to_le_bytes);
     let none = [0xff; 8];
@@ -131,7 +131,7 @@ pub fn gtdt(gsivs: [u32; 3]) -> Vec<u8> {
     table(b"GTDT", 3, 104, &fields)
 }
 
-/// Builds a GTDT with platform timers, of these bytes.
+/// Builds a GTDT with `count` platform timers, whose bytes are `timers`.
 pub fn gtdt_with(count: u32, timers: &[u8]) -> Vec<u8> {
     let mut table = gtdt([30, 27, 26]);
     table[88..92].copy_from_slice(&count.to_le_bytes());
@@ -141,7 +141,7 @@ pub fn gtdt_with(count: u32, timers: &[u8]) -> Vec<u8> {
     table
 }
 
-/// An Arm Generic Watchdog structure.
+/// Builds an Arm Generic Watchdog structure.
 pub fn watchdog(control: u64, flags: u32) -> Vec<u8> {
     let fields: [(usize, &[u8]); 5] = [
         (0, &[1, 28]),
@@ -153,12 +153,12 @@ pub fn watchdog(control: u64, flags: u32) -> Vec<u8> {
     bytes(28, &fields)
 }
 
-/// A GT Block structure without timers.
+/// Builds a GT Block structure without timers.
 pub fn block() -> Vec<u8> {
     bytes(20, &[(0, &[0, 20])])
 }
 
-/// An SPCR of revision 2: interface type, bit width, access size and address.
+/// Builds an SPCR of revision 2: interface type, bit width, access size and address.
 pub fn spcr(interface: u8, width: u8, access: u8, address: u64) -> Vec<u8> {
     let address = address.to_le_bytes();
     let fields: [(usize, &[u8]); 6] = [
@@ -215,13 +215,13 @@ impl Gicc {
     }
 }
 
-/// A GICD structure.
+/// Builds a GICD structure.
 pub fn gicd(base: u64, version: u8) -> Vec<u8> {
     let fields: [(usize, &[u8]); 3] = [(0, &[0xc, 24]), (8, &base.to_le_bytes()), (20, &[version])];
     bytes(24, &fields)
 }
 
-/// A GICR structure.
+/// Builds a GICR structure.
 pub fn gicr(base: u64, length: u32) -> Vec<u8> {
     let fields: [(usize, &[u8]); 3] = [
         (0, &[0xe, 16]),
@@ -231,12 +231,12 @@ pub fn gicr(base: u64, length: u32) -> Vec<u8> {
     bytes(16, &fields)
 }
 
-/// A GIC ITS structure.
+/// Builds a GIC ITS structure.
 pub fn its(base: u64) -> Vec<u8> {
     bytes(20, &[(0, &[0xf, 20]), (8, &base.to_le_bytes())])
 }
 
-/// A MADT of these structures.
+/// Builds a MADT of these structures.
 pub fn madt(structures: &[Vec<u8>]) -> Vec<u8> {
     let structures = structures.concat();
     table(b"APIC", 5, 44 + structures.len(), &[(44, &structures)])
@@ -253,7 +253,7 @@ pub struct MachineTables {
 }
 
 impl MachineTables {
-    /// The machine with this MADT, and usual other tables.
+    /// Returns the machine with this MADT and the usual other tables.
     pub fn new(madt: Vec<u8>) -> Self {
         Self {
             fadt: fadt(1),
@@ -264,7 +264,7 @@ impl MachineTables {
         }
     }
 
-    /// Lays them out; the SPCR and the others come last.
+    /// Lays the tables out in memory; the SPCR and the others come last.
     pub fn memory(&self) -> Memory {
         let mut tables = vec![&self.fadt, &self.madt, &self.gtdt];
         tables.extend(&self.spcr);
@@ -283,7 +283,7 @@ impl MachineTables {
     }
 }
 
-/// An RSDP.
+/// Builds an RSDP.
 pub fn rsdp(revision: u8) -> Vec<u8> {
     let fields: [(usize, &[u8]); 5] = [
         (0, b"RSD PTR "),
@@ -293,12 +293,12 @@ pub fn rsdp(revision: u8) -> Vec<u8> {
         (24, &XSDT.to_le_bytes()),
     ];
     let mut rsdp = bytes(36, &fields);
-    correct(&mut rsdp[..20], 8);
-    correct(&mut rsdp, 32);
+    fix_checksum(&mut rsdp[..20], 8);
+    fix_checksum(&mut rsdp, 32);
     rsdp
 }
 
-/// QEMU's `virt` in miniature: one range of redistributors, four CPUs, an ITS.
+/// Returns a small `virt` of QEMU: one range of redistributors, four CPUs, an ITS.
 pub fn small() -> MachineTables {
     let mut structures = vec![gicd(0x800_0000, 3)];
     structures.extend((0..4).map(|cpu| Gicc::new(cpu, 0).bytes()));
@@ -306,18 +306,18 @@ pub fn small() -> MachineTables {
     MachineTables::new(madt(&structures))
 }
 
-/// A machine of two CPUs with a redistributor each.
+/// Returns a machine of two CPUs with a redistributor each.
 pub fn pair(first: Gicc, second: Gicc) -> MachineTables {
     MachineTables::new(madt(&[gicd(0x800_0000, 4), first.bytes(), second.bytes()]))
 }
 
-/// The machine is refused with this message.
+/// Asserts that the machine is refused with this message.
 #[track_caller]
 pub fn refused(machine: &MachineTables, expected: &str) {
     assert_eq!(machine.read().unwrap_err().to_string(), expected);
 }
 
-/// The machine is refused because of what stands at `offset` of `table`.
+/// Asserts that the machine is refused because of the field at `offset` of `table`.
 #[track_caller]
 pub fn refused_at(machine: &MachineTables, table: Table, offset: usize) {
     match machine.read() {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Generic watchdogs of the GTDT: which are found, and the error where they can't be.
+//! The generic watchdogs of the GTDT: which ones are found, and the error if one can't be.
 
 use crate::tables::{self, MachineTables, block, gtdt_with, small, watchdog};
 use acpi::{Error, Table};
 use platform::{MAX_WATCHDOGS, Watchdog};
 
-/// A machine with these platform timers.
+/// Returns a machine with these platform timers.
 fn with(count: u32, timers: &[Vec<u8>]) -> MachineTables {
     let mut machine = small();
     machine.gtdt = gtdt_with(count, &timers.concat());
     machine
 }
 
-/// Returns the watchdogs found, and the offset of what is wrong.
+/// Returns the watchdogs that were found, and the offset of the defect if there is one.
 fn found(machine: &MachineTables) -> (Vec<Watchdog>, Option<usize>) {
     let read = machine.read().unwrap();
     let wrong = read.notes.wrong_watchdogs.map(|error| match error {
@@ -37,7 +37,7 @@ fn each_is_found_with_its_side() {
     let machine = with(4, &[block(), first, block(), second]);
     let expected = vec![at(0xf00_1000, false), at(0xf10_1000, true)];
     assert_eq!(found(&machine), (expected, None));
-    // The mode and the polarity of its interrupt do not decide its side.
+    // The mode and the polarity of a watchdog's interrupt do not decide its side.
     assert_eq!(
         found(&with(1, &[watchdog(0x1000, 0b011)])).0,
         [at(0x1000, false)]
@@ -112,7 +112,7 @@ fn odd_lengths_and_offsets_are_said() {
             "{length}"
         );
     }
-    // An unknown type is skipped by its length, unless the length is 0.
+    // A timer of unknown type is skipped by its length, unless the length is 0.
     let other = |length| tables::bytes(8, &[(0, &[0xee, length])]);
     assert_eq!(found(&with(2, &[other(8), watchdog(0x1000, 0)])).0.len(), 1);
     assert_eq!(
@@ -141,7 +141,7 @@ fn more_than_there_is_room_for_are_counted() {
         (watchdogs.found.len(), watchdogs.ignored),
         (MAX_WATCHDOGS, 3)
     );
-    // A count that the table has no room for ends with the table.
+    // If the count exceeds the timers in the table, reading stops at the table's end.
     let (found, wrong) = found(&with(u32::MAX, &many[..2]));
     assert_eq!((found.len(), wrong), (2, Some(104 + 56)));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! UARTs as their manuals describe them, and what drivers send through them. An access that a UART
-//! does not have, and a byte for which there is no room, fails the test.
+//! Models the UARTs as their manuals describe them, with the bytes that drivers send. The test
+//! fails on an access that a UART does not have, and on a byte for which there is no room.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,18 +14,18 @@ struct Transmitter {
     room: usize,
     fifo: VecDeque<u8>,
     shifting: Option<u8>,
-    /// Looks at the UART since the shift register was filled.
+    /// Number of reads of the UART's registers so far.
     looks: u32,
     line: Vec<u8>,
-    /// GENI: bytes that the command has yet to get, and to send.
+    /// GENI: the number of bytes that the command has yet to get, and yet to send.
     wanted: u32,
     left: u32,
     length: u32,
 }
 
 impl Transmitter {
-    /// Time passes while software looks: a byte takes seven looks.
-    fn pass(&mut self) {
+    /// Lets time pass while software looks: a byte takes seven looks.
+    fn pass_time(&mut self) {
         self.looks += 1;
         if self.looks.is_multiple_of(7) {
             if let Some(sent) = self.shifting.take() {
@@ -55,7 +55,7 @@ impl Transmitter {
     }
 }
 
-/// Bits that are set where these hold.
+/// Returns the bits of `all` whose condition holds.
 fn bits(all: &[(u32, bool)]) -> u32 {
     let set = all.iter().filter(|(_, holds)| *holds);
     set.fold(0, |value, (bit, _)| value | 1 << bit)
@@ -69,7 +69,7 @@ struct Model {
 impl Registers for Model {
     fn read(&self, offset: usize, width: u8) -> u32 {
         let mut tx = self.transmitter.borrow_mut();
-        tx.pass();
+        tx.pass_time();
         match (self.kind, offset, width) {
             // UARTFR: TXFE, TXFF, BUSY.
             (UartKind::Pl011, 0x18, 4) => bits(&[(7, tx.empty()), (5, tx.full()), (3, !tx.idle())]),
@@ -86,7 +86,7 @@ impl Registers for Model {
             (UartKind::Lpuart { offset }, at, 4) if at == usize::from(offset) + 4 => {
                 bits(&[(23, tx.empty()), (22, tx.idle())])
             }
-            // GENI_STATUS: M_GENI_CMD_ACTIVE, which ends with the command's last byte.
+            // GENI_STATUS: M_GENI_CMD_ACTIVE, which is set until the command's last byte was sent.
             (UartKind::Geni, 0x40, 4) => bits(&[(0, tx.left > 0)]),
             // STAT: TX_FIFO_EMP, TX_FIFO_FUL, TX_EMP, TX_RDY.
             (UartKind::Armada3700, 0xc, 4) => bits(&[
@@ -109,12 +109,12 @@ impl Registers for Model {
             (UartKind::Lpuart { offset }, at, 4) if at == usize::from(offset) + 12 => tx.put(value),
             // UART_TX_TRANS_LEN.
             (UartKind::Geni, 0x270, 4) => tx.length = value,
-            // GENI_M_CMD0: UART_START_TX, while none runs.
+            // GENI_M_CMD0: UART_START_TX, only if no command runs.
             (UartKind::Geni, 0x600, 4) => {
                 assert_eq!((value >> 27, tx.left), (1, 0), "a command within another");
                 (tx.wanted, tx.left) = (tx.length, tx.length);
             }
-            // GENI_TX_FIFO: four bytes a word, as many as the command wants.
+            // GENI_TX_FIFO: four bytes per word, up to the number that the command wants.
             (UartKind::Geni, 0x700, 4) => {
                 assert!(tx.wanted > 0, "data without a command");
                 for byte in value.to_le_bytes().into_iter().take(tx.wanted as usize) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The state for a stay of a predicted length.
+//! Chooses the state for a stay of a predicted length.
 
 use super::{Forecast, Release};
 use crate::tick::SHORT_NS;
@@ -16,9 +16,9 @@ pub fn first_at_once(states: &Table, moment: &Moment, forecast: &Forecast) -> bo
     limit_ns == 0 || states.count() == 1 || (states.at(0).enabled && needless)
 }
 
-/// The state, and the stay that it stands for, in ns; `limit_ns` is the longest allowed time to
-/// leave it.
-pub fn state(
+/// Returns the state, and the stay that it stands for, in ns; `limit_ns` is the longest allowed
+/// time to leave the state.
+pub fn state_for(
     release: Release,
     states: &Table,
     moment: &Moment,
@@ -70,7 +70,7 @@ fn leaves_poll(
     states.at(state).polls() && deeper.target_residency_ns <= forecast.timer_ns && allowed
 }
 
-/// For a stay that is too short for `next`: the state, and the stay that it stands for, in ns.
+/// The state for a stay that is too short for `next`, and the stay that it stands for, in ns.
 fn too_short(
     states: &Table,
     moment: &Moment,
@@ -87,7 +87,7 @@ fn too_short(
         // The stay is longer than a tick but too short for the next state: with the tick on, there
         // will be another choice soon.
         (false, false) => (state, residency_ns),
-        // Without the tick, too deep is better than stuck.
+        // Without the tick, a state that is too deep is better than getting stuck in one.
         (false, true) if residency_ns < tick_ns && deeper_pays => (next, stay_ns),
         (false, true) => (state, stay_ns),
     }

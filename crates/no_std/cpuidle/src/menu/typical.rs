@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Detection of a typical interval among the last stays.
+//! Detects a typical interval among the last stays.
 //!
 //! The average is typical if the deviation is small: at most 20 us, or at most a sixth of the
 //! average. Otherwise, outliers are dropped and the test repeats, as long as more than three
@@ -54,7 +54,7 @@ impl Intervals {
         self.put((stay_ns / 1000) as u32);
     }
 
-    /// Remembers that there was a stay, or would have been.
+    /// Remembers a stay of unknown length, or one that did not take place.
     pub const fn add_unknown(&mut self) {
         self.put(UNKNOWN);
     }
@@ -68,7 +68,7 @@ impl Intervals {
     pub fn typical(&self) -> Option<u64> {
         let (mut low, mut high) = (0, u64::from(UNKNOWN));
         loop {
-            let kept = self.between(low, high).filter(|kept| kept.max != 0)?;
+            let kept = self.summary(low, high).filter(|kept| kept.max != 0)?;
             let square = kept.average.wrapping_mul(kept.average);
             if kept.is_steady(kept.mean_square.wrapping_sub(square)) {
                 return Some(kept.average);
@@ -97,7 +97,7 @@ impl Intervals {
     fn without_largest(&self, hopeless: impl Fn(&Summary) -> bool) -> Option<u64> {
         let mut high = LARGE_US;
         loop {
-            let kept = self.between(0, high)?;
+            let kept = self.summary(0, high)?;
             if hopeless(&kept) {
                 return None;
             }
@@ -120,8 +120,8 @@ impl Intervals {
         samples.filter(move |sample| (low..high).contains(sample))
     }
 
-    /// `None` without samples.
-    fn between(&self, low: u64, high: u64) -> Option<Summary> {
+    /// Summarises the samples from `low` up to, but excluding, `high`; `None` without samples.
+    fn summary(&self, low: u64, high: u64) -> Option<Summary> {
         let (mut count, mut sum, mut squares) = (0, 0, 0_u64);
         let (mut min, mut max) = (u64::MAX, 0);
         for sample in self.within(low, high) {

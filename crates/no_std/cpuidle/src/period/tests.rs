@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A period on a CPU whose stays are written down beforehand.
+//! Tests a period on a CPU whose stays are written down beforehand.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,13 +12,13 @@ use crate::{Name, Setup};
 /// Course of a stay.
 #[derive(Clone, Copy)]
 struct Stay {
-    /// How long it is, ns.
+    /// How long the stay is, ns.
     ns: u64,
     /// The event that ends it.
     event: Option<Wake>,
-    /// The tick comes in it.
+    /// Whether the tick comes during the stay.
     tick: bool,
-    /// The state is entered.
+    /// Whether the state is entered.
     entered: bool,
 }
 
@@ -36,7 +36,7 @@ struct Scripted {
     stays: RefCell<VecDeque<Stay>>,
     timer_ns: u64,
     ticked: Cell<bool>,
-    /// Every tick that was set: from when on and in how long, ns.
+    /// Every tick that was set: at what time, and after how long, ns.
     ticks: RefCell<Vec<(u64, Option<u64>)>>,
     /// Indices of the states that it was asked to enter.
     states: RefCell<Vec<usize>>,
@@ -116,8 +116,8 @@ impl Driver for Scripted {
     }
 }
 
-/// fixed:10 polls, and halts once after a poll that ran out, for which it stops the
-/// tick: that stays so when it polls again, which would not stop it.
+/// `fixed:10` polls, and halts once after a poll that ran out. For the halt, it stops the tick,
+/// which stays stopped during the next poll, though a poll would not stop it.
 #[test]
 fn stays_follow_until_there_is_an_event() {
     let event = Some(Wake::Request);
@@ -164,9 +164,9 @@ fn a_state_that_was_not_entered_is_counted_apart() {
     assert_eq!(cpu.usage(1), (1, 1_000, 1));
 }
 
-/// The tick comes at multiples of 4 ms; the time is 1 ms, then 2 ms. menu, which has
-/// learnt nothing, sleeps to the timer: within the tick it keeps it, beyond it not,
-/// and then not in this period any more.
+/// The tick comes at multiples of 4 ms; the time is 1 ms, then 2 ms. `menu`, which has learnt
+/// nothing, sleeps to the timer. It keeps the tick if the timer comes before it; if not, it stops
+/// the tick for the rest of the period.
 #[test]
 fn the_tick_is_set_as_the_governor_wants_it() {
     let stay = Stay {
@@ -186,8 +186,8 @@ fn the_tick_is_set_as_the_governor_wants_it() {
     assert_eq!(late.ticks.take(), [(3_000_000, Some(1_000_000))]);
 }
 
-/// A stay without an event records its end: `haltpoll` sees a poll that ran out, and a tick is
-/// withdrawn once it is known.
+/// A stay without an event records its cause: `haltpoll` sees a poll that ran out, and a tick is
+/// taken once it is known.
 #[test]
 fn what_ended_a_stay_is_told() {
     let ticked = Stay {

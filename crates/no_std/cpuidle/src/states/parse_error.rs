@@ -17,7 +17,7 @@ pub enum Misread<'a> {
     Times(&'a str),
     /// The limit of `arm_poll_idle` is not a possible number.
     Limit(&'a str),
-    /// It contradicts itself.
+    /// The table contradicts itself.
     Broken(Broken),
 }
 
@@ -54,7 +54,7 @@ pub struct Broken {
 }
 
 impl Broken {
-    /// `error` of a table of `states`.
+    /// Describes `error` of a table of `states`.
     pub(super) fn new(error: TableError, states: &[State]) -> Self {
         let name = |index: usize| states.get(index).map_or("", |state| state.name);
         let at = match error {
@@ -68,7 +68,7 @@ impl Broken {
         Self { error, names }
     }
 
-    /// There is no state.
+    /// Whether the mistake is that there is no state.
     pub(super) fn is_empty(&self) -> bool {
         self.error == TableError::Count(0)
     }

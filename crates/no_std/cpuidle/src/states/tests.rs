@@ -5,7 +5,7 @@ use super::*;
 
 const TICK: u64 = 4_000_000;
 
-/// Name, exit latency and target residency in us of each state.
+/// Returns name, kind, exit latency and target residency in us of each state.
 fn shown(text: &str, standby_us: u32) -> Vec<(&'static str, StateKind, u64, u64)> {
     let table = States::parse(text).unwrap().table(standby_us, TICK);
     let table = table.unwrap();
@@ -91,7 +91,7 @@ fn what_is_no_table_is_refused_by_name() {
     }
 }
 
-/// It depends on another option whether these are tables.
+/// Whether these texts are tables depends on another option.
 #[test]
 fn a_standby_that_does_not_fit_is_refused_with_its_latency() {
     let broken = |text: &str, standby_us| {
@@ -162,7 +162,7 @@ fn any_text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// A text that was read prints unchanged, and has a table, unless that depends on standby.
+    /// A text that was read prints unchanged, and has a table unless its `standby` does not fit.
     #[test]
     fn tables_read_back(text in any_text(), standby_us in 0u32..10_000) {
         if let Ok(states) = States::parse(&text) {
@@ -178,7 +178,7 @@ proptest! {
     }
 }
 
-/// Records of the guest have room for it (`LONGEST` in `guest-kernel-shim/src/report/cell.rs`).
+/// The guest's records have room for it (`LONGEST` in `guest-kernel-shim/src/report/cell.rs`).
 #[test]
 fn the_longest_text_is_short() {
     let longest = Label::WORDS

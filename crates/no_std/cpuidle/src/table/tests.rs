@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! By hand, on the table that other tests use.
+//! Checks by hand, on the table that other tests use, too.
 
 use super::*;
 
 /// Tick of a kernel with 250 Hz.
 pub const TICK: u64 = 4_000_000;
 
-/// Poll, WFI and two standby states whose numbers are easy to reckon with.
+/// Poll, WFI and two standby states, whose numbers are easy to calculate with.
 pub fn table() -> Table {
     let states = [
         State::new("poll", StateKind::Poll, 0, 0),
@@ -60,7 +60,7 @@ fn a_poll_is_as_long_as_the_first_halt_is_deep() {
     assert_eq!(limit(300, TICK), 250);
     // 1 ms / 16 = 62.5 us.
     assert_eq!(limit(100, 1_000_000), 62);
-    // Too short to count: there is nothing deeper, so a sixteenth of the tick.
+    // A residency too short to count: there is nothing deeper, so a sixteenth of the tick.
     assert_eq!(limit(9, TICK), 250);
     let mut table = table();
     assert_eq!(table.poll_limit_ns(), 10_000);

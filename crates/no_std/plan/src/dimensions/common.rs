@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first part of the table: dimensions that have their own field in records and results.
 
-/// Generates everything that follows from the table from these entries and the later ones of
-/// `system`.
+/// Passes these entries, followed by those of `system`, to `dimensions!`, which generates
+/// everything that follows from the table.
 macro_rules! common_and {
     ($($system:tt)*) => {
         dimensions! {
@@ -140,7 +140,7 @@ macro_rules! common_and {
                 applies: |cell| cell.has_limit(),
                 own_default: |cell| cell.wait.own_limit_us(),
             }
-            /// EL2 poll limit in microseconds; 0 is off, or does not apply.
+            /// EL2 poll limit in microseconds; 0 if EL2 does not poll, or the limit does not apply.
             host_poll_us: u32 {
                 key: "host-poll-us",
                 help: "How long the hypervisor polls on a trapped WFI, microseconds; 0 is off",
@@ -184,7 +184,7 @@ macro_rules! common_and {
                     told.then_some(SkipReason::OwnRules(machine.under))
                 },
             }
-            /// Event-stream period in microseconds; 0 is off, or does not apply.
+            /// Event-stream period in microseconds; 0 if the stream is off, or does not apply.
             event_stream_us: u32 {
                 key: "event-stream-us",
                 help: "Period of the event stream, microseconds; 0 is off",
@@ -199,7 +199,7 @@ macro_rules! common_and {
                     if cell.wait.needs_stream() && cell.event_stream_us == 0 {
                         Some(SkipReason::Unbounded)
                     } else {
-                        let nearest = cell.off_period(machine);
+                        let nearest = cell.period_if_far(machine);
                         nearest.map(|nearest_us| SkipReason::StreamPeriod { nearest_us })
                     }
                 },
@@ -224,7 +224,7 @@ macro_rules! common_and {
                     none.then_some(SkipReason::NoPeriod)
                 },
             }
-            /// The atomic instructions of the guest; of what runs, where none was named.
+            /// The guest's atomic instructions; if none were named, those of the image that runs.
             atomics: Atomics {
                 key: "atomics",
                 help: "Atomic instructions of the guest: llsc (load and store exclusive), lse (single instructions, which \
@@ -240,7 +240,7 @@ macro_rules! common_and {
                     lacking.then_some(SkipReason::NoLse)
                 },
             }
-            /// How Linux idles; `default` where it is not the guest.
+            /// How Linux idles; `default` if Linux is not the guest.
             linux_cpuidle: LinuxCpuidle {
                 key: "linux-cpuidle",
                 help: "How Linux idles, with --guest: default (as it does by itself), nohlt (it polls), off (WFI, without \
@@ -263,7 +263,7 @@ macro_rules! common_and {
                 applies: |cell| cell.workload == Workload::LinuxExec,
                 contradicts: |cell, _| (cell.command == CommandName::NONE).then_some(SkipReason::NoCommand),
             }
-            /// The barrier before WFI; `none` where there is no WFI.
+            /// The barrier before WFI; `none` if no WFI is executed.
             wfi_barrier: WfiBarrier {
                 key: "wfi-barrier",
                 help: "The barrier before each WFI of the guest: none, dsb (DSB SY, as in Linux's idle loop)",
@@ -273,7 +273,7 @@ macro_rules! common_and {
                 show: Show::Special("WFI behind"),
                 applies: |cell| cell.halts() && !cell.workload.is_linux(),
             }
-            /// Whether caches hold what a wake-up uses; `warm` where samples are not made one by one.
+            /// Whether caches hold what a wake-up uses; `warm` if samples are not made one by one.
             cache: Cache {
                 key: "cache",
                 help: "Whether caches hold what a wake-up uses (ipi, pingpong): warm (as the one before left them), cold \
@@ -301,9 +301,9 @@ macro_rules! common_and {
                 place: Place::Unusual,
                 show: Show::Special("noise"),
                 applies: |cell| !cell.workload.is_linux(),
-                contradicts: |cell, machine| cell.silenced(machine),
+                contradicts: |cell, machine| cell.why_no_noise(machine),
             }
-            /// Mean time from one request to the next, microseconds; 0: when the one before is answered.
+            /// Mean time from one request to the next, microseconds; 0: it waits for the answer.
             arrival_us: u32 {
                 key: "arrival-us",
                 help: "Mean time from one request of notify to the next, microseconds, whether the one before is answered or \
@@ -315,7 +315,7 @@ macro_rules! common_and {
                 show: Show::Sweep { column: "arrival", chart: "Time between requests", preferred: 0 },
                 applies: |cell| cell.workload == Workload::Notify,
             }
-            /// How long a request is worked on, microseconds.
+            /// How long the supervisor works on a request, microseconds.
             service_us: u32 {
                 key: "service-us",
                 help: "How long the supervisor of notify works on a request, microseconds",
@@ -326,7 +326,7 @@ macro_rules! common_and {
                 show: Show::Sweep { column: "service", chart: "Service time", preferred: 0 },
                 applies: |cell| cell.workload == Workload::Notify,
             }
-            /// How often the tick of a governed CPU comes.
+            /// Frequency of the scheduler tick of a governed CPU.
             hz: Hz {
                 key: "hz",
                 help: "How often the scheduler's tick of a governed CPU comes, which also counts the time of --psd-ms and \
@@ -337,7 +337,7 @@ macro_rules! common_and {
                 show: Show::Special("hz"),
                 applies: |cell| cell.wait.governor().is_some(),
             }
-            /// The idle states.
+            /// Idle states of a governed CPU.
             states: States {
                 key: "states",
                 help: "Idle states of a governed CPU, from shallow to deep: poll, wfi, standby, deep (a second standby), each \
@@ -375,7 +375,7 @@ macro_rules! common_and {
                     }
                 },
             }
-            /// Slices of time between a vCPU and its neighbour, microseconds; 0: neither takes the CPU away.
+            /// Slice of a vCPU or its neighbour, microseconds; 0: neither takes the CPU away.
             slice_us: u32 {
                 key: "slice-us",
                 help: "How long a vCPU that does not wait has its CPU before its neighbour has it for as long, microseconds; \
@@ -402,7 +402,7 @@ macro_rules! common_and {
                     endless.then_some(SkipReason::YieldsForEver)
                 },
             }
-            /// The CPUs that the wake-up is between; the first two where there is no such pair.
+            /// Sender and receiver of the wake-up; the first two CPUs if the cell has no such pair.
             pair: Pair {
                 key: "pair",
                 help: "Which CPUs the wake-up is between (pingpong, and ipi of one): sender,receiver by their numbers, several \

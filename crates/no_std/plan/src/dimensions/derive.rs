@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Derives from the table of the dimensions: cells, lists and their product, and the host's
-//! description of each ([`Info`](super::Info)).
+//! Derives cells, lists and their product, and the host's description of each dimension
+//! ([`Info`](super::Info)), from the table of the dimensions.
 
 use core::fmt;
 
@@ -29,8 +29,8 @@ macro_rules! dimensions {
         $(forced: $forced:expr,)?
         $(contradicts: $contradicts:expr,)?
     })*) => {
-        /// One combination, which is measured as a unit. A dimension that does not apply has its
-        /// neutral value.
+        /// One combination of values, which is measured as a unit. A dimension that does not apply
+        /// has its neutral value.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Cell { $($(#[$doc])* pub $field: $type,)* }
 
@@ -70,7 +70,7 @@ macro_rules! dimensions {
             rank: |cell| Value::place(cell.$field),
         }),*];
 
-        /// How slowly the values of each dimension change from cell to cell.
+        /// How slowly the values of each dimension change from cell to cell: 0 is slowest.
         const TURNS: [u8; COUNT] = [$($turn),*];
 
         impl Default for Cell {

@@ -129,7 +129,7 @@ impl Info {
         }
     }
 
-    /// The value of `cell`, as text.
+    /// The dimension's value in `cell`, as text.
     #[must_use]
     pub fn text<'c>(&'c self, cell: &'c Cell) -> impl fmt::Display + use<'c> {
         Text { info: self, cell }
@@ -141,7 +141,7 @@ impl Info {
         (self.rank)(cell)
     }
 
-    /// Sets it in `cell` to a value that [`Self::text`] printed.
+    /// Sets the dimension in `cell` to a value that [`Self::text`] printed.
     ///
     /// # Errors
     /// [`Error`] names the word and the valid values.

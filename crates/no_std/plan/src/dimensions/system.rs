@@ -2,7 +2,7 @@
 //! The second part of the table: dimensions of the workloads on the executor. Records and results
 //! have them in `system`, and tables show them if they differ.
 
-/// Passes these entries to the macro `with`.
+/// Passes these entries to the macro `$with`.
 macro_rules! system {
     ($with:ident) => {
         $with! {
@@ -22,36 +22,36 @@ macro_rules! system {
                 help: "Which CPUs ipistorm calls: single (the CPU at --offset), mask (those of --mask), all",
                 default: [Calls::Single],
                 turn: 23,
-                applies: |cell| cell.storms(),
+                applies: |cell| cell.is_storm(),
             }
-            /// A call of one CPU goes to the caller's number plus this.
+            /// Distance from a caller's number to the number of the single CPU that it calls.
             offset: u32 {
                 key: "offset",
                 help: "A call of one CPU goes to the caller's number plus this (default 1)",
                 range: (0, 511),
                 default: [1],
                 turn: 22,
-                applies: |cell| cell.storms() && cell.calls == Calls::Single,
+                applies: |cell| cell.is_storm() && cell.calls == Calls::Single,
                 contradicts: |cell, machine| {
                     let (offset, cpus) = (cell.offset, machine.cpus);
                     let to_self = (offset as usize).is_multiple_of(cpus);
                     to_self.then_some(SkipReason::OffsetToSelf { offset, cpus })
                 },
             }
-            /// CPUs that a call to many goes to.
+            /// CPUs that calls to a mask go to.
             mask: CpuSet {
                 key: "mask",
                 help: "CPUs that a call to many goes to (default all)",
                 default: [CpuSet::ALL],
                 turn: 21,
-                applies: |cell| cell.storms() && cell.calls == Calls::Mask,
+                applies: |cell| cell.is_storm() && cell.calls == Calls::Mask,
                 contradicts: |cell, machine| {
                     let none = cell.calls_itself_only(machine.cpus);
                     SkipReason::offline("mask", cell.mask, machine.cpus)
                         .or(none.then_some(SkipReason::NoTarget))
                 },
             }
-            /// CPUs that call, or that wake up by time.
+            /// CPUs that make calls, or that wake up by time.
             cpulist: CpuSet {
                 key: "cpulist",
                 help: "CPUs that call (ipistorm; default 0), or wake up by time (timer, idle; default all)",
@@ -59,39 +59,39 @@ macro_rules! system {
                 turn: 20,
                 applies: |cell| {
                     let linux = cell.workload.is_linux();
-                    cell.storms() || (cell.workload.period_us().is_some() && !linux)
+                    cell.is_storm() || (cell.workload.period_us().is_some() && !linux)
                 },
-                own_default: |cell| cell.storms().then_some(CpuSet::FIRST),
+                own_default: |cell| cell.is_storm().then_some(CpuSet::FIRST),
                 contradicts: |cell, machine| {
                     let none = cell.cpulist.is_empty().then_some(SkipReason::NoCaller);
                     SkipReason::offline("cpulist", cell.cpulist, machine.cpus).or(none)
                 },
             }
-            /// The caller waits until the function has run.
+            /// Whether the caller waits until the function has run.
             call_wait: Switch {
                 key: "call-wait",
                 help: "Whether the caller waits until the function has run: on, off",
                 default: [Switch::On],
                 turn: 19,
-                applies: |cell| cell.storms(),
+                applies: |cell| cell.is_storm(),
             }
-            /// How a call reaches a CPU that polls; where every wake-up is an interrupt there
-            /// is nothing to choose.
+            /// How a call reaches a CPU that polls; if every wake-up is an interrupt, there is
+            /// nothing to choose.
             call_by: CallBy {
                 key: "call-by",
                 help: "How a call reaches a CPU that polls: notify, resched, ipi, skip-newidle, sm-idle",
                 default: [CallBy::Notify],
                 turn: 18,
-                applies: |cell| cell.storms(),
+                applies: |cell| cell.is_storm(),
                 forced: |cell| (!cell.wake.elides()).then_some(CallBy::Ipi),
             }
-            /// CPUs on which two tasks are always ready, so that there is something to search for.
+            /// CPUs on which two tasks are always ready, so that a search for work can find some.
             crowd: CpuSet {
                 key: "crowd",
                 help: "CPUs on which two tasks are always ready, besides those that call (ipistorm; default none)",
                 default: [CpuSet::NONE],
                 turn: 18,
-                applies: |cell| cell.storms(),
+                applies: |cell| cell.is_storm(),
                 contradicts: |cell, machine| SkipReason::offline("crowd", cell.crowd, machine.cpus),
             }
             /// How long the device of workload `io` takes to read, microseconds.
@@ -121,7 +121,7 @@ macro_rules! system {
                 turn: 17,
                 applies: |cell| cell.workload == Workload::Io && cell.writes != 0,
             }
-            /// How its times, or those from one request to the next, are distributed.
+            /// How the device's times, or the times from one request to the next, are distributed.
             spread: Spread {
                 key: "spread",
                 help: "How times of io's device (default fixed), or from one request to the next (exponential), are \
@@ -131,7 +131,7 @@ macro_rules! system {
                 applies: |cell| cell.workload == Workload::Io || cell.is_open(),
                 own_default: |cell| cell.is_open().then_some(Spread::Exponential),
             }
-            /// Which CPU it interrupts.
+            /// Which CPU the device interrupts.
             completion: Completion {
                 key: "completion",
                 help: "How many requests of io in a hundred interrupt the CPU that submitted them, drawn at random; the \
@@ -149,7 +149,7 @@ macro_rules! system {
                 turn: 14,
                 applies: |cell| cell.workload == Workload::Io && cell.wait.governor().is_some(),
             }
-            /// How shallow that is.
+            /// How shallow the CPU stays in that time.
             psd_limit: PsdLimit {
                 key: "psd-limit",
                 help: "How shallow that is: poll (the shallowest state), wfi (no deeper than WFI, by a latency limit)",
@@ -159,7 +159,7 @@ macro_rules! system {
                     cell.workload == Workload::Io && cell.wait.governor().is_some() && cell.psd_ms != 0
                 },
             }
-            /// Exit latency of the standby state, microseconds; 0 is without that state.
+            /// Exit latency of the standby state, microseconds; 0: there is no such state.
             standby_us: u32 {
                 key: "standby-us",
                 help: "Exit latency of state standby where --states does not give it, microseconds; 0 is without that state \
@@ -170,7 +170,7 @@ macro_rules! system {
                 turn: 13,
                 applies: |cell| cell.wait.governor().is_some() && cell.states.leaves_standby_open(),
             }
-            /// CPUs that poll whatever the governor says.
+            /// CPUs that poll regardless of the governor's choice.
             idle_poll: CpuSet {
                 key: "idle-poll",
                 help: "Governed CPUs that poll whatever the governor says (default none)",
@@ -179,7 +179,7 @@ macro_rules! system {
                 applies: |cell| cell.wait.governor().is_some() && cell.workload.has_tasks(),
                 contradicts: |cell, machine| SkipReason::offline("idle-poll", cell.idle_poll, machine.cpus),
             }
-            /// How they are made to.
+            /// How those CPUs are made to poll.
             idle_poll_by: IdlePollBy {
                 key: "idle-poll-by",
                 help: "How --idle-poll makes CPUs poll: posted (a switch; YIELD, with ticks), pointer (WFE, without)",

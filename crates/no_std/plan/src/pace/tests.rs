@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells that are quick, slow, and change.
+//! Paces quick cells, slow cells, and cells whose cost changes.
 
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn limits(iterations: u32, budget: u64) -> Limits {
     }
 }
 
-/// Runs a cell whose wake-ups cost `cost` of their number; the wake-ups of each pass.
+/// Runs a cell whose wake-up n costs `cost(n)`. Returns its pace, and the wake-ups of each pass.
 fn run(limits: &Limits, repeats: bool, cost: impl Fn(u32) -> u64) -> (Pace, Vec<u32>) {
     let (mut pace, mut passes) = (Pace::default(), Vec::new());
     while pace.ended.is_none() {
@@ -69,10 +69,10 @@ proptest! {
         let (pace, passes) = run(&limits(iterations, budget), false, |_| cost);
         prop_assert_eq!(passes.len(), PASSES as usize);
         prop_assert!(pace.done <= iterations);
-        // The first block measures the cost; it and one wake-up of each pass are always made.
+        // The first block, which measures the cost, and one wake-up of each pass are always made.
         let least = cost * u64::from(FIRST + PASSES);
         prop_assert!(u64::from(pace.done) * cost <= budget + least);
-        // The shares of a number that is not a multiple differ by one.
+        // The shares of a number that is not a multiple of `PASSES` differ by one.
         let (fewest, most) = (passes.iter().min(), passes.iter().max());
         let (fewest, most) = (*fewest.unwrap(), *most.unwrap());
         prop_assert!(most <= (fewest + 1).max(FIRST), "{passes:?}");
@@ -83,7 +83,7 @@ proptest! {
         let cost = |n: u32| if n < 200 { 1000 } else { 1000 * factor };
         let (pace, _) = run(&limits(2000, 1_000_000), false, cost);
         let used: u64 = (0..pace.done).map(cost).sum();
-        // The pass in which it changes was begun at the old price.
+        // The pass in which the cost changes began at the old cost.
         prop_assert!(used <= 1_000_000 + 250 * 1000 * factor);
     }
 }

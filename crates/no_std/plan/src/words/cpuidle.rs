@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How Linux idles, as its command line chooses.
+//! How Linux idles, as its command line tells it.
 
 use core::fmt;
 
@@ -12,8 +12,8 @@ words! {
         Default = "default",
         /// Linux polls, and never executes WFI.
         Nohlt = "nohlt",
-        /// Linux polls on each CPU whose file `idle_poll` has 1, which the measuring program writes. A kernel needs a patch for
-        /// this.
+        /// Linux polls on each CPU whose file `idle_poll` contains 1, which the measuring program
+        /// writes there. The kernel needs a patch for this.
         IdlePoll = "idle-poll",
         /// In its own loop with WFI: no part of cpuidle runs.
         Off = "off",
@@ -21,9 +21,9 @@ words! {
         Haltpoll = "haltpoll",
         /// In states of the machine that governor `ladder` chooses.
         Ladder = "governor:ladder",
-        /// Likewise.
+        /// In states of the machine that governor `menu` chooses.
         Menu = "governor:menu",
-        /// Likewise.
+        /// In states of the machine that governor `teo` chooses.
         Teo = "governor:teo",
     }
 }

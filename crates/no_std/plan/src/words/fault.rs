@@ -37,7 +37,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A failure on purpose, to see how it looks and that it is noticed.
+    /// A failure that is caused on purpose, to see how it looks and that it is noticed.
     Fault {
         /// Faults of firmware, in its tables or services.
         Firmware(FirmwareFault) {
@@ -51,7 +51,7 @@ kinds! {
             SpcrUnknown = "spcr-unknown",
             /// There is no SPCR.
             SpcrMissing = "spcr-missing",
-            /// Firmware's tables are at odd addresses, at the end of reserved memory.
+            /// Firmware's tables are at unaligned addresses, at the end of reserved memory.
             TablesMoved = "tables-moved",
             /// Firmware does not support SetWatchdogTimer.
             NoWatchdog = "no-watchdog",
@@ -178,8 +178,8 @@ kinds! {
 }
 
 impl Fault {
-    /// The image that causes the fault, if images for measurements lack it. Every image for trials
-    /// can cause the trials' faults.
+    /// The image that has to be built for tests to cause the fault, if there is one. Every image
+    /// for trials can cause the trials' faults.
     #[must_use]
     pub const fn planted(self) -> Planted {
         match self {

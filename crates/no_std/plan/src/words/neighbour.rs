@@ -10,7 +10,7 @@ words! {
     Neighbour {
         /// No neighbour.
         None = "none",
-        /// It computes.
+        /// Computes.
         Work = "work",
         /// Goes through 256 KiB of memory.
         Cache = "cache",
@@ -26,13 +26,13 @@ words! {
 }
 
 impl Neighbour {
-    /// Whether there is one.
+    /// Whether there is a neighbour.
     #[must_use]
     pub const fn is_there(self) -> bool {
         !matches!(self, Self::None)
     }
 
-    /// KiB that it goes through.
+    /// KiB of memory that the neighbour goes through.
     #[must_use]
     pub const fn kib(self) -> u32 {
         match self {

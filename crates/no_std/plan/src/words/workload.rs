@@ -38,7 +38,7 @@ workloads! {
     Io = "io": IDLES {},
     /// Periodic wake-ups against a deadline.
     Timer = "timer": IDLES { period_us: Some(1000) },
-    /// Mostly nothing.
+    /// Rare wake-ups, between which CPUs are idle.
     Idle = "idle": IDLES { period_us: Some(10_000) },
     /// Frames of a display. Three tasks in a row make each frame by its deadline.
     Frames = "frames": IDLES { needs_second: true, period_us: Some(16_667), wakeups: 3, learning: 10 },
@@ -61,7 +61,7 @@ workloads! {
     LinuxMessaging = "linux-messaging": LINUX { times_as_long: 30 },
     /// On Linux: periodic wake-ups of a thread against a deadline.
     LinuxTimer = "linux-timer": LINUX { has_idle_time: true, period_us: Some(1000) },
-    /// On Linux: mostly nothing.
+    /// On Linux: rare wake-ups of a thread.
     LinuxIdle = "linux-idle": LINUX { has_idle_time: true, period_us: Some(10_000) },
     /// On Linux: a thread makes an idle CPU execute a function of the kernel, and waits for it.
     LinuxCall = "linux-call": LINUX { needs_second: true, is_marked: true },
@@ -69,7 +69,7 @@ workloads! {
     LinuxExec = "linux-exec": LINUX { has_idle_time: true, is_a_run: true, times_as_long: 1000 },
 }
 
-/// Answers about a workload.
+/// Properties of a workload.
 struct Nature {
     is_linux: bool,
     has_tasks: bool,
@@ -175,7 +175,7 @@ impl Workload {
     }
 
     /// How many wake-ups each block makes before its first sample. Governors start afresh with each
-    /// block, and look at eight or nine waits; frames are too few to make those samples.
+    /// block, and look at eight or nine waits; a block has too few frames to use these as samples.
     #[must_use]
     pub const fn learning(self) -> u32 {
         self.nature().learning

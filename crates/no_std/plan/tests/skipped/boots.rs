@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which boot has which cells, and what CPUs that take turns do not have.
+//! Tests which boot has which cells, and why it lacks the others.
 
 use super::*;
 
-/// A boot for each set of knobs has each cell once, and what can't run in the first.
+/// With a boot for each set of knobs, each cell is in one boot, and in the first if it can't run.
 #[test]
 fn boots_with_other_knobs_share_the_cells() {
     let mut plan = Plan::default();
@@ -42,8 +42,8 @@ fn boots_with_other_knobs_share_the_cells() {
     assert!(all.iter().all(|cell| parts.contains(cell)));
 }
 
-/// A single boot has every cell of which as much traps as the cell wants, and reports why it
-/// has none of the others.
+/// A single boot has every cell whose waits trap there as the cell wants, and reports why it has
+/// none of the others.
 #[test]
 fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
     let mut plan = Plan::default();
@@ -78,7 +78,7 @@ fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
     assert_eq!(cells(&plan, Trap::Wfi), trapped);
     let free = pairs(&[("busy", "none"), ("wfe", "none"), ("wfi", "none")]);
     assert_eq!(cells(&plan, Trap::None), free);
-    // A named word that can't be had is reported, once.
+    // A named trap that this boot does not have is reported, once.
     plan.set("trap", "none,wfi").unwrap();
     let told = cells(&plan, Trap::Wfi);
     let mut skipped = told.difference(&trapped);

@@ -155,7 +155,7 @@ fn of_several_reasons_the_first_is_told() {
     );
 }
 
-/// Why `noise` is not made in a plan of one cell, on so many CPUs.
+/// Returns why a plan of one cell makes no `noise` on this many CPUs.
 fn silenced(noise: &str, cpus: usize, cpus_at_once: bool, workload: &str) -> Option<SkipReason> {
     let text = "rouse.wait=wfi rouse.trap=none rouse.deliver=inject rouse.wake=ipi";
     let plan = plan(&format!(
@@ -223,7 +223,7 @@ fn an_open_loop_has_arrivals_in_place_of_pauses() {
         cell("rouse.arrival-us=20 rouse.gap-us=5 rouse.iterations=10 rouse.groups=3");
     assert!(open.is_open() && open.has_idle_time());
     assert_eq!((open.gap_us, open.spread), (0, Spread::Exponential));
-    // The largest of four parts of ten, and the one that is not a sample.
+    // The largest of four parts of ten is 3, and one more request is not a sample.
     assert_eq!(drawn, 3 * (3 + 1));
     let (closed, drawn) = cell("rouse.gap-us=5 rouse.service-us=7");
     assert!(!closed.is_open() && !closed.has_idle_time());
@@ -254,7 +254,7 @@ fn ranks_are_those_of_a_plan() {
         [7, 2, 0x4f]
     );
     assert_eq!(rank("wait", "governor:menu"), 9);
-    // The last set of CPUs that is its own number, and the first that is not.
+    // The last set of CPUs whose rank is its own number, and the first whose rank is not.
     let large = [rank("mask", "53"), rank("mask", "54")];
     assert_eq!(large, [1 << 53, 55 << 54]);
 }

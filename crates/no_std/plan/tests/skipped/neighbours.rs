@@ -19,12 +19,12 @@ fn neighbours_are_rouses_and_interrupts_end_their_turns() {
     for under in [Under::None, Under::Kvm, Under::Xen] {
         let all = reasons(work, under);
         let no_neighbour = Some(SkipReason::NoNeighbour(under));
-        // On the bare machine delivery may stand against a cell as well.
+        // On the bare machine, the delivery may forbid a cell, too.
         assert!(
             all.contains(&no_neighbour) && !all.contains(&None),
             "{all:?}"
         );
-        // Those without one are there as ever.
+        // The cells without a neighbour are listed as always.
         let both = reasons("rouse.wait=wfi rouse.neighbour=none,work", under);
         assert!(
             both.contains(&None) && both.contains(&no_neighbour),
@@ -36,7 +36,7 @@ fn neighbours_are_rouses_and_interrupts_end_their_turns() {
         reasons(&direct, Under::Rouse),
         [None, Some(SkipReason::NeighbourInjects)]
     );
-    // A yield ends by a slice.
+    // The end of a slice ends a yield.
     let yields =
         "rouse.wait=wfe rouse.trap=both rouse.wake=elide rouse.neighbour=work rouse.yield-on=wfe";
     assert_eq!(reasons(yields, Under::Rouse), [None]);
@@ -46,7 +46,7 @@ fn neighbours_are_rouses_and_interrupts_end_their_turns() {
     );
 }
 
-/// Dimensions of neighbours make no cells without neighbours, or where no WFE traps.
+/// The neighbours' dimensions add no cells without a neighbour, or if no WFE traps.
 #[test]
 fn slices_and_yields_apply_beside_neighbours() {
     let cells = |text: &str| {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The devices of a device tree: interrupt controller, timer, console.
 
-use super::interrupts::{Interrupts, width};
+use super::interrupts::{Interrupts, interrupt_cells};
 use super::nodes::Nodes;
-use super::{chosen, registers};
+use super::{chosen, registers_error};
 use crate::claims::{Claims, FRAME, PAGE, Unfit};
 use crate::tree::{Node, cell};
 use crate::{Error, Gic, GicV2, MAX_CPUS, Region, Timer, Uart, UartKind};
@@ -12,7 +12,7 @@ use arrayvec::ArrayVec;
 /// The smallest size of a redistributor: two frames (IHI 0069H, 12.10).
 const REDISTRIBUTOR: u64 = 2 * FRAME;
 
-/// Error about `property` of the GIC's node.
+/// Returns the error about `property` of the GIC's node.
 const fn gic_error(property: &'static str) -> Error {
     Error::Property {
         node: "interrupt-controller",
@@ -20,8 +20,8 @@ const fn gic_error(property: &'static str) -> Error {
     }
 }
 
-/// The ranges of redistributor frames.
-pub fn redistributors(
+/// Claims the ranges of redistributor frames, and adds them to `ranges`.
+pub fn claim_redistributors(
     node: Node<'_>,
     claims: &mut Claims<'_>,
     ranges: &mut ArrayVec<Region, MAX_CPUS>,
@@ -32,7 +32,7 @@ pub fn redistributors(
         if range.size < REDISTRIBUTOR {
             return Err(gic_error("reg"));
         }
-        let unfit = |why| registers(&node, range.base, why);
+        let unfit = |why| registers_error(&node, range.base, why);
         ranges.push(claims.take(range, FRAME).map_err(unfit)?);
     }
     if count == 0 {
@@ -44,8 +44,8 @@ pub fn redistributors(
     Ok(())
 }
 
-/// The distributor, and the CPU interfaces of a GICv2.
-pub fn distributor(
+/// Claims the distributor and, in a GICv2, the CPU interfaces.
+pub fn claim_distributor(
     nodes: &Nodes<'_>,
     claims: &mut Claims<'_>,
 ) -> Result<(Region, Option<GicV2>), Error> {
@@ -55,7 +55,7 @@ pub fn distributor(
     }
     let distributor = node.regions().next().filter(|first| first.size >= FRAME);
     let distributor = distributor.ok_or(gic_error("reg"))?;
-    let unfit = |why| registers(&node, distributor.base, why);
+    let unfit = |why| registers_error(&node, distributor.base, why);
     let distributor = claims.take(distributor, FRAME).map_err(unfit)?;
     Ok((distributor, None))
 }
@@ -66,14 +66,14 @@ pub fn distributor(
 /// ones. So a size only tells whether the second page of GICC and GICV, which ends an interrupt in
 /// two steps, is described.
 fn version2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option<GicV2>), Error> {
-    /// Bytes of GICC without that page (IHI 0048B, 4.1.3).
+    /// Bytes of GICC without its second page (IHI 0048B, 4.1.3).
     const LEAST: u64 = 0x100;
     let mut regions = node.regions();
     let mut next = |most: u64| {
         let described = regions.next().filter(|region| region.size >= LEAST);
         let Region { base, size } = described.ok_or(gic_error("reg"))?;
         let size = size.clamp(PAGE, most);
-        let unfit = |why| registers(&node, base, why);
+        let unfit = |why| registers_error(&node, base, why);
         claims.take(Region { base, size }, PAGE).map_err(unfit)
     };
     let (distributor, gicc) = (next(PAGE)?, next(2 * PAGE)?);
@@ -98,7 +98,7 @@ pub fn gic<'a>(
     });
     let interrupts = Interrupts::of(node, node, nodes.tree);
     let maintenance = match interrupts.property() {
-        // The node has an interrupt.
+        // The node describes the interrupt.
         Some(property) => interrupts.ppi("", 0).flatten().ok_or(gic_error(property))?,
         // The INTID of the Base System Architecture (DEN0094C, 3.6).
         None => 25,
@@ -120,14 +120,14 @@ pub fn gic<'a>(
 
 pub fn timer(nodes: &Nodes<'_>) -> Result<Timer, Error> {
     let gic = nodes.gic()?;
-    width(&gic).ok_or(gic_error("#interrupt-cells"))?;
+    interrupt_cells(&gic).ok_or(gic_error("#interrupt-cells"))?;
     let node = nodes.timer.ok_or(Error::NoNode("timer"))?;
     let interrupts = Interrupts::of(node, gic, nodes.tree);
     let error = Error::Property {
         node: "timer",
         property: interrupts.property().unwrap_or("interrupts"),
     };
-    // The binding's names, or its order without names (arm,arch_timer).
+    // Interrupts have the binding's names or, without names, its order (arm,arch_timer).
     let ppi = |name, index| interrupts.ppi(name, index).ok_or(error);
     let phys = ppi("phys", 1)?.ok_or(error)?;
     let virt = ppi("virt", 2)?.ok_or(error)?;

@@ -9,7 +9,7 @@ const PPIS: core::ops::Range<u32> = 16..32;
 const PPI: u32 = 1;
 
 /// How many cells an interrupt of the GIC has.
-pub fn width(gic: &Node<'_>) -> Option<usize> {
+pub fn interrupt_cells(gic: &Node<'_>) -> Option<usize> {
     let cells = gic.cell("#interrupt-cells")? as usize;
     (3..=8).contains(&cells).then_some(cells)
 }
@@ -47,8 +47,8 @@ impl<'a> Interrupts<'a> {
             return Some(None);
         };
         let entry = match self.property()? {
-            "interrupts" => self.plain(index),
-            _ => self.extended(index),
+            "interrupts" => self.plain_entry(index),
+            _ => self.extended_entry(index),
         };
         let Some(entry) = entry? else {
             return Some(None);
@@ -58,7 +58,7 @@ impl<'a> Interrupts<'a> {
     }
 
     /// Entry `index` of `interrupts`.
-    fn plain(&self, index: usize) -> Option<Option<&'a [u8]>> {
+    fn plain_entry(&self, index: usize) -> Option<Option<&'a [u8]>> {
         let mut ancestor = Some(self.node);
         let parent = loop {
             match ancestor {
@@ -77,8 +77,8 @@ impl<'a> Interrupts<'a> {
         Some(value.chunks_exact(width).nth(index))
     }
 
-    /// Entry `index` of `interrupts-extended`; each entry follows its controller.
-    fn extended(&self, mut index: usize) -> Option<Option<&'a [u8]>> {
+    /// Entry `index` of `interrupts-extended`; each entry follows its controller's phandle.
+    fn extended_entry(&self, mut index: usize) -> Option<Option<&'a [u8]>> {
         let mut rest = self.node.property("interrupts-extended")?;
         while !rest.is_empty() {
             let controller = cell(rest, 0)?;
@@ -101,7 +101,7 @@ impl<'a> Interrupts<'a> {
                 let cells = other.cell("#interrupt-cells")? as usize;
                 (1..=8).contains(&cells).then_some(cells)
             }
-            None => width(&self.gic),
+            None => interrupt_cells(&self.gic),
         }
     }
 }

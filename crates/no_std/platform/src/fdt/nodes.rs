@@ -50,30 +50,30 @@ impl<'a> Nodes<'a> {
             reserved_memory: None,
             cpus: None,
         };
-        tree.nodes().for_each(|node| nodes.look(node));
+        tree.nodes().for_each(|node| nodes.record(node));
         nodes
     }
 
-    /// The GIC's node, of the latest version.
+    /// Returns the GIC's node; if there are several, that of the latest version.
     pub fn gic(&self) -> Result<Node<'a>, Error> {
         let other = || self.other_gic.or_else(|| self.named_controller());
         let gic = self.gic.or(self.version2);
         gic.ok_or_else(|| other().unwrap_or(Error::NoNode("GICv3 (arm,gic-v3)")))
     }
 
-    /// Whether that is a GICv2.
+    /// Whether [`Self::gic`] returns a GICv2.
     pub const fn is_version2(&self) -> bool {
         self.gic.is_none() && self.version2.is_some()
     }
 
-    /// Names the machine's interrupt controller, as the root node refers to it.
+    /// Names the machine's interrupt controller, to which the root node refers.
     fn named_controller(&self) -> Option<Error> {
         let parent = self.tree.find("/")?.cell("interrupt-parent")?;
         let controller = self.tree.by_phandle(parent)?;
         name(controller.strings("compatible").next()?).map(Error::Controller)
     }
 
-    fn look(&mut self, node: Node<'a>) {
+    fn record(&mut self, node: Node<'a>) {
         if node.depth() == 1 {
             let known = match node.kind() {
                 b"chosen" => Some(&mut self.chosen),
@@ -117,8 +117,8 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// A generic watchdog (bindings: arm,sbsa-gwdt); its control frame comes first. A watchdog without
-/// a frame gets address 0.
+/// Reads a generic watchdog (bindings: arm,sbsa-gwdt); its control frame comes first. A watchdog
+/// without a frame gets address 0.
 fn watchdog(node: Node<'_>) -> Watchdog {
     Watchdog {
         control: node.regions().next().map_or(0, |frame| frame.base),

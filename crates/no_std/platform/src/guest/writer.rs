@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes a flattened device tree: header, an empty reservation map, the structure
-//! block, the strings block (Devicetree Specification, release 0.4, chapter 5).
+//! Writes a flattened device tree: the header, an empty reservation map, the structure block and
+//! the strings block (Devicetree Specification, release 0.4, chapter 5).
 
 use arrayvec::ArrayVec;
 

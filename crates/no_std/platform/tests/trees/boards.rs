@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads trees of boards, for what QEMU's has not. `bus.dtb` is an Armada 3700's in short: its devices are
-//! on a bus that has other addresses.
+//! Reads trees of boards, for features that QEMU's tree lacks. `bus.dtb` is a short version of an
+//! Armada 3700's tree: its devices are on a bus that has other addresses.
 
 use platform::{Enable, Platform, Report, Room, Timer, Uart, UartKind};
 
 use super::{cells, grown, read, refused, region, with, word};
 
 const BUS: &[u8] = include_bytes!("../bus.dtb");
-/// QEMU's, with interrupts of 4 cells, and the timer's by `interrupts-extended` and in another order.
+/// QEMU's tree, with interrupts of 4 cells, and the timer's reordered in `interrupts-extended`.
 const ODD: &[u8] = include_bytes!("../../../../../tests/trees/odd.dtb");
 
 #[test]
@@ -18,13 +18,13 @@ fn addresses_are_those_of_cpus() {
     let (kind, base) = (UartKind::Armada3700, 0xd001_2000);
     assert_eq!(platform.uart, Some(Uart { kind, base }));
     assert_eq!(*platform.reserved, [region(0x400_0000, 0x20_0000)]);
-    // The second of the bus's windows.
+    // The UART is in the second of the bus's windows.
     let far = with(BUS, &cells(&[0x1_2000, 0x18]), &cells(&[0x8000_0100, 0x18]));
     assert_eq!(
         read(&far).unwrap().uart.map(|uart| uart.base),
         Some(0x1_0000_0100)
     );
-    // In no range: CPUs can't reach it.
+    // The UART is in no range, so CPUs can't reach it.
     let lost = with(BUS, &cells(&[0x1_2000, 0x18]), &cells(&[0x7000_0000, 0x18]));
     assert_eq!(read(&lost).unwrap().uart, None);
 }
@@ -135,7 +135,7 @@ fn registers_are_where_they_can_be() {
     );
     let high = bus([0x100, 0]);
     assert!(read(&high).is_ok());
-    // On a CPU with 40 bits of physical addresses.
+    // The CPU has only 40 bits of physical addresses.
     let said = "0x10001d00000 ends above the physical addresses";
     let error = Platform::from_fdt(&high, Room::new().below(1 << 40)).unwrap_err();
     assert_eq!(error.to_string(), format!("device tree: {gic}: {said}"));

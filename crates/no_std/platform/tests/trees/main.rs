@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Device trees: of guests as they are written, of boards, with parts missing, and with impossible contents.
+//! Device trees of guests and boards, with parts missing, and with impossible contents.
 
 mod boards;
 mod guest;
@@ -9,7 +9,7 @@ mod removal;
 use platform::guest::GuestTree;
 use platform::{Conduit, Firmware, Platform, Region, Timer, Uart, UartKind};
 
-/// Reads a tree, into room that a test does not give back.
+/// Reads a tree, into room that is never freed.
 fn read(tree: &[u8]) -> Result<Platform<'_>, platform::Error> {
     Platform::from_fdt(tree, Box::leak(Box::default()))
 }
@@ -24,7 +24,7 @@ const fn region(base: u64, size: u64) -> Region {
     Region { base, size }
 }
 
-/// A guest of these CPUs.
+/// Returns a guest with these CPUs.
 fn guest_of(
     cpus: &[u64],
 ) -> GuestTree<'_, impl Iterator<Item = u64> + Clone, impl Iterator<Item = &str> + Clone> {
@@ -55,7 +55,7 @@ fn guest_of(
     }
 }
 
-/// Its form in a device tree.
+/// Writes the guest's device tree.
 fn written<'a>(
     guest: &GuestTree<'a, impl Iterator<Item = u64> + Clone, impl Iterator<Item = &'a str> + Clone>,
 ) -> Vec<u8> {
@@ -65,7 +65,7 @@ fn written<'a>(
     buffer
 }
 
-/// The tree with `from` replaced by as many bytes, once.
+/// Returns the tree with the first `from` replaced by `to`, which is as long.
 fn with(tree: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let at = tree.windows(from.len()).position(|window| window == from);
@@ -75,7 +75,7 @@ fn with(tree: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     tree
 }
 
-/// The tree with these bytes in front of `at`; each of these fields of its header is larger by so much.
+/// Inserts `bytes` at `at`, and adds to each header field in `fields` the number next to it.
 fn grown(tree: &[u8], at: usize, bytes: Vec<u8>, fields: &[(usize, usize)]) -> Vec<u8> {
     let mut tree = tree.to_vec();
     tree.splice(at..at, bytes);

@@ -6,7 +6,7 @@ use platform::{Cpu, Enable, GicV2, MAX_CPUS, Platform, Region, Room, UartKind, W
 
 use super::{cells, grown, guest_of, read, refused, region, with, word, written};
 
-/// A tree of two CPUs, with a serial port that is easily made a 16550.
+/// A tree of two CPUs, with a serial port that can easily be changed to a 16550.
 fn tree() -> Vec<u8> {
     tree_of(&[0x1_0001_0000, 0x3])
 }
@@ -15,13 +15,13 @@ fn tree_of(cpus: &[u64]) -> Vec<u8> {
     written(&guest_of(cpus))
 }
 
-/// The tree with these properties in front of those of the node whose first
+/// Returns the tree with these properties inserted in front of those of the node whose first
 /// property is `compatible` = `of`.
 fn with_properties(of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
     added(tree(), of, properties)
 }
 
-/// `tree` with these properties in front of `compatible` = `of`.
+/// Inserts these properties into `tree`, in front of `compatible` = `of`.
 fn added(mut tree: Vec<u8>, of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
     for (name, value) in properties {
         let mut property = cells(&[3, value.len() as u32, tree.len() as u32 - word(&tree, 12)]);
@@ -42,7 +42,7 @@ fn added(mut tree: Vec<u8>, of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8>
 #[test]
 fn an_mpidr_is_an_affinity_and_one_cpus() {
     let expected = "cpu: property 'reg' is missing or malformed";
-    // The last CPU's reg, its end, and that of the CPUs.
+    // The last CPU's `reg`, the end of its node, and the end of the CPUs' node.
     let cpu = |high, low| cells(&[high, low, 2, 2]);
     for (high, low) in [(0, 0x8000_0003), (0x100, 3)] {
         refused(&with(&tree(), &cpu(0, 3), &cpu(high, low)), expected);
@@ -134,7 +134,7 @@ fn a_uart_that_is_not_okay_is_no_console() {
     }
     let empty = with_properties("arm,pl011", &[("status", Vec::new())]);
     assert_eq!(read(&empty).unwrap().uart, None);
-    // One on a bus that is off; the root's first property stands for any bus's.
+    // A UART on a bus that is off; the root's first property stands for any bus's.
     assert!(!console("rouse,guest", "disabled"));
 }
 
@@ -155,13 +155,13 @@ fn a_cpu_that_waits_is_one() {
     ] {
         assert_eq!(cpus(status), expected, "{status}");
     }
-    // Without a method nothing starts it; the other one is held.
+    // Without a method, nothing starts that CPU; the other CPU is held.
     let waits = added_cpu(&[("status", b"disabled\0".to_vec())]);
     let held = with(&waits, b"enable-method\0", b"enable-nothing");
     assert_eq!(read(&held).unwrap().cpus.len(), 1);
 }
 
-/// The tree with these properties in the first CPU's node.
+/// Returns the tree with these properties in the first CPU's node.
 fn added_cpu(properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
     added(tree(), "arm,armv8", properties)
 }
@@ -217,7 +217,7 @@ fn a_gicv2_has_all_of_its_registers() {
     );
 }
 
-/// RK3576 and Amlogic S7 in mainline Linux.
+/// The trees of RK3576 and Amlogic S7 in mainline Linux do this.
 #[test]
 fn a_gicv2_may_be_described_too_large_or_small() {
     for (distributor, size, read_as) in [(0x1_0000, 0x1_0000, 0x2000), (0x1000, 0x100, 0x1000)] {
@@ -256,7 +256,7 @@ fn a_reason_names_what_is_wrong() {
         &with_properties("arm,gic-v3", &[("#redistributor-regions", cells(&[0]))]),
         "interrupt-controller: property '#redistributor-regions' is missing or malformed",
     );
-    // Linux boots with these.
+    // Linux boots with these two trees.
     let timer = with(&tree(), b"arm,armv8-timer", b"arm,armv7-timer");
     assert!(read(&timer).is_ok());
     let named = with(&tree(), b"cpu@", b"cor@");
@@ -278,7 +278,7 @@ fn each_cpu_has_a_redistributor() {
         let small = with(&tree(), &region, &cells(&[0, 0x80a_0000, 0, size]));
         assert_eq!(read(&small).unwrap().lacks().is_some(), lacks, "{size:#x}");
     }
-    // Two need a stride and the frames of the second.
+    // Two redistributors need one stride, and the frames of the second.
     for (stride, lacks) in [(0x2_0000, false), (0x4_0000, true), (0x100_0000, true)] {
         let stride = [("redistributor-stride", cells(&[0, stride]))];
         let tree = with_properties("arm,gic-v3", &stride);
@@ -288,7 +288,7 @@ fn each_cpu_has_a_redistributor() {
 
 #[test]
 fn however_many_reservations_there_are_none_is_lost() {
-    // The reservation map ends after the header; entries go in front of that.
+    // The reservation map ends after the header; entries are inserted in front of its end.
     let entries = (1..=1000).flat_map(|n| cells(&[0, n << 13, 0, 0x1000]));
     let entries: Vec<u8> = entries.collect();
     let fields = [4, 8, 12].map(|field| (field, entries.len()));
@@ -327,7 +327,7 @@ fn the_cpu_that_runs_comes_first() {
     };
     let (mpidrs, ignored, _) = read(&[0x10, 0x20, 0x30, 0x40], 0x30);
     assert_eq!((mpidrs, ignored), (vec![0x30, 0x10, 0x20, 0x40], 0));
-    // One that there was no room for takes the last one's.
+    // A CPU for which there was no room takes the place of the last CPU.
     let many: Vec<u64> = (0..MAX_CPUS as u64 + 3).collect();
     let last = MAX_CPUS as u64 + 2;
     let (mpidrs, ignored, first) = read(&many, last);
@@ -353,7 +353,7 @@ fn a_tree_that_is_deeper_than_any_machine_is_refused() {
     nested.extend((0..depth).flat_map(|_| cells(&[2])));
     let fields = [4, 12, 36].map(|field| (field, nested.len()));
     let tree = grown(&tree, end, nested, &fields);
-    // Everything that is looked for comes first, but PSCI of another kind.
+    // Everything that is searched for comes first, except PSCI, whose kind is now unknown.
     let tree = with(&tree, b"arm,psci-1.0", b"arm,psci-9.0");
     let tree = with(&tree, b"arm,psci-0.2", b"arm,psci-9.2");
     refused(&tree, "nodes nested more than 16 deep");

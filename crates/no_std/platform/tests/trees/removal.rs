@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The device tree of QEMU's `virt` with each node and each property missing in
-//! turn (`virt.dtb`, two CPUs and a watchdog, made by `-machine dumpdtb=`): each removal is
-//! harmless or refused by an error that names what is missing, and either way the
-//! console is still known unless it is what was removed.
+//! Removes each node and each property of the device tree of QEMU's `virt` in turn (`virt.dtb`, two
+//! CPUs and a watchdog, made by `-machine dumpdtb=`). Each removal is harmless or refused with an
+//! error that names the missing part, and in both cases the console is still known unless it was
+//! removed.
 
 use std::fmt::Write;
 
@@ -82,7 +82,7 @@ fn parts(tree: &[u8]) -> Vec<Part> {
     }
 }
 
-/// The tree without a part of it.
+/// Returns the tree without `part`.
 fn without(part: &Part) -> Vec<u8> {
     let mut tree = TREE.to_vec();
     for token in tree[part.start..part.end].chunks_exact_mut(4) {
@@ -117,7 +117,7 @@ const REFUSED: &str = "\
 /timer device tree: no timer node
 ";
 
-/// A part whose absence is allowed, though it changes something that a user may notice.
+/// Parts whose absence is allowed, though it changes something that a user may notice.
 const NOTICED: &str = "\
 /psci:compatible
 /psci
@@ -168,8 +168,8 @@ fn a_damaged_tree_is_refused() {
     }
 }
 
-/// Replaces each token of the structure in turn. A tree that is then refused can be reported:
-/// the console is known, and PSCI unless that is what is damaged.
+/// Replaces each token of the structure in turn. Each refusal of such a tree can be reported: the
+/// console is known, and so is PSCI, unless PSCI is damaged.
 #[test]
 fn a_damaged_structure_is_reported() {
     let whole = report(TREE);
@@ -187,7 +187,7 @@ fn a_damaged_structure_is_reported() {
     }
 }
 
-/// Where not even the names of properties are left, a console can be named by the boot arguments.
+/// If not even the names of properties are left, boot arguments can still name a console.
 #[test]
 fn a_uart_of_the_boot_arguments_is_found_in_any_damage() {
     let mut tree = TREE[..40].to_vec();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions as an assembler encodes them, and all others.
+//! Tests instructions as an assembler encodes them, and all other words.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Instructions as LLVM's assembler encodes them.
+/// Instructions that are decoded, as LLVM's assembler encodes them.
 const KNOWN: [(u32, &str); 29] = [
     (0x381f_f441, "strb w1, [x2], #-1"),
     (0x380f_fc83, "strb w3, [x4, #255]!"),
@@ -38,7 +38,7 @@ const KNOWN: [(u32, &str); 29] = [
     (0xa83f_df16, "stnp x22, x23, [x24, #-8]"),
 ];
 
-/// Others, as the same encodes them, and five that it refuses to: UNPREDICTABLE ones.
+/// Instructions that are rejected. LLVM's assembler refuses the last five: UNPREDICTABLE.
 const OTHERS: [(u32, &str); 33] = [
     (0xb900_0041, "str w1, [x2]"),
     (0xb840_4041, "ldur w1, [x2, #4]"),
@@ -75,8 +75,8 @@ const OTHERS: [(u32, &str); 33] = [
     (0x2981_0841, "stp w1, w2, [x2, #8]!"),
 ];
 
-/// Writes what an assembler would read.
-fn text(transfer: &Transfer, no_allocate: bool) -> String {
+/// Writes the transfer as text that an assembler would read.
+fn assembly(transfer: &Transfer, no_allocate: bool) -> String {
     let Transfer { access, second, .. } = transfer;
     let Access {
         size,
@@ -126,15 +126,15 @@ fn text(transfer: &Transfer, no_allocate: bool) -> String {
 fn what_an_assembler_encodes_is_read_back() {
     for (word, expected) in KNOWN {
         let transfer = Transfer::decode(word).unwrap_or_else(|| panic!("{expected}"));
-        assert_eq!(text(&transfer, expected.contains("np ")), expected);
+        assert_eq!(assembly(&transfer, expected.contains("np ")), expected);
     }
     for (word, other) in OTHERS {
         assert_eq!(Transfer::decode(word), None, "{other}");
     }
 }
 
-/// Checks the bits and values that the diagrams of C6.2 demand of an instruction: of single ones (size, V, opc, bit
-/// 21), by the index; and of pairs (opc, V, L).
+/// Checks the bits and values that the diagrams of C6.2 demand of an instruction: for single ones,
+/// size, V, opc, bit 21 and the index; for pairs, opc, V and L.
 fn is_documented(word: u32) -> bool {
     let single =
         word & 0x3f20_0400 == 0x3800_0400 && !matches!(word >> 22 & 0x3ff, 0x3e2..=0x3e3 | 0x2e3);
@@ -151,7 +151,7 @@ proptest! {
 
     #[test]
     fn nothing_else_is_decoded(word: u32, kind in 0..4u32) {
-        // Most words are of other classes.
+        // Most random words belong to other classes.
         let word = match kind {
             0 => word,
             1 => word & 0xc0ff_ffff | 0x3800_0000,
@@ -159,7 +159,7 @@ proptest! {
             _ => word & 0xc0df_ffff | 0x3800_0400,
         };
         if let Some(transfer) = Transfer::decode(word) {
-            prop_assert!(is_documented(word), "{word:#x} is {}", text(&transfer, false));
+            prop_assert!(is_documented(word), "{word:#x} is {}", assembly(&transfer, false));
         } else if is_documented(word) {
             let (t, t2, n) = (word & 31, word >> 10 & 31, word >> 5 & 31);
             prop_assert!(t == n || t2 == n || t == t2, "{word:#x}");

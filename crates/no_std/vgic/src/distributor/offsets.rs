@@ -6,7 +6,7 @@ use crate::PRIVATE;
 
 /// The index of an SPI; `None` for other INTIDs. With affinity routing, the registers of INTIDs 0
 /// to 31 are in the redistributors and zero here.
-pub const fn spi(intid: u64) -> Option<usize> {
+pub const fn spi_index(intid: u64) -> Option<usize> {
     if intid >= PRIVATE as u64 && intid < PRIVATE as u64 + SPIS as u64 {
         Some((intid - PRIVATE as u64) as usize)
     } else {
@@ -15,11 +15,11 @@ pub const fn spi(intid: u64) -> Option<usize> {
 }
 
 pub fn spi_bit(intid: u64) -> u64 {
-    spi(intid & 0x3ff).map_or(0, |spi| 1 << spi)
+    spi_index(intid & 0x3ff).map_or(0, |spi| 1 << spi)
 }
 
-/// The array register of one bit per INTID at `offset`, and its first SPI.
-pub fn array(offset: u64) -> Option<(u64, u32)> {
+/// The array of one bit per INTID that the register at `offset` belongs to, and its first SPI.
+pub fn bit_array(offset: u64) -> Option<(u64, u32)> {
     if !(0x080..0x400).contains(&offset) || !offset.is_multiple_of(4) {
         return None;
     }
@@ -30,12 +30,12 @@ pub fn array(offset: u64) -> Option<(u64, u32)> {
 }
 
 /// The first SPI of the ICFGR at `offset`; each has 16 SPIs.
-pub fn configuration(offset: u64) -> Option<u32> {
+pub fn icfgr(offset: u64) -> Option<u32> {
     let word = offset.checked_sub(0xc00)? / 4;
     (2..6).contains(&word).then(|| 16 * (word as u32 - 2))
 }
 
 /// The SPI of the IROUTER at `offset`, and where that register starts.
-pub const fn route(offset: u64) -> (Option<usize>, u64) {
-    (spi((offset - 0x6000) / 8), offset & !7)
+pub const fn irouter(offset: u64) -> (Option<usize>, u64) {
+    (spi_index((offset - 0x6000) / 8), offset & !7)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads and writes listed interrupts for registers: pending and active
-//! states, and priorities.
+//! Reads and writes listed interrupts for registers that show or change pending states, active
+//! states or priorities.
 
 use super::{Bank, List};
 use crate::PRIVATE;
@@ -57,7 +57,7 @@ impl List {
     /// The state of `intid`.
     pub fn state(&self, bank: &impl Bank, intid: u32) -> State {
         let listed = Listed::read(bank).find(intid).map(|(_, one)| one);
-        let queued = || self.find(intid).map(|at| self.queue[at]);
+        let queued = || self.find_queued(intid).map(|at| self.queue[at]);
         let one = listed.or_else(queued).unwrap_or(ListRegister::EMPTY);
         State {
             pending: one.is_pending(),
@@ -73,7 +73,7 @@ impl List {
     }
 
     /// Returns the listed private INTIDs.
-    pub(crate) fn private(&self, bank: &impl Bank) -> Here {
+    pub(crate) fn private_states(&self, bank: &impl Bank) -> Here {
         let mut here = Here::default();
         if self.queue.is_empty() && bank.empty() & mask(bank.count()) == mask(bank.count()) {
             return here;
@@ -95,7 +95,7 @@ impl List {
     /// Sets or clears the active state of `intid`, as software may by a register write.
     pub fn set_active(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, active: bool) {
         let mut listed = Listed::read(bank);
-        match (listed.find(intid), self.find(intid)) {
+        match (listed.find(intid), self.find_queued(intid)) {
             (Some((slot, old)), _) if !active => listed.set(bank, slot, old.without_active()),
             (Some((_, old)), _) if old.is_active() => {}
             (Some((slot, old)), _) => {
@@ -114,10 +114,10 @@ impl List {
     }
 
     /// Clears the active state of `intid`, as the guest does when it ends the interrupt; returns
-    /// the value that had it.
+    /// the value of the list register that had it.
     pub(crate) fn deactivate(&mut self, bank: &mut impl Bank, intid: u32) -> Option<ListRegister> {
         let mut listed = Listed::read(bank);
-        let old = match (listed.find(intid), self.find(intid)) {
+        let old = match (listed.find(intid), self.find_queued(intid)) {
             (Some((slot, old)), _) => {
                 listed.set(bank, slot, old.without_active());
                 old

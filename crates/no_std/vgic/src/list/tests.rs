@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The list registers against a model of the CPU interface and of what the
+//! Tests the list registers against a model of the CPU interface and of the interrupts that the
 //! guest is owed.
 
 use super::*;
@@ -22,7 +22,7 @@ impl Fake {
         }
     }
 
-    /// ICC_IAR1: the most urgent pending one, if it may preempt what is running.
+    /// ICC_IAR1: takes the most urgent pending interrupt, if it may preempt the running one.
     fn acknowledge(&mut self, running: u8) -> Option<u32> {
         let pending = self.registers.iter().enumerate();
         let (slot, _) = pending
@@ -92,7 +92,7 @@ fn hardware(intid: u32) -> Option<u32> {
     (intid == TIMER).then_some(intid)
 }
 
-/// INTIDs with their own priorities, so that preemption happens.
+/// Gives INTIDs different priorities, so that preemption happens.
 fn priority(intid: u32) -> u8 {
     (intid % 5 * 8 + 0x40) as u8
 }
@@ -152,14 +152,14 @@ impl World {
         self.check(injected);
     }
 
-    /// Returns what the guest has acknowledged last.
+    /// Returns the INTID that the guest has acknowledged last.
     fn innermost(&self) -> Option<u32> {
         let active = self.owed.iter().filter(|(_, state)| state.active);
         let active = active.map(|(&intid, _)| intid);
         active.min_by_key(|&intid| priority(intid))
     }
 
-    /// Acknowledges; where that traps, the registers are refilled.
+    /// Acknowledges an interrupt. If the access traps, the registers are refilled.
     fn acknowledge(&mut self) -> Option<u32> {
         let taken = self
             .bank
@@ -179,7 +179,7 @@ impl World {
         self.owed.entry(intid).or_default().active = false;
     }
 
-    /// Whether there was an interrupt to inject.
+    /// Injects `intid`; returns whether there was an interrupt to inject.
     fn inject(&mut self, intid: u32) -> bool {
         let state = self.owed.entry(intid).or_default();
         // A physical interrupt doesn't come while it is active.
@@ -187,7 +187,7 @@ impl World {
             return false;
         }
         state.pending = true;
-        // Like in the hypervisor: the short way where that is all.
+        // The hypervisor, too, takes this short way if nothing more is needed.
         if intid < PRIVATE {
             let value = ListRegister::pending(intid, priority(intid), hardware(intid));
             self.list.expect(intid, Some(value));
@@ -205,7 +205,7 @@ impl World {
             .set_active(&mut self.bank, intid, priority(intid), true);
         let state = self.owed.entry(intid).or_default();
         state.active = true;
-        // The physical line is what makes it pending again.
+        // Only the physical line makes it pending again.
         state.pending &= hardware(intid).is_none();
     }
 
@@ -248,7 +248,7 @@ impl World {
         }
     }
 
-    /// The guest handles what it gets until nothing comes any more.
+    /// Lets the guest handle interrupts until no more come.
     fn settle(&mut self) {
         for _ in 0..1000 {
             self.step(End);
@@ -312,11 +312,11 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
     let mut world = World::new(2);
     world.list.inject(&mut world.bank, 27, 0x80, Some(27));
     assert_eq!(world.bank.acknowledge(255), Some(27));
-    // It came though it is active: the deactivation was still under way.
+    // The interrupt comes while it is active: its deactivation is still under way.
     world.list.inject(&mut world.bank, 27, 0x80, Some(27));
     let both = |one: &ListRegister| one.is_active() && one.is_pending();
     assert!(!world.bank.registers.iter().any(both));
-    // Its end ends the physical one, whose line has it come again.
+    // The guest's end also ends the physical interrupt, whose line makes it come again.
     assert_eq!(world.bank.asked, Asked::default());
     world.bank.end(27);
     assert_eq!(world.bank.acknowledge(255), None);

@@ -14,7 +14,7 @@ const TIMERS: u32 = 1 << 27 | 1 << 30;
 /// ICH_VTR_EL2: 7 bits of priority, of which all preempt; 24 bits of INTID; A3V.
 const KIND: u64 = 6 << 29 | 6 << 26 | 1 << 23 | 1 << 21;
 
-/// A CPU that notes what it is told.
+/// A CPU that records the operations on it.
 struct TestCpu {
     bank: Registers,
     lines: u32,
@@ -157,7 +157,7 @@ fn what_comes_physically_is_listed_as_was_said() {
         assert_eq!(delivery.interface.bank.values[0].hw(), Some(27));
         delivery.interface.bank.acknowledge(0);
         delivery.interface.bank.end(0);
-        // 9 does not come physically; 6 is disabled.
+        // INTID 9 does not come physically; INTID 6 is disabled.
         assert!(!delivery.arrive(9));
         set(delivery.private, 0x1_0180, 1 << 6);
         assert!(!delivery.evaluate());
@@ -174,7 +174,7 @@ fn timers_that_can_be_delivered_are_enabled_and_others_end() {
         delivery.interface.active = TIMERS | 1 << 25;
         assert!(delivery.inject(27, Some(27)));
         let _ = delivery.evaluate();
-        // 27 is the guest's to end, 25 no timer's.
+        // The guest has to end 27, and 25 does not belong to a timer.
         assert_eq!(delivery.interface.active, 1 << 27 | 1 << 25);
         set(delivery.private, 0x1_0180, 1 << 27);
         let _ = delivery.evaluate();
@@ -315,7 +315,7 @@ fn registers_that_trap_are_what_they_are_in_hardware() {
             (Register::Mask, 0x1ff, 0xfe),
             (Register::Enable, 2, 0),
             (Register::Enable, 1, 1),
-            // One less than the least group bits; then what that makes of the common one.
+            // The least binary point is 1; then the common binary point.
             (Register::BinaryPoint, 0, 1),
             (Register::BinaryPoint, 5, 5),
             (Register::CommonBinaryPoint, 3, 3),
@@ -370,7 +370,7 @@ fn what_traps_is_acknowledged_and_ended_as_hardware_does() {
         assert_eq!(acknowledge(&mut delivery), 3);
         assert_eq!(read(&mut delivery, Register::Running), 0x82);
         assert_eq!(delivery.interface.priorities, [0, 0, 1 << 1, 0]);
-        // With the binary point at 4 the upper four bits preempt.
+        // With the binary point at 4, the upper four bits preempt.
         write(&mut delivery, Register::BinaryPoint, 4);
         list(&mut delivery, 4, 0x80, None);
         delivery.interface.active = 1 << 27;
@@ -411,7 +411,7 @@ fn what_was_set_active_is_anybodys_to_end() {
         assert_eq!((due, active(&delivery, None)), (Due::Everywhere, 0));
         let _ = delivery.evaluate();
         assert!(!delivery.interface.bank.asked.traps);
-        // A queued interrupt signals its end if it had to.
+        // A queued interrupt signals its end if such a signal was requested.
         delivery.interface.active = 1 << 27;
         delivery.inject(27, Some(27));
         delivery.private.activate(1 << 27);

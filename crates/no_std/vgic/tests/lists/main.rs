@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lists and the registers together: what is in which list register, and what the
-//! registers read meanwhile.
+//! Tests lists and the registers together: what each list register holds, and what reads of the
+//! registers return meanwhile.
 
 mod delivery;
 mod private;
@@ -47,7 +47,7 @@ fn set(private: &Private, offset: u64, value: u32) {
     let _ = frames.access(word(offset, Some(value.into())));
 }
 
-/// Some list registers, as ICH_LR<n>_EL2 and ICH_ELRSR_EL2 have them.
+/// Some list registers, as ICH_LR<n>_EL2 and ICH_ELRSR_EL2 show them.
 struct Registers {
     values: Vec<ListRegister>,
     asked: Asked,
@@ -65,7 +65,7 @@ impl Registers {
         }
     }
 
-    /// INTIDs and states of those in use, by register.
+    /// INTIDs and states of the registers in use, by register.
     fn used(&self) -> Vec<(usize, u32, u64)> {
         let values = self.values.iter().enumerate();
         let used = values.filter(|(_, one)| one.is_pending() || one.is_active());
@@ -78,12 +78,12 @@ impl Registers {
         values.map(|one| (one.intid(), one.priority())).collect()
     }
 
-    /// The guest acknowledges the interrupt of register `n`.
+    /// Lets the guest acknowledge the interrupt of register `n`.
     fn acknowledge(&mut self, n: usize) {
         self.values[n] = self.values[n].with_active().without_pending();
     }
 
-    /// The guest ends the interrupt of register `n`; a request for maintenance stays.
+    /// Lets the guest end the interrupt of register `n`; a request for maintenance stays.
     fn end(&mut self, n: usize) {
         self.values[n].0 &= !(1 << 63);
     }
@@ -116,7 +116,7 @@ impl Bank for Registers {
     }
 }
 
-/// `private` with INTIDs 0 to 31 enabled and forwarded.
+/// Returns a [`Private`] with INTIDs 0 to 31 enabled and forwarded.
 fn private() -> Private {
     let private = Private::new();
     set(&private, 0x1_0100, u32::MAX);

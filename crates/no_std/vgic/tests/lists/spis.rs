@@ -44,7 +44,7 @@ fn an_spi_that_is_pending_twice_reads_as_pending() {
     write(&mut distributor, 0x204, 1 << 8);
     assert!(!list.sync_spis(&mut bank, &mut distributor, SECOND));
     assert_eq!(bank.used(), [(0, 40, PENDING)]);
-    // In the list and, set once more, in the distributor.
+    // It is pending in the list and, set once more, in the distributor.
     write(&mut distributor, 0x204, 1 << 8);
     assert_eq!(read(&mut distributor, 0x204), 1 << 8);
     assert_eq!(read(&mut distributor, 0x284), 1 << 8);
@@ -53,7 +53,7 @@ fn an_spi_that_is_pending_twice_reads_as_pending() {
     list.publish_spis(&bank, &mut distributor, SECOND);
     assert_eq!(read(&mut distributor, 0x304), 1 << 8);
     assert_eq!(read(&mut distributor, 0x384), 1 << 8);
-    // Publishes only the state that is there.
+    // The list publishes only the state that it has.
     write(&mut distributor, 0x284, 1 << 8);
     assert_eq!(read(&mut distributor, 0x204), 0);
 }
@@ -69,12 +69,12 @@ fn the_most_urgent_spis_are_listed_with_their_priorities() {
     assert_eq!(bank.priorities(), [(34, 0x20), (35, 0x60)]);
     assert!(bank.asked.refill);
     assert_eq!(read(&mut distributor, 0x204), 0b1_1110);
-    // The urgent one is handled; the next comes where it was.
+    // The most urgent SPI is handled; the next one comes to its register.
     bank.acknowledge(0);
     bank.end(0);
     list.refill(&mut bank);
     assert_eq!(bank.used(), [(0, 36, PENDING), (1, 35, PENDING)]);
-    // The waiting SPI becomes the most urgent and takes the place of the least.
+    // The waiting SPI becomes the most urgent and takes the place of the least urgent.
     set_priority(&mut distributor, 33, 0x10);
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!(bank.used(), [(0, 33, PENDING), (1, 35, PENDING)]);
@@ -101,7 +101,7 @@ fn an_spi_of_any_cpu_is_of_the_first_and_its_active_state_is_the_guests() {
     list.sync_spis(&mut bank, &mut distributor, FIRST);
     assert_eq!(read(&mut distributor, 0x304), 1 << 18);
     assert_eq!(read(&mut distributor, 0x204), 0);
-    // Pending again meanwhile: the guest's end has to be signalled, and then it is listed again.
+    // It is pending again meanwhile: its end has to be signalled, and then it is listed again.
     write(&mut distributor, 0x040, 50);
     list.sync_spis(&mut bank, &mut distributor, FIRST);
     assert_eq!(bank.used(), [(0, 50, PENDING | ACTIVE)]);
@@ -115,7 +115,7 @@ fn one_that_waits_for_another_vcpu_has_its_end_told() {
     write(&mut distributor, 0x040, 40);
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     bank.acknowledge(0);
-    // It is routed to the first, and pending again.
+    // The SPI is routed to the first vCPU, and is pending again.
     route(&mut distributor, 40, 0);
     write(&mut distributor, 0x040, 40);
     assert!(!list.sync_spis(&mut bank, &mut distributor, SECOND));
@@ -150,7 +150,7 @@ fn a_list_that_is_given_up_holds_nothing() {
     }
     assert!(distributor.release(SECOND));
     assert_eq!(read(&mut distributor, 0x204), 0b101);
-    // Nothing is held any more, so there is nothing to let go of.
+    // The vCPU holds nothing any more, so it has nothing to release.
     assert!(!distributor.release(SECOND));
     let other = Vcpu {
         number: 0,
@@ -173,16 +173,16 @@ fn requests_to_one_vcpu_stay_when_another_lets_go() {
     own.sync_spis(&mut registers, &mut distributor, FIRST);
     assert_eq!(registers.used(), [(0, 33, PENDING), (1, 34, PENDING)]);
     registers.acknowledge(1);
-    // The pending state of two and the active state of others is taken back.
+    // The pending state of two SPIs and the active state of two others are taken back.
     write(&mut distributor, 0x284, 0b0011);
     write(&mut distributor, 0x384, 0b1100);
     list.drain(&mut bank, |_| {});
     assert!(!distributor.release(SECOND));
     own.sync_spis(&mut registers, &mut distributor, FIRST);
     assert_eq!(registers.used(), []);
-    // Of what no list has, nothing is left to take back.
+    // SPIs that no list holds leave no request to take back their state.
     write(&mut distributor, 0x384, 0b1001);
-    // The second has served its request: a new one is listed, and stays.
+    // The second vCPU has no requests left: new SPIs are listed, and stay.
     write(&mut distributor, 0x204, 0b1001);
     list.sync_spis(&mut bank, &mut distributor, SECOND);
     assert_eq!(bank.used(), [(0, 32, PENDING), (1, 35, PENDING)]);

@@ -17,7 +17,7 @@ use vgic::{
 pub enum Does {
     /// Makes hardware deliver.
     Direct,
-    /// Takes that back.
+    /// Makes the hypervisor deliver again.
     Inject,
     /// Turns itself off.
     Off,
@@ -32,16 +32,16 @@ pub enum Writes {
     Deactivate(u32),
     Enable(u32),
     Disable(u32),
-    /// Sends it as itself.
+    /// Sends it as the physical SGI of the same number.
     SendLow(u32),
-    /// Sends it by the word.
+    /// Sends it through the word.
     SendHigh(u32),
 }
 
 /// The part of the vCPU that is on its CPU.
 pub type OnCpu<'a> = Delivery<'a, Hardware, &'a RefCell<Distributor>>;
 
-/// The switch, or one with a rule broken.
+/// The switch, or a mutant that breaks a rule.
 pub trait Protocol: Send + Sync + 'static {
     fn new() -> Self;
     fn is_direct(&self) -> bool;
@@ -160,11 +160,11 @@ impl<P: Protocol> World<P> {
                 enabled: AtomicU32::new(SGIS),
             },
         };
-        world.register(0x100, SGIS);
+        world.write_word(0x100, SGIS);
         world
     }
 
-    fn register(&self, offset: u64, bits: u32) {
+    fn write_word(&self, offset: u64, bits: u32) {
         let frames = Redistributor {
             private: &self.private,
             affinity: 0,
@@ -192,7 +192,7 @@ impl<P: Protocol> World<P> {
             Writes::Activate(intid) => (0x300, intid),
             Writes::Deactivate(intid) => (0x380, intid),
         };
-        self.register(offset, 1 << intid);
+        self.write_word(offset, 1 << intid);
         self.send(EVALUATE);
     }
 
@@ -280,7 +280,7 @@ pub struct Target<'a, P> {
 }
 
 impl<'a, P: Protocol> Target<'a, P> {
-    /// It runs, and nothing is listed.
+    /// A vCPU that runs and has nothing listed.
     pub fn new(world: &'a World<P>) -> Self {
         let mut distributor = Distributor::new(1);
         // GICD_CTLR.EnableGrp1.
@@ -316,7 +316,7 @@ impl<'a, P: Protocol> Target<'a, P> {
         result
     }
 
-    /// Takes what came, and then does it.
+    /// Takes the interrupts that came, and then does `what`.
     pub fn does(&mut self, what: Does) {
         self.take();
         match what {
@@ -368,8 +368,8 @@ impl<'a, P: Protocol> Target<'a, P> {
         }
     }
 
-    /// Takes interrupts where they are the hypervisor's: the doorbell, which is the most
-    /// urgent, and then SGIs.
+    /// Takes interrupts while they go to the hypervisor: the doorbell, which is the most urgent,
+    /// and then SGIs.
     fn take(&mut self) {
         while !self.world.switch.is_direct() {
             let pending = self.world.gicr.pending();
@@ -387,14 +387,14 @@ impl<'a, P: Protocol> Target<'a, P> {
         }
     }
 
-    /// Takes what is still on its way; nobody sends any more.
+    /// Takes interrupts that are still on their way; nobody sends any more.
     pub fn settle(&mut self) {
         self.take();
         let left = self.world.switch.take();
         assert_eq!(left, 0, "{left:#x} is left in the word");
     }
 
-    /// Compares with the last writes.
+    /// Compares the state of each interrupt with the last writes to it.
     pub fn compare(&mut self, writers: &[&[Writes]]) {
         let gicr = &self.world.gicr;
         let (machine_pending, machine_active) = (gicr.pending(), gicr.active());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The switch of a vCPU's interrupt delivery, model-checked: loom runs the executions of a vCPU
-//! that lets hardware deliver, takes delivery back and turns itself off, while others write its
+//! that lets hardware deliver, takes delivery back and turns itself off, while other CPUs write its
 //! redistributor and send to it.
 //!
-//! # What is modelled
+//! # Modelled
 //!
 //! [`vgic::switch`], the requests of [`vgic::Private`] and [`vgic::Delivery`] are the real code
 //! that the hypervisor runs. [`machine`] has list registers and a physical redistributor; each
@@ -11,7 +11,7 @@
 //! doorbell first. It acknowledges none, so at the end, wherever the state of an interrupt is kept,
 //! it equals the last write to it, as in a redistributor that never changed hands.
 //!
-//! # What is not
+//! # Not modelled
 //!
 //! The registers of groups, enables and priorities are not loom atomics: each write of them is one step with
 //! the step after it. Executions have at most [`PREEMPTIONS`] preemptions. Loom itself explores no load
@@ -36,8 +36,8 @@ use mutants::{
 };
 use vgic::switch::Switch;
 
-/// Preemptions explored per execution, of one writer against a vCPU that switches at most
-/// twice; one less in larger scenarios.
+/// Preemptions explored per execution if one writer meets a vCPU that switches at most twice;
+/// larger scenarios have one less.
 const PREEMPTIONS: usize = 3;
 
 /// Actions of the vCPU, and actions of each other CPU.
@@ -49,7 +49,7 @@ fn check<P: Protocol>((does, writers): Scenario) {
     let more = writers.len() > 1 || does.len() > 2;
     builder.preemption_bound = Some(PREEMPTIONS - usize::from(more));
     builder.max_branches = 10_000;
-    // Not what the environment says: a limit there would pass what it cut off.
+    // Limits from the environment do not apply: they would pass the executions that they cut off.
     builder.max_permutations = None;
     builder.max_duration = None;
     builder.check(move || {
@@ -116,7 +116,7 @@ holds! {
     turned_off: TURNED_OFF;
 }
 
-/// Two writers: different requests, and equal.
+/// Two writers: with different requests, and with equal ones.
 const TWO: &[&[&[Writes]]] = &[
     &[&[Activate(3)], &[SendHigh(9)]],
     &[&[Set(3)], &[Clear(4), SendLow(4)]],
@@ -133,8 +133,8 @@ fn two_writers() {
     }
 }
 
-/// Asserts that loom finds an execution of `scenario` in which the mutant fails with
-/// `how`, and none in which the real switch does.
+/// Asserts that loom finds an execution of `scenario` in which the mutant fails with `how`, and
+/// none in which the real switch fails.
 fn caught<Wrong: Protocol>(scenario: Scenario, how: &str) {
     check::<Switch>(scenario);
     let Err(panic) = catch_unwind(|| check::<Wrong>(scenario)) else {
@@ -147,7 +147,7 @@ fn caught<Wrong: Protocol>(scenario: Scenario, how: &str) {
     assert!(message.contains(how), "fails for another reason: {message}");
 }
 
-/// Active in the machine, and the guest can't end it.
+/// An interrupt is active in the machine, and the guest can't end it.
 const STRAY: &str = "active in the machine";
 /// An interrupt is active where none may be.
 const NOT_FREE: &str = "the interface is still held";

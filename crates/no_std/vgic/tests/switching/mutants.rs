@@ -11,17 +11,17 @@ use crate::machine::{Gicr, OnCpu, Protocol};
 
 /// Checks for active interrupts before it takes the lock.
 pub const LOOKS_UNLOCKED: u32 = 0;
-/// The active state becomes a request when a vCPU is turned off, and is looked for again.
+/// Makes the active state a request when a vCPU turns itself off, and checks for it again.
 pub const KEEPS_AS_REQUEST: u32 = 5;
 /// Only the first sender rings.
 pub const RINGS_ONCE: u32 = 6;
 /// Empties the word before the flag says that hardware delivers.
 pub const WORD_FIRST: u32 = 1;
-/// A sender that comes too late goes home.
+/// A sender that comes too late drops its request.
 pub const DROPS: u32 = 2;
 /// Serves requests before the flag says that hardware delivers.
 pub const SERVES_EARLY: u32 = 3;
-/// A sender relies on another one that has found its request.
+/// A sender relies on another sender that has found its request.
 pub const FORGETS_ITS_OWN: u32 = 4;
 
 pub struct Mutant<const HOW: u32> {
@@ -62,7 +62,7 @@ impl<const HOW: u32> Protocol for Mutant<HOW> {
             let _alone = self.lock.lock();
             if self.direct.load(SeqCst) {
                 if bits & EVALUATE != 0 {
-                    put(private, gicr);
+                    write_registers(private, gicr);
                 }
                 gicr.set_pending(bits & SGIS);
                 return Sent::Done;
@@ -94,7 +94,7 @@ impl<const HOW: u32> Protocol for Mutant<HOW> {
             return None;
         }
         delivery.unlist();
-        put(delivery.private, gicr);
+        write_registers(delivery.private, gicr);
         gicr.set_pending(bits & SGIS);
         Some(bits & !(SGIS | EVALUATE))
     }
@@ -127,13 +127,13 @@ impl<const HOW: u32> Protocol for Mutant<HOW> {
         let _alone = self.lock.lock();
         let direct = self.direct.load(SeqCst);
         if direct {
-            put(private, gicr);
+            write_registers(private, gicr);
         }
         direct
     }
 }
 
-fn put(private: &Private, gicr: &Gicr) {
+fn write_registers(private: &Private, gicr: &Gicr) {
     let ready = private.refresh(true) & SGIS;
     gicr.disable(SGIS & !ready);
     let [withdraw, deactivate, activate] = private.take_requests();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Steps of the loops: one poll, one halt.
+//! The steps of which the loops consist: one poll, one halt.
 
 use crate::poll::{self, Pause};
 use crate::target::{Measure, Target};
 
-/// Executes WFI and counts it, and also its time if `timed`.
+/// Executes WFI and counts the halt, and also its time if `timed`.
 #[inline(always)]
 pub fn wfi<T: Target>(cpu: &T, timed: bool) {
     let start = if timed { cpu.now() } else { 0 };
@@ -15,9 +15,9 @@ pub fn wfi<T: Target>(cpu: &T, timed: bool) {
     cpu.count(Measure::Halts, 1);
 }
 
-/// Polls for `limit` ticks; returns the requests that it found and took, or 0. Afterwards, the CPU
-/// still promises to look: the next step withdraws the promise, in one operation with the check
-/// before a halt.
+/// Polls for `limit` ticks; returns the requests that it found and took, or 0. After a poll that
+/// returns 0, the CPU's promise to look still holds: the next step withdraws it in one operation
+/// with the check before a halt.
 #[inline(always)]
 pub fn poll_for<T: Target, P: Pause>(
     cpu: &T,
@@ -45,7 +45,7 @@ pub fn poll_for<T: Target, P: Pause>(
     0
 }
 
-/// Polls until a request is there, or until `on` no longer holds, which it checks every `period`
+/// Polls until there is a request, or until `on` returns false, which is checked every `period`
 /// ticks; takes and returns the requests.
 #[inline(always)]
 pub fn poll_while<T: Target, P: Pause>(
@@ -65,7 +65,7 @@ pub fn poll_while<T: Target, P: Pause>(
     cpu.finish_polling(wanted)
 }
 
-/// Polls with YIELD only until a request is there, or until `on` no longer holds; checks both
+/// Polls with nothing but YIELD until there is a request, or until `on` returns false; checks both
 /// between any two YIELDs. Takes and returns the requests.
 #[inline(always)]
 pub fn relax_while<T: Target>(cpu: &T, wanted: u32, on: impl Fn() -> bool) -> u32 {
@@ -77,18 +77,18 @@ pub fn relax_while<T: Target>(cpu: &T, wanted: u32, on: impl Fn() -> bool) -> u3
 }
 
 /// Halts unless a request came before the promise to look was withdrawn; takes and returns the
-/// requests that are there afterwards.
+/// requests that have arrived by the end.
 #[inline(always)]
 pub fn halt<T: Target>(cpu: &T, wanted: u32, timed: bool) -> u32 {
     halt_unless(cpu, wanted, || false, || wfi(cpu, timed)).0
 }
 
-/// Halts with `sleep` unless a request came before the promise to look was withdrawn, or `happened`
-/// reports an interrupt; takes and returns the requests that are there afterwards, and whether it
-/// slept.
+/// Halts by calling `sleep` unless a request came before the promise to look was withdrawn, or
+/// `happened` reports an interrupt; takes and returns the requests that have arrived by the end,
+/// and whether the CPU slept.
 ///
-/// `happened` is for interrupts that make no request and don't come twice. Like the word, it is
-/// checked with interrupts masked, so that a later interrupt is pending and ends the sleep.
+/// `happened` is for interrupts that set no request and don't come twice. Like the word, it is
+/// checked with interrupts masked, so that a later interrupt stays pending and ends the sleep.
 #[inline(always)]
 pub fn halt_unless<T: Target>(
     cpu: &T,

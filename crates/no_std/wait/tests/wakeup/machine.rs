@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine that the loops run on: interrupts, masking, WFI, the clock, payloads, and the checks
-//! on them.
+//! The machine on which the loops run: interrupts, masking, WFI, the clock, payloads, and the
+//! checks of them.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -16,27 +16,27 @@ use wait::target::{Measure, Target};
 
 use crate::protocol::{Clearing, Masking, Protocol};
 
-/// The scheduler's tick in place of a request bit: an interrupt without a request,
-/// which comes once and not again.
+/// Stands for the scheduler's tick in place of a request bit: an interrupt without a request, which
+/// comes only once.
 pub const TICK: u32 = 1 << 8;
-/// How many ticks of the clock every other halt that has to wait takes; the others
-/// take none.
+/// Number of clock ticks that every second halt that has to wait takes; the other halts take
+/// none.
 const LONG_HALT: u64 = 2;
 
 /// One wake-up by a waker.
 #[derive(Clone, Copy, Debug)]
 pub struct Wake {
-    /// Request bit, also the name of the interrupt; or [`TICK`].
+    /// Request bit, which also names the interrupt; or [`TICK`].
     pub bit: u32,
     /// Whether the interrupt may be left out.
     pub elide: bool,
 }
 
-/// Counts events in all executions of a model, to show that it was not empty.
-/// These counters are not loom's: they change nothing.
+/// Counts events in all executions of a model, to show that the model was not empty. These counters
+/// are not loom's, so they do not change the executions.
 #[derive(Debug, Default)]
 pub struct Coverage {
-    /// Executions.
+    /// Executions of the model.
     pub executions: AtomicU64,
     /// Wake-ups that sent an interrupt.
     pub sent: AtomicU64,
@@ -52,28 +52,28 @@ pub struct Coverage {
     pub timeouts: AtomicU64,
 }
 
-/// Counts.
+/// Adds 1 to a counter.
 fn count(counter: &AtomicU64) {
     counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// State that target and wakers share.
+/// State that the target and its wakers share.
 pub struct World {
     /// The word under test.
     pub request: Request,
     /// Pending interrupts of the target, one bit per INTID.
     lines: AtomicU32,
-    /// Ends a WFI.
+    /// Notifies a target that waits in a WFI.
     event: Notify,
-    /// Payload of each wake-up: 1 once it is there.
+    /// Payload of each wake-up: 1 once it was handed over.
     payloads: Vec<AtomicU32>,
-    /// The bit of each wake-up.
+    /// Request bit of each wake-up.
     bits: Vec<u32>,
     coverage: Arc<Coverage>,
 }
 
 impl World {
-    /// A target that is awake, and what will be handed to it.
+    /// Creates a target that is awake, and the wake-ups that it will get.
     pub fn new(bits: Vec<u32>, coverage: Arc<Coverage>) -> Self {
         count(&coverage.executions);
         Self {
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// The waker's side: hands over payload `index` and follows the
+    /// For the waker: hands over payload `index`, then wakes the target by the
     /// protocol.
     pub fn wake<P: Protocol>(&self, index: usize, wake: Wake) {
         self.payloads[index].store(1, Relaxed);
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// Whether payload `index` is there.
+    /// Whether payload `index` was handed over.
     pub fn has_handed(&self, index: usize) -> bool {
         self.payloads[index].load(Relaxed) != 0
     }
@@ -127,25 +127,25 @@ impl World {
 pub struct LoomCpu<P> {
     world: Arc<World>,
     masked: Cell<bool>,
-    /// Takes an interrupt that is pending at the unmasking one step later.
+    /// Whether an interrupt that is pending at the unmasking is taken one step later.
     late: bool,
     unmasked_now: Cell<bool>,
-    /// A bit per payload that was found.
+    /// A bit for each payload that was found.
     seen: Cell<u32>,
     self_woken: Cell<bool>,
     /// The handler's flag, for [`Target::interrupted`].
     interrupted: Cell<bool>,
-    /// It is yet to be cleared.
+    /// Whether the flag is yet to be cleared.
     clears: Cell<bool>,
     ticked: Cell<bool>,
     time: Cell<u64>,
-    /// Halts that had to wait.
+    /// Number of halts that had to wait.
     halts: Cell<u64>,
     protocol: PhantomData<P>,
 }
 
 impl<P: Protocol> LoomCpu<P> {
-    /// Awake, unmasked.
+    /// Creates a CPU that is awake, with interrupts unmasked.
     pub fn new(world: Arc<World>, late: bool) -> Self {
         Self {
             world,
@@ -163,16 +163,16 @@ impl<P: Protocol> LoomCpu<P> {
         }
     }
 
-    /// Whether every payload was found, and no request is left that a next wait would
-    /// have to find.
-    pub fn done(&self) -> bool {
+    /// Whether every payload was found, and no request is left for a next wait to
+    /// find.
+    pub fn is_done(&self) -> bool {
         self.seen.get().count_ones() as usize == self.world.payloads.len()
             && self.world.request.word().load(Relaxed) & REQUESTS == 0
     }
 
     /// Whether the tick came since [`LoomCpu::take_tick`].
     pub fn has_ticked(&self) -> bool {
-        self.window();
+        self.take_interrupts();
         self.ticked.get()
     }
 
@@ -182,23 +182,23 @@ impl<P: Protocol> LoomCpu<P> {
     }
 
     fn set_masked(&self) {
-        self.window();
+        self.take_interrupts();
         self.masked.set(true);
     }
 
     fn set_unmasked(&self) {
         self.masked.set(false);
         self.unmasked_now.set(self.late);
-        self.window();
+        self.take_interrupts();
     }
 
     fn set_uninterrupted(&self) {
-        self.window();
+        self.take_interrupts();
         self.interrupted.set(false);
     }
 
-    /// The vector and its handler, if an interrupt is pending and not masked.
-    fn window(&self) {
+    /// Runs the vector and its handler, if an interrupt is pending and not masked.
+    fn take_interrupts(&self) {
         if self.masked.get() || self.unmasked_now.replace(false) {
             return;
         }
@@ -215,7 +215,7 @@ impl<P: Protocol> LoomCpu<P> {
         }
     }
 
-    /// Serves the taken requests: the handed-over payload has to be there.
+    /// Serves the taken requests, and asserts that their payload was handed over.
     pub fn serve(&self, taken: u32) {
         for bit in [RESCHED, CALL, TICK] {
             if taken & bit == 0 {
@@ -226,7 +226,7 @@ impl<P: Protocol> LoomCpu<P> {
             assert!(found != 0 || excused, "payload not there");
         }
         if taken & CALL != 0 && self.look(CALL).count_ones() == self.expected_calls() {
-            // Like `call::run`: the last call lets the task go on.
+            // The last call lets the task go on, like `call::run`.
             self.self_woken.set(true);
             self.interrupted.set(true);
             self.world.request.wake(RESCHED, false);
@@ -238,7 +238,7 @@ impl<P: Protocol> LoomCpu<P> {
         calls.count() as u32
     }
 
-    /// The payloads of `bit` that are there.
+    /// Returns the payloads of `bit` that were handed over, one bit each.
     fn look(&self, bit: u32) -> u32 {
         let mut found = 0;
         for (index, payload) in self.world.payloads.iter().enumerate() {
@@ -252,14 +252,14 @@ impl<P: Protocol> LoomCpu<P> {
     }
 }
 
-/// Each access to the word has a place for interrupts before it.
+/// An interrupt can be taken before each access to the word.
 impl<P: Protocol> Target for LoomCpu<P> {
     fn request(&self) -> &Request {
-        self.window();
+        self.take_interrupts();
         &self.world.request
     }
 
-    /// Interrupts that came before are taken.
+    /// Takes the interrupts that came before.
     fn mask_irq(&self) {
         if !matches!(P::MASKING, Masking::Never | Masking::AfterCheck) {
             self.set_masked();
@@ -272,13 +272,13 @@ impl<P: Protocol> Target for LoomCpu<P> {
         }
     }
 
-    /// Waits until an interrupt is pending, masked or not. By itself it orders
+    /// Waits until an interrupt is pending, masked or not. The WFI by itself orders
     /// nothing.
     fn wfi(&self) {
         match P::MASKING {
             Masking::AfterCheck => self.set_masked(),
             Masking::UntilHalt => self.set_unmasked(),
-            _ => self.window(),
+            _ => self.take_interrupts(),
         }
         if self.world.lines.fetch_or(0, Relaxed) == 0 {
             count(&self.world.coverage.blocked);
@@ -292,22 +292,22 @@ impl<P: Protocol> Target for LoomCpu<P> {
             self.halts.set(halts + 1);
             self.time.set(self.time.get() + halts % 2 * LONG_HALT);
         }
-        self.window();
+        self.take_interrupts();
     }
 
     fn yield_now(&self) {
         loom::thread::yield_now();
     }
 
-    /// Advances by one whenever it is read, and while the CPU halts. Not a place for an
-    /// interrupt: nothing distinguishes one here from one before the next access.
+    /// Advances the clock by one; a halt advances it, too. No interrupt is taken here: it could not
+    /// be told from an interrupt before the next access.
     fn now(&self) -> u64 {
         self.time.set(self.time.get() + 1);
         self.time.get()
     }
 
     fn interrupted(&self) -> bool {
-        self.window();
+        self.take_interrupts();
         let was = self.interrupted.get();
         if P::CLEARING == Clearing::Unseen {
             self.set_uninterrupted();
@@ -353,7 +353,7 @@ impl<P: Protocol> Target for LoomCpu<P> {
 
 /// How a [`LoomCpu`] pauses.
 pub struct Looks {
-    /// Whether there is no limit, so that the others have to come on.
+    /// Whether the poll has no limit, so that the other threads must get to run.
     pub endless: bool,
 }
 

@@ -1,60 +1,60 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The wake-up protocol, model-checked: loom runs the executions of a CPU that
-//! waits and one or two that wake it.
+//! Model-checks the wake-up protocol: loom runs the executions of a CPU that waits and of one or
+//! two that wake it.
 //!
-//! # What is modelled
+//! # Parts that are modelled
 //!
-//! The request word is the real one, [`wait::request`], and so are the loops,
-//! [`wait::idle`], with the polling loop and the governor of `haltpoll` in them: the
-//! same code that the guest runs. Their CPU is a machine, [`machine`]:
+//! The request word is the real one, [`wait::request`], and so are the loops, [`wait::idle`], with
+//! the polling loop and the governor of `haltpoll` in them: the code that the guest runs. Their CPU
+//! is a simulated machine, [`machine`]:
 //!
-//! - An interrupt that is sent stays pending until it is taken. It can be taken
-//!   before any access of the target to the word and before a WFI, while
-//!   interrupts are not masked. The interrupt of a function call takes CALL in its handler, and the
-//!   last call requests RESCHED from its own CPU, as `call::run` does; the interrupt of RESCHED
-//!   sets the flag that a busy CPU checks.
+//! - An interrupt that is sent stays pending until it is taken. It can be taken before any
+//!   access of the target to the word and before a WFI, while interrupts are not masked. The
+//!   interrupt of a function call takes CALL in its handler, and the last call requests RESCHED
+//!   from its own CPU, as `call::run` does; the interrupt of RESCHED sets the flag that a busy
+//!   CPU checks.
 //! - The scheduler's tick is an interrupt that comes once and requests nothing.
-//! - WFI waits until an interrupt is pending, masked or not. So a wake-up that is lost or wrongly
-//!   omitted is a WFI that nothing ends, which loom reports as a deadlock. In a wait without WFI,
-//!   it is a poll that nothing ends, which exceeds loom's limit of branches.
-//! - An interrupt that is pending when interrupts are unmasked is taken at once
-//!   or one step later (`late`): the architecture says only that it is soon.
-//! - A waker's store before it wakes is relaxed, and the target
-//!   reads it relaxed once it has taken the request. A missing ordering shows as
-//!   a payload that is not there, or as a target that waits for it for ever.
-//! - The interrupt itself orders earlier stores, because a DSB precedes it; taking it acquires
-//!   them.
+//! - WFI waits until an interrupt is pending, masked or not. So a lost or wrongly omitted wake-up
+//!   shows as a WFI that nothing ends, which loom reports as a deadlock. In a wait without WFI, it
+//!   shows as a poll that nothing ends, which exceeds loom's limit of branches.
+//! - An interrupt that is pending when interrupts are unmasked is taken at once or one step later
+//!   (`late`): the architecture only says that it is taken soon.
+//! - A waker's store before it wakes is relaxed, and the target reads the stored value relaxed once
+//!   it has taken the request. A missing ordering shows as a payload that is not there, or as a
+//!   target that waits for the payload for ever.
+//! - The interrupt itself orders earlier stores, because a DSB precedes it; taking the interrupt
+//!   acquires these stores.
 //!
-//! - The clock advances by one whenever it is read, and by two in every other WFI
-//!   that has to wait. Polls have a limit of one: they look, reach the limit
-//!   and look a last time. `haltpoll` has limits of zero and one: a short WFI makes
-//!   its limit grow, a long one makes it shrink.
+//! - The clock advances by one whenever it is read, and by two in every other WFI that has to
+//!   wait. Polls have a limit of one: they look, reach the limit and look a last time.
+//!   `haltpoll` has limits of zero and one: a short WFI makes its limit grow, a long one makes
+//!   it shrink.
 //!
-//! The target waits again and again until it has found every payload, so states
-//! that one wait leaves to the next are part of it.
+//! The target waits again and again until it has found every payload, so the model includes states
+//! that one wait leaves to the next.
 //!
-//! # What is not
+//! # Parts that are not modelled
 //!
-//! - WFE, the monitor and SEV. A poll's pause may return at any time and decides
-//!   nothing; the event stream ensures that it returns at all, and the guest's stress test checks
-//!   that.
+//! - WFE, the monitor and SEV. A poll's pause may return at any time and decides nothing; the
+//!   event stream ensures that it returns at all, and the guest's stress test checks that it
+//!   does.
 //! - Time that passes for all CPUs alike. The target's own steps reach a limit, so that a poll ends
-//!   soon; loom explores which steps of the others come before that.
+//!   soon; loom explores which steps of the other CPUs come before that.
 //! - EL2, which makes a WFI end late.
-//! - Orders that loom lacks: it explores no load buffering, and no store is later
-//!   than the read-modify-write of another thread that ran after it. So a
-//!   missing DSB is two mutants: one whose interrupt orders nothing, and one
-//!   whose interrupt overtakes the request. Loom explores all executions of one wake-up, and
-//!   executions of two with at most [`PREEMPTIONS`] preemptions.
+//! - Orders that loom lacks: it explores no load buffering, and no store takes effect after the
+//!   read-modify-write of another thread that ran after it. So a missing DSB is represented by two
+//!   mutants: in one, the interrupt orders nothing; in the other, it overtakes the request. Loom
+//!   explores all executions of one wake-up, and executions of two wake-ups with at most
+//!   [`PREEMPTIONS`] preemptions.
 //!
 //! Work that is posted for a parked CPU, [`wait::post`], has its own model on the same machine,
 //! [`posted_work`].
 //!
 //! # Mutants
 //!
-//! A model that can't fail shows nothing. [`protocol`] has the protocol and the loops
-//! with one rule broken at a time; for each of them loom must find an execution that
-//! fails, in a scenario that the real protocol passes.
+//! A model that can't fail shows nothing. [`protocol`] has variants of the protocol and of the
+//! loops with one rule broken in each; for each variant, loom must find an execution that fails, in
+//! a scenario that the real protocol passes.
 #![cfg(loom)]
 
 mod machine;
@@ -77,29 +77,29 @@ use protocol::{
 use wait::request::{CALL, REQUESTS, RESCHED};
 use ways::Way;
 
-/// One modelled case.
+/// One case that is modelled.
 #[derive(Clone, Copy, Debug)]
 struct Scenario {
     way: Way,
     /// Request bits that end a wait.
     wanted: u32,
-    /// Pending interrupts are not taken at the very unmasking.
+    /// Whether pending interrupts are taken one step after the unmasking.
     late: bool,
-    /// Wake-ups of each waker, one thread each.
+    /// The wake-ups of each waker; each waker is a thread.
     wakers: &'static [&'static [Wake]],
 }
 
-/// Preemptions explored per execution if there is more than one wake-up.
+/// Preemptions explored per execution if there are several wake-ups.
 const PREEMPTIONS: usize = 3;
 
 /// Checks every execution of `scenario`.
-fn check<P: Protocol>(scenario: Scenario) -> Arc<Coverage> {
+fn explore<P: Protocol>(scenario: Scenario) -> Arc<Coverage> {
     let coverage = Arc::new(Coverage::default());
     let inner = Arc::clone(&coverage);
     let mut builder = loom::model::Builder::new();
     let wakes: usize = scenario.wakers.iter().map(|wakes| wakes.len()).sum();
     builder.preemption_bound = (wakes > 1).then_some(PREEMPTIONS);
-    // Not what the environment says: a limit there would pass what it cut off.
+    // Overrides the environment: a limit from there would hide the executions that it cut off.
     builder.max_permutations = None;
     builder.max_duration = None;
     builder.check(move || {
@@ -118,7 +118,7 @@ fn check<P: Protocol>(scenario: Scenario) -> Arc<Coverage> {
         }
         let cpu = LoomCpu::<P>::new(world, scenario.late);
         let mut idle = scenario.way.idle(scenario.wanted);
-        while !cpu.done() {
+        while !cpu.is_done() {
             let taken = idle.wait(&cpu);
             cpu.serve(taken);
         }
@@ -126,24 +126,24 @@ fn check<P: Protocol>(scenario: Scenario) -> Arc<Coverage> {
     coverage
 }
 
-/// Wake-ups of each waker, in order.
+/// The wake-ups of each waker, in order.
 type Wakers = &'static [&'static [Wake]];
 
-/// Sets a request; omits the interrupt if the target polls.
+/// Returns a wake-up that omits the interrupt if the target polls.
 const fn elide(bit: u32) -> Wake {
     Wake { bit, elide: true }
 }
 
-/// Sets a request; always sends an interrupt.
+/// Returns a wake-up that always sends an interrupt.
 const fn send(bit: u32) -> Wake {
     Wake { bit, elide: false }
 }
 
-/// Ticks; nothing is requested.
+/// A tick, which requests nothing.
 const TICKS_ONCE: Wake = send(TICK);
 
-/// Checks the real protocol, in `way`, for all `sets` of wakers and wanted bits.
-fn holds(way: Way, sets: &[(u32, Wakers)]) {
+/// Checks the real protocol, in `way`, for all `sets` of wanted bits and wakers.
+fn assert_holds(way: Way, sets: &[(u32, Wakers)]) {
     for &(wanted, wakers) in sets {
         for late in [false, true] {
             let scenario = Scenario {
@@ -152,15 +152,15 @@ fn holds(way: Way, sets: &[(u32, Wakers)]) {
                 late,
                 wakers,
             };
-            let coverage = check::<Real>(scenario);
+            let coverage = explore::<Real>(scenario);
             println!("{scenario:?}: {coverage:?}");
-            covers(scenario, &coverage);
+            assert_covers(scenario, &coverage);
         }
     }
 }
 
-/// Asserts that the subject of `scenario` did happen.
-fn covers(scenario: Scenario, coverage: &Coverage) {
+/// Asserts that the executions of `scenario` contained the events that it is about.
+fn assert_covers(scenario: Scenario, coverage: &Coverage) {
     let Scenario {
         way,
         wanted,
@@ -183,7 +183,7 @@ fn covers(scenario: Scenario, coverage: &Coverage) {
     }
 }
 
-/// One waker. Without elision, only the handler serves a call.
+/// Cases with one waker. Without elision, only the handler serves a call.
 const ONE: &[(u32, Wakers)] = &[
     (REQUESTS, &[&[elide(RESCHED)]]),
     (REQUESTS, &[&[elide(CALL)]]),
@@ -194,14 +194,14 @@ const ONE: &[(u32, Wakers)] = &[
     (RESCHED, &[&[send(RESCHED), send(CALL)]]),
 ];
 
-/// A timer that ticks, and a waker besides it.
+/// Cases with a timer that ticks, alone or with a waker.
 const TICKS: &[(u32, Wakers)] = &[
     (REQUESTS, &[&[TICKS_ONCE]]),
     (REQUESTS, &[&[TICKS_ONCE], &[send(RESCHED)]]),
     (REQUESTS, &[&[TICKS_ONCE], &[send(CALL)]]),
 ];
 
-/// Two wakers: both may elide, one may, none may; different requests and equal.
+/// Cases with two wakers: both, one or none may elide; their requests differ or are equal.
 const TWO: &[(u32, Wakers)] = &[
     (REQUESTS, &[&[elide(RESCHED)], &[elide(CALL)]]),
     (REQUESTS, &[&[elide(RESCHED)], &[elide(RESCHED)]]),
@@ -216,7 +216,7 @@ macro_rules! holds {
     ($($name:ident: $way:ident, $sets:ident;)*) => {
         $(#[test]
         fn $name() {
-            holds(Way::$way, $sets);
+            assert_holds(Way::$way, $sets);
         })*
     };
 }
@@ -240,17 +240,17 @@ holds! {
     two_wakers_poll_then_wfi: PollThenWfi, TWO;
 }
 
-/// Asserts that loom finds an execution of `wakers` in which `Mutant` fails with
-/// `how`, and none in which the real protocol does.
-fn caught<Mutant: Protocol>(way: Way, wakers: Wakers, how: &str) {
+/// Asserts that loom finds an execution of `wakers` in which `Mutant` fails with message `how`, and
+/// none in which the real protocol fails.
+fn assert_caught<Mutant: Protocol>(way: Way, wakers: Wakers, how: &str) {
     let scenario = Scenario {
         way,
         wanted: REQUESTS,
         late: false,
         wakers,
     };
-    check::<Real>(scenario);
-    let Err(panic) = catch_unwind(|| check::<Mutant>(scenario)) else {
+    explore::<Real>(scenario);
+    let Err(panic) = catch_unwind(|| explore::<Mutant>(scenario)) else {
         panic!("the model does not see this mutant");
     };
     let message = match panic.downcast::<String>() {
@@ -260,11 +260,11 @@ fn caught<Mutant: Protocol>(way: Way, wakers: Wakers, how: &str) {
     assert!(message.contains(how), "fails for another reason: {message}");
 }
 
-/// A WFI that nothing ends.
+/// Loom's message for a WFI that nothing ends.
 const LOST: &str = "deadlock";
-/// A poll that nothing ends.
+/// Loom's message for a poll that nothing ends.
 const ENDLESS: &str = "exceeded maximum number of branches";
-/// A request was taken, and the stores before it are not visible.
+/// The message if a request was taken, but the stores before it are not visible.
 const UNORDERED: &str = "payload not there";
 
 /// Declares the tests of the mutants.
@@ -272,7 +272,7 @@ macro_rules! caught {
     ($($name:ident: $mutant:ident, $way:ident, $wakers:expr, $how:ident;)*) => {
         $(#[test]
         fn $name() {
-            caught::<$mutant>(Way::$way, const { $wakers }, $how);
+            assert_caught::<$mutant>(Way::$way, const { $wakers }, $how);
         })*
     };
 }

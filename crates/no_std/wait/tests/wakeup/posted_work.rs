@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work that is posted for a CPU that parks, [`wait::post`]: the wake-up of the post never
-//! comes during the work.
+//! Checks that work is posted correctly for a CPU that parks, [`wait::post`]: the wake-up of the
+//! post never comes during the work.
 //!
-//! The poster posts, waits until the work has begun, hands something over and wakes the
-//! CPU for it. Whenever the CPU's wait in the work ends, that something must be there. The
-//! mutant posts first and wakes then; the order in [`post`] excludes that.
+//! The poster posts, waits until the work has begun, hands over a payload and wakes the CPU for it.
+//! Whenever the CPU's wait in the work ends, the payload must be there. The mutant posts first and
+//! then wakes; [`post`] excludes that order.
 
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -22,19 +22,19 @@ use crate::machine::{LoomCpu, Wake, World};
 use crate::protocol::Real;
 use crate::ways::Way;
 
-/// Wake-ups: for the work, and in it.
+/// Indices of the two wake-ups: the one for the work, and the one within it.
 const POSTED: usize = 0;
 const HANDED: usize = 1;
 
-/// How the mutant fails.
+/// The mutant's message when it fails.
 const FOR_NOTHING: &str = "in the work it is woken for nothing";
 
 /// State that both sides share.
 struct Shared {
     world: Arc<World>,
-    /// Number of the work that was posted last.
+    /// Number of the work that was posted last; 0 before that.
     number: Mutex<u32>,
-    /// The work has begun.
+    /// 1 once the work has begun.
     begun: AtomicU32,
 }
 
@@ -48,7 +48,7 @@ impl Shared {
     }
 }
 
-/// A way to post: that of the guest, or a mutant.
+/// A way to post: the guest's, or a mutant.
 type Posting = fn(&Shared);
 
 fn woken_before_it_is_seen(shared: &Shared) {
@@ -61,8 +61,8 @@ fn seen_before_it_is_woken(shared: &Shared) {
     shared.wake(POSTED);
 }
 
-/// All executions with at most [`PREEMPTIONS`]; in how many the work was found without parking, and after it.
-fn check(way: Way, posting: Posting) -> [u64; 2] {
+/// Runs executions up to [`PREEMPTIONS`]; returns how many found work unparked, and after parking.
+fn explore(way: Way, posting: Posting) -> [u64; 2] {
     let found = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
     let counted = Arc::clone(&found);
     let mut builder = loom::model::Builder::new();
@@ -100,26 +100,26 @@ fn check(way: Way, posting: Posting) -> [u64; 2] {
     [0, 1].map(|n| found[n].load(Relaxed))
 }
 
-/// In every way to wait of the work, work is found both before parking and after it.
-fn holds(way: Way) {
-    let found = check(way, woken_before_it_is_seen);
+/// Asserts that, in this way to wait, work is found both before parking and after it.
+fn assert_holds(way: Way) {
+    let found = explore(way, woken_before_it_is_seen);
     println!("{way:?}: found without parking and after it: {found:?}");
     assert!(found.iter().all(|&times| times != 0), "{found:?}");
 }
 
 #[test]
 fn posted_work_is_woken_once_wfi() {
-    holds(Way::Wfi);
+    assert_holds(Way::Wfi);
 }
 
 #[test]
 fn posted_work_is_woken_once_poll_wfi() {
-    holds(Way::PollWfi);
+    assert_holds(Way::PollWfi);
 }
 
 #[test]
 fn mutant_seen_before_it_is_woken() {
-    let panic = catch_unwind(|| check(Way::Wfi, seen_before_it_is_woken));
+    let panic = catch_unwind(|| explore(Way::Wfi, seen_before_it_is_woken));
     let panic = panic.expect_err("the model does not see this mutant");
     let message = panic.downcast_ref::<String>().map(String::as_str);
     assert_eq!(message, Some(FOR_NOTHING));

@@ -2,8 +2,8 @@
 //! The real protocol, [`Real`], and variants that are each broken in one place.
 //!
 //! The loops themselves are always the real ones. Their CPU breaks a rule by doing a requested step
-//! at another time: a loop whose mask takes effect with its WFI is a loop that masks after the
-//! check.
+//! at another time: if masking takes effect only at the WFI, the loop behaves like one that masks
+//! after the check.
 
 use loom::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use wait::request::{Notice, POLLING, REQUESTS, Request};
@@ -15,9 +15,9 @@ pub enum Masking {
     Real,
     /// Never.
     Never,
-    /// From after the check.
+    /// From after the check until after the WFI.
     AfterCheck,
-    /// Until before the WFI.
+    /// From before the check until before the WFI.
     UntilHalt,
     /// From before the check, and never unmasked again.
     Forever,
@@ -26,11 +26,11 @@ pub enum Masking {
 /// When a busy CPU clears the flag of the interrupt handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearing {
-    /// If it was seen set, before the requests are taken.
+    /// Clears it if it was seen set, before the requests are taken.
     Real,
-    /// Whether it was seen set or not.
+    /// Clears it whether it was seen set or not.
     Unseen,
-    /// After the requests were taken.
+    /// Clears it after the requests were taken.
     AfterTake,
 }
 
@@ -39,55 +39,55 @@ pub enum Clearing {
 pub enum TickCheck {
     /// With interrupts masked.
     Real,
-    /// Before they are masked.
+    /// Before interrupts are masked.
     BeforeMask,
 }
 
 /// The operations on the request word and the steps of the loops. An operation that a mutant does
 /// not override is the real one.
 pub trait Protocol: Sized + 'static {
-    /// Ordering by the DSB before the interrupt.
+    /// Ordering that the DSB before the interrupt gives.
     const BARRIER: Ordering = Release;
-    /// The interrupt is there before the request is.
+    /// Whether the interrupt arrives before the request.
     const OVERTAKES: bool = false;
     /// When interrupts are masked.
     const MASKING: Masking = Masking::Real;
     /// When the handler's flag is cleared.
     const CLEARING: Clearing = Clearing::Real;
-    /// When the tick is looked at.
+    /// When the tick is checked.
     const TICK: TickCheck = TickCheck::Real;
 
-    /// [`Request::wake`].
+    /// Calls [`Request::wake`].
     fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
         request.wake(bit, elide)
     }
 
-    /// [`Request::pending`].
+    /// Calls [`Request::pending`].
     fn pending(request: &Request) -> u32 {
         request.pending()
     }
 
-    /// [`Request::stop_polling`].
+    /// Calls [`Request::stop_polling`].
     fn stop_polling(request: &Request) -> u32 {
         request.stop_polling()
     }
 
-    /// [`Request::finish_polling`].
+    /// Calls [`Request::finish_polling`].
     fn finish_polling(request: &Request, bits: u32) -> u32 {
         request.finish_polling(bits)
     }
 
-    /// [`Request::take`].
+    /// Calls [`Request::take`].
     fn take(request: &Request, bits: u32) -> u32 {
         request.take(bits)
     }
 }
 
-/// The real protocol.
+/// The protocol without any change.
 pub struct Real;
 impl Protocol for Real {}
 
-/// Returns a waker's duty if the word was `old` before its request.
+/// Returns a waker's duty if the word was `old` before the waker's request.
 fn notice(old: u32, bit: u32, polling: bool) -> Notice {
     if old & bit != 0 {
         Notice::Coalesced
@@ -98,7 +98,7 @@ fn notice(old: u32, bit: u32, polling: bool) -> Notice {
     }
 }
 
-/// Declares protocols that do one thing differently.
+/// Declares protocols that each do one thing differently.
 macro_rules! mutants {
     ($($(#[$doc:meta])* $name:ident { $($otherwise:tt)* })*) => {$(
         $(#[$doc])*
@@ -122,7 +122,7 @@ mutants! {
             request.pending()
         }
     }
-    /// The requests are looked at first and POLLING is cleared after.
+    /// The requests are looked at before POLLING is cleared.
     CheckBeforeClear {
         fn stop_polling(request: &Request) -> u32 {
             let seen = request.pending();
@@ -136,7 +136,7 @@ mutants! {
             request.take(bits)
         }
     }
-    /// Requests are taken by a load and a store: one in between is lost.
+    /// Requests are taken by a load and a store: a request in between is lost.
     TakeNotAtomic {
         fn take(request: &Request, bits: u32) -> u32 {
             let old = request.word().load(Acquire);
@@ -144,21 +144,21 @@ mutants! {
             old & bits
         }
     }
-    /// The waker decides on POLLING as it was before the request was set.
+    /// The waker decides by the value of POLLING before it sets its request.
     LookBeforeRequest {
         fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
             let polling = elide && request.word().load(Acquire) & POLLING != 0;
             notice(request.word().fetch_or(bit, AcqRel), bit, polling)
         }
     }
-    /// The request is set without releasing what was stored before.
+    /// The request is set without releasing the stores before it.
     RelaxedWake {
         fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
             let old = request.word().fetch_or(bit, Relaxed);
             notice(old, bit, elide && old & POLLING != 0)
         }
     }
-    /// Requests are taken after a halt without acquiring what was stored before.
+    /// Requests are taken after a halt without acquiring the stores before them.
     RelaxedTake {
         fn stop_polling(request: &Request) -> u32 {
             request.word().fetch_and(!POLLING, Relaxed) & REQUESTS
@@ -167,13 +167,13 @@ mutants! {
             request.word().fetch_and(!bits, Relaxed) & bits
         }
     }
-    /// Requests are taken after a poll without acquiring what was stored before.
+    /// Requests are taken after a poll without acquiring the stores before them.
     RelaxedFinish {
         fn finish_polling(request: &Request, bits: u32) -> u32 {
             request.word().fetch_and(!(bits | POLLING), Relaxed) & bits
         }
     }
-    /// A halt is entered whatever the check finds.
+    /// A halt is entered regardless of the result of the check.
     HaltsUnchecked {
         fn pending(_: &Request) -> u32 {
             0
@@ -187,7 +187,7 @@ mutants! {
     NeverMasked { const MASKING: Masking = Masking::Never; }
     /// Interrupts are masked only after the check.
     MaskedLate { const MASKING: Masking = Masking::AfterCheck; }
-    /// Interrupts are unmasked before the WFI, which sleeps on after the handler.
+    /// Interrupts are unmasked before the WFI, which then sleeps on after the handler.
     UnmaskedEarly { const MASKING: Masking = Masking::UntilHalt; }
     /// Interrupts stay masked after the WFI, so that no handler runs.
     NeverUnmasked { const MASKING: Masking = Masking::Forever; }
@@ -195,11 +195,11 @@ mutants! {
     ClearedUnseen { const CLEARING: Clearing = Clearing::Unseen; }
     /// A busy CPU clears the handler's flag after it took the requests.
     ClearedLate { const CLEARING: Clearing = Clearing::AfterTake; }
-    /// The CPU looks whether its tick came before it masks interrupts.
+    /// The CPU checks whether its tick came before it masks interrupts.
     TickCheckedEarly { const TICK: TickCheck = TickCheck::BeforeMask; }
-    /// No DSB between the request and the interrupt, which orders nothing then.
+    /// There is no DSB between the request and the interrupt, so the interrupt orders nothing.
     NoBarrier { const BARRIER: Ordering = Relaxed; }
-    /// No DSB between the request and the interrupt, which overtakes it. Only for
-    /// wakers that do not elide: there it is certain beforehand that one is sent.
+    /// There is no DSB between the request and the interrupt, which overtakes it. This is only for
+    /// wakers that do not elide: they are certain to send an interrupt.
     InterruptOvertakes { const OVERTAKES: bool = true; }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ways of waiting that are checked: the loops of `wait::idle`, and what combines
-//! them as guests do.
+//! The ways of waiting that are checked: the loops of `wait::idle`, and combinations of them that
+//! guests use.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -23,24 +23,24 @@ pub enum Way {
     PollWfi,
     /// [`Haltpoll`].
     Haltpoll,
-    /// [`Poll`] for the first wait, [`Halt`] for the others: what a CPU does that
-    /// parks after a measurement.
+    /// [`Poll`] for the first wait, [`Halt`] for the others: the behaviour of a CPU that parks
+    /// after a measurement.
     PollThenWfi,
-    /// Like [`Self::PollThenWfi`] with [`Limited`], which may find nothing.
+    /// Like [`Self::PollThenWfi`] with [`Limited`], which may end without a request.
     LimitedThenWfi,
-    /// Like [`Self::PollThenWfi`] with [`idle::poll_while`]: a CPU that is made to poll, and then
-    /// no longer.
+    /// Like [`Self::PollThenWfi`] with [`idle::poll_while`]: a CPU that is first made to poll, and
+    /// later no longer.
     ForcedThenWfi,
     /// Like [`Self::PollThenWfi`] with [`idle::relax_while`].
     RelaxedThenWfi,
-    /// [`idle::halt_unless`] the tick came: a CPU that idles by governor.
+    /// [`idle::halt_unless`] the tick came, as in a CPU that idles by governor.
     WfiOrTick,
 }
 
-/// Ticks that a poll lasts: it looks twice.
+/// Number of ticks that a poll lasts: it looks twice.
 const LIMIT: u64 = 1;
-/// Limits of 0 and 1. A halt that takes no time makes the limit grow, a long one makes
-/// it shrink.
+/// Leads to limits of 0 and 1. A halt that takes no time makes the limit grow; a long halt makes it
+/// shrink.
 const TUNABLES: Tunables = Tunables {
     max: 2,
     grow: 2,
@@ -49,7 +49,7 @@ const TUNABLES: Tunables = Tunables {
 };
 
 impl Way {
-    /// The loop, which ends with a request of `wanted`.
+    /// Returns the loop, which ends with a request of `wanted`.
     pub fn idle<P: Protocol>(self, wanted: u32) -> Box<dyn Idle<LoomCpu<P>>> {
         let endless = Looks { endless: true };
         let limited = Looks { endless: false };
@@ -93,13 +93,13 @@ impl Way {
     pub fn polls(self, waits: usize) -> bool {
         match self {
             Self::Busy | Self::Wfi | Self::WfiOrTick => false,
-            // The first limit is 0.
+            // The limit of the first wait is 0.
             Self::Haltpoll => waits > 1,
             _ => true,
         }
     }
 
-    /// Whether polls may reach a limit.
+    /// Whether polls may reach a limit in one of the first `waits` waits.
     pub fn times_out(self, waits: usize) -> bool {
         let limited = matches!(self, Self::PollWfi | Self::Haltpoll | Self::LimitedThenWfi);
         limited && self.polls(waits)
@@ -115,7 +115,7 @@ impl Way {
     }
 }
 
-/// One way for the first wait, another one for the others.
+/// Uses one way for the first wait, and another one for the others.
 struct Then<First, Others> {
     first: Option<First>,
     others: Others,
@@ -141,7 +141,7 @@ impl<P, First: Idle<LoomCpu<P>>, Others: Idle<LoomCpu<P>>> Idle<LoomCpu<P>>
     }
 }
 
-/// Is made to poll for [`LIMIT`].
+/// Polls for [`LIMIT`], as if it were made to poll.
 struct Forced {
     wanted: u32,
 }
@@ -153,8 +153,8 @@ impl<P: Protocol> Idle<LoomCpu<P>> for Forced {
     }
 }
 
-/// Is made to poll until its switch is off, which another thread sees to. (A count of looks would
-/// not do: loom's yield lets the waker run to its end before the second look.)
+/// Polls until its switch is off; another thread turns it off. (Counting looks would not do: loom's
+/// yield lets the waker run to its end before the second look.)
 struct Relaxed {
     wanted: u32,
 }

@@ -15,15 +15,15 @@ use shell::places;
 #[derive(Debug)]
 pub struct Advisory {
     pub id: String,
-    /// The crate.
+    /// The crate that it concerns.
     package: String,
-    /// Kind of information, if it is not a vulnerability.
+    /// Kind of the advisory if it only informs; `None` for a vulnerability.
     pub informational: Option<String>,
-    /// Versions that it does not concern.
+    /// Versions of the crate that it does not concern.
     good: Vec<VersionReq>,
 }
 
-/// The block of TOML.
+/// The block of TOML at the start of an advisory's file.
 #[derive(Deserialize)]
 struct Front {
     advisory: About,
@@ -48,7 +48,7 @@ struct Versions {
 }
 
 impl Advisory {
-    /// Whether it concerns this version of this crate.
+    /// Returns whether the advisory concerns this version of this crate.
     pub fn concerns(&self, package: &str, version: &Version) -> bool {
         self.package == package && !self.good.iter().any(|good| good.matches(version))
     }

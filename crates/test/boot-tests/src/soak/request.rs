@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A soak as requested: the options, checked before anything is built, and the rounds that they make.
+//! A soak as requested: the options, which are checked before anything is built, and the rounds that follow from them.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,21 +14,21 @@ use running::options::{JobArgs, LimitArgs, Metric};
 use shell::command::quoted;
 use shell::failure::bad_input;
 
-/// Has EL2 set memory aside for neighbours of every kind that a soak draws.
+/// Makes EL2 set memory aside for neighbours of every kind that a soak may draw.
 const NEIGHBOUR: &str = "rouse.neighbour=cache:16";
 
 /// How often a round reports its progress (`guest-kernel-shim/trials/src/soak/progress.rs`).
 const REPORTS: u64 = 40;
-/// Number of wake-ups between two reports for which the board's patience is enough.
+/// Number of wake-ups between two reports that fit into the time that the board allows without progress.
 const DUE_AT: u64 = 10_000;
-/// Wake-ups of a round, unless they are named.
+/// Wake-ups of a round, unless an option names their number.
 const WAKE_UPS: u64 = 20_000;
 
 #[derive(Debug)]
 pub struct Request {
     pub board: String,
     pub cpu: Option<String>,
-    /// The machines that the rounds have in turn.
+    /// The machines that the rounds use in turn.
     pub combinations: Vec<Combination>,
     /// Another kernel, which is Linux.
     given: GivenArgs,
@@ -48,13 +48,13 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combination {
     pub cpus: u32,
-    /// How the emulator runs them.
+    /// How the emulator runs the CPUs.
     pub metric: Metric,
-    /// How interrupts reach the guest, where it does not change that itself.
+    /// How interrupts reach the guest; `None` if the guest changes this itself.
     pub deliver: Option<Deliver>,
 }
 
-/// A boot.
+/// One boot of a soak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
     pub on: Combination,
@@ -78,7 +78,7 @@ impl fmt::Display for Round {
 }
 
 impl Request {
-    /// Checks the options.
+    /// Creates the request, if its options are right.
     pub fn new(args: &SoakArgs) -> Result<Self> {
         let linux = args.given.guest.is_some();
         if linux && args.minutes == 0 {
@@ -93,7 +93,7 @@ impl Request {
             limits: args.limits,
             seed: args.seed.unwrap_or_else(seed_of_the_clock),
             wake_ups: args.wake_ups.unwrap_or(WAKE_UPS),
-            append: appended(args),
+            append: boot_arguments(args),
             disturb: args.disturb,
         };
         for number in 0..request.combinations.len() {
@@ -129,30 +129,30 @@ impl Request {
         args.metric = Some(round.on.metric);
         args.disturb = self.disturb.then_some(round.seed);
         let mut job = Job::new(&args)?;
-        job.limits.without_progress *= self.longer();
+        job.limits.without_progress *= self.patience_factor();
         Ok(job.within(&self.limits))
     }
 
-    /// Whether another round is due after `rounds` rounds, which took `took`.
-    pub fn goes_on(&self, rounds: usize, took: Duration) -> bool {
+    /// Returns whether another round is due after `rounds` rounds, which took `took`.
+    pub fn is_next_due(&self, rounds: usize, took: Duration) -> bool {
         match self.given.guest {
             Some(_) => rounds < self.combinations.len(),
             None => took < self.duration,
         }
     }
 
-    /// The factor by which a round may go without progress for longer than the board allows: a round reports
-    /// [`REPORTS`] times at most, so more wake-ups means more between two reports.
-    fn longer(&self) -> u32 {
+    /// Returns the factor by which a round may be without progress for longer than the board allows: a round reports at
+    /// most [`REPORTS`] times, so with more wake-ups, more of them lie between two reports.
+    fn patience_factor(&self) -> u32 {
         let times = match self.given.guest {
-            // A minute of Linux between two reports takes some ten seconds, and a busy host.
+            // A minute of Linux between two reports takes some ten seconds, and longer on a busy host.
             Some(_) => self.duration.as_secs().div_ceil(600),
             None => self.wake_ups.div_ceil(REPORTS * DUE_AT),
         };
         u32::try_from(times).unwrap_or(u32::MAX).max(1)
     }
 
-    /// The command that does a round again.
+    /// Returns the command that repeats a round.
     pub fn command(&self, round: &Round) -> String {
         let Combination {
             cpus,
@@ -190,8 +190,8 @@ impl Request {
     }
 }
 
-/// Adds further boot arguments. Each CPU draws a neighbour now and then where one is named.
-fn appended(args: &SoakArgs) -> Option<String> {
+/// Returns the further boot arguments. Where they name a neighbour, each CPU draws one now and then.
+fn boot_arguments(args: &SoakArgs) -> Option<String> {
     let neighbour = args.neighbour.then_some(NEIGHBOUR);
     let words: Vec<&str> = neighbour
         .into_iter()
@@ -243,7 +243,7 @@ fn delivery(word: &str) -> Result<Option<Deliver>> {
     }
 }
 
-/// A seed that differs each time.
+/// Returns a seed that differs each time: the seconds of the clock.
 fn seed_of_the_clock() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(1, |since| since.as_secs())
@@ -276,7 +276,7 @@ mod tests {
             let error = request(options).unwrap_err();
             format!("{error:#}")
         };
-        // Before it is looked for.
+        // The delivery is checked before the file is looked for.
         assert!(refused(&["--guest", "no-file", "--deliver", "both"]).contains("`both`"));
         assert!(refused(&["--guest", "no-file"]).contains("no-file"));
         assert!(refused(&["--guest", "no-file", "--wake-ups", "5"]).contains("--wake-ups"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Summary of a soak: counts and rates of its operations, and the violation.
+//! Summary of a soak: the counts and rates of its operations, and the violation if there is one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use super::request::{Request, Round};
 
-/// Counts of operations, by the guest's names.
+/// Counts of operations, by the names that the guest gives them.
 type Counts = BTreeMap<String, u64>;
 
-/// A round that was booted, whole or not.
+/// A round that was booted, whether it ended regularly or not.
 #[derive(Debug, Serialize)]
 pub struct Done {
     seed: u64,
@@ -27,7 +27,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// A round that took `took` and reported `counts`.
+    /// Creates the entry of a round that took `took` and reported `counts`.
     pub fn new(round: &Round, took: Duration, counts: &Counts) -> Self {
         Self {
             seed: round.seed,
@@ -59,7 +59,7 @@ impl fmt::Display for Done {
     }
 }
 
-/// The rounds of one kind together.
+/// The sums over all rounds with one combination of CPUs, metric and delivery.
 #[derive(Debug, Default, Serialize)]
 struct Together {
     cpus: u32,
@@ -81,7 +81,7 @@ struct Violation {
     #[serde(skip_serializing_if = "Option::is_none")]
     deliver: Option<String>,
     why: String,
-    /// The violation is a leak.
+    /// Whether the violation is a leak.
     leak: bool,
     reproduce: String,
 }
@@ -164,7 +164,7 @@ impl Summary {
     }
 
     /// Records that the soak was interrupted.
-    pub fn interrupt(&mut self) {
+    pub fn set_interrupted(&mut self) {
         self.interrupted = true;
     }
 

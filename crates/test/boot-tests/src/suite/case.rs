@@ -7,14 +7,14 @@
 //! [run]                       # options of `cargo xtask run`, without dashes
 //! workload = "pingpong"
 //! wait = ["wfi", "spin"]      # a list is joined with commas
-//! iterations = 400            # `guest`, `dtb` and a `board` of its own are paths in the workspace
+//! iterations = 400            # `guest`, `dtb` and a file as `board` are paths in the workspace
 //! survey = true               # an option without a value
 //!
-//! [guest]                     # run test-kernel/ in place of Rouse's guest, with these
-//! image_size = 0x3c00000      # in its header in place of its own: text_offset, flags
+//! [guest]                     # run test-kernel/ in place of Rouse's guest, with these fields of
+//! image_size = 0x3c00000      # its header replaced; also text_offset, flags
 //!
-//! [firmware]                  # boot by dirty-firmware/, which
-//! leaves = ["ram", "spis"]    # leaves these (docs/bring-up.md)
+//! [firmware]                  # boot with dirty-firmware/, which
+//! leaves = ["ram", "spis"]    # leaves this state behind (docs/bring-up.md)
 //!
 //! [expect]
 //! status = "ok"               # or crash, hang, stopped-early, exit-status, refused, reset, ..., bad-input
@@ -22,13 +22,13 @@
 //! console = ["stage", "text"] # parts of the console's log, in this order
 //! times = { "text" = 1 }      # how often the console has it, anywhere
 //! table = ["text"]            # parts of the table on a terminal
-//! table_lacks = ["text"]      # and texts that it lacks
-//! skipped = 0                 # how many cells may be skipped; any number if absent
-//! functions = { "pipe_write" = [1, 900] } # instructions of a function on the path of the first cell
+//! table_lacks = ["text"]      # and texts that the table must not contain
+//! skipped = 0                 # how many cells are skipped; any number if absent
+//! functions = { "pipe_write" = [1, 900] } # instructions of a function on the first cell's path
 //!
 //! [[cell]]                    # every cell that `select` chooses, at least one
 //! select = { wait = "wfi", trap = "wfi" }
-//! exits = { wfi = 2, irq = [0, 1] }   # per sample: about this, or within these
+//! exits = { wfi = 2, irq = [0, 1] }   # per sample: about this number, or between these two
 //! no_exits = ["sgi"]
 //! ipis = { sent = 2 }
 //! wakes = { timeout = 0 }
@@ -36,21 +36,21 @@
 //! p50 = [100, 5000]
 //! max_p50 = 5000
 //! max = [100, 5000]           # the largest sample
-//! path = 66                   # path of each sample, where they are taken apart, or [60, 70]: its median
+//! path = 66                   # path of each sample, if samples are split into parts; [60, 70]: its median
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
 //! equal = true                # all samples are equal
-//! rising = [0.9, 1]           # so many of them are larger than the one before; takes `raw`
-//! same_p50 = "gap-us"         # cells that differ only in this have equal medians
+//! rising = [0.9, 1]           # share of the samples that are larger than the one before; needs `raw`
+//! same_p50 = "gap-us"         # cells that differ only in this dimension have equal medians
 //! unit = "vticks"
 //!
 //! [[order]]                   # every cell that `less` chooses has a smaller median
-//! less = { wait = "wfi" }     # than every one that `than` does; `same` and `as`: equal medians
+//! less = { wait = "wfi" }     # than every cell that `than` chooses; `same` and `as`: equal medians
 //! than = { wait = "spin" }
 //!
 //! [[cut]]                     # the log up to the end of a pass, read as `report` does, has every cell,
-//! after = 2                   # each with that many passes unless it has ended
-//! into_next = 3000            # and so it has with this many bytes of the next pass
+//! after = 2                   # each with that many passes unless the cell has ended
+//! into_next = 3000            # likewise with this many bytes of the next pass
 //!
 //! [[same]]                    # a further run, with these options in place of those above,
 //! run = { boot = "virtio" }   # has the same cells,
@@ -86,11 +86,11 @@ use shell::failure::{BadInput, is_bad_input};
 use shell::folder::Folder;
 use shell::{files, mistake, places};
 
-/// Seconds without progress, of the emulator's own time, where rules watch each instruction: a boot of Linux prints
-/// nothing meanwhile.
+/// Seconds of the emulator's own time that a boot may be without progress while the rules watch each instruction: a
+/// boot of Linux prints nothing for a long time.
 const WATCHED_PATIENCE: u64 = 7200;
-/// How many times longer a boot takes there. Its CPUs are threads: a lock that 512 of them pass on in order waits for
-/// the host's turn of each.
+/// The factor by which a boot takes longer while the rules are watched. Its CPUs are threads: a lock that 512 CPUs pass
+/// on in order has to wait until the host runs each thread in turn.
 const WATCHED_SLOWER: u64 = 10;
 
 #[derive(Debug, Deserialize)]
@@ -99,27 +99,27 @@ pub struct Case {
     /// The name of the file.
     #[serde(skip)]
     pub name: String,
-    /// The property that the test shows.
+    /// The property that the test proves.
     #[expect(
         dead_code,
         reason = "for readers of the file; required so that it is written"
     )]
     about: String,
-    /// Options of `run`.
+    /// Options of `run`, without dashes.
     #[serde(default)]
     run: Options,
     /// The kernel to run in place of Rouse's own guest.
     guest: Option<Kernel>,
-    /// The firmware to boot by.
+    /// The firmware to boot with; `None` for the board's usual way.
     firmware: Option<Firmware>,
     #[serde(default)]
     expect: Expect,
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
-    /// Cells that must cost less than others.
+    /// Cells that must cost less than other cells, or as much.
     #[serde(default)]
     order: Vec<Order>,
-    /// Requirements on the rest of a log that is cut short.
+    /// Requirements on what is left of a log that is cut short.
     #[serde(default)]
     cut: Vec<Cut>,
     /// Further runs that must have the same results.
@@ -150,7 +150,8 @@ impl Case {
         Ok(case)
     }
 
-    /// The seconds that its boots may take, if named. The shortest tests name them.
+    /// Returns the seconds that its boots may take, or a huge number if it does not name them. The shortest tests name
+    /// them.
     pub fn patience(&self) -> i64 {
         let timeout = self.run.get("timeout");
         timeout
@@ -158,13 +159,13 @@ impl Case {
             .unwrap_or(i64::MAX)
     }
 
-    /// Names a tool that this computer lacks to run it: an emulator that no distribution packages, or firmware that
-    /// can't be fetched.
+    /// Names a tool that the test needs and this computer lacks: an emulator that no distribution packages, or a
+    /// firmware or hypervisor that can't be fetched.
     pub fn lacks(&self) -> Option<String> {
         let job = options(&self.run).ok()?.job;
         let is_bao =
             |unders: &Unders| matches!(unders, Unders::Named(named) if named.contains(&Under::Bao));
-        // A test of a refusal names a folder.
+        // A test that expects a refusal names a folder itself.
         if job.under.as_ref().is_some_and(is_bao) && job.bao.is_none() {
             return Some(format!("{:#}", Bao::source(None).err()?));
         }
@@ -174,7 +175,7 @@ impl Case {
         }
     }
 
-    /// Whether it boots on QEMU, which is provided where it is missing.
+    /// Returns whether the test boots on QEMU, which is provided if it is missing.
     pub fn needs_qemu(&self) -> bool {
         self.board()
             .is_none_or(|board| matches!(board.machine, EmulatedMachine::Qemu(_)))
@@ -184,9 +185,10 @@ impl Case {
         Board::load(&options(&self.run).ok()?.job.load.board).ok()
     }
 
-    /// Boots and compares. With `again`, makes even known boots. Returns, for people, the folder with the logs.
+    /// Boots and compares; with `again`, repeats boots whose outcome is known, too. Returns the folder with the logs,
+    /// as text for people.
     pub fn run(&self, again: bool) -> Result<String> {
-        let test = |before: &Arc<BootCache>| self.compared(before);
+        let test = |before: &Arc<BootCache>| self.boot_and_compare(before);
         let (place, as_before) = BootCache::of_test(&self.name, again, test)?;
         Ok(match as_before {
             Some(boots) => format!("{place}, {boots}"),
@@ -194,11 +196,11 @@ impl Case {
         })
     }
 
-    /// Makes the boots that are not in `before`, and compares. Returns the folder.
-    fn compared(&self, before: &Arc<BootCache>) -> Result<String> {
-        let session = match self.session(&self.run, &self.name, before) {
+    /// Makes the boots whose outcome is not in `before`, and compares all. Returns the folder.
+    fn boot_and_compare(&self, before: &Arc<BootCache>) -> Result<String> {
+        let session = match self.run_session(&self.run, &self.name, before) {
             Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
-                self.expect.says(&format!("{error:#}"))?;
+                self.expect.check_error(&format!("{error:#}"))?;
                 return Ok("refused".into());
             }
             other => other?,
@@ -213,7 +215,7 @@ impl Case {
         });
         compared.map_err(|error| anyhow!("{error:#}; see {}", session.place))?;
         for (number, same) in (2..).zip(&self.same) {
-            let further = self.session(
+            let further = self.run_session(
                 &same.options(&self.run),
                 &format!("{}-{number}", self.name),
                 before,
@@ -227,9 +229,9 @@ impl Case {
         Ok(session.place)
     }
 
-    /// Explains why it is not run with the rules watched, if it is not. They need an emulator that reports the
+    /// Returns the reason if the test can't run with the rules watched. The rules need an emulator that reports the
     /// instructions of its CPUs.
-    pub fn lacks_rules(&self) -> Option<String> {
+    pub fn why_no_rules(&self) -> Option<String> {
         let args = options(&self.run).ok()?;
         match self.board()?.machine {
             EmulatedMachine::Gem5(_) => Some("gem5 has no plugins".into()),
@@ -249,16 +251,16 @@ impl Case {
         }
     }
 
-    /// Characters of its boot arguments.
-    pub fn words(&self) -> usize {
+    /// Returns the number of characters of its boot arguments.
+    pub fn append_length(&self) -> usize {
         let append = self.run.get("append").and_then(toml::Value::as_str);
         append.unwrap_or_default().len()
     }
 
-    /// Parts of the images that it reaches, as far as its options show: ways to boot, to deliver and to trap, firmware
-    /// and kernels of its own, and the `rouse.` boot arguments. Empty if the rules can't be watched, if a Linux kernel
-    /// runs, or if boots under several hypervisors are compared, which count different events.
-    pub fn reaches(&self) -> BTreeSet<String> {
+    /// Returns the parts of the images that the test reaches, as far as its options show: ways to boot, to deliver and
+    /// to trap, a firmware or kernel of its own, and the `rouse.` boot arguments. Empty if the rules can't be watched,
+    /// if a Linux kernel runs, or if the test compares boots under several hypervisors, which count different events.
+    pub fn reached_parts(&self) -> BTreeSet<String> {
         /// Options of which each value counts as a separate part.
         const BY_VALUE: [&str; 3] = ["boot", "deliver", "trap"];
         let append = self.run.get("append").and_then(toml::Value::as_str);
@@ -270,7 +272,7 @@ impl Case {
             .collect();
         let linux = |name: &String| name.starts_with("rouse.linux");
         let several = |under: &toml::Value| typed(under).contains(',');
-        if self.lacks_rules().is_some()
+        if self.why_no_rules().is_some()
             || self.run.get("under").is_some_and(several)
             || ours.iter().any(linux)
             || self.run.contains_key("linux")
@@ -298,9 +300,9 @@ impl Case {
         self.expect.wants_success()
     }
 
-    /// Watches its first run for breaches of the rules of the architecture. The CPUs run in parallel, so numbers are
-    /// meaningless, and nothing else is compared.
-    pub fn strict(&self) -> Result<Session> {
+    /// Makes the test's first run, and watches it for breaches of the rules of the architecture. The CPUs run in
+    /// parallel, so numbers are meaningless, and nothing else is compared.
+    pub fn run_strict(&self) -> Result<Session> {
         let mut args = options(&self.run)?;
         args.job.metric = Some(Metric::Time);
         let timeout = args.limits.timeout.map(|timeout| timeout * WATCHED_SLOWER);
@@ -322,8 +324,8 @@ impl Case {
         places.take(1 + self.same.len())
     }
 
-    /// A run with these options.
-    fn session(&self, run: &Options, name: &str, before: &Arc<BootCache>) -> Result<Session> {
+    /// Makes a run with these options.
+    fn run_session(&self, run: &Options, name: &str, before: &Arc<BootCache>) -> Result<Session> {
         let mut args = options(run)?;
         let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
         if let Some(kernel) = &kernel {
@@ -335,7 +337,7 @@ impl Case {
         self.boot(job, name)
     }
 
-    /// Boots `job`, by the firmware that is asked for.
+    /// Boots `job`, with the firmware that the test asks for.
     fn boot(&self, mut job: Job, name: &str) -> Result<Session> {
         let file = self.firmware.as_ref().map(Firmware::file).transpose()?;
         job.dirty_firmware = file.as_ref().map(|(_, firmware)| firmware.clone());
@@ -343,8 +345,9 @@ impl Case {
     }
 }
 
-/// Whether another kernel runs, under none but other hypervisors or on the bare machine; or our guest under KVM, whose
-/// second stage of translation makes the guest's accesses cacheable (HCR_EL2.FWB).
+/// Returns whether the rules do not apply, because another kernel runs only under other hypervisors or on the bare
+/// machine, or because our guest runs under KVM, whose second stage of translation makes the guest's accesses cacheable
+/// (HCR_EL2.FWB).
 fn is_foreign(args: &RunArgs) -> bool {
     let unders = args.job.under.as_ref().map_or(&[][..], Unders::named);
     let alone = !unders.is_empty() && !unders.contains(&Under::Rouse);
@@ -352,7 +355,7 @@ fn is_foreign(args: &RunArgs) -> bool {
     alone && (args.job.load.given.guest.is_some() || is_kvm)
 }
 
-/// Boots, into a folder of this name that replaces an older one.
+/// Boots `job`. The folder for its results replaces an older one with this name.
 fn boot(job: &Job, name: &str) -> Result<Session> {
     let tests = places::target().join("tests");
     let out = tests.join(name);

@@ -9,7 +9,7 @@ use plan::{Word, Workload};
 use results::{Cell, Counts, Results, Stats, keys};
 use serde::Deserialize;
 
-/// A number to come close to, or two to lie between.
+/// Expected values: about one number, or between two.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Range {
@@ -18,8 +18,8 @@ pub enum Range {
 }
 
 impl Range {
-    /// A count per sample is rarely whole: the first and last sample of a pass
-    /// may see an exit more or less.
+    /// Returns whether `value` is expected. A count per sample is rarely a whole number: the first and the last sample
+    /// of a pass may have an exit more or less.
     fn contains(self, value: f64) -> bool {
         match self {
             Self::About(number) => (value - number).abs() <= number.abs() * 0.02 + 0.02,
@@ -27,7 +27,7 @@ impl Range {
         }
     }
 
-    /// An error that begins with `found`, unless it contains `value`.
+    /// Fails with an error that begins with `found`, unless the range contains `value`.
     pub fn check(self, value: f64, found: impl FnOnce() -> String) -> Result<()> {
         ensure!(self.contains(value), "{}, expected {self}", found());
         Ok(())
@@ -43,7 +43,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// The path of samples: equal in each of them, or its median between two.
+/// The expected critical path: the same in each sample, or with a median between two numbers.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 enum Path {
@@ -52,7 +52,7 @@ enum Path {
 }
 
 impl Path {
-    /// Fails unless `path` matches, and its median is no longer than that of the samples, `stats`.
+    /// Fails unless `path` is as expected, and its median is at most that of the whole samples, `stats`.
     fn check(self, path: &Stats, stats: &Stats) -> Result<()> {
         let right = match self {
             Self::Always(number) => (path.min, path.max) == (number, number),
@@ -79,7 +79,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Words that cells have which are chosen: each one or any of a list.
+/// The selected cells: for some dimensions the value that a cell must have, or a list of such values.
 pub type Select = BTreeMap<String, toml::Value>;
 
 /// Requirements on every cell that is selected.
@@ -116,14 +116,14 @@ pub struct Expected {
 impl Expected {
     pub fn compare(&self, results: &Results) -> Result<()> {
         let cells = selected(results, &self.select)?;
-        self.alike(&cells)?;
+        self.check_same_p50(&cells)?;
         cells
             .into_iter()
             .try_for_each(|cell| self.compare_cell(cell))
     }
 
     /// Checks that cells that differ only in one dimension have equal medians.
-    fn alike(&self, cells: &[&Cell]) -> Result<()> {
+    fn check_same_p50(&self, cells: &[&Cell]) -> Result<()> {
         let Some(dimension) = &self.same_p50 else {
             return Ok(());
         };
@@ -163,7 +163,7 @@ impl Expected {
 
     /// Compares counters per sample.
     fn compare_counts(&self, cell: &Cell) -> Result<()> {
-        // A layer below that counts none has those that the emulator saw.
+        // If the software below the guest counts no exits, the emulator's counts are used.
         let exits = |name: &str| match cell.exits.is_empty() {
             true => cell.exits_per_sample(name),
             false => cell.per_sample(&cell.exits, name),
@@ -199,7 +199,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Compares why it ended, its unit, how far the core's clock moved, and its energy.
+    /// Compares why the cell ended, its unit, how far the core's clock moved, the counter's step, and the energy.
     fn compare_words(&self, cell: &Cell) -> Result<()> {
         if let Some(wanted) = &self.ended {
             let ended = cell.ended.map_or("nothing", Word::name);
@@ -266,27 +266,27 @@ impl Expected {
     }
 }
 
-/// Microjoules by the model of energy for 1000 ticks of a CPU; 0 without a model.
+/// Returns the energy in microjoules per 1000 ticks of a CPU, by the cell's energy model; 0 without a model.
 fn uj_per_kilotick(cell: &Cell) -> f64 {
     let Some(model) = &cell.energy_model else {
         return 0.0;
     };
     let samples = cell.counters["stamped"]["samples"] as f64;
     let ticks: u64 = cell.residency.values().sum();
-    // Computed here, not taken from the tested code: a round trip is two wake-ups.
+    // This is computed here and not by the tested code: a round trip is two wake-ups.
     let round_trip = cell.what.workload == Workload::Pingpong;
     let wakeups = samples * if round_trip { 2.0 } else { 1.0 };
     model.uj_per_wakeup * wakeups * 1000.0 / ticks as f64
 }
 
-/// The part of the values that are larger than the one before.
+/// Returns the share of the values that are larger than the value before.
 fn rising(values: &[u64]) -> f64 {
     let pairs = values.windows(2);
     let larger = pairs.clone().filter(|pair| pair[1] > pair[0]).count();
     larger as f64 / pairs.len().max(1) as f64
 }
 
-/// The cells that were measured and that `select` chooses; at least one.
+/// Returns the measured cells that `select` chooses. Fails if there is none.
 pub fn selected<'r>(results: &'r Results, select: &Select) -> Result<Vec<&'r Cell>> {
     let mut cells = Vec::new();
     for cell in results.cells.iter().filter(|cell| cell.stats.is_some()) {
@@ -307,8 +307,8 @@ fn selects(select: &Select, cell: &Cell) -> Result<bool> {
             bail!("select: cells have no `{key}`");
         };
         let matches = match wanted {
-            toml::Value::Array(any) => any.iter().any(|wanted| text(wanted) == word),
-            one => text(one) == word,
+            toml::Value::Array(any) => any.iter().any(|wanted| word_of(wanted) == word),
+            one => word_of(one) == word,
         };
         if !matches {
             return Ok(false);
@@ -317,7 +317,7 @@ fn selects(select: &Select, cell: &Cell) -> Result<bool> {
     Ok(true)
 }
 
-fn text(value: &toml::Value) -> String {
+fn word_of(value: &toml::Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)

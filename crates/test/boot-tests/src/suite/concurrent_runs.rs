@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs at the same time, with guests that are not Rouse's: each boots its own.
+//! Several runs at the same time, with guests that are not Rouse's: each run boots its own guest.
 //!
-//! Builds wait for each other, so by themselves the first run would have booted before the last one builds, and shared
-//! state would not matter. So no emulator starts before all runs have built: they start a script that waits for the
-//! others.
+//! Builds wait for each other, so without further care the first run would have booted before the last one builds, and
+//! shared state would not matter. Therefore no emulator starts before all runs have built: each run starts a script
+//! that waits for the other runs.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -19,20 +19,20 @@ use shell::command;
 use shell::partial_files::Scratch;
 use shell::{places, processor_time};
 
-/// Guests, and runs of each.
+/// Number of guests, and of runs of each guest.
 const GUESTS: usize = 4;
 const RUNS: usize = 2;
-/// How often a run looks for the others before it gives up: for ten minutes.
+/// How often a run looks for the others before it gives up after ten minutes.
 const LOOKS: u32 = 6000;
 
-/// Starts all of them, waits, and looks into each log.
+/// Starts all runs, waits for them, and checks the log of each.
 pub fn run() -> Result<()> {
     let place = Scratch::new()?;
     let guests: Vec<usize> = (0..GUESTS).flat_map(|guest| [guest; RUNS]).collect();
     for guest in 0..GUESTS {
         fs::write(image_of(place.path(), guest), image(&line_of(guest)))?;
     }
-    let emulator = meeting(place.path(), guests.len())?;
+    let emulator = meeting_script(place.path(), guests.len())?;
     let started = guests
         .iter()
         .map(|&guest| start(&image_of(place.path(), guest), &emulator));
@@ -74,8 +74,8 @@ fn line_of(guest: usize) -> String {
     format!("this is guest {guest} of {GUESTS}")
 }
 
-/// An emulator that starts when `count` of them have been asked to.
-fn meeting(place: &Path, count: usize) -> Result<PathBuf> {
+/// Writes a script that runs the emulator once `count` runs have started this script.
+fn meeting_script(place: &Path, count: usize) -> Result<PathBuf> {
     let qemu = command::typed(&qemu::ensure()?.command());
     let here = place.join("here");
     fs::create_dir(&here)?;
@@ -107,7 +107,7 @@ fn start(guest: &Path, emulator: &Path) -> Result<Child> {
         .args(["run", "--board", "virt", "--cpus", "1", "--guest"])
         .arg(guest)
         .env(qemu::VARIABLE, emulator)
-        // However busy the machine is.
+        // The runs have to end in time however busy the machine is.
         .args(["--timeout", "36000"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -116,7 +116,7 @@ fn start(guest: &Path, emulator: &Path) -> Result<Child> {
     child.context("this program can't be started again")
 }
 
-/// Checks that the log in `place` is that of `guest` and of no other.
+/// Checks that the log in `place` has the line of `guest`, and of no other guest.
 fn check(place: &Path, guest: usize) -> Result<()> {
     let log = place.join("serial.log");
     let text = fs::read_to_string(&log).with_context(|| places::shown(&log))?;
@@ -133,8 +133,7 @@ fn check(place: &Path, guest: usize) -> Result<()> {
     Ok(())
 }
 
-/// An arm64 Image (Linux: Documentation/arch/arm64/booting.rst) that prints a line and
-/// turns the machine off.
+/// Returns an arm64 Image (Linux: Documentation/arch/arm64/booting.rst) that prints a line and turns the machine off.
 fn image(line: &str) -> Vec<u8> {
     const HEADER: usize = 64;
     /// Writes to the data register of the PL011, at its place in `virt` and in the hypervisor.
@@ -175,7 +174,7 @@ mod tests {
     fn the_guests_are_images_with_their_lines_behind_the_code() {
         let image = image("line");
         assert!(Image::parse(&image).is_ok());
-        // adr is at 0x44 and leads 13 instructions on.
+        // The adr is at 0x44, and its target is 13 instructions later.
         assert_eq!(&image[0x44 + 13 * 4..], b"line\r\n\0");
     }
 }

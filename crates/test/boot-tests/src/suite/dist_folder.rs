@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of `dist`: equal each time it is made, with the sums of its files, and refused if a file contains a path
-//! of the machine; and the image: equal in any folder, byte for byte.
+//! The folder of `dist` is equal each time it is made, has the sums of its files, and is refused if a file contains a
+//! path of the machine. The image is equal in any folder, byte for byte.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,18 +14,19 @@ use publishing::dist;
 use shell::partial_files::Scratch;
 use shell::{places, processor_time};
 
-/// Folder of a copy of the sources.
+/// Name of the folder with a copy of the sources.
 const COPY: &str = "r\u{f6}use, a copy";
-/// Name of the folder of dependencies' files in images. On a machine whose user has such a folder, these are paths of
-/// that machine.
+/// The folder that images name as that of the dependencies' files. On a machine where a user has this folder, these
+/// names are paths of that machine.
 const NAMED_IN_IMAGES: &str = "/cargo/registry";
 
-/// Makes the folder twice, and once as that user; and builds the hypervisor in a copy of the sources.
+/// Makes the folder twice, and once as a user with the folder that images name; and builds the image in a copy of the
+/// sources.
 pub fn run() -> Result<()> {
     let place = Scratch::new()?;
     let [first, second, third] = ["1", "2", "3"].map(|name| place.path().join(name));
     for to in [&first, &second] {
-        done(&mut making(to)?)?;
+        output_of(&mut dist_command(to)?)?;
         dist::check(to)?;
     }
     let sums = |to: &Path| fs::read_to_string(to.join(dist::SUMS));
@@ -36,13 +37,13 @@ pub fn run() -> Result<()> {
         .filter(|(a, b)| a != b)
         .collect();
     ensure!(before == after, "two folders differ: {changed:?}");
-    as_another(&third)?;
-    in_a_copy(place.path())
+    check_refusal(&third)?;
+    check_copy(place.path())
 }
 
-/// Makes it where images contain paths of the machine.
-fn as_another(to: &Path) -> Result<()> {
-    let mut making = making(to)?;
+/// Makes the folder as a user for whom images contain paths of the machine, and checks that it is refused.
+fn check_refusal(to: &Path) -> Result<()> {
+    let mut making = dist_command(to)?;
     if let Some(home) = toolchain::output("rustup", &["show", "home"]) {
         making.env("RUSTUP_HOME", home.trim());
     }
@@ -60,9 +61,10 @@ fn as_another(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The packed image of a copy is that of this folder, byte for byte. It has a guest of this test: with Rouse's own two, which
-/// are compiled by equal flags, the copy would take four minutes of processor time.
-fn in_a_copy(place: &Path) -> Result<()> {
+/// Checks that the packed image of a copy of the sources is that of this folder, byte for byte. The image has a guest
+/// of this test: with Rouse's own two guests, which are compiled with equal flags, the copy would take four minutes of
+/// processor time.
+fn check_copy(place: &Path) -> Result<()> {
     let copy = place.join(COPY);
     copy_sources(&copy)?;
     let guest = place.join("guest.img");
@@ -70,7 +72,7 @@ fn in_a_copy(place: &Path) -> Result<()> {
     let image = |root: &Path| -> Result<Vec<u8>> {
         let mut build = this_program()?;
         build.args(["dev", "build"]).arg("--guest").arg(&guest);
-        let path = done(build.env(places::ROOT, root).current_dir(root))?;
+        let path = output_of(build.env(places::ROOT, root).current_dir(root))?;
         let path = root.join(String::from_utf8(path)?.trim());
         fs::read(&path).with_context(|| path.display().to_string())
     };
@@ -81,7 +83,7 @@ fn in_a_copy(place: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The header of an arm64 Image (Documentation/arch/arm64/booting.rst of Linux) and nothing after it.
+/// Returns an arm64 Image (Documentation/arch/arm64/booting.rst of Linux) with a header and no code.
 fn empty_guest() -> Vec<u8> {
     let mut image = vec![0; 4096];
     image[16..24].copy_from_slice(&4096_u64.to_le_bytes());
@@ -89,12 +91,13 @@ fn empty_guest() -> Vec<u8> {
     image
 }
 
-/// Clones the repository with the files as they are here. The clone has nothing that was built, except tools of others.
+/// Clones the repository, with the files as they are here. The clone has no built files, except the tools that others
+/// built.
 fn copy_sources(to: &Path) -> Result<()> {
     let root = places::root();
     let git = |arguments: &[&str]| -> Result<String> {
         let mut git = Command::new("git");
-        Ok(String::from_utf8(done(
+        Ok(String::from_utf8(output_of(
             git.args(arguments).current_dir(root),
         )?)?)
     };
@@ -125,14 +128,14 @@ fn this_program() -> Result<Command> {
     Ok(Command::new(places::program()?))
 }
 
-fn making(to: &Path) -> Result<Command> {
+fn dist_command(to: &Path) -> Result<Command> {
     let mut command = this_program()?;
     command.args(["dev", "dist"]).arg("--to").arg(to);
     Ok(command)
 }
 
 /// Runs `command` and returns its standard output.
-fn done(command: &mut Command) -> Result<Vec<u8>> {
+fn output_of(command: &mut Command) -> Result<Vec<u8>> {
     let output = processor_time::output(command)?;
     ensure!(output.status.success(), "{}", printed(&output));
     Ok(output.stdout)

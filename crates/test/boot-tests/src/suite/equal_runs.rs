@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that must have equal results, however they are booted.
+//! Runs that must have equal results, although they boot in different ways.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Same {
 }
 
 impl Same {
-    /// The options, on top of those of the test.
+    /// Returns the options of the test, with those of the further run in place of or besides them.
     pub fn options(&self, test: &Options) -> Options {
         let mut options = test.clone();
         options.extend(self.run.clone());
@@ -49,7 +49,7 @@ impl Same {
     }
 }
 
-/// Returns title and median of each cell that was measured.
+/// Returns the title and the median of each measured cell, by the cell's key.
 fn medians(results: &Results) -> BTreeMap<Vec<String>, (String, f64)> {
     let median = |cell: &Cell| {
         let stats = cell.stats?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exits are exceptions taken to EL2: compares EL2's counts for a cell with the emulator's log of exceptions (`-d int`)
-//! while EL2 counts. The log also shows where that begins and ends, [`abi::COUNTING`].
+//! Exits are exceptions taken to EL2. This test compares EL2's counts for a cell with the emulator's log of exceptions
+//! (`-d int`) during the time in which EL2 counts. The log also shows where this time begins and ends
+//! ([`abi::COUNTING`]).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +18,7 @@ use shell::command;
 use shell::partial_files::Scratch;
 use shell::{places, processor_time};
 
-/// The cells, each as options of `run`: a boot for each.
+/// The cells, each as options of `run`. Each takes a boot.
 const CELLS: [&str; 9] = [
     "--workload=pingpong --wait=wfi --trap=none --deliver=inject",
     "--workload=pingpong --wait=wfi --trap=none --deliver=direct",
@@ -65,7 +66,7 @@ fn compare(cell: &str) -> Result<()> {
     }
     ensure!(measured.count() == 1, "not one cell was measured");
     counted.retain(|_, count| *count > 0);
-    let listed = read(BufReader::new(fs::File::open(&list)?))?;
+    let listed = count_exits(BufReader::new(fs::File::open(&list)?))?;
     ensure!(
         counted == listed,
         "EL2 counted {counted:?}, the emulator {listed:?}"
@@ -73,7 +74,7 @@ fn compare(cell: &str) -> Result<()> {
     Ok(())
 }
 
-/// A program that is the emulator with its list of exceptions in `list`.
+/// Writes a script that runs the emulator, with its log of exceptions in the file `list`.
 fn write_emulator(program: &Path, list: &Path) -> Result<()> {
     let command = command::typed(&qemu::ensure()?.command());
     let list = command::quoted(list);
@@ -85,7 +86,7 @@ fn write_emulator(program: &Path, list: &Path) -> Result<()> {
     )?)
 }
 
-/// The log does not name the interrupt.
+/// Returns the cause that stands for `cause` in the log, which does not name interrupts.
 fn as_listed(cause: &str) -> &str {
     match cause {
         "maintenance" => "irq",
@@ -93,17 +94,17 @@ fn as_listed(cause: &str) -> &str {
     }
 }
 
-/// Kinds of exceptions to EL2.
+/// A kind of exception to EL2.
 enum El2Exception<'c> {
-    /// An exit by this cause.
+    /// An exit with this cause.
     Exit(&'c str),
     /// The call that reads the counters.
     Reading,
 }
 
-/// Exits by cause between each CPU's readings of its counters, from the first to the second,
-/// the third to the fourth, and so on.
-fn read(lines: impl BufRead) -> Result<Counts> {
+/// Counts the exits by cause between each CPU's readings of its counters: from the first to the second, from the third
+/// to the fourth, and so on.
+fn count_exits(lines: impl BufRead) -> Result<Counts> {
     let mut exits = Counts::new();
     let mut counting: BTreeMap<u32, bool> = BTreeMap::new();
     let mut taken: Option<(u32, bool)> = None;
@@ -127,7 +128,7 @@ fn read(lines: impl BufRead) -> Result<Counts> {
         };
         let (_, esr) = syndrome.split_once('/').context("a syndrome of one part")?;
         let esr = u32::from_str_radix(esr.trim_start_matches("0x"), 16)?;
-        match entry(esr, interrupt) {
+        match classify(esr, interrupt) {
             El2Exception::Reading => {
                 let counting = counting.entry(cpu).or_default();
                 *counting = !*counting;
@@ -145,8 +146,8 @@ fn read(lines: impl BufRead) -> Result<Counts> {
 }
 
 /// Classifies an exception with syndrome `esr` (DDI 0487K.a, D23.2.39), or an interrupt.
-fn entry(esr: u32, interrupt: bool) -> El2Exception<'static> {
-    /// The ISS of a write of ICC_SGI1R_EL1 from x0, and where it names that register.
+fn classify(esr: u32, interrupt: bool) -> El2Exception<'static> {
+    /// The ISS of a write of ICC_SGI1R_EL1 from x0, and the field of the ISS that names the register x0.
     const SGI: u32 = 0x3a_3016;
     const RT: u32 = 0x3e0;
     if interrupt {
@@ -190,7 +191,7 @@ mod tests {
             wfi(0),
         ]
         .concat();
-        let exits = read(list.as_bytes()).unwrap();
+        let exits = count_exits(list.as_bytes()).unwrap();
         let expected = [("irq", 1), ("sgi", 1), ("wfi", 1)];
         assert!(
             exits
@@ -198,7 +199,7 @@ mod tests {
                 .map(|(name, &n)| (name.as_str(), n))
                 .eq(expected)
         );
-        assert!(read(reading(0).as_bytes()).is_err());
-        assert!(read(wfi(0).as_bytes()).is_err());
+        assert!(count_exits(reading(0).as_bytes()).is_err());
+        assert!(count_exits(wfi(0).as_bytes()).is_err());
     }
 }

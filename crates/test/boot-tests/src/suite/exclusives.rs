@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The atomic instructions of both images of the guest, by their encodings: neither image has instructions that it must
-//! not have, and a wait for events arms the monitor in both.
+//! The atomic instructions in the two images of the guest, found by their encodings: neither image has atomic
+//! instructions of the other kind, and in both a wait for events first arms the monitor.
 //!
 //! Only a load exclusive arms the monitor (DDI 0487K.a, B2.12.2); no atomic instruction does. So in the image with LSE
-//! a load exclusive only serves to wait: each of them leads to a WFE or WFET, within a few instructions, and there are
+//! a load exclusive only serves to wait: each one leads to a WFE or WFET within a few instructions, and there are about
 //! as many such waits as in the other image.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use rules::decode::{Operation, Wait, decode};
 use running::images::{self, Guest};
 use shell::interrupt;
 
-/// Instructions on the way from a load exclusive to its wait, which examine the loaded value.
+/// The most instructions from a load exclusive to its wait. They examine the loaded value.
 const WAY: usize = 16;
 
 /// Counts of an image's instructions for atomic access.
@@ -29,7 +29,7 @@ struct AtomicCounts {
     atomics: usize,
     /// Stores exclusive.
     stores: usize,
-    /// Loads exclusive that lead to no wait.
+    /// Loads exclusive that do not lead to a wait.
     idle_loads: usize,
     /// Waits for events that a load exclusive leads to.
     armed: usize,
@@ -41,7 +41,7 @@ pub fn run() -> Result<()> {
     let built = interrupt::or(images::build("virt", measuring))?;
     let of = |atomics| {
         let elf = built.guest(atomics).elf.as_ref();
-        found_in(elf.context("the guest was not built")?)
+        counts_in_elf(elf.context("the guest was not built")?)
     };
     check(&of(Atomics::Llsc)?, &of(Atomics::Lse)?)
 }
@@ -61,7 +61,7 @@ fn check(llsc: &AtomicCounts, lse: &AtomicCounts) -> Result<()> {
         lse.stores,
         lse.idle_loads
     );
-    // The compiler may copy a loop in one of them.
+    // The numbers may differ a little: the compiler may copy a loop in one of the images.
     ensure!(
         llsc.armed > 0 && lse.armed.abs_diff(llsc.armed) * 10 <= llsc.armed,
         "the monitor is armed for {} waits in the image for lse, and for {} in the other",
@@ -71,7 +71,7 @@ fn check(llsc: &AtomicCounts, lse: &AtomicCounts) -> Result<()> {
     Ok(())
 }
 
-fn found_in(elf: &Path) -> Result<AtomicCounts> {
+fn counts_in_elf(elf: &Path) -> Result<AtomicCounts> {
     let bytes = fs::read(elf)?;
     let file = ElfFile64::<object::Endianness>::parse(&*bytes)?;
     let mut texts = file.sections();
@@ -79,10 +79,10 @@ fn found_in(elf: &Path) -> Result<AtomicCounts> {
     let text = text.with_context(|| format!("{}: it has no code", elf.display()))?;
     let (words, _) = text.data()?.as_chunks();
     let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
-    Ok(found(&words))
+    Ok(counts_in(&words))
 }
 
-fn found(words: &[u32]) -> AtomicCounts {
+fn counts_in(words: &[u32]) -> AtomicCounts {
     let mut found = AtomicCounts::default();
     let mut armed = BTreeSet::new();
     for (at, &word) in words.iter().enumerate() {
@@ -90,7 +90,7 @@ fn found(words: &[u32]) -> AtomicCounts {
             Some(Operation::Atomic) => found.atomics += 1,
             Some(Operation::StoreExclusive) => found.stores += 1,
             Some(Operation::LoadExclusive) => {
-                let waits = waits_behind(words, at);
+                let waits = waits_after(words, at);
                 found.idle_loads += usize::from(waits.is_empty());
                 armed.extend(waits);
             }
@@ -101,15 +101,15 @@ fn found(words: &[u32]) -> AtomicCounts {
     found
 }
 
-/// The waits for events that the instruction at `from` leads to, by any branch, before a store
-/// exclusive.
-fn waits_behind(words: &[u32], from: usize) -> Vec<usize> {
+/// Returns the places of the waits for events to which the instruction at `from` leads, over any branch and before a
+/// store exclusive.
+fn waits_after(words: &[u32], from: usize) -> Vec<usize> {
     let mut waits = Vec::new();
     let mut seen = BTreeSet::new();
     let mut next = vec![from];
     for _ in 0..WAY {
         let mut after = Vec::new();
-        for at in next.iter().flat_map(|&at| follow(words[at], at)) {
+        for at in next.iter().flat_map(|&at| next_places(words[at], at)) {
             let Some(&word) = words.get(at).filter(|_| seen.insert(at)) else {
                 continue;
             };
@@ -125,13 +125,14 @@ fn waits_behind(words: &[u32], from: usize) -> Vec<usize> {
     waits
 }
 
-/// Whether it is WFET, and not WFIT (DDI 0487K.a, C6.2.438).
+/// Returns whether the instruction is WFET, and not WFIT (DDI 0487K.a, C6.2.438).
 const fn is_wfet(word: u32) -> bool {
     word & !0x1f == 0xd503_1000
 }
 
-/// The places that may execute after `word`, which is at `at` (C4.1.94); none after a word that leaves the function.
-fn follow(word: u32, at: usize) -> Vec<usize> {
+/// Returns the places of the instructions that may execute next after `word`, which is at `at` (C4.1.94). None if
+/// `word` leaves the function.
+fn next_places(word: u32, at: usize) -> Vec<usize> {
     let to = |bits: u32, from: u32| {
         let offset = (word << (32 - bits - from)) as i32 >> (32 - bits);
         at.wrapping_add_signed(offset as isize)
@@ -161,10 +162,10 @@ mod tests {
     const WFI: u32 = 0xd503_207f;
     const NOP: u32 = 0xd503_201f;
     const RET: u32 = 0xd65f_03c0;
-    /// To the instruction after the next.
+    /// A branch to the instruction after the next.
     const B: u32 = 0x1400_0002;
     const B_NE: u32 = 0x5400_0041;
-    /// Three back.
+    /// A branch three instructions back.
     const TBZ_BACK: u32 = 0x3607_ffa0;
 
     #[test]
@@ -180,11 +181,11 @@ mod tests {
             (&[LDAXR, WFI], 0),
             (&[LDSETAL, WFE], 0),
         ] {
-            let found = found(words);
+            let found = counts_in(words);
             assert_eq!(found.armed, armed, "{words:x?}");
         }
         let far: Vec<u32> = [&[LDAXR][..], &[NOP; WAY], &[WFE]].concat();
-        assert_eq!(found(&far).idle_loads, 1);
+        assert_eq!(counts_in(&far).idle_loads, 1);
     }
 
     #[test]
@@ -201,7 +202,7 @@ mod tests {
             (found(1, 100, 80, 50), found(90, 0, 0, 51)),
             (found(0, 100, 80, 50), found(90, 1, 0, 51)),
             (found(0, 100, 80, 50), found(90, 0, 1, 51)),
-            // A wait whose load became an atomic instruction.
+            // In some waits, an atomic instruction has replaced the load exclusive.
             (found(0, 100, 80, 50), found(90, 0, 0, 40)),
             (found(0, 100, 80, 50), found(0, 100, 80, 50)),
         ] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requirements of a test that boots on its run; `case` shows how they are written.
+//! The requirements on the run of a test that boots; `case` shows how they are written.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use running::verdict;
 /// Status of a run that is refused.
 const BAD_INPUT: &str = "bad-input";
 
-/// Requirements on the run.
+/// The requirements on a run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {
@@ -46,7 +46,7 @@ impl Default for Expect {
 }
 
 impl Expect {
-    /// Whether it can be met at all.
+    /// Fails if no run can meet the requirements, because there is no such status.
     pub fn check(&self) -> Result<()> {
         let known = verdict::WORDS.contains(&self.status.as_str()) || self.wants_bad_input();
         let words = verdict::WORDS.join(", ");
@@ -58,7 +58,7 @@ impl Expect {
         Ok(())
     }
 
-    /// Whether the options should be refused.
+    /// Returns whether the run's options should be refused.
     pub fn wants_bad_input(&self) -> bool {
         self.status == BAD_INPUT
     }
@@ -67,8 +67,8 @@ impl Expect {
         self.status == Self::default().status
     }
 
-    /// Whether an error is the expected one.
-    pub fn says(&self, error: &str) -> Result<()> {
+    /// Fails if an error is not the expected one.
+    pub fn check_error(&self, error: &str) -> Result<()> {
         ensure!(
             error.contains(&self.says),
             "the error should contain `{}`, and is `{error}`",
@@ -77,7 +77,7 @@ impl Expect {
         Ok(())
     }
 
-    /// Whether the run has to keep what samples consist of.
+    /// Returns whether the run has to record of which instructions its samples consist.
     pub fn explains(&self) -> bool {
         !self.functions.is_empty()
     }
@@ -92,7 +92,7 @@ impl Expect {
             self.status
         );
         if failure.is_some() {
-            self.says(why)?;
+            self.check_error(why)?;
         }
         let mut rest = session.console.as_str();
         for part in &self.console {
@@ -119,7 +119,7 @@ impl Expect {
         Ok(())
     }
 
-    /// Compares how often each text is in the console's log.
+    /// Compares how often each text occurs in the console's log.
     fn compare_times(&self, console: &str) -> Result<()> {
         for (part, &expected) in &self.times {
             let found = console.matches(part.as_str()).count();
@@ -131,7 +131,7 @@ impl Expect {
         Ok(())
     }
 
-    /// Compares the functions of the first cell.
+    /// Compares the instructions of functions on the path of the first cell.
     fn compare_functions(&self, session: &Session) -> Result<()> {
         if !self.explains() {
             return Ok(());
@@ -149,7 +149,7 @@ impl Expect {
                 )
             })?;
         }
-        // The hypervisor counts exits by itself.
+        // The hypervisor counts exits independently of the instructions that the emulator reports.
         let measured = session.results.cells.iter().find(|one| one.stats.is_some());
         if let Some(one) = measured.filter(|one| one.under == Under::Rouse) {
             for cause in Cause::ALL.map(Cause::name) {

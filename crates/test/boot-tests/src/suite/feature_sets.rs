@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No package of this program is compiled again for the tests of the host.
+//! Checks that no package of this program is compiled a second time for the tests of the host.
 //!
-//! Cargo compiles a package once for each set of its features, and then everything that depends on it. All packages
-//! that are built at a time decide on the features, and the libraries of tests do if there are tests (Cargo Book,
-//! Features, Feature unification). So `cargo xtask`, which builds this program alone, and its tests only agree by
-//! design.
+//! Cargo compiles a package once for each set of its features, and with it everything that depends on the package. All
+//! packages that are built at a time decide on the features, and if tests are built, so do the libraries of the tests
+//! (Cargo Book, Features, Feature unification). So `cargo xtask`, which builds this program alone, and the tests agree
+//! on the features only by design.
 
 use std::collections::BTreeSet;
 
 use super::host;
 use providing::toolchain;
 
-/// Packages with their features, as Cargo chooses them for `arguments`.
+/// Returns the packages that Cargo chooses for `arguments`, each with its features.
 fn chosen<'a>(arguments: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     let mut cargo = toolchain::cargo();
     cargo

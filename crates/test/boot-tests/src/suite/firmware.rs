@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The firmware of tests that boot by one: `dirty-firmware/`.
+//! The firmware of tests that boot with one: `dirty-firmware/`.
 
 use std::env;
 use std::io::Write;
@@ -12,16 +12,16 @@ use running::images;
 use running::job::DirtyFirmware;
 use shell::partial_files;
 
-/// Options of it for a test.
+/// A test's options of the firmware.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Firmware {
-    /// State that it is to leave; it refuses a word that it does not know.
+    /// State that the firmware leaves behind; it refuses a word that it does not know.
     leaves: Vec<String>,
 }
 
 impl Firmware {
-    /// Builds it as a temporary file.
+    /// Builds the firmware as a temporary file.
     pub fn file(&self) -> Result<(NamedTempFile, DirtyFirmware)> {
         let image = images::dirty_firmware()?;
         let mut file = partial_files::file(&env::temp_dir())?;

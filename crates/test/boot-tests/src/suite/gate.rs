@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the command line as a whole that check its exit status: the gate on the length of paths, the listing of a
-//! path, the folder to publish, exits against the emulator's log of exceptions, the files left when it is killed
-//! half-way, and several commands at once.
+//! Tests that run whole commands of this program and check their exit status and output: among them the gate on the
+//! length of code paths, the listing of a path, the folder to publish, exits compared with the emulator's log of
+//! exceptions, the files that are left when the program is killed half-way, and several commands at once.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ pub struct Gate {
 
 #[derive(Debug)]
 enum What {
-    /// One command.
+    /// The test is one command.
     CommandLine(CommandLine),
-    /// More than one command.
+    /// The test is more than one command.
     Code(fn() -> Result<()>),
-    /// Boots, of which some may be known.
+    /// The test makes boots, some of which may be known already.
     Boots(fn(&Arc<BootCache>) -> Result<()>),
 }
 
-/// A command that succeeds.
+/// A command that has to succeed.
 #[derive(Debug)]
 struct CommandLine {
     words: &'static [&'static str],
-    /// Text that its output contains.
+    /// A text that its output has to contain.
     says: &'static str,
 }
 
@@ -91,11 +91,11 @@ const ALL: [Gate; 19] = [
     },
     Gate {
         name: "killed-by-int-keeps",
-        what: What::Code(|| signals::keeps("INT", 130)),
+        what: What::Code(|| signals::keeps_results("INT", 130)),
     },
     Gate {
         name: "killed-by-term-keeps",
-        what: What::Code(|| signals::keeps("TERM", 143)),
+        what: What::Code(|| signals::keeps_results("TERM", 143)),
     },
     Gate {
         name: "killed-outright-leaves-no-emulator",
@@ -123,7 +123,7 @@ const ALL: [Gate; 19] = [
     },
     Gate {
         name: "rules-are-kept",
-        what: What::Code(strict::few),
+        what: What::Code(strict::run_few),
     },
     Gate {
         name: "runs-at-once-boot-their-own-guests",
@@ -131,14 +131,14 @@ const ALL: [Gate; 19] = [
     },
 ];
 
-/// The tests whose name contains `filter`.
-pub fn all(filter: &str) -> Vec<&'static Gate> {
+/// Returns the tests whose name contains `filter`.
+pub fn matching(filter: &str) -> Vec<&'static Gate> {
     let named = ALL.iter().filter(|gate| gate.name.contains(filter));
     named.collect()
 }
 
 impl Gate {
-    /// Names what this computer lacks to run it.
+    /// Names the tool that the test needs and this computer lacks.
     pub fn lacks(&self) -> Option<String> {
         match &self.what {
             What::CommandLine(line) if line.words.contains(&"gem5") => {
@@ -148,8 +148,7 @@ impl Gate {
         }
     }
 
-    /// Runs the test; with `again` it also makes the boots that can only go as before. Returns a note to print on
-    /// success.
+    /// Runs the test; with `again`, repeats boots that can only end as before, too. Returns a note to print on success.
     pub fn run(&self, again: bool) -> Result<String> {
         match &self.what {
             What::CommandLine(line) => line.run().map(|()| String::new()),
@@ -163,7 +162,7 @@ impl Gate {
 }
 
 impl CommandLine {
-    /// Runs the command and compares.
+    /// Runs the command, and compares its status and output.
     fn run(&self) -> Result<()> {
         let mut command = Command::new(places::program()?);
         command.args(self.words);

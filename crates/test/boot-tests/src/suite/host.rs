@@ -19,8 +19,8 @@ use publishing::pages as kinds;
 use shell::terminal::print_lines;
 use shell::{places, processor_time};
 
-/// How many of the last lines of Cargo's output are shown of tests that failed: it stops at the first program of tests
-/// with a failure.
+/// The number of last lines of Cargo's output that are printed if tests fail: Cargo stops at the first program of tests
+/// with a failure, so the failure is near the end.
 const SHOWN: usize = 100;
 /// Replaces Cargo's output for tests that were not run.
 const UNCHANGED: &str = "not run: they passed before, and nothing of them has changed\n";
@@ -29,20 +29,20 @@ const UNCHANGED: &str = "not run: they passed before, and nothing of them has ch
 #[derive(Clone, Copy, Debug)]
 struct TestKind {
     name: &'static str,
-    /// Names the thing that this computer lacks to run them.
+    /// Names the tool that these tests need and this computer lacks.
     lacks: fn() -> Option<String>,
     tests: fn() -> Result<Tests>,
 }
 
-/// Tests, as arguments for Cargo.
+/// Tests, in the form of arguments for Cargo.
 #[derive(Debug, Default)]
 struct Tests {
     environment: Vec<(&'static str, OsString)>,
     /// Arguments that select and configure the packages to compile.
     compiled: Vec<OsString>,
-    /// Arguments of their programs.
+    /// Arguments for the programs of the tests.
     told: &'static [&'static str],
-    /// Inputs besides their programs; `None` if these are not known.
+    /// Inputs besides the programs; `None` if not all inputs are known.
     given: Option<Given>,
 }
 
@@ -51,7 +51,7 @@ struct Tests {
 pub struct How<'a> {
     /// Only tests with this in their names; all, if it is empty.
     pub filter: &'a str,
-    /// Also run tests that can only end as they did before.
+    /// Whether to run tests, too, that can only end as they did before.
     pub again: bool,
 }
 
@@ -59,26 +59,26 @@ const KINDS: [TestKind; 3] = [
     TestKind {
         name: "tests-of-the-host",
         lacks: || None,
-        tests: || Ok(host()),
+        tests: || Ok(default_tests()),
     },
     TestKind {
         name: "model-checks",
         lacks: || None,
-        tests: || Ok(models()),
+        tests: || Ok(model_checks()),
     },
     TestKind {
         name: "pages-in-a-browser",
         lacks: browser::lacks,
-        tests: pages,
+        tests: browser_tests,
     },
 ];
 
-/// Runs the first kind with its output shown, and meanwhile the others without. Prints the outcomes of those at the
-/// end.
-pub fn aloud(how: How) -> Result<()> {
+/// Runs the first kind of tests and shows its output, and meanwhile the other kinds without output. Prints the outcomes
+/// of these at the end.
+pub fn run_shown(how: How) -> Result<()> {
     let [first, others @ ..] = KINDS;
     let (status, others) = thread::scope(|scope| {
-        let others = scope.spawn(|| others.map(|kind| (kind.name, kind.beside(how))));
+        let others = scope.spawn(|| others.map(|kind| (kind.name, kind.run_or_skip(how))));
         let status = (first.tests)().map(|tests| tests.command(how.filter).status());
         let others = others.join().unwrap_or_else(|panic| resume_unwind(panic));
         (status, others)
@@ -102,50 +102,50 @@ pub fn aloud(how: How) -> Result<()> {
     Ok(())
 }
 
-/// Tasks that run them next to others: Cargo's output goes to a file.
+/// Returns tasks that run each kind of tests next to other tests: Cargo's output goes to a file.
 pub fn tasks(how: How<'_>) -> Vec<Task<'_>> {
     let kinds = KINDS.into_iter();
-    let tasks = kinds.map(|kind| Task::new(kind.name, (kind.lacks)(), move || kind.aside(how)));
+    let tasks = kinds.map(|kind| Task::new(kind.name, (kind.lacks)(), move || kind.run_quiet(how)));
     tasks.collect()
 }
 
-/// Returns Cargo's last output about them.
-pub fn said() -> Result<String> {
+/// Returns what Cargo printed when it last ran each kind of tests.
+pub fn last_output() -> Result<String> {
     let run = KINDS.iter().filter(|kind| (kind.lacks)().is_none());
     let texts = run.map(|kind| {
-        let path = log(kind.name);
+        let path = log_path(kind.name);
         fs::read_to_string(&path).with_context(|| places::shown(&path))
     });
     texts.collect()
 }
 
-/// The file for Cargo's output.
-fn log(name: &str) -> PathBuf {
+/// Returns the path of the file for Cargo's output about the tests `name`.
+fn log_path(name: &str) -> PathBuf {
     places::target().join("tests").join(format!("{name}.log"))
 }
 
 impl TestKind {
-    /// Runs them aside if nothing is lacking. Returns the outcome.
-    fn beside(self, how: How) -> Result<String> {
+    /// Runs the tests with their output in a file, if nothing is lacking. Returns the outcome as text.
+    fn run_or_skip(self, how: How) -> Result<String> {
         match (self.lacks)() {
             Some(why) => Ok(format!("skipped, {why}")),
-            None => Ok(format!("ok{}", self.aside(how)?)),
+            None => Ok(format!("ok{}", self.run_quiet(how)?)),
         }
     }
 
-    /// Runs them, unless they can only end as they did before. Returns the place of their output.
-    fn aside(self, how: How) -> Result<String> {
-        let path = log(self.name);
+    /// Runs the tests, unless they can only end as they did before. Returns the place of their output.
+    fn run_quiet(self, how: How) -> Result<String> {
+        let path = log_path(self.name);
         let place = || places::shown(&path);
         let folder = path.parent().unwrap_or(&path);
         fs::create_dir_all(folder).with_context(place)?;
         let tests = (self.tests)()?;
         let passed = match how.filter {
-            "" => tests.passed(self.name)?,
-            // Records only what ran without a filter.
+            "" => tests.current(self.name)?,
+            // A pass is recorded only for a run without a filter.
             _ => None,
         };
-        if !how.again && passed.as_ref().is_some_and(Passed::stands) {
+        if !how.again && passed.as_ref().is_some_and(Passed::is_recorded) {
             fs::write(&path, UNCHANGED).with_context(place)?;
             return Ok(
                 ", they passed before and nothing of them has changed; --again runs them".into(),
@@ -154,10 +154,10 @@ impl TestKind {
         passed.as_ref().map_or(Ok(()), Passed::forget)?;
         self.run(&tests, how.filter, &path)?;
         if let Some(passed) = passed {
-            // Files edited meanwhile may have been compiled and run.
-            let now = tests.passed(self.name)?;
+            // If files were edited meanwhile, it is not known which version ran, so the pass is not recorded.
+            let now = tests.current(self.name)?;
             now.filter(|now| *now == passed)
-                .map_or(Ok(()), |now| now.keep())?;
+                .map_or(Ok(()), |now| now.record())?;
         }
         Ok(format!(" ({})", place()))
     }
@@ -182,7 +182,7 @@ impl TestKind {
 }
 
 impl Tests {
-    /// Runs the tests with `filter` in their names.
+    /// Returns the command that runs the tests with `filter` in their names.
     fn command(&self, filter: &str) -> Command {
         let mut cargo = self.cargo();
         if !filter.is_empty() {
@@ -192,8 +192,8 @@ impl Tests {
         cargo
     }
 
-    /// Returns the tests as they are now, if their inputs are known: compiles them.
-    fn passed(&self, name: &str) -> Result<Option<Passed>> {
+    /// Compiles the tests and returns the sums of their programs and inputs, if all inputs are known.
+    fn current(&self, name: &str) -> Result<Option<Passed>> {
         let Some(given) = &self.given else {
             return Ok(None);
         };
@@ -216,12 +216,12 @@ impl Tests {
     }
 }
 
-/// A variable with the number of tests of a program that run at a time (The rustc book, Tests).
+/// The environment variable that sets how many tests of a program run at a time (The rustc book, Tests).
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Everything that Cargo tests; their inputs are too many to list. Some tests wait for a process or a time, so more run
-/// at a time than there are CPUs.
-fn host() -> Tests {
+/// Returns all tests that Cargo runs by default; they have too many inputs to list. Some tests wait for a process or a
+/// time, so more of them run at a time than there are CPUs.
+fn default_tests() -> Tests {
     let threads = 2 * pool::all_cpus().get();
     let threads = env::var_os(THREADS).unwrap_or_else(|| threads.to_string().into());
     Tests {
@@ -231,8 +231,8 @@ fn host() -> Tests {
     }
 }
 
-/// The packages that the host tests, in Cargo's words. Features of one package, as Cargo compiles it, depend on
-/// the others that are named with it.
+/// Returns Cargo's arguments for the packages that are tested on the host. The features with which Cargo compiles a
+/// package depend on the other packages that are selected with it.
 pub fn packages() -> impl Iterator<Item = &'static str> {
     let others = ON_TARGET
         .into_iter()
@@ -240,9 +240,9 @@ pub fn packages() -> impl Iterator<Item = &'static str> {
     ["--workspace"].into_iter().chain(others)
 }
 
-/// A page of each kind in a headless browser, and the plants that its checks find: tests that Cargo alone
-/// ignores.
-fn pages() -> Result<Tests> {
+/// Makes a page of each kind. Returns the tests that check these in a headless browser, and the tests that the checks
+/// find planted errors. Cargo ignores these tests unless it is told to run them.
+fn browser_tests() -> Result<Tests> {
     let program = browser::provide()?;
     let pages = kinds::make()?;
     let version = processor_time::output(Command::new(&program).arg("--version"));
@@ -269,10 +269,10 @@ fn pages() -> Result<Tests> {
     })
 }
 
-/// The model checks: tests built with loom's atomics, which need a build of their own. One at a time: each makes
-/// and drops the stacks of its threads for every order that it tries, and two tests of one process wait for each
-/// other in the kernel then, longer than both take.
-fn models() -> Tests {
+/// Returns the model checks: tests with loom's atomics, which need a separate build. They run one at a time: each makes
+/// and drops the stacks of its threads for every order that it tries, and two tests of one process would wait for each
+/// other in the kernel for longer than both take one after the other.
+fn model_checks() -> Tests {
     let words = [
         "--release",
         "--package",

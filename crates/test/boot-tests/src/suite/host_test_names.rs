@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether any test of the host can have a name, found out in the sources: Cargo only
-//! knows when all of them are compiled.
+//! Finds in the sources whether any test of the host can have a name. Cargo only knows after it has compiled all tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +9,9 @@ use anyhow::{Context, Result};
 use super::ON_TARGET;
 use shell::places;
 
-/// Returns whether some test's name may contain `filter`: never false where one does, true for a few where none does.
-pub fn any(filter: &str) -> Result<bool> {
+/// Returns whether some test's name may contain `filter`. The result is never false if a test's name contains it, and
+/// true for a few filters although no name contains them.
+pub fn any_has(filter: &str) -> Result<bool> {
     if filter.is_empty() {
         return Ok(true);
     }
@@ -25,7 +25,7 @@ pub fn any(filter: &str) -> Result<bool> {
                 let name = path.file_name().unwrap_or_default();
                 let skipped = name == "target" || ON_TARGET.iter().any(|package| name == *package);
                 folders.extend((!skipped).then_some(path));
-            } else if path.extension().is_some_and(|end| end == "rs") && may_have(&path, filter)? {
+            } else if path.extension().is_some_and(|end| end == "rs") && file_has(&path, filter)? {
                 return Ok(true);
             }
         }
@@ -33,13 +33,13 @@ pub fn any(filter: &str) -> Result<bool> {
     Ok(false)
 }
 
-fn may_have(path: &PathBuf, filter: &str) -> Result<bool> {
+fn file_has(path: &PathBuf, filter: &str) -> Result<bool> {
     let text = fs::read_to_string(path).with_context(|| places::shown(path))?;
     Ok(matches(path, &text, filter))
 }
 
-/// Whether a test in this file may have such a name: of a function, of modules around
-/// it, or, of an example in a comment, of the file.
+/// Returns whether a test in this file may have `filter` in its name, which consists of the names of the function and
+/// of the modules around it. An example in a comment has the name of its file.
 fn matches(path: &Path, text: &str, filter: &str) -> bool {
     let path = path.strip_prefix(places::root()).unwrap_or(path);
     if path.to_string_lossy().contains(filter) {
@@ -92,9 +92,9 @@ mod tests {
 
     #[test]
     fn this_tree_has_what_it_has() {
-        assert!(any("").unwrap());
-        assert!(any("this_tree_has_what_it_has").unwrap());
-        // In two parts, because this file is searched as well.
-        assert!(!any(&["there_is_", "none_like_that"].concat()).unwrap());
+        assert!(any_has("").unwrap());
+        assert!(any_has("this_tree_has_what_it_has").unwrap());
+        // The name is in two parts, because this file is searched as well.
+        assert!(!any_has(&["there_is_", "none_like_that"].concat()).unwrap());
     }
 }

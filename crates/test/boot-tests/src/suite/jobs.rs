@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Emulators that run at the same time have the results of emulators one after another, byte for byte. And
-//! the result of a cell does not depend on the cells before it, so parts give the results of the whole.
+//! Emulators that run at the same time have the results of emulators that run one after another, byte for byte. And the
+//! result of a cell does not depend on the cells before it, so parts of a plan give the results of the whole plan.
 //!
 //! One sample of a comparison may differ: 4 of a million did when they were counted, as if the next CPU had its turn
-//! early, and a CPU that polls had polled once more. QEMU has threads besides that of the CPUs, which follow the host's
-//! clock; whether one of them is the cause was not shown. A dependence on what ran before or at the same time changes
-//! more than one sample.
+//! early, and a CPU that polls had polled once more. QEMU has threads besides the thread of the CPUs, and these follow
+//! the host's clock; whether one of them is the cause was not shown. A dependence on what ran before or at the same
+//! time changes more than one sample.
 
 use std::fs;
 use std::path::Path;
@@ -27,17 +27,17 @@ const WORDS: [&str; 7] = [
     "--memory=64M",
     "--gap-us=0",
 ];
-/// Cells enough for parts.
+/// Enough cells that they are split into parts.
 const MANY: [&str; 3] = ["--wait=all", "--trap=all", "--deliver=all"];
-/// Some of them, in an order of their own: those that wait by WFEs that trap. How such a cell
-/// begins depends on how another ended, unless the guest sees to it.
+/// Some of these cells, in another order: among them cells that wait with a WFE that traps. How such a cell begins
+/// depends on how another cell ended, unless the guest prevents that.
 const SOME: [&str; 3] = [
     "--wait=poll-wfi,wfe,wfet",
     "--trap=both,wfe",
     "--deliver=direct,inject",
 ];
 
-/// Measures the cells with one emulator at a time and with three, and some of them again.
+/// Measures the cells with one emulator at a time and with three, and then some of the cells again.
 pub fn run() -> Result<()> {
     let place = Scratch::new()?;
     let folder = |name| place.path().join(name);
@@ -46,18 +46,18 @@ pub fn run() -> Result<()> {
     let commands = fs::read_to_string(folder("one").join("command.txt"))?;
     let boots = commands.matches("# under rouse, part ").count();
     ensure!(boots > 1, "{boots} boots in parts: nothing was dealt out");
-    settle(&mut three.cells, &one.cells)?;
+    replace_moved(&mut three.cells, &one.cells)?;
     ensure!(
         one.to_json()? == three.to_json()?,
         "three emulators at a time measured something else"
     );
     let mut some = measured(SOME, "1", &folder("some"))?;
     ensure!(some.has_cells(), "nothing was measured");
-    settle(&mut some.cells, &one.cells)?;
-    are_in(&some.cells, &one.cells)
+    replace_moved(&mut some.cells, &one.cells)?;
+    check_equal(&some.cells, &one.cells)
 }
 
-/// Results of a run, without the time when it began.
+/// Makes a run and returns its results, without the time at which it began.
 fn measured(cells: [&str; 3], jobs: &str, folder: &Path) -> Result<Results> {
     let mut command = Command::new(places::program()?);
     command.args(WORDS).args(cells);
@@ -74,14 +74,15 @@ fn measured(cells: [&str; 3], jobs: &str, folder: &Path) -> Result<Results> {
     Ok(results)
 }
 
-/// Cells of one comparison in which a sample may be another.
+/// The number of cells of one comparison in which a sample may differ.
 const MOVED: usize = 1;
 
-/// Replaces those cells of `some` by their counterparts in `all` that differ from these by one sample.
-fn settle(some: &mut [Cell], all: &[Cell]) -> Result<()> {
+/// Replaces each cell of `some` that differs by one sample from its counterpart in `all` by that counterpart. Fails if
+/// there are too many of them.
+fn replace_moved(some: &mut [Cell], all: &[Cell]) -> Result<()> {
     let mut moved = Vec::new();
     for cell in some {
-        let other = found(cell, all)?;
+        let other = counterpart(cell, all)?;
         if differs_by_one_sample(cell, other) {
             moved.push(format!("{}: {:?}", cell.title(), cell.stats));
             *cell = other.clone();
@@ -96,13 +97,13 @@ fn settle(some: &mut [Cell], all: &[Cell]) -> Result<()> {
     Ok(())
 }
 
-fn found<'a>(cell: &Cell, all: &'a [Cell]) -> Result<&'a Cell> {
+fn counterpart<'a>(cell: &Cell, all: &'a [Cell]) -> Result<&'a Cell> {
     let mut others = all.iter();
     let same = others.find(|other| other.key() == cell.key());
     same.with_context(|| format!("{}: not among all", cell.title()))
 }
 
-/// Whether the two differ, but neither in the median nor in more than one pass.
+/// Returns whether the cells differ, but neither in the median nor in more than one pass.
 fn differs_by_one_sample(cell: &Cell, other: &Cell) -> bool {
     let (Some(is), Some(was)) = (cell.stats, other.stats) else {
         return false;
@@ -115,9 +116,9 @@ fn differs_by_one_sample(cell: &Cell, other: &Cell) -> bool {
 }
 
 /// Checks that each cell of `some` has an equal result in `all`.
-fn are_in(some: &[Cell], all: &[Cell]) -> Result<()> {
+fn check_equal(some: &[Cell], all: &[Cell]) -> Result<()> {
     for cell in some {
-        let other = found(cell, all)?;
+        let other = counterpart(cell, all)?;
         ensure!(
             (cell.stats, &cell.pass_p50) == (other.stats, &other.pass_p50),
             "{}: {:?} after other cells, {:?} among all",
@@ -136,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// A cell with these samples, of a pass each.
+    /// Returns a cell with these samples, one of each pass.
     fn cell(wait: Wait, samples: [u64; 4]) -> Cell {
         let mut cell = Cell::default();
         cell.what.wait = wait;
@@ -156,9 +157,9 @@ mod tests {
         cell
     }
 
-    /// Whether the comparison takes `some` for `all`.
+    /// Returns whether the comparison accepts `some` as cells of `all`.
     fn passes(mut some: Vec<Cell>, all: &[Cell]) -> bool {
-        settle(&mut some, all).is_ok() && are_in(&some, all).is_ok()
+        replace_moved(&mut some, all).is_ok() && check_equal(&some, all).is_ok()
     }
 
     #[test]
@@ -170,7 +171,8 @@ mod tests {
         assert!(passes(vec![odd(Wait::Wfe, 229), wfet.clone()], &all));
         let early = cell(Wait::Wfet, [242, 234, 242, 242]);
         assert!(passes(vec![wfe, early], &all));
-        // In two cells, in two passes of one, in each sample; another cell.
+        // Refused: a difference in two cells, in two passes of one cell, or in each sample; and a cell that `all`
+        // lacks.
         let two = vec![odd(Wait::Wfe, 229), odd(Wait::Wfet, 242)];
         assert!(!passes(two, &all));
         let both = cell(Wait::Wfe, [229, 260, 229, 260]);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest of tests that give one: the kernel of `test-kernel/`, with a header that
-//! a test can change.
+//! The guest of tests that name one: the kernel of `test-kernel/`, with a header that the test can change.
 
 use std::env;
 use std::io::Write;
@@ -22,7 +21,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Builds it as a temporary file.
+    /// Builds the kernel as a temporary file.
     pub fn file(&self) -> Result<NamedTempFile> {
         let mut image = images::test_kernel()?;
         let fields = [

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program of `image --for kvm`, carried to a machine with KVM: it has the results of `run --under kvm`, and
-//! reports what it can't do.
+//! The program of `image --for kvm`, carried to a machine with KVM: its results are those of `run --under kvm`, and it
+//! refuses requests that it can't fulfil.
 //!
-//! The machine is the emulator's, with Debian's kernel, on which the program is the first process. So its path is that
-//! of a real machine, except for real time.
+//! The machine is emulated, with Debian's kernel, and the program is its first process. So the program's code path is
+//! that of a real machine, except for real time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use running::options::{JobArgs, Unders};
 use running::{launch, session};
 use shell::partial_files::Scratch;
 
-/// Request to both.
+/// The request to the program and to `run`: iterations, and lists of values.
 const ITERATIONS: u64 = 60;
 const LISTS: [(&str, &str); 3] = [
     ("workload", "pingpong"),
     ("wait", "busy,wfi,poll-wfi"),
     ("deliver", "inject"),
 ];
-/// How far medians may lie apart, per cent. The guest and the instructions of a wake-up do not differ; the host has one
-/// more process.
+/// The largest difference of two medians, in per cent. The guest and the instructions of a wake-up do not differ, but
+/// the host has one more process.
 const APART: f64 = 1.0;
-/// Traps of the host's kernel here.
+/// The traps that the host's kernel sets here.
 const TRAP: Trap = Trap::None;
 
-/// Words of runs that can't be tried, and the refusal that each prints.
+/// Arguments of runs that are refused, and a text of each refusal.
 const REFUSED: [(&[&str], &str); 5] = [
     (&["--wiat", "wfi"], "refused: unexpected argument '--wiat'"),
     (&["--wait", "sleep"], "refused: --wait"),
@@ -46,14 +46,14 @@ const REFUSED: [(&[&str], &str); 5] = [
     (&["--json", "/init"], "/init is there already"),
 ];
 
-/// Boots the host with the program, and compares.
+/// Boots the host with the program, and compares its results with those of `run --under kvm`.
 pub fn run(before: &Arc<BootCache>) -> Result<()> {
     let built = images::build("virt", Guest::Ours(Program::Measuring))?;
     let file = program::bytes(&built, &images::monitor()?)?;
-    let plain = words(&[]);
+    let plain = request_words(&[]);
     let mut runs = vec![plain];
     runs.extend(REFUSED.map(|(words, _)| owned(words)));
-    runs.push(words(&["--table", "--wait=wfi"]));
+    runs.push(request_words(&["--table", "--wait=wfi"]));
     let said = boot(before, file, &runs)?;
     let mut rest = &*said;
     let table = rest.find("@r1 ").context("no record")?;
@@ -73,11 +73,11 @@ pub fn run(before: &Arc<BootCache>) -> Result<()> {
     let mut job = Job::new(&job())?;
     job.before = Some(before.clone());
     let here = session::measure(&job)?;
-    same(&carried, &here)
+    compare(&carried, &here)
 }
 
-/// Checks that each cell of one is in the other, and costs as much.
-fn same(carried: &Results, here: &Results) -> Result<()> {
+/// Checks that both results have the same cells, with medians at most [`APART`] apart.
+fn compare(carried: &Results, here: &Results) -> Result<()> {
     let [carried, here] = [carried, here].map(medians);
     ensure!(
         !here.is_empty() && carried.keys().eq(here.keys()),
@@ -101,7 +101,7 @@ fn medians(results: &Results) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// The request, in the form that `run` takes.
+/// Returns the request in the form that `run` takes.
 fn job() -> JobArgs {
     let mut args = JobArgs::on("virt");
     let trap = TRAP.to_string();
@@ -111,10 +111,10 @@ fn job() -> JobArgs {
     args
 }
 
-/// The request in the program's words, and `others`.
-fn words(others: &[&str]) -> Vec<String> {
+/// Returns the request as arguments of the program, with `others` added or in place of them.
+fn request_words(others: &[&str]) -> Vec<String> {
     let mut words = job().load.plan.words();
-    // The CPUs and the lateness of `run`.
+    // `run` uses these CPUs and this wait before the start, too.
     words.extend(owned(&["--pin=1,2", "--memory=512M", "--rest=3"]));
     words.retain(|word| {
         let key = word.split('=').next();
@@ -128,7 +128,7 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Boots a host on which `program` makes these runs, and returns its output.
+/// Boots a host on which `program` makes `runs`. Returns the host's output.
 fn boot(before: &BootCache, program: Vec<u8>, runs: &[Vec<String>]) -> Result<String> {
     let place = Scratch::new()?;
     let host = Host::of(program)?;
@@ -142,5 +142,5 @@ fn boot(before: &BootCache, program: Vec<u8>, runs: &[Vec<String>]) -> Result<St
     };
     host.boot(&mut command, &boot, place.path())?;
     launch::end_with_us(&mut command);
-    monitor::said(command, place.path(), before)
+    monitor::output_of(command, place.path(), before)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The device trees of mainline Linux, as Debian packages them for arm64: all that have a GICv3 and PSCI
-//! are read, and so are those with a GICv2, where the guest runs alone; the others are refused with the
-//! reason that a second check of their bytes gives.
+//! The device trees of mainline Linux, as Debian packages them for arm64. All trees with a GICv3 and PSCI are read, and
+//! so are those with a GICv2, on which the guest runs alone. The others are refused, with the reason that a second
+//! check of their bytes confirms.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use doctor::machines::{Finding, of_tree, summary, trees};
 use providing::linux_trees;
 use shell::terminal::say;
 
-/// With fewer, the package is not the expected one.
+/// The least number of trees. With fewer, the package is not the expected one.
 const LEAST: usize = 1000;
 
 pub fn run() -> Result<()> {
@@ -22,15 +22,15 @@ pub fn run() -> Result<()> {
     for file in files {
         let blob = fs::read(&file).with_context(|| file.display().to_string())?;
         let finding = of_tree(&file, &blob);
-        agrees(&finding, &blob)?;
+        check_finding(&finding, &blob)?;
         findings.push(finding);
     }
     summary(&findings).iter().for_each(|line| say!("{line}"));
     Ok(())
 }
 
-/// Whether the strings in the blob confirm a finding, wherever they are.
-fn agrees(finding: &Finding, blob: &[u8]) -> Result<()> {
+/// Fails unless the strings in the blob, wherever they are, confirm a finding.
+fn check_finding(finding: &Finding, blob: &[u8]) -> Result<()> {
     let has = |text: &str| {
         blob.windows(text.len())
             .any(|bytes| bytes == text.as_bytes())
@@ -40,7 +40,7 @@ fn agrees(finding: &Finding, blob: &[u8]) -> Result<()> {
     let why = finding.why.as_deref().unwrap_or("");
     let named = match (gic, psci) {
         (true, true) => finding.ok,
-        // Where a spin-table starts the CPUs, it is a note.
+        // If a spin-table starts the CPUs, the lack of PSCI is only a note.
         (true, false) => why.starts_with("no PSCI") && finding.ok == has("spin-table\0"),
         (false, _) => {
             let older = ["arm,gic-400\0", "arm,cortex-a15-gic\0", "qcom,msm-qgic2\0"];

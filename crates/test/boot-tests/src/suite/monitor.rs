@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual machine monitor under KVM, in one boot of a host: its refusals, and how guests end. Each guest is a few
-//! instructions after an Image's header.
+//! The virtual machine monitor under KVM: its refusals, and how guests end, all in one boot of a host. Each guest is an
+//! Image's header and a few instructions.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,17 +16,17 @@ use shell::emulator_process::OutputLine;
 use shell::partial_files::Scratch;
 use shell::processor_time;
 
-/// Calls of PSCI, by HVC: SYSTEM_OFF and SYSTEM_RESET.
+/// PSCI calls by HVC: SYSTEM_OFF and SYSTEM_RESET.
 const OFF: [u32; 3] = [0xd2b0_8000, 0xf280_0100, 0xd400_0002];
 const RESET: [u32; 3] = [0xd2b0_8000, 0xf280_0120, 0xd400_0002];
 /// WFI for ever.
 const HANG: [u32; 2] = [0xd503_207f, 0x17ff_ffff];
 /// A load from 0xf000000, where nothing is.
 const CRASH: [u32; 2] = [0xd2a1_e001, 0xb940_0020];
-/// `x` to the console at 0x9000000, for ever.
+/// Writes `x` to the console at 0x9000000, for ever.
 const FLOOD: [u32; 4] = [0xd2a1_2001, 0x5280_0f00, 0x3900_0020, 0x17ff_ffff];
 
-/// A run: its words, and the lines that it has to print before the next run prints any.
+/// The runs: the arguments of each, and the texts that it has to print, in this order, before the next run begins.
 const RUNS: [(&[&str], &[&str]); 20] = [
     (
         &["--break-bound", "open", "off"],
@@ -105,23 +105,23 @@ const RUNS: [(&[&str], &[&str]); 20] = [
             "exit status 1",
         ],
     ),
-    // That a guest turned its machine off is not worth a line.
+    // The monitor prints nothing when a guest turns its machine off.
     (&["off"], &[]),
     (&["reset"], &["the guest has reset its machine"]),
 ];
 
-/// Likewise on a host whose Linux has KVM turned off.
+/// A run on a host whose Linux has KVM turned off, likewise.
 const WITHOUT_KVM: [(&[&str], &[&str]); 1] = [(&["off"], &["refused: /dev/kvm is missing"])];
 
-/// Boots hosts, and compares what they say.
+/// Boots a host with KVM and one without, and compares their output with the expected texts.
 pub fn run(before: &Arc<BootCache>) -> Result<()> {
     let ends = boot(before, String::new(), &RUNS)?;
     ensure!(ends == 8, "{ends} guests ended badly");
     boot(before, "kvm-arm.mode=none".into(), &WITHOUT_KVM).map(drop)
 }
 
-/// Boots a host with what the kernel is told, and compares what it says of each run; how many
-/// guests ended badly.
+/// Boots a host with `arguments` for its kernel, and compares the output of each run. Returns how many guests ended
+/// badly.
 fn boot(before: &BootCache, arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
     let place = Scratch::new()?;
     let host = Host::ensure(None, true, running::images::monitor)?;
@@ -149,7 +149,7 @@ fn boot(before: &BootCache, arguments: String, wanted: &[(&[&str], &[&str])]) ->
     };
     host.boot(&mut command, &boot, place.path())?;
     launch::end_with_us(&mut command);
-    let said = said(command, place.path(), before)?;
+    let said = output_of(command, place.path(), before)?;
     let mut rest = &*said;
     for (words, wanted) in wanted {
         for wanted in *wanted {
@@ -162,7 +162,7 @@ fn boot(before: &BootCache, arguments: String, wanted: &[(&[&str], &[&str])]) ->
     Ok(said.matches("rouse: exit status 1").count())
 }
 
-/// A machine of the emulator, which counts instructions, without a kernel to boot.
+/// Returns the emulator's command for a machine that counts instructions, without a kernel to boot.
 pub fn machine() -> Result<Command> {
     let mut command = qemu::ensure()?.command();
     command.args(["-M", kvm::MACHINE, "-cpu", "max,cntfrq=1000000000"]);
@@ -171,8 +171,9 @@ pub fn machine() -> Result<Command> {
     Ok(command)
 }
 
-/// Returns the output of the machine, which has files in `place`, until it ends, which it has to by itself.
-pub fn said(mut command: Command, place: &Path, before: &BootCache) -> Result<String> {
+/// Runs the machine, whose files are in `place`, until it ends by itself. Returns its output; if `before` has it, the
+/// machine does not run.
+pub fn output_of(mut command: Command, place: &Path, before: &BootCache) -> Result<String> {
     let boot = before.boot(&qemu::ensure()?.exact, &command, place, &[])?;
     if let Some(went) = boot.went() {
         return Ok(went.console());
@@ -192,7 +193,7 @@ pub fn said(mut command: Command, place: &Path, before: &BootCache) -> Result<St
     Ok(said)
 }
 
-/// An arm64 Image of `code` (Linux, Documentation/arch/arm64/booting.rst).
+/// Returns an arm64 Image with `code` (Linux, Documentation/arch/arm64/booting.rst).
 fn image(code: &[u32]) -> Vec<u8> {
     const BRANCH: u32 = 0x1400_0010;
     const SIZE: usize = 4096;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells of which one must cost less than another, or as much.
+//! Requirements that some cells cost less than other cells, or as much.
 
 use anyhow::{Result, ensure};
 use results::{Cell, Results};
@@ -7,11 +7,11 @@ use serde::Deserialize;
 
 use super::cells::{Select, selected};
 
-/// Two kinds of cells: every one of the first against every one of the second.
+/// Two selections of cells: each cell of the first is compared with each cell of the second.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Order {
-    /// The median of the first is smaller.
+    /// The median of the first cell is smaller.
     Less { less: Select, than: Select },
     /// Their medians are equal.
     Same { same: Select, r#as: Select },

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that can only end as they did before. A model check tries every order of one program's steps, and one browser
-//! examines a page: as long as no byte of the programs and of their inputs changes, the outcome does not. When they
-//! have passed, the sums of all that are recorded; while these agree they are not run again.
+//! examines a page: as long as no byte of the programs and of their inputs changes, the outcome does not change. When
+//! the tests have passed, the sums of all these files are recorded. As long as the sums agree, the tests are not run
+//! again.
 //!
-//! This is for tests without chance, clock or CPUs that run side by side, and whose inputs are all known.
+//! This is only for tests whose inputs are all known, and whose outcome does not depend on chance, on a clock, or on
+//! CPUs that run side by side.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,19 +16,19 @@ use anyhow::{Context, Result};
 use shell::digest;
 use shell::places;
 
-/// Inputs of tests: contents by name.
+/// Inputs of tests: their contents by name.
 pub type Given = BTreeMap<String, Vec<u8>>;
 
-/// Tests, as they are now.
+/// The sums of tests as they are now, and the file that has the sums of their last pass.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// The file with the sums.
+    /// The file with the sums of the last pass.
     file: PathBuf,
     sums: String,
 }
 
 impl Passed {
-    /// The tests `name`, with their programs.
+    /// Computes the sums of the tests `name`, from their programs and their other inputs.
     pub fn new(name: &str, programs: &[PathBuf], mut given: Given) -> Result<Self> {
         for path in programs {
             let bytes = fs::read(path).with_context(|| places::shown(path))?;
@@ -42,8 +44,8 @@ impl Passed {
         })
     }
 
-    /// Whether tests with these sums have passed.
-    pub fn stands(&self) -> bool {
+    /// Returns whether tests with these sums have passed.
+    pub fn is_recorded(&self) -> bool {
         fs::read_to_string(&self.file).is_ok_and(|text| text == self.sums)
     }
 
@@ -58,7 +60,7 @@ impl Passed {
     }
 
     /// Records that the tests have passed.
-    pub fn keep(&self) -> Result<()> {
+    pub fn record(&self) -> Result<()> {
         fs::write(&self.file, &self.sums).with_context(|| places::shown(&self.file))
     }
 }
@@ -81,16 +83,16 @@ mod tests {
             }
         };
         let first = now("program", "page");
-        assert!(!first.stands());
-        first.keep().unwrap();
-        assert!(first.stands());
-        assert!(now("program", "page").stands());
-        assert!(!now("prograM", "page").stands());
-        assert!(!now("program", "pagE").stands());
+        assert!(!first.is_recorded());
+        first.record().unwrap();
+        assert!(first.is_recorded());
+        assert!(now("program", "page").is_recorded());
+        assert!(!now("prograM", "page").is_recorded());
+        assert!(!now("program", "pagE").is_recorded());
         // A run that did not pass forgets the pass.
         first.forget().unwrap();
         first.forget().unwrap();
-        assert!(!first.stands());
+        assert!(!first.is_recorded());
     }
 
     #[test]

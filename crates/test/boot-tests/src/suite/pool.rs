@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests side by side: as many as are asked for, the next one as soon as one has ended.
+//! Runs tests side by side: as many at a time as are asked for. As soon as one ends, the next one starts.
 
 use std::iter::repeat_with;
 use std::num::NonZeroUsize;
@@ -16,13 +16,14 @@ use shell::terminal::{print_lines, say};
 
 pub struct Task<'a> {
     name: &'a str,
-    /// The tool that this computer lacks to run it.
+    /// The tool that the task needs and this computer lacks.
     lacks: Option<String>,
     run: Box<dyn FnOnce() -> Result<String> + Send + 'a>,
 }
 
 impl<'a> Task<'a> {
-    /// Makes a task that shows the result of `run` if it succeeds; it is skipped if something is lacking.
+    /// Creates a task that runs `run`, and prints the text that it returns. The task is skipped if it `lacks`
+    /// something.
     pub fn new(
         name: &'a str,
         lacks: Option<String>,
@@ -33,7 +34,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Number of CPUs of this computer.
+/// Returns the number of CPUs that this computer can use at a time.
 pub fn all_cpus() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
@@ -57,7 +58,7 @@ impl Outcomes {
     pub fn run(&mut self, tasks: Vec<Task<'_>>, jobs: NonZeroUsize) -> Result<()> {
         let queue = Mutex::new(tasks.into_iter());
         let tally = Mutex::new(self);
-        // A separate closure, so that the queue is free while the test runs.
+        // This closure unlocks the queue before the test runs.
         let next = || locked(&queue).next();
         let work = || {
             while !interrupt::requested()
@@ -104,7 +105,7 @@ impl Outcomes {
         }
     }
 
-    /// How many of the tests ended in which way.
+    /// Returns how many of the tests ended in which way, as text.
     fn totals(&self) -> String {
         let (failed, skipped) = (self.failed.len(), self.skipped.len());
         let tests = if self.tests == 1 { "test" } else { "tests" };
@@ -115,9 +116,9 @@ impl Outcomes {
         )
     }
 
-    /// Names the skipped tests, and how many ended in which way; fails if a test failed.
+    /// Prints the skipped tests, and how many tests ended in which way. Fails if a test failed.
     pub fn judge(mut self) -> Result<()> {
-        // They end in any order.
+        // The tests end in any order.
         self.skipped.sort_unstable();
         self.failed.sort_unstable();
         if !self.skipped.is_empty() {
@@ -148,7 +149,8 @@ impl<'a> Task<'a> {
     }
 }
 
-/// A panic in a test ends the program once the others have ended, so nothing reads the state that it left.
+/// Locks `mutex`, even after a panic: a panic in a test ends the program once the other tests have ended, so nothing
+/// uses the state that it left.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -164,7 +166,7 @@ mod tests {
     #[test]
     fn as_many_run_at_once_as_are_asked_for() {
         let jobs = NonZeroUsize::new(3).unwrap();
-        // Each waits for two others.
+        // Each task waits for two others.
         let barrier = Barrier::new(jobs.get());
         let tasks = (0..6).map(|_| {
             let run = || {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image for measurements refuses what only images for tests have, in a line that names the remedy.
+//! An image for measurements refuses boot arguments that only images for tests know, in a line that names the remedy.
 
 use anyhow::{Result, ensure};
 
@@ -14,7 +14,7 @@ use shell::progress::Progress;
 /// Boot arguments, of which the hypervisor refuses the first, and the guest the second.
 const REFUSED: [&str; 2] = ["rouse.fault=el2-hang", "rouse.fault=cell-hang"];
 
-/// Boots images for measurements with arguments for which xtask would build others.
+/// Boots images for measurements with arguments for which xtask would build images for tests.
 pub fn run() -> Result<()> {
     interrupt::catch()?;
     for refused in REFUSED {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run that is repeated leaves all of its repetitions in one folder, and `compare` recognizes them.
+//! A repeated run leaves all its repetitions in one folder, and `compare` recognizes their boots.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +11,11 @@ use results::Results;
 use shell::partial_files::Scratch;
 use shell::{places, processor_time};
 
-/// Systems that are booted, and how often.
+/// Systems that are booted, and how often each is.
 const UNDERS: &str = "none,rouse";
 const RUNS: usize = 2;
 
-/// Boots them, and checks their order, their cells, and that `compare` knows the boots again.
+/// Boots the systems, and checks the order of the boots, their cells, and that `compare` recognizes the boots.
 pub fn run() -> Result<()> {
     let place = Scratch::new()?;
     let folder = place.path().join("run");
@@ -60,7 +60,7 @@ pub fn run() -> Result<()> {
         boots == ["none", "rouse", "rouse", "none"],
         "the order is {boots:?}"
     );
-    // Both of its boots are known, so it can't be compared with itself.
+    // `compare` finds the same boots in A and B, so it refuses to compare a folder with itself.
     let compared = output(&["compare"], &[&folder, &folder])?;
     let complained = String::from_utf8_lossy(&compared.stderr);
     ensure!(

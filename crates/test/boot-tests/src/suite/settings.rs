@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of the verb.
+//! Options of the verb `test`.
 
 use std::num::NonZeroUsize;
 

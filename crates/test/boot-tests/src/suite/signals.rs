@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that kill this program half-way: its results so far must be there, its exit status must be the signal's, and
-//! no emulator may be left.
+//! Tests that kill this program half-way: its results so far must be there, its exit status must be that of the signal,
+//! and no emulator may be left.
 //!
-//! Nothing here waits for a fixed time: the signal is sent when the program has shown that it is at the right place,
-//! and the test waits for the consequences as long as it takes, up to [`PATIENCE`], after which it fails.
+//! Nothing here waits for a fixed time: a test sends the signal when the program has shown that it is at the right
+//! place, and then waits for the consequences. If they take longer than [`PATIENCE`], the test fails.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek};
@@ -21,8 +21,8 @@ use shell::{places, processor_time};
 const PATIENCE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A run whose first boot measures and whose second one hangs, so the kill need not hurry: the hypervisor hangs, which
-/// the first boot does not have.
+/// A run whose first boot measures, and whose second boot hangs, so that the kill need not hurry: the hypervisor hangs,
+/// and the first boot has none.
 const LINE: [&str; 15] = [
     "run",
     "--under=none,rouse",
@@ -32,27 +32,27 @@ const LINE: [&str; 15] = [
     "--quick",
     "--append=rouse.fault=el2-hang",
     "--timeout=3600",
-    // This option shows on standard output that the second boot is under way.
+    // The survey shows on standard output that the second boot is under way.
     "--survey",
-    // The test looks for rows.
+    // The test looks for rows of the wide table.
     "--wide",
     "--board=virt",
     "--metric=insns",
     "--cpus=2",
     "--memory=512M",
-    // The second begins when the first has ended.
+    // The second boot begins when the first has ended.
     "--jobs=1",
 ];
 const UNDER_WAY: &str = "rouse: survey end";
 
-/// Checks that results are kept when this signal comes, and that the exit status is `status`.
-pub fn keeps(signal: &str, status: i32) -> Result<()> {
-    let out = fresh(&format!("killed-by-{signal}"))?;
+/// Checks that the program keeps its results when `signal` comes, and that its exit status is `status`.
+pub fn keeps_results(signal: &str, status: i32) -> Result<()> {
+    let out = fresh_folder(&format!("killed-by-{signal}"))?;
     let mut run = Run::start(&out)?;
     run.until_under_way()?;
-    send(signal, run.process.id())?;
-    let ended = run.end()?;
-    let (said, complained) = run.said()?;
+    send_signal(signal, run.process.id())?;
+    let ended = run.wait_for_end()?;
+    let (said, complained) = run.read_output()?;
     ensure!(
         ended.code() == Some(status),
         "SIG{signal}: {ended}, not exit status {status}; it printed:\n{said}{complained}"
@@ -87,19 +87,19 @@ pub fn leaves_no_emulator() -> Result<()> {
     if cfg!(not(target_os = "linux")) {
         return Ok(());
     }
-    let out = fresh("killed-outright")?;
+    let out = fresh_folder("killed-outright")?;
     let mut run = Run::start(&out)?;
     run.until_under_way()?;
     let emulators = children(run.process.id());
     ensure!(!emulators.is_empty(), "no emulator was found");
-    send("KILL", run.process.id())?;
-    run.end()?;
+    send_signal("KILL", run.process.id())?;
+    run.wait_for_end()?;
     for emulator in emulators {
-        within(|| (!lives(emulator)).then_some(()))
+        wait_until(|| (!is_running(emulator)).then_some(()))
             .with_context(|| format!("the emulator, process {emulator}, is left"))?;
     }
     ensure!(!out.exists(), "{} is there but not complete", out.display());
-    // Its results are the next run's to name, not to remove.
+    // The next run only renames the folder of a killed run, and does not remove it.
     sweep(out.parent().context("it is in a folder")?);
     let kept = out.with_file_name("killed-outright-killed");
     let log = fs::read_to_string(kept.join("serial.log"));
@@ -113,7 +113,7 @@ pub fn leaves_no_emulator() -> Result<()> {
     Ok(())
 }
 
-/// Checks that a second signal ends this program at once, whatever it waits for.
+/// Checks that a second signal ends this program at once, whatever the program waits for.
 pub fn second_ends_at_once() -> Result<()> {
     let folder = Scratch::new()?;
     let started = folder.path().join("started");
@@ -131,39 +131,39 @@ pub fn second_ends_at_once() -> Result<()> {
             .status()?
             .success()
     );
-    let mut command = this()?;
+    let mut command = this_program()?;
     command.args(LINE).env("ROUSE_QEMU", &script);
-    let mut run = Run::of(command.stdout(Stdio::null()))?;
-    let emulator: u32 = within(|| fs::read_to_string(&started).ok()?.trim().parse().ok())
+    let mut run = Run::spawn(command.stdout(Stdio::null()))?;
+    let emulator: u32 = wait_until(|| fs::read_to_string(&started).ok()?.trim().parse().ok())
         .context("the emulator was not asked for its version")?;
-    // The first one alone has to wait for that; the rest make sure that one comes
-    // late enough to be a second one.
-    let ended = within(|| {
-        let _ = send("INT", run.process.id());
+    // The first signal alone only makes the program wait for the emulator. The further signals make sure that one comes
+    // late enough to count as the second.
+    let ended = wait_until(|| {
+        let _ = send_signal("INT", run.process.id());
         processor_time::try_wait(&mut run.process).ok().flatten()
     });
-    send("KILL", emulator)?;
+    send_signal("KILL", emulator)?;
     let ended = ended.context("a second signal did not end it")?;
     ensure!(ended.code() == Some(130), "{ended}, not exit status 130");
     Ok(())
 }
 
-/// A running copy of this program, which does not outlive the test.
+/// A running copy of this program, which ends with the test at the latest.
 struct Run {
     process: Child,
-    /// Its standard error, which is a file and so never fills up.
+    /// Its standard error, which goes to a file, so the program never blocks on it.
     complaints: File,
 }
 
 impl Run {
-    /// Starts it, with its results to go to `out`.
+    /// Starts this program with the options [`LINE`]; its results go to `out`.
     fn start(out: &Path) -> Result<Self> {
-        let mut command = this()?;
+        let mut command = this_program()?;
         command.args(LINE).arg("--out").arg(out);
-        Self::of(command.stdout(Stdio::piped()))
+        Self::spawn(command.stdout(Stdio::piped()))
     }
 
-    fn of(command: &mut Command) -> Result<Self> {
+    fn spawn(command: &mut Command) -> Result<Self> {
         let complaints = tempfile::tempfile()?;
         let command = command.stdin(Stdio::null());
         let process = command.stderr(complaints.try_clone()?).spawn()?;
@@ -173,10 +173,10 @@ impl Run {
         })
     }
 
-    /// Reads until the second boot is under way.
+    /// Reads the program's output until the second boot is under way.
     fn until_under_way(&mut self) -> Result<()> {
         let stdout = self.process.stdout.as_mut().context("it has no output")?;
-        // Byte by byte: another reader needs the rest.
+        // It reads byte by byte, because another reader needs the rest of the output.
         let mut lines = BufReader::with_capacity(1, stdout).lines();
         let mut read = String::new();
         loop {
@@ -193,13 +193,13 @@ impl Run {
     }
 
     /// Waits for the end of the program.
-    fn end(&mut self) -> Result<ExitStatus> {
-        within(|| processor_time::try_wait(&mut self.process).ok().flatten())
+    fn wait_for_end(&mut self) -> Result<ExitStatus> {
+        wait_until(|| processor_time::try_wait(&mut self.process).ok().flatten())
             .context("it did not end")
     }
 
-    /// Reads its output and its standard error.
-    fn said(&mut self) -> Result<(String, String)> {
+    /// Reads the program's standard output and standard error.
+    fn read_output(&mut self) -> Result<(String, String)> {
         let (mut said, mut complained) = (String::new(), String::new());
         if let Some(stdout) = &mut self.process.stdout {
             stdout.read_to_string(&mut said)?;
@@ -212,19 +212,19 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // Both fail only when it has ended.
+        // Both calls fail only when the process has already ended.
         let _ = self.process.kill();
         let _ = processor_time::wait(&mut self.process);
     }
 }
 
-/// A command that runs this program.
-fn this() -> Result<Command> {
+/// Returns a command that runs this program.
+fn this_program() -> Result<Command> {
     Ok(Command::new(places::program()?))
 }
 
-/// The place for the results of test `name`.
-fn fresh(name: &str) -> Result<PathBuf> {
+/// Returns the folder for the results of test `name`, which is not there yet.
+fn fresh_folder(name: &str) -> Result<PathBuf> {
     let out = places::target().join("tests").join(name);
     if out.exists() {
         fs::remove_dir_all(&out).with_context(|| places::shown(&out))?;
@@ -232,7 +232,7 @@ fn fresh(name: &str) -> Result<PathBuf> {
     Ok(out)
 }
 
-fn send(signal: &str, process: u32) -> Result<()> {
+fn send_signal(signal: &str, process: u32) -> Result<()> {
     let signal = format!("-{signal}");
     let sent = Command::new("kill")
         .args([&signal, &process.to_string()])
@@ -241,8 +241,8 @@ fn send(signal: &str, process: u32) -> Result<()> {
     Ok(())
 }
 
-/// Calls `done` until it returns a value.
-fn within<T>(mut done: impl FnMut() -> Option<T>) -> Result<T> {
+/// Calls `done` until it returns a value. Fails after [`PATIENCE`].
+fn wait_until<T>(mut done: impl FnMut() -> Option<T>) -> Result<T> {
     let since = Instant::now();
     while since.elapsed() < PATIENCE {
         if let Some(value) = done() {
@@ -266,8 +266,8 @@ fn children(process: u32) -> Vec<u32> {
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Whether a process is there, and not only its exit status.
-fn lives(process: u32) -> bool {
+/// Returns whether a process runs. A process that has ended may remain until its exit status is read.
+fn is_running(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
     !state.is_empty() && !state.starts_with(['Z', 'X'])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that boot, with the rules of the architecture watched.
+//! Runs tests that boot, and watches for breaches of the rules of the architecture.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -19,21 +19,21 @@ use shell::failure::bad_input;
 use shell::interrupt;
 use shell::terminal::say;
 
-/// The test in which EL2 breaks rules, on purpose and one in each function of this file that
-/// has the name of a rule.
+/// The test in which EL2 breaks rules on purpose. In the file [`PLANTED`], each function breaks the rule of its name.
 const PLANTS: &str = "fault-el2-breaks-rules";
 const PLANTED: &str = "hypervisor/src/planted/with/broken_rules.rs: ";
-/// Rules that can't be broken there: the first takes two CPUs, the second one a fault, the third
-/// one memory that EL2 both writes and executes.
+/// Rules that can't be broken there: to break the first takes two CPUs, the second a fault, and the third memory that
+/// EL2 both writes and executes.
 const NOT_PLANTED: [&str; 3] = ["sgi-after-stores", "device-access", "code-fetched"];
 
-/// Fails if `test` found a rule broken that nothing breaks on purpose, or not all that is.
+/// Fails if `test` found a broken rule that nothing breaks on purpose, or if [`PLANTS`] missed one that is broken on
+/// purpose.
 fn judge(test: &str, found: &[BrokenRule]) -> Result<()> {
     let (planted, found): (Vec<&BrokenRule>, Vec<&BrokenRule>) =
         found.iter().partition(|one| one.place.starts_with(PLANTED));
     let mut wrong: Vec<String> = found.iter().map(ToString::to_string).collect();
     if test == PLANTS {
-        wrong.extend(missed(&planted));
+        wrong.extend(missed_plants(&planted));
     }
     if wrong.is_empty() {
         return Ok(());
@@ -41,8 +41,8 @@ fn judge(test: &str, found: &[BrokenRule]) -> Result<()> {
     bail!("rules of the architecture:\n  {}", wrong.join("\n  "))
 }
 
-/// The rules whose planted break is not among `found`.
-fn missed(found: &[&BrokenRule]) -> impl Iterator<Item = String> {
+/// Names the rules whose planted breach is not among `found`.
+fn missed_plants(found: &[&BrokenRule]) -> impl Iterator<Item = String> {
     let planted = RULES
         .iter()
         .filter(|rule| !NOT_PLANTED.contains(&rule.name));
@@ -60,7 +60,7 @@ fn missed(found: &[&BrokenRule]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Runs every test that boots, with `filter` in its name, `jobs` at a time.
+/// Runs every test that boots and has `filter` in its name, `jobs` at a time.
 pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
     let cases = cases(filter)?;
     if cases.is_empty() {
@@ -72,7 +72,7 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
     }
     let places = Mutex::new(BTreeSet::new());
     let watched = |case: &Case| {
-        let session = case.strict()?;
+        let session = case.run_strict()?;
         let found = session.found.iter();
         let found = found.map(|one| (one.rule.clone(), one.place.clone()));
         places
@@ -85,7 +85,7 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
     };
     let tasks = cases.iter().map(|case| {
         let run = || watched(case);
-        Task::new(&case.name, case.lacks_rules(), run)
+        Task::new(&case.name, case.why_no_rules(), run)
     });
     let mut tally = Outcomes::default();
     tally.run(tasks.collect(), jobs)?;
@@ -97,7 +97,7 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
     tally.judge()
 }
 
-/// Fails if a boot that should succeed does not get to its end: the watched code did not all run.
+/// Fails if a boot that should succeed does not reach its end: then not all watched code ran.
 fn ends_by_itself(case: &Case, session: &Session) -> Result<()> {
     match &session.failure {
         Some(failure) if case.is_to_succeed() && !failure.is_about_figures() => {
@@ -107,20 +107,20 @@ fn ends_by_itself(case: &Case, session: &Session) -> Result<()> {
     }
 }
 
-/// The tests of `cases` that together reach everything that any of them does ([`Case::reaches`]), few and short ones:
-/// each time the test that adds most for the seconds that it may take; of several the one with the fewest boot
-/// arguments.
-fn covering(cases: &[Case]) -> Vec<&Case> {
-    /// The limit of a test that names none.
+/// Returns few and short tests of `cases` that together reach everything that any of them reaches
+/// ([`Case::reached_parts`]). Each step chooses the test that adds most for the seconds that it may take; among equals,
+/// the test with the shortest boot arguments.
+fn covering_cases(cases: &[Case]) -> Vec<&Case> {
+    /// The limit in seconds of a test that names none.
     const USUAL: i64 = 400;
-    let reached: Vec<_> = cases.iter().map(Case::reaches).collect();
+    let reached: Vec<_> = cases.iter().map(Case::reached_parts).collect();
     let mut left: BTreeSet<_> = reached.iter().flatten().collect();
     let mut chosen = Vec::new();
     while !left.is_empty() {
         let worth = |n: &usize| {
             let new = reached[*n].iter().filter(|one| left.contains(one)).count() as i64;
             let worth = new * 1_000_000 / cases[*n].patience().min(USUAL);
-            (worth, Reverse(cases[*n].words()))
+            (worth, Reverse(cases[*n].append_length()))
         };
         let Some(best) = (0..cases.len()).rev().max_by_key(worth) else {
             break;
@@ -131,18 +131,18 @@ fn covering(cases: &[Case]) -> Vec<&Case> {
     chosen
 }
 
-/// Runs the tests that cover the rest, and those that break each rule.
-pub fn few() -> Result<()> {
+/// Runs the few tests that cover the others, and the test that breaks the rules.
+pub fn run_few() -> Result<()> {
     let all = cases("")?;
     let plants = all.iter().find(|case| case.name == PLANTS);
     let plants = plants.with_context(|| format!("there is no test `{PLANTS}`"))?;
-    let mut few = covering(&all);
+    let mut few = covering_cases(&all);
     if few.iter().all(|case| case.name != PLANTS) {
         few.push(plants);
     }
     for case in few {
         let name = &case.name;
-        let session = case.strict()?;
+        let session = case.run_strict()?;
         let place = || format!("{name}, {}", session.place);
         ends_by_itself(case, &session).with_context(place)?;
         judge(name, &session.found).with_context(place)?;
@@ -171,9 +171,9 @@ mod tests {
     #[test]
     fn the_few_reach_what_all_do() {
         let all = cases("").unwrap();
-        let few = covering(&all);
+        let few = covering_cases(&all);
         let reached = |cases: &mut dyn Iterator<Item = &Case>| {
-            cases.flat_map(Case::reaches).collect::<BTreeSet<_>>()
+            cases.flat_map(Case::reached_parts).collect::<BTreeSet<_>>()
         };
         let of_all = reached(&mut all.iter());
         assert_eq!(reached(&mut few.iter().copied()), of_all);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long tests took, as tables for people. No test fails by it.
+//! How long tests took, as tables for people. No test fails because of its time.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Took {
     name: String,
-    /// Wall-clock time: while others ran, including the time spent waiting for them.
+    /// Wall-clock time, while other tests ran, and including the time spent waiting for them.
     wall: Duration,
     /// Processor time of all its processes.
     cpu: Duration,
@@ -20,7 +20,7 @@ impl Took {
     }
 }
 
-/// The `count` longest, by processor time, and the sum of all.
+/// Returns a table of the `count` longest tests, by the larger of their two times, and the sum over all tests.
 pub fn table(took: &[Took], count: usize) -> String {
     let mut sorted: Vec<&Took> = took.iter().collect();
     sorted.sort_by_key(|one| (one.cpu.max(one.wall), one.cpu));
@@ -36,12 +36,13 @@ pub fn table(took: &[Took], count: usize) -> String {
 
 fn row(text: &mut String, cpu: Duration, wall: Duration, name: &str) {
     let [cpu, wall] = [cpu, wall].map(|time| time.as_secs_f64());
-    // A string takes everything.
+    // Writing to a string can't fail.
     let _ = write!(text, "\n{cpu:7.1} s {wall:6.1} s  {name}");
 }
 
-/// The `count` longest programs of tests in Cargo's output `said`, and the sum of all, without compiling.
-pub fn of_host(said: &str, count: usize) -> String {
+/// Returns a table of the `count` longest programs of tests in Cargo's output `said`, and the sum over all programs,
+/// without the time to compile them.
+pub fn host_table(said: &str, count: usize) -> String {
     let mut programs = programs(said);
     programs.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
     let mut text = "     wall  program of tests of the host".to_owned();
@@ -57,16 +58,16 @@ fn seconds(milliseconds: u64) -> f64 {
     Duration::from_millis(milliseconds).as_secs_f64()
 }
 
-/// Programs of tests, with their packages, and the milliseconds that each reports.
+/// Returns the programs of tests, with their packages, and the milliseconds that each reports.
 ///
-/// Cargo names the package only of its first program, whose file has the name of the package.
+/// Cargo names a package only with its first program, whose file has the name of the package.
 fn programs(said: &str) -> Vec<(String, u64)> {
     let mut found = Vec::new();
     let (mut package, mut name) = (String::new(), None);
     for line in said.lines().map(str::trim) {
         if let Some(running) = line.strip_prefix("Running ") {
             if let Some(first) = running.strip_prefix("unittests ") {
-                package = file(first).to_owned();
+                package = file_name(first).to_owned();
                 name = Some(package.clone());
             } else {
                 let source = running.split(' ').next().unwrap_or_default();
@@ -85,8 +86,8 @@ fn programs(said: &str) -> Vec<(String, u64)> {
     found
 }
 
-/// The name of the file in `src/lib.rs (target/debug/deps/NAME-HASH)`.
-fn file(running: &str) -> &str {
+/// Returns NAME of `src/lib.rs (target/debug/deps/NAME-HASH)`.
+fn file_name(running: &str) -> &str {
     let path = running.rsplit('/').next().unwrap_or_default();
     path.rsplit_once('-').map_or(path, |(name, _)| name)
 }
@@ -134,7 +135,7 @@ mod tests {
             .map(|(name, took)| (name.to_owned(), took))
             .collect();
         assert_eq!(programs(said), wanted);
-        let table = of_host(said, 1);
+        let table = host_table(said, 1);
         assert!(
             table.ends_with(
                 "\n   63.4 s  governors_by_rules, tests/against/main.rs\n   64.7 s  all 3"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rest of a run whose log is cut short, as read by `report`.
+//! The results that `report` reads from a log that is cut short.
 
 use anyhow::{Context, Result, ensure};
 use results::Results;
@@ -13,13 +13,13 @@ use wire::Record;
 pub struct Cut {
     /// The number of passes that the log keeps.
     after: u64,
-    /// Bytes that are missing at the end of the rest: a newer block was on its way.
+    /// How many bytes of the next pass the log keeps, too: the end of a block is missing.
     #[serde(default)]
     into_next: usize,
 }
 
 impl Cut {
-    /// Reads the log up to there, and compares it with the results of all of it.
+    /// Reads the log up to the cut, and compares the results with those of the whole log.
     pub fn compare(&self, console: &str, whole: &Results) -> Result<()> {
         let end = self.end(console).context("cut: the log has no such pass")?;
         let results = capture::results(&console[..end]).context("cut: no record is whole")?;
@@ -56,7 +56,7 @@ impl Cut {
         Ok(())
     }
 
-    /// Returns where the log ends: before the order of the next pass, or some bytes later.
+    /// Returns the offset of the cut: before the record `order` of the next pass, or some bytes later.
     fn end(&self, console: &str) -> Option<usize> {
         let mut at = 0;
         for line in console.split_inclusive('\n') {

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual CPU interface of one CPU, on its list registers (IHI 0069H, chapter 6 and 12.4). It does the hardware's
-//! work between two exits.
+//! A model of one CPU's virtual CPU interface with its list registers (IHI 0069H, chapter 6 and 12.4). It does the work
+//! that the hardware does between two exits.
 
 use vgic::{Asked, Bank, ListRegister};
 
 const PENDING: u64 = 1 << 62;
 const ACTIVE: u64 = 1 << 63;
-/// LR.HW and LR.EOI, which means something where HW is 0.
+/// LR.HW, and LR.EOI, which has a meaning only if HW is 0.
 const HW: u64 = 1 << 61;
 const EOI: u64 = 1 << 41;
-/// Priority bits that are implemented: 55:51 of 55:48.
+/// Priority bits that are not implemented: of 55:48, only 55:51 are.
 const NOT_IMPLEMENTED: u64 = 7 << 48;
 
-/// The interface of a CPU.
+/// The virtual CPU interface of a CPU.
 #[derive(Clone, Debug)]
 pub struct Interface {
     registers: Vec<ListRegister>,
     /// ICH_HCR_EL2.NPIE, TALL1 and TC.
     asked: Asked,
-    /// Physical INTIDs that were deactivated, a bit each.
+    /// Physical INTIDs that the interface deactivated, a bit each.
     ended_physically: u32,
-    /// ICH_AP1R0_EL2: one bit per priority that runs.
+    /// ICH_AP1R0_EL2: one bit per active priority.
     pub running: u32,
     /// ICH_VMCR_EL2.VPMR.
     pub mask: u8,
-    /// VEOIM.
+    /// ICH_VMCR_EL2.VEOIM.
     pub split: bool,
-    /// VENG1.
+    /// ICH_VMCR_EL2.VENG1.
     pub on: bool,
 }
 
@@ -59,7 +59,7 @@ impl Interface {
         Some(one.intid())
     }
 
-    /// Writes ICV_EOIR1_EL1. An interrupt that it deactivates, with EOImode 0, has to have the priority that it drops.
+    /// Writes ICV_EOIR1_EL1. With EOImode 0, the write deactivates the interrupt only if this has the dropped priority.
     pub fn end(&mut self, intid: u32) {
         let dropped = self.running.trailing_zeros();
         self.running &= self.running.wrapping_sub(1);
@@ -73,11 +73,13 @@ impl Interface {
         self.deactivate_if(intid, |_| true);
     }
 
-    /// Deactivates. For an INTID in no list register, only ICH_HCR_EL2.EOIcount counts.
+    /// Deactivates `intid` if `is_it` accepts its list register. For an INTID in no list register, hardware only
+    /// increments ICH_HCR_EL2.EOIcount.
     fn deactivate_if(&mut self, intid: u32, is_it: impl Fn(&ListRegister) -> bool) {
         let mut registers = self.registers.iter_mut();
         let active = registers.find(|one| one.0 & ACTIVE != 0 && one.intid() == intid);
-        // Only the state changes: the rest stays in the register. A hardware interrupt also ends its physical one.
+        // Only the state changes; the rest stays in the list register. The end of a hardware interrupt also ends the
+        // physical interrupt.
         if let Some(one) = active.filter(|one| is_it(one)) {
             one.0 &= !ACTIVE;
             self.ended_physically |= one.hw().map_or(0, |physical| 1 << physical);
@@ -86,36 +88,36 @@ impl Interface {
 
     /// Returns ICH_VMCR_EL2.
     pub fn settings(&self) -> u64 {
-        /// VBPR1, VBPR0: the least there are with five bits of preemption.
+        /// VBPR1 and VBPR0: the least values with five bits of preemption.
         const BINARY_POINTS: u64 = 3 << 18 | 2 << 21;
         let mask = u64::from(self.mask & 0xf8) << 24;
         BINARY_POINTS | mask | u64::from(self.split) << 9 | u64::from(self.on) << 1
     }
 
-    /// Sets it.
+    /// Writes ICH_VMCR_EL2.
     pub fn set_settings(&mut self, settings: u64) {
         self.mask = (settings >> 24) as u8;
         self.split = settings & 1 << 9 != 0;
         self.on = settings & 1 << 1 != 0;
     }
 
-    /// Takes the physical INTIDs that were deactivated, a bit each.
+    /// Returns the physical INTIDs that the interface deactivated since the last call, a bit each.
     pub fn take_ended_physically(&mut self) -> u32 {
         core::mem::take(&mut self.ended_physically)
     }
 
-    /// Reads ICH_EISR_EL2: list registers whose interrupt has ended and that requested a maintenance interrupt for
-    /// that.
+    /// Reads ICH_EISR_EL2: list registers whose interrupt has ended, and which request a maintenance interrupt for
+    /// this.
     pub fn ended(&self) -> u32 {
         self.bits(|one| one.0 & (PENDING | ACTIVE | HW | EOI) == EOI)
     }
 
-    /// Returns the last request to it.
+    /// Returns EL2's last request to the interface.
     pub const fn asked(&self) -> Asked {
         self.asked
     }
 
-    /// Whether the maintenance interrupt is asserted (ICH_MISR_EL2.EOI, NP).
+    /// Returns whether the maintenance interrupt is asserted (ICH_MISR_EL2.EOI, NP).
     pub fn maintenance(&self) -> bool {
         let pending = |one: &ListRegister| one.0 & (PENDING | ACTIVE) == PENDING;
         self.ended() != 0 || self.asked.refill && !self.used().any(pending)
@@ -138,7 +140,7 @@ impl Bank for Interface {
         self.registers.len()
     }
 
-    /// Reads ICH_ELRSR_EL2: list registers without state that need not wait for EL2 to read them.
+    /// Reads ICH_ELRSR_EL2: list registers that are neither pending nor active, and that EL2 need not read first.
     fn empty(&self) -> u32 {
         self.bits(|one| one.0 & (PENDING | ACTIVE) == 0) & !self.ended()
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual GIC of crate `vgic`, with a modelled CPU interface per vCPU. [`vgic::Delivery`] puts its parts together,
-//! as in the hypervisor. The calls follow `hypervisor/src/exits/mmio.rs` and `hypervisor/src/interrupts/irq.rs`.
+//! The virtual GIC of crate `vgic`, with a model of the CPU interface for each vCPU. [`vgic::Delivery`] puts the parts
+//! together, as in the hypervisor. The calls follow `hypervisor/src/exits/mmio.rs` and
+//! `hypervisor/src/interrupts/irq.rs`.
 
 use std::cell::RefCell;
 
@@ -16,37 +17,37 @@ use super::spec::{CPUS, affinity};
 /// Offset of a redistributor's second frame.
 const SGI_FRAME: u64 = 0x1_0000;
 
-/// INTIDs with a line and a physical interrupt of the same number.
+/// INTIDs of the timers, which have a line and a physical interrupt of the same number.
 pub const TIMERS: [u32; 2] = [27, 30];
 /// [`TIMERS`] as a mask.
 const LINES: u32 = 1 << TIMERS[0] | 1 << TIMERS[1];
 
-/// A CPU's physical interrupts for the guest's timers, a bit each. As on the machine,
-/// EL2 takes them, and list registers end them.
+/// A CPU's physical interrupts for the guest's timers, a bit each. EL2 takes them, and list registers end them, as on
+/// hardware.
 #[derive(Debug, Default)]
 pub struct Physical {
-    /// Their lines are high.
+    /// Interrupts whose line is high.
     pub lines: u32,
     enabled: u32,
     active: u32,
 }
 
-/// One vCPU's part.
+/// The part of the machine that belongs to one vCPU.
 #[derive(Debug)]
 pub struct ModelCpu {
-    /// Its registers.
+    /// Its private interrupts' registers.
     pub private: Private,
-    /// Its list.
+    /// Its list of interrupts.
     pub list: List,
     /// Its CPU interface.
     pub interface: Interface,
-    /// Physical state of its timers' interrupts.
+    /// The state of its timers' physical interrupts.
     pub physical: Physical,
-    /// Whether it has shown the others its state.
+    /// Whether it has published its state to the others since the last [`Machine::take_shown`].
     shown: bool,
 }
 
-/// Hardware that [`vgic::Interface`] asks for: a model of the CPU interface and of the physical interrupts.
+/// The hardware that [`vgic::Interface`] requires: models of the CPU interface and of the physical interrupts.
 struct Hardware<'a> {
     number: usize,
     interface: &'a mut Interface,
@@ -110,8 +111,8 @@ impl vgic::Interface for Hardware<'_> {
     }
 
     /// # Panics
-    /// Panics if it is not active: the end of an interrupt that was not taken is
-    /// UNPREDICTABLE (IHI 0069H, 12.2, ICC_CTLR_EL1).
+    /// Panics if the interrupt is not active: to end an interrupt that was not taken is UNPREDICTABLE (IHI 0069H, 12.2,
+    /// ICC_CTLR_EL1).
     fn deactivate(&mut self, intid: u32) {
         assert!(self.physical.active >> intid & 1 != 0, "{intid} is active");
         self.physical.active &= !(1 << intid);
@@ -123,7 +124,7 @@ impl vgic::Interface for Hardware<'_> {
 }
 
 impl vgic::Registers for Hardware<'_> {
-    /// Returns a type with five bits of priority, all of which preempt.
+    /// Returns ICH_VTR_EL2 with five bits of priority, all of which preempt.
     fn kind(&self) -> u64 {
         4 << 29 | 4 << 26
     }
@@ -151,12 +152,12 @@ impl vgic::Registers for Hardware<'_> {
     }
 }
 
-/// The machine.
+/// A machine with [`CPUS`] vCPUs.
 #[derive(Debug)]
 pub struct Machine {
-    /// vCPUs.
+    /// Its vCPUs.
     pub cpus: [ModelCpu; CPUS],
-    /// The distributor that they share.
+    /// The distributor that the vCPUs share.
     pub distributor: RefCell<Distributor>,
 }
 
@@ -176,7 +177,7 @@ impl Machine {
     }
 
     /// Accesses the distributor from CPU `by`.
-    pub fn shared(&mut self, by: usize, offset: u64, size: u32, write: Option<u64>) -> u64 {
+    pub fn access_gicd(&mut self, by: usize, offset: u64, size: u32, write: Option<u64>) -> u64 {
         self.publish(by);
         let (value, changed) = self.distributor.get_mut().access(Access {
             offset,
@@ -189,8 +190,8 @@ impl Machine {
         value
     }
 
-    /// Accesses the second frame of the redistributor of `of` from CPU `by`.
-    pub fn private(
+    /// Accesses the second frame of `of`'s redistributor from CPU `by`.
+    pub fn access_private(
         &mut self,
         by: usize,
         of: usize,
@@ -198,11 +199,11 @@ impl Machine {
         size: u32,
         write: Option<u64>,
     ) -> u64 {
-        self.redistributor(by, of, SGI_FRAME + offset, size, write)
+        self.access_gicr(by, of, SGI_FRAME + offset, size, write)
     }
 
-    /// Accesses the redistributor of `of` from CPU `by`.
-    pub fn redistributor(
+    /// Accesses `of`'s redistributor from CPU `by`.
+    pub fn access_gicr(
         &mut self,
         by: usize,
         of: usize,
@@ -231,7 +232,7 @@ impl Machine {
         value
     }
 
-    /// Returns the interrupts of the vCPU on `cpu`.
+    /// Returns the delivery of interrupts to the vCPU on `cpu`.
     fn delivery(&mut self, cpu: usize) -> Delivery<'_, Hardware<'_>, &RefCell<Distributor>> {
         let one = &mut self.cpus[cpu];
         Delivery {
@@ -246,7 +247,7 @@ impl Machine {
         }
     }
 
-    /// An SGI reaches `cpu`, as itself or by request.
+    /// Makes an SGI reach `cpu`, as a physical interrupt or by a request to EL2.
     pub fn inject(&mut self, cpu: usize, intid: u32) {
         let physical = <Hardware<'_> as vgic::Interface>::SGIS >> intid & 1 != 0;
         let mut delivery = self.delivery(cpu);
@@ -255,8 +256,8 @@ impl Machine {
         }
     }
 
-    /// The timers' physical interrupts that are signalled; each is taken at once.
-    pub fn fire(&mut self) {
+    /// Takes the timers' physical interrupts that are signalled, each at once.
+    pub fn take_timers(&mut self) {
         for cpu in 0..CPUS {
             let physical = &mut self.cpus[cpu].physical;
             let signalled = physical.lines & physical.enabled & !physical.active;
@@ -270,15 +271,15 @@ impl Machine {
         }
     }
 
-    /// Samples the lines of `cpu`.
+    /// Makes EL2 sample the lines of `cpu`.
     pub fn sample(&mut self, cpu: usize) {
         self.delivery(cpu).sample();
     }
 
-    /// Acknowledges on `cpu`, IRQs masked: EL2 samples the lines first.
+    /// Acknowledges an interrupt on `cpu`, with IRQs masked: EL2 samples the lines first.
     pub fn acknowledge(&mut self, cpu: usize) -> Option<u32> {
         self.sample(cpu);
-        match self.trapped(cpu, Register::Acknowledge, None) {
+        match self.try_trap(cpu, Register::Acknowledge, None) {
             Some(intid) => Some(intid as u32).filter(|&intid| intid != 1023),
             None => self.cpus[cpu].interface.acknowledge(),
         }
@@ -287,7 +288,7 @@ impl Machine {
     /// Ends `intid` on `cpu`.
     pub fn end(&mut self, cpu: usize, intid: u32) {
         let write = Some(intid.into());
-        if self.trapped(cpu, Register::End, write).is_none() {
+        if self.try_trap(cpu, Register::End, write).is_none() {
             self.cpus[cpu].interface.end(intid);
             self.end_physically(cpu);
         }
@@ -296,7 +297,7 @@ impl Machine {
     /// Deactivates `intid` on `cpu`.
     pub fn deactivate(&mut self, cpu: usize, intid: u32) {
         let write = Some(intid.into());
-        if self.trapped(cpu, Register::Deactivate, write).is_none() {
+        if self.try_trap(cpu, Register::Deactivate, write).is_none() {
             self.cpus[cpu].interface.deactivate(intid);
             self.end_physically(cpu);
         }
@@ -307,8 +308,9 @@ impl Machine {
         one.physical.active &= !one.interface.take_ended_physically();
     }
 
-    /// Accesses a register of the interface of `cpu` if that traps. Returns the value of a read.
-    pub fn trapped(&mut self, cpu: usize, register: Register, write: Option<u64>) -> Option<u64> {
+    /// Accesses a register of `cpu`'s CPU interface if the access traps, and returns the value of a read. Otherwise
+    /// returns `None`.
+    pub fn try_trap(&mut self, cpu: usize, register: Register, write: Option<u64>) -> Option<u64> {
         if !self.cpus[cpu].interface.asked().traps {
             return None;
         }
@@ -322,7 +324,7 @@ impl Machine {
         Some(value)
     }
 
-    /// The maintenance interrupts that are asserted; each is taken at once.
+    /// Takes the maintenance interrupts that are asserted, each at once.
     pub fn maintenance(&mut self) {
         for cpu in 0..CPUS {
             let mut taken = 0;
@@ -338,11 +340,11 @@ impl Machine {
         }
     }
 
-    /// Takes everything pending out of the list registers of `cpu` and lists it
-    /// again, like a change of the delivery.
+    /// Takes all pending interrupts out of the list registers of `cpu` and lists them again, like a change of the
+    /// delivery.
     pub fn drain(&mut self, cpu: usize) {
         let mut delivery = self.delivery(cpu);
-        // The hypervisor does not change it while an interrupt is active.
+        // The hypervisor does not change the delivery while an interrupt is active.
         if delivery.has_active() {
             return;
         }
@@ -354,18 +356,18 @@ impl Machine {
         self.evaluate(cpu);
     }
 
-    /// Whether `cpu` has an interrupt active.
+    /// Returns whether an interrupt is active on `cpu`.
     pub fn has_active(&mut self, cpu: usize) -> bool {
         self.delivery(cpu).has_active()
     }
 
-    /// Whether `intid` is active in the list of `cpu`.
+    /// Returns whether `intid` is active in the list of `cpu`.
     pub fn is_active(&self, cpu: usize, intid: u32) -> bool {
         let one = &self.cpus[cpu];
         one.list.state(&one.interface, intid).active
     }
 
-    /// Updates `cpu` from the registers.
+    /// Updates the interrupts of `cpu` after a change of registers, and those of the others if needed.
     pub fn evaluate(&mut self, cpu: usize) {
         self.cpus[cpu].shown = true;
         if self.delivery(cpu).evaluate() {
@@ -374,7 +376,7 @@ impl Machine {
         }
     }
 
-    /// Returns the CPUs that have shown the others their state since the last call.
+    /// Returns the CPUs that have published their state since the last call.
     pub fn take_shown(&mut self) -> Vec<usize> {
         let shown = |cpu: &usize| core::mem::take(&mut self.cpus[*cpu].shown);
         (0..CPUS).filter(shown).collect()
@@ -385,14 +387,14 @@ impl Machine {
         self.delivery(cpu).publish();
     }
 
-    /// Returns the result of [`Delivery::audit`] for `cpu`, and physical interrupts that are active without need.
+    /// Returns the result of [`Delivery::audit`] for `cpu`, and the physical interrupts that are active without need.
     pub fn audit(&mut self, cpu: usize) -> (Result<(), vgic::Fault>, u32) {
         let delivery = self.delivery(cpu);
         (delivery.audit(false, false), delivery.stray())
     }
 
-    /// Returns a private interrupt in two list registers of its CPU, or an SPI in any two list
-    /// registers, after the CPU's number.
+    /// Returns an interrupt that is listed twice, after the CPU's number: a private one in two list registers of its
+    /// CPU, or an SPI in any two list registers.
     pub fn listed_twice(&self) -> Option<(usize, u32)> {
         let cpus = self.cpus.iter().enumerate();
         let mut listed: Vec<(usize, u32)> = cpus
@@ -406,7 +408,7 @@ impl Machine {
         pairs.find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
     }
 
-    /// Whether `intid` waits for a list register of `cpu`.
+    /// Returns whether `intid` waits for a list register of `cpu`.
     pub fn is_queued(&self, cpu: usize, intid: u32) -> bool {
         let ModelCpu {
             list, interface, ..

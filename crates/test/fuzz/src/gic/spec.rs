@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reference: the behaviour of a GIC with one security state, written down as naively as possible. It has no list
-//! registers, queues or vCPUs that hold anything: an interrupt is a few flags, which decide what a CPU must signal (IHI
-//! 0069H, 4.1 for the states, 4.8 for priorities).
+//! registers, no queues, and no vCPUs that hold interrupts. An interrupt is a few flags, which decide which interrupt a
+//! CPU must signal (IHI 0069H, 4.1 for the states, 4.8 for priorities).
 
-/// vCPUs of the machine.
+/// Number of vCPUs.
 pub const CPUS: usize = 3;
 /// Number of INTIDs.
 pub const INTIDS: u32 = 96;
@@ -14,7 +14,7 @@ const PRIORITY: u8 = 0xf8;
 /// Running priority of a CPU that handles no interrupt.
 const IDLE: u8 = 0xff;
 
-/// Returns the affinity of a vCPU, which is not its number, and differs in two levels.
+/// Returns the affinity of a vCPU. It is not the vCPU's number, and the affinities differ in two levels.
 pub const fn affinity(cpu: usize) -> u64 {
     [0x0000, 0x0001, 0x0100][cpu]
 }
@@ -36,7 +36,7 @@ pub enum Active {
 pub struct Interrupt {
     /// ISENABLER.
     pub enabled: bool,
-    /// Whether it was sent, or set pending by software, and not taken since.
+    /// Whether it was sent, or set pending by software, and has not been taken since.
     pub pending: bool,
     /// Whether the line of a level-sensitive interrupt is high. The interrupt is then pending.
     pub line: bool,
@@ -49,13 +49,13 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Reads ISPENDR: pending for either reason.
+    /// Returns its bit of ISPENDR: whether it is pending for either reason.
     pub const fn is_pending(&self) -> bool {
         self.pending || self.line
     }
 }
 
-/// The registers of one bit per INTID.
+/// The registers with one bit per INTID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bits {
     /// IGROUPR.
@@ -86,7 +86,7 @@ impl Bits {
         Self::ClearActive,
     ];
 
-    /// Its offset in the distributor and in the redistributor's second frame.
+    /// Returns the register's offset in the distributor and in the redistributor's second frame.
     pub const fn offset(self) -> u64 {
         match self {
             Self::Group => 0x080,
@@ -156,9 +156,8 @@ impl Spec {
         }
     }
 
-    /// Whether `intid` is forwarded to `cpu` (4.7; GICD_IROUTER\<n\> for the routing). Where any PE
-    /// may be chosen (GICD_IROUTER.IRM), the choice is the implementation's, and
-    /// ours is the first.
+    /// Returns whether `intid` is forwarded to `cpu` (4.7; GICD_IROUTER\<n\> for the routing). If any PE may be chosen
+    /// (GICD_IROUTER.IRM), the choice is the implementation's, and ours is the first CPU.
     fn forwarded(&self, cpu: usize, intid: u32) -> bool {
         let one = self.at(cpu, intid);
         let routed = intid < PRIVATE
@@ -170,8 +169,8 @@ impl Spec {
         self.forwards && one.enabled && routed
     }
 
-    /// Whether `cpu` has to signal `intid` unless another is more urgent: it is pending and not active, above the mask
-    /// and above the running priority (4.8).
+    /// Returns whether `cpu` has to signal `intid` unless another interrupt is more urgent: `intid` is pending and not
+    /// active, and its priority is above the mask and above the running priority (4.8).
     pub fn signalled(&self, cpu: usize, intid: u32) -> bool {
         let (one, interface) = (self.at(cpu, intid), &self.cpus[cpu]);
         let priority = one.priority & PRIORITY;
@@ -195,7 +194,7 @@ impl Spec {
         signalled.filter(|&intid| urgency(intid) == best).collect()
     }
 
-    /// Reads ICC_IAR1_EL1, with `intid` as the result (4.1). A line keeps its level.
+    /// Reads ICC_IAR1_EL1, with the result `intid` (4.1). A line keeps its level.
     pub fn acknowledge(&mut self, cpu: usize, intid: u32) {
         let one = self.at_mut(cpu, intid);
         one.pending = false;
@@ -204,7 +203,7 @@ impl Spec {
         self.cpus[cpu].running.push(priority);
     }
 
-    /// Writes ICC_EOIR1_EL1: priority drop, and with EOImode 0 deactivation (4.1).
+    /// Writes ICC_EOIR1_EL1: drops the priority, and with EOImode 0 also deactivates (4.1).
     pub fn end(&mut self, cpu: usize, intid: u32) {
         self.cpus[cpu].running.pop();
         if !self.cpus[cpu].split {
@@ -212,8 +211,8 @@ impl Spec {
         }
     }
 
-    /// Whether this CPU may deactivate it. Any CPU may if a register write set the active state.
-    pub fn deactivates(&self, cpu: usize, intid: u32) -> bool {
+    /// Returns whether `cpu` may deactivate `intid`. Any CPU may, if a register write set the active state.
+    pub fn may_deactivate(&self, cpu: usize, intid: u32) -> bool {
         match self.at(cpu, intid).active {
             Active::No => false,
             Active::Acknowledged(by) => by == cpu,
@@ -221,20 +220,20 @@ impl Spec {
         }
     }
 
-    /// Writes ICC_DIR_EL1, or is the second half of [`Self::end`].
+    /// Writes ICC_DIR_EL1; also the second half of [`Self::end`].
     pub fn deactivate(&mut self, cpu: usize, intid: u32) {
-        if self.deactivates(cpu, intid) {
+        if self.may_deactivate(cpu, intid) {
             self.at_mut(cpu, intid).active = Active::No;
         }
     }
 
-    /// Writes one of the registers with one bit per INTID, for the 32 INTIDs from
-    /// `first` on. Private ones are of `cpu` (12.9, 12.11).
+    /// Writes a register with one bit per INTID, for the 32 INTIDs from `first` on. Private INTIDs are those of `cpu`
+    /// (12.9, 12.11).
     pub fn write(&mut self, cpu: usize, bits: Bits, first: u32, value: u32) {
         for n in 0..32 {
             let (one, set) = (self.at_mut(cpu, first + n), value >> n & 1 != 0);
             match bits {
-                // All are in Group 1, whatever is written.
+                // All interrupts are in Group 1, whatever is written.
                 Bits::Group => {}
                 _ if !set => {}
                 Bits::SetEnable => one.enabled = true,
@@ -248,7 +247,7 @@ impl Spec {
         }
     }
 
-    /// Returns the value of such a register.
+    /// Reads a register with one bit per INTID, like [`Self::write`].
     pub fn read(&self, cpu: usize, bits: Bits, first: u32) -> u32 {
         (0..32).fold(0, |value, n| {
             let one = self.at(cpu, first + n);
@@ -262,7 +261,7 @@ impl Spec {
         })
     }
 
-    /// Writes ICC_SGI1R_EL1 (12.2): `intid` to the CPUs of `targets`.
+    /// Writes ICC_SGI1R_EL1 (12.2): sends `intid` to the CPUs of `targets`.
     pub fn send(&mut self, intid: u32, targets: &[usize]) {
         for &cpu in targets {
             self.at_mut(cpu, intid).pending = true;

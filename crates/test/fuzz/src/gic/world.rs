@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Both in lockstep. However few list registers there are, the machine may differ from the
-//! specification in this, and in nothing else:
+//! The machine and the reference in lockstep. However few list registers there are, the machine may differ from the
+//! reference only in this:
 //!
-//! - Pending and active states of another vCPU read as they are or as they
-//!   were at its last access to its own registers or the distributor's, or at
-//!   the last write to them by anybody.
+//! - Pending and active states of another vCPU read as they are, or as they were at that vCPU's last access to its own
+//!   registers or the distributor's, or at any CPU's last write to these registers.
 
 use trap::interface::Register;
 use vgic::Bank;
@@ -18,19 +17,19 @@ use super::spec::{Active, Bits, CPUS, INTIDS, PRIVATE, Spec, affinity};
 pub enum GuestAction {
     /// A CPU acknowledges.
     Acknowledge(usize),
-    /// It ends the interrupt that it acknowledged last.
+    /// A CPU ends the interrupt that it acknowledged last.
     End(usize),
-    /// It deactivates one of the interrupts that it ended with EOImode 1; the index counts modulo their number.
+    /// A CPU deactivates one of the interrupts that it ended with EOImode 1; the index counts modulo their number.
     Deactivate(usize, usize),
     /// A CPU sends an SGI to the CPUs of a bit map.
     Send(u32, u8),
-    /// It sets ICC_PMR_EL1.
+    /// A CPU sets ICC_PMR_EL1.
     Mask(usize, u8),
-    /// It sets ICC_CTLR_EL1.EOImode.
+    /// A CPU sets ICC_CTLR_EL1.EOImode.
     Split(usize, bool),
-    /// It sets ICC_IGRPEN1_EL1.
+    /// A CPU sets ICC_IGRPEN1_EL1.
     Enable(usize, bool),
-    /// `by` writes a register, of `of` where it is private.
+    /// CPU `by` writes a register with one bit per INTID. If the INTIDs are private, the register is that of CPU `of`.
     Write {
         /// The CPU that does it.
         by: usize,
@@ -43,7 +42,7 @@ pub enum GuestAction {
         /// Written value.
         value: u32,
     },
-    /// `by` reads one.
+    /// CPU `by` reads such a register.
     Read {
         /// The CPU that does it.
         by: usize,
@@ -54,32 +53,33 @@ pub enum GuestAction {
         /// First of its 32 INTIDs.
         first: u32,
     },
-    /// By, of, INTID, priority.
+    /// A CPU sets a priority: the CPU, the CPU whose interrupt it is, the INTID, and the priority.
     Priority(usize, usize, u32, u8),
-    /// By, SPI, to: one beyond the last CPU is any.
+    /// A CPU routes an SPI: the CPU, the SPI, and the target; one more than the last CPU means any CPU.
     Route(usize, u32, usize),
-    /// GICD_CTLR.EnableGrp1.
+    /// A CPU sets GICD_CTLR.EnableGrp1.
     Forward(usize, bool),
-    /// Delivery changes to the hardware's and back.
+    /// A CPU's delivery changes to the hardware's and back.
     Drain(usize),
-    /// A timer's line, by INTID, becomes high or low.
+    /// The line of a CPU's timer, named by its INTID, becomes high or low.
     Line(usize, u32, bool),
 }
 
-/// Both, and the guest's handlers.
+/// The machine, the reference, and the state of the guest's handlers.
 #[derive(Debug)]
 pub struct World {
     machine: Machine,
     spec: Spec,
-    /// Acknowledged and not ended, the innermost last; ended and not deactivated.
+    /// Interrupts that each CPU acknowledged and has not ended, the innermost last; and those that it ended and has not
+    /// deactivated.
     handling: [Vec<u32>; CPUS],
     ended: [Vec<u32>; CPUS],
-    /// The specification's state when each CPU last showed the others its state.
+    /// The reference's state when each CPU last published its own.
     seen: [Spec; CPUS],
 }
 
 impl World {
-    /// State after reset, with `registers` list registers per CPU, 1 to 16.
+    /// Creates the state after reset, with `registers` list registers per CPU, 1 to 16.
     #[must_use]
     pub fn new(registers: usize) -> Self {
         let spec = Spec::new();
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// With everything enabled at the highest priority.
+    /// Creates a state with all interrupts enabled at the highest priority.
     #[must_use]
     pub fn started(registers: usize) -> Self {
         let mut world = Self::new(registers);
@@ -103,10 +103,10 @@ impl World {
         world
     }
 
-    /// Does one thing in both.
+    /// Does one action on the machine and on the reference.
     ///
     /// # Panics
-    /// Panics if they differ where they may not.
+    /// Panics if they differ where they must not.
     pub fn step(&mut self, step: &GuestAction) {
         match *step {
             GuestAction::Acknowledge(cpu) => self.acknowledge(cpu),
@@ -119,21 +119,21 @@ impl World {
             GuestAction::Deactivate(..) => {}
             GuestAction::Send(intid, targets) => self.send(intid, targets),
             GuestAction::Mask(cpu, mask) => {
-                self.set(cpu, Register::Mask, mask.into(), |interface| {
+                self.set_register(cpu, Register::Mask, mask.into(), |interface| {
                     interface.mask = mask;
                 });
                 self.spec.cpus[cpu].mask = mask;
             }
-            // To change it while something is active is the guest's mistake (12.2, ICC_CTLR_EL1).
+            // A guest must not change EOImode while an interrupt is active (12.2, ICC_CTLR_EL1).
             GuestAction::Split(cpu, split) if self.handling[cpu].is_empty() => {
-                self.set(cpu, Register::Control, u64::from(split) << 1, |interface| {
+                self.set_register(cpu, Register::Control, u64::from(split) << 1, |interface| {
                     interface.split = split;
                 });
                 self.spec.cpus[cpu].split = split;
             }
             GuestAction::Split(..) => {}
             GuestAction::Enable(cpu, on) => {
-                self.set(cpu, Register::Enable, on.into(), |interface| {
+                self.set_register(cpu, Register::Enable, on.into(), |interface| {
                     interface.on = on
                 });
                 self.spec.cpus[cpu].on = on;
@@ -157,11 +157,11 @@ impl World {
             GuestAction::Route(by, intid, to) => {
                 let route = if to < CPUS { affinity(to) } else { 1 << 31 };
                 let offset = 0x6000 + 8 * u64::from(intid);
-                self.machine.shared(by, offset, 8, Some(route));
+                self.machine.access_gicd(by, offset, 8, Some(route));
                 self.spec.at_mut(by, intid).route = route;
             }
             GuestAction::Forward(by, on) => {
-                self.machine.shared(by, 0, 4, Some(u64::from(on) << 1));
+                self.machine.access_gicd(by, 0, 4, Some(u64::from(on) << 1));
                 self.spec.forwards = on;
             }
             GuestAction::Drain(cpu) => {
@@ -171,21 +171,21 @@ impl World {
                 let lines = &mut self.machine.cpus[cpu].physical.lines;
                 *lines = *lines & !(1 << intid) | u32::from(high) << intid;
                 self.spec.at_mut(cpu, intid).line = high;
-                // A reader of the state asks the line.
+                // A CPU that reads the state sees the line's present level.
                 for seen in &mut self.seen {
                     seen.at_mut(cpu, intid).line = high;
                 }
             }
         }
-        self.settled();
+        self.finish_step();
     }
 
     /// Does the consequences of a step, and checks the invariants after it.
-    fn settled(&mut self) {
-        self.machine.fire();
+    fn finish_step(&mut self) {
+        self.machine.take_timers();
         self.machine.maintenance();
-        // Interrupts that waited for the end of another one.
-        self.machine.fire();
+        // Takes interrupts that waited for the end of another one.
+        self.machine.take_timers();
         self.note_shown();
         assert_eq!(self.machine.listed_twice(), None);
         for cpu in 0..CPUS {
@@ -194,8 +194,8 @@ impl World {
         }
     }
 
-    /// Checks that interrupts that `cpu` acknowledged and has not ended are active in the machine, and its private
-    /// interrupts that were set active; without any, no interrupt is.
+    /// Checks that these interrupts of `cpu` are active in the machine: those that it acknowledged and has not
+    /// deactivated, and its private interrupts that software set active. If there are none, no interrupt may be active.
     fn check_active(&mut self, cpu: usize) {
         let here = |intid: u32| match self.spec.at(cpu, intid).active {
             Active::No => false,
@@ -210,15 +210,15 @@ impl World {
         assert_eq!(self.machine.has_active(cpu), !here.is_empty(), "CPU {cpu}");
     }
 
-    /// Writes a register of the interface of `cpu`, by `set` if that does not trap.
-    fn set(
+    /// Writes a register of `cpu`'s CPU interface, with `set` if the access does not trap.
+    fn set_register(
         &mut self,
         cpu: usize,
         register: Register,
         value: u64,
         set: impl FnOnce(&mut Interface),
     ) {
-        match self.machine.trapped(cpu, register, Some(value)) {
+        match self.machine.try_trap(cpu, register, Some(value)) {
             Some(_) => {}
             None => set(&mut self.machine.cpus[cpu].interface),
         }
@@ -261,14 +261,14 @@ impl World {
             self.machine.inject(cpu, intid);
         }
         self.spec.send(intid, &targets);
-        // One that is not enabled there is only noted.
+        // On a CPU to which the SGI can't be delivered now, it only becomes pending.
         let ready = |cpu: &&usize| self.machine.cpus[**cpu].private.ready(intid).is_some();
         let listed = targets.iter().filter(ready);
         listed.for_each(|&cpu| self.check_listed(cpu));
     }
 
     fn access(&mut self, by: usize, of: usize, offset: u64, size: u32, write: Option<u64>) -> u64 {
-        self.machine.private(by, of, offset, size, write)
+        self.machine.access_private(by, of, offset, size, write)
     }
 
     fn write(&mut self, by: usize, of: usize, bits: Bits, first: u32, value: u32) {
@@ -277,13 +277,13 @@ impl World {
         if first < PRIVATE {
             self.access(by, of, offset, 4, write);
         } else {
-            self.machine.shared(by, offset, 4, write);
+            self.machine.access_gicd(by, offset, 4, write);
         }
         self.spec.write(of, bits, first, value);
         self.note_shown();
-        // Group registers keep nothing, so they are not compared.
+        // Group registers keep no written value, so a write to them changes nothing.
         if bits != Bits::Group {
-            self.written(of, first);
+            self.check_written(of, first);
         }
     }
 
@@ -292,7 +292,7 @@ impl World {
         let got = if first < PRIVATE {
             self.access(by, of, offset, 4, None)
         } else {
-            self.machine.shared(by, offset, 4, None)
+            self.machine.access_gicd(by, offset, 4, None)
         };
         let now = self.spec.read(of, bits, first);
         let states = self.seen.iter().map(|seen| seen.read(of, bits, first));
@@ -316,14 +316,14 @@ impl World {
         if intid < PRIVATE {
             self.access(by, of, offset, 1, write);
         } else {
-            self.machine.shared(by, offset, 1, write);
+            self.machine.access_gicd(by, offset, 1, write);
         }
         self.spec.at_mut(of, intid).priority = priority;
-        self.written(of, intid);
+        self.check_written(of, intid);
     }
 
-    /// Notes a write to a register about `intid`, which is a register of `of` if private.
-    fn written(&mut self, of: usize, intid: u32) {
+    /// Checks the lists after a write to a register of `intid`; the register is that of `of` if `intid` is private.
+    fn check_written(&mut self, of: usize, intid: u32) {
         if intid < PRIVATE {
             self.check_listed(of);
         } else {
@@ -334,9 +334,9 @@ impl World {
     /// Compares every register with one bit per INTID, as its owner reads it.
     ///
     /// # Panics
-    /// Panics if one differs.
+    /// Panics if a register differs.
     pub fn compare(&mut self) {
-        // Every CPU exits, so that no state is stale.
+        // Each CPU makes an access first, so that no published state is stale.
         for cpu in 0..CPUS {
             self.read(cpu, cpu, Bits::SetPending, 32);
         }
@@ -347,14 +347,14 @@ impl World {
         }
     }
 
-    /// Records that some CPUs may have shown the others their state.
+    /// Records the reference's state for the CPUs that have published theirs.
     fn note_shown(&mut self) {
         for cpu in self.machine.take_shown() {
             self.seen[cpu] = self.spec.clone();
         }
     }
 
-    /// Checks that after an exit of `cpu` none of its interrupts waits that could be listed.
+    /// Checks that after an exit of `cpu` no interrupt waits that could be in one of its list registers.
     fn check_listed(&self, cpu: usize) {
         let interface = &self.machine.cpus[cpu].interface;
         let pending = interface.used().filter(|one| !one.is_active());
@@ -365,13 +365,13 @@ impl World {
         }
     }
 
-    /// The guest handles its interrupts until there are none, with no exit except for maintenance: none may be lost.
+    /// Makes the guest handle its interrupts until there are none, with no exit except for maintenance.
     ///
     /// # Panics
-    /// Panics if one is.
+    /// Panics if an interrupt is lost.
     pub fn settle(&mut self) {
         self.undo_activations();
-        // A line that stays high would never leave the guest in peace.
+        // With a line that stays high, the guest would handle its interrupt for ever.
         for (cpu, intid) in (0..CPUS).flat_map(|cpu| TIMERS.map(|intid| (cpu, intid))) {
             self.step(&GuestAction::Line(cpu, intid, false));
         }
@@ -391,7 +391,7 @@ impl World {
                 self.step(&GuestAction::End(cpu));
                 while let Some(intid) = self.ended[cpu].pop() {
                     self.deactivate(cpu, intid);
-                    self.settled();
+                    self.finish_step();
                 }
                 self.step(&GuestAction::Acknowledge(cpu));
             }
@@ -402,7 +402,7 @@ impl World {
         }
     }
 
-    /// Clears active states that no handler is going to end.
+    /// Clears active states that software set, because no handler is going to end them.
     fn undo_activations(&mut self) {
         for (of, first) in [(0, 0), (1, 0), (2, 0), (0, 32), (0, 64)] {
             let set = (0..32).filter(|n| self.spec.at(of, first + n).active == Active::Set);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual GIC against the specification, by random sequences of a guest's steps; `fuzz::gic` has both sides.
+//! Compares the virtual GIC with the specification, over random sequences of a guest's steps; `fuzz::gic` has both
+//! sides.
 
 mod regressions;
 
@@ -7,9 +8,9 @@ use fuzz::gic::{Bits, CPUS, GuestAction, World};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// INTIDs of steps: few, so that they meet.
+/// INTIDs that steps use: few, so that several steps affect one interrupt.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 27, 30, 31];
-/// INTIDs among them with a line.
+/// The INTIDs among these that have a line.
 const TIMERS: [u32; 2] = [27, 30];
 const SHARED: [u32; 5] = [32, 33, 63, 64, 95];
 
@@ -24,8 +25,8 @@ fn intid() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Draws some of the INTIDs of steps, as a block of 32 and bits in it.
-fn some() -> impl Strategy<Value = (u32, u32)> {
+/// Draws some of the INTIDs of steps, as a block of 32 INTIDs and a bit for each.
+fn intids() -> impl Strategy<Value = (u32, u32)> {
     let block = prop::sample::select(vec![0u32, 0, 32, 64]);
     (block, any::<u16>()).prop_map(|(first, choice)| {
         let all = PRIVATE.iter().chain(&SHARED);
@@ -52,7 +53,7 @@ fn write() -> impl Strategy<Value = GuestAction> {
         Bits::ClearActive,
         Bits::ClearActive,
     ]);
-    (cpu(), cpu(), bits, some()).prop_map(|(by, of, bits, (first, value))| GuestAction::Write {
+    (cpu(), cpu(), bits, intids()).prop_map(|(by, of, bits, (first, value))| GuestAction::Write {
         by,
         of,
         bits,
@@ -84,7 +85,7 @@ fn step() -> impl Strategy<Value = GuestAction> {
     ]
 }
 
-/// Asks for `cases` sequences; for a few under Miri, which takes a thousand times as long.
+/// Requests `cases` sequences, but only two under Miri, which takes a thousand times as long.
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases: if cfg!(miri) { 2 } else { cases },
@@ -96,7 +97,7 @@ fn config(cases: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(config(100))]
 
-    /// Every register, after every step.
+    /// Compares every register after every step.
     #[test]
     fn what_a_guest_sees_is_what_the_specification_says(
         registers in 1usize..=5,
@@ -114,7 +115,7 @@ proptest! {
 proptest! {
     #![proptest_config(config(400))]
 
-    /// Compares only what the guest happens to read: anything else does not exit, and must not have to.
+    /// Compares only registers that the guest happens to read: other steps need not exit, and must work without exits.
     #[test]
     fn nothing_depends_on_exits(
         registers in 1usize..=5,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Findings of the random sequences, each as short as it can be.
+//! Errors that the random sequences found, each as the shortest sequence that shows it.
 
 use fuzz::gic::{Bits, GuestAction, World};
 
-/// CPU 2 writes INTID 32's bit, or that of SGI 0 on CPU 0.
+/// Returns the step in which CPU 2 writes the bit of INTID 32, or of SGI 0 on CPU 0.
 fn write(bits: Bits, first: u32) -> GuestAction {
     let (by, of) = (2, if first == 0 { 0 } else { 2 });
     GuestAction::Write {
@@ -70,7 +70,7 @@ fn an_spi_that_is_set_active_while_it_is_ends_as_usual() {
     ]);
 }
 
-/// An SPI comes again while a CPU handles it, and its route has changed by then.
+/// An SPI becomes pending again while a CPU handles it, after its route has changed.
 #[test]
 fn an_spi_that_is_rerouted_while_active_comes_when_it_is_ended() {
     run_without_exits([
@@ -84,8 +84,8 @@ fn an_spi_that_is_rerouted_while_active_comes_when_it_is_ended() {
     ]);
 }
 
-/// The physical interrupt is active under a state that software set, whose end does not reach it, and the line is still
-/// high.
+/// The physical interrupt is active while the guest handles a state that software set. The end of this state does not
+/// end the physical interrupt, and the line is still high.
 #[test]
 fn a_line_comes_again_after_what_software_set_meanwhile() {
     const TIMER: u32 = 27;
@@ -111,7 +111,7 @@ fn a_line_comes_again_after_what_software_set_meanwhile() {
     }
 }
 
-/// More are active than there are list registers, and each ends by its own INTID.
+/// More interrupts are active than there are list registers, and each ends by its own INTID.
 #[test]
 fn nested_ones_come_and_end_however_few_registers_there_are() {
     const TIMER: u32 = 27;
@@ -142,7 +142,7 @@ fn nested_ones_come_and_end_however_few_registers_there_are() {
     }
 }
 
-/// Hardware ends the interrupt with the priority that it drops.
+/// Hardware ends only an interrupt with the priority that it drops.
 #[test]
 fn what_comes_again_with_another_priority_still_ends() {
     run_without_exits([
@@ -155,7 +155,7 @@ fn what_comes_again_with_another_priority_still_ends() {
     ]);
 }
 
-/// A handler may end an SPI that software has set active meanwhile, wherever it goes by then.
+/// A handler may end an SPI that software has set active meanwhile, wherever the SPI is routed by then.
 #[test]
 fn an_spi_that_is_set_active_by_register_ends_by_an_end() {
     run([

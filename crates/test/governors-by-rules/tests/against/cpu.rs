@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU that both sides are asked about: its timers, requests, tick and limits, from a seed.
+//! A simulated CPU, about which both sides are asked: its timers, requests, tick and limits follow from a seed.
 
 use cpuidle::Wake;
 use governors_by_rules::NO_TIMER;
@@ -7,13 +7,13 @@ use governors_by_rules::NO_TIMER;
 /// Longer than any sleep here.
 const FAR_NS: u64 = 1_000_000_000_000;
 
-/// The nearest timer: less is below the resolution of the clocks that this is about.
+/// The shortest time to a timer: less is below the resolution of the CPU's clocks.
 const SOON_NS: u64 = 20;
 
-/// Kind of events in a trace.
+/// The kind of events in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// Requests a few us apart, now and then a pause.
+    /// Requests a few us apart, and now and then a pause.
     Bursts,
     /// Requests with a fixed period, jittered a little.
     Periodic,
@@ -21,7 +21,7 @@ pub enum Course {
     Edges,
     /// Idle for up to ten seconds.
     Long,
-    /// Anything from half a us to a second.
+    /// Requests from half a us to a second apart.
     Mixed,
 }
 
@@ -35,7 +35,7 @@ impl Course {
     ];
 }
 
-/// Changes on the way.
+/// Changes in the course of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spice {
     /// Latency limits come and go.
@@ -48,19 +48,19 @@ pub struct Spice {
     pub refusals: bool,
 }
 
-/// One period without anything to do, which may take several stays.
+/// A period in which the CPU has nothing to do. It may consist of several stays in a state.
 #[derive(Clone, Copy, Debug)]
 struct Period {
     timer_ns: Option<u64>,
     request_ns: u64,
-    /// Until an interrupt after which there is still nothing to do.
+    /// Time until an interrupt after which the CPU still has nothing to do.
     nudge_ns: u64,
     limit_ns: Option<u64>,
     utilisation: u32,
     io_waiters: u32,
 }
 
-/// Question to a governor.
+/// A question to a governor.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     pub now_ns: u64,
@@ -73,13 +73,13 @@ pub struct Question {
 }
 
 impl Question {
-    /// Returns the time until the timer, as Linux's governors get it (rule G2).
+    /// Returns the time until the timer, in the form in which Linux's governors get it (rule G2).
     pub fn until_timer_ns(&self) -> i64 {
         let none = NO_TIMER - self.now_ns as i64;
         self.timer_ns.map_or(none, |ns| ns as i64)
     }
 
-    /// Returns the time until the next event that is programmed now (rule G4).
+    /// Returns the time until the next event that is currently programmed (rule G4).
     pub fn event_ns(&self) -> i64 {
         if self.tick_stopped {
             self.until_timer_ns()
@@ -93,7 +93,7 @@ impl Question {
 #[derive(Clone, Copy, Debug)]
 pub struct Stay {
     pub exit_latency_ns: u64,
-    /// The limit, where the state polls.
+    /// The poll limit, if the state polls.
     pub poll_limit_ns: Option<u64>,
     pub stop_tick: bool,
 }
@@ -131,9 +131,9 @@ impl SimulatedCpu {
 
     pub fn question(&mut self) -> Question {
         if self.period.is_none() {
-            // The CPU ran a task: the tick runs.
+            // The CPU has run a task, so the tick runs.
             self.tick_stopped = false;
-            self.period = Some(self.draw());
+            self.period = Some(self.draw_period());
         }
         let Some(period) = self.period else {
             unreachable!("it was just drawn")
@@ -149,7 +149,7 @@ impl SimulatedCpu {
         }
     }
 
-    fn draw(&mut self) -> Period {
+    fn draw_period(&mut self) -> Period {
         let rng = &mut self.rng;
         let beside = |rng: &mut fastrand::Rng, edges: &[u64]| {
             let edge = edges[rng.usize(..edges.len())];
@@ -190,7 +190,7 @@ impl SimulatedCpu {
         }
     }
 
-    /// Whether this entry is refused; the CPU then has something to do.
+    /// Draws whether this entry is refused, because the CPU has something to do.
     pub fn refuses(&mut self) -> bool {
         let refused = self.spice.refusals && self.rng.u8(..24) == 0;
         if refused {
@@ -200,7 +200,7 @@ impl SimulatedCpu {
         refused
     }
 
-    /// Stays in a state; returns for how long, and what ended it.
+    /// Stays in a state. Returns for how long, and the cause of the wake-up.
     pub fn stay(&mut self, stay: &Stay) -> (u64, Wake) {
         let question = self.question();
         let Some(mut period) = self.period.take() else {
@@ -238,7 +238,7 @@ impl SimulatedCpu {
     }
 }
 
-/// Draws between two times, with equal chances for each magnitude.
+/// Draws a time between two times, with the same chance for each power of two.
 pub fn between(rng: &mut fastrand::Rng, low: u64, high: u64) -> u64 {
     let magnitude = rng.u32(low.ilog2()..=high.ilog2());
     (rng.u64(1 << magnitude..2 << magnitude)).clamp(low, high)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares `crates/no_std/cpuidle` with the rules, choice by choice over generated traces.
+//! Compares the governors of `crates/no_std/cpuidle` with those by the rules, choice by choice over generated traces.
 //!
-//! Both sides get the same questions and the same outcomes, also after a difference: the CPU enters the choice of the
-//! rules. A difference is a state, whether the tick may stop, or a poll limit, and is printed with the trace's seed and
-//! step.
+//! Both sides get the same questions and the same outcomes, even after a difference: the CPU enters the state that the
+//! rules choose. Choices differ if their state, the stop of the tick, or the poll limit differs. The test prints a
+//! difference with the trace's seed and step.
 
 mod cpu;
 mod pairs;
@@ -19,7 +19,7 @@ use pairs::{ByRules, IdleMachine, MACHINES, Maker, PAIRS, Pair};
 const TRACES: u64 = 10_000;
 const STEPS: u64 = 40;
 
-/// The two governors of a trace, with their tables.
+/// The two governors of a trace, with their tables: the first is that of `cpuidle`, the second that of the rules.
 struct Both {
     first: Selected,
     first_table: cpuidle::Table,
@@ -30,7 +30,7 @@ struct Both {
     tick_ns: u64,
 }
 
-/// A choice, as far as the idle loop acts on it.
+/// The parts of a choice on which the idle loop acts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Acted {
     state: usize,
@@ -54,10 +54,10 @@ impl Both {
         let tick = tick_ns(machine.hz);
         Self {
             first: Selected::new(Setup::new(pair.name, 0)),
-            first_table: machine.first(tick as u64),
+            first_table: machine.cpuidle_table(tick as u64),
             second: by_rules(tick),
             asked: pair.asked_of_one || machine.states.len() > 1,
-            second_table: machine.second(),
+            second_table: machine.rules_table(),
             tick_ns: tick as u64,
         }
     }
@@ -99,7 +99,7 @@ impl Both {
                 stop_tick: false,
             }
         };
-        let second = self.allowed(second);
+        let second = self.enabled_choice(second);
         let polls = |state: usize| self.second_table.states()[state].polling;
         let limit = self
             .second
@@ -117,9 +117,9 @@ impl Both {
         (first, second)
     }
 
-    /// Applies a promise of `cpuidle` that Linux does not make: a choice is enabled, or else it is
-    /// the shallowest enabled state.
-    fn allowed(&self, choice: Choice) -> Choice {
+    /// Replaces a choice of a disabled state by the shallowest enabled state: `cpuidle` promises that a choice is
+    /// enabled, and Linux does not.
+    fn enabled_choice(&self, choice: Choice) -> Choice {
         let states = self.second_table.states();
         if !states[choice.state].disabled {
             return choice;
@@ -131,7 +131,7 @@ impl Both {
         }
     }
 
-    fn tell(&mut self, state: usize, slept_ns: u64, wake: Wake) {
+    fn report_sleep(&mut self, state: usize, slept_ns: u64, wake: Wake) {
         self.first.reflect(
             &self.first_table,
             &Outcome {
@@ -147,23 +147,23 @@ impl Both {
             by_tick: wake == Wake::Tick,
             poll_limit_hit: wake == Wake::PollTimeout,
         };
-        self.teach(&Event::Slept(sleep));
+        self.teach_rules(&Event::Slept(sleep));
     }
 
-    fn refuse(&mut self) {
+    fn report_refusal(&mut self) {
         self.first.refused();
-        self.teach(&Event::Refused);
+        self.teach_rules(&Event::Refused);
     }
 
-    fn teach(&mut self, event: &Event) {
+    fn teach_rules(&mut self, event: &Event) {
         if self.asked {
             self.second.governor().learn(&self.second_table, event);
         }
     }
 }
 
-/// The steps of trace `seed` at which the governor of `pair` and that of the rules differ.
-fn trace(seed: u64, pair: &Pair, machine: &IdleMachine, by_rules: Maker) -> Vec<String> {
+/// Returns the steps of trace `seed` at which the governor of `pair` and the governor by the rules differ.
+fn check_trace(seed: u64, pair: &Pair, machine: &IdleMachine, by_rules: Maker) -> Vec<String> {
     let mut both = Both::new(pair, machine, by_rules);
     let course = Course::ALL[(seed % 5) as usize];
     let has = |bit: u64| (seed / 5) & (1 << bit) != 0;
@@ -191,7 +191,7 @@ fn trace(seed: u64, pair: &Pair, machine: &IdleMachine, by_rules: Maker) -> Vec<
             ));
         }
         if cpu.refuses() {
-            both.refuse();
+            both.report_refusal();
             continue;
         }
         let (_, latency_us, _) = machine.states[second.state];
@@ -200,13 +200,13 @@ fn trace(seed: u64, pair: &Pair, machine: &IdleMachine, by_rules: Maker) -> Vec<
             poll_limit_ns: second.poll_limit_ns,
             stop_tick: second.tick_stops,
         });
-        both.tell(second.state, slept_ns, wake);
+        both.report_sleep(second.state, slept_ns, wake);
     }
     differences
 }
 
-/// haltpoll is made for a poll state.
-fn suits(pair: &Pair, machine: &IdleMachine) -> bool {
+/// Returns whether the governor can run on this machine: haltpoll needs a poll state.
+fn can_run(pair: &Pair, machine: &IdleMachine) -> bool {
     pair.name != cpuidle::Name::Haltpoll || machine.states[0].0
 }
 
@@ -214,7 +214,7 @@ fn suits(pair: &Pair, machine: &IdleMachine) -> bool {
 fn the_two_agree() {
     let mut all = 0;
     for pair in PAIRS {
-        for machine in MACHINES.iter().filter(|machine| suits(pair, machine)) {
+        for machine in MACHINES.iter().filter(|machine| can_run(pair, machine)) {
             let differ = differences(pair, machine);
             for difference in differ.iter().take(5) {
                 println!("{difference}");
@@ -233,7 +233,8 @@ fn the_two_agree() {
     assert_eq!(all, 0, "steps at which cpuidle and the rules differ");
 }
 
-/// The steps of all traces at which they differ, in the order of the traces: each CPU takes a part of them.
+/// Returns the steps of all traces at which the two governors differ, in the order of the traces. Each CPU of this
+/// computer runs a part of the traces.
 fn differences(pair: &Pair, machine: &IdleMachine) -> Vec<String> {
     let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
     let part = TRACES.div_ceil(cpus);
@@ -241,7 +242,7 @@ fn differences(pair: &Pair, machine: &IdleMachine) -> Vec<String> {
         let parts = (0..cpus).map(|cpu| {
             let seeds = (cpu * part).min(TRACES)..((cpu + 1) * part).min(TRACES);
             scope.spawn(|| {
-                let steps = seeds.flat_map(|seed| trace(seed, pair, machine, pair.by_rules));
+                let steps = seeds.flat_map(|seed| check_trace(seed, pair, machine, pair.by_rules));
                 steps.collect::<Vec<_>>()
             })
         });
@@ -251,16 +252,16 @@ fn differences(pair: &Pair, machine: &IdleMachine) -> Vec<String> {
     })
 }
 
-/// The comparison is sharp enough to distinguish a governor from its closest relatives.
+/// Checks that the comparison is sharp enough to distinguish a governor from its closest relatives.
 #[test]
 fn another_release_makes_a_difference() {
     for pair in PAIRS {
         for (what, other) in pair.others {
             let differs = MACHINES
                 .iter()
-                .filter(|machine| suits(pair, machine))
+                .filter(|machine| can_run(pair, machine))
                 .any(|machine| {
-                    (0..TRACES).any(|seed| !trace(seed, pair, machine, *other).is_empty())
+                    (0..TRACES).any(|seed| !check_trace(seed, pair, machine, *other).is_empty())
                 });
             assert!(differs, "{} is taken for {what}", pair.name.word());
         }
@@ -272,8 +273,8 @@ fn poll_limits_agree() {
     for machine in MACHINES {
         for hz in [100, 250, 1000] {
             let tick = tick_ns(hz);
-            let first = machine.first(tick as u64).poll_limit_ns();
-            let second = governors_by_rules::poll_limit_ns(&machine.second(), tick);
+            let first = machine.cpuidle_table(tick as u64).poll_limit_ns();
+            let second = governors_by_rules::poll_limit_ns(&machine.rules_table(), tick);
             assert_eq!(first, second as u64, "{} at {hz} Hz", machine.what);
         }
     }

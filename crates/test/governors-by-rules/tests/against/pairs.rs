@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pairs that are compared: governors and tables.
+//! The pairs of governors that are compared, and the machines with their tables of states.
 
 use cpuidle::{Name, StateKind};
 use governors_by_rules::{
@@ -8,7 +8,7 @@ use governors_by_rules::{
 };
 use governors_by_rules::{State, Table};
 
-/// A governor of the rules.
+/// A governor by the rules.
 pub enum ByRules {
     Plain(Box<dyn Governor>),
     Haltpoll(Haltpoll),
@@ -22,7 +22,7 @@ impl ByRules {
         }
     }
 
-    /// Returns how long the poll state polls after the last choice.
+    /// Returns how long, in ns, the poll state polls after the last choice.
     pub fn poll_limit_ns(&self, table: &Table, tick_ns: i64) -> u64 {
         match self {
             Self::Plain(_) => poll_limit_ns(table, tick_ns) as u64,
@@ -31,20 +31,20 @@ impl ByRules {
     }
 }
 
-/// Makes a governor of the rules, for a tick of so many ns.
+/// Makes a governor by the rules, for a tick of so many ns.
 pub type Maker = fn(i64) -> ByRules;
 
-/// A governor of `cpuidle` and how the rules make it.
+/// A governor of `cpuidle`, and a function that makes the same governor by the rules.
 pub struct Pair {
     pub name: Name,
     pub by_rules: Maker,
-    /// Whether its Linux asks it where there is one state (rule G9).
+    /// Whether its release of Linux asks the governor if there is only one state (rule G9).
     pub asked_of_one: bool,
-    /// Relatives that it must not be taken for.
+    /// Similar governors, from which the comparison must distinguish it.
     pub others: &'static [(&'static str, Maker)],
 }
 
-/// All governors but `fixed`, which has no rules.
+/// All governors except `fixed`, which has no rules.
 pub const PAIRS: &[Pair] = &[
     Pair {
         name: Name::Menu,
@@ -89,7 +89,7 @@ pub const PAIRS: &[Pair] = &[
     },
     Pair {
         name: Name::Teo,
-        by_rules: |tick| plain(Teo::new(tick)),
+        by_rules: |tick| boxed(Teo::new(tick)),
         asked_of_one: false,
         others: &[("teo of 6.2", |tick| recent(Utilisation::Ignored, tick))],
     },
@@ -103,7 +103,7 @@ pub const PAIRS: &[Pair] = &[
             }),
             ("teo on the way to 6.6", |tick| {
                 let early = EarlyAnswer::KeepsTick;
-                plain(TeoRecent::new(Utilisation::Ignored, early, tick, 1024))
+                boxed(TeoRecent::new(Utilisation::Ignored, early, tick, 1024))
             }),
         ],
     },
@@ -128,13 +128,13 @@ pub const PAIRS: &[Pair] = &[
             ("teo as posted", |tick| recent(Utilisation::Posted, tick)),
             ("teo on the way to 6.6", |tick| {
                 let early = EarlyAnswer::KeepsTick;
-                plain(TeoRecent::new(Utilisation::Corrected, early, tick, 1024))
+                boxed(TeoRecent::new(Utilisation::Corrected, early, tick, 1024))
             }),
         ],
     },
     Pair {
         name: Name::Ladder,
-        by_rules: |_| plain(Ladder::new()),
+        by_rules: |_| boxed(Ladder::new()),
         asked_of_one: false,
         others: &[],
     },
@@ -148,12 +148,12 @@ pub const PAIRS: &[Pair] = &[
     },
 ];
 
-fn plain(governor: impl Governor + 'static) -> ByRules {
+fn boxed(governor: impl Governor + 'static) -> ByRules {
     ByRules::Plain(Box::new(governor))
 }
 
 fn menu(rules: MenuRules, tick_ns: i64) -> ByRules {
-    plain(Menu::new(rules, tick_ns))
+    boxed(Menu::new(rules, tick_ns))
 }
 
 fn menu_but(mut rules: MenuRules, tick_ns: i64, change: fn(&mut MenuRules)) -> ByRules {
@@ -166,7 +166,7 @@ fn haltpoll(parameters: HaltpollParameters, tick_ns: i64) -> ByRules {
 }
 
 fn recent(utilisation: Utilisation, tick_ns: i64) -> ByRules {
-    plain(TeoRecent::new(
+    boxed(TeoRecent::new(
         utilisation,
         EarlyAnswer::AsAny,
         tick_ns,
@@ -174,7 +174,7 @@ fn recent(utilisation: Utilisation, tick_ns: i64) -> ByRules {
     ))
 }
 
-/// States as (polls, exit latency in us, target residency in us), and the ticks of a second.
+/// A machine: its ticks per second, and its states as (polls, exit latency in us, target residency in us).
 pub struct IdleMachine {
     pub what: &'static str,
     pub hz: u32,
@@ -233,7 +233,7 @@ pub const MACHINES: &[IdleMachine] = &[
 ];
 
 impl IdleMachine {
-    pub fn first(&self, tick_ns: u64) -> cpuidle::Table {
+    pub fn cpuidle_table(&self, tick_ns: u64) -> cpuidle::Table {
         let states: Vec<_> = self
             .states
             .iter()
@@ -249,7 +249,7 @@ impl IdleMachine {
         cpuidle::Table::new(&states, tick_ns).expect("a table of the tests is right")
     }
 
-    pub fn second(&self) -> Table {
+    pub fn rules_table(&self) -> Table {
         let states: Vec<_> = self
             .states
             .iter()

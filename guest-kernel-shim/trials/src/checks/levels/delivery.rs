@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A change of the delivery keeps the level and the state that software set.
+//! Checks that a change of the delivery keeps the level, and the state that software has set.
 
 use arch::gic_cpu;
 use core::sync::atomic::AtomicBool;
@@ -18,7 +18,7 @@ pub fn begin(direct: bool) {
     DIRECT.store(direct, Release);
 }
 
-/// Switches to the other way of delivery, if there are two.
+/// Switches to the other way of delivery, if there are two ways.
 fn turn_delivery() {
     if hypervisor::present() {
         let direct = !DIRECT.load(Acquire);
@@ -30,7 +30,7 @@ fn turn_delivery() {
     }
 }
 
-/// The state is kept with either delivery, and also if the delivery changes while it is pending.
+/// Checks that the state is kept with each delivery, and also if the delivery changes while an interrupt is pending.
 pub fn handed_over() -> Result<(), Failure> {
     let before = DIRECT.load(Acquire);
     let result = with_each(hand_over);

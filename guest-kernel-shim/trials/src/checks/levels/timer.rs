@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A timer of this CPU for the checks, and its interrupt.
+//! Gives the checks a timer of this CPU, and its interrupt.
 
 use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTP_CVAL_EL0, CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable,
@@ -14,7 +14,7 @@ use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, machine};
 
-/// CNTx_CTL_EL0: ENABLE; ISTATUS.
+/// CNTx_CTL_EL0: ENABLE, and ISTATUS.
 const ENABLE: u64 = 1;
 const EXPIRED: u64 = 1 << 2;
 /// A timer of this CPU, and its interrupt.
@@ -38,7 +38,7 @@ impl Timer {
         1 << self.intid
     }
 
-    /// Makes it expire in `ticks`.
+    /// Makes the timer expire in `ticks`.
     pub fn arm(self, ticks: u64) {
         if self.physical {
             CNTP_CVAL_EL0.set(CNTPCT_EL0.get() + ticks);
@@ -59,7 +59,7 @@ impl Timer {
         control & EXPIRED != 0
     }
 
-    /// Makes it expire, and gives the interrupt controller time to notice.
+    /// Makes the timer expire, and gives the interrupt controller time to notice.
     pub fn raise(self) {
         self.arm(0);
         while !self.expired() {
@@ -68,7 +68,7 @@ impl Timer {
         pause();
     }
 
-    /// Turns it off, and gives the interrupt controller time to notice.
+    /// Turns the timer off, and gives the interrupt controller time to notice.
     pub fn lower(self) {
         if self.physical {
             CNTP_CTL_EL0.set(0);
@@ -95,7 +95,7 @@ impl Timer {
         redistributor().active() & self.bit() != 0
     }
 
-    /// Acknowledges its pending interrupt, after giving that time to come.
+    /// Acknowledges the timer's pending interrupt, after giving it time to come.
     pub fn take(self) -> Result<(), Failure> {
         let got = Cell::new(SPURIOUS);
         clock::wait_for(|| {
@@ -121,7 +121,7 @@ pub fn redistributor() -> &'static Redistributor {
     interrupts::redistributor(PerCpu::this())
 }
 
-/// Fails if there is anything to acknowledge.
+/// Fails if there is an interrupt to acknowledge.
 pub fn nothing() -> Result<(), Failure> {
     match gic_cpu::acknowledge() {
         SPURIOUS => Ok(()),
@@ -132,8 +132,8 @@ pub fn nothing() -> Result<(), Failure> {
     }
 }
 
-/// Does `check` with each timer, with IRQs masked, both timers off and their interrupts enabled, and then undoes these
-/// settings.
+/// Runs `check` with each timer, with IRQs masked, both timers off and their interrupts enabled,
+/// and undoes these settings afterwards.
 pub fn with_each(check: impl Fn(Timer) -> Result<(), Failure>) -> Result<(), Failure> {
     let mut result = Ok(());
     for timer in Timer::both() {

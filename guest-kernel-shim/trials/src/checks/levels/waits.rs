@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A wait is ended by an interrupt that is there, and never by an interrupt that is gone.
+//! Checks that a pending interrupt ends a wait, and that an interrupt that is gone never does.
 
 use arch::insn;
 
@@ -15,9 +15,9 @@ fn sleeps_until(timer: Timer) -> bool {
     timer.expired()
 }
 
-/// An interrupt that is gone ends no wait: the wait lasts until the next reason to end it. A wait may end without a
-/// reason (DDI 0487K.a, D1.7.2), but code does not wait for such an end. The pending state is read first, because a
-/// hypervisor may not notice that a timer was turned off until that read.
+/// Checks that an interrupt that is gone ends no wait: the wait lasts until there is another reason to end it.
+/// A wait may end without a reason (DDI 0487K.a, D1.7.2), but code does not wait for such an end. The pending
+/// state is read first, because a hypervisor may not notice that a timer was turned off until that read.
 pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     with_each(|timer| {
         let raise = || timer.raise();
@@ -37,10 +37,10 @@ pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     })
 }
 
-/// Whether any of some waits lasts until the other timer ends it, each after `begin` has made
-/// `timer` expire.
+/// Makes several waits, each after `begin` has made `timer` expire; returns whether any lasts until
+/// the other timer ends it.
 fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
-    /// How often a wait may end for no reason.
+    /// Number of times that a wait may end for no reason.
     const TRIES: usize = 5;
     let next = timer.other();
     let mut last = false;
@@ -56,8 +56,8 @@ fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
     Ok(last)
 }
 
-/// An interrupt that is taken once IRQs are unmasked ends exactly one wait. IRQs are masked from the check to the
-/// wait: an interrupt in between would be taken, and nothing would end the wait.
+/// Checks that an interrupt that is taken once IRQs are unmasked ends exactly one wait. IRQs are masked from
+/// the check to the wait: otherwise an interrupt in between would be taken, and nothing would end the wait.
 fn unmasked(timer: Timer) -> Result<(), Failure> {
     let taken = journal(PerCpu::this());
     taken.clear();

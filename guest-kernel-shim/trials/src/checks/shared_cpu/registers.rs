@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! General and floating-point registers, before and after an action that gives the CPU away.
+//! Sets general and floating-point registers before an action that gives the CPU away, and reads them after it.
 
 use core::mem::offset_of;
 
-/// Action of the CPU between the two readings of its registers.
+/// The action of the CPU between the two readings of its registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It executes WFI, with an interrupt on its way.
+    /// It executes WFI while an interrupt is about to come.
     Wfi,
     /// It executes WFE with an empty event register.
     Wfe,
-    /// It runs for this many ticks, using x0 and x1.
+    /// It runs for this many ticks, and uses x0 and x1.
     Run(u64),
 }
 
-/// v0 to v31, two halves each; FPCR, FPSR; NZCV; x0 to x30.
+/// v0 to v31 as two halves each; FPCR and FPSR; NZCV; x0 to x30.
 #[derive(Clone, PartialEq, Eq)]
 #[repr(C, align(16))]
 pub struct Registers {
@@ -25,7 +25,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Returns a unique value for each register, for round `round`.
+    /// Returns a different value for each register, for round `round`.
     pub fn of(round: u64) -> Self {
         let value = |n: usize| (round << 32 | 0xa000_0000 | n as u64).rotate_left(n as u32);
         Self {
@@ -37,7 +37,7 @@ impl Registers {
         }
     }
 
-    /// Whether these are equal to `put`, except the registers that `way` uses.
+    /// Whether these registers are equal to `put`, except for the registers that `way` uses.
     pub fn agrees(&self, put: &Self, way: Way) -> bool {
         let mut expected = put.clone();
         if let Way::Run(_) = way {
@@ -127,11 +127,11 @@ check_around:
 );
 
 unsafe extern "C" {
-    /// x2: 0 for WFI, 1 for WFE, else ticks.
+    /// In x2: 0 for WFI, 1 for WFE, otherwise ticks.
     fn check_around(put: *const Registers, found: *mut Registers, way: u64);
 }
 
-/// Returns the registers with the values `put` after `way`.
+/// Gives the registers the values `put`, performs `way`, and returns their values after it.
 pub fn around(put: &Registers, way: Way) -> Registers {
     let mut found = put.clone();
     found.general = [0; 31];
@@ -141,8 +141,8 @@ pub fn around(put: &Registers, way: Way) -> Registers {
         Way::Wfe => 1,
         Way::Run(ticks) => ticks.max(2),
     };
-    // SAFETY: it restores what a function has to keep, changes registers of floating point, which no
-    // compiled code of this image uses, and writes `found`. Its caller lets EL1 use them.
+    // SAFETY: the assembly restores the registers that a function has to keep, changes floating-point registers,
+    // which no compiled code of this image uses, and writes `found`. The caller lets EL1 use floating point.
     unsafe { check_around(put, &raw mut found, way) };
     found
 }

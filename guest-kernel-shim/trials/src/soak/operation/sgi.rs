@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SGIs of all shapes: to this CPU, to one CPU, to some with one write, to all others; with an
-//! INTID that only this CPU sends, or that any CPU does.
+//! Sends SGIs of all shapes: to this CPU, to one CPU, to some with one write, to all others; with
+//! an INTID that only this CPU sends, or that any CPU may send.
 
 use arch::{gic_cpu, insn};
 
@@ -9,8 +9,8 @@ use crate::soak::books::{self, OWN, sgis, shared};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use sched::random::Random;
 
-/// Records that `me` is about to send `intid` to each of `targets`; returns whether it may. With an INTID of its own it
-/// waits for its turn, so that none merge, unless the draw is to send anyway.
+/// Records that `me` is about to send `intid` to each of `targets`; returns whether it may. With an INTID
+/// of its own, it may not send before the last one was taken, so that none merge, unless `merge` is set.
 fn book<'a>(
     me: &PerCpu,
     intid: u32,
@@ -31,12 +31,12 @@ fn book<'a>(
     true
 }
 
-/// The INTID that only `me` sends.
+/// Returns the INTID that only `me` sends.
 fn own(me: &PerCpu) -> u32 {
     OWN + me.index as u32
 }
 
-/// An INTID that `me` may send: mostly its own.
+/// Returns an INTID that `me` may send: mostly its own.
 fn intid(me: &PerCpu, random: &mut Random) -> u32 {
     let first = shared();
     let of_all = first + random.below(u64::from(sgis() - first)) as u32;
@@ -50,17 +50,17 @@ fn send(me: &PerCpu, target: &PerCpu, random: &mut Random) {
     }
 }
 
-/// Sends to itself.
+/// Sends an SGI to the CPU itself.
 pub fn to_self(me: &'static PerCpu, random: &mut Random) {
     send(me, me, random);
 }
 
-/// Sends to another CPU, or by chance to itself.
+/// Sends an SGI to another CPU, or by chance to the CPU itself.
 pub fn to_one(me: &'static PerCpu, random: &mut Random) {
     send(me, random.of(percpu::all()), random);
 }
 
-/// Sends to some of the CPUs that one write can name.
+/// Sends an SGI to some of the CPUs that one write can name.
 pub fn to_some(me: &'static PerCpu, random: &mut Random) {
     /// The target list of ICC_SGI1R_EL1 (IHI 0069H, 12.2).
     const LIST: u64 = 0xffff;
@@ -94,7 +94,7 @@ pub fn burst(me: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// Sends all SGIs to itself, so that more are pending than there are list registers.
+/// Sends all SGIs to the CPU itself, so that more are pending than there are list registers.
 pub fn while_masked(me: &'static PerCpu, random: &mut Random) {
     insn::mask_irq();
     for intid in core::iter::once(own(me)).chain(shared()..sgis()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two timers of EL1. The handler masks an expired timer, so each expiry is one interrupt.
+//! Sets the two timers of EL1. The handler masks an expired timer, so each expiry causes one interrupt.
 
 use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTP_CVAL_EL0, CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVCT_EL0, Readable,
@@ -12,23 +12,23 @@ use guest_kernel_shim::clock;
 use guest_kernel_shim::percpu::PerCpu;
 use sched::random::Random;
 
-/// Place of the virtual timer among a CPU's channels.
+/// Index of the virtual timer among a CPU's channels.
 pub const VIRTUAL: usize = 0;
-/// Place of the physical timer.
+/// Index of the physical timer.
 pub const PHYSICAL: usize = 1;
 
-/// Longest time to the expiry, in microseconds; if time is the host's, a CPU does little in it, so
-/// expiries in the past occur as well.
+/// Longest time to the expiry, in microseconds; if time is the host's time, a CPU does little in
+/// this time, so expiries in the past occur as well.
 const LONGEST_US: u32 = 50;
 
 /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE.
 const ENABLE: u64 = 1;
 
-/// Lets `timer` expire after a while, or at once.
+/// Makes `timer` expire after a while, or at once.
 pub fn arm(me: &PerCpu, timer: usize, random: &mut Random) {
     let after = random.below(clock::ticks(LONGEST_US));
     let merge = random.one_in(16);
-    // Masked, because an expiry between noting and setting would be taken for the new one.
+    // IRQs are masked, because an expiry between noting and setting would be taken for the new expiry.
     insn::mask_irq();
     if books::of(me).timer[timer].send(merge) {
         if timer == VIRTUAL {

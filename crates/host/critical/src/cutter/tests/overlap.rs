@@ -17,12 +17,12 @@ fn samples_of_two_cpus_may_overlap() {
     let found: Vec<_> = samples
         .map(|(_, one)| (one.value, one.path.total()))
         .collect();
-    // The first one's: the other's seven, the look, the end. The other's own.
+    // The first path has the other CPU's seven instructions, the look and the end; the second path is that CPU's own.
     assert_eq!(found, [(17, 10), (34, 11)]);
 }
 
-/// Samples of two CPUs overlap: what the other CPU executed before this sample began is no part of its path, whether
-/// it is less than this CPU had executed or more.
+/// Samples of two CPUs overlap: instructions that the other CPU executed before this sample began are not on its path,
+/// whether they are fewer than this CPU had executed or more.
 #[test]
 fn the_path_begins_with_the_sample_on_whichever_cpu() {
     for before in [2, 500] {
@@ -31,7 +31,7 @@ fn the_path_begins_with_the_sample_on_whichever_cpu() {
             "F begin; +{before} F run; statistics {before}; +1 F pause; +50 N run; N begin"
         ));
         machine.steps("+1 N pause; +4 F store W; +1 F pause; +1 N load W; +1 N end");
-        let sample = machine.only();
+        let sample = machine.sample();
         assert!(!sample.unclear);
         assert_eq!(
             (sample.path.total(), sample.path.classes),
@@ -40,7 +40,7 @@ fn the_path_begins_with_the_sample_on_whichever_cpu() {
     }
 }
 
-/// Of two causes the one that is later in the sample's own time counts, however much was executed before it.
+/// Of two causes, the one that is later in the sample's own time counts, however much was executed before the sample.
 #[test]
 fn of_two_causes_the_later_in_the_sample_counts() {
     for begun in [
@@ -50,7 +50,7 @@ fn of_two_causes_the_later_in_the_sample_counts() {
         let mut machine = OneThread::new();
         machine.steps(begun);
         machine.steps("+1 N pause; +10 T store W4; +1 T pause; +2 N load W4; +3 N end");
-        assert_eq!(machine.only().path.total(), 10 + 2 + 3, "{begun}");
+        assert_eq!(machine.sample().path.total(), 10 + 2 + 3, "{begun}");
     }
 }
 
@@ -60,11 +60,11 @@ fn a_cause_that_is_older_than_the_sample_is_before_its_path() {
     let mut machine = OneThread::new();
     machine.steps("T begin; +8 F pause; +90 T store W; +1 T pause; +1 N begin; +3 N pause");
     machine.steps("+5 F load W; +6 F store W4; +1 F pause; +2 N load W4; +3 N end");
-    assert_eq!(machine.only().path.total(), 5 + 6 + 2 + 3);
+    assert_eq!(machine.sample().path.total(), 5 + 6 + 2 + 3);
 }
 
 proptest::proptest! {
-    /// Of samples that overlap in any way, each has a possible path, which begins with the sample.
+    /// In whatever way samples overlap, each has a possible path, which begins with the sample.
     #[test]
     fn overlapping_samples_have_possible_paths(
         steps in proptest::collection::vec((0..3_usize, 0..9_usize, 1..60_u64, 0..20_u64), 1..120)
@@ -76,7 +76,7 @@ proptest::proptest! {
             machine.el1(many);
             machine.now.classes[0] += marked.min(many);
             let what = ["begin", "end", "pause", "store", "load", "send", "interrupt", "take", "run"][what];
-            let open = machine.cutter.cpu(cpu);
+            let open = machine.cutter.index_of(cpu);
             let open = machine.cutter.cpus[open].open.as_ref();
             let begin = open.map_or(0, |open| open.work.total());
             if what == "end" {
@@ -95,18 +95,19 @@ proptest::proptest! {
     }
 }
 
-/// Between its wait and its look a CPU begins a sample: the cause of its wake-up is no part of it.
+/// A CPU begins a sample between its wait and its look: the cause of its wake-up is not part of the sample.
 #[test]
 fn a_sample_that_begins_after_the_wait_is_without_its_cause() {
     let mut machine = OneThread::new();
     machine.steps("T begin; +9 T pause; +10 N pause; +40 F store W; +1 F pause; +2 N run; N begin");
     machine.steps("+3 N load W; +4 N end");
-    let sample = machine.only();
+    let sample = machine.sample();
     assert!(!sample.unclear);
     assert_eq!((sample.path.total(), sample.work.total()), (7, 7));
 }
 
-/// The chain leads to another CPU and back, through a sample of that CPU: the older one has it all.
+/// The chain of causes leads to another CPU and back, through a sample of that CPU: the path of the older sample has
+/// all of the chain.
 #[test]
 fn a_sample_within_another_has_a_part_of_its_path() {
     let mut machine = OneThread::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of several hypervisors, and rows that stand for several cells.
+//! Tests tables of several hypervisors, and rows that stand for several cells.
 
 use super::*;
 

@@ -58,7 +58,7 @@ fn lost_cells_fail() {
         .unwrap()
         .0;
     assert!(text.contains("only in B:\n  pingpong: WFE"), "{text}");
-    // One lost in one run of several is lost too.
+    // A cell that only one of several runs has lost is lost too.
     let mut two = [a.clone(), a.clone()];
     two[1].cells.pop();
     let (text, judgement) = compared("A --with B --fail-if-worse", &[a.clone(), a], &two).unwrap();
@@ -74,7 +74,7 @@ fn a_changed_tail_and_doubled_exits_fail_though_the_median_is_the_same() {
     for a in [vec![insns(400)], five(0)] {
         let stats =
             |change: fn(&mut Stats)| gated("0", &a, |b| change(b.cells[0].stats.as_mut().unwrap()));
-        // Ten times slower: 45 % of the samples, or 5 %.
+        // Either 45 % or 5 % of the samples are ten times slower.
         failed(
             &stats(|stats| (stats.p90, stats.p99) = (4000, 4000)),
             "p90 of 1 cell worse",
@@ -101,7 +101,7 @@ fn a_changed_tail_and_doubled_exits_fail_though_the_median_is_the_same() {
         text.contains("exits per sample 2 to 4 (+100.0 %), worse"),
         "{text}"
     );
-    // Of samples that vary, too few do not support a tail; of those that repeat, each counts.
+    // If samples vary, a few of them do not support a tail. If they repeat, each sample counts.
     let few = |mut a: Vec<Results>| {
         let count = |results: &mut Results| results.cells[0].stats.as_mut().unwrap().count = 24;
         a.iter_mut().for_each(count);
@@ -120,7 +120,7 @@ fn count(counts: &mut Counts, name: &str, count: u64) {
     counts.insert(name.into(), count);
 }
 
-/// All counts of a cell are compared: each with an error planted.
+/// Plants an error in each count of a cell, because all counts are compared.
 #[test]
 fn more_interrupts_and_timeouts_fail_though_no_sample_is_longer() {
     type Change = fn(&mut Cell);
@@ -135,7 +135,7 @@ fn more_interrupts_and_timeouts_fail_though_no_sample_is_longer() {
         ("interrupts taken of 1 cell worse", |b| {
             count(b.counters.get_mut("irq").unwrap(), "taken", 1500)
         }),
-        // Nine of 1000 samples a hundred times as long.
+        // Nine of 1000 samples take a hundred times as long.
         ("mean of 1 cell worse", |b| {
             b.stats.as_mut().unwrap().mean = 756.0
         }),
@@ -154,7 +154,7 @@ fn more_interrupts_and_timeouts_fail_though_no_sample_is_longer() {
     for (why, change) in changes {
         failed(&gated("0", &a, |b| change(&mut b.cells[0])), why);
     }
-    // In units of time, too, where other counts vary.
+    // The comparison also finds it in units of time, in which other counts vary.
     let mut time = five(0);
     time.iter_mut()
         .for_each(|run| run.cells[0].ipis = Counts::from([("sent".into(), 1000)]));
@@ -162,7 +162,7 @@ fn more_interrupts_and_timeouts_fail_though_no_sample_is_longer() {
     failed(&twice, "IPIs of 1 cell worse");
 }
 
-/// An emulator without plugins, on one side.
+/// The emulator of one side has no plugins.
 #[test]
 fn what_only_one_side_knows_of_paths_is_no_measure_of_the_code() {
     let mut without = insns(80);

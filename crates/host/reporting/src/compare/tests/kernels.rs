@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two kernels: what they are, and verdicts that know what they stand on.
+//! Tests comparisons of two kernels: their descriptions, and verdicts with a mark for unlike sides.
 
 use results::{Critical, IdleState};
 
 use super::*;
 
-/// Six runs of a kernel that idles by `driver` and `governor`: work and path of a sample.
+/// Six runs of a kernel that idles by `driver` and `governor`, with the work and the path of a sample.
 fn kernel(driver: &str, governor: &str, work: u64, path: u64) -> Vec<Results> {
     let one = |number: u64| {
         let mut results = insns(work + 16 * number);
@@ -31,7 +31,7 @@ fn kernel(driver: &str, governor: &str, work: u64, path: u64) -> Vec<Results> {
     (0..6).map(one).collect()
 }
 
-/// The seed's patch on a machine whose CPUs take turns: more work, and a shorter path.
+/// Runs with the seed's patch on a machine whose CPUs take turns, which have more work and a shorter path.
 fn patched(governor: &str) -> Vec<Results> {
     let mut runs = kernel("arm_poll_idle", governor, 11_300, 5900);
     for results in &mut runs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several runs of a side: their number, their sides, and their order.
+//! Tests several runs of a side: their number, their sides, and their order.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn time_needs_five_runs_for_a_verdict_and_for_the_gate() {
     );
     assert_eq!(judgement, Judgement::Passed);
     assert_eq!(judged(10, 0).1, Judgement::Passed);
-    // A stricter level takes more runs, and reports how many.
+    // A stricter level needs more runs, and the gate reports how many.
     let line = "A --with B --fail-if-worse --level 1%";
     not_tried(
         &compared(line, &five(0), &five(10)).unwrap().1,
@@ -118,7 +118,7 @@ fn sides_in_turns_are_asked_for() {
     assert!(apart.contains("Make them by turns"), "{apart}");
 }
 
-/// One boot, named five times or in copies of its folder.
+/// One boot is named five times, or in copies of its folder.
 #[test]
 fn one_boot_is_one_run_however_often_it_is_given() {
     let side = |began: &str, percent| {
@@ -158,7 +158,7 @@ fn units_have_to_match() {
         text.contains("counts cycles") && text.contains("xtask report "),
         "{text}"
     );
-    // Nor can a report of both be compared with one of them.
+    // A report of both units can't be compared with a run of one unit either.
     let both = ["insns", "cycles"].map(|unit| merge::Run {
         label: unit.into(),
         results: run(400, 100, unit),
@@ -196,7 +196,7 @@ fn runs_apart_by_one_option_are_compared_across_it() {
     assert!(a.shown.ends_with("(gap 0 us)"), "{}", a.shown);
     assert!(b.shown.ends_with("(gap 20 us)"), "{}", b.shown);
     assert_eq!(Comparison::new(&a.runs, &b.runs, 0.05).pairs.len(), 1);
-    // Another workload is another question, and two options are two.
+    // Runs with different workloads, or with two different options, are not compared.
     let (mut a, mut b) = (side("A", 0, 100), side("B", 20, 130));
     b.runs[0].results.cells[0].what.workload = Workload::Ipi;
     across::align(&mut a, &mut b);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts, where they are made.
+//! Tests the verdicts directly, without their output.
 
 use super::*;
 use crate::samples::cell;
@@ -71,8 +71,7 @@ fn time_takes_five_runs_however_far_apart_they_are() {
     assert_eq!(verdict(&five, &[410, 411, 412, 413, 414]), Verdict::Worse);
     assert_eq!(verdict(&five, &[310, 311, 312, 313, 314]), Verdict::Better);
     assert_eq!(verdict(&five, &five), Verdict::NoDifference);
-    // A value that is the same in every run is not a test, nor a difference; in few runs it does not show
-    // anything.
+    // A value that is the same in every run is neither a test nor a difference. With few runs, it shows nothing.
     assert_eq!(verdict(&[7; 5], &[7; 5]), Verdict::NoDifference);
     assert_eq!(verdict(&[7; 2], &[7; 2]), Verdict::TooFew);
 }
@@ -116,7 +115,7 @@ fn no_difference_says_what_would_have_been_seen_and_with_how_many_runs_more_is()
     );
     let comparison = Comparison::new(&a, &b, 0.05);
     let sees = comparison.pairs[0].total().unwrap().sees().unwrap();
-    // For runs that lie within 1 %.
+    // The runs lie within 1 % of each other.
     assert!((1.0..2.4).contains(&sees), "{sees}");
     let runs = |percent| comparison.runs_to_see(percent)[0].unwrap();
     assert_eq!(runs(5.0), 5);
@@ -189,7 +188,7 @@ fn a_cell_twice_in_b_is_named_and_nothing_else_is_lost() {
     };
     let twice = of(&[Wait::Wfi, Wait::Wfe, Wait::Spin, Wait::Wfe]);
     assert_eq!(told(&[twice]), (0, vec![(Wait::Wfe, 2, 1)]));
-    // A log of two boots has each twice; two runs of which one lacks two cells have lost them.
+    // A log of two boots has each cell twice, and none is lost. If one of two runs lacks two cells, both are lost.
     let boots = of(&[
         Wait::Wfi,
         Wait::Wfe,

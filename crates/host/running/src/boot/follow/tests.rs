@@ -21,7 +21,7 @@ fn boot_within(
     boot_of(Console::default(), script, patience, altogether)
 }
 
-/// Likewise for a guest that is not ours, on a machine with nothing of ours below it.
+/// Returns the same for a guest that is not ours, on a machine with nothing of ours below the guest.
 fn foreign(script: &str) -> (Outcome, String) {
     let console = Console::new(Symbols::default(), Source::Foreign);
     boot_of(console, script, Duration::from_millis(300), None)
@@ -147,7 +147,7 @@ fn who_makes_no_progress_hangs_asleep_or_not() {
 
 #[test]
 fn progress_gives_it_more_time() {
-    // A step sleeps a quarter of its limit, all of them more than the limit.
+    // Each step sleeps a quarter of the limit, and all steps together sleep more than the limit.
     let script =
         "for n in a b c d e f; do sleep 0.5; echo word-$n; done; echo 'rouse: exit status 0'";
     let (outcome, log) = boot_within(script, Duration::from_secs(2), None);
@@ -157,7 +157,7 @@ fn progress_gives_it_more_time() {
 #[cfg(target_os = "linux")]
 #[test]
 fn who_is_stopped_does_not_hang() {
-    // Stopped for three times the limit without progress.
+    // The process is stopped for three times the limit without progress.
     let script = "(while sleep 3 && kill -CONT $$; do :; done) >/dev/null 2>&1 & \
                   kill -STOP $$; echo 'rouse: exit status 0'";
     let (outcome, log) = boot_within(script, Duration::from_secs(1), None);
@@ -194,7 +194,7 @@ fn one_that_ended_by_itself_can_be_taken_once_more() {
         };
         let mut other = Vec::new();
         let watch = watch(place.path(), limits);
-        let second = as_before(went, Console::default(), &mut other, watch).unwrap();
+        let second = follow_stored(went, Console::default(), &mut other, watch).unwrap();
         assert_eq!(log.as_bytes(), other);
         assert_eq!((first.ending, first.said), (second.ending, second.said));
         assert_eq!(first.console.crash, second.console.crash);

@@ -43,7 +43,7 @@ fn boots_to_a_checkpoint_serve_all_measurements() {
     let [again, different] = arguments(&other, 2);
     assert_eq!(boot, again);
     assert!(different.contains("rouse.seed=2") && different != rest);
-    // These change the boot.
+    // These options change the boot.
     let neighbour = [&pipe[..], &["--neighbour", "work"]].concat();
     assert!(arguments(&neighbour, 1)[0].contains("rouse.neighbour=work"));
     let nohlt = [&pipe[..], &["--linux-cpuidle", "nohlt"]].concat();

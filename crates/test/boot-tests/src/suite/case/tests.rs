@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests are read, and mistakes in them named.
+//! Files of tests are read, and mistakes in them are named.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn a_test_says_how_long_it_may_take() {
 fn the_rules_are_not_watched_where_nothing_of_ours_runs_privileged() {
     let is_watched = |run: &str| {
         let text = format!("about = 'x'\n[run]\n{run}");
-        Case::parse("name", &text).unwrap().lacks_rules().is_none()
+        Case::parse("name", &text).unwrap().why_no_rules().is_none()
     };
     for run in [
         "",
