@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the counters of a cell. Those that are times are in ticks.
+//! Writes the counters of a cell. Counters of time are in ticks.
 
 use core::fmt::Write;
 
