@@ -8,7 +8,7 @@ use aarch64_cpu::registers::{MPIDR_EL1, Readable};
 use arch::insn;
 
 use crate::entry::{self, CPUS};
-use crate::{el3, leave, machine};
+use crate::{boot_data, el3, enter_image};
 
 /// Answers of PSCI.
 const INVALID: i64 = -2;
@@ -34,29 +34,29 @@ static SLOTS: [Slot; CPUS] = [const {
 pub static RELEASE: [AtomicU64; CPUS] = [const { AtomicU64::new(0) }; CPUS];
 
 /// Returns the address of the words of spin tables.
-pub fn release_base() -> u64 {
+pub fn spin_table_base() -> u64 {
     RELEASE.as_ptr() as u64
 }
 
 /// Takes every other CPU, by its number, and lets it wait until it is released.
 pub extern "C" fn pen(number: u64) -> ! {
     let number = number as usize;
-    let machine = machine();
+    let machine = boot_data();
     let mpidr = MPIDR_EL1.get() & platform::AFFINITY;
-    let frame = crate::devices::redistributor(&machine.platform.gic, mpidr);
+    let frame = crate::devices::redistributor_frame(&machine.platform.gic, mpidr);
     if el3::is_el3() {
-        el3::give(frame, machine.words);
+        el3::set_up_cpu(frame, machine.words);
     }
     let (slot, release) = (&SLOTS[number], &RELEASE[number]);
     loop {
         let entry = slot.entry.load(Acquire);
         if entry > ON {
             slot.entry.store(ON, Relaxed);
-            leave(entry, slot.context.load(Relaxed))
+            enter_image(entry, slot.context.load(Relaxed))
         }
         let entry = release.load(Acquire);
         if machine.words.spin_table && entry != 0 {
-            leave(entry, 0)
+            enter_image(entry, 0)
         }
         insn::wfe();
     }
@@ -64,7 +64,7 @@ pub extern "C" fn pen(number: u64) -> ! {
 
 /// Serves CPU_ON; this firmware itself uses it too.
 pub fn turn_on(mpidr: u64, entry: u64, context: u64) -> i64 {
-    let cpus = machine().platform.cpus.iter();
+    let cpus = boot_data().platform.cpus.iter();
     let known = cpus.clone().any(|cpu| cpu.mpidr == mpidr);
     let Some(slot) = SLOTS.get(mpidr as usize).filter(|_| known) else {
         return INVALID;
@@ -94,7 +94,7 @@ pub fn is_off(mpidr: u64) -> Option<bool> {
 }
 
 /// Marks this CPU as running; it is the first CPU, which does not wait.
-pub fn note_first() {
+pub fn note_first_cpu() {
     let number = MPIDR_EL1.get() & 0xff;
     SLOTS[number as usize].entry.store(ON, Relaxed);
 }

@@ -34,68 +34,68 @@ const SLEEP: u32 = 1 << 1;
 const ASLEEP: u32 = 1 << 2;
 
 /// Reads a register.
-fn read(address: u64) -> u32 {
+fn read_register(address: u64) -> u32 {
     // SAFETY: the description of the machine names the device.
     unsafe { (address as *const u32).read_volatile() }
 }
 
 /// Writes a register.
-fn write(address: u64, value: u32) {
+fn write_register(address: u64, value: u32) {
     // SAFETY: as above, and nothing depends on its state before the next image runs.
     unsafe { (address as *mut u32).write_volatile(value) }
 }
 
-fn write64(address: u64, value: u64) {
+fn write_register64(address: u64, value: u64) {
     // SAFETY: as above.
     unsafe { (address as *mut u64).write_volatile(value) }
 }
 
 /// Returns the frame of this CPU's redistributor.
-pub fn redistributor(gic: &Gic, mpidr: u64) -> u64 {
+pub fn redistributor_frame(gic: &Gic, mpidr: u64) -> u64 {
     // SAFETY: the description is QEMU's own.
     unsafe { Redistributor::find(gic, mpidr) }.map_or(0, |found| found.base())
 }
 
 /// Number of registers with 32 SPIs each.
-fn words(gic: &Gic) -> u64 {
-    u64::from(read(gic.distributor.base + TYPER) & 0x1f)
+fn spi_register_count(gic: &Gic) -> u64 {
+    u64::from(read_register(gic.distributor.base + TYPER) & 0x1f)
 }
 
 /// Sets affinity routing and all groups, and puts every SPI into non-secure Group 1. Runs once, at EL3.
-pub fn give_distributor(gic: &Gic) {
+pub fn set_up_distributor(gic: &Gic) {
     let base = gic.distributor.base;
-    write(base + CTLR, 3 << 4);
-    write(base + CTLR, 3 << 4 | 7);
-    for n in 1..=words(gic) {
-        write(base + IGROUPR + 4 * n, u32::MAX);
-        write(base + IGRPMODR + 4 * n, 0);
+    write_register(base + CTLR, 3 << 4);
+    write_register(base + CTLR, 3 << 4 | 7);
+    for n in 1..=spi_register_count(gic) {
+        write_register(base + IGROUPR + 4 * n, u32::MAX);
+        write_register(base + IGRPMODR + 4 * n, 0);
     }
 }
 
 /// Does the same for the redistributor of a CPU, and wakes it. Runs on each CPU, at EL3.
-pub fn give_redistributor(frame: u64) {
-    write(frame + WAKER, read(frame + WAKER) & !SLEEP);
-    while read(frame + WAKER) & ASLEEP != 0 {}
-    write(frame + SGI_FRAME + IGROUPR, u32::MAX);
-    write(frame + SGI_FRAME + IGRPMODR, 0);
+pub fn set_up_redistributor(frame: u64) {
+    write_register(frame + WAKER, read_register(frame + WAKER) & !SLEEP);
+    while read_register(frame + WAKER) & ASLEEP != 0 {}
+    write_register(frame + SGI_FRAME + IGROUPR, u32::MAX);
+    write_register(frame + SGI_FRAME + IGRPMODR, 0);
 }
 
 /// Enables the UART's interrupts: from the next byte on, the UART's line is high until something
 /// serves it.
-pub fn leave_uart(uart: &Uart) {
+pub fn dirty_uart(uart: &Uart) {
     /// UARTIMSC of a PL011 (DDI 0183G, 3.3.10): every interrupt.
     const IMSC: u64 = 0x38;
-    write(uart.base + IMSC, 0x7ff);
+    write_register(uart.base + IMSC, 0x7ff);
 }
 
 /// Leaves SPIs enabled, pending and active for this CPU, at the highest priority; returns the
 /// states of the SPIs in the first register.
-pub fn leave_spis(gic: &Gic) -> [u32; 3] {
+pub fn dirty_spis(gic: &Gic) -> [u32; 3] {
     const ROUTER: u64 = 0x6000;
     let base = gic.distributor.base;
-    write(base + CTLR, read(base + CTLR) | 1 << 4 | 3);
-    for n in 1..=words(gic) {
-        write(base + IGROUPR + 4 * n, u32::MAX);
+    write_register(base + CTLR, read_register(base + CTLR) | 1 << 4 | 3);
+    for n in 1..=spi_register_count(gic) {
+        write_register(base + IGROUPR + 4 * n, u32::MAX);
         for register in [ISENABLER, ISPENDR, ISACTIVER] {
             // Every second SPI is active, so that the others can be delivered.
             let active = if register == ISACTIVER {
@@ -103,34 +103,34 @@ pub fn leave_spis(gic: &Gic) -> [u32; 3] {
             } else {
                 u32::MAX
             };
-            write(base + register + 4 * n, active);
+            write_register(base + register + 4 * n, active);
         }
         for m in 0..8 {
-            write(base + IPRIORITYR + 32 * n + 4 * m, 0);
-            write64(base + ROUTER + 8 * (32 * n + m), 0);
+            write_register(base + IPRIORITYR + 32 * n + 4 * m, 0);
+            write_register64(base + ROUTER + 8 * (32 * n + m), 0);
         }
-        write(base + ICFGR + 8 * n, 0xaaaa_aaaa);
+        write_register(base + ICFGR + 8 * n, 0xaaaa_aaaa);
     }
-    [ISENABLER, ISPENDR, ISACTIVER].map(|register| read(base + register + 4))
+    [ISENABLER, ISPENDR, ISACTIVER].map(|register| read_register(base + register + 4))
 }
 
 /// Leaves SGIs and PPIs enabled, pending and active, at the highest priority; returns their states.
-pub fn leave_ppis(frame: u64) -> [u32; 3] {
+pub fn dirty_ppis(frame: u64) -> [u32; 3] {
     let base = frame + SGI_FRAME;
-    write(frame + WAKER, read(frame + WAKER) & !SLEEP);
+    write_register(frame + WAKER, read_register(frame + WAKER) & !SLEEP);
     for n in 0..8 {
-        write(base + IPRIORITYR + 4 * n, 0);
+        write_register(base + IPRIORITYR + 4 * n, 0);
     }
-    write(base + ISENABLER, u32::MAX);
-    write(base + ISPENDR, u32::MAX);
-    write(base + ISACTIVER, u32::MAX);
-    [ISENABLER, ISPENDR, ISACTIVER].map(|register| read(base + register))
+    write_register(base + ISENABLER, u32::MAX);
+    write_register(base + ISPENDR, u32::MAX);
+    write_register(base + ISACTIVER, u32::MAX);
+    [ISENABLER, ISPENDR, ISACTIVER].map(|register| read_register(base + register))
 }
 
 /// Leaves LPIs enabled (once set, the bit may stay: IHI 0069H, 12.11, GICR_CTLR), with the first
 /// LPI pending. In `memory`, each CPU has its own second table, at a multiple of 64 KiB. Returns
 /// GICR_CTLR.
-pub fn leave_lpis(frame: u64, memory: u64, number: u64) -> u32 {
+pub fn dirty_lpis(frame: u64, memory: u64, number: u64) -> u32 {
     /// Number of bits of INTIDs, minus one.
     const BITS: u64 = 13;
     let pending = memory + 0x2_0000 + 0x1_0000 * number;
@@ -141,15 +141,15 @@ pub fn leave_lpis(frame: u64, memory: u64, number: u64) -> u32 {
         ((pending + 1024) as *mut u8).write_volatile(1);
     }
     insn::dsb_sy();
-    write64(frame + PROPBASER, memory | BITS);
-    write64(frame + PENDBASER, pending);
-    write(frame + CTLR, 1);
-    read(frame + CTLR)
+    write_register64(frame + PROPBASER, memory | BITS);
+    write_register64(frame + PENDBASER, pending);
+    write_register(frame + CTLR, 1);
+    read_register(frame + CTLR)
 }
 
 /// Leaves the CPU interface with active priorities, list registers in use and traps for EL1; it
 /// lets no interrupt through. Returns ICC_AP1R0_EL1 and ICH_AP1R0_EL2.
-pub fn leave_priorities() -> [u64; 2] {
+pub fn dirty_priorities() -> [u64; 2] {
     ICC_SRE_EL2.set(0xf);
     insn::isb();
     ICC_SRE_EL1.set(7);
@@ -174,7 +174,7 @@ pub fn leave_priorities() -> [u64; 2] {
 }
 
 /// Lets no non-secure interrupt through: while PSTATE.DAIF is clear, this firmware would take it.
-pub fn hold_back() {
+pub fn mask_interrupts() {
     /// The most urgent priority of the non-secure side, as EL3 sees it.
     const NON_SECURE: u64 = 0x80;
     ICC_SRE_EL2.set(0xf);
@@ -186,7 +186,7 @@ pub fn hold_back() {
 
 /// Leaves timers enabled and expired, and the counter's event streams on; returns the controls of
 /// the timers.
-pub fn leave_timers() -> [u64; 3] {
+pub fn dirty_timers() -> [u64; 3] {
     CNTP_CVAL_EL0.set(0);
     CNTV_CVAL_EL0.set(0);
     CNTHP_CVAL_EL2.set(0);
@@ -202,7 +202,7 @@ pub fn leave_timers() -> [u64; 3] {
 
 /// Leaves the monitors counting at EL2 and not at EL1, every 64th cycle, with interrupts and
 /// overflows; returns PMCR_EL0 and PMCNTENSET_EL0.
-pub fn leave_pmu() -> [u64; 2] {
+pub fn dirty_pmu() -> [u64; 2] {
     const OVERFLOWS: u64 = 0x8000_003f;
     // Sets P and NSH.
     PMCCFILTR_EL0.set(1 << 31 | 1 << 27);
@@ -223,12 +223,12 @@ pub fn leave_pmu() -> [u64; 2] {
 
 /// Leaves a generic watchdog running, which resets the machine after twice `ticks`; returns WCS
 /// (DEN0094, chapter on the Generic Watchdog).
-pub fn leave_watchdog(watchdog: &Watchdog, ticks: u64) -> u32 {
+pub fn start_watchdog(watchdog: &Watchdog, ticks: u64) -> u32 {
     const WCS: u64 = 0;
     const WOR: u64 = 0x8;
     const WOR_HIGH: u64 = 0xc;
-    write(watchdog.control + WOR_HIGH, (ticks >> 32) as u32);
-    write(watchdog.control + WOR, ticks as u32);
-    write(watchdog.control + WCS, 1);
-    read(watchdog.control + WCS)
+    write_register(watchdog.control + WOR_HIGH, (ticks >> 32) as u32);
+    write_register(watchdog.control + WOR, ticks as u32);
+    write_register(watchdog.control + WCS, 1);
+    read_register(watchdog.control + WCS)
 }

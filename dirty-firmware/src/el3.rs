@@ -38,7 +38,7 @@ pub fn is_el3() -> bool {
 }
 
 /// Sets up the private state of each CPU, for access by the non-secure side.
-pub fn give(frame: u64, words: Words) {
+pub fn set_up_cpu(frame: u64, words: Words) {
     let scr = if words.group0_open { SCR } else { SCR | FIQ };
     // SAFETY: no code here depends on what they change; two are ICC_SRE_EL3 and ICC_IGRPEN1_EL3.
     unsafe {
@@ -52,28 +52,28 @@ pub fn give(frame: u64, words: Words) {
             every = in(reg) 0xffu64,
             options(nostack, preserves_flags));
     }
-    devices::give_redistributor(frame);
+    devices::set_up_redistributor(frame);
 }
 
 /// Serves a call from EL2.
 pub extern "C" fn call(function: u64, a: u64, b: u64, c: u64, syndrome: u64) -> i64 {
     if syndrome >> 26 != 0x17 {
         say!("EL2 trapped to EL3: ESR_EL3 {syndrome:#x}");
-        end(0);
+        end_machine(0);
     }
     match function {
         VERSION => 1 << 16,
         CPU_ON => cpus::turn_on(a, b, c),
         CPU_OFF => cpus::turn_off(),
         AFFINITY_INFO => cpus::is_off(a).map_or(INVALID, i64::from),
-        SYSTEM_OFF => end(0),
-        SYSTEM_RESET => end(1),
+        SYSTEM_OFF => end_machine(0),
+        SYSTEM_RESET => end_machine(1),
         _ => NOT_SUPPORTED,
     }
 }
 
 /// Ends the machine through `pin`.
-pub fn end(pin: u32) -> ! {
+pub fn end_machine(pin: u32) -> ! {
     // SAFETY: QEMU's `virt` with EL3 has this device.
     unsafe {
         (GPIO_DIRECTION as *mut u32).write_volatile(3);
@@ -87,5 +87,5 @@ pub fn end(pin: u32) -> ! {
 /// Reports an exception that no code here expects.
 pub extern "C" fn lost(syndrome: u64, address: u64) -> ! {
     say!("an exception at EL3: ESR_EL3 {syndrome:#x} ELR_EL3 {address:#x}");
-    end(0)
+    end_machine(0)
 }

@@ -57,7 +57,7 @@ unsafe extern "C" {
 }
 
 /// Releases the CPUs that wait at EL3.
-pub fn open_gate() {
+pub fn release_cpus() {
     // SAFETY: only this program uses this RAM.
     unsafe { (GATE as *mut u64).write_volatile(secondary_entry()) };
     arch::insn::dsb_sy();

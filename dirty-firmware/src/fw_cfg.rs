@@ -48,13 +48,13 @@ impl FwCfg {
     }
 
     /// Returns the file that was given as kernel.
-    pub fn kernel(&self) -> Item {
+    pub fn kernel_item(&self) -> Item {
         let size = u32::from_le_bytes(self.read_small::<4>(KERNEL_SIZE, 0));
         Item { key: KERNEL, size }
     }
 
     /// Returns the named file `name`.
-    pub fn file(&self, name: &str) -> Option<Item> {
+    pub fn find_file(&self, name: &str) -> Option<Item> {
         let count = u32::from_be_bytes(self.read_small::<4>(FILES, 0));
         (0..count).find_map(|n| {
             let entry = self.read_small::<64>(FILES, 4 + 64 * n);
@@ -70,8 +70,8 @@ impl FwCfg {
     ///
     /// # Safety
     /// Only this program may use the memory.
-    pub unsafe fn copy(&self, item: Item, address: u64) {
-        self.transfer(
+    pub unsafe fn copy_item(&self, item: Item, address: u64) {
+        self.transfer_dma(
             u32::from(item.key) << 16 | SELECT | READ,
             item.size,
             address,
@@ -81,14 +81,14 @@ impl FwCfg {
     /// Reads `N` bytes of item `key` from offset `from` on; the memory must be larger.
     fn read_small<const N: usize>(&self, key: u16, from: u32) -> [u8; N] {
         const SKIP: u32 = 1 << 2;
-        self.transfer(u32::from(key) << 16 | SELECT | SKIP, from, 0);
+        self.transfer_dma(u32::from(key) << 16 | SELECT | SKIP, from, 0);
         let to = self.memory as u64 + 64;
-        self.transfer(READ, N as u32, to);
+        self.transfer_dma(READ, N as u32, to);
         // SAFETY: the caller of `new` has given this memory to the device.
         unsafe { (to as *const [u8; N]).read_volatile() }
     }
 
-    fn transfer(&self, control: u32, length: u32, address: u64) {
+    fn transfer_dma(&self, control: u32, length: u32, address: u64) {
         // SAFETY: the caller of `new` has given the memory to the device, and the callers of this
         // function own the destination.
         unsafe {

@@ -15,12 +15,12 @@ macro_rules! words {
             ///
             /// # Errors
             /// Returns the first unknown word.
-            pub fn read(text: &str) -> Result<Self, &str> {
+            pub fn parse(text: &str) -> Result<Self, &str> {
                 let mut words = Self::default();
                 for word in text.split(',').filter(|word| !word.is_empty()) {
                     match word {
                         $($word => words.$field = true,)*
-                        "all" => words = words.or_all(),
+                        "all" => words = words.with_all(),
                         _ => return Err(word),
                     }
                 }
@@ -81,7 +81,7 @@ words! {
 
 impl Words {
     /// Sets every word that can be combined.
-    const fn or_all(self) -> Self {
+    const fn with_all(self) -> Self {
         Self {
             registers: true,
             e2h: true,

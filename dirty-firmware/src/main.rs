@@ -84,7 +84,7 @@ struct BootData {
 static MACHINE: AtomicPtr<BootData> = AtomicPtr::new(ptr::null_mut());
 
 /// Returns the data that every CPU needs.
-fn machine() -> &'static BootData {
+fn boot_data() -> &'static BootData {
     // SAFETY: `firmware_start` sets it before another CPU gets here, to data that is never given back.
     unsafe { &*MACHINE.load(Acquire) }
 }
@@ -92,13 +92,13 @@ fn machine() -> &'static BootData {
 /// Writes a line.
 #[macro_export]
 macro_rules! say {
-    ($($arg:tt)*) => { $crate::line(format_args!($($arg)*)) };
+    ($($arg:tt)*) => { $crate::print_line(format_args!($($arg)*)) };
 }
 
 /// Writes a line that begins with `firmware:`.
-fn line(text: fmt::Arguments<'_>) {
+fn print_line(text: fmt::Arguments<'_>) {
     let machine = MACHINE.load(Acquire);
-    // SAFETY: as in `machine`.
+    // SAFETY: as in `boot_data`.
     let uart = unsafe { machine.as_ref() }.and_then(|machine| machine.platform.uart);
     if let Some(uart) = uart {
         // SAFETY: the device tree names the UART, and the MMU is off.
@@ -109,11 +109,11 @@ fn line(text: fmt::Arguments<'_>) {
 
 /// Reports a failed requirement, and ends the machine.
 fn fail(text: fmt::Arguments<'_>) -> ! {
-    line(text);
+    print_line(text);
     if el3::is_el3() {
-        el3::end(0);
+        el3::end_machine(0);
     }
-    psci(SYSTEM_OFF, 0, 0, 0);
+    call_psci(SYSTEM_OFF, 0, 0, 0);
     loop {
         arch::insn::wfi();
     }
@@ -130,7 +130,7 @@ extern "C" fn firmware_start() -> ! {
     // SAFETY: this runs once.
     let room = unsafe { ROOM.take() };
     let Ok(platform) = Platform::from_fdt(tree, room) else {
-        el3::end(0)
+        el3::end_machine(0)
     };
     // SAFETY: this RAM belongs to this firmware.
     let source = unsafe { FwCfg::new(SCRATCH) };
@@ -139,43 +139,43 @@ extern "C" fn firmware_start() -> ! {
         words: Words::default(),
     };
     MACHINE.store(&raw mut machine, Release);
-    machine.words = words(&source);
+    machine.words = read_words(&source);
     let words = machine.words;
-    let end = load(&source, words);
-    let changes = changes(&machine.platform, words);
+    let end = load_image(&source, words);
+    let changes = tree_changes(&machine.platform, words);
     // SAFETY: this RAM belongs to this firmware.
     let made = unsafe { core::slice::from_raw_parts_mut(TREE as *mut u8, TREE_SIZE) };
-    let size = tree::rewrite(tree, made, &changes);
-    let at = place(&machine.platform, &changes, words, end, size as u64);
+    let size = tree::write_changed_tree(tree, made, &changes);
+    let at = tree_base(&machine.platform, &changes, words, end, size as u64);
     // SAFETY: this RAM holds nothing that is needed: QEMU's own tree has been read for the last
     // time, except for the boot arguments, which only the next image reads.
     unsafe { (at as *mut u8).copy_from(made.as_ptr(), size) };
     say!("device tree at {at:#x}, {size} bytes");
     if words.ram {
         let kept = [
-            [image(words), end],
+            [image_address(words), end],
             [at, at + size as u64],
             [SCRATCH, SCRATCH + SCRATCH_SIZE],
             [entry::HOME_EL2, entry::image_end().max(entry::HOME_EL2)],
         ];
         say!(
             "left ram: {} MiB of garbage",
-            ram::fill(&machine.platform, &kept) >> 20
+            ram::fill_ram(&machine.platform, &kept) >> 20
         );
     }
-    start(&machine, image(words), at)
+    start_cpus(&machine, image_address(words), at)
 }
 
 /// Sets up this CPU and the others, and enters the image.
-fn start(machine: &BootData, image: u64, tree: u64) -> ! {
+fn start_cpus(machine: &BootData, image: u64, tree: u64) -> ! {
     let words = machine.words;
     let first = MPIDR_EL1.get() & platform::AFFINITY;
-    cpus::note_first();
+    cpus::note_first_cpu();
     if el3::is_el3() {
-        devices::give_distributor(&machine.platform.gic);
-        let frame = devices::redistributor(&machine.platform.gic, first);
-        el3::give(frame, words);
-        entry::open_gate();
+        devices::set_up_distributor(&machine.platform.gic);
+        let frame = devices::redistributor_frame(&machine.platform.gic, first);
+        el3::set_up_cpu(frame, words);
+        entry::release_cpus();
     }
     let others = || {
         machine
@@ -186,16 +186,16 @@ fn start(machine: &BootData, image: u64, tree: u64) -> ! {
     };
     if words.spin_table && !el3::is_el3() {
         for cpu in others() {
-            psci(CPU_ON, cpu.mpidr, entry::secondary_entry(), 0);
+            call_psci(CPU_ON, cpu.mpidr, entry::secondary_entry(), 0);
         }
     }
     if words.spis {
         if let Some(uart) = machine.platform.uart {
-            devices::leave_uart(&uart);
+            devices::dirty_uart(&uart);
         }
-        let [enabled, pending, active] = devices::leave_spis(&machine.platform.gic);
+        let [enabled, pending, active] = devices::dirty_spis(&machine.platform.gic);
         say!("left spis: enabled {enabled:#x} pending {pending:#x} active {active:#x}");
-        demand(
+        require_state(
             "spis",
             enabled == u32::MAX && pending == u32::MAX && active != 0,
         );
@@ -203,24 +203,24 @@ fn start(machine: &BootData, image: u64, tree: u64) -> ! {
     if words.watchdog || words.watchdog_soon {
         let ticks = if words.watchdog { LONG } else { SOON };
         let watchdog = machine.platform.watchdogs.found.first();
-        let control = watchdog.map_or(0, |watchdog| devices::leave_watchdog(watchdog, ticks));
+        let control = watchdog.map_or(0, |watchdog| devices::start_watchdog(watchdog, ticks));
         say!("left watchdog: WCS {control:#x}");
-        demand("watchdog", control & 1 != 0);
+        require_state("watchdog", control & 1 != 0);
     }
     if words.at_once {
         for cpu in others() {
             cpus::turn_on(cpu.mpidr, image, tree);
         }
     }
-    leave(image, tree)
+    enter_image(image, tree)
 }
 
 /// Enters the next image on this CPU, with the state that the words leave in the CPU.
-fn leave(address: u64, x0: u64) -> ! {
-    let machine = machine();
+fn enter_image(address: u64, x0: u64) -> ! {
+    let machine = boot_data();
     let words = machine.words;
     let mpidr = MPIDR_EL1.get() & platform::AFFINITY;
-    leave_on_cpu(&machine.platform, words, mpidr);
+    dirty_cpu(&machine.platform, words, mpidr);
     let pattern = if words.registers { PATTERN } else { 0 };
     let hcr = if words.registers { HCR } else { 1 << 31 };
     let entry = Entry {
@@ -228,7 +228,7 @@ fn leave(address: u64, x0: u64) -> ! {
         x0,
         hcr: if words.e2h { hcr | E2H } else { hcr },
         sctlr: if words.endian { SCTLR | EE } else { SCTLR },
-        pstate: pstate(words),
+        pstate: entry_pstate(words),
         pattern,
         event: u64::from(words.event),
         stacks: if words.spsel { PATTERN } else { 0 },
@@ -239,7 +239,7 @@ fn leave(address: u64, x0: u64) -> ! {
 }
 
 /// Returns PSTATE at the entry.
-fn pstate(words: Words) -> u64 {
+fn entry_pstate(words: Words) -> u64 {
     let stack = if words.spsel { EL2H & !1 } else { EL2H };
     let masked = if words.unmasked { 0 } else { MASKED };
     let pan = if words.e2h && registers::has_pan() {
@@ -251,78 +251,78 @@ fn pstate(words: Words) -> u64 {
 }
 
 /// Leaves the state that each CPU has for itself.
-fn leave_on_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
-    let frame = devices::redistributor(&platform.gic, mpidr);
+fn dirty_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
+    let frame = devices::redistributor_frame(&platform.gic, mpidr);
     if words.lpis {
-        let control = devices::leave_lpis(frame, LPIS, mpidr);
+        let control = devices::dirty_lpis(frame, LPIS, mpidr);
         say!("left lpis: GICR_CTLR {control:#x}");
-        demand("lpis", control & 1 != 0);
+        require_state("lpis", control & 1 != 0);
     }
     if words.timers {
-        let [physical, virtual_, own] = devices::leave_timers();
+        let [physical, virtual_, own] = devices::dirty_timers();
         say!("left timers: {physical:#x} {virtual_:#x} {own:#x}");
-        demand("timers", [physical, virtual_, own] == [5; 3]);
+        require_state("timers", [physical, virtual_, own] == [5; 3]);
     }
     if words.pmu {
-        let [control, counting] = devices::leave_pmu();
+        let [control, counting] = devices::dirty_pmu();
         say!("left pmu: PMCR_EL0 {control:#x} PMCNTENSET_EL0 {counting:#x}");
-        demand("pmu", control & 0x39 == 0x39 && counting >> 31 == 1);
+        require_state("pmu", control & 0x39 == 0x39 && counting >> 31 == 1);
     }
     if words.ppis {
-        let [enabled, pending, active] = devices::leave_ppis(frame);
+        let [enabled, pending, active] = devices::dirty_ppis(frame);
         say!("left ppis: enabled {enabled:#x} pending {pending:#x} active {active:#x}");
-        demand(
+        require_state(
             "ppis",
             enabled == u32::MAX && pending >> 16 != 0 && active == u32::MAX,
         );
     }
     if words.priorities {
-        let [own, guests] = devices::leave_priorities();
+        let [own, guests] = devices::dirty_priorities();
         say!("left priorities: ICC_AP1R0_EL1 {own:#x} ICH_AP1R0_EL2 {guests:#x}");
-        demand("priorities", own != 0 && guests != 0);
+        require_state("priorities", own != 0 && guests != 0);
     }
     if words.priorities || words.unmasked {
-        devices::hold_back();
+        devices::mask_interrupts();
     }
     if words.registers {
-        let filled = registers::fill();
+        let filled = registers::fill_registers();
         say!("left registers: {}", filled.all);
-        demand(filled.empty.unwrap_or(""), filled.empty.is_none());
+        require_state(filled.empty.unwrap_or(""), filled.empty.is_none());
     }
 }
 
 /// Ends the machine unless the state of `word` is `there`: a test must not pass because state is missing.
-fn demand(word: &str, there: bool) {
+fn require_state(word: &str, there: bool) {
     if !there {
         fail(format_args!("not left: {word}"));
     }
 }
 
 /// Returns the words that QEMU was given on its command line.
-fn words(source: &FwCfg) -> Words {
-    let Some(item) = source.file("opt/rouse/leaves") else {
+fn read_words(source: &FwCfg) -> Words {
+    let Some(item) = source.find_file("opt/rouse/leaves") else {
         return Words::default();
     };
     // SAFETY: this RAM belongs to this firmware, and the emulator's command line is shorter.
     let text = unsafe {
-        source.copy(item, TREE);
+        source.copy_item(item, TREE);
         core::slice::from_raw_parts(TREE as *const u8, item.size as usize)
     };
     let text = core::str::from_utf8(text).unwrap_or("?");
-    Words::read(text).unwrap_or_else(|word| fail(format_args!("`{word}` is not a leftover")))
+    Words::parse(text).unwrap_or_else(|word| fail(format_args!("`{word}` is not a leftover")))
 }
 
 /// Returns the address of the image.
-const fn image(words: Words) -> u64 {
+const fn image_address(words: Words) -> u64 {
     if words.image_high { IMAGE_HIGH } else { IMAGE }
 }
 
 /// Loads the next image, and returns the end of its memory.
-fn load(source: &FwCfg, words: Words) -> u64 {
-    let (at, kernel) = (image(words), source.kernel());
+fn load_image(source: &FwCfg, words: Words) -> u64 {
+    let (at, kernel) = (image_address(words), source.kernel_item());
     // SAFETY: nothing uses this RAM; its first bytes are the header.
     let header = unsafe {
-        source.copy(kernel, at);
+        source.copy_item(kernel, at);
         core::slice::from_raw_parts(at as *const u8, HEADER)
     };
     match Image::parse(header) {
@@ -332,9 +332,9 @@ fn load(source: &FwCfg, words: Words) -> u64 {
 }
 
 /// Returns the changes to the device tree that the words ask for.
-fn changes(platform: &Platform<'_>, words: Words) -> Changes {
+fn tree_changes(platform: &Platform<'_>, words: Words) -> Changes {
     let start = match (words.spin_table, words.at_once) {
-        (true, _) => Start::SpinTable(cpus::release_base()),
+        (true, _) => Start::SpinTable(cpus::spin_table_base()),
         (_, true) => Start::Unchanged,
         _ if el3::is_el3() => Start::Psci,
         _ => Start::Unchanged,
@@ -359,7 +359,7 @@ fn changes(platform: &Platform<'_>, words: Words) -> Changes {
 }
 
 /// Returns the address for the device tree: a multiple of 8, as the boot protocol demands.
-fn place(platform: &Platform<'_>, changes: &Changes, words: Words, end: u64, size: u64) -> u64 {
+fn tree_base(platform: &Platform<'_>, changes: &Changes, words: Words, end: u64, size: u64) -> u64 {
     if words.tree_at_end {
         return (platform.memory[0].end() - size) & !7;
     }
@@ -379,7 +379,7 @@ fn place(platform: &Platform<'_>, changes: &Changes, words: Words, end: u64, siz
 const SYSTEM_OFF: u64 = 0x8400_0008;
 const CPU_ON: u64 = 0xc400_0003;
 
-fn psci(function: u64, a: u64, b: u64, c: u64) {
+fn call_psci(function: u64, a: u64, b: u64, c: u64) {
     // SAFETY: PSCI follows the SMC calling convention (DEN0028F, 2.6).
     unsafe {
         core::arch::asm!("smc #0", inlateout("x0") function => _, in("x1") a, in("x2") b,

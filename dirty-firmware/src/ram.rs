@@ -10,7 +10,7 @@ const BLOCK: u64 = 64;
 
 /// Fills all RAM except the ranges `kept`, each of which is a start and an end; returns the number
 /// of bytes that were filled.
-pub fn fill(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
+pub fn fill_ram(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
     let mut filled = 0;
     for bank in &platform.memory {
         let mut at = bank.base;
@@ -27,7 +27,7 @@ pub fn fill(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
                 continue;
             }
             // SAFETY: the machine's description says that this is RAM, and none of it is kept.
-            unsafe { write(at, end) };
+            unsafe { write_pattern(at, end) };
             filled += end - at;
             at = end;
         }
@@ -39,7 +39,7 @@ pub fn fill(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
 ///
 /// # Safety
 /// The range must be RAM whose contents are not needed.
-unsafe fn write(at: u64, end: u64) {
+unsafe fn write_pattern(at: u64, end: u64) {
     // SAFETY: the caller gives the memory away.
     unsafe {
         core::arch::asm!(

@@ -50,16 +50,16 @@ pub fn has_pan() -> bool {
 }
 
 /// Fills all registers but HCR_EL2 and SCTLR_EL2, which come last.
-pub fn fill() -> Filled {
+pub fn fill_registers() -> Filled {
     let mut filled = Filled::default();
-    translation(&mut filled);
-    exceptions(&mut filled);
-    what_el1_may(&mut filled);
+    fill_translation(&mut filled);
+    fill_exceptions(&mut filled);
+    fill_el1_controls(&mut filled);
     fill_optional(&mut filled);
     filled
 }
 
-fn translation(filled: &mut Filled) {
+fn fill_translation(filled: &mut Filled) {
     fill! { filled:
         "ttbr0_el2" = PATTERN, "tcr_el2" = PATTERN, "mair_el2" = PATTERN,
         "vttbr_el2" = PATTERN, "vtcr_el2" = PATTERN,
@@ -69,7 +69,7 @@ fn translation(filled: &mut Filled) {
     }
 }
 
-fn exceptions(filled: &mut Filled) {
+fn fill_exceptions(filled: &mut Filled) {
     fill! { filled:
         "vbar_el2" = PATTERN, "elr_el2" = PATTERN, "spsr_el2" = PATTERN,
         "esr_el2" = PATTERN, "far_el2" = PATTERN, "hpfar_el2" = PATTERN,
@@ -81,7 +81,7 @@ fn exceptions(filled: &mut Filled) {
 }
 
 /// Fills the registers with which EL2 decides what EL1 may do and read.
-fn what_el1_may(filled: &mut Filled) {
+fn fill_el1_controls(filled: &mut Filled) {
     fill! { filled:
         "cptr_el2" = ONES, "mdcr_el2" = PATTERN | 0xff_0000, "hstr_el2" = PATTERN,
         "cnthctl_el2" = ONES, "cntvoff_el2" = PATTERN,

@@ -53,88 +53,88 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn bytes(&mut self, bytes: &[u8]) {
+    fn put_bytes(&mut self, bytes: &[u8]) {
         self.to[self.length..][..bytes.len()].copy_from_slice(bytes);
         self.length += bytes.len();
     }
 
-    fn word(&mut self, word: u32) {
-        self.bytes(&word.to_be_bytes());
+    fn put_word(&mut self, word: u32) {
+        self.put_bytes(&word.to_be_bytes());
     }
 
-    fn pairs(&mut self, pairs: &[[u64; 2]]) {
+    fn put_pairs(&mut self, pairs: &[[u64; 2]]) {
         for word in pairs.iter().flatten() {
-            self.bytes(&word.to_be_bytes());
+            self.put_bytes(&word.to_be_bytes());
         }
     }
 
-    fn pad(&mut self) {
+    fn pad_to_word(&mut self) {
         while !self.length.is_multiple_of(4) {
-            self.bytes(&[0]);
+            self.put_bytes(&[0]);
         }
     }
 
-    fn property(&mut self, name: u32, value: &[u8]) {
-        self.word(PROPERTY);
-        self.word(value.len() as u32);
-        self.word(self.strings + name);
-        self.bytes(value);
-        self.pad();
+    fn put_property(&mut self, name: u32, value: &[u8]) {
+        self.put_word(PROPERTY);
+        self.put_word(value.len() as u32);
+        self.put_word(self.strings + name);
+        self.put_bytes(value);
+        self.pad_to_word();
     }
 
-    fn put(&mut self, at: usize, word: u32) {
+    fn set_word(&mut self, at: usize, word: u32) {
         self.to[at..at + 4].copy_from_slice(&word.to_be_bytes());
     }
 }
 
 /// Writes `tree` with `changes` to `to`, and returns its size.
-pub fn rewrite(tree: &[u8], to: &mut [u8], changes: &Changes) -> usize {
-    let field = |at: usize| word(tree, at) as usize;
+pub fn write_changed_tree(tree: &[u8], to: &mut [u8], changes: &Changes) -> usize {
+    let field = |at: usize| word_at(tree, at) as usize;
     let strings = &tree[field(STRINGS)..][..field(STRINGS_SIZE)];
     let mut out = Writer {
         to,
         length: 0,
         strings: strings.len() as u32,
     };
-    out.bytes(&tree[..HEADER]);
+    out.put_bytes(&tree[..HEADER]);
     let reservations = out.length;
     let pairs = changes.reserved;
     for pair in pairs.iter().filter(|pair| pair[1] != 0) {
-        out.pairs(&[*pair]);
+        out.put_pairs(&[*pair]);
     }
-    out.pairs(&[[0, 0]]);
+    out.put_pairs(&[[0, 0]]);
     let structure = out.length;
-    nodes(tree, field(STRUCTURE), strings, &mut out, changes);
+    put_nodes(tree, field(STRUCTURE), strings, &mut out, changes);
     let size = out.length - structure;
     let names = out.length;
-    out.bytes(strings);
-    out.bytes(ADDED);
+    out.put_bytes(strings);
+    out.put_bytes(ADDED);
     let all = out.length;
     // The header has sizes and offsets, in the order of the specification.
-    out.put(4, all as u32);
-    out.put(STRUCTURE, structure as u32);
-    out.put(STRINGS, names as u32);
-    out.put(16, reservations as u32);
-    out.put(STRINGS_SIZE, (strings.len() + ADDED.len()) as u32);
-    out.put(36, size as u32);
+    out.set_word(4, all as u32);
+    out.set_word(STRUCTURE, structure as u32);
+    out.set_word(STRINGS, names as u32);
+    out.set_word(16, reservations as u32);
+    out.set_word(STRINGS_SIZE, (strings.len() + ADDED.len()) as u32);
+    out.set_word(36, size as u32);
     all
 }
 
 /// Writes the nodes, which begin at `at`.
-fn nodes(tree: &[u8], mut at: usize, strings: &[u8], out: &mut Writer<'_>, changes: &Changes) {
+fn put_nodes(tree: &[u8], mut at: usize, strings: &[u8], out: &mut Writer<'_>, changes: &Changes) {
     let (mut depth, mut cpu, mut memory) = (0, None, false);
     loop {
-        let token = word(tree, at);
+        let token = word_at(tree, at);
         let start = at;
         at += 4;
         match token {
             BEGIN => {
-                let name = text(tree, at);
+                let name = text_at(tree, at);
                 at = (at + name.len() + 1).next_multiple_of(4);
-                out.bytes(&tree[start..at]);
+                out.put_bytes(&tree[start..at]);
                 depth += 1;
                 let number = name.strip_prefix(b"cpu@".as_slice());
-                cpu = number.filter(|_| depth == 3).map(hexadecimal);
+                cpu = number.filter(|_| depth == 3).map(parse_hexadecimal);
                 if let Some(cpu) = cpu {
                     write_start(cpu, out, changes.start);
                 }
@@ -144,29 +144,29 @@ fn nodes(tree: &[u8], mut at: usize, strings: &[u8], out: &mut Writer<'_>, chang
                 depth -= 1;
                 if depth == 0 {
                     if matches!(changes.start, Start::Psci) {
-                        psci(out);
+                        write_psci_node(out);
                     }
-                    out.word(END);
-                    out.word(9);
+                    out.put_word(END);
+                    out.put_word(9);
                     return;
                 }
                 (cpu, memory) = (None, false);
-                out.word(END);
+                out.put_word(END);
             }
             PROPERTY => {
-                let length = word(tree, at) as usize;
-                let name = text(strings, word(tree, at + 4) as usize);
+                let length = word_at(tree, at) as usize;
+                let name = text_at(strings, word_at(tree, at + 4) as usize);
                 at = (at + 8 + length).next_multiple_of(4);
                 let replaced = !matches!(changes.start, Start::Unchanged);
                 match (name, changes.banks) {
                     (b"enable-method", _) if cpu.is_some() && replaced => {}
                     (b"reg", Some(banks)) if memory => {
-                        out.word(PROPERTY);
-                        out.word(32);
-                        out.word(out.strings + REG);
-                        out.pairs(&banks);
+                        out.put_word(PROPERTY);
+                        out.put_word(32);
+                        out.put_word(out.strings + REG);
+                        out.put_pairs(&banks);
                     }
-                    _ => out.bytes(&tree[start..at]),
+                    _ => out.put_bytes(&tree[start..at]),
                 }
             }
             NOP => {}
@@ -179,36 +179,36 @@ fn nodes(tree: &[u8], mut at: usize, strings: &[u8], out: &mut Writer<'_>, chang
 fn write_start(number: u64, out: &mut Writer<'_>, start: Start) {
     match start {
         Start::Unchanged => {}
-        Start::Psci => out.property(ENABLE_METHOD, b"psci\0"),
+        Start::Psci => out.put_property(ENABLE_METHOD, b"psci\0"),
         Start::SpinTable(base) => {
-            out.property(ENABLE_METHOD, b"spin-table\0");
-            out.property(RELEASE, &(base + 8 * number).to_be_bytes());
+            out.put_property(ENABLE_METHOD, b"spin-table\0");
+            out.put_property(RELEASE, &(base + 8 * number).to_be_bytes());
         }
     }
 }
 
-fn psci(out: &mut Writer<'_>) {
-    out.word(BEGIN);
-    out.bytes(b"psci\0");
-    out.pad();
-    out.property(COMPATIBLE, b"arm,psci-1.0\0");
-    out.property(METHOD, b"smc\0");
-    out.word(END);
+fn write_psci_node(out: &mut Writer<'_>) {
+    out.put_word(BEGIN);
+    out.put_bytes(b"psci\0");
+    out.pad_to_word();
+    out.put_property(COMPATIBLE, b"arm,psci-1.0\0");
+    out.put_property(METHOD, b"smc\0");
+    out.put_word(END);
 }
 
 /// Parses a node's unit address. The CPUs here have numbers below 16, which are also their
 /// affinities.
-fn hexadecimal(digits: &[u8]) -> u64 {
+fn parse_hexadecimal(digits: &[u8]) -> u64 {
     let digits = core::str::from_utf8(digits).unwrap_or("");
     u64::from_str_radix(digits, 16).unwrap_or(0)
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
+fn word_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 /// Returns the text at `at`, without the zero after it.
-fn text(bytes: &[u8], at: usize) -> &[u8] {
+fn text_at(bytes: &[u8], at: usize) -> &[u8] {
     let rest = &bytes[at..];
     let end = rest.iter().position(|&byte| byte == 0);
     &rest[..end.unwrap_or(rest.len())]

@@ -8,7 +8,7 @@ use guest_kernel_shim::{bench, needs, program};
 use pages::Pool;
 use plan::{Arguments, Program};
 
-program!(Program::Measuring, run, nothing);
+program!(Program::Measuring, run, do_nothing);
 
 arch::needs!(
     __needs_fixed = needs::FIXED,
@@ -29,4 +29,4 @@ fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
 }
 
 /// The task of a CPU that was started; it does nothing.
-fn nothing() {}
+fn do_nothing() {}

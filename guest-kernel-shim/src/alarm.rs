@@ -39,7 +39,7 @@ impl Alarm {
     pub fn new() -> Self {
         let cpu = PerCpu::this();
         let timer = platform().timer.virt;
-        interrupts::listen_first(rang);
+        interrupts::set_first_listener(handle_interrupt);
         interrupts::redistributor(cpu).enable_all(1 << timer);
         Self { bell: &cpu.bell }
     }
@@ -76,15 +76,15 @@ impl Alarm {
 impl Drop for Alarm {
     fn drop(&mut self) {
         self.clear();
-        interrupts::listen_no_more_first();
+        interrupts::end_first_listener();
     }
 }
 
 /// Handles interrupt `intid` of `cpu`, which is the running CPU, while there is an alarm: if it is the timer's
 /// interrupt, counts it and sets the timer for the next one. The interrupt handler has turned the timer off.
-fn rang(cpu: &PerCpu, intid: u32) {
+fn handle_interrupt(cpu: &PerCpu, intid: u32) {
     if intid != platform().timer.virt {
-        interrupts::tell_next(cpu, intid);
+        interrupts::call_second(cpu, intid);
         return;
     }
     let bell = &cpu.bell;
@@ -92,7 +92,7 @@ fn rang(cpu: &PerCpu, intid: u32) {
     if bell.rings.fetch_add(1, Relaxed) == 0 {
         bell.first.store(now, Relaxed);
     }
-    CNTV_CVAL_EL0.set(now + clock::ticks(AGAIN_US));
+    CNTV_CVAL_EL0.set(now + clock::us_to_ticks(AGAIN_US));
     CNTV_CTL_EL0.set(1);
     insn::isb();
 }

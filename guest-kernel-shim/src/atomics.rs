@@ -35,7 +35,7 @@ pub fn fits_cpu() -> bool {
 }
 
 /// Whether every CPU that has come up has FEAT_LSE.
-pub fn lse_everywhere() -> bool {
+pub fn all_cpus_have_lse() -> bool {
     LSE.load(Relaxed)
 }
 
@@ -44,7 +44,7 @@ pub fn lse_everywhere() -> bool {
 ///
 /// # Safety
 /// Like [`output::open_alone`].
-pub unsafe fn check_first(platform: &Platform<'_>) {
+pub unsafe fn check_first_cpu(platform: &Platform<'_>) {
     if fits_cpu() {
         return;
     }
@@ -52,8 +52,8 @@ pub unsafe fn check_first(platform: &Platform<'_>) {
         // SAFETY: as the caller promises.
         unsafe { output::open_alone(uart) };
     }
-    output::line_unlocked(format_args!("rouse: refused: {}", SkipReason::NoLse));
-    hypervisor::exit_alone(platform.psci, 2)
+    output::print_unlocked(format_args!("rouse: refused: {}", SkipReason::NoLse));
+    hypervisor::end_early(platform.psci, 2)
 }
 
 /// Why this image can't run the request.
@@ -78,8 +78,8 @@ impl fmt::Display for Unfit {
 ///
 /// # Errors
 /// Returns [`Unfit`] if the image can't run it. Measurements skip cells instead, but a trial has no cells.
-pub fn settle(arguments: &mut Arguments<'_>) -> Result<(), Unfit> {
-    let runs = arguments.plan.runs_on(OWN, lse_everywhere());
+pub fn check_request(arguments: &mut Arguments<'_>) -> Result<(), Unfit> {
+    let runs = arguments.plan.runs_on(OWN, all_cpus_have_lse());
     runs.map_err(Unfit::Other)?;
     let has_all = arguments.plan.atomics().all(|asked| asked == OWN);
     match arguments.program() {

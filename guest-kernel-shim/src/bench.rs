@@ -44,32 +44,32 @@ pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: features().wfxt,
-        lse: atomics::lse_everywhere(),
+        lse: atomics::all_cpus_have_lse(),
         ecv: features().ecv,
         frequency: clock::frequency(),
         linux: false,
-        under: hypervisor::under(),
-        given: hypervisor::given(),
+        under: hypervisor::hypervisor_below(),
+        given: hypervisor::given_knobs(),
         cpus_at_once: !probe::is_not_modelled("cpus_run_at_once"),
         caches: plan.assume_caches || !probe::is_not_modelled(probe::CACHES),
         event_loses_irq: plan.event_loses_irq,
     };
-    let entries = entries(plan, &machine, pool);
+    let entries = make_entries(plan, &machine, pool);
     let stamps = entries.iter().any(|entry| plan.takes_stamps(&entry.cell));
-    let mut scratch = Scratch::place(pool, stamps);
+    let mut scratch = Scratch::place_in(pool, stamps);
     let count = entries.len();
-    let mut work = Work::planned(entries);
-    report::plan(plan, entries, &work);
-    let watch = Watch::begin();
-    let deadlines = hypervisor::present() && hypervisor::info(Info::Deadline) != 0;
+    let mut work = Work::from_entries(entries);
+    report::report_plan(plan, entries, &work);
+    let watch = Watch::if_measurable();
+    let deadlines = hypervisor::exists() && hypervisor::info(Info::Deadline) != 0;
     if deadlines {
         // A CPU that owns its interrupts gets the interrupt of EL2's timer as well.
-        interrupts::listen(Some(hand_on));
-        hypervisor::timer();
+        interrupts::set_listener(Some(hand_on_timer));
+        hypervisor::hand_on_timer();
     }
     for pass in 0..PASSES {
         let forwards = plan::is_forwards(pass);
-        report::order(pass, forwards, count);
+        report::report_order(pass, forwards, count);
         for step in 0..count {
             let id = if forwards { step } else { count - 1 - step };
             let entry = &mut entries[id];
@@ -85,30 +85,30 @@ pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
             }
             work.add(entry);
             if begun {
-                pass::close(id, entry, plan, &mut scratch, &work);
+                pass::report_cell(id, entry, plan, &mut scratch, &work);
             }
             let done = pass as usize * count + step + 1;
             if done.is_multiple_of(count.div_ceil(STEPS)) {
-                report::progress(&work, &entry.cell);
+                report::report_progress(&work, &entry.cell);
             }
         }
     }
     if deadlines {
         hypervisor::end_cells();
     }
-    report::clocks::end(plan);
-    report::end(count);
+    report::clocks::report_at_end(plan);
+    report::report_end(count);
 }
 
 /// Hands an interrupt of EL2's timer on to EL2.
-fn hand_on(_: &PerCpu, intid: u32) {
+fn hand_on_timer(_: &PerCpu, intid: u32) {
     if Some(intid) == platform().timer.hyp {
-        hypervisor::timer();
+        hypervisor::hand_on_timer();
     }
 }
 
 /// Returns the cells of the plan, with memory for the samples of cells that can run.
-fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Entry] {
+fn make_entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Entry] {
     let count = plan.cells(machine).count();
     let instructions = clock::counts_instructions();
     let mut cells = plan.cells(machine);
@@ -139,30 +139,30 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     }));
     let cells = || entries.iter().filter(|entry| entry.skipped.is_none());
     let drawn = cells().map(|entry| plan.drawn(&entry.cell)).max();
-    arrivals::place(pool, drawn.unwrap_or(0));
+    arrivals::place_times(pool, drawn.unwrap_or(0));
     let streamed = cells().map(|entry| entry.cell.noise.memory()).max();
-    noise::place(pool, streamed.unwrap_or(0));
+    noise::place_memory(pool, streamed.unwrap_or(0));
     for entry in entries.iter_mut().filter(|entry| entry.skipped.is_none()) {
         let raw = if plan.raw { plan.iterations } else { 0 };
-        entry.samples = Some(Samples::place(pool, raw));
+        entry.samples = Some(Samples::place_in(pool, raw));
     }
     entries
 }
 
 /// Runs `count` iterations of a cell. It is not inlined, because a second count of the samples
-/// begins where the debug information has its name.
+/// finds this function by its name in the debug information and begins at it.
 #[inline(never)]
 fn block(entry: &mut Entry, count: u32) {
     match entry.cell.cache {
-        Cache::Warm => block_after(entry, count, Gap(clock::ticks(entry.cell.gap_us))),
-        Cache::Cold => block_after(entry, count, Cold::of(&entry.cell)),
+        Cache::Warm => run_block_after(entry, count, Gap(clock::us_to_ticks(entry.cell.gap_us))),
+        Cache::Cold => run_block_after(entry, count, Cold::from_cell(&entry.cell)),
     }
 }
 
 /// Runs the iterations, each after `before`. This is a separate function, so that its callers are
 /// laid out apart from the measured code.
 #[inline(never)]
-fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
+fn run_block_after(entry: &mut Entry, count: u32, before: impl Before) {
     let Some(samples) = entry.samples.as_deref_mut() else {
         return;
     };
@@ -172,22 +172,22 @@ fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
         count,
         traced: false,
     };
-    let made = samples::made(cell.workload, count);
-    call::prepare(made);
+    let made = samples::round_count(cell.workload, count);
+    call::prepare_calls(made);
     let counts = match cell.workload {
         Workload::Pingpong => {
             let mut near = Near {
-                waker: knobs::waker(&cell, workers::receiver(&cell)),
+                waker: knobs::new_waker(&cell, workers::receiver_cpu(&cell)),
                 count,
                 before,
                 samples,
             };
-            workers::run(job, || idle::with(&knobs::setting(&cell), &mut near))
+            workers::run_job(job, || idle::run_body(&knobs::wait_mode(&cell), &mut near))
         }
         _ => {
             let mut wakers = WAKERS.lock();
             wakers.clear();
-            wakers.extend(targets(&cell).map(|target| knobs::waker(&cell, target)));
+            wakers.extend(target_cpus(&cell).map(|target| knobs::new_waker(&cell, target)));
             let mut caller = Caller {
                 shape: cell.shape,
                 wakers: &wakers,
@@ -196,7 +196,7 @@ fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
                 at_once: cell.wake == Wake::Ipi,
                 samples,
             };
-            workers::run(job, || caller.run())
+            workers::run_job(job, || caller.run())
         }
     };
     entry.made += u64::from(made);
@@ -207,36 +207,36 @@ fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
 
 /// Runs a block of tasks on the executor.
 #[inline(never)]
-fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
+fn run_task_block(entry: &mut Entry, count: u32, seed: u64) {
     let Some(samples) = entry.samples.take() else {
         return;
     };
     let cell = entry.cell;
-    times::draw_from(seed, entry.pace.done);
+    times::set_seed(seed, entry.pace.done);
     if cell.is_open() {
-        arrivals::draw(&cell, count, entry.pace.done, seed);
+        arrivals::draw_times(&cell, count, entry.pace.done, seed);
     }
     let before = samples.total.count();
     let block = Block { cell, count };
-    block.prepare(entry.busy);
-    block.begin();
-    samples::collect(Some(samples));
+    block.prepare_shared_state(entry.busy);
+    block.begin_on_cpu();
+    samples::set_place(Some(samples));
     let job = Job {
         cell,
         count,
         traced: false,
     };
-    let counts = workers::run(job, || block.run());
-    entry.samples = samples::collect(None);
+    let counts = workers::run_job(job, || block.run());
+    entry.samples = samples::set_place(None);
     let samples = entry
         .samples
         .as_ref()
         .map_or(0, |samples| samples.total.count());
     // Each task has made `count` samples.
     let tasks = (samples - before) / u64::from(count.max(1));
-    entry.made += tasks * u64::from(samples::made(cell.workload, count));
+    entry.made += tasks * u64::from(samples::round_count(cell.workload, count));
     entry.counts.add(&Counts::ZERO, &counts);
-    Block::leave(entry.busy);
+    Block::save_utilisation(entry.busy);
     let totals = Block::totals();
     entry.kernel.add(&totals);
     if cell.is_open() {
@@ -246,7 +246,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
 
 /// Runs a block of a workload that one CPU does by itself.
 #[inline(never)]
-fn block_alone(entry: &mut Entry, count: u32) {
+fn run_one_cpu_block(entry: &mut Entry, count: u32) {
     let Some(samples) = entry.samples.as_deref_mut() else {
         return;
     };
@@ -256,7 +256,7 @@ fn block_alone(entry: &mut Entry, count: u32) {
         count,
         traced: false,
     };
-    let stream = knobs::stream(&cell);
+    let stream = knobs::event_stream(&cell);
     let counts = match (cell.workload, stream) {
         (Workload::Stream, Some(stream)) => {
             let mut listener = Listener {
@@ -264,17 +264,17 @@ fn block_alone(entry: &mut Entry, count: u32) {
                 count,
                 samples,
             };
-            workers::run(job, || listener.run())
+            workers::run_job(job, || listener.run())
         }
         _ => {
             let mut poller = Poller {
                 count,
-                gap: clock::ticks(cell.gap_us),
+                gap: clock::us_to_ticks(cell.gap_us),
                 stream,
                 samples,
             };
-            workers::run(job, || {
-                limited_poll::with(&knobs::setting(&cell), &mut poller)
+            workers::run_job(job, || {
+                limited_poll::run_body(&knobs::wait_mode(&cell), &mut poller)
             })
         }
     };
@@ -283,15 +283,15 @@ fn block_alone(entry: &mut Entry, count: u32) {
 }
 
 /// Runs `count` iterations of a cell once more, with time stamps, if the cell takes them.
-fn stamped(entry: &mut Entry, count: u32) {
+fn run_stamped(entry: &mut Entry, count: u32) {
     match entry.cell.cache {
-        Cache::Warm => stamped_after(entry, count, Gap(clock::ticks(entry.cell.gap_us))),
-        Cache::Cold => stamped_after(entry, count, Cold::of(&entry.cell)),
+        Cache::Warm => run_stamped_after(entry, count, Gap(clock::us_to_ticks(entry.cell.gap_us))),
+        Cache::Cold => run_stamped_after(entry, count, Cold::from_cell(&entry.cell)),
     }
 }
 
 /// Runs the iterations with time stamps, each after `before`.
-fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
+fn run_stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
     let cell = entry.cell;
     let samples = entry.samples.as_deref_mut();
     let Some(samples) = samples.and_then(|samples| samples.stamped.as_deref_mut()) else {
@@ -302,15 +302,15 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
         count,
         traced: true,
     };
-    let far = workers::receiver(&cell);
+    let far = workers::receiver_cpu(&cell);
     let Some(logs) = logs::all_logs() else {
         return;
     };
-    logs::begin(PerCpu::this());
+    logs::set_measuring_cpu(PerCpu::this());
     // Without a hypervisor, no wait traps.
-    let halts = !(cell.trap.wfi() && hypervisor::present());
+    let halts = !(cell.trap.wfi() && hypervisor::exists());
     let mut near = stages::Near {
-        waker: knobs::waker(&cell, far),
+        waker: knobs::new_waker(&cell, far),
         count,
         before,
         samples,
@@ -321,18 +321,18 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
     let setting = Setting {
         timed: true,
         noting: true,
-        ..knobs::setting(&cell)
+        ..knobs::wait_mode(&cell)
     };
-    entry.stamped = workers::run(job, || idle::with(&setting, &mut near));
+    entry.stamped = workers::run_job(job, || idle::run_body(&setting, &mut near));
     entry.parts = near.totals();
 }
 
 /// Returns the CPUs that the leader wakes.
-fn targets(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> {
+fn target_cpus(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> {
     let one = match cell.shape {
         Shape::Dry | Shape::Broadcast => None,
-        Shape::Itself => Some(workers::leader(cell)),
-        Shape::One => Some(workers::receiver(cell)),
+        Shape::Itself => Some(workers::leader_cpu(cell)),
+        Shape::One => Some(workers::receiver_cpu(cell)),
     };
     let others = matches!(cell.shape, Shape::Broadcast);
     let others = percpu::online().skip(1).filter(move |_| others);

@@ -37,39 +37,39 @@ pub struct Block {
 impl Block {
     /// Prepares the state that all CPUs share, before any CPU begins; `busy` is their utilisation
     /// at the end of an earlier block of the cell.
-    pub fn prepare(&self, busy: &Busy) {
+    pub fn prepare_shared_state(&self, busy: &Busy) {
         for (cpu, load) in online().zip(busy) {
             *cpu.busy.lock() = *load;
         }
         assert!(LIVE.load(Acquire) == 0, "tasks of an earlier block live");
-        COMMON.set(&self.cell);
-        force::prepare(&self.cell);
+        COMMON.set_for_cell(&self.cell);
+        force::set_switches(&self.cell);
         OVERLOADED.clear();
-        workload::prepare();
+        workload::prepare_workload();
     }
 
     /// Does this CPU's part of the preparation.
     #[inline(never)]
-    pub fn begin(&self) {
+    pub fn begin_on_cpu(&self) {
         let me = PerCpu::this();
         let cpu = cpu(me.index);
         // SAFETY: no task lives, so every future has been dropped.
         cpu.memory.with(|memory| unsafe { memory.clear() });
         let load = *cpu.busy.lock();
-        let usage = Usage::of(load, time::ns(clock::now()));
+        let usage = Usage::from_load(load, time::ticks_to_ns(clock::now()));
         cpu.load.store(load.average(), Relaxed);
         cpu.usage.with(|place| *place = usage);
         cpu.device.with(|device| *device = None);
         // Clears the state of an earlier block.
-        Totals::of(&cpu.stats, None);
+        Totals::take_from(&cpu.stats, None);
         cpu.steps.clear();
         me.request.take(REQUESTS);
-        interrupts_of(me, true);
-        cpu.rung.switch(true);
+        switch_interrupts(me, true);
+        cpu.rung.set_on(true);
         if me.index == 0 {
             force::spawn(&self.cell, cpu);
         }
-        workload::spawn(&self.cell, self.count, cpu);
+        workload::spawn_tasks(&self.cell, self.count, cpu);
     }
 
     /// Runs the block, and leaves its counts for [`Self::totals`].
@@ -78,12 +78,12 @@ impl Block {
         let me = PerCpu::this();
         let cpu = cpu(me.index);
         let start = clock::now();
-        idle::with(&setting(&self.cell), &mut Executor(cpu));
+        idle::run_body(&idle_setting(&self.cell), &mut Executor(cpu));
         let span = clock::now() - start;
-        cpu.rung.switch(false);
-        interrupts_of(me, false);
+        cpu.rung.set_on(false);
+        switch_interrupts(me, false);
         me.request.take(REQUESTS);
-        let idle = |device: &mut Option<Device>| Totals::of(&cpu.stats, device.as_ref());
+        let idle = |device: &mut Option<Device>| Totals::take_from(&cpu.stats, device.as_ref());
         let totals = cpu.device.with(idle);
         *cpu.busy.lock() = cpu.usage.with(|usage| usage.load);
         let span = if me.index == 0 { span } else { 0 };
@@ -91,7 +91,7 @@ impl Block {
     }
 
     /// Copies to `busy` how busy each CPU was at the end of the block.
-    pub fn leave(busy: &mut Busy) {
+    pub fn save_utilisation(busy: &mut Busy) {
         for (cpu, load) in online().zip(busy) {
             *load = *cpu.busy.lock();
         }
@@ -108,17 +108,17 @@ impl Block {
 }
 
 /// Returns how the executor idles in `cell`.
-fn setting(cell: &Cell) -> Setting {
+fn idle_setting(cell: &Cell) -> Setting {
     Setting {
         wanted: REQUESTS,
         timed: true,
-        forced: force::way(cell),
-        ..knobs::setting(cell)
+        forced: force::forced_poll_way(cell),
+        ..knobs::wait_mode(cell)
     }
 }
 
 /// Enables or disables the interrupts that only this kernel uses.
-fn interrupts_of(me: &PerCpu, on: bool) {
+fn switch_interrupts(me: &PerCpu, on: bool) {
     let bits = 1 << interrupts::FUNCTION | 1 << platform().timer.virt;
     let redistributor = interrupts::redistributor(me);
     if on {

@@ -17,9 +17,9 @@ const SETTLE_US: u32 = 20;
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.
-pub fn evict(cpus: usize) {
-    clock::pause(clock::ticks(SETTLE_US));
-    if hypervisor::present() {
+pub fn evict_wake_path(cpus: usize) {
+    clock::pause(clock::us_to_ticks(SETTLE_US));
+    if hypervisor::exists() {
         let vcpus = percpu::online().take(cpus).map(|cpu| cpu.index as u64);
         for what in vcpus.chain([abi::EVICT_IMAGE]) {
             assert!(
@@ -30,5 +30,5 @@ pub fn evict(cpus: usize) {
     }
     let code = [layout::text(), layout::rodata()].map(Region::from);
     let states = percpu::online().take(cpus).flat_map(PerCpu::memory);
-    pages::evict(states.chain(code).chain(memory::data()));
+    pages::evict(states.chain(code).chain(memory::data_regions()));
 }

@@ -24,12 +24,12 @@ pub fn frequency() -> u64 {
 }
 
 /// Converts microseconds to ticks.
-pub fn ticks(microseconds: u32) -> u64 {
+pub fn us_to_ticks(microseconds: u32) -> u64 {
     (u128::from(microseconds) * u128::from(frequency()) / 1_000_000) as u64
 }
 
 /// Converts ticks to nanoseconds.
-pub fn nanoseconds(ticks: u64) -> u64 {
+pub fn ticks_to_ns(ticks: u64) -> u64 {
     (u128::from(ticks) * 1_000_000_000 / u128::from(frequency())) as u64
 }
 
@@ -78,18 +78,18 @@ pub fn counts_instructions() -> bool {
 fn ticks_are_instructions() -> bool {
     const SHORT: u64 = 1000;
     const LONG: u64 = 5000;
-    /// Number of instructions in a round of [`rounds`].
+    /// Number of instructions in a round of [`time_rounds`].
     const PER_ROUND: u64 = 2;
     fidelity::counts_instructions((LONG - SHORT) * PER_ROUND, || {
-        let short = rounds(SHORT);
-        let long = rounds(LONG);
+        let short = time_rounds(SHORT);
+        let long = time_rounds(LONG);
         long.wrapping_sub(short)
     })
 }
 
 /// Returns by how many ticks the count advances at a time, if it does; see
 /// [`fidelity::counter_step`].
-pub fn step() -> Option<u64> {
+pub fn counter_step() -> Option<u64> {
     insn::mask_irq();
     let step = fidelity::counter_step(|rounds| {
         insn::rounds(rounds);
@@ -102,7 +102,7 @@ pub fn step() -> Option<u64> {
 /// Returns the ticks that `count` rounds of two instructions take. It is not inlined, so that the
 /// same instructions measure both lengths.
 #[inline(never)]
-fn rounds(count: u64) -> u64 {
+fn time_rounds(count: u64) -> u64 {
     let start = now();
     // SAFETY: the loop counts a register down, and uses neither memory nor stack.
     unsafe {

@@ -38,12 +38,12 @@ impl Counts {
     /// Returns the counts up to now of this CPU, which owns `tally`.
     pub fn now(tally: &Tally) -> Self {
         Self {
-            exits: exits::now(),
+            exits: exits::read_counts(),
             events: Event::ALL.map(|(event, _)| tally.get(event)),
-            pmu: pmu::read(),
+            pmu: pmu::read_counts(),
             ends: [0; 3],
-            shared: if hypervisor::has_invited() {
-                hypervisor::shared()
+            shared: if hypervisor::has_had_neighbour() {
+                hypervisor::neighbour_counts()
             } else {
                 [0; Shared::COUNT]
             },

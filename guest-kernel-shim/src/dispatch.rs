@@ -22,17 +22,17 @@ fn handle(intid: u32) {
     match intid {
         // The request word holds the requests; a busy CPU reads this flag instead.
         RESCHED => cpu.interrupted.store(true, Relaxed),
-        CALL => call::serve(cpu),
-        _ => unexpected(cpu, intid),
+        CALL => call::serve_request(cpu),
+        _ => handle_unexpected(cpu, intid),
     }
 }
 
 #[cold]
-fn unexpected(cpu: &PerCpu, intid: u32) {
+fn handle_unexpected(cpu: &PerCpu, intid: u32) {
     /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. The timer stays expired, and unmasked, its
     /// level would interrupt for ever.
     const MASKED: u64 = 3;
-    if kernel::interrupt(cpu, intid) {
+    if kernel::handle_interrupt(cpu, intid) {
         return;
     }
     let timer = &platform().timer;
@@ -43,8 +43,8 @@ fn unexpected(cpu: &PerCpu, intid: u32) {
     }
     // The level has to be low before the end of the interrupt.
     insn::isb();
-    cpu.journal.note(intid);
-    interrupts::tell(cpu, intid);
+    cpu.journal.record_interrupt(intid);
+    interrupts::call_listener(cpu, intid);
 }
 
 /// Handles an interrupt of the vector that notes the time.
@@ -61,31 +61,31 @@ extern "C" fn el1_acknowledged(intid: u32) {
     }
     handle(intid);
     gic_cpu::end(intid);
-    make_event();
+    set_event_register();
 }
 
 /// Handles an interrupt of the vector that notes the time, with a GICv2.
 #[unsafe(no_mangle)]
 extern "C" fn el1_interrupt_version2() {
-    taken(version2::acknowledge());
+    handle_acknowledged(version2::acknowledge());
 }
 
 /// Handles the acknowledged interrupt of GICC_IAR = `iar`; the plain vector calls this too.
 #[unsafe(no_mangle)]
 extern "C" fn el1_acknowledged_version2(iar: u32) {
-    taken(iar.into());
+    handle_acknowledged(iar.into());
 }
 
-fn taken(acknowledged: Acknowledged) {
+fn handle_acknowledged(acknowledged: Acknowledged) {
     if let Some(intid) = acknowledged.intid() {
         handle(intid);
         version2::end(acknowledged);
-        make_event();
+        set_event_register();
     }
 }
 
 #[inline(always)]
-fn make_event() {
+fn set_event_register() {
     // The handler may have come between a check of the request word and the WFE that follows. The exception
     // return from here makes an event (DDI 0487K.a, D1.7.2), so that the WFE does not wait. On an emulator
     // that omits this event, the WFE would wait despite the request, so the SEVL makes the event.

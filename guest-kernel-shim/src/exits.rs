@@ -16,25 +16,25 @@ static PAGE: Once<Region> = Once::new();
 ///
 /// # Safety
 /// The address must be that of the page of [`abi::monitor`], mapped as a device.
-pub unsafe fn open(page: Region) {
+pub unsafe fn use_monitor(page: Region) {
     PAGE.call_once(|| page);
 }
 
 /// Whether the hypervisor or the VMM counts `counter`.
-pub fn tells(counter: Counter) -> bool {
-    hypervisor::present() || (PAGE.is_completed() && REGISTERS.contains(&counter))
+pub fn is_counted(counter: Counter) -> bool {
+    hypervisor::exists() || (PAGE.is_completed() && REGISTERS.contains(&counter))
 }
 
 /// Returns the exits of this CPU so far; 0 for a counter that is not reported.
-pub fn now() -> [u64; Counter::COUNT] {
-    if hypervisor::present() {
-        return hypervisor::counters();
+pub fn read_counts() -> [u64; Counter::COUNT] {
+    if hypervisor::exists() {
+        return hypervisor::read_counters();
     }
     let mut all = [0; Counter::COUNT];
     let Some(page) = PAGE.get() else { return all };
     for (n, counter) in REGISTERS.into_iter().enumerate() {
         let register = page.base + 8 * n as u64;
-        // SAFETY: by the contract of `open`, the page has this many registers. Reading them has no
+        // SAFETY: by the contract of `use_monitor`, the page has this many registers. Reading them has no
         // effect but to return values of this CPU.
         all[counter as usize] = unsafe { gic::mmio::load_64(register) };
     }

@@ -7,27 +7,27 @@ use aarch64_cpu::registers::{ELR_EL1, ESR_EL1, FAR_EL1, MPIDR_EL1, Readable, SPS
 use arch::frame::Frame;
 
 use crate::hypervisor;
-use crate::output::line_unlocked;
+use crate::output::print_unlocked;
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
     arch::insn::mask_all();
-    line_unlocked(format_args!(
+    print_unlocked(format_args!(
         "rouse: panic: EL1 on CPU {:#x}: {info}",
         MPIDR_EL1.get() & platform::AFFINITY
     ));
-    hypervisor::exit(1)
+    hypervisor::end_machine(1)
 }
 
 /// Reports an exception that has no handler and ends the machine.
 ///
 /// `vector` is the number of the vector, 0 to 15 in the order of the table.
 pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
-    line_unlocked(format_args!(
+    print_unlocked(format_args!(
         "rouse: panic: EL1 on CPU {:#x}: unexpected exception, vector {vector}",
         MPIDR_EL1.get() & platform::AFFINITY
     ));
-    line_unlocked(format_args!(
+    print_unlocked(format_args!(
         "rouse:   ELR {:#018x}  SPSR {:#010x}  ESR {:#010x}  FAR {:#018x}",
         ELR_EL1.get(),
         SPSR_EL1.get(),
@@ -35,7 +35,7 @@ pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
         FAR_EL1.get()
     ));
     for (n, value) in frame.x.iter().enumerate() {
-        line_unlocked(format_args!("rouse:   x{n:<2} {value:#018x}"));
+        print_unlocked(format_args!("rouse:   x{n:<2} {value:#018x}"));
     }
-    hypervisor::exit(1)
+    hypervisor::end_machine(1)
 }

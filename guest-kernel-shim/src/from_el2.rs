@@ -56,7 +56,7 @@ pub extern "C" fn is_stepped_over() -> bool {
     let at = ELR_EL2.get();
     // SAFETY: this is the instruction that was fetched last, at a multiple of 4.
     let instruction = unsafe { (at as *const u32).read_volatile() };
-    let is_interface = is_of_interface(instruction);
+    let is_interface = accesses_interface(instruction);
     if is_interface {
         ELR_EL2.set(at + 4);
     }
@@ -65,17 +65,17 @@ pub extern "C" fn is_stepped_over() -> bool {
 
 /// Whether `instruction` is MSR or MRS of an ICC or ICH register (DDI 0487K.a, C5.3; IHI 0069H,
 /// 12.2): op0 is 3, and CRn is 12 with CRm at least 8, or the register is ICC_PMR_EL1.
-const fn is_of_interface(instruction: u32) -> bool {
+const fn accesses_interface(instruction: u32) -> bool {
     let is_access = instruction & 0xffd8_0000 == 0xd518_0000;
     let (crn, crm) = (instruction >> 12 & 0xf, instruction >> 8 & 0xf);
     is_access && (crn == 12 && crm >= 8 || crn == 4 && crm == 6)
 }
 
 const _: () = {
-    assert!(is_of_interface(0xd51c_c9a0), "msr ICC_SRE_EL2, x0");
-    assert!(is_of_interface(0xd51c_cb00), "msr ICH_HCR_EL2, x0");
-    assert!(is_of_interface(0xd538_cc80), "mrs x0, ICC_CTLR_EL1");
-    assert!(is_of_interface(0xd518_4600), "msr ICC_PMR_EL1, x0");
-    assert!(!is_of_interface(0xd51c_1100), "msr HCR_EL2, x0");
-    assert!(!is_of_interface(0xd51c_c000), "msr VBAR_EL2, x0");
+    assert!(accesses_interface(0xd51c_c9a0), "msr ICC_SRE_EL2, x0");
+    assert!(accesses_interface(0xd51c_cb00), "msr ICH_HCR_EL2, x0");
+    assert!(accesses_interface(0xd538_cc80), "mrs x0, ICC_CTLR_EL1");
+    assert!(accesses_interface(0xd518_4600), "msr ICC_PMR_EL1, x0");
+    assert!(!accesses_interface(0xd51c_1100), "msr HCR_EL2, x0");
+    assert!(!accesses_interface(0xd51c_c000), "msr VBAR_EL2, x0");
 };

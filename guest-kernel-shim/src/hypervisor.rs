@@ -35,19 +35,19 @@ pub fn discover(conduit: Option<Conduit>, named: Option<Name>) {
         return;
     };
     CONDUIT.call_once(|| conduit);
-    let words = uid(abi::CALL_UID);
+    let words = read_uid(abi::CALL_UID);
     PRESENT.store(words == abi::UID, Relaxed);
-    if present() {
+    if exists() {
         OTHER.call_once(|| named);
         return;
     }
-    let calls = [words, uid(abi::CALL_UID_STANDARD)].into_iter();
+    let calls = [words, read_uid(abi::CALL_UID_STANDARD)].into_iter();
     let known = calls.filter_map(abi::uid).find_map(abi::hypervisor);
     OTHER.call_once(|| known.and_then(|known| name(known.as_bytes())).or(named));
 }
 
 /// Returns the UID that a call of `function` returns.
-fn uid(function: u32) -> [u32; 4] {
+fn read_uid(function: u32) -> [u32; 4] {
     let answer = call(u64::from(function), [0; 3]);
     core::array::from_fn(|n| answer[n] as u32)
 }
@@ -63,7 +63,7 @@ pub struct Mistaken(Under);
 
 impl fmt::Display for Mistaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = match present() {
+        let found = match exists() {
             true => "Rouse",
             false => other_name().unwrap_or("no hypervisor that names itself"),
         };
@@ -79,7 +79,7 @@ impl fmt::Display for Mistaken {
 ///
 /// # Errors
 /// [`Mistaken`]: the hypervisor that answers has another name.
-pub fn set_under(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
+pub fn record_named(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     let given = arguments.given_trap.map(|trap| Given {
         trap,
         host_poll_us: arguments.given_host_poll_us.unwrap_or(0) as u32,
@@ -87,8 +87,8 @@ pub fn set_under(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     });
     if let Some(told) = arguments.under {
         let agrees = match told {
-            Under::Rouse => present(),
-            told => !present() && told.vendor() == other_name(),
+            Under::Rouse => exists(),
+            told => !exists() && told.vendor() == other_name(),
         };
         if !agrees {
             return Err(Mistaken(told));
@@ -100,8 +100,8 @@ pub fn set_under(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
 
 /// Returns the hypervisor that this guest runs under: Rouse if it answers, otherwise the hypervisor
 /// that the boot arguments name.
-pub fn under() -> Under {
-    match (present(), TOLD.get()) {
+pub fn hypervisor_below() -> Under {
+    match (exists(), TOLD.get()) {
         (true, _) => Under::Rouse,
         (false, Some(&(Some(told), _))) => told,
         (false, _) => Under::None,
@@ -109,12 +109,12 @@ pub fn under() -> Under {
 }
 
 /// Returns the hypervisor's knobs that the boot arguments name, which are the same for the whole boot.
-pub fn given() -> Option<Given> {
+pub fn given_knobs() -> Option<Given> {
     TOLD.get()?.1
 }
 
 /// Whether Rouse is there.
-pub fn present() -> bool {
+pub fn exists() -> bool {
     PRESENT.load(Relaxed)
 }
 
@@ -130,7 +130,7 @@ pub fn cpu_off() {
 }
 
 /// Returns the version of PSCI.
-pub fn version() -> u64 {
+pub fn psci_ver() -> u64 {
     call(PSCI_VERSION, [0; 3])[0]
 }
 
@@ -147,30 +147,30 @@ pub fn cpu_suspend() -> i64 {
 
 /// Makes EL2 compare its state of this vCPU's interrupts with the list registers, in a mode of
 /// [`abi::audit`]; returns whether the two agree.
-pub fn audit(mode: u64) -> bool {
-    !present() || call(abi::Call::Audit.function(), [mode, 0, 0])[0] as i64 == abi::SUCCESS
+pub fn audit_el2(mode: u64) -> bool {
+    !exists() || call(abi::Call::Audit.function(), [mode, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
 /// Ends the machine with `status`; EL2, if it is there, prints the state of every CPU.
-pub fn dump(status: u64) -> ! {
-    if present() {
+pub fn dump_and_end(status: u64) -> ! {
+    if exists() {
         call(abi::Call::Dump.function(), [status, 0, 0]);
     }
-    exit(status)
+    end_machine(status)
 }
 
 /// Ends the machine with `status`.
-pub fn exit(status: u64) -> ! {
-    if present() {
+pub fn end_machine(status: u64) -> ! {
+    if exists() {
         call(abi::Call::Exit.function(), [status, 0, 0]);
     }
-    crate::output::line(format_args!("rouse: exit status {status}"));
+    crate::output::print(format_args!("rouse: exit status {status}"));
     if CONDUIT.is_completed() {
         call(SYSTEM_OFF, [0; 3]);
     } else {
-        crate::output::line(format_args!("{STAYS_ON}"));
+        crate::output::print(format_args!("{STAYS_ON}"));
     }
-    crate::output::end();
+    crate::output::mark_end();
     loop {
         arch::insn::wfi();
     }
@@ -181,16 +181,16 @@ const STAYS_ON: &str = "rouse: stays on: there is no PSCI to turn the machine of
 
 /// Ends the machine with `status` before the hypervisor below is known, without an atomic
 /// operation. Only one CPU may be running.
-pub fn exit_alone(conduit: Option<Conduit>, status: u64) -> ! {
-    crate::output::line_unlocked(format_args!("rouse: exit status {status}"));
+pub fn end_early(conduit: Option<Conduit>, status: u64) -> ! {
+    crate::output::print_unlocked(format_args!("rouse: exit status {status}"));
     if let Some(conduit) = conduit {
         let mut registers: Registers = [0; 18];
         registers[0] = SYSTEM_OFF;
         call_by(conduit, &mut registers);
     } else {
-        crate::output::line_unlocked(format_args!("{STAYS_ON}"));
+        crate::output::print_unlocked(format_args!("{STAYS_ON}"));
     }
-    crate::output::end();
+    crate::output::mark_end();
     loop {
         arch::insn::wfi();
     }
@@ -200,7 +200,7 @@ pub fn exit_alone(conduit: Option<Conduit>, status: u64) -> ! {
 ///
 /// # Panics
 /// Panics if the hypervisor refuses because the value makes no sense.
-pub fn set(value: KnobValue) {
+pub fn set_knob(value: KnobValue) {
     if matches!(value, KnobValue::Neighbour(does) if does != Neighbour::None) {
         INVITED.store(true, Relaxed);
     }
@@ -213,23 +213,23 @@ pub fn set(value: KnobValue) {
     );
 }
 
-/// Whether a CPU has had a neighbour; see [`has_invited`].
+/// Whether a CPU has had a neighbour; see [`has_had_neighbour`].
 static INVITED: AtomicBool = AtomicBool::new(false);
 
 /// Whether a CPU has had a neighbour.
-pub fn has_invited() -> bool {
+pub fn has_had_neighbour() -> bool {
     INVITED.load(Relaxed)
 }
 
-/// Like [`set`], but the hypervisor may refuse; returns whether the knob was set.
-pub fn try_set(value: KnobValue) -> bool {
+/// Like [`set_knob`], but the hypervisor may refuse; returns whether the knob was set.
+pub fn try_knob(value: KnobValue) -> bool {
     let (knob, word) = value.encode();
-    present() && call(abi::Call::Set.function(), [knob as u64, word, 0])[0] as i64 == abi::SUCCESS
+    exists() && call(abi::Call::Set.function(), [knob as u64, word, 0])[0] as i64 == abi::SUCCESS
 }
 
 /// Sets which waits of this vCPU trap.
 pub fn set_trap(trap: Trap) {
-    set(KnobValue::Trap(abi::Trap {
+    set_knob(KnobValue::Trap(abi::Trap {
         wfi: trap.wfi(),
         wfe: trap.wfe(),
     }));
@@ -245,7 +245,7 @@ pub fn set_deliver(deliver: Deliver) {
         Deliver::Inject => abi::Deliver::Inject,
         Deliver::Direct => abi::Deliver::Direct,
     });
-    let taken = crate::clock::wait_for(|| try_set(value));
+    let taken = crate::clock::wait_for(|| try_knob(value));
     assert!(taken, "hypervisor: an interrupt of this vCPU stays active");
 }
 
@@ -253,7 +253,7 @@ pub fn set_deliver(deliver: Deliver) {
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.
-pub fn watch(address: u64, period: u64) {
+pub fn set_watch(address: u64, period: u64) {
     let status = call(abi::Call::Watch.function(), [address, period, 0])[0] as i64;
     assert!(
         status == abi::SUCCESS,
@@ -270,23 +270,23 @@ pub fn begin_cell(id: usize, pass: u32, cell: &Cell) {
         // Writing can't fail: it truncates words that are too long.
         let _ = write!(words, "{space}{}", info.text(cell));
     }
-    say_cell(id as u64 + 1, pass, words);
+    announce_cell(id as u64 + 1, pass, words);
 }
 
 /// Announces that no cell runs any longer.
 pub fn end_cells() {
-    say_cell(0, 0, CellWords::default());
+    announce_cell(0, 0, CellWords::default());
 }
 
 /// Returns the function that prints text without the UART, if there is one; see [`abi::Call::Console`].
-pub fn text_call() -> Option<fn(&ConsoleWords)> {
-    (present() && put(&ConsoleWords::default())).then_some(|words| {
-        put(words);
+pub fn print_function() -> Option<fn(&ConsoleWords)> {
+    (exists() && print_words(&ConsoleWords::default())).then_some(|words| {
+        print_words(words);
     })
 }
 
 /// Prints `words` on the console by a call; returns whether the call exists.
-fn put(words: &ConsoleWords) -> bool {
+fn print_words(words: &ConsoleWords) -> bool {
     let mut registers: Registers = [0; 18];
     registers[0] = abi::Call::Console.function();
     registers[1..1 + ConsoleWords::REGISTERS].copy_from_slice(&words.0);
@@ -294,7 +294,7 @@ fn put(words: &ConsoleWords) -> bool {
     registers[0] as i64 == abi::SUCCESS
 }
 
-fn say_cell(number: u64, pass: u32, words: CellWords) {
+fn announce_cell(number: u64, pass: u32, words: CellWords) {
     let mut registers: Registers = [0; 18];
     registers[0] = abi::Call::Cell.function();
     registers[1] = number;
@@ -304,12 +304,12 @@ fn say_cell(number: u64, pass: u32, words: CellWords) {
 }
 
 /// Hands on to EL2 an interrupt of EL2's timer that this CPU has taken; see [`abi::Call::Timer`].
-pub fn timer() {
+pub fn hand_on_timer() {
     call(abi::Call::Timer.function(), [0; 3]);
 }
 
 /// Returns this vCPU's counters. The syndrome identifies the call; see [`abi::COUNTING`].
-pub fn counters() -> [u64; Counter::COUNT] {
+pub fn read_counters() -> [u64; Counter::COUNT] {
     let mut registers: Registers = [0; 18];
     registers[0] = abi::Call::Counters.function();
     let pointer = registers.as_mut_ptr();
@@ -324,7 +324,7 @@ pub fn counters() -> [u64; Counter::COUNT] {
 }
 
 /// Returns the counts of this vCPU's neighbour.
-pub fn shared() -> [u64; Shared::COUNT] {
+pub fn neighbour_counts() -> [u64; Shared::COUNT] {
     let answer = call(abi::Call::Shared.function(), [0; 3]);
     core::array::from_fn(|n| answer[1 + n])
 }
@@ -333,7 +333,7 @@ pub fn shared() -> [u64; Shared::COUNT] {
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.
-pub fn log(log: Option<&'static TimeLog>) {
+pub fn set_log(log: Option<&'static TimeLog>) {
     let address = log.map_or(0, |log| core::ptr::from_ref(log) as u64);
     let status = call(abi::Call::Log.function(), [address, 0, 0])[0] as i64;
     assert!(status == abi::SUCCESS, "hypervisor: no log at {address:#x}");
@@ -346,7 +346,7 @@ pub fn evict(what: u64) -> bool {
 }
 
 /// Makes this vCPU's exits use the minimal vectors `which`; returns whether that is allowed.
-pub fn floor(which: Floor) -> bool {
+pub fn use_floor(which: Floor) -> bool {
     call(abi::Call::Floor.function(), [which as u64, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
@@ -356,7 +356,7 @@ pub fn has_floors() -> bool {
 }
 
 /// Returns the last events of a vCPU at EL2, the newest first, as time and kind.
-pub fn events(vcpu: usize) -> [(u64, u64); abi::EVENTS] {
+pub fn last_events(vcpu: usize) -> [(u64, u64); abi::EVENTS] {
     let answer = call(abi::Call::Trace.function(), [vcpu as u64, 0, 0]);
     core::array::from_fn(|n| (answer[1 + 2 * n], answer[2 + 2 * n]))
 }

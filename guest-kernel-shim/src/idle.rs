@@ -24,7 +24,7 @@ use crate::setting::{Body, Idle, Setting};
 use crate::target::{Barred, BehindBarrier, Noting};
 
 /// Runs `body` with the way of waiting that `setting` names.
-pub fn with(setting: &Setting, body: &mut impl Body) {
+pub fn run_body(setting: &Setting, body: &mut impl Body) {
     let &Setting { wanted, timed, .. } = setting;
     match setting.wait {
         Wait::Busy => body.run(Busy { wanted }),
@@ -37,19 +37,19 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
         Wait::PollWfi | Wait::Haltpoll if setting.wfxt => poll_then_halt(setting, By(Wfet), body),
         Wait::PollWfi | Wait::Haltpoll if setting.stream => poll_then_halt(setting, By(Wfe), body),
         Wait::PollWfi | Wait::Haltpoll => poll_then_halt(setting, By(Yield), body),
-        Wait::Governed(_) => by_governor(setting, body),
+        Wait::Governed(_) => run_by_governor(setting, body),
     }
 }
 
 fn poll_without_limit(setting: &Setting, pause: impl Pause, body: &mut impl Body) {
     if setting.timed {
-        body.run(poll(setting, Counted::new(pause)));
+        body.run(new_poll(setting, Counted::new(pause)));
     } else {
-        body.run(poll(setting, pause));
+        body.run(new_poll(setting, pause));
     }
 }
 
-fn poll<P: Pause>(setting: &Setting, pause: P) -> Poll<P> {
+fn new_poll<P: Pause>(setting: &Setting, pause: P) -> Poll<P> {
     let &Setting {
         wanted,
         bound,
@@ -67,11 +67,11 @@ fn poll<P: Pause>(setting: &Setting, pause: P) -> Poll<P> {
 /// The function is cold, so that the loops of the other ways are laid out without it.
 #[cold]
 #[inline(never)]
-fn by_governor(setting: &Setting, body: &mut impl Body) {
+fn run_by_governor(setting: &Setting, body: &mut impl Body) {
     match setting {
-        _ if setting.wfxt => governor::with(setting, By(Wfet), body),
-        _ if setting.stream => governor::with(setting, By(Wfe), body),
-        _ => governor::with(setting, By(Yield), body),
+        _ if setting.wfxt => governor::run_body(setting, By(Wfet), body),
+        _ if setting.stream => governor::run_body(setting, By(Wfe), body),
+        _ => governor::run_body(setting, By(Yield), body),
     }
 }
 
@@ -92,7 +92,7 @@ fn poll_then_halt_by(setting: &Setting, pause: impl Pause, body: &mut impl Body)
     } = setting;
     match setting.wait {
         Wait::Haltpoll => {
-            let idle = Haltpoll::new(pause, wanted, haltpoll(limit), timed);
+            let idle = Haltpoll::new(pause, wanted, haltpoll_tunables(limit), timed);
             halt_by(setting, idle, body);
         }
         _ => {
@@ -115,16 +115,16 @@ where
     I: for<'c> wait::idle::Idle<Barred<'c, Noting>>,
 {
     if setting.barrier {
-        behind_barrier(idle, body);
+        halt_with_barrier(idle, body);
     } else {
         body.run(idle);
     }
 }
 
-/// This function is kept apart from the other ways, like [`by_governor`].
+/// This function is kept apart from the other ways, like [`run_by_governor`].
 #[cold]
 #[inline(never)]
-fn behind_barrier<I>(idle: I, body: &mut impl Body)
+fn halt_with_barrier<I>(idle: I, body: &mut impl Body)
 where
     I: for<'c> wait::idle::Idle<Barred<'c, PerCpu>>,
     I: for<'c> wait::idle::Idle<Barred<'c, Noting>>,
@@ -133,8 +133,8 @@ where
 }
 
 /// Returns the tunables of `haltpoll` in ticks, with the poll limit as their maximum if there is one.
-fn haltpoll(limit: u64) -> Tunables {
-    let ticks = |time| clock::ticks((time / 1000) as u32);
+fn haltpoll_tunables(limit: u64) -> Tunables {
+    let ticks = |time| clock::us_to_ticks((time / 1000) as u32);
     Tunables::GUEST.scaled(ticks).with_max(limit)
 }
 

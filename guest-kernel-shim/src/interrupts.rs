@@ -25,7 +25,7 @@ pub const FUNCTION: u32 = 2;
 ///
 /// # Safety
 /// The description must be true, and its devices mapped.
-pub unsafe fn enable(cpu: &PerCpu, platform: &Platform<'_>) {
+pub unsafe fn enable_interrupts(cpu: &PerCpu, platform: &Platform<'_>) {
     // SAFETY: as the caller promises; this CPU is the only one that uses its
     // redistributor.
     let redistributor = unsafe {
@@ -50,8 +50,8 @@ pub unsafe fn enable(cpu: &PerCpu, platform: &Platform<'_>) {
 /// Returns the SGIs that EL2 and hardware can deliver, for a trial: all but the SGIs of the secure
 /// world.
 #[must_use]
-pub fn sgis() -> u32 {
-    match hypervisor::present() {
+pub fn usable_sgis() -> u32 {
+    match hypervisor::exists() {
         true => 0xffff & !hypervisor::info(Info::SecureSgis) as u32,
         false => 0xffff,
     }
@@ -60,7 +60,7 @@ pub fn sgis() -> u32 {
 /// Returns the number of SGIs, counted from 0 on, that EL2 and hardware can deliver.
 #[must_use]
 pub fn usable_sgi_count() -> u32 {
-    sgis().trailing_ones()
+    usable_sgis().trailing_ones()
 }
 
 /// Returns the journal of `cpu`.
@@ -85,51 +85,51 @@ static BEHIND: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 /// Makes every CPU pass unexpected interrupts to `listener` from now on; `None` ends this. The
 /// function must not be called while there is an alarm.
-pub fn listen(listener: Option<Listener>) {
-    LISTENER.store(pointer(listener), Release);
+pub fn set_listener(listener: Option<Listener>) {
+    LISTENER.store(listener_pointer(listener), Release);
 }
 
-/// Like [`listen`] until [`listen_no_more_first`]; `listener` passes on interrupts that it does not
-/// expect through [`tell_next`].
-pub fn listen_first(listener: Listener) {
+/// Like [`set_listener`] until [`end_first_listener`]; `listener` passes on interrupts that it does not
+/// expect through [`call_second`].
+pub fn set_first_listener(listener: Listener) {
     let behind = LISTENER.load(Acquire);
     BEHIND.store(behind, Release);
-    LISTENER.store(pointer(Some(listener)), Release);
+    LISTENER.store(listener_pointer(Some(listener)), Release);
 }
 
-/// Ends [`listen_first`]. The second listener stays recorded: another CPU may be in the handler,
+/// Ends [`set_first_listener`]. The second listener stays recorded: another CPU may be in the handler,
 /// between the first listener and the second, and must still find the second one.
-pub fn listen_no_more_first() {
+pub fn end_first_listener() {
     LISTENER.store(BEHIND.load(Acquire), Release);
 }
 
 /// Passes `intid`, which `cpu` has taken, to the listener. Without a listener, this costs one load.
 #[inline(always)]
-pub fn tell(cpu: &PerCpu, intid: u32) {
-    call(&LISTENER, cpu, intid);
+pub fn call_listener(cpu: &PerCpu, intid: u32) {
+    call_in_slot(&LISTENER, cpu, intid);
 }
 
 /// Passes `intid` to the second listener, if there is one.
-pub fn tell_next(cpu: &PerCpu, intid: u32) {
-    call(&BEHIND, cpu, intid);
+pub fn call_second(cpu: &PerCpu, intid: u32) {
+    call_in_slot(&BEHIND, cpu, intid);
 }
 
-fn pointer(listener: Option<Listener>) -> *mut () {
+fn listener_pointer(listener: Option<Listener>) -> *mut () {
     listener.map_or(ptr::null_mut(), |listener| listener as *mut ())
 }
 
 #[inline(always)]
-fn call(slot: &AtomicPtr<()>, cpu: &PerCpu, intid: u32) {
+fn call_in_slot(slot: &AtomicPtr<()>, cpu: &PerCpu, intid: u32) {
     let listener = slot.load(Acquire);
     if !listener.is_null() {
-        call_there(listener, cpu, intid);
+        call_pointer(listener, cpu, intid);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn call_there(listener: *mut (), cpu: &PerCpu, intid: u32) {
-    // SAFETY: the values of the slots come only from `pointer`, which makes them from functions of this type.
+fn call_pointer(listener: *mut (), cpu: &PerCpu, intid: u32) {
+    // SAFETY: the values of the slots come only from `listener_pointer`, which makes them from functions of this type.
     let listener = unsafe { core::mem::transmute::<*mut (), Listener>(listener) };
     listener(cpu, intid);
 }

@@ -41,12 +41,12 @@ impl Journal {
     }
 
     /// Returns which INTIDs below 32 are among them, one bit each.
-    pub fn set(&self) -> u32 {
+    pub fn intid_bits(&self) -> u32 {
         self.iter().fold(0, |bits, intid| bits | 1 << (intid & 31))
     }
 
     /// Records an interrupt; only the CPU itself calls this.
-    pub fn note(&self, intid: u32) {
+    pub fn record_interrupt(&self, intid: u32) {
         let count = self.taken.load(Relaxed);
         if let Some(place) = self.intids.get(count as usize) {
             place.store(intid, Relaxed);

@@ -46,15 +46,15 @@ use crate::interrupts;
 use crate::machine::platform;
 use crate::percpu::PerCpu;
 
-/// Bytes of the pool that [`create`] takes for each CPU; the page is for rounding.
+/// Bytes of the pool that [`create_kernel`] takes for each CPU; the page is for rounding.
 pub const NEEDS: u64 =
     (TASKS * size_of::<Task>()) as u64 + memory::SIZE as u64 + size_of::<Cpu>() as u64 + PAGE;
 
-/// Bytes of the pool that [`create`] takes for each pair of CPUs.
+/// Bytes of the pool that [`create_kernel`] takes for each pair of CPUs.
 pub const NEEDS_PER_PAIR: u64 = size_of::<Call>() as u64;
 
 /// Allocates the state of the kernel for `cpus` CPUs.
-pub fn create(pool: &mut Pool, cpus: usize) {
+pub fn create_kernel(pool: &mut Pool, cpus: usize) {
     TABLE.call_once(|| {
         let task = |n| Task::new(n as u32, n / TASKS);
         pool.fill((0..cpus * TASKS).map(task))
@@ -62,7 +62,7 @@ pub fn create(pool: &mut Pool, cpus: usize) {
     // This memory is not zeroed, because it is most of a CPU's memory, and a future is written
     // before it is read.
     let futures = pool.reserve((cpus * memory::SIZE) as u64) as usize;
-    let calls = Call::place(pool, cpus * cpus);
+    let calls = Call::place_calls(pool, cpus * cpus);
     let calls = calls.chunks_exact(cpus).enumerate();
     let all: &'static [Cpu] = pool.fill(calls.map(|(index, outgoing)| {
         // SAFETY: this is fresh memory, of which each CPU has its own part.
@@ -73,7 +73,7 @@ pub fn create(pool: &mut Pool, cpus: usize) {
 }
 
 /// Handles interrupt `intid` if it is this kernel's; otherwise returns `false`.
-pub fn interrupt(me: &PerCpu, intid: u32) -> bool {
+pub fn handle_interrupt(me: &PerCpu, intid: u32) -> bool {
     let Some(cpus) = CPUS.get() else { return false };
     let cpu = cpus[me.index];
     if !cpu.rung.is_on() {
@@ -82,11 +82,11 @@ pub fn interrupt(me: &PerCpu, intid: u32) -> bool {
     cpu.in_handler.store(true, Relaxed);
     let mine = match intid {
         interrupts::FUNCTION => {
-            calls::drain(cpu, Stat::Interrupted);
+            calls::run_calls(cpu, Stat::Interrupted);
             true
         }
         _ if intid == platform().timer.virt => {
-            timer::rang(me, cpu);
+            timer::handle_interrupt(me, cpu);
             true
         }
         _ => false,

@@ -16,7 +16,7 @@ use crate::wake::Waker;
 use crate::{clock, hypervisor, interrupts, logs, vectors};
 
 /// Returns how a CPU waits in `cell`.
-pub fn setting(cell: &Cell) -> Setting {
+pub fn wait_mode(cell: &Cell) -> Setting {
     /// Time after which a WFET returns that has no limit of its own.
     const BOUND_US: u32 = 100;
     Setting {
@@ -26,8 +26,8 @@ pub fn setting(cell: &Cell) -> Setting {
             Wake::Ipi => RESCHED,
             Wake::Elide => RESCHED | CALL,
         },
-        limit: clock::ticks(cell.poll_limit_us),
-        bound: clock::ticks(BOUND_US),
+        limit: clock::us_to_ticks(cell.poll_limit_us),
+        bound: clock::us_to_ticks(BOUND_US),
         wfxt: features().wfxt,
         stream: cell.event_stream_us != 0,
         timed: false,
@@ -47,7 +47,7 @@ pub fn setting(cell: &Cell) -> Setting {
 }
 
 /// Returns a waker of `target` for `cell`.
-pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
+pub fn new_waker(cell: &Cell, target: &'static PerCpu) -> Waker {
     let (bit, intid) = match cell.workload {
         Workload::Ipi => (CALL, interrupts::CALL),
         _ => (RESCHED, interrupts::RESCHED),
@@ -57,70 +57,70 @@ pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
 }
 
 /// Returns the event stream of `cell`, as nearly as the counter can generate it.
-pub fn stream(cell: &Cell) -> Option<Stream> {
+pub fn event_stream(cell: &Cell) -> Option<Stream> {
     let ecv = features().ecv;
     Stream::nearest(cell.event_stream_us, clock::frequency(), ecv)
 }
 
 /// Sets this CPU's knobs for `cell`.
-pub fn turn(cell: &Cell) {
-    let fields = stream(cell).map_or(0, Stream::fields);
+pub fn set_knobs(cell: &Cell) {
+    let fields = event_stream(cell).map_or(0, Stream::fields);
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS | fields);
     insn::isb();
-    if hypervisor::present() {
+    if hypervisor::exists() {
         let adaptive = cell.host_poll == HostPoll::Adaptive && cell.host_poll_us != 0;
-        hypervisor::set(KnobValue::HostPoll(clock::ticks(cell.host_poll_us)));
-        hypervisor::set(KnobValue::HostPollAdaptive(adaptive));
-        hypervisor::set(KnobValue::GuestPolls(cell.hint == Hint::Tell));
+        hypervisor::set_knob(KnobValue::HostPoll(clock::us_to_ticks(cell.host_poll_us)));
+        hypervisor::set_knob(KnobValue::HostPollAdaptive(adaptive));
+        hypervisor::set_knob(KnobValue::GuestPolls(cell.hint == Hint::Tell));
         // The measured code acknowledges a timer's interrupt before it turns the timer off.
-        hypervisor::set(KnobValue::RecheckTimers(false));
-        turn_exits(cell.trap, cell.deliver);
+        hypervisor::set_knob(KnobValue::RecheckTimers(false));
+        set_exit_knobs(cell.trap, cell.deliver);
         if cell.neighbour.is_there() {
-            invite(cell);
+            add_neighbour(cell);
         }
     }
 }
 
 /// Gives this CPU a neighbour. Interrupts must be injected already when this is called.
-fn invite(cell: &Cell) {
+fn add_neighbour(cell: &Cell) {
     let does = match cell.neighbour.kib() {
         0 => Neighbour::Work,
         kib => Neighbour::Cache(kib),
     };
-    hypervisor::set(KnobValue::Slice(clock::ticks(cell.slice_us)));
-    hypervisor::set(KnobValue::YieldOnWfe(cell.yield_on == YieldOn::Wfe));
-    hypervisor::set(KnobValue::Neighbour(does));
+    hypervisor::set_knob(KnobValue::Slice(clock::us_to_ticks(cell.slice_us)));
+    hypervisor::set_knob(KnobValue::YieldOnWfe(cell.yield_on == YieldOn::Wfe));
+    hypervisor::set_knob(KnobValue::Neighbour(does));
 }
 
 /// Sets the knobs that decide which events exit.
-pub fn turn_exits(trap: Trap, deliver: Deliver) {
+pub fn set_exit_knobs(trap: Trap, deliver: Deliver) {
     hypervisor::set_trap(trap);
     hypervisor::set_deliver(deliver);
 }
 
-/// Resets the knobs that [`turn`] has set.
-pub fn turn_back() {
+/// Resets the knobs that [`set_knobs`] has set.
+pub fn reset_knobs() {
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS);
     insn::isb();
-    if hypervisor::present() {
-        if hypervisor::has_invited() {
-            hypervisor::set(KnobValue::Neighbour(Neighbour::None));
+    if hypervisor::exists() {
+        if hypervisor::has_had_neighbour() {
+            hypervisor::set_knob(KnobValue::Neighbour(Neighbour::None));
         }
         hypervisor::set_deliver(Deliver::Inject);
         hypervisor::set_trap(Trap::None);
-        hypervisor::set(KnobValue::HostPoll(0));
-        hypervisor::set(KnobValue::HostPollAdaptive(false));
-        hypervisor::set(KnobValue::GuestPolls(false));
-        hypervisor::set(KnobValue::RecheckTimers(true));
+        hypervisor::set_knob(KnobValue::HostPoll(0));
+        hypervisor::set_knob(KnobValue::HostPollAdaptive(false));
+        hypervisor::set_knob(KnobValue::GuestPolls(false));
+        hypervisor::set_knob(KnobValue::RecheckTimers(true));
     }
 }
 
 /// Turns time stamps on or off for this CPU, at EL1 and at EL2.
-pub fn trace(on: bool) {
-    vectors::trace(on);
-    if hypervisor::present() {
-        let log = logs::logs(PerCpu::this()).map(|[_, el2]| el2);
-        hypervisor::log(log.filter(|_| on));
-        hypervisor::set(KnobValue::Trace(on));
+pub fn set_tracing(on: bool) {
+    vectors::set_tracing(on);
+    if hypervisor::exists() {
+        let log = logs::cpu_logs(PerCpu::this()).map(|[_, el2]| el2);
+        hypervisor::set_log(log.filter(|_| on));
+        hypervisor::set_knob(KnobValue::Trace(on));
     }
 }

@@ -21,7 +21,7 @@ static LOGS: Once<&'static [Logs; CPUS]> = Once::new();
 static NEAR: AtomicUsize = AtomicUsize::new(0);
 
 /// Places empty logs in memory of `pool`.
-pub fn place(pool: &mut Pool) {
+pub fn place_logs(pool: &mut Pool) {
     // SAFETY: this is zeroed memory of that size, which only the logs use, and logs that are all zero are empty.
     let logs = unsafe { &*(pool.take(size_of::<[Logs; CPUS]>() as u64) as *const _) };
     LOGS.call_once(|| logs);
@@ -33,11 +33,11 @@ pub fn all_logs() -> Option<&'static [Logs; CPUS]> {
 }
 
 /// Makes `cpu` the CPU that measures from now on. The next job that is posted makes the other CPU see this.
-pub fn begin(cpu: &PerCpu) {
+pub fn set_measuring_cpu(cpu: &PerCpu) {
     NEAR.store(cpu.index, Relaxed);
 }
 
 /// Returns the logs of `cpu`, which has to be one of the two CPUs.
-pub fn logs(cpu: &PerCpu) -> Option<&'static Logs> {
+pub fn cpu_logs(cpu: &PerCpu) -> Option<&'static Logs> {
     Some(&all_logs()?[usize::from(cpu.index != NEAR.load(Relaxed))])
 }

@@ -10,7 +10,7 @@ static PLATFORM: Once<Platform<'static>> = Once::new();
 /// Returns the machine.
 ///
 /// # Panics
-/// Panics if [`describe`] has not been called.
+/// Panics if [`set_platform`] has not been called.
 pub fn platform() -> &'static Platform<'static> {
     PLATFORM
         .get()
@@ -18,7 +18,7 @@ pub fn platform() -> &'static Platform<'static> {
 }
 
 /// Sets the machine's description. It is called once, before any code reads the description.
-pub fn describe(platform: Platform<'static>) -> &'static Platform<'static> {
+pub fn set_platform(platform: Platform<'static>) -> &'static Platform<'static> {
     PLATFORM.call_once(|| platform)
 }
 

@@ -23,7 +23,7 @@ arch::symbol_addresses! {
 
 /// Returns the variables of the image, without the page below the first CPU's stack: that page is not mapped, so that
 /// a stack overflow does not overwrite the data below it.
-pub fn data() -> [Region; 2] {
+pub fn data_regions() -> [Region; 2] {
     let data = layout::data();
     let guard = boot_guard();
     [data.start..guard, guard + pages::PAGE..data.end].map(Region::from)
@@ -50,7 +50,7 @@ pub static EL1_REGIME: Regime = Regime::new();
 /// # Safety
 /// The regions must contain the running code, its data and its stack, and
 /// `pool`'s memory.
-pub unsafe fn enter(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)>) {
+pub unsafe fn enable_translation(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)>) {
     let mut root = ManuallyDrop::new(RootTable::with_va_range(
         Tables(pool),
         0,

@@ -10,7 +10,7 @@ use spin::mutex::SpinMutex;
 use spin::once::Once;
 
 static PORT: SpinMutex<Option<Port>> = SpinMutex::new(None);
-/// The hypercall that prints lines instead of the UART; see [`by_call`].
+/// The hypercall that prints lines instead of the UART; see [`send_by_call`].
 static CALL: Once<fn(&ConsoleWords)> = Once::new();
 
 /// Starts output on `uart`.
@@ -33,21 +33,21 @@ pub unsafe fn open_alone(uart: Uart) {
 }
 
 /// Sends lines through `call` from now on, and not to the UART.
-pub fn by_call(call: fn(&ConsoleWords)) {
+pub fn send_by_call(call: fn(&ConsoleWords)) {
     CALL.call_once(|| call);
 }
 
 /// Writes a line.
-pub fn line(text: fmt::Arguments<'_>) {
-    write(&mut PORT.lock(), text);
+pub fn print(text: fmt::Arguments<'_>) {
+    write_line(&mut PORT.lock(), text);
 }
 
 /// Writes a line, through the hypercall if there is one and otherwise to `port`. Neither way can fail.
-fn write(port: &mut Option<Port>, text: fmt::Arguments<'_>) {
+fn write_line(port: &mut Option<Port>, text: fmt::Arguments<'_>) {
     if let Some(&call) = CALL.get() {
         let mut gathered = Gathered::new(call);
         let _ = writeln!(gathered, "{text}");
-        gathered.send();
+        gathered.flush();
     } else if let Some(port) = port {
         let _ = writeln!(port, "{text}");
     }
@@ -70,7 +70,7 @@ impl Gathered {
         }
     }
 
-    fn send(&mut self) {
+    fn flush(&mut self) {
         (self.call)(&self.words);
         *self = Self::new(self.call);
     }
@@ -81,7 +81,7 @@ impl Write for Gathered {
         // A byte of 0 would end the text.
         for byte in text.bytes().filter(|byte| *byte != 0) {
             if self.bytes == ConsoleWords::ROOM {
-                self.send();
+                self.flush();
             }
             self.words.put(self.bytes, byte);
             self.bytes += 1;
@@ -91,8 +91,8 @@ impl Write for Gathered {
 }
 
 /// Marks the end of the output; see [`console::END`].
-pub fn end() {
-    // SAFETY: as in `line_unlocked`, this CPU ends the machine.
+pub fn mark_end() {
+    // SAFETY: as in `print_unlocked`, this CPU ends the machine.
     if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {
         let _ = port.write_char(console::END);
     }
@@ -100,16 +100,16 @@ pub fn end() {
 
 /// Writes a line without waiting for the console's lock. The CPU that has just failed may hold that
 /// lock.
-pub fn line_unlocked(text: fmt::Arguments<'_>) {
+pub fn print_unlocked(text: fmt::Arguments<'_>) {
     // SAFETY: this CPU ends the machine, and two writers can do no worse than mix their characters.
-    write(unsafe { &mut *PORT.as_mut_ptr() }, text);
+    write_line(unsafe { &mut *PORT.as_mut_ptr() }, text);
 }
 
 /// Reports a boot stage; the last stage printed shows where a boot hangs.
 #[macro_export]
 macro_rules! stage {
     ($name:literal, $($arg:tt)*) => {
-        $crate::output::line(format_args!(
+        $crate::output::print(format_args!(
             concat!("rouse: stage ", $name, ": {}"), format_args!($($arg)*)
         ))
     };

@@ -29,14 +29,14 @@ const COUNTER0: u64 = 1;
 /// Finds out whether there is a PMU as the architecture describes it (PMUVer). `works` returns
 /// whether its argument runs without an exception: Xen has been seen to show the machine's PMUVer
 /// to a guest without a PMU, for which the PMU's registers are then UNDEFINED.
-pub fn find(works: impl FnOnce(fn()) -> bool) {
+pub fn detect_pmu(works: impl FnOnce(fn()) -> bool) {
     let version = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
     let is_claimed = version != 0 && version != 0xf;
     IS_THERE.call_once(|| is_claimed && works(|| PMCCFILTR_EL0.set(AT_EL2)));
 }
 
 /// Whether there is a PMU.
-pub fn is_there() -> bool {
+pub fn is_present() -> bool {
     IS_THERE.get().is_some_and(|&found| found)
 }
 
@@ -44,12 +44,12 @@ static IS_THERE: Once<bool> = Once::new();
 
 /// Whether the PMU counts instructions.
 pub fn counts_instructions() -> bool {
-    is_there() && PMCEID0_EL0.get() >> INST_RETIRED & 1 != 0
+    is_present() && PMCEID0_EL0.get() >> INST_RETIRED & 1 != 0
 }
 
 /// Starts the counters of this CPU.
-pub fn start() {
-    if !is_there() {
+pub fn start_counters() {
+    if !is_present() {
         return;
     }
     PMCCFILTR_EL0.set(AT_EL2);
@@ -66,8 +66,8 @@ pub fn cycles() -> u64 {
 }
 
 /// Returns the cycles and instructions so far; 0 for a count that does not exist.
-pub fn read() -> [u64; 2] {
-    if !is_there() {
+pub fn read_counts() -> [u64; 2] {
+    if !is_present() {
         return [0; 2];
     }
     insn::isb();

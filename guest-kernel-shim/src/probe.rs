@@ -44,12 +44,12 @@ impl Trial {
     }
 
     /// Runs the trial, given the earlier answers.
-    fn answer(&self, before: &[Answer]) -> Answer {
+    fn find_answer(&self, before: &[Answer]) -> Answer {
         let known = TRIALS.iter().map(|trial| trial.name).zip(before);
         let mut needed = known.filter(|(name, _)| Some(*name) == self.needs);
         let missing = needed.find(|(_, answer)| !answer.is_yes());
         match missing {
-            _ if self.pair && !waits::has_second() => Answer::NotRun("needs a second CPU"),
+            _ if self.pair && !waits::has_second_cpu() => Answer::NotRun("needs a second CPU"),
             Some((_, Answer::NotSure(_))) => {
                 Answer::NotRun("it is not sure that the instruction waits here")
             }
@@ -94,7 +94,7 @@ const TRIALS: [Trial; COUNT] = {
         T::new("cpus_run_at_once", cpus_run_at_once),
         T::new("counter_shared", counter_shared).with_second_cpu(),
         T::new("pmu_counts_instructions", pmu_counts_instructions),
-        T::new(CACHES, caches::modelled),
+        T::new(CACHES, caches::try_caches),
     ]
 };
 
@@ -106,7 +106,7 @@ pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     let answers = ANSWERS.call_once(|| {
         let mut answers = ArrayVec::new();
         for trial in &TRIALS {
-            let answer = trial.answer(&answers);
+            let answer = trial.find_answer(&answers);
             answers.push(answer);
         }
         answers
@@ -120,25 +120,25 @@ pub fn is_not_modelled(name: &str) -> bool {
 }
 
 fn counts_instructions() -> Answer {
-    Answer::plain(clock::counts_instructions())
+    Answer::without_ticks(clock::counts_instructions())
 }
 
 /// Tries whether CPUs run at the same time. If the counter counts every instruction of the machine
 /// and nothing else, they do not: two CPUs at a time would count twice.
 fn cpus_run_at_once() -> Answer {
-    Answer::plain(!clock::counts_instructions())
+    Answer::without_ticks(!clock::counts_instructions())
 }
 
 /// Tries whether every CPU reads the same count: a CPU's reading lies between two readings of another CPU.
 fn counter_shared() -> Answer {
     let before = clock::now();
-    workers::on_second(|| PerCpu::this().note_time(clock::now()));
+    workers::run_on_2nd(|| PerCpu::this().note_time(clock::now()));
     workers::wait_for_second();
     let between = percpu::all()[1].noted_time();
-    Answer::plain(before <= between && between <= clock::now())
+    Answer::without_ticks(before <= between && between <= clock::now())
 }
 
 /// Tries whether the PMU counts instructions.
 fn pmu_counts_instructions() -> Answer {
-    Answer::plain(pmu::counts_instructions())
+    Answer::without_ticks(pmu::counts_instructions())
 }

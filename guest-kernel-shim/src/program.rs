@@ -10,14 +10,14 @@ macro_rules! program {
         /// The entry of the first CPU from assembly.
         #[unsafe(no_mangle)]
         extern "C" fn el1_start(dtb: u64) -> ! {
-            $crate::start::first(dtb, $program, $run)
+            $crate::start::run_first_cpu(dtb, $program, $run)
         }
 
         /// The entry of every other CPU.
         #[unsafe(no_mangle)]
         extern "C" fn el1_start_secondary() -> ! {
             $started();
-            $crate::smp::other()
+            $crate::smp::run_other_cpu()
         }
     };
 }

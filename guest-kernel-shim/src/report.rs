@@ -14,22 +14,22 @@ pub mod unit;
 use abi::Info;
 use plan::{Cell, PASSES, Plan};
 
-pub use cell::cell;
-pub use machine::machine;
+pub use cell::report_cell;
+pub use machine::report_machine;
 
-use self::record::{record, send};
+use self::record::{record, send_line};
 use crate::entry::{Entry, Work};
 use crate::{clock, hypervisor};
 
 /// Reports the order of cells in a pass.
-pub fn order(pass: u32, forwards: bool, cells: usize) {
+pub fn report_order(pass: u32, forwards: bool, cells: usize) {
     let direction = if forwards { "forwards" } else { "backwards" };
     let line = record("order").field("pass", pass);
-    send(line.field("direction", direction).field("cells", cells));
+    send_line(line.field("direction", direction).field("cells", cells));
 }
 
 /// Reports the plan before measuring.
-pub fn plan(plan: &Plan, entries: &[Entry], work: &Work) {
+pub fn report_plan(plan: &Plan, entries: &[Entry], work: &Work) {
     let skipped = entries.iter().filter(|entry| entry.skipped.is_some());
     let line = record("plan")
         .field("cells", entries.len())
@@ -41,11 +41,11 @@ pub fn plan(plan: &Plan, entries: &[Entry], work: &Work) {
     // All cells have the same budget.
     let ticks_of_ms = clock::frequency() / 1000;
     let ms = budgets.max().unwrap_or(0) / ticks_of_ms.max(1);
-    send(line.field("cell_ms", ms));
+    send_line(line.field("cell_ms", ms));
 }
 
 /// Reports the progress of the measurement.
-pub fn progress(work: &Work, cell: &Cell) {
+pub fn report_progress(work: &Work, cell: &Cell) {
     let Cell {
         workload,
         wait,
@@ -57,12 +57,12 @@ pub fn progress(work: &Work, cell: &Cell) {
     let name = format_args!("{workload} {wait} {trap} {deliver} {wake}");
     let line = record("progress").field("done", work.done);
     let line = line.field("of", work.of).field("done_us", work.done_us);
-    send(line.field("cell", name));
+    send_line(line.field("cell", name));
 }
 
 /// Reports the SErrors that EL2 has taken and survived, if there were any.
-fn serrors() {
-    if !hypervisor::present() {
+fn report_serrors() {
+    if !hypervisor::exists() {
         return;
     }
     let counts = [
@@ -75,12 +75,12 @@ fn serrors() {
         let line = counts
             .iter()
             .fold(line, |line, (name, count)| line.field(name, count));
-        send(line);
+        send_line(line);
     }
 }
 
 /// Writes the last records.
-pub fn end(cells: usize) {
-    serrors();
-    send(record("end").field("cells", cells));
+pub fn report_end(cells: usize) {
+    report_serrors();
+    send_line(record("end").field("cells", cells));
 }

@@ -16,14 +16,14 @@ use crate::{
 /// and left out.
 pub fn start_others() {
     // The other CPUs read this data before their caches are on.
-    memory::data().into_iter().for_each(pages::clean);
+    memory::data_regions().into_iter().for_each(pages::clean);
     for cpu in percpu::all().iter().skip(1) {
-        let status = start(cpu);
-        if !cpu.is_online() && !atomics::lse_everywhere() && atomics::OWN == Atomics::Lse {
+        let status = start_cpu(cpu);
+        if !cpu.is_online() && !atomics::all_cpus_have_lse() && atomics::OWN == Atomics::Lse {
             let (mpidr, why) = (cpu.mpidr, SkipReason::NoLse);
-            output::line(format_args!("rouse: CPU {mpidr:#x}: {why}; left out"));
+            output::print(format_args!("rouse: CPU {mpidr:#x}: {why}; left out"));
         } else if !cpu.is_online() {
-            output::line(format_args!(
+            output::print(format_args!(
                 "rouse: CPU {:#x}: not started (PSCI CPU_ON answers {status}); left out",
                 cpu.mpidr
             ));
@@ -32,8 +32,8 @@ pub fn start_others() {
 }
 
 /// Starts `cpu` and waits until it runs; returns the status of PSCI.
-pub fn start(cpu: &'static PerCpu) -> i64 {
-    let status = turn_on(cpu);
+pub fn start_cpu(cpu: &'static PerCpu) -> i64 {
+    let status = turn_cpu_on(cpu);
     if status == 0 {
         clock::wait_for(|| cpu.is_online());
     }
@@ -41,7 +41,7 @@ pub fn start(cpu: &'static PerCpu) -> i64 {
 }
 
 /// Starts `cpu` without waiting; returns the status of PSCI.
-pub fn turn_on(cpu: &'static PerCpu) -> i64 {
+pub fn turn_cpu_on(cpu: &'static PerCpu) -> i64 {
     let context = core::ptr::from_ref(cpu) as u64;
     pages::clean(Region {
         base: context,
@@ -74,22 +74,22 @@ pub fn turn_on(cpu: &'static PerCpu) -> i64 {
 
 /// Runs on each other CPU, on its own stack, with MMU and caches on.
 #[inline(always)]
-pub fn other() -> ! {
+pub fn run_other_cpu() -> ! {
     while !atomics::fits_cpu() {
         arch::insn::wfi();
     }
-    prepare();
-    workers::serve()
+    prepare_cpu();
+    workers::serve_jobs()
 }
 
 /// Sets up the state of each CPU, and enables interrupts.
-pub fn prepare() {
+pub fn prepare_cpu() {
     let cpu = PerCpu::this();
     // SAFETY: the description is true and its devices are mapped.
-    unsafe { interrupts::enable(cpu, platform()) };
+    unsafe { interrupts::enable_interrupts(cpu, platform()) };
     // The start code has not chosen the vectors, because it does not know the version of the GIC.
-    vectors::trace(false);
-    pmu::start();
+    vectors::set_tracing(false);
+    pmu::start_counters();
     cpu.set_online();
     arch::insn::unmask_irq();
 }

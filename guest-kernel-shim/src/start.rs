@@ -30,7 +30,7 @@ pub type Run = fn(&Arguments<'static>, &mut Pool) -> u64;
 ///
 /// # Panics
 /// Panics if the machine's description lacks something that this kernel needs.
-pub fn first(dtb: u64, program: Program, run: Run) -> ! {
+pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     // SAFETY: by the boot protocol x0 is the device tree's address, and the header's own size field bounds the slice.
     let blob = unsafe { device_tree(dtb) };
     // SAFETY: this runs once.
@@ -52,63 +52,63 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     };
     let monitor = platform::monitor(blob);
     let watchdogs = stop_watchdogs(&platform, told.keep_watchdogs);
-    let mut pool = enter(&platform, tree, monitor);
-    // SAFETY: the description names the UART, `enter` mapped it, and no other CPU runs yet.
-    unsafe { atomics::check_first(&platform) };
-    let platform = machine::describe(platform);
+    let mut pool = enable_translation(&platform, tree, monitor);
+    // SAFETY: the description names the UART, `enable_translation` mapped it, and no other CPU runs yet.
+    unsafe { atomics::check_first_cpu(&platform) };
+    let platform = machine::set_platform(platform);
     if let Some(uart) = platform.uart {
-        // SAFETY: the description names the UART, and `enter` mapped it.
+        // SAFETY: the description names the UART, and `enable_translation` mapped it.
         unsafe { output::open(uart) };
     }
-    output::line(format_args!("rouse: base guest {:#x}", layout::base()));
+    output::print(format_args!("rouse: base guest {:#x}", layout::base()));
     for (control, state) in watchdogs {
-        output::line(format_args!("rouse: watchdog {control:#x}: {state}"));
+        output::print(format_args!("rouse: watchdog {control:#x}: {state}"));
     }
     stage!("guest-mmu", "{} CPUs", platform.cpus.len());
     hypervisor::discover(platform.psci, platform.hypervisor);
-    if let Some(call) = hypervisor::text_call() {
-        output::by_call(call);
+    if let Some(call) = hypervisor::print_function() {
+        output::send_by_call(call);
     }
     if let Some(other) = platform::other_monitor(blob) {
-        output::line(format_args!(
+        output::print(format_args!(
             "rouse: refused: monitor: it has {other}, and this guest needs {}; use the monitor of the guest's tree",
             platform::MONITOR
         ));
-        hypervisor::exit(2);
+        hypervisor::end_machine(2);
     }
     if let Some(page) = monitor {
-        // SAFETY: the description names the page, and `enter` mapped it.
-        unsafe { exits::open(page) };
+        // SAFETY: the description names the page, and `enable_translation` mapped it.
+        unsafe { exits::use_monitor(page) };
     }
     percpu::create(&mut pool, platform.cpus.iter().map(|cpu| cpu.mpidr));
-    kernel::create(&mut pool, platform.cpus.len());
+    kernel::create_kernel(&mut pool, platform.cpus.len());
     // SAFETY: the description is true, its devices are mapped, and no other CPU
     // runs yet.
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
-    pmu::find(|access| vectors::catching(access).is_none());
-    smp::prepare();
+    pmu::detect_pmu(|access| vectors::catch_exception(access).is_none());
+    smp::prepare_cpu();
     // This precedes the start of the other CPUs, and follows the start of this CPU's PMU: a
     // simulator may take the start of the PMU for the end of the boot and continue with cores of
     // another model, on which the counter counts something else.
     clock::counts_instructions();
     smp::start_others();
-    let mut arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));
+    let mut arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| give_up(&wrong));
     if let Err(wrong) = arguments.fit(program) {
-        refuse(&wrong);
+        give_up(&wrong);
     }
-    if let Some(wrong) = planted::ask(&arguments) {
-        refuse(&wrong);
+    if let Some(wrong) = planted::read_arguments(&arguments) {
+        give_up(&wrong);
     }
-    if let Err(wrong) = hypervisor::set_under(&arguments) {
-        refuse(&wrong);
+    if let Err(wrong) = hypervisor::record_named(&arguments) {
+        give_up(&wrong);
     }
-    if let Err(wrong) = atomics::settle(&mut arguments) {
-        refuse(&wrong);
+    if let Err(wrong) = atomics::check_request(&mut arguments) {
+        give_up(&wrong);
     }
     let cpus = percpu::online().count();
     stage!("measure", "{cpus} CPUs run, counter {}", clock::now());
-    report::machine(&arguments);
-    hypervisor::exit(run(&arguments, &mut pool))
+    report::report_machine(&arguments);
+    hypervisor::end_machine(run(&arguments, &mut pool))
 }
 
 /// Stops the generic watchdogs that a loader left running, with the MMU off: on the bare machine,
@@ -130,15 +130,15 @@ fn stop_watchdogs(
 
 /// Ends the machine because of its boot arguments; a hypervisor, if there is one that can check
 /// them, has refused them already.
-fn refuse(wrong: &dyn core::fmt::Display) -> ! {
-    output::line(format_args!("rouse: refused: boot arguments: {wrong}"));
-    hypervisor::exit(2)
+fn give_up(wrong: &dyn core::fmt::Display) -> ! {
+    output::print(format_args!("rouse: refused: boot arguments: {wrong}"));
+    hypervisor::end_machine(2)
 }
 
 /// Turns translation on, and returns the free memory.
-fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool {
+fn enable_translation(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool {
     let image = Region::from(layout::base()..layout::data().end);
-    let words = release_words(platform);
+    let words = spin_table_pages(platform);
     let mut taken = platform.reserved.clone();
     let regions = words.iter().copied().chain([image, tree]);
     regions.for_each(|region| taken.keep(region));
@@ -146,7 +146,7 @@ fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool
         .unwrap_or_else(|| panic!("RAM: no free page for the guest"));
     // SAFETY: the description says that this RAM is free.
     let mut pool = unsafe { Pool::new(free) };
-    let [below_guard, above_guard] = memory::data();
+    let [below_guard, above_guard] = memory::data_regions();
     let devices = |region: Region| (region, Use::Device);
     let frames = platform.gic.redistributors.iter().copied().map(devices);
     let uart = platform.uart.map(|uart| Region {
@@ -174,12 +174,12 @@ fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool
     let is_hole = !platform.memory.iter().any(|bank| bank.overlaps(&HOLE));
     let regions = regions.chain(is_hole.then_some(devices(HOLE)));
     // SAFETY: the regions include the image, the stack, which is part of its data, and the pool.
-    unsafe { memory::enter(&mut pool, regions) };
+    unsafe { memory::enable_translation(&mut pool, regions) };
     pool
 }
 
 /// Returns the pages with the words of spin tables, to be mapped. Some may be mapped already, such as the tree's.
-fn release_words(platform: &Platform<'_>) -> ArrayVec<Region, MAX_WORD_PAGES> {
+fn spin_table_pages(platform: &Platform<'_>) -> ArrayVec<Region, MAX_WORD_PAGES> {
     let mut pages = ArrayVec::<Region, MAX_WORD_PAGES>::new();
     for cpu in platform.cpus {
         let Enable::SpinTable(word) = cpu.enable else {

@@ -146,7 +146,7 @@ impl Noting {
     }
 
     /// Logs that the CPU does `what` from now on.
-    pub fn note(&self, what: Guest) {
+    pub fn log_state(&self, what: Guest) {
         self.log.note(clock::now(), what as u64);
     }
 }
@@ -169,7 +169,7 @@ impl Target for Noting {
 
     #[inline(always)]
     fn wfi(&self) {
-        self.halting(|| self.cpu.wfi());
+        self.log_halt(|| self.cpu.wfi());
     }
 
     #[inline(always)]
@@ -199,21 +199,21 @@ impl Target for Noting {
 
     #[inline(always)]
     fn start_polling(&self) -> u32 {
-        self.note(Guest::Poll);
+        self.log_state(Guest::Poll);
         self.cpu.start_polling()
     }
 
     #[inline(always)]
     fn stop_polling(&self) -> u32 {
         let there = self.cpu.stop_polling();
-        self.note(Guest::Run);
+        self.log_state(Guest::Run);
         there
     }
 
     #[inline(always)]
     fn finish_polling(&self, bits: u32) -> u32 {
         let taken = self.cpu.finish_polling(bits);
-        self.note(Guest::Run);
+        self.log_state(Guest::Run);
         taken
     }
 }
@@ -224,7 +224,7 @@ pub trait Here: Target {
     fn cpu(&self) -> &PerCpu;
 
     /// Runs `sleep`, which waits other than by a WFI of this kernel; if the CPU logs, logs this as a halt.
-    fn halting(&self, sleep: impl FnOnce());
+    fn log_halt(&self, sleep: impl FnOnce());
 }
 
 impl Here for PerCpu {
@@ -234,7 +234,7 @@ impl Here for PerCpu {
     }
 
     #[inline(always)]
-    fn halting(&self, sleep: impl FnOnce()) {
+    fn log_halt(&self, sleep: impl FnOnce()) {
         sleep();
     }
 }
@@ -246,9 +246,9 @@ impl Here for Noting {
     }
 
     #[inline(always)]
-    fn halting(&self, sleep: impl FnOnce()) {
-        self.note(Guest::Wfi);
+    fn log_halt(&self, sleep: impl FnOnce()) {
+        self.log_state(Guest::Wfi);
         sleep();
-        self.note(Guest::Run);
+        self.log_state(Guest::Run);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Defines the exception vectors of EL1. Only IRQ is expected: any other exception is a bug of this
-//! kernel and ends the kernel with a dump of the registers, unless code expects it through [`catching`].
+//! kernel and ends the kernel with a dump of the registers, unless code expects it through [`catch_exception`].
 //!
 //! The table exists twice, and again for a GICv2: in the second table, an IRQ logs the time first. In the first table, the interrupt that
 //! wakes a CPU is handled in assembly, because it is part of every result: the work of [`crate::dispatch`] for
@@ -35,7 +35,7 @@ arch::symbol_addresses! {
 }
 
 /// Sets whether this CPU notes the time of an IRQ.
-pub fn trace(on: bool) {
+pub fn set_tracing(on: bool) {
     let is_version2 = platform().gic.version2.is_some();
     VBAR_EL1.set(match (is_version2, on) {
         (false, false) => plain(),
@@ -206,7 +206,7 @@ el1_resume:
     unexpected = sym crate::failing::unexpected,
 );
 
-/// A synchronous exception that [`catching`] caught.
+/// A synchronous exception that [`catch_exception`] caught.
 #[derive(Clone, Copy, Debug)]
 pub struct Exception {
     /// ESR_EL1.
@@ -226,7 +226,7 @@ const CAME: u64 = 2;
 
 /// Runs `code`, one instruction of which may fault: the handler steps over that instruction, and
 /// this returns the exception. Only one CPU may do this at a time.
-pub fn catching(code: impl FnOnce()) -> Option<Exception> {
+pub fn catch_exception(code: impl FnOnce()) -> Option<Exception> {
     WANTED.store(YES, Release);
     code();
     let came = WANTED.swap(NO, Acquire) == CAME;

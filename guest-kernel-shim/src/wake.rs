@@ -38,7 +38,7 @@ impl Waker {
     /// Returns the waker of a target that waits with `idle`, as this CPU does. The waking loop then
     /// need not test whether an event is needed.
     #[inline(always)]
-    pub fn of_a_peer(self, idle: &impl Idle<PerCpu>) -> Self {
+    pub fn for_peer(self, idle: &impl Idle<PerCpu>) -> Self {
         Self {
             event: idle.needs_event(),
             ..self
@@ -52,7 +52,7 @@ impl Waker {
 
     /// Sets only the request; the caller sends the interrupt.
     #[inline(always)]
-    pub fn request(&self) {
+    pub fn set_request(&self) {
         self.target.request.wake(self.bit, false);
     }
 

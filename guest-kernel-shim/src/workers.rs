@@ -18,20 +18,20 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use plan::{Cell, Deliver, Trap, Workload};
 use spin::mutex::SpinMutex;
 
-use self::post::{DONE, POSTED, Posted, Work, begin, post, until};
-pub use self::post::{Job, begin_anew, everywhere, leave_to, on, on_second, wait_for_second};
+use self::post::{DONE, POSTED, Posted, Work, begin, post_work, wait_until};
+pub use self::post::{Job, run_on, run_on_2nd, run_on_all, set_rerun, start_on, wait_for_second};
 use crate::block::Block;
 use crate::counts::Counts;
 use crate::hypervisor;
 use crate::idle;
-use crate::knobs::{setting, trace, turn, turn_back, turn_exits, waker};
+use crate::knobs::{new_waker, reset_knobs, set_exit_knobs, set_knobs, set_tracing, wait_mode};
 use crate::logs;
 use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
 use crate::tally::Event;
 use crate::workload::ipi::Called;
 use crate::workload::pingpong::Far;
-use crate::workload::samples::made;
+use crate::workload::samples::round_count;
 use crate::workload::stages::FarSide;
 
 /// Number of members that have set their knobs.
@@ -44,13 +44,13 @@ static RUNNING: AtomicU32 = AtomicU32::new(0);
 static OVER: AtomicU32 = AtomicU32::new(0);
 
 /// Returns the CPU that leads `cell` and measures. Even a machine with one CPU has such a CPU.
-pub fn leader(cell: &Cell) -> &'static PerCpu {
+pub fn leader_cpu(cell: &Cell) -> &'static PerCpu {
     let [sender, _] = cell.pair.cpus();
     running_cpu(sender)
 }
 
 /// Returns the CPU that the leader of `cell` wakes, if that is a single CPU.
-pub fn receiver(cell: &Cell) -> &'static PerCpu {
+pub fn receiver_cpu(cell: &Cell) -> &'static PerCpu {
     let [_, receiver] = cell.pair.cpus();
     running_cpu(receiver)
 }
@@ -62,13 +62,13 @@ fn running_cpu(place: usize) -> &'static PerCpu {
 }
 
 /// Returns the sender and the receiver of `cell`.
-fn ends(cell: &Cell) -> [&'static PerCpu; 2] {
-    [leader(cell), receiver(cell)]
+fn pair_cpus(cell: &Cell) -> [&'static PerCpu; 2] {
+    [leader_cpu(cell), receiver_cpu(cell)]
 }
 
 /// Returns the CPUs that take part in `cell` besides the leader.
-pub fn members(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
-    let between = cell.has_pair().then(|| receiver(cell));
+pub fn member_cpus(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
+    let between = cell.has_pair().then(|| receiver_cpu(cell));
     let count = match between {
         Some(_) => 0,
         None => cell.members(percpu::online().count()),
@@ -83,7 +83,7 @@ pub fn members(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
 fn pair_counts(cell: &Cell) -> [u64; 3] {
     let mut sums = [0; 3];
     if cell.has_pair() {
-        let ends = ends(cell);
+        let ends = pair_cpus(cell);
         for cpu in percpu::online() {
             let place = ends.iter().position(|end| core::ptr::eq(*end, cpu));
             let events = [Event::Sent, Event::Elided, Event::Coalesced, Event::Taken];
@@ -95,49 +95,49 @@ fn pair_counts(cell: &Cell) -> [u64; 3] {
 }
 
 /// Sets the knobs `trap` and `deliver` on the first two CPUs, for the rest of the run.
-pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
+pub fn set_pair_knobs(trap: Trap, deliver: Deliver) {
     static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
     fn turn() {
         let (trap, deliver) = *CHOICE.lock();
-        turn_exits(trap, deliver);
+        set_exit_knobs(trap, deliver);
     }
     *CHOICE.lock() = (trap, deliver);
     turn();
     if percpu::online().count() > 1 {
-        on_second(turn);
+        run_on_2nd(turn);
         wait_for_second();
     }
 }
 
 /// Runs `job`, with `lead` as the leader's part, and returns the counts of all CPUs.
-pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
+pub fn run_job(job: Job, lead: impl FnOnce()) -> Counts {
     let me = PerCpu::this();
-    let members = members(&job.cell);
+    let members = member_cpus(&job.cell);
     let workers = members.clone().chain(noise::bystanders(&job.cell));
     let size = workers.clone().count() as u32;
-    noise::prepare(&job.cell);
+    noise::prepare_block(&job.cell);
     for counter in [&READY, &RUNNING, &DONE] {
         counter.store(0, Release);
     }
-    let number = post(me, Work::Job(job), workers);
-    turn(&job.cell);
-    trace(job.traced);
+    let number = post_work(me, Work::Job(job), workers);
+    set_knobs(&job.cell);
+    set_tracing(job.traced);
     // Members do this too: otherwise an interrupt left over from an earlier wait would be taken for
     // an interrupt of this job, and the first sample would have one more check.
     begin(me);
-    until(|| READY.load(Acquire) == size);
+    wait_until(|| READY.load(Acquire) == size);
     GO.store(number, Release);
-    until(|| RUNNING.load(Acquire) == size);
+    wait_until(|| RUNNING.load(Acquire) == size);
     let before = pair_counts(&job.cell);
     let start = Counts::now(&me.tally);
-    start_alike();
+    reset_initial_state();
     lead();
     let end = Counts::now(&me.tally);
     let after = pair_counts(&job.cell);
     OVER.store(number, Release);
-    until(|| DONE.load(Acquire) == size);
-    trace(false);
-    turn_back();
+    wait_until(|| DONE.load(Acquire) == size);
+    set_tracing(false);
+    reset_knobs();
     let mut sum = Counts::ZERO;
     sum.add(&start, &end);
     sum.ends = core::array::from_fn(|n| after[n] - before[n]);
@@ -149,17 +149,17 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
 }
 
 /// Takes part in jobs, for ever: this is the loop of every CPU but the first.
-pub fn serve() -> ! {
+pub fn serve_jobs() -> ! {
     let me = PerCpu::this();
     let unfinished = me.unfinished.swap(false, AcqRel);
     let seen = POSTED.lock().number.wrapping_sub(u32::from(unfinished));
     loop {
-        serve_until(me, seen, || false);
+        serve_jobs_until(me, seen, || false);
     }
 }
 
 /// Takes part in the jobs after number `seen`, until `over` returns true.
-fn serve_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
+fn serve_jobs_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
     while !over() {
         post::serve_task(me);
         // Number and work are read together; otherwise, one job could be taken for the next.
@@ -170,9 +170,9 @@ fn serve_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
         }
         seen = number;
         match work {
-            Some(Work::Job(job)) if contains(members(&job.cell), me) => take_part(me, number, &job),
-            Some(Work::Job(job)) if contains(noise::bystanders(&job.cell), me) => {
-                stand_by(me, number, &job.cell);
+            Some(Work::Job(job)) if has_cpu(member_cpus(&job.cell), me) => do_job(me, number, &job),
+            Some(Work::Job(job)) if has_cpu(noise::bystanders(&job.cell), me) => {
+                make_noise(me, number, &job.cell);
             }
             Some(Work::All(task)) => {
                 begin(me);
@@ -184,80 +184,80 @@ fn serve_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
     }
 }
 
-fn contains(mut cpus: impl Iterator<Item = &'static PerCpu>, me: &PerCpu) -> bool {
+fn has_cpu(mut cpus: impl Iterator<Item = &'static PerCpu>, me: &PerCpu) -> bool {
     cpus.any(|cpu| core::ptr::eq(cpu, me))
 }
 
 /// Makes the noise of `cell`, from before the first sample until after the last one. The interrupts
 /// of the noise are delivered like the measured interrupts.
-fn stand_by(me: &PerCpu, number: u32, cell: &Cell) {
-    if hypervisor::present() {
-        turn_exits(cell.trap, cell.deliver);
+fn make_noise(me: &PerCpu, number: u32, cell: &Cell) {
+    if hypervisor::exists() {
+        set_exit_knobs(cell.trap, cell.deliver);
     }
     begin(me);
     let begun = || {
         READY.fetch_add(1, AcqRel);
         RUNNING.fetch_add(1, AcqRel);
     };
-    noise::make(me, cell, begun, || OVER.load(Acquire) == number);
-    turn_back();
+    noise::make_noise(me, cell, begun, || OVER.load(Acquire) == number);
+    reset_knobs();
     DONE.fetch_add(1, AcqRel);
 }
 
 /// Gives every measurement the same initial state, whatever was measured before. After a leftover event,
 /// one WFE fewer waits. Where an exception return is not an event, as in QEMU, a loop of WFEs may then
 /// continue for ever as it began: with an exit for a trapped WFE in each round trip, or in none.
-fn start_alike() {
+fn reset_initial_state() {
     arch::insn::forget_events();
 }
 
-fn take_part(me: &PerCpu, number: u32, job: &Job) {
-    turn(&job.cell);
-    trace(job.traced);
+fn do_job(me: &PerCpu, number: u32, job: &Job) {
+    set_knobs(&job.cell);
+    set_tracing(job.traced);
     begin(me);
     let block = Block {
         cell: job.cell,
         count: job.count,
     };
     if job.cell.workload.has_tasks() {
-        block.begin();
+        block.begin_on_cpu();
     }
     READY.fetch_add(1, AcqRel);
-    until(|| GO.load(Acquire) == number);
+    wait_until(|| GO.load(Acquire) == number);
     // A CPU reports that it is ready once it only has to wait.
     let setting = Setting {
         timed: job.traced,
         noting: job.traced,
-        ..setting(&job.cell)
+        ..wait_mode(&job.cell)
     };
     let start = Counts::now(&me.tally);
-    start_alike();
+    reset_initial_state();
     RUNNING.fetch_add(1, AcqRel);
     match job.cell.workload {
         Workload::Pingpong => {
-            let waker = waker(&job.cell, leader(&job.cell));
-            match logs::logs(me).filter(|_| job.traced) {
+            let waker = new_waker(&job.cell, leader_cpu(&job.cell));
+            match logs::cpu_logs(me).filter(|_| job.traced) {
                 Some([log, _]) => {
                     let count = job.count;
-                    idle::with(&setting, &mut FarSide { waker, count, log });
+                    idle::run_body(&setting, &mut FarSide { waker, count, log });
                 }
                 None => {
                     // This hides the origin of the number from the compiler: if the number were
                     // known to be a sum, the loop, which is in the sample, would keep both summands.
-                    let count = black_box(made(job.cell.workload, job.count));
-                    idle::with(&setting, &mut Far { waker, count });
+                    let count = black_box(round_count(job.cell.workload, job.count));
+                    idle::run_body(&setting, &mut Far { waker, count });
                 }
             }
         }
-        Workload::Ipi => idle::with(&setting, &mut Called),
+        Workload::Ipi => idle::run_body(&setting, &mut Called),
         _ => block.run(),
     }
     // The work of a member after its last answer must not be in the leader's last sample, as would
     // happen if one thread ran all CPUs.
-    until(|| OVER.load(Acquire) == number);
+    wait_until(|| OVER.load(Acquire) == number);
     let end = Counts::now(&me.tally);
-    trace(false);
-    turn_back();
+    set_tracing(false);
+    reset_knobs();
     let mut counts = Counts::ZERO;
     counts.add(&start, &end);
     *me.counts.lock() = counts;

@@ -31,15 +31,15 @@ use crate::kernel::channel::Channel;
 use crate::{clock, percpu};
 
 /// Prepares the state that tasks of a workload share.
-pub fn prepare() {
+pub fn prepare_workload() {
     CHANNELS.iter().for_each(Channel::clear);
 }
 
 /// Begins the tasks of `cell` that belong to `cpu`, which is the running CPU.
-pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
+pub fn spawn_tasks(cell: &Cell, count: u32, cpu: &'static Cpu) {
     let cpus = percpu::online().count();
     let groups = cell.groups;
-    let gap = clock::ticks(cell.gap_us);
+    let gap = clock::us_to_ticks(cell.gap_us);
     let listed = cell.cpulist.has(cpu.index);
     if cell.workload == Workload::Ipistorm && cell.crowd.has(cpu.index) {
         crowd::spawn(cpu);

@@ -31,12 +31,12 @@ pub struct Machine {
 impl Machine {
     /// The interrupt that makes a CPU read its pending word, as a bit of the redistributor's
     /// registers: the maintenance interrupt, see `interrupts::kick`.
-    pub fn doorbell(&self) -> u32 {
+    pub fn doorbell_bit(&self) -> u32 {
         1 << self.platform.gic.maintenance
     }
 
     /// Converts `nanoseconds` to ticks of the counter.
-    pub fn ticks(&self, nanoseconds: u64) -> u64 {
+    pub fn ns_to_ticks(&self, nanoseconds: u64) -> u64 {
         (u128::from(nanoseconds) * u128::from(self.frequency) / 1_000_000_000) as u64
     }
 }
@@ -44,14 +44,14 @@ impl Machine {
 static MACHINE: Once<Machine> = Once::new();
 
 /// Makes `machine` the one that [`machine()`] returns.
-pub fn publish(machine: Machine) -> &'static Machine {
+pub fn set_machine(machine: Machine) -> &'static Machine {
     MACHINE.call_once(|| machine)
 }
 
 /// Returns the machine.
 ///
 /// # Panics
-/// Panics if [`publish`] has not been called.
+/// Panics if [`set_machine`] has not been called.
 pub fn machine() -> &'static Machine {
     MACHINE
         .get()

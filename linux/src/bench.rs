@@ -68,8 +68,8 @@ pub fn run(arguments: &str) -> Result<(), String> {
 pub fn run_to(arguments: &str, to: Box<dyn Write>) -> Result<(), String> {
     let plan = options::plan(arguments)?;
     let parsed = Arguments::parse(arguments).map_err(|error| error.to_string())?;
-    let found = LevelBelow::here();
-    let below = found.told(&parsed)?;
+    let found = LevelBelow::of_machine();
+    let below = found.with_arguments(&parsed)?;
     let cycles = parsed.core_mhz.filter(|_| plan.cycles).map(|mhz| Ratio {
         wanted: mhz.saturating_mul(1_000_000),
         read: clock::frequency(),
@@ -93,13 +93,13 @@ fn measure(
         .iter()
         .eq([&LinuxCpuidle::IdlePoll])
     {
-        idle::poll()?;
+        idle::make_idle_poll()?;
     }
     let mut bench = Bench {
         plan,
         below,
         page,
-        cpus: cpus::allowed()?,
+        cpus: cpus::allowed_cpus()?,
         idles: Idles::read(std::env::args()),
         cycles,
         output,
@@ -120,7 +120,7 @@ fn measure(
             } else {
                 count - 1 - step
             };
-            bench.pass(id, &mut entries[id], pass, &mut before)?;
+            bench.run_pass(id, &mut entries[id], pass, &mut before)?;
         }
     }
     bench.send_neighbours_away()?;
@@ -131,10 +131,10 @@ fn measure(
 }
 
 /// If a cell can't run, returns the reason.
-fn skipped(cell: &Cell, machine: &Machine) -> Option<String> {
+fn why_skipped(cell: &Cell, machine: &Machine) -> Option<String> {
     let reason = cell.skip_reason(machine).map(|reason| reason.to_string());
     reason.or_else(|| {
-        let why = workload::lacking(cell)?;
+        let why = workload::missing_need(cell)?;
         Some(format!("{}: {why}", cell.workload))
     })
 }
@@ -142,16 +142,16 @@ fn skipped(cell: &Cell, machine: &Machine) -> Option<String> {
 impl Bench {
     /// Returns an entry for each cell of the plan.
     fn entries(&self, instructions: bool) -> Vec<CellEntry> {
-        let machine = self.machine(instructions);
+        let machine = self.machine_properties(instructions);
         let room = Room::here();
         let cells = self.plan.cells(&machine);
         let entry = |cell: Cell| {
             let limits = Limits::of(&self.plan, &cell, machine.frequency, instructions);
             let time = cell.pass_time(&limits, machine.frequency, instructions);
             CellEntry {
-                skipped: skipped(&cell, &machine)
-                    .or_else(|| self.idles.lacks(cell.linux_cpuidle))
-                    .or_else(|| room.lacks(cell.neighbour)),
+                skipped: why_skipped(&cell, &machine)
+                    .or_else(|| self.idles.why_not_idle_as(cell.linux_cpuidle))
+                    .or_else(|| room.why_no_room(cell.neighbour)),
                 limits,
                 guess_us: time.expected_us,
                 pace: Pace::default(),
@@ -166,7 +166,7 @@ impl Bench {
     }
 
     /// Runs a pass of a cell if one is due, and reports the cell's results so far.
-    fn pass(
+    fn run_pass(
         &mut self,
         id: usize,
         entry: &mut CellEntry,
@@ -182,7 +182,7 @@ impl Bench {
         }
         if due && entry.skipped.is_none() {
             sample::of_cell(id);
-            self.blocks(entry, before)?;
+            self.run_blocks(entry, before)?;
         }
         self.done.0 += 1;
         if entry.skipped.is_none() {
@@ -196,7 +196,7 @@ impl Bench {
         Ok(())
     }
 
-    fn blocks(&self, entry: &mut CellEntry, before: &mut Histogram) -> io::Result<()> {
+    fn run_blocks(&self, entry: &mut CellEntry, before: &mut Histogram) -> io::Result<()> {
         let limits = entry.limits;
         let judged = limits.settle && entry.pace.passes + 1 == BALANCED;
         if judged {
@@ -248,6 +248,6 @@ impl Bench {
             cycles: self.cycles,
             done: self.done,
         };
-        report::cell(&mut self.output, &told, &frame)
+        report::write_cell(&mut self.output, &told, &frame)
     }
 }

@@ -35,11 +35,11 @@ pub fn tick_hz() -> Option<u64> {
 pub fn counts_instructions() -> bool {
     const SHORT: u64 = 1000;
     const LONG: u64 = 5000;
-    /// Instructions in one round of [`rounds`].
+    /// Instructions in one round of [`time_rounds`].
     const PER_ROUND: u64 = 2;
     fidelity::counts_instructions((LONG - SHORT) * PER_ROUND, || {
-        let short = rounds(SHORT);
-        let long = rounds(LONG);
+        let short = time_rounds(SHORT);
+        let long = time_rounds(LONG);
         long.wrapping_sub(short)
     })
 }
@@ -47,7 +47,7 @@ pub fn counts_instructions() -> bool {
 /// Returns the ticks that `count` rounds of two instructions take. The function is not inlined, so that the same
 /// instructions measure both counts.
 #[inline(never)]
-fn rounds(count: u64) -> u64 {
+fn time_rounds(count: u64) -> u64 {
     let start = now();
     // SAFETY: the code only counts down a register.
     unsafe {

@@ -28,7 +28,7 @@ pub struct Command {
 impl Command {
     /// Returns the longest time that a run may take.
     #[must_use]
-    pub const fn limit(&self) -> Duration {
+    pub const fn time_limit(&self) -> Duration {
         Duration::from_secs(self.seconds)
     }
 }
@@ -37,7 +37,7 @@ impl Command {
 ///
 /// # Errors
 /// There is no such file, or the file has no such command.
-pub fn named(name: &str) -> io::Result<Command> {
+pub fn read_command(name: &str) -> io::Result<Command> {
     let text = fs::read_to_string(format!("/{FILE}"));
     let text = text.map_err(|error| {
         io::Error::other(format!(

@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 ///
 /// # Errors
 /// The kernel does not report the CPUs.
-pub fn allowed() -> io::Result<Vec<usize>> {
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU)
         .filter(|&cpu| set.is_set(cpu))
@@ -39,7 +39,7 @@ pub fn pin(cpu: usize) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel does not let the thread run there.
-pub fn visit(cpus: &[usize]) -> io::Result<()> {
+pub fn visit_each(cpus: &[usize]) -> io::Result<()> {
     let before = sched_getaffinity(None)?;
     cpus.iter().try_for_each(|&cpu| pin(cpu))?;
     Ok(sched_setaffinity(None, &before)?)

@@ -40,7 +40,7 @@ pub struct Below {
 impl LevelBelow {
     /// Finds the level in the device tree of this machine.
     #[must_use]
-    pub fn here() -> Self {
+    pub fn of_machine() -> Self {
         Self::in_tree(Path::new(TREE))
     }
 
@@ -75,7 +75,7 @@ impl LevelBelow {
     ///
     /// # Errors
     /// The arguments contradict the device tree or are incomplete.
-    pub fn told(self, arguments: &Arguments<'_>) -> Result<Below, String> {
+    pub fn with_arguments(self, arguments: &Arguments<'_>) -> Result<Below, String> {
         let given = arguments.given_trap.map(|trap| Given {
             trap,
             host_poll_us: arguments.given_host_poll_us.unwrap_or(0) as u32,
@@ -93,7 +93,7 @@ impl LevelBelow {
             (Some(told), _) => {
                 return Err(format!(
                     "under={told}: below is {}; boot this kernel under what it names",
-                    self.shown()
+                    self.name()
                 ));
             }
             (None, Self::Nothing) => Under::None,
@@ -105,14 +105,14 @@ impl LevelBelow {
             return Err(format!(
                 "below is {}, which says neither how it runs nor what traps; say so by under and given-trap, as \
                  rouse.under=kvm rouse.given-trap=wfi",
-                self.shown()
+                self.name()
             ));
         }
         Ok(Below { under, given })
     }
 
     /// Returns the level's name for messages.
-    const fn shown(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Nothing => {
                 "nothing that names itself (of KVM the monitor names itself by its page of exits, for which the host needs \
@@ -148,7 +148,7 @@ mod tests {
     }
 
     fn told(found: LevelBelow, text: &str) -> Result<Below, String> {
-        found.told(&Arguments::parse(text).unwrap())
+        found.with_arguments(&Arguments::parse(text).unwrap())
     }
 
     #[test]

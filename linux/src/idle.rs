@@ -60,7 +60,7 @@ impl Idles {
 
     /// If the kernel does not idle as `asked`, returns the reason.
     #[must_use]
-    pub fn lacks(&self, asked: LinuxCpuidle) -> Option<String> {
+    pub fn why_not_idle_as(&self, asked: LinuxCpuidle) -> Option<String> {
         let Self {
             driver,
             governor,
@@ -125,8 +125,8 @@ impl fmt::Display for Idles {
 ///
 /// # Errors
 /// A file exists and can't be written.
-pub fn poll() -> io::Result<()> {
-    for file in files_of_polls(Path::new(CPUS)) {
+pub fn make_idle_poll() -> io::Result<()> {
+    for file in poll_files(Path::new(CPUS)) {
         fs::write(file, "1")?;
     }
     Ok(())
@@ -134,14 +134,14 @@ pub fn poll() -> io::Result<()> {
 
 /// Returns whether each CPU polls by its own file; `None` if there are no such files.
 fn polls_by_file(cpus: &Path) -> Option<bool> {
-    let texts = files_of_polls(cpus).map(fs::read_to_string);
+    let texts = poll_files(cpus).map(fs::read_to_string);
     let polls: Vec<bool> = texts
         .map(|text| text.is_ok_and(|text| text.trim() == "1"))
         .collect();
     (!polls.is_empty()).then(|| polls.iter().all(|polls| *polls))
 }
 
-fn files_of_polls(cpus: &Path) -> impl Iterator<Item = PathBuf> {
+fn poll_files(cpus: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(cpus).into_iter().flatten().flatten();
     let files = entries.map(|entry| entry.path().join(IDLE_POLL));
     files.filter(|file| file.exists())
@@ -254,21 +254,34 @@ mod tests {
         );
         let held = |idles: &Idles| {
             let all = [Default, Nohlt, Off, Haltpoll, Menu, Teo].into_iter();
-            all.filter(|asked| idles.lacks(*asked).is_none())
+            all.filter(|asked| idles.why_not_idle_as(*asked).is_none())
                 .collect::<Vec<_>>()
         };
         assert_eq!(held(&bare), [Default]);
         assert_eq!(held(&psci), [Default, Teo]);
         assert_eq!(held(&haltpoll), [Default, Haltpoll]);
         assert_eq!(held(&off), [Default, Off]);
-        assert!(bare.lacks(Menu).unwrap().contains("no idle state"));
-        assert!(off.lacks(Menu).unwrap().contains("cpuidle is off"));
-        assert!(psci.lacks(Menu).unwrap().contains("ladder menu teo"));
+        assert!(
+            bare.why_not_idle_as(Menu)
+                .unwrap()
+                .contains("no idle state")
+        );
+        assert!(
+            off.why_not_idle_as(Menu)
+                .unwrap()
+                .contains("cpuidle is off")
+        );
+        assert!(
+            psci.why_not_idle_as(Menu)
+                .unwrap()
+                .contains("ladder menu teo")
+        );
     }
 
     #[test]
     fn a_kernel_that_does_not_know_a_word_passes_it_on() {
-        let of = |told, words: &[&str]| idles(&[], told, words).lacks(LinuxCpuidle::Nohlt);
+        let of =
+            |told, words: &[&str]| idles(&[], told, words).why_not_idle_as(LinuxCpuidle::Nohlt);
         assert_eq!(of("quiet nohlt", &["/init"]), None);
         assert!(of("quiet nohlt", &["/init", "nohlt"]).is_some());
         assert!(of("quiet", &["/init"]).is_some());
@@ -291,7 +304,7 @@ mod tests {
             ..idles(&[], "", &[])
         };
         assert_eq!(idles.to_string(), "idle_poll");
-        assert_eq!(idles.lacks(LinuxCpuidle::IdlePoll), None);
+        assert_eq!(idles.why_not_idle_as(LinuxCpuidle::IdlePoll), None);
     }
 
     #[test]

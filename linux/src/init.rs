@@ -49,13 +49,13 @@ pub fn run() -> ! {
     panic::set_hook(Box::new(|why| {
         await_records();
         output::give_up("failed", &why.to_string());
-        off();
+        power_off();
     }));
     if let Err(why) = measure() {
         await_records();
         output::give_up("refused", &why);
     }
-    off()
+    power_off()
 }
 
 /// Waits until a simulator has shown all records.
@@ -72,7 +72,7 @@ fn measure() -> Result<(), String> {
         mounted.map_err(|error| format!("{kind} can't be mounted: {error}"))?;
     }
     if fs::exists(format!("/{}", commands::FILE)).map_err(told)? {
-        devices();
+        make_devices();
         program::mount_output();
     }
     // The terminal must not change the lines of records.
@@ -88,7 +88,7 @@ fn measure() -> Result<(), String> {
         (None, true) => {
             SIMULATED.store(true, Relaxed);
             thread::sleep(SIMULATED_SETTLES);
-            let arguments = after_checkpoint(parsed.seed.unwrap_or_default())?;
+            let arguments = make_checkpoint(parsed.seed.unwrap_or_default())?;
             bench::run_to(&arguments, Box::<Records>::default())
         }
         (None, false) => {
@@ -100,7 +100,7 @@ fn measure() -> Result<(), String> {
 
 /// Makes those parts of /dev that programs expect and the kernel does not make. Few programs need them, so it is not a
 /// failure if one can't be made.
-fn devices() {
+fn make_devices() {
     for (name, target) in [
         ("fd", "/proc/self/fd"),
         ("stdin", "fd/0"),
@@ -118,7 +118,7 @@ fn devices() {
 
 /// Asks the simulator for a checkpoint of a boot with this `seed`. Returns the arguments of the measurement that
 /// continues from the checkpoint.
-fn after_checkpoint(seed: u64) -> Result<String, String> {
+fn make_checkpoint(seed: u64) -> Result<String, String> {
     simulator::checkpoint();
     let arguments = simulator::text()?;
     let parsed = Arguments::parse(&arguments).map_err(|error| error.to_string())?;
@@ -131,11 +131,11 @@ fn after_checkpoint(seed: u64) -> Result<String, String> {
 }
 
 /// Turns the machine off.
-pub fn off() -> ! {
+pub fn power_off() -> ! {
     let _ = io::stdout().flush();
     let _ = tcdrain(io::stdout());
     await_records();
-    if SIMULATED.load(Relaxed) && LevelBelow::here() == LevelBelow::Nothing {
+    if SIMULATED.load(Relaxed) && LevelBelow::of_machine() == LevelBelow::Nothing {
         simulator::end();
     }
     // This call does not return. If it did, the exit of the first process would make the kernel panic visibly.

@@ -22,7 +22,7 @@ impl Room {
 
     /// If there is no room for this neighbour, returns the reason.
     #[must_use]
-    pub fn lacks(&self, neighbour: Neighbour) -> Option<String> {
+    pub fn why_no_room(&self, neighbour: Neighbour) -> Option<String> {
         let fits = !neighbour.is_there() || self.0.is_some_and(|most| neighbour.kib() <= most);
         (!fits).then(|| {
             let name = neighbour.name();
@@ -39,7 +39,8 @@ mod tests {
 
     #[test]
     fn what_was_booted_with_room_for_more_has_room_for_less() {
-        let lacks = |arguments: &str, neighbour| Room::told(arguments).lacks(neighbour).is_some();
+        let lacks =
+            |arguments: &str, neighbour| Room::told(arguments).why_no_room(neighbour).is_some();
         for (arguments, none, work, cache_16, cache) in [
             ("quiet", false, true, true, true),
             ("rouse.neighbour=none", false, true, true, true),
@@ -56,7 +57,7 @@ mod tests {
             .map(|neighbour| lacks(arguments, neighbour));
             assert_eq!(found, [none, work, cache_16, cache], "{arguments}");
         }
-        let why = Room::told("").lacks(Neighbour::Cache64).unwrap();
+        let why = Room::told("").why_no_room(Neighbour::Cache64).unwrap();
         assert!(why.ends_with("boot with rouse.neighbour=cache:64"), "{why}");
     }
 }

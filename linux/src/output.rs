@@ -23,7 +23,7 @@ impl<W: Write> Output<W> {
     }
 
     /// Returns the number of the next record.
-    pub const fn next(&self) -> u64 {
+    pub const fn next_number(&self) -> u64 {
         self.next
     }
 

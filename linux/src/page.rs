@@ -117,7 +117,7 @@ impl Page {
 
     /// Makes Rouse compare its state of this vCPU's interrupts with the registers, and returns whether
     /// they agree. Rouse prints any difference.
-    pub fn audit(&self) -> bool {
+    pub fn audit_interrupts(&self) -> bool {
         self.read(exits::AUDIT) == exits::AGREES
     }
 

@@ -111,8 +111,8 @@ impl<'c> Loaded<'c> {
         let process = Pid::from_child(&child);
         let loaded = Self { command, process };
         // The process stops after the exec.
-        loaded.stopped(program)?;
-        let entry = entry(process)?;
+        loaded.wait_until_stopped(program)?;
+        let entry = entry_point(process)?;
         let mut memory = fs::OpenOptions::new()
             .read(true)
             .write(true)
@@ -132,10 +132,10 @@ impl<'c> Loaded<'c> {
     fn go_on_to(&self, entry: u64, program: &str) -> io::Result<()> {
         let mut signal = 0;
         loop {
-            self.go_on(signal)?;
-            signal = self.stopped(program)?;
+            self.continue_with(signal)?;
+            signal = self.wait_until_stopped(program)?;
             match signal {
-                libc::SIGTRAP if self.stands_at()? == Some(entry) => return Ok(()),
+                libc::SIGTRAP if self.next_address()? == Some(entry) => return Ok(()),
                 libc::SIGTRAP => {
                     return Err(io::Error::other(format!(
                         "{program} executes another program, or a breakpoint, while it is loaded"
@@ -152,7 +152,7 @@ impl<'c> Loaded<'c> {
     /// The kernel does not let this process wait for the program.
     pub fn run(self) -> io::Result<Ended> {
         let watched = pidfd_open(self.process, PidfdFlags::empty())?;
-        let limit = Timespec::try_from(self.command.limit()).map_err(io::Error::other)?;
+        let limit = Timespec::try_from(self.command.time_limit()).map_err(io::Error::other)?;
         let mut ended = [PollFd::new(&watched, PollFlags::IN)];
         let start = sample::begins();
         self.set_free()?;
@@ -165,7 +165,7 @@ impl<'c> Loaded<'c> {
     }
 
     /// Waits until the program stops, and returns the signal that stopped it.
-    fn stopped(&self, program: &str) -> io::Result<i32> {
+    fn wait_until_stopped(&self, program: &str) -> io::Result<i32> {
         let status = waitpid(Some(self.process), WaitOptions::empty())?;
         let signal = status.and_then(|(_, status)| status.stopping_signal());
         signal.ok_or_else(|| {
@@ -175,7 +175,7 @@ impl<'c> Loaded<'c> {
 
     /// Returns the address of the program's next instruction. It is the last value of `-1 SP PC` if the program is not
     /// in a system call (proc_pid_syscall(5)).
-    fn stands_at(&self) -> io::Result<Option<u64>> {
+    fn next_address(&self) -> io::Result<Option<u64>> {
         let place = format!("/proc/{}/syscall", self.process.as_raw_nonzero());
         let text = fs::read_to_string(place)?;
         let last = text.split_whitespace().last().unwrap_or_default();
@@ -183,7 +183,7 @@ impl<'c> Loaded<'c> {
     }
 
     /// Lets the program continue with a signal, and stay under the control of ptrace(2).
-    fn go_on(&self, signal: i32) -> io::Result<()> {
+    fn continue_with(&self, signal: i32) -> io::Result<()> {
         let (process, none) = (self.process.as_raw_nonzero().get(), ptr::null_mut::<u8>());
         let signal = ptr::without_provenance_mut::<u8>(signal as usize);
         // SAFETY: this request reads no memory; the last argument is the number of a signal.
@@ -210,7 +210,7 @@ impl Ended {
             let _ = kill_process_group(self.process, Signal::KILL);
             let _ = kill_process(self.process, Signal::KILL);
         }
-        let ending = self.reaped()?;
+        let ending = self.reap()?;
         let left = children::end_all()?;
         match self.late {
             true => Ok((Ending::TimedOut, false)),
@@ -218,7 +218,7 @@ impl Ended {
         }
     }
 
-    fn reaped(&self) -> io::Result<Ending> {
+    fn reap(&self) -> io::Result<Ending> {
         loop {
             let Some((process, status)) = wait(WaitOptions::empty())? else {
                 continue;
@@ -242,7 +242,7 @@ fn ptrace_result(result: libc::c_long) -> io::Result<()> {
 }
 
 /// Returns the address of a process's entry point.
-fn entry(process: Pid) -> io::Result<u64> {
+fn entry_point(process: Pid) -> io::Result<u64> {
     let vector = fs::read(format!("/proc/{}/auxv", process.as_raw_nonzero()))?;
     let words: Vec<u64> = vector
         .chunks_exact(8)

@@ -73,13 +73,13 @@ pub struct Frame<'f> {
 ///
 /// # Errors
 /// The block can't be written.
-pub fn cell<W: Write>(
+pub fn write_cell<W: Write>(
     output: &mut Output<W>,
     told: &Told<'_>,
     frame: &Frame<'_>,
 ) -> io::Result<()> {
     let part = told.skipped.is_none() && told.pace.ended.is_none();
-    let first = output.next();
+    let first = output.next_number();
     let mut block = BlockWriter {
         output,
         id: told.id,
@@ -104,19 +104,19 @@ pub fn cell<W: Write>(
     if !part {
         block.output_of_program(told)?;
     }
-    let records = block.output.next() + 1 - first;
+    let records = block.output.next_number() + 1 - first;
     block.send("done", |line| {
         let line = line.field("under", frame.under);
         let line = line.field("at", frame.done.0).field("at_us", frame.done.1);
         let line = match told.skipped {
             Some(_) => line,
-            None => pace(line, told),
+            None => add_pace(line, told),
         };
         line.field("records", records)
     })
 }
 
-fn pace(line: Line, told: &Told<'_>) -> Line {
+fn add_pace(line: Line, told: &Told<'_>) -> Line {
     let line = line
         .field("passes", told.pace.passes)
         .field("passes_planned", PASSES);
@@ -136,7 +136,7 @@ struct BlockWriter<'o, W> {
 
 impl<W: Write> BlockWriter<'_, W> {
     /// Converts a value in ticks to the unit of the records.
-    fn value(&self, ticks: u64) -> u64 {
+    fn to_unit(&self, ticks: u64) -> u64 {
         self.cycles.map_or(ticks, |ratio| ratio.convert(ticks))
     }
 
@@ -178,8 +178,8 @@ impl<W: Write> BlockWriter<'_, W> {
 
     fn statistics(&mut self, total: &Histogram) -> io::Result<()> {
         let quantiles =
-            QUANTILES.map(|(name, per_mille)| (name, self.value(total.quantile(per_mille))));
-        let [min, max, sum] = [total.min(), total.max(), total.sum()].map(|of| self.value(of));
+            QUANTILES.map(|(name, per_mille)| (name, self.to_unit(total.quantile(per_mille))));
+        let [min, max, sum] = [total.min(), total.max(), total.sum()].map(|of| self.to_unit(of));
         self.send("stat", |line| {
             let line = line
                 .field("name", "total")
@@ -325,7 +325,7 @@ mod tests {
             cycles: None,
             done: (1, 9),
         };
-        super::cell(&mut output, &told, &frame).unwrap();
+        super::write_cell(&mut output, &told, &frame).unwrap();
         let text = String::from_utf8(written).unwrap();
         let records: Vec<Record<'_>> = text
             .lines()

@@ -85,9 +85,9 @@ fn run_soak(soak: &'static Soak, seconds: u64) -> io::Result<()> {
     soak.threads.await_end(soak)?;
     for &cpu in &soak.cpus {
         cpus::pin(cpu)?;
-        soak.audit();
+        soak.audit_interrupts();
     }
-    soak.tally.tell(&mut output)?;
+    soak.tally.write_counts(&mut output)?;
     let line = output.record("end").field("cells", 0);
     output.send(line)?;
     output.flush()
@@ -95,14 +95,14 @@ fn run_soak(soak: &'static Soak, seconds: u64) -> io::Result<()> {
 
 impl Soak {
     fn new(seed: u64, deliver: Deliver) -> io::Result<Self> {
-        let cpus = cpus::allowed()?;
+        let cpus = cpus::allowed_cpus()?;
         if cpus.len() < 2 {
             return Err(io::Error::other("a soak needs two CPUs; use --cpus 2"));
         }
         let most = cpus.iter().max().map_or(0, |last| last + 1);
         Ok(Self {
             seed,
-            page: Page::open(LevelBelow::here())?.filter(Page::is_rouses),
+            page: Page::open(LevelBelow::of_machine())?.filter(Page::is_rouses),
             deliver,
             mail: Mail::new(most)?,
             threads: Threads::default(),
@@ -151,11 +151,11 @@ impl Soak {
     }
 
     /// Makes Rouse compare its state of this CPU's interrupts with the registers.
-    fn audit(&self) {
+    fn audit_interrupts(&self) {
         let Some(page) = &self.page else {
             return;
         };
-        if !page.audit() {
+        if !page.audit_interrupts() {
             self.watch
                 .fail("audit: what Rouse knows of a CPU's interrupts contradicts its registers");
         }

@@ -77,7 +77,7 @@ impl<'b> SampleBlock<'b> {
     }
 
     /// Returns the first CPU and, if there is one, another CPU.
-    pub fn pair(&self) -> [usize; 2] {
+    pub fn cpu_pair(&self) -> [usize; 2] {
         let first = self.cpus[0];
         [first, self.cpus.get(1).copied().unwrap_or(first)]
     }
@@ -97,7 +97,7 @@ impl<'b> SampleBlock<'b> {
         let first = warm_up + SETTLE;
         for number in 0..first + self.count {
             if number == warm_up {
-                self.begin()?;
+                self.begin_block()?;
                 self.settling = SETTLE;
             }
             let ticks = round(number)?;
@@ -105,11 +105,11 @@ impl<'b> SampleBlock<'b> {
                 self.record(ticks);
             }
         }
-        self.end()
+        self.end_block()
     }
 
     /// Begins the block, after the warm-up: reads the counters.
-    pub fn begin(&mut self) -> io::Result<()> {
+    pub fn begin_block(&mut self) -> io::Result<()> {
         self.began = 0;
         self.before = self.read_counts()?;
         self.began = clock::now();
@@ -124,7 +124,7 @@ impl<'b> SampleBlock<'b> {
     }
 
     /// Ends the block after its last sample. Returns the ticks since the counters were read.
-    pub fn end(&mut self) -> io::Result<u64> {
+    pub fn end_block(&mut self) -> io::Result<u64> {
         let ticks = clock::now() - self.began;
         let after = self.read_counts()?;
         counts::add(self.counts, &self.before, &after);
@@ -135,16 +135,24 @@ impl<'b> SampleBlock<'b> {
     /// and first at the end, so that they exclude the reading of /proc.
     fn read_counts(&self) -> io::Result<Counts> {
         let is_end = self.began != 0;
-        let first = if is_end { self.below()? } else { Counts::new() };
+        let first = if is_end {
+            self.hypervisor_counts()?
+        } else {
+            Counts::new()
+        };
         let mut all = counts::now()?;
         all.extend(idle::states());
-        all.extend(if is_end { first } else { self.below()? });
+        all.extend(if is_end {
+            first
+        } else {
+            self.hypervisor_counts()?
+        });
         Ok(all)
     }
 
     /// Reads the hypervisor's counts. The neighbours' counts are read first at the start and last at the end, since
     /// reading them causes exits.
-    fn below(&self) -> io::Result<Counts> {
+    fn hypervisor_counts(&self) -> io::Result<Counts> {
         let is_end = self.began != 0;
         let counts = || self.page.map(Page::counts).unwrap_or_default();
         let first = if is_end { counts() } else { Counts::new() };
@@ -159,7 +167,7 @@ impl<'b> SampleBlock<'b> {
             return Ok(Counts::new());
         };
         // A neighbour's turn is counted when it ends, and on an idle CPU, the turn may have begun long ago.
-        cpus::visit(self.cpus)?;
+        cpus::visit_each(self.cpus)?;
         let mut counts = page.neighbours();
         counts.insert(CPU_TICKS.into(), clock::now() * self.cpus.len() as u64);
         Ok(counts)
@@ -167,12 +175,12 @@ impl<'b> SampleBlock<'b> {
 }
 
 /// If the kernel lacks something that a workload needs, returns what it is.
-pub fn lacking(cell: &Cell) -> Option<String> {
+pub fn missing_need(cell: &Cell) -> Option<String> {
     match cell.workload {
-        Workload::LinuxSeccompNotify => seccomp_notify::lacking(),
-        Workload::LinuxMessaging => messaging::lacking(),
-        Workload::LinuxCall => call::lacking(),
-        Workload::LinuxExec => exec::lacking(cell),
+        Workload::LinuxSeccompNotify => seccomp_notify::missing_need(),
+        Workload::LinuxMessaging => messaging::missing_need(),
+        Workload::LinuxCall => call::missing_need(),
+        Workload::LinuxExec => exec::missing_need(cell),
         _ => None,
     }
 }

@@ -28,7 +28,7 @@ pub fn boot(words: impl Iterator<Item = String>) -> ExitCode {
 fn run(options: &Options) -> ExitCode {
     match vmm::machine::run(options) {
         Ok(end) => {
-            if let Some(words) = end.words() {
+            if let Some(words) = end.message() {
                 eprint!("{words}");
             }
             ExitCode::from(end.status())

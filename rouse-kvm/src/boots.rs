@@ -56,7 +56,7 @@ impl Job {
         };
         let choices = plan.choices(false);
         let mut boots = Vec::new();
-        for given in request::givens(&plan, machine, Some(host.trap)) {
+        for given in request::settings_of_boots(&plan, machine, Some(host.trap)) {
             let machine = Machine {
                 given: Some(given),
                 ..machine
@@ -68,7 +68,9 @@ impl Job {
             boots.extend(choices.iter().map(of));
         }
         if boots.is_empty() {
-            return Err(Failure::bad_input(why_nothing(&plan, machine, host)));
+            return Err(Failure::bad_input(why_nothing_measured(
+                &plan, machine, host,
+            )));
         }
         Ok(Self { under, boots })
     }
@@ -81,7 +83,7 @@ fn runs_any_cell(plan: &Plan, machine: &Machine) -> bool {
 }
 
 /// Returns the reason why nothing of a plan can be measured.
-fn why_nothing(plan: &Plan, mut machine: Machine, host: &Host) -> String {
+fn why_nothing_measured(plan: &Plan, mut machine: Machine, host: &Host) -> String {
     machine.given = Some(Given {
         trap: host.trap,
         host_poll_us: 0,
@@ -133,7 +135,7 @@ fn build_boot(
         let pins: Vec<String> = pins.iter().map(ToString::to_string).collect();
         format!("--pin={}", pins.join(","))
     }));
-    boot.extend(words.under.map(|_| format!("--mode={}", mode(under))));
+    boot.extend(words.under.map(|_| format!("--mode={}", mode_word(under))));
     boot.extend((words.metric == Metric::Cycles).then(|| "--pmu".into()));
     // The process reads the image from standard input.
     boot.push("-".into());
@@ -152,7 +154,7 @@ fn build_boot(
 }
 
 /// Returns the monitor's word for the mode of KVM that `under` names.
-fn mode(under: Under) -> &'static str {
+fn mode_word(under: Under) -> &'static str {
     match under.kvm_mode() {
         Some(mode) if !mode.is_empty() => mode,
         // The name without a mode means VHE, which Linux chooses wherever it can.

@@ -26,8 +26,7 @@ Exit status:
 
 /// Rouse: what it costs to wake an idle CPU, in a guest under this machine's KVM.
 ///
-/// The file holds the virtual machine monitor and the guest, and needs nothing else
-/// than /dev/kvm.
+/// This file contains the virtual machine monitor and the guest, and needs nothing but /dev/kvm.
 #[derive(Debug, Parser)]
 #[command(name = "rouse-kvm", version, after_help = AFTER)]
 pub struct Words {
@@ -37,23 +36,23 @@ pub struct Words {
     /// Number of vCPUs, each on a CPU of its own
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub cpus: u32,
-    /// CPUs of this machine for the vCPUs, as 2,3 [default: the last ones]
+    /// CPUs of this machine for the vCPUs, such as 2,3 [default: the last ones]
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
     pub pin: Option<Vec<usize>>,
-    /// RAM of the guest, with unit: 256M, 2G
+    /// RAM of the guest, with a unit: 256M, 2G
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = mib)]
     pub memory: u64,
     /// Unit: time, or cycles of the core as its PMU counts them
     #[arg(long, value_enum, default_value_t = Metric::Time)]
     pub metric: Metric,
-    /// Refuse unless KVM runs so: kvm (at EL2 with its host), kvm-nvhe, kvm-protected [default: as it runs]
+    /// Refuse to run unless KVM is in this mode: kvm (at EL2 with its host), kvm-nvhe, kvm-protected [default: any]
     #[arg(long, value_enum, value_name = "NAME")]
     pub under: Option<Under>,
     /// Further boot arguments of the guest, passed on as they are
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Option<String>,
-    /// Measure all of it so often, each time in boots of its own: times differ from boot to boot, and `compare` takes
-    /// five runs at least
+    /// Measure everything R times, each time with new boots: times differ from boot to boot, and `compare` needs at
+    /// least five runs
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
     /// Seconds to wait before each guest starts, so that a host that has just booted settles
@@ -62,10 +61,11 @@ pub struct Words {
     /// How long a guest's console may be silent
     #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub timeout: u64,
-    /// How long the whole command may take, with progress or without; what was measured by then is kept [default: no limit]
+    /// How long the whole command may take, with or without progress; results up to then are kept [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,
-    /// Write results.json to FILE, which is new; - is standard output, and everything else then goes to standard error
+    /// Write results.json to FILE, which must not exist; - is standard output, and everything else then goes to
+    /// standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Print the table alone, without the records
@@ -85,11 +85,11 @@ pub enum Metric {
 /// How KVM runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Under {
-    /// At EL2 together with its host.
+    /// KVM runs at EL2 together with its host.
     Kvm,
-    /// Its part at EL2 alone.
+    /// Only a part of KVM runs at EL2.
     KvmNvhe,
-    /// The same, which also keeps the host out of guests.
+    /// Like kvm-nvhe, and KVM also keeps the host out of guests.
     KvmProtected,
 }
 

@@ -14,7 +14,7 @@ pub struct Failure {
 
 impl Failure {
     /// Returns the failure of a run that had started.
-    pub fn failed(why: impl fmt::Display) -> Self {
+    pub fn run_failed(why: impl fmt::Display) -> Self {
         Self {
             why: why.to_string(),
             status: 1,
@@ -30,7 +30,7 @@ impl Failure {
     }
 
     /// Returns the failure for the signal `number`, which requested the end.
-    pub fn signal(number: usize) -> Self {
+    pub fn ended_by_signal(number: usize) -> Self {
         Self {
             why: format!("ended by signal {number}"),
             status: 128 + number as u8,

@@ -32,10 +32,10 @@ impl Limits {
     pub fn reason_to_end(&self) -> Option<Failure> {
         match self.signal.load(Ordering::Relaxed) {
             0 => {}
-            signal => return Some(Failure::signal(signal)),
+            signal => return Some(Failure::ended_by_signal(signal)),
         }
         let over = self.until.is_some_and(|until| Instant::now() >= until);
-        over.then(|| Failure::failed("the time is over; --time-limit gives it longer"))
+        over.then(|| Failure::run_failed("the time is over; --time-limit gives it longer"))
     }
 }
 
@@ -80,7 +80,7 @@ pub fn follow(
     loop {
         match lines.recv_timeout(TICK) {
             Ok(text) => {
-                console.feed(&text);
+                console.feed_line(&text);
                 line(&text);
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -110,7 +110,7 @@ struct Console {
 }
 
 impl Console {
-    fn feed(&mut self, line: &str) {
+    fn feed_line(&mut self, line: &str) {
         if self.collector.feed(line) {
             return;
         }
@@ -131,27 +131,27 @@ impl Console {
 fn find_failure(child: &mut Child, console: &Console) -> Option<Failure> {
     let status = match child.wait() {
         Ok(status) => status,
-        Err(error) => return Some(Failure::failed(format!("the guest's process: {error}"))),
+        Err(error) => return Some(Failure::run_failed(format!("the guest's process: {error}"))),
     };
     if let Some(why) = &console.refused {
         return Some(Failure::bad_input(format!("the guest refuses: {why}")));
     }
     if let Some(panic) = &console.panic {
-        return Some(Failure::failed(format!("the guest crashed: {panic}")));
+        return Some(Failure::run_failed(format!("the guest crashed: {panic}")));
     }
     match (status.code(), console.status) {
         (Some(0), None | Some(0)) => None,
-        (Some(0), Some(status)) => Some(Failure::failed(format!(
+        (Some(0), Some(status)) => Some(Failure::run_failed(format!(
             "the guest ended with status {status}"
         ))),
         (Some(2), _) => Some(Failure::bad_input(
             "the guest was not started; the line above says why",
         )),
-        (Some(3), _) => Some(Failure::failed("the guest has reset its machine")),
-        (Some(_), _) => Some(Failure::failed(
+        (Some(3), _) => Some(Failure::run_failed("the guest has reset its machine")),
+        (Some(_), _) => Some(Failure::run_failed(
             "the guest ended badly; the lines above say how",
         )),
-        (None, _) => Some(Failure::failed(format!(
+        (None, _) => Some(Failure::run_failed(format!(
             "the guest's process was ended by {status}"
         ))),
     }

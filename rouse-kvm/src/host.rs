@@ -47,12 +47,12 @@ impl Host {
                 .find(|name| !name.is_empty())
                 .unwrap_or("machine")
                 .to_owned(),
-            under: match vmm::machine::mode() {
+            under: match vmm::machine::kvm_mode() {
                 Some(Mode::Nvhe) => Under::KvmNvhe,
                 Some(Mode::Protected) => Under::KvmProtected,
                 Some(Mode::Vhe) | None => Under::Kvm,
             },
-            trap: trap(&read("/proc/cmdline")),
+            trap: trapped_waits(&read("/proc/cmdline")),
             lse: std::arch::is_aarch64_feature_detected!("lse"),
             frequency: CNTFRQ_EL0.get(),
         })
@@ -63,7 +63,7 @@ impl Host {
     /// CPUs in `words`.
     #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
     pub fn keep_away(words: &mut Words) -> Result<(), Failure> {
-        let places = vmm::machine::keep_away(words.cpus as usize, words.pin.as_deref());
+        let places = vmm::machine::keep_off_vcpu_cpus(words.cpus as usize, words.pin.as_deref());
         words.pin = Some(places.map_err(Failure::bad_input)?);
         Ok(())
     }
@@ -77,8 +77,8 @@ impl Host {
     /// Fails, since only arm64 Linux can be a host.
     #[cfg(not(all(target_os = "linux", target_arch = "aarch64")))]
     pub fn find() -> Result<Self, Failure> {
-        // Call `trap` here too, so that it is compiled and tested everywhere.
-        let _ = trap("");
+        // Call `trapped_waits` here too, so that it is compiled and tested everywhere.
+        let _ = trapped_waits("");
         Err(Failure::bad_input(ELSEWHERE))
     }
 }
@@ -87,7 +87,7 @@ impl Host {
 /// Documentation/admin-guide/kernel-parameters.txt). By default, WFI traps unless the guest
 /// requests SGIs without active state, which ours does not. WFE traps only while another task
 /// waits for the vCPU's CPU, and our vCPUs are pinned to CPUs of their own.
-fn trap(arguments: &str) -> Trap {
+fn trapped_waits(arguments: &str) -> Trap {
     let policy = |instruction: &str| {
         let key = format!("kvm-arm.{instruction}_trap_policy=");
         // The kernel treats - and _ in a parameter's name alike. If a parameter is given several times, the last one
@@ -132,7 +132,7 @@ mod tests {
                 Trap::Wfi,
             ),
         ] {
-            assert_eq!(trap(arguments), expected, "{arguments}");
+            assert_eq!(trapped_waits(arguments), expected, "{arguments}");
         }
     }
 }

@@ -62,12 +62,12 @@ pub fn measure(mut words: Words) -> Result<(), Failure> {
                 words.repeat
             );
             let (records, ended) = follow(command(boot), image(&payload, boot), &limits, |line| {
-                output.line(line)
+                output.print_guest_line(line)
             });
             results.add(Some(job.under), &records);
             failure = ended.or_else(|| {
                 let cut = !records.ended;
-                cut.then(|| Failure::failed("the guest's records are not complete"))
+                cut.then(|| Failure::run_failed("the guest's records are not complete"))
             });
             if failure.is_some() {
                 break;
@@ -116,7 +116,7 @@ fn catch_signals() -> Result<Arc<AtomicUsize>, Failure> {
         let set = flag::register_conditional_shutdown(signal, 128 + signal, twice.clone())
             .and_then(|_| flag::register(signal, twice.clone()))
             .and_then(|_| flag::register_usize(signal, came.clone(), signal as usize));
-        set.map_err(|error| Failure::failed(format!("signals can't be set up ({error})")))?;
+        set.map_err(|error| Failure::run_failed(format!("signals can't be set up ({error})")))?;
     }
     Ok(came)
 }

@@ -45,7 +45,7 @@ impl Output {
     }
 
     /// Prints a line from the guest.
-    pub fn line(&mut self, line: &str) {
+    pub fn print_guest_line(&mut self, line: &str) {
         if !self.table_alone {
             self.print(line);
         }
@@ -62,7 +62,7 @@ impl Output {
                 self.print(&line);
             }
         }
-        let text = results.to_json().map_err(Failure::failed)?;
+        let text = results.to_json().map_err(Failure::run_failed)?;
         match self.json.take() {
             None => {}
             // A run without measurements leaves no file.
@@ -72,19 +72,19 @@ impl Output {
                     .write_all(text.as_bytes())
                     .and_then(|()| file.sync_all());
                 written.map_err(|error| {
-                    Failure::failed(format!(
+                    Failure::run_failed(format!(
                         "--json: {} can't be written ({error})",
                         path.display()
                     ))
                 })?;
             }
             Some(Json::Stdout) if !results.has_cells() => {}
-            Some(Json::Stdout) => self.keep(io::stdout().write_all(text.as_bytes())),
+            Some(Json::Stdout) => self.keep_error(io::stdout().write_all(text.as_bytes())),
         }
         let _ = io::stdout().flush();
         match self.lost {
             // A reader that closes the pipe has read everything that it wants.
-            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::run_failed(
                 format!("standard output can't be written ({error})"),
             )),
             _ => Ok(()),
@@ -97,10 +97,10 @@ impl Output {
             Some(Json::Stdout) => writeln!(io::stderr(), "{line}"),
             _ => writeln!(io::stdout(), "{line}"),
         };
-        self.keep(printed);
+        self.keep_error(printed);
     }
 
-    fn keep(&mut self, done: io::Result<()>) {
+    fn keep_error(&mut self, done: io::Result<()>) {
         if let Err(error) = done {
             self.lost.get_or_insert(error);
         }

@@ -21,19 +21,19 @@ const KEPT: [(u64, u32); 6] = [
 ];
 
 /// Makes the accesses.
-pub fn access(out: &mut Port, platform: &Platform<'_>) {
+pub fn access_devices(out: &mut Port, platform: &Platform<'_>) {
     let redistributor = platform.gic.redistributors.first();
     let (Some(redistributor), Some(uart)) = (redistributor, platform.uart) else {
         return;
     };
-    priorities(out, redistributor.base + PRIORITIES);
-    pairs(out, uart.base);
-    kept(out, uart.base);
+    transfer_priorities(out, redistributor.base + PRIORITIES);
+    transfer_pairs(out, uart.base);
+    print_uart_registers(out, uart.base);
 }
 
 /// Transfers single registers: pre- and post-indexed, up and down, with any base, including the
 /// stack pointer.
-fn priorities(out: &mut Port, first: u64) {
+fn transfer_priorities(out: &mut Port, first: u64) {
     let (mut stored, mut loaded) = (first, first);
     let (word, before, byte, by_sp): (u32, u32, u32, u32);
     // SAFETY: these are the priorities of SGIs, of which none is enabled. The stack pointer is
@@ -75,11 +75,11 @@ fn priorities(out: &mut Port, first: u64) {
 }
 
 /// Transfers pairs of registers, in UARTILPR to UARTLCR_H.
-fn pairs(out: &mut Port, uart: u64) {
+fn transfer_pairs(out: &mut Port, uart: u64) {
     let (mut stored, mut loaded) = (uart + 0x20, uart + 0x30);
     let (a, b): (u32, u32);
     let (c, d): (u64, u64);
-    // SAFETY: these registers hold speed and format of the UART; `kept` sets them again.
+    // SAFETY: these registers hold speed and format of the UART; `print_uart_registers` sets them again.
     unsafe {
         asm!(
             "stp {w:w}, {x:w}, [{stored}], #8",
@@ -108,7 +108,7 @@ fn pairs(out: &mut Port, uart: u64) {
 }
 
 /// Prints the UART's registers as they were written, and whether a character was sent.
-fn kept(out: &mut Port, uart: u64) {
+fn print_uart_registers(out: &mut Port, uart: u64) {
     let register = |offset| (uart + offset) as *mut u32;
     for (offset, value) in KEPT {
         // SAFETY: only this kernel uses the UART, which it polls, and nothing takes the UART's interrupts.
@@ -126,7 +126,7 @@ fn kept(out: &mut Port, uart: u64) {
 }
 
 /// Makes an exclusive access to a device, which no hypervisor decodes.
-pub fn exclusive(platform: &Platform<'_>) {
+pub fn access_exclusively(platform: &Platform<'_>) {
     if let Some(uart) = platform.uart {
         // SAFETY: reading the flags of the UART has no effect.
         unsafe { asm!("ldxr {0:w}, [{1}]", out(reg) _, in(reg) uart.base + 0x18) };

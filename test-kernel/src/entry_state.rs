@@ -22,7 +22,7 @@ use platform::Platform;
 const SCTLR: u64 = 0x30d0_0800;
 /// The priority of a CPU interface that handles nothing.
 const IDLE: u64 = 0xff;
-/// Value that [`floating_point`] passes through a register.
+/// Value that [`pass_floating_point`] passes through a register.
 const WORD: u64 = 0x3ff0_0000_0000_0000;
 
 /// Checks values, and prints and counts those that are wrong.
@@ -34,7 +34,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Checks that `found` is `expected`.
-    fn at(&mut self, name: &str, found: u64, expected: u64) {
+    fn check(&mut self, name: &str, found: u64, expected: u64) {
         if found != expected {
             self.wrong += 1;
             let number = self.number;
@@ -55,15 +55,15 @@ pub fn check_cpu(out: &mut Port, platform: &Platform<'_>, number: usize) {
         wrong: 0,
     };
     let affinity = platform.cpus.get(number).map_or(0, |cpu| cpu.mpidr);
-    state(&mut look, affinity);
-    timers(&mut look);
-    interface(&mut look);
-    interrupts(&mut look, platform, affinity);
+    check_state(&mut look, affinity);
+    check_timers(&mut look);
+    check_interface(&mut look);
+    check_interrupts(&mut look, platform, affinity);
     // These are rights that EL1 has without asking EL2.
-    look.at("the trap of floating point", floating_point(), WORD);
+    look.check("the trap of floating point", pass_floating_point(), WORD);
     // EL1 reads MDCR_EL2.HPMN as PMCR_EL0.N; that register also has the traps of the monitors.
     PMCNTENSET_EL0.set(1);
-    look.at(
+    look.check(
         "event counters",
         u64::from(PMCR_EL0.get() >> 11 & 0x1f == 0),
         0,
@@ -76,19 +76,19 @@ pub fn check_cpu(out: &mut Port, platform: &Platform<'_>, number: usize) {
     );
 }
 
-fn state(look: &mut Look<'_>, affinity: u64) {
-    look.at("CurrentEL", CurrentEL.get(), 1 << 2);
-    look.at("DAIF", DAIF.get(), 0xf << 6);
-    look.at("SCTLR_EL1", SCTLR_EL1.get(), SCTLR);
-    look.at("CPACR_EL1", CPACR_EL1.get(), 0);
-    look.at("MDSCR_EL1", MDSCR_EL1.get(), 0);
-    look.at("MPIDR_EL1", MPIDR_EL1.get() & platform::AFFINITY, affinity);
+fn check_state(look: &mut Look<'_>, affinity: u64) {
+    look.check("CurrentEL", CurrentEL.get(), 1 << 2);
+    look.check("DAIF", DAIF.get(), 0xf << 6);
+    look.check("SCTLR_EL1", SCTLR_EL1.get(), SCTLR);
+    look.check("CPACR_EL1", CPACR_EL1.get(), 0);
+    look.check("MDSCR_EL1", MDSCR_EL1.get(), 0);
+    look.check("MPIDR_EL1", MPIDR_EL1.get() & platform::AFFINITY, affinity);
 }
 
-fn timers(look: &mut Look<'_>) {
-    look.at("CNTV_CTL_EL0", CNTV_CTL_EL0.get() & 1, 0);
-    look.at("CNTP_CTL_EL0", CNTP_CTL_EL0.get() & 1, 0);
-    look.at("CNTKCTL_EL1", CNTKCTL_EL1.get(), 0);
+fn check_timers(look: &mut Look<'_>) {
+    look.check("CNTV_CTL_EL0", CNTV_CTL_EL0.get() & 1, 0);
+    look.check("CNTP_CTL_EL0", CNTP_CTL_EL0.get() & 1, 0);
+    look.check("CNTKCTL_EL1", CNTKCTL_EL1.get(), 0);
     // The virtual counter has to equal the physical counter, on every CPU.
     let [before, within, after] = [
         || CNTPCT_EL0.get(),
@@ -101,7 +101,7 @@ fn timers(look: &mut Look<'_>) {
         counter()
     });
     let is_within = (before..=after).contains(&within);
-    look.at(
+    look.check(
         "the virtual counter's offset",
         if is_within {
             0
@@ -113,41 +113,41 @@ fn timers(look: &mut Look<'_>) {
 }
 
 /// Checks that the CPU interface is off, and that no interrupt is pending.
-fn interface(look: &mut Look<'_>) {
+fn check_interface(look: &mut Look<'_>) {
     ICC_SRE_EL1.set(7);
     insn::isb();
-    look.at("ICC_PMR_EL1", ICC_PMR_EL1.get(), 0);
-    look.at("ICC_IGRPEN1_EL1", ICC_IGRPEN1_EL1.get(), 0);
+    look.check("ICC_PMR_EL1", ICC_PMR_EL1.get(), 0);
+    look.check("ICC_IGRPEN1_EL1", ICC_IGRPEN1_EL1.get(), 0);
     gic_cpu::enable(false);
-    look.at("ICC_RPR_EL1", ICC_RPR_EL1.get(), IDLE);
-    look.at(
+    look.check("ICC_RPR_EL1", ICC_RPR_EL1.get(), IDLE);
+    look.check(
         "ICC_HPPIR1_EL1",
         ICC_HPPIR1_EL1.get(),
         u64::from(gic_cpu::SPURIOUS),
     );
-    look.at("ISR_EL1", ISR_EL1.get(), 0);
+    look.check("ISR_EL1", ISR_EL1.get(), 0);
 }
 
 /// Checks that none of this CPU's private interrupts is pending or active.
-fn interrupts(look: &mut Look<'_>, platform: &Platform<'_>, affinity: u64) {
+fn check_interrupts(look: &mut Look<'_>, platform: &Platform<'_>, affinity: u64) {
     /// Offsets of GICR_ISPENDR0 and GICR_ISACTIVER0 (IHI 0069H, 12.11).
     const PENDING: u64 = 0x1_0200;
     const ACTIVE: u64 = 0x1_0300;
     // SAFETY: the device tree says where the redistributor is, and the MMU is off.
     let Ok(found) = (unsafe { Redistributor::find(&platform.gic, affinity) }) else {
-        look.at("redistributors", 0, 1);
+        look.check("redistributors", 0, 1);
         return;
     };
     let read = |offset: u64| {
         // SAFETY: as above; reading the register changes nothing.
         u64::from(unsafe { ((found.base() + offset) as *const u32).read_volatile() })
     };
-    look.at("GICR_ISPENDR0", read(PENDING), 0);
-    look.at("GICR_ISACTIVER0", read(ACTIVE), 0);
+    look.check("GICR_ISPENDR0", read(PENDING), 0);
+    look.check("GICR_ISACTIVER0", read(ACTIVE), 0);
 }
 
 /// Passes [`WORD`] through a floating-point register.
-fn floating_point() -> u64 {
+fn pass_floating_point() -> u64 {
     // This sets FPEN.
     CPACR_EL1.set(3 << 20);
     insn::isb();

@@ -50,40 +50,40 @@ static TREE: AtomicU64 = AtomicU64::new(0);
 extern "C" fn kernel_start(dtb: u64) -> ! {
     TREE.store(dtb, Relaxed);
     let mut room = Room::new();
-    let platform = platform(&mut room);
-    let mut out = port(&platform);
+    let platform = read_platform(&mut room);
+    let mut out = open_uart(&platform);
     let _ = writeln!(out, "kernel: arguments [{}]", platform.bootargs);
     if let Some(ram) = platform.memory.first() {
         let _ = writeln!(out, "kernel: RAM {:#x}, {} MiB", ram.base, ram.size >> 20);
     }
-    look_around(&platform, 0);
+    check_entry_state(&platform, 0);
     try_memory(&mut out);
-    if has(&platform, "forge") {
-        text::forge(&mut out);
+    if has_argument(&platform, "forge") {
+        text::print_forged_lines(&mut out);
     }
-    if has(&platform, "devices") {
-        devices::access(&mut out, &platform);
+    if has_argument(&platform, "devices") {
+        devices::access_devices(&mut out, &platform);
     }
-    if has(&platform, "exclusive") {
-        devices::exclusive(&platform);
+    if has_argument(&platform, "exclusive") {
+        devices::access_exclusively(&platform);
     }
-    let on = number(&platform, "cpu=");
+    let on = number_argument(&platform, "cpu=");
     match platform.cpus.get(on) {
         Some(other) if on > 0 => {
             let entry = boot::secondary_entry();
-            let status = psci(&platform, CPU_ON, other.mpidr, entry, on as u64);
+            let status = call_psci(&platform, CPU_ON, other.mpidr, entry, on as u64);
             if status != 0 {
                 let _ = writeln!(out, "kernel: CPU_ON answers {status:#x}");
             }
-            if has(&platform, "turns") {
-                text::take_turns(&mut out, 0);
+            if has_argument(&platform, "turns") {
+                text::write_lines_in_turn(&mut out, 0);
             }
-            if argument(&platform, "end=") == Some("cpu-off") {
-                psci(&platform, CPU_OFF, 0, 0, 0);
+            if argument_value(&platform, "end=") == Some("cpu-off") {
+                call_psci(&platform, CPU_OFF, 0, 0, 0);
             }
             hang()
         }
-        _ => end(on),
+        _ => end_machine(on),
     }
 }
 
@@ -91,30 +91,30 @@ extern "C" fn kernel_start(dtb: u64) -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn kernel_start_secondary(number: u64) -> ! {
     let mut room = Room::new();
-    let platform = platform(&mut room);
-    look_around(&platform, number as usize);
-    if has(&platform, "turns") {
-        text::take_turns(&mut port(&platform), number);
+    let platform = read_platform(&mut room);
+    check_entry_state(&platform, number as usize);
+    if has_argument(&platform, "turns") {
+        text::write_lines_in_turn(&mut open_uart(&platform), number);
     }
-    end(number as usize)
+    end_machine(number as usize)
 }
 
 /// Ends the machine on this CPU, which is `number`, as the command line requests.
-fn end(number: usize) -> ! {
+fn end_machine(number: usize) -> ! {
     let mut room = Room::new();
-    let platform = platform(&mut room);
-    let how = argument(&platform, "end=").unwrap_or("off");
-    let mut out = port(&platform);
+    let platform = read_platform(&mut room);
+    let how = argument_value(&platform, "end=").unwrap_or("off");
+    let mut out = open_uart(&platform);
     let _ = writeln!(out, "kernel: {how} on CPU {number}");
     match how {
-        "off" => psci(&platform, SYSTEM_OFF, 0, 0, 0),
-        "reset" => psci(&platform, SYSTEM_RESET, 0, 0, 0),
+        "off" => call_psci(&platform, SYSTEM_OFF, 0, 0, 0),
+        "reset" => call_psci(&platform, SYSTEM_RESET, 0, 0, 0),
         "cpu-off" => {
             let first = platform.cpus[0].mpidr;
-            while number > 0 && psci(&platform, AFFINITY_INFO, first, 0, 0) != OFF {}
+            while number > 0 && call_psci(&platform, AFFINITY_INFO, first, 0, 0) != OFF {}
             // This line has no end: an unfinished line must not be lost.
             let _ = write!(out, "kernel: the last word");
-            psci(&platform, CPU_OFF, 0, 0, 0)
+            call_psci(&platform, CPU_OFF, 0, 0, 0)
         }
         _ => {
             let _ = write!(out, "kernel: the last word");
@@ -128,22 +128,22 @@ fn end(number: usize) -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn kernel_failed(syndrome: u64, address: u64) -> ! {
     let mut room = Room::new();
-    let platform = platform(&mut room);
-    let mut out = port(&platform);
+    let platform = read_platform(&mut room);
+    let mut out = open_uart(&platform);
     let base = arch::layout::base();
     let _ = writeln!(
         out,
         "kernel: exception, ESR_EL1 {syndrome:#x} at image + {:#x}",
         address.wrapping_sub(base)
     );
-    psci(&platform, SYSTEM_OFF, 0, 0, 0);
+    call_psci(&platform, SYSTEM_OFF, 0, 0, 0);
     hang()
 }
 
 /// Checks the state of this CPU, which is `number`, if the command line requests it.
-fn look_around(platform: &Platform<'_>, number: usize) {
-    if has(platform, "look") {
-        entry_state::check_cpu(&mut port(platform), platform, number);
+fn check_entry_state(platform: &Platform<'_>, number: usize) {
+    if has_argument(platform, "look") {
+        entry_state::check_cpu(&mut open_uart(platform), platform, number);
     }
 }
 
@@ -169,7 +169,7 @@ fn try_memory(out: &mut Port) {
 }
 
 /// Returns the machine, as the device tree describes it.
-fn platform(room: &mut Room) -> Platform<'_> {
+fn read_platform(room: &mut Room) -> Platform<'_> {
     let address = TREE.load(Relaxed) as *const u8;
     // SAFETY: the boot protocol says that x0 was the device tree's address; its header's
     // second word is its size, big-endian.
@@ -184,7 +184,7 @@ fn platform(room: &mut Room) -> Platform<'_> {
     }
 }
 
-fn port(platform: &Platform<'_>) -> Port {
+fn open_uart(platform: &Platform<'_>) -> Port {
     match platform.uart {
         // SAFETY: the device tree names the UART, and the MMU is off.
         Some(uart) => unsafe { Port::new(uart) },
@@ -193,24 +193,24 @@ fn port(platform: &Platform<'_>) -> Port {
 }
 
 /// Whether `word` is an argument of the command line.
-fn has(platform: &Platform<'_>, word: &str) -> bool {
+fn has_argument(platform: &Platform<'_>, word: &str) -> bool {
     let mut words = platform.bootargs.split_ascii_whitespace();
     words.any(|other| other == word)
 }
 
 /// Returns the value of the argument that starts with `key`.
-fn argument<'a>(platform: &Platform<'a>, key: &str) -> Option<&'a str> {
+fn argument_value<'a>(platform: &Platform<'a>, key: &str) -> Option<&'a str> {
     let mut words = platform.bootargs.split_ascii_whitespace();
     words.find_map(|word| word.strip_prefix(key))
 }
 
-fn number(platform: &Platform<'_>, key: &str) -> usize {
-    let value = argument(platform, key).and_then(|value| value.parse().ok());
+fn number_argument(platform: &Platform<'_>, key: &str) -> usize {
+    let value = argument_value(platform, key).and_then(|value| value.parse().ok());
     value.unwrap_or(0)
 }
 
 /// Calls PSCI.
-fn psci(platform: &Platform<'_>, function: u64, a: u64, b: u64, c: u64) -> u64 {
+fn call_psci(platform: &Platform<'_>, function: u64, a: u64, b: u64, c: u64) -> u64 {
     let status: u64;
     // SAFETY: PSCI follows the SMC calling convention, which may clobber x0 to x17 and nothing else
     // that this code uses (DEN0028F, 2.6).

@@ -31,7 +31,7 @@ static STEP: AtomicU64 = AtomicU64::new(0);
 const STEPS: u64 = 6;
 
 /// Prints the texts of EL2, Rouse's guest and other kernels.
-pub fn forge(out: &mut Port) {
+pub fn print_forged_lines(out: &mut Port) {
     for line in FORGED {
         let _ = writeln!(out, "{line}");
     }
@@ -45,7 +45,7 @@ pub fn forge(out: &mut Port) {
 
 /// Writes the parts of lines that belong to CPU `number`, in turn with the other CPU: one CPU
 /// begins each line and the other ends it.
-pub fn take_turns(out: &mut Port, number: u64) {
+pub fn write_lines_in_turn(out: &mut Port, number: u64) {
     for step in (0..STEPS).filter(|step| step % 2 == number) {
         while STEP.load(SeqCst) != step {
             arch::insn::yield_now();

@@ -40,7 +40,7 @@ pub fn initramfs(program: &[u8], runs: &[Vec<String>], guests: &[(&str, &[u8])])
 
 /// Returns the command lines in the text of a file [`RUNS`].
 #[must_use]
-pub fn runs(text: &str) -> Vec<Vec<String>> {
+pub fn parse_runs(text: &str) -> Vec<Vec<String>> {
     let words = |run: &str| run.lines().map(str::to_owned).collect();
     text.split("\n\n").map(words).collect()
 }
@@ -72,20 +72,20 @@ pub struct Archive {
 impl Archive {
     /// Adds a folder, which has to precede its files.
     pub fn folder(&mut self, name: &str, mode: u32) {
-        self.add(name, DIRECTORY | mode, &[]);
+        self.add_entry(name, DIRECTORY | mode, &[]);
     }
 
     /// Adds a file.
     pub fn file(&mut self, name: &str, mode: u32, content: &[u8]) {
-        self.add(name, FILE | mode, content);
+        self.add_entry(name, FILE | mode, content);
     }
 
     /// Adds a symbolic link.
     pub fn link(&mut self, name: &str, target: &str) {
-        self.add(name, LINK, target.as_bytes());
+        self.add_entry(name, LINK, target.as_bytes());
     }
 
-    fn add(&mut self, name: &str, mode: u32, content: &[u8]) {
+    fn add_entry(&mut self, name: &str, mode: u32, content: &[u8]) {
         self.entries += 1;
         let size = content.len();
         // Inode, mode, user, group, links, time, size, two devices of two numbers each, the name with its zero, and a
@@ -124,7 +124,7 @@ impl Archive {
     /// Returns the whole archive.
     #[must_use]
     pub fn end(mut self) -> Vec<u8> {
-        self.add(END, 0, &[]);
+        self.add_entry(END, 0, &[]);
         self.bytes
     }
 }
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(entries[3].1, 0o100_755);
         assert_eq!(entries[3].2, b"program");
         let text = String::from_utf8(entries[4].2.clone()).unwrap();
-        assert_eq!(super::runs(&text), runs);
+        assert_eq!(super::parse_runs(&text), runs);
         assert_eq!(entries[5].2, b"guest!");
         assert_eq!(entries[6].2, b"");
     }

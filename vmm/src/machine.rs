@@ -39,8 +39,8 @@ use vm::Vm;
 
 /// Returns the mode of KVM on this host, if this process can read it in the kernel's log.
 #[must_use]
-pub fn mode() -> Option<Mode> {
-    mode::found().ok().flatten()
+pub fn kvm_mode() -> Option<Mode> {
+    mode::mode_in_log().ok().flatten()
 }
 
 /// Keeps the calling thread, and all threads that it starts, away from the CPUs of a guest's
@@ -49,8 +49,8 @@ pub fn mode() -> Option<Mode> {
 ///
 /// # Errors
 /// [`Obstacle`] if there are too few CPUs or `pins` is wrong.
-pub fn keep_away(cpus: usize, pins: Option<&[usize]>) -> Result<Vec<usize>, Obstacle> {
-    let places = pins::choose(cpus, pins)?;
+pub fn keep_off_vcpu_cpus(cpus: usize, pins: Option<&[usize]>) -> Result<Vec<usize>, Obstacle> {
+    let places = pins::choose_cpus(cpus, pins)?;
     pins::run_on(&places.rest)?;
     Ok(places.vcpus)
 }
@@ -89,7 +89,7 @@ impl End {
 
     /// Returns the message to print about this end, if there is one.
     #[must_use]
-    pub fn words(&self) -> Option<&str> {
+    pub fn message(&self) -> Option<&str> {
         match self {
             Self::Off => None,
             Self::Reset => Some("rouse-kvm: the guest has reset its machine\n"),
@@ -111,13 +111,13 @@ const KICKS: usize = 500;
 /// [`Obstacle`] if the guest could not be started.
 pub fn run(options: &Options) -> Result<End, Obstacle> {
     if options.with_parent {
-        with_parent()?;
+        end_with_parent()?;
     }
     let files = Files::read(options)?;
     if let Some(mode) = options.mode {
-        mode::check(mode)?;
+        mode::require_mode(mode)?;
     }
-    let places = pins::choose(options.cpus, options.pins.as_deref())?;
+    let places = pins::choose_cpus(options.cpus, options.pins.as_deref())?;
     let (vm, cpus) = Vm::new(options, &files)?;
     let bus = Arc::new(Bus::new(vm.fd.clone(), options.console, options.source));
     let (tell, told) = mpsc::channel();
@@ -125,17 +125,18 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
         start: Barrier::new(cpus.len() + 1),
         stop: AtomicBool::new(false),
     });
-    cpu::prepare().map_err(|error| Obstacle(format!("signals can't be set up ({error})")))?;
+    cpu::install_handler()
+        .map_err(|error| Obstacle(format!("signals can't be set up ({error})")))?;
     let mut threads = Vec::new();
     for (cpu, &place) in cpus.into_iter().zip(&places.vcpus) {
         // The new thread inherits this affinity.
         pins::run_on(&[place])?;
-        threads.push(begin(cpu, &bus, &together, &tell));
+        threads.push(start_thread(cpu, &bus, &together, &tell));
     }
     pins::run_on(&places.rest)?;
     filter::install()?;
     if let Some(breach) = options.break_bound {
-        return Err(breach::attempt(breach));
+        return Err(breach::make_call(breach));
     }
     thread::sleep(options.rest);
     together.start.wait();
@@ -144,7 +145,7 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
         told,
         together,
     };
-    let end = machine.watch(options.timeout, &bus);
+    let end = machine.wait_for_end(options.timeout, &bus);
     bus.flush();
     // The memory of the guest has to outlive its vCPUs, whose threads still exist.
     drop(vm);
@@ -152,7 +153,7 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
 }
 
 /// Makes the host's kernel end this program when its parent ends.
-fn with_parent() -> Result<(), Obstacle> {
+fn end_with_parent() -> Result<(), Obstacle> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| Obstacle(format!("--with-parent: {error}; leave it out")))
 }
@@ -166,7 +167,7 @@ struct Together {
 }
 
 /// Starts the thread of `cpu`, which sends the state after the vCPU's last exit to `tell`.
-fn begin(
+fn start_thread(
     mut cpu: Cpu,
     bus: &Arc<Bus>,
     together: &Arc<Together>,
@@ -190,13 +191,13 @@ struct RunningGuest {
 
 impl RunningGuest {
     /// Waits until the guest ends, or its console is silent for `timeout`.
-    fn watch(self, timeout: Duration, bus: &Bus) -> End {
-        let mut written = bus.written();
+    fn wait_for_end(self, timeout: Duration, bus: &Bus) -> End {
+        let mut written = bus.bytes_written();
         loop {
             match self.told.recv_timeout(timeout) {
-                Ok(left) => return self.ended(left),
-                Err(RecvTimeoutError::Timeout) if bus.written() != written => {
-                    written = bus.written();
+                Ok(left) => return self.end_of_guest(left),
+                Err(RecvTimeoutError::Timeout) if bus.bytes_written() != written => {
+                    written = bus.bytes_written();
                 }
                 Err(_) => {
                     let why = format!(
@@ -209,7 +210,7 @@ impl RunningGuest {
         }
     }
 
-    fn ended(&self, left: Left) -> End {
+    fn end_of_guest(&self, left: Left) -> End {
         match &left.cause {
             Cause::Off => End::Off,
             Cause::Reset => End::Reset,
@@ -231,7 +232,7 @@ impl RunningGuest {
             }
             for thread in &self.threads {
                 // A thread that has ended needs no signal.
-                let _ = thread.kill(cpu::signal());
+                let _ = thread.kill(cpu::exit_signal());
             }
             left.extend(self.told.recv_timeout(KICK));
             left.extend(self.told.try_iter());

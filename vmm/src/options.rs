@@ -32,53 +32,53 @@ Exit status: 0 the guest turned its machine off; 1 it crashed, hung, or wrote to
     args_override_self = true
 )]
 pub struct Options {
-    /// An arm64 Image, of which Rouse's guest is one (- is standard input), and its boot arguments
+    /// An arm64 Image, such as Rouse's guest (- is standard input), and its boot arguments
     #[arg(required = true, trailing_var_arg = true, value_names = ["IMAGE", "WORD"])]
     guest: Vec<String>,
     /// Number of vCPUs
-    #[arg(long, value_name = "N", default_value = "2", value_parser = cpus())]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = cpus_parser())]
     pub cpus: usize,
     /// RAM
-    #[arg(long, value_name = "MIB", default_value = "256", value_parser = memory())]
+    #[arg(long, value_name = "MIB", default_value = "256", value_parser = memory_parser())]
     pub memory: u64,
-    /// Its initial RAM disk, an archive of cpio, compressed or not
+    /// The guest's initial RAM disk: a cpio archive, compressed or not
     #[arg(long, value_name = "FILE")]
     pub initrd: Option<PathBuf>,
-    /// Seed of its kernel's random numbers [default: the kernel's own matter]
+    /// Seed of the guest kernel's random numbers [default: left to the kernel]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// CPUs of this machine for the vCPUs, as 2,3 [default: the last ones]
+    /// CPUs of this machine for the vCPUs, such as 2,3 [default: the last ones]
     #[arg(long = "pin", value_name = "LIST", value_delimiter = ',')]
     pub pins: Option<Vec<usize>>,
     /// Wait before the guest starts
-    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds(0..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds_parser(0..=3600))]
     pub rest: Duration,
-    /// How long KVM polls at most before it halts a vCPU [default: as KVM is set]
+    /// Longest time that KVM polls before it halts a vCPU [default: KVM's own setting]
     #[arg(long, value_name = "US", value_parser = value_parser!(u32).range(..=1_000_000))]
     pub host_poll_us: Option<u32>,
-    /// Refuse unless KVM runs so
+    /// Refuse to run unless KVM is in this mode
     #[arg(long, value_enum)]
     pub mode: Option<Mode>,
-    /// The guest has a PMU, for cycles; KVM's work for it is in the time of every exit
+    /// Give the guest a PMU, for cycles; KVM's work for it then adds to the time of every exit
     #[arg(long)]
     pub pmu: bool,
     /// End when the parent process does
     #[arg(long)]
     pub with_parent: bool,
-    /// Do something that this program may not do while a guest runs, as a test that it is ended for it
+    /// Do something that this program may not do while a guest runs, to test that it is killed for it
     #[arg(long, value_enum, value_name = "CALL")]
     pub break_bound: Option<Breach>,
-    /// End a guest whose console is silent for so long
-    #[arg(long, value_name = "SECONDS", default_value = "240", value_parser = seconds(1..=1 << 30))]
+    /// End a guest whose console is silent for this long
+    #[arg(long, value_name = "SECONDS", default_value = "240", value_parser = seconds_parser(1..=1 << 30))]
     pub timeout: Duration,
-    /// Whose text the guest's console is; `program` is another kernel's, with a program of ours whose records count
+    /// Who writes the guest's console; `program` means another kernel with a program of ours, whose records count
     ///
-    /// A backslash breaks whatever looks like our lines in the text of others, which comes at once if it is foreign,
-    /// and else by lines.
-    #[arg(long, value_name = "WHOSE", default_value = "ours", value_parser = source())]
+    /// A backslash breaks whatever looks like our lines in the text of others. Foreign text is passed on at once, other
+    /// text line by line.
+    #[arg(long, value_name = "WHOSE", default_value = "ours", value_parser = source_parser())]
     pub source: Source,
-    /// End a guest that has written more to its console
-    #[arg(long, value_name = "KIB", default_value = "65536", value_parser = console())]
+    /// End a guest that writes more than this to its console
+    #[arg(long, value_name = "KIB", default_value = "65536", value_parser = console_parser())]
     pub console: u64,
 }
 
@@ -96,25 +96,25 @@ impl Options {
     }
 }
 
-fn seconds(range: RangeInclusive<u64>) -> impl TypedValueParser<Value = Duration> {
+fn seconds_parser(range: RangeInclusive<u64>) -> impl TypedValueParser<Value = Duration> {
     value_parser!(u64).range(range).map(Duration::from_secs)
 }
 
-fn cpus() -> impl TypedValueParser<Value = usize> {
+fn cpus_parser() -> impl TypedValueParser<Value = usize> {
     value_parser!(u16).range(1..=512).map(usize::from)
 }
 
 /// Parses the size of RAM, rounded up to 2 MiB, the unit in which RAM is placed and mapped.
-fn memory() -> impl TypedValueParser<Value = u64> {
+fn memory_parser() -> impl TypedValueParser<Value = u64> {
     let mib = value_parser!(u64).range(1..=1 << 20);
     mib.map(|mib| mib.next_multiple_of(2) * MIB)
 }
 
-fn console() -> impl TypedValueParser<Value = u64> {
+fn console_parser() -> impl TypedValueParser<Value = u64> {
     value_parser!(u64).range(..=1 << 30).map(|kib| kib * KIB)
 }
 
-fn source() -> impl TypedValueParser<Value = Source> {
+fn source_parser() -> impl TypedValueParser<Value = Source> {
     let words = PossibleValuesParser::new(Source::ALL.map(Source::word));
     words.try_map(|word| {
         let mut known = Source::ALL.into_iter();
@@ -140,18 +140,18 @@ pub enum Breach {
 /// A mode of KVM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// At EL2 together with its host.
+    /// KVM runs at EL2 together with its host.
     Vhe,
-    /// Its part at EL2 alone.
+    /// Only a part of KVM runs at EL2.
     Nvhe,
-    /// Nvhe that also keeps the host out of guests.
+    /// Like nvhe, and KVM also keeps the host out of guests.
     Protected,
 }
 
 impl Mode {
     /// Returns the mode that has this name in Linux's log (arch/arm64/kvm/arm.c prints the name when KVM starts).
     #[must_use]
-    pub fn of(said: &str) -> Option<Self> {
+    pub fn from_log_name(said: &str) -> Option<Self> {
         match said.split(' ').next()? {
             "VHE" => Some(Self::Vhe),
             "Hyp" => Some(Self::Nvhe),
@@ -207,7 +207,7 @@ mod tests {
             ("Protected hVHE", Some(Mode::Protected)),
             ("Realm", None),
         ] {
-            assert_eq!(Mode::of(word), mode, "{word}");
+            assert_eq!(Mode::from_log_name(word), mode, "{word}");
         }
     }
 

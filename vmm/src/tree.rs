@@ -109,14 +109,14 @@ pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
     tree.property_string("device_type", "memory")?;
     tree.property_array_u64("reg", &[RAM, guest.memory])?;
     tree.end_node(memory)?;
-    cpus(&mut tree, guest.cpus)?;
+    add_cpus(&mut tree, guest.cpus)?;
     let psci = tree.begin_node("psci")?;
     let names = ["arm,psci-1.0", "arm,psci-0.2"];
     tree.property_string_list("compatible", names.map(String::from).to_vec())?;
     tree.property_string("method", "hvc")?;
     tree.end_node(psci)?;
-    devices(&mut tree, guest.gic, guest.cpus.len())?;
-    console(&mut tree, guest.console)?;
+    add_devices(&mut tree, guest.gic, guest.cpus.len())?;
+    add_console(&mut tree, guest.console)?;
     if let Some(name) = guest.hypervisor {
         let hypervisor = tree.begin_node("hypervisor")?;
         tree.property_string("compatible", name)?;
@@ -132,7 +132,7 @@ pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
     tree.finish()
 }
 
-fn cpus(tree: &mut FdtWriter, affinities: &[u64]) -> Result<(), Error> {
+fn add_cpus(tree: &mut FdtWriter, affinities: &[u64]) -> Result<(), Error> {
     let cpus = tree.begin_node("cpus")?;
     tree.property_u32("#address-cells", 2)?;
     tree.property_u32("#size-cells", 0)?;
@@ -148,7 +148,7 @@ fn cpus(tree: &mut FdtWriter, affinities: &[u64]) -> Result<(), Error> {
 }
 
 /// Adds the devices that KVM and this program emulate for `cpus` CPUs.
-fn devices(tree: &mut FdtWriter, version: Gic, cpus: usize) -> Result<(), Error> {
+fn add_devices(tree: &mut FdtWriter, version: Gic, cpus: usize) -> Result<(), Error> {
     let gic = tree.begin_node(&format!("intc@{DISTRIBUTOR:x}"))?;
     tree.property_string("compatible", version.compatible())?;
     tree.property_null("interrupt-controller")?;
@@ -171,7 +171,7 @@ fn devices(tree: &mut FdtWriter, version: Gic, cpus: usize) -> Result<(), Error>
     tree.end_node(timer)
 }
 
-fn console(tree: &mut FdtWriter, kind: Console) -> Result<(), Error> {
+fn add_console(tree: &mut FdtWriter, kind: Console) -> Result<(), Error> {
     let console = tree.begin_node(&format!("serial@{CONSOLE:x}"))?;
     match kind {
         Console::Ns16550 => {
@@ -194,12 +194,12 @@ fn console(tree: &mut FdtWriter, kind: Console) -> Result<(), Error> {
     tree.end_node(console)?;
     match kind {
         Console::Ns16550 => Ok(()),
-        Console::Pl011 => clock(tree),
+        Console::Pl011 => add_clock(tree),
     }
 }
 
 /// Adds the clock of a PL011.
-fn clock(tree: &mut FdtWriter) -> Result<(), Error> {
+fn add_clock(tree: &mut FdtWriter) -> Result<(), Error> {
     let clock = tree.begin_node("clock")?;
     tree.property_string("compatible", "fixed-clock")?;
     tree.property_u32("#clock-cells", 0)?;

@@ -9,14 +9,14 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 use counting::cost::CostArgs;
 use doctor::DoctorArgs;
-use examples::told;
+use examples::examples_help;
 use kernels::KernelArgs;
 use reporting::compare::CompareArgs;
 use reporting::report::ReportArgs;
 use running::options::{DISK_BOARD, ImageArgs, RunArgs, arranged};
 use shell::args::CommonArgs;
 
-pub use old_verbs::renamed;
+pub use old_verbs::answer_to_old_verb;
 
 /// Text about the exit status of every verb, for the help.
 pub const STATUS: &str = "\
@@ -93,26 +93,26 @@ pub enum Verb {
 #[derive(Debug, Subcommand)]
 pub enum Everyday {
     /// Build, boot, measure, print the table and write the results
-    #[command(mut_args(arranged), after_help = "`--help` has all options.", after_long_help = format!("{}\n\n{LISTS}\n\n{STATUS}", told("run")))]
+    #[command(mut_args(arranged), after_help = "`--help` has all options.", after_long_help = format!("{}\n\n{LISTS}\n\n{STATUS}", examples_help("run")))]
     Run(Box<RunArgs>),
     /// Compare runs cell by cell: is B better or worse than A?
-    #[command(after_help = format!("{}\n\n{COMPARE}\n\n{STATUS}", told("compare")))]
+    #[command(after_help = format!("{}\n\n{COMPARE}\n\n{STATUS}", examples_help("compare")))]
     Compare(CompareArgs),
     /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
-    #[command(after_help = format!("{}\n\n{STATUS}", told("report")))]
+    #[command(after_help = format!("{}\n\n{STATUS}", examples_help("report")))]
     Report(ReportArgs),
     /// Build an arm64 kernel from source and patches, as a guest to measure
-    #[command(after_help = format!("{}\n\n{STATUS}", told("kernel")))]
+    #[command(after_help = format!("{}\n\n{STATUS}", examples_help("kernel")))]
     Kernel(KernelArgs),
     /// Count the cost of each path through the hypervisor: instructions, registers, barriers, exceptions
-    #[command(after_help = format!("{}\n\n{STATUS}", told("cost")))]
+    #[command(after_help = format!("{}\n\n{STATUS}", examples_help("cost")))]
     Cost(CostArgs),
-    /// Write a file for another machine: a disk for one with UEFI, an instance's root disk for example, or a program for
-    /// Linux with KVM
-    #[command(mut_arg("board", |arg| arg.default_value(DISK_BOARD)), after_help = format!("{}\n\n{LISTS}\n\n{STATUS}", told("image")))]
+    /// Write a file for another machine: a disk for UEFI, such as an instance's root disk, or a program for Linux with
+    /// KVM
+    #[command(mut_arg("board", |arg| arg.default_value(DISK_BOARD)), after_help = format!("{}\n\n{LISTS}\n\n{STATUS}", examples_help("image")))]
     Image(Box<ImageArgs>),
-    /// List tools, boards, or whether Rouse can run on a machine: what is there, what is missing, and the fix
-    #[command(after_help = format!("{}\n\n{STATUS}", told("doctor")))]
+    /// Check tools, boards, or whether Rouse can run on a machine: what is there, what is missing, and the fix
+    #[command(after_help = format!("{}\n\n{STATUS}", examples_help("doctor")))]
     Doctor(DoctorArgs),
 }
 
@@ -120,7 +120,7 @@ pub enum Everyday {
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Passed {
-    /// They are passed on as they are.
+    /// The words, which are passed on unchanged.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<OsString>,
 }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use counting::asm::asm;
+use counting::asm::list_path;
 use counting::cost::cost;
 use providing::qemu;
 use reporting::compare::compare;
@@ -24,17 +24,20 @@ use shell::args::{self, CommonArgs};
 use shell::failure::{self, BadInput};
 use shell::terminal;
 
-use cli::{Everyday, renamed};
+use cli::{Everyday, answer_to_old_verb};
 
 /// Reads the command line `C` with its `common` options, and runs its verb through `dispatch`. If `dispatch` returns
 /// the status of another program, returns that status.
-pub fn program<C: Parser>(
+pub fn run_program<C: Parser>(
     common: impl FnOnce(&C) -> CommonArgs,
     dispatch: impl FnOnce(C) -> Result<Option<ExitCode>>,
 ) -> ExitCode {
     limits::start();
     qemu::without_io_uring();
-    let line = match env::args().nth(1).and_then(|verb| renamed(&verb)) {
+    let line = match env::args()
+        .nth(1)
+        .and_then(|verb| answer_to_old_verb(&verb))
+    {
         Some(now) => Err(BadInput::error(now)),
         None => args::read::<C>(),
     };
@@ -55,7 +58,7 @@ pub fn program<C: Parser>(
 }
 
 /// Runs an everyday verb.
-pub fn everyday(verb: Everyday) -> Result<()> {
+pub fn run_everyday(verb: Everyday) -> Result<()> {
     match verb {
         Everyday::Run(args) => match hypervisors::of_run(&args) {
             Some(table) => hypervisors::hypervisors(&table),
@@ -68,7 +71,7 @@ pub fn everyday(verb: Everyday) -> Result<()> {
         Everyday::Report(args) => report(&args),
         Everyday::Kernel(args) => kernels::kernel(&args),
         Everyday::Cost(args) => match &args.asm {
-            Some(path) => asm(path, &args),
+            Some(path) => list_path(path, &args),
             None => cost(&args),
         },
         Everyday::Image(args) => match card::what(&args)? {

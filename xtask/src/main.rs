@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use xtask::cli::{Cli, Verb};
 
 fn main() -> ExitCode {
-    xtask::program(
+    xtask::run_program(
         |line: &Cli| line.common,
         |line| match line.verb {
-            Verb::Everyday(verb) => xtask::everyday(verb).map(|()| None),
+            Verb::Everyday(verb) => xtask::run_everyday(verb).map(|()| None),
             Verb::Experiment(_)
             | Verb::Explain(_)
             | Verb::Governors(_)

@@ -5,7 +5,7 @@ use hist::Histogram;
 use pages::Pool;
 use plan::{BALANCED, End, PASSES, Plan};
 
-use super::{block, block_alone, block_of_tasks, stamped};
+use super::{block, run_one_cpu_block, run_stamped, run_task_block};
 use crate::clock::watch::Watch;
 use crate::entry::{Entry, Work};
 use crate::workers::{self, noise};
@@ -26,26 +26,26 @@ pub struct Scratch {
 
 impl Scratch {
     /// Returns empty buffers in memory of `pool`; with room for time stamps if `stamps` is set.
-    pub fn place(pool: &mut Pool, stamps: bool) -> Self {
+    pub fn place_in(pool: &mut Pool, stamps: bool) -> Self {
         Self {
             before: Samples::histogram(pool),
-            stamped: stamps.then(|| Stamped::place(pool)),
+            stamped: stamps.then(|| Stamped::place_in(pool)),
         }
     }
 }
 
 /// Runs a pass of a cell on the CPU that leads it, and measures the clock of that core before and after.
 pub fn run(entry: &mut Entry, scratch: &mut Scratch, seed: u64, watch: &Watch) {
-    let leader = workers::leader(&entry.cell);
+    let leader = workers::leader_cpu(&entry.cell);
     let mut seen = core::mem::take(&mut entry.core_hz);
-    workers::lead::on(leader, &mut || {
-        watch.around(&mut seen, || blocks(entry, scratch, seed));
+    workers::lead::run_on(leader, &mut || {
+        watch.measure_around(&mut seen, || run_blocks(entry, scratch, seed));
     });
     entry.core_hz = seen;
 }
 
 /// Runs the blocks of a pass, one after another; see [`plan::Pace`].
-fn blocks(entry: &mut Entry, scratch: &mut Scratch, seed: u64) {
+fn run_blocks(entry: &mut Entry, scratch: &mut Scratch, seed: u64) {
     let limits = entry.limits;
     let judged = limits.settle && entry.pace.passes + 1 == BALANCED;
     if judged && let Some(samples) = &entry.samples {
@@ -54,14 +54,14 @@ fn blocks(entry: &mut Entry, scratch: &mut Scratch, seed: u64) {
     while let Some(count) = entry.pace.next(&limits) {
         let start = clock::now();
         if entry.cell.workload.has_tasks() {
-            block_of_tasks(entry, count, seed);
+            run_task_block(entry, count, seed);
         } else if entry.cell.workload.is_alone() {
-            block_alone(entry, count);
+            run_one_cpu_block(entry, count);
         } else {
             block(entry, count);
         }
         entry.pace.add(&limits, count, clock::now() - start);
-        noise::collect(&entry.cell, entry.noise);
+        noise::add_rounds(&entry.cell, entry.noise);
     }
     let samples = entry.samples.as_deref();
     let repeats = judged && samples.is_some_and(|samples| samples.total.repeats(scratch.before));
@@ -70,7 +70,7 @@ fn blocks(entry: &mut Entry, scratch: &mut Scratch, seed: u64) {
 
 /// Reports the results of a cell so far, so that a run that is cut short keeps its measurements. Time stamps are taken
 /// after the cell's last pass.
-pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, work: &Work) {
+pub fn report_cell(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, work: &Work) {
     let whole = entry.samples.is_none() || entry.pace.ended.is_some();
     if whole && plan.takes_stamps(&entry.cell) {
         // A cell that was skipped has no samples.
@@ -87,13 +87,13 @@ pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, w
             _ => entry.pace.done,
         };
         if entry.skipped.is_none() {
-            let leader = workers::leader(&entry.cell);
-            workers::lead::on(leader, &mut || stamped(entry, most.min(STAMPED)));
+            let leader = workers::leader_cpu(&entry.cell);
+            workers::lead::run_on(leader, &mut || run_stamped(entry, most.min(STAMPED)));
         }
     }
     // Compact output, for consoles that keep little text, reports each cell only once.
     if whole || !plan.compact {
-        report::cell(id, entry, plan, work);
+        report::report_cell(id, entry, plan, work);
     }
     if let Some(samples) = entry.samples.as_deref_mut()
         && samples.stamped.is_some()

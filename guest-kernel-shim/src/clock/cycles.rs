@@ -68,11 +68,11 @@ pub type PerTick = Result<Ratio, Unknown>;
 /// # Errors
 /// Returns the reason why there is no such number.
 pub fn per_tick() -> PerTick {
-    if !pmu::is_there() {
+    if !pmu::is_present() {
         return Err(Unknown::NoPmu);
     }
     insn::mask_irq();
-    let parts = parts::<PARTS>(READINGS);
+    let parts = measure_parts::<PARTS>(READINGS);
     insn::unmask_irq();
     Ratio::steady(&parts.ok_or(Unknown::NoTick)?).map_err(Unknown::Clocks)
 }
@@ -81,21 +81,21 @@ pub fn per_tick() -> PerTick {
 /// Returns `None` if a clock stands still. The CPU must have a PMU.
 pub fn core_hz() -> Option<u64> {
     insn::mask_irq();
-    let parts = parts::<GLANCE>(GLANCE_READINGS);
+    let parts = measure_parts::<GLANCE>(GLANCE_READINGS);
     insn::unmask_irq();
     Ratio::middle(parts?, clock::frequency())
 }
 
 /// Returns how far the two clocks advanced, from edge to edge, in each of `N` parts of `readings`
 /// readings.
-fn parts<const N: usize>(readings: u32) -> Option<[Ratio; N]> {
+fn measure_parts<const N: usize>(readings: u32) -> Option<[Ratio; N]> {
     let mut parts = [Ratio { wanted: 0, read: 0 }; N];
-    let mut from = edge()?;
+    let mut from = find_tick_edge()?;
     for part in &mut parts {
         for _ in 0..readings {
             core::hint::black_box(Moment::now());
         }
-        let to = edge()?;
+        let to = find_tick_edge()?;
         *part = Ratio {
             wanted: to.cycles.wrapping_sub(from.cycles),
             read: to.ticks.wrapping_sub(from.ticks),
@@ -123,7 +123,7 @@ impl Moment {
 }
 
 /// Finds the next tick, half way between the readings before and after it.
-fn edge() -> Option<Moment> {
+fn find_tick_edge() -> Option<Moment> {
     let mut before = Moment::now();
     for _ in 0..PATIENCE {
         let now = Moment::now();

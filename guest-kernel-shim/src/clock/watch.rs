@@ -17,7 +17,7 @@ pub type Seen = ArrayVec<[u64; 2], { PASSES as usize }>;
 
 /// Whether the frequency can be measured: a tick is time, and the PMU counts cycles of a core. An emulator
 /// that counts instructions has no frequency; one whose PMU does not count instructions has no core cycles.
-pub fn tells() -> bool {
+pub fn can_measure() -> bool {
     pmu::counts_instructions() && !clock::counts_instructions()
 }
 
@@ -28,15 +28,15 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Returns a watch, which measures only if this machine's frequency can be measured ([`tells`]).
-    pub fn begin() -> Self {
+    /// Returns a watch, which measures only if this machine's frequency can be measured ([`can_measure`]).
+    pub fn if_measurable() -> Self {
         Self {
-            tells: tells() || planted::looks(),
+            tells: can_measure() || planted::measures_always(),
         }
     }
 
     /// Runs a pass, whose number is the length of `seen`, between two measurements.
-    pub fn around(&self, seen: &mut Seen, pass: impl FnOnce()) {
+    pub fn measure_around(&self, seen: &mut Seen, pass: impl FnOnce()) {
         if !self.tells || seen.is_full() {
             return pass();
         }

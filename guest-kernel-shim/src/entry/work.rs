@@ -20,7 +20,7 @@ pub struct Work {
 
 impl Work {
     /// Adds up the work of all `entries`.
-    pub fn planned(entries: &[Entry]) -> Self {
+    pub fn from_entries(entries: &[Entry]) -> Self {
         let pass_us: u64 = entries.iter().map(guess_us).sum();
         Self {
             done: 0,

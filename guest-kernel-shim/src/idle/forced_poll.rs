@@ -29,10 +29,10 @@ const LOOK_US: u32 = 100;
 /// A way of making a governed CPU poll.
 pub trait Forcing: Sized {
     /// Prepares `cpu` for a body that idles by `setting`.
-    fn ready<P: Pause, const BARRIER: bool>(_setting: &Setting, _cpu: &Cpu) {}
+    fn prepare_cpu<P: Pause, const BARRIER: bool>(_setting: &Setting, _cpu: &Cpu) {}
 
     /// Stays once in an idle state, or tries to, or polls because the CPU is forced to; returns the requests found.
-    fn step<T: Here, P: Pause, const BARRIER: bool>(
+    fn idle_once<T: Here, P: Pause, const BARRIER: bool>(
         idle: &mut Governed<P, Self, BARRIER>,
         me: &T,
     ) -> u32;
@@ -43,11 +43,11 @@ pub struct Never;
 
 impl Forcing for Never {
     #[inline(always)]
-    fn step<T: Here, P: Pause, const BARRIER: bool>(
+    fn idle_once<T: Here, P: Pause, const BARRIER: bool>(
         idle: &mut Governed<P, Self, BARRIER>,
         me: &T,
     ) -> u32 {
-        idle.chosen(me)
+        idle.stay_as_chosen(me)
     }
 }
 
@@ -56,14 +56,14 @@ pub struct Posted;
 
 impl Forcing for Posted {
     #[inline(always)]
-    fn step<T: Here, P: Pause, const BARRIER: bool>(
+    fn idle_once<T: Here, P: Pause, const BARRIER: bool>(
         idle: &mut Governed<P, Self, BARRIER>,
         me: &T,
     ) -> u32 {
         if force::SWITCH.is_on(idle.cpu.index) {
             poll_posted(idle, me)
         } else {
-            idle.chosen(me)
+            idle.stay_as_chosen(me)
         }
     }
 }
@@ -76,33 +76,33 @@ fn poll_posted<T: Here, P: Pause, const BARRIER: bool>(
 ) -> u32 {
     let cpu = idle.cpu;
     let start = clock::now();
-    cpu.polls(true);
-    next_tick(idle, start);
+    cpu.note_polling(true);
+    set_next_tick(idle, start);
     let taken = relax_while(me, idle.wanted, || {
         if cpu.rung.has_ticked() {
             cpu.rung.take_tick();
-            next_tick(idle, clock::now());
+            set_next_tick(idle, clock::now());
         }
         force::SWITCH.is_on(cpu.index)
     });
-    count(cpu, me.cpu(), start);
+    count_poll(cpu, me.cpu(), start);
     taken
 }
 
 /// Sets the tick for the next multiple of its period.
-fn next_tick<P, const BARRIER: bool>(idle: &Governed<P, Posted, BARRIER>, now: u64) {
+fn set_next_tick<P, const BARRIER: bool>(idle: &Governed<P, Posted, BARRIER>, now: u64) {
     if idle.cpu.rung.is_on() {
-        let in_ns = idle.tick_ns - time::ns(now) % idle.tick_ns;
-        timer::set_tick(idle.cpu, Some(now + time::ticks(in_ns)));
+        let in_ns = idle.tick_ns - time::ticks_to_ns(now) % idle.tick_ns;
+        timer::set_tick(idle.cpu, Some(now + time::ns_to_ticks(in_ns)));
     }
 }
 
 /// Counts a forced poll that began at `start` and ends now.
-fn count(cpu: &Cpu, me: &PerCpu, start: u64) {
+fn count_poll(cpu: &Cpu, me: &PerCpu, start: u64) {
     let ticks = clock::now() - start;
     me.tally.add_many(Event::PollTicks, ticks);
     cpu.stats.add_many(Stat::Forced, ticks);
-    cpu.polls(false);
+    cpu.note_polling(false);
 }
 
 /// The way [`IdlePollBy::Pointer`].
@@ -112,10 +112,10 @@ pub struct Pointer;
 type Step<T, P, const BARRIER: bool> = fn(&mut Governed<P, Pointer, BARRIER>, &T) -> u32;
 
 impl Forcing for Pointer {
-    fn ready<P: Pause, const BARRIER: bool>(setting: &Setting, cpu: &Cpu) {
+    fn prepare_cpu<P: Pause, const BARRIER: bool>(setting: &Setting, cpu: &Cpu) {
         let [chosen, forced] = match setting.noting {
-            false => steps::<PerCpu, P, BARRIER>(),
-            true => steps::<Noting, P, BARRIER>(),
+            false => step_pointers::<PerCpu, P, BARRIER>(),
+            true => step_pointers::<Noting, P, BARRIER>(),
         };
         cpu.steps.chosen.store(chosen, Release);
         cpu.steps.forced.store(forced, Release);
@@ -123,12 +123,12 @@ impl Forcing for Pointer {
     }
 
     #[inline(always)]
-    fn step<T: Here, P: Pause, const BARRIER: bool>(
+    fn idle_once<T: Here, P: Pause, const BARRIER: bool>(
         idle: &mut Governed<P, Self, BARRIER>,
         me: &T,
     ) -> u32 {
         let step = idle.cpu.steps.now.load(Acquire);
-        // SAFETY: only `ready` and `Steps::force` store here. They store functions of this type,
+        // SAFETY: only `prepare_cpu` and `Steps::force_poll` store here. They store functions of this type,
         // before and while the body of this type runs, which waits as `Noting` if the setting says
         // so and otherwise as `PerCpu`.
         let step = unsafe { core::mem::transmute::<*mut (), Step<T, P, BARRIER>>(step) };
@@ -137,9 +137,9 @@ impl Forcing for Pointer {
 }
 
 /// Returns the chosen and the forced step of a CPU, for waits as a `T`.
-fn steps<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
+fn step_pointers<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
     let steps = [
-        Governed::chosen as Step<T, P, BARRIER>,
+        Governed::stay_as_chosen as Step<T, P, BARRIER>,
         poll_pointer::<T, P, BARRIER>,
     ];
     steps.map(|step| step as *mut ())
@@ -153,20 +153,20 @@ fn poll_pointer<T: Here, P: Pause, const BARRIER: bool>(
 ) -> u32 {
     let cpu = idle.cpu;
     let start = clock::now();
-    let look = clock::ticks(LOOK_US);
-    cpu.polls(true);
+    let look = clock::us_to_ticks(LOOK_US);
+    cpu.note_polling(true);
     if cpu.rung.is_on() {
         // No code here would set the timer again after a tick.
         timer::set_tick(cpu, None);
     }
     let still = || cpu.steps.now.load(Acquire) == cpu.steps.forced.load(Relaxed);
     let taken = poll_while(me, &idle.pause, idle.wanted, look, still);
-    count(cpu, me.cpu(), start);
+    count_poll(cpu, me.cpu(), start);
     taken
 }
 
 /// Returns the way of forced polling, if this body's loops can be switched.
-pub const fn way<B: crate::setting::Body>(setting: &Setting) -> Option<IdlePollBy> {
+pub const fn forced_poll_way<B: crate::setting::Body>(setting: &Setting) -> Option<IdlePollBy> {
     match B::HAS_TASKS {
         true => setting.forced,
         false => None,

@@ -34,19 +34,19 @@ use crate::target::{Barred, Here};
 use crate::{clock, hypervisor};
 
 /// Returns the device that `setting` asks for.
-fn device(setting: &Setting, governor: Governor) -> Device {
+fn new_device(setting: &Setting, governor: Governor) -> Device {
     let table = setting.states.table(setting.standby_us, setting.tick_ns);
     // A cell whose table contradicts itself was skipped before this point.
     let table = table.unwrap_or_else(|error| panic!("states {}: {error}", setting.states));
-    let limit_us = (time::ns(setting.limit) / 1000) as u32;
-    let psd = psd(setting, &table);
+    let limit_us = (time::ticks_to_ns(setting.limit) / 1000) as u32;
+    let psd = psd_window(setting, &table);
     let mut device = Device::new(table, Setup::new(governor, limit_us));
     device.set_psd(psd);
     device
 }
 
 /// Returns the window that a request to a simulated device opens.
-fn psd(setting: &Setting, table: &Table) -> Psd {
+fn psd_window(setting: &Setting, table: &Table) -> Psd {
     let limit_ns = match setting.psd_limit {
         PsdLimit::Poll => 0,
         // Slightly above the exit latency of the first state that halts.
@@ -69,14 +69,14 @@ pub struct Governed<P, F, const BARRIER: bool> {
 }
 
 /// Runs `body` with idle states that the governor of `setting` chooses, if it has one.
-pub fn with<P: Pause, B: Body>(setting: &Setting, pause: P, body: &mut B) {
+pub fn run_body<P: Pause, B: Body>(setting: &Setting, pause: P, body: &mut B) {
     let Some(governor) = setting.wait.governor() else {
         return;
     };
     let cpu = cpu(PerCpu::this().index);
     cpu.device
-        .with(|place| *place = Some(device(setting, governor)));
-    match forced_poll::way::<B>(setting) {
+        .with(|place| *place = Some(new_device(setting, governor)));
+    match forced_poll::forced_poll_way::<B>(setting) {
         None => select_barrier::<P, Never>(setting, pause, cpu, body),
         Some(IdlePollBy::Posted) => select_barrier::<P, Posted>(setting, pause, cpu, body),
         Some(IdlePollBy::Pointer) => select_barrier::<P, Pointer>(setting, pause, cpu, body),
@@ -91,19 +91,19 @@ fn select_barrier<P: Pause, F: Forcing>(
     body: &mut impl Body,
 ) {
     if setting.barrier {
-        run::<P, F, true>(setting, pause, cpu, body);
+        run_loop::<P, F, true>(setting, pause, cpu, body);
     } else {
-        run::<P, F, false>(setting, pause, cpu, body);
+        run_loop::<P, F, false>(setting, pause, cpu, body);
     }
 }
 
-fn run<P: Pause, F: Forcing, const BARRIER: bool>(
+fn run_loop<P: Pause, F: Forcing, const BARRIER: bool>(
     setting: &Setting,
     pause: P,
     cpu: &'static Cpu,
     body: &mut impl Body,
 ) {
-    F::ready::<P, BARRIER>(setting, cpu);
+    F::prepare_cpu::<P, BARRIER>(setting, cpu);
     body.run(Governed::<P, F, BARRIER> {
         pause,
         wanted: setting.wanted,
@@ -119,7 +119,7 @@ impl<T: Here, P: Pause, F: Forcing, const BARRIER: bool> Idle<T> for Governed<P,
     fn wait(&mut self, me: &T) -> u32 {
         self.period = Period::new();
         let taken = loop {
-            let taken = F::step(self, me);
+            let taken = F::idle_once(self, me);
             if taken != 0 {
                 break taken;
             }
@@ -133,7 +133,7 @@ impl<T: Here, P: Pause, F: Forcing, const BARRIER: bool> Idle<T> for Governed<P,
 
 impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
     /// Stays once in the state that the governor chooses; returns the requests found.
-    pub(super) fn chosen<T: Here>(&mut self, me: &T) -> u32 {
+    pub(super) fn stay_as_chosen<T: Here>(&mut self, me: &T) -> u32 {
         let here: Stay<'_, T, P, BARRIER> = Stay {
             pause: &self.pause,
             wanted: self.wanted,
@@ -141,13 +141,13 @@ impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
             cpu: self.cpu,
             me,
         };
-        stay(&mut self.period, &here)
+        stay_in_state(&mut self.period, &here)
     }
 }
 
 /// This is not inlined, so that the compiler generates the same code however many loops of an image call it.
 #[inline(never)]
-fn stay<T: Here, P: Pause, const BARRIER: bool>(
+fn stay_in_state<T: Here, P: Pause, const BARRIER: bool>(
     period: &mut Period,
     here: &Stay<'_, T, P, BARRIER>,
 ) -> u32 {
@@ -174,7 +174,7 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
 
     #[inline(always)]
     fn ns(&self, ticks: u64) -> u64 {
-        time::ns(ticks)
+        time::ticks_to_ns(ticks)
     }
 
     #[inline(always)]
@@ -190,7 +190,7 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
     #[inline(always)]
     fn next_timer_ns(&self, now: u64) -> u64 {
         match self.cpu.timers.with(|clockwork| clockwork.next()) {
-            Some(at) => time::ns(at.saturating_sub(now)),
+            Some(at) => time::ticks_to_ns(at.saturating_sub(now)),
             None => FOREVER,
         }
     }
@@ -203,7 +203,7 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
     #[inline(always)]
     fn set_tick(&self, now: u64, in_ns: Option<u64>) {
         if self.cpu.rung.is_on() {
-            timer::set_tick(self.cpu, in_ns.map(|in_ns| now + time::ticks(in_ns)));
+            timer::set_tick(self.cpu, in_ns.map(|in_ns| now + time::ns_to_ticks(in_ns)));
         }
     }
 
@@ -214,7 +214,7 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
 
     #[inline(always)]
     fn poll(&self, choice: &Choice) -> Option<NonZeroU32> {
-        let limit = time::ticks(choice.poll_limit_ns);
+        let limit = time::ns_to_ticks(choice.poll_limit_ns);
         NonZeroU32::new(idle::poll_for(
             self.me,
             self.pause,
@@ -231,7 +231,7 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
         let ticked = || self.cpu.rung.has_ticked();
         let (taken, entered) = idle::halt_unless(self.me, self.wanted, ticked, || {
             if way.kind == StateKind::Standby {
-                self.standby(way.exit_latency_ns);
+                self.wait_in_standby(way.exit_latency_ns);
             } else if BARRIER {
                 idle::wfi(&Barred(self.me), true);
             } else {
@@ -254,14 +254,14 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
 impl<T: Here, P, const BARRIER: bool> Stay<'_, T, P, BARRIER> {
     /// Waits in PSCI CPU_SUSPEND, counted as a halt, and then for the exit latency.
     #[inline(always)]
-    fn standby(&self, exit_latency_ns: u64) {
+    fn wait_in_standby(&self, exit_latency_ns: u64) {
         let start = clock::now();
-        self.me.halting(|| {
+        self.me.log_halt(|| {
             hypervisor::cpu_suspend();
         });
         self.me.count(Measure::HaltTicks, clock::now() - start);
         self.me.count(Measure::Halts, 1);
-        let leaving = time::ticks(exit_latency_ns);
+        let leaving = time::ns_to_ticks(exit_latency_ns);
         clock::pause(leaving);
         self.cpu.stats.add_many(Stat::Leaving, leaving);
     }

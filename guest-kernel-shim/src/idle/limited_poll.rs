@@ -12,24 +12,24 @@ use crate::setting::{Body, Setting};
 /// its polling instruction. The function is cold, because no other measurement includes it.
 #[cold]
 #[inline(never)]
-pub fn with(setting: &Setting, body: &mut impl Body) {
+pub fn run_body(setting: &Setting, body: &mut impl Body) {
     match setting.wait {
-        Wait::Spin => run(setting, By(Spin), body),
-        Wait::Yield => run(setting, By(Yield), body),
-        Wait::Wfe => run(setting, By(Wfe), body),
-        Wait::WfeSev => run(setting, By(WfeSev), body),
-        Wait::Wfet => run(setting, By(Wfet), body),
+        Wait::Spin => run_poll(setting, By(Spin), body),
+        Wait::Yield => run_poll(setting, By(Yield), body),
+        Wait::Wfe => run_poll(setting, By(Wfe), body),
+        Wait::WfeSev => run_poll(setting, By(WfeSev), body),
+        Wait::Wfet => run_poll(setting, By(Wfet), body),
         Wait::PollWfi => match setting {
-            _ if setting.wfxt => run(setting, By(Wfet), body),
-            _ if setting.stream => run(setting, By(Wfe), body),
-            _ => run(setting, By(Yield), body),
+            _ if setting.wfxt => run_poll(setting, By(Wfet), body),
+            _ if setting.stream => run_poll(setting, By(Wfe), body),
+            _ => run_poll(setting, By(Yield), body),
         },
         // `Wait::keeps_a_limit`: such a cell is skipped.
         Wait::Busy | Wait::Wfi | Wait::Haltpoll | Wait::Governed(_) => {}
     }
 }
 
-fn run(setting: &Setting, pause: impl Pause, body: &mut impl Body) {
+fn run_poll(setting: &Setting, pause: impl Pause, body: &mut impl Body) {
     let &Setting { wanted, limit, .. } = setting;
     body.run(Limited {
         pause,

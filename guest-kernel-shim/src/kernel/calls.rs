@@ -17,7 +17,7 @@ use wait::request::{CALL, RESCHED};
 use super::Cpu;
 use super::handoff::Call;
 use super::stats::Stat;
-use super::table::{COMMON, called_by, cpu};
+use super::table::{COMMON, cpu, is_called_by};
 use crate::clock;
 use crate::interrupts;
 use crate::percpu::{self, PerCpu};
@@ -29,14 +29,14 @@ pub type Function = fn(&'static Cpu, u64);
 
 /// Returns the call from CPU `from` to CPU `to`.
 #[inline(always)]
-pub fn between(from: usize, to: usize) -> &'static Call {
+pub fn call_between(from: usize, to: usize) -> &'static Call {
     &cpu(from).outgoing[to]
 }
 
 /// Makes CPU `to` run `function`, and returns at once; waits for the previous call to that CPU
 /// first.
-pub fn single(me: &PerCpu, to: usize, function: Function, argument: u64) -> &'static Call {
-    let (call, is_first) = put(me, to, function, argument);
+pub fn call_one(me: &PerCpu, to: usize, function: Function, argument: u64) -> &'static Call {
+    let (call, is_first) = queue_call(me, to, function, argument);
     if is_first {
         notify(me, percpu::all()[to]);
     }
@@ -45,8 +45,8 @@ pub fn single(me: &PerCpu, to: usize, function: Function, argument: u64) -> &'st
 
 /// Puts a call into the list of CPU `to`; returns whether that CPU needs a notification.
 #[inline(always)]
-fn put(me: &PerCpu, to: usize, function: Function, argument: u64) -> (&'static Call, bool) {
-    let call = between(me.index, to);
+fn queue_call(me: &PerCpu, to: usize, function: Function, argument: u64) -> (&'static Call, bool) {
+    let call = call_between(me.index, to);
     call.wait();
     let from = cpu(me.index);
     from.stats.add(Stat::Made);
@@ -58,12 +58,12 @@ fn put(me: &PerCpu, to: usize, function: Function, argument: u64) -> (&'static C
 }
 
 /// Calls `function` on several CPUs; [`Call::wait`] on each call waits for all of them. If only one CPU needs
-/// a notification, it is notified as by [`single`]; several CPUs are interrupted, whether they poll or not.
-pub fn many(me: &PerCpu, to: impl Iterator<Item = usize>, function: Function, argument: u64) {
+/// a notification, it is notified as by [`call_one`]; several CPUs are interrupted, whether they poll or not.
+pub fn call_many(me: &PerCpu, to: impl Iterator<Item = usize>, function: Function, argument: u64) {
     let mut told = CpuSet::NONE;
     let mut count = 0;
     for to in to {
-        if put(me, to, function, argument).1 {
+        if queue_call(me, to, function, argument).1 {
             told = told.with(to);
             count += 1;
         }
@@ -83,8 +83,8 @@ pub fn many(me: &PerCpu, to: impl Iterator<Item = usize>, function: Function, ar
 #[inline(always)]
 fn notify(me: &PerCpu, target: &'static PerCpu) {
     let bit = match () {
-        () if called_by(CallBy::Ipi) => 0,
-        () if called_by(CallBy::Notify) => CALL,
+        () if is_called_by(CallBy::Ipi) => 0,
+        () if is_called_by(CallBy::Notify) => CALL,
         () => RESCHED,
     };
     if bit != 0 && target.request.wake_polling(bit) {
@@ -100,14 +100,14 @@ fn notify(me: &PerCpu, target: &'static PerCpu) {
 }
 
 /// Runs the calls in this CPU's list, and counts each as `by`.
-pub fn drain(cpu: &'static Cpu, by: Stat) {
+pub fn run_calls(cpu: &'static Cpu, by: Stat) {
     let width = percpu::all().len();
-    let call = |number: u32| between(number as usize / width, number as usize % width);
+    let call = |number: u32| call_between(number as usize / width, number as usize % width);
     for number in cpu.calls.take(|number| &call(number).link) {
         let call = call(number);
         cpu.stats.add(by);
         let function = call.function.load(Relaxed);
-        // SAFETY: `single` stored a `Function` before it put the call into the
+        // SAFETY: `call_one` stored a `Function` before it put the call into the
         // list, and does not change it until `busy` is cleared.
         let function = unsafe { core::mem::transmute::<*mut (), Function>(function) };
         call.began.store(clock::now(), Relaxed);

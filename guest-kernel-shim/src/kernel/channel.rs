@@ -59,9 +59,9 @@ impl Channel {
 
     /// Sends a message from a called function; the caller knows that there is room.
     pub fn post(&self) {
-        let sent = self.transfer(true);
+        let sent = self.try_transfer(true);
         assert!(sent, "a channel is full that never is");
-        wake(&self.receivers);
+        wake_all(&self.receivers);
     }
 
     /// Forgets the messages; no task may be waiting.
@@ -70,7 +70,7 @@ impl Channel {
     }
 
     /// Sends or receives if that can be done now.
-    fn transfer(&self, sends: bool) -> bool {
+    fn try_transfer(&self, sends: bool) -> bool {
         let change = |level: u32| match sends {
             true => (level < LIMIT).then_some(level + 1),
             false => level.checked_sub(1),
@@ -79,7 +79,7 @@ impl Channel {
     }
 
     /// Returns the tasks that wait to send, or to receive.
-    fn waiting(&self, senders: bool) -> &List {
+    fn waiting_tasks(&self, senders: bool) -> &List {
         if senders {
             &self.senders
         } else {
@@ -99,24 +99,24 @@ impl Future for Transfer {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Self { channel, sends } = *self;
-        if !channel.transfer(sends) {
-            let task: &Task = task::current(context);
-            let list = channel.waiting(sends);
+        if !channel.try_transfer(sends) {
+            let task: &Task = task::current_task(context);
+            let list = channel.waiting_tasks(sends);
             list.push(task.number, &task.waiting);
             let level = channel.level.load(SeqCst);
             let possible = if sends { level < LIMIT } else { level != 0 };
             if possible {
-                wake(list);
+                wake_all(list);
             }
             return Poll::Pending;
         }
-        wake(channel.waiting(!sends));
+        wake_all(channel.waiting_tasks(!sends));
         Poll::Ready(())
     }
 }
 
 /// Wakes every task in `list`.
-fn wake(list: &List) {
+fn wake_all(list: &List) {
     if !list.is_empty() {
         for number in list.take(|number| &table::task(number).waiting) {
             table::task(number).wake();

@@ -51,12 +51,12 @@ impl Clockwork {
         let event = events.into_iter().flatten().min().unwrap_or(NEVER);
         // The deadline is stored before the timer is set, because the handler reads it.
         rung.event.store(event, Relaxed);
-        set(self.tick.map_or(event, |tick| tick.min(event)));
+        set_timer(self.tick.map_or(event, |tick| tick.min(event)));
     }
 }
 
 /// Sets the timer for `at`, or turns it off.
-pub fn set(at: u64) {
+pub fn set_timer(at: u64) {
     if at == NEVER {
         CNTV_CTL_EL0.set(OFF);
     } else {
@@ -110,7 +110,7 @@ impl Rung {
     }
 
     /// Notes that the kernel begins or ends on this CPU.
-    pub fn switch(&self, on: bool) {
+    pub fn set_on(&self, on: bool) {
         for flag in [&self.due, &self.tick] {
             flag.store(false, Relaxed);
         }

@@ -108,26 +108,26 @@ impl Cpu {
         let first = self.index * TASKS;
         let free = (first..first + TASKS).find(|&n| task(n as u32).is_free());
         let task = task(free.expect("a CPU has room for the tasks of every workload") as u32);
-        task.begin(self.memory.with(|memory| memory.place(future)));
+        task.set_future(self.memory.with(|memory| memory.place_future(future)));
         LIVE.fetch_add(1, AcqRel);
         self.push(task);
     }
 
     /// Puts a ready task at the end of the run queue, which only this CPU uses.
     pub fn push(&self, task: &Task) {
-        self.count();
-        self.append(task);
+        self.count_ready();
+        self.append_ready(task);
     }
 
     /// Counts a task that became ready; a second ready task could be moved to another CPU.
-    pub fn count(&self) {
+    pub fn count_ready(&self) {
         if self.runnable.fetch_add(1, AcqRel) != 0 {
             OVERLOADED.set();
         }
     }
 
     /// Like [`Self::push`], but for a task that already counts as runnable.
-    pub fn append(&self, new: &Task) {
+    pub fn append_ready(&self, new: &Task) {
         new.next.store(0, Relaxed);
         let number = new.number + 1;
         match self.last.load(Relaxed).checked_sub(1) {
@@ -156,10 +156,10 @@ impl Cpu {
     }
 
     /// Moves the tasks that other CPUs have made ready to the run queue.
-    pub fn receive(&self) {
+    pub fn receive_ready(&self) {
         if !self.inbox.is_empty() {
             for number in self.inbox.take(|number| &task(number).inbox) {
-                self.append(task(number));
+                self.append_ready(task(number));
             }
         }
     }

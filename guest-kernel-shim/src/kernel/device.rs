@@ -6,16 +6,16 @@ use super::{Cpu, time};
 use crate::clock;
 
 /// Notes a request to a device, for the governor of this CPU.
-pub fn submitted(cpu: &Cpu) {
+pub fn note_submitted(cpu: &Cpu) {
     cpu.device.with(|device| {
         if let Some(device) = device {
-            device.submitted(time::ns(clock::now()));
+            device.submitted(time::ticks_to_ns(clock::now()));
         }
     });
 }
 
 /// Notes that the task that submitted a request no longer waits.
-pub fn completed(cpu: &Cpu) {
+pub fn note_completed(cpu: &Cpu) {
     cpu.device.with(|device| {
         if let Some(device) = device {
             device.completed();
@@ -24,6 +24,6 @@ pub fn completed(cpu: &Cpu) {
 }
 
 /// Returns the CPU that the device of CPU `index` interrupts, if it does not interrupt CPU `index` itself.
-pub fn completes_on(index: usize) -> usize {
+pub fn completion_cpu(index: usize) -> usize {
     (index + 1) % online().count()
 }

@@ -16,7 +16,7 @@ use wait::request::{CALL, RESCHED};
 
 use super::cpu::Usage;
 use super::stats::Stat;
-use super::table::{LIVE, OVERLOADED, called_by, online};
+use super::table::{LIVE, OVERLOADED, is_called_by, online};
 use super::task::{After, Task};
 use super::{Cpu, calls, table, time, timer};
 use crate::clock;
@@ -36,7 +36,7 @@ impl Body for Executor {
         let cpu = self.0;
         loop {
             while let Some(task) = schedule(cpu, me, false) {
-                run(cpu, me, task);
+                run_task(cpu, me, task);
             }
             // The CPU counts as idle until there is a task, or until nothing is left to wait for.
             update_load(cpu, true);
@@ -48,16 +48,16 @@ impl Body for Executor {
                 cpu.stats.add(Stat::Idled);
                 let taken = idle.wait(me);
                 if taken & CALL != 0 || !cpu.calls.is_empty() {
-                    calls::drain(cpu, Stat::Drained);
+                    calls::run_calls(cpu, Stat::Drained);
                 }
                 // A function that the idle loop called may have made a task ready, and no other
                 // request will come for that task.
-                if cpu.is_empty() && (taken & RESCHED == 0 || is_short(cpu)) {
+                if cpu.is_empty() && (taken & RESCHED == 0 || can_skip_scheduler(cpu)) {
                     continue;
                 }
                 if let Some(task) = schedule(cpu, me, true) {
                     note_woken(cpu, slept);
-                    run(cpu, me, task);
+                    run_task(cpu, me, task);
                     break;
                 }
             }
@@ -67,30 +67,30 @@ impl Body for Executor {
 
 /// Whether the scheduler can be skipped, in the way `sm-idle`: there is no task to run.
 #[inline(always)]
-fn is_short(cpu: &Cpu) -> bool {
-    called_by(CallBy::SmIdle) && cpu.inbox.is_empty() && !cpu.rung.is_due()
+fn can_skip_scheduler(cpu: &Cpu) -> bool {
+    is_called_by(CallBy::SmIdle) && cpu.inbox.is_empty() && !cpu.rung.is_due()
 }
 
 /// Runs `task` until it stops.
-fn run(cpu: &'static Cpu, me: &PerCpu, task: &'static Task) {
+fn run_task(cpu: &'static Cpu, me: &PerCpu, task: &'static Task) {
     cpu.stats.add(Stat::Switches);
     match task.run() {
         // The task stays runnable.
-        After::Again => cpu.append(task),
+        After::Again => cpu.append_ready(task),
         After::Waits => {
             cpu.runnable.fetch_sub(1, AcqRel);
         }
         After::Ended => {
             cpu.runnable.fetch_sub(1, AcqRel);
             if LIVE.fetch_sub(1, AcqRel) == 1 {
-                dismiss(cpu, me);
+                wake_others(cpu, me);
             }
         }
     }
 }
 
 /// Wakes the other CPUs, so that they see that the last task has ended.
-fn dismiss(cpu: &Cpu, me: &PerCpu) {
+fn wake_others(cpu: &Cpu, me: &PerCpu) {
     for other in online().filter(|other| other.index != cpu.index) {
         let target = percpu::all()[other.index];
         Waker::new(target, RESCHED, interrupts::RESCHED, false, false).wake(me);
@@ -108,20 +108,20 @@ fn schedule(cpu: &'static Cpu, me: &PerCpu, from_idle: bool) -> Option<&'static 
     if me.request.pending() & RESCHED != 0 {
         me.request.take(RESCHED);
     }
-    cpu.receive();
+    cpu.receive_ready();
     if cpu.rung.is_due() {
-        timer::expire(cpu);
+        timer::wake_expired(cpu);
     }
     let task = cpu.pop();
-    if task.is_none() && !(from_idle && called_by(CallBy::SkipNewidle)) {
-        search(cpu);
+    if task.is_none() && !(from_idle && is_called_by(CallBy::SkipNewidle)) {
+        search_for_work(cpu);
     }
     insn::unmask_irq();
     task
 }
 
 /// Searches other CPUs for work, if there can be any work and the search is worthwhile.
-fn search(cpu: &Cpu) {
+fn search_for_work(cpu: &Cpu) {
     cpu.stats.add(Stat::Newidle);
     let overloaded = OVERLOADED.is_set();
     if !cpu.usage.with(|usage| usage.newidle.is_worth(overloaded)) {
@@ -134,7 +134,7 @@ fn search(cpu: &Cpu) {
             load: other.load.load(Relaxed),
         }
     };
-    let now = || time::ns(clock::now());
+    let now = || time::ticks_to_ns(clock::now());
     let cpus = percpu::all().len();
     let search = |usage: &mut Usage| usage.newidle.search(cpu.index, cpus, now, queue);
     let found = cpu.usage.with(search);
@@ -147,7 +147,7 @@ fn search(cpu: &Cpu) {
 
 /// Updates the load of this CPU, which has been `running` or idle.
 fn update_load(cpu: &Cpu, running: bool) {
-    let now = time::ns(clock::now());
+    let now = time::ticks_to_ns(clock::now());
     let average = cpu.usage.with(|usage| {
         usage.load.note(now.saturating_sub(usage.until_ns), running);
         usage.until_ns = now;
@@ -159,13 +159,13 @@ fn update_load(cpu: &Cpu, running: bool) {
 /// Notes that a task ended an idle time that began at `slept`, in ticks.
 fn note_woken(cpu: &Cpu, slept: u64) {
     update_load(cpu, false);
-    let idled = time::ns(clock::now() - slept);
+    let idled = time::ticks_to_ns(clock::now() - slept);
     cpu.usage.with(|usage| usage.newidle.idled(idled));
 }
 
 impl Usage {
     /// Returns the usage of a CPU that was as busy as `load`, and then idled for long.
-    pub fn of(load: Load, now_ns: u64) -> Self {
+    pub fn from_load(load: Load, now_ns: u64) -> Self {
         Self {
             load,
             until_ns: now_ns,

@@ -22,66 +22,66 @@ use crate::percpu::{self, PerCpu};
 pub static SWITCH: PollSwitch<MAX_CPUS> = PollSwitch::new();
 
 /// Returns the way in which CPUs of `cell` are made to poll; `None` if no CPU is.
-pub fn way(cell: &Cell) -> Option<IdlePollBy> {
+pub fn forced_poll_way(cell: &Cell) -> Option<IdlePollBy> {
     let applies = Info::find("idle-poll").is_some_and(|info| info.applies(cell));
     (applies && !cell.idle_poll.is_empty()).then_some(cell.idle_poll_by)
 }
 
 /// Sets the switches for `cell` before its block begins, so that a CPU finds its own switch on when
 /// it first idles.
-pub fn prepare(cell: &Cell) {
-    let posted = way(cell) == Some(IdlePollBy::Posted);
+pub fn set_switches(cell: &Cell) {
+    let posted = forced_poll_way(cell) == Some(IdlePollBy::Posted);
     let on = match posted {
         true => cell.idle_poll,
         false => CpuSet::NONE,
     };
     for index in 0..percpu::all().len() {
-        write(index, if on.has(index) { "1\n" } else { "0\n" });
+        write_switch(index, if on.has(index) { "1\n" } else { "0\n" });
     }
 }
 
 /// Begins the task that switches CPUs, if `cell` forces any CPU to poll.
 pub fn spawn(cell: &Cell, first: &Cpu) {
     let set = cell.idle_poll;
-    match way(cell) {
+    match forced_poll_way(cell) {
         None => {}
-        Some(IdlePollBy::Posted) => first.spawn(by_switch(set, first.index)),
-        Some(IdlePollBy::Pointer) => first.spawn(by_pointer(set, first.index)),
+        Some(IdlePollBy::Posted) => first.spawn(force_by_switch(set, first.index)),
+        Some(IdlePollBy::Pointer) => first.spawn(force_by_pointer(set, first.index)),
     }
 }
 
-async fn by_switch(set: CpuSet, me: usize) {
-    for cpu in others(set, me) {
-        write(cpu.index, "0\n");
+async fn force_by_switch(set: CpuSet, me: usize) {
+    for cpu in other_cpus(set, me) {
+        write_switch(cpu.index, "0\n");
         wait_until(|| !cpu.steps.polls.load(Acquire));
-        write(cpu.index, "1\n");
+        write_switch(cpu.index, "1\n");
         wake_to_poll(cpu);
     }
 }
 
-async fn by_pointer(set: CpuSet, me: usize) {
+async fn force_by_pointer(set: CpuSet, me: usize) {
     if set.has(me) {
-        cpu(me).steps.force(true);
+        cpu(me).steps.force_poll(true);
     }
-    for cpu in others(set, me) {
+    for cpu in other_cpus(set, me) {
         wait_until(|| cpu.steps.are_set());
-        cpu.steps.force(true);
+        cpu.steps.force_poll(true);
         wake_to_poll(cpu);
-        cpu.steps.force(false);
+        cpu.steps.force_poll(false);
         wait_until(|| !cpu.steps.polls.load(Acquire));
-        cpu.steps.force(true);
+        cpu.steps.force_poll(true);
         wake_to_poll(cpu);
     }
 }
 
 /// Returns the CPUs of `set` except `me`.
-fn others(set: CpuSet, me: usize) -> impl Iterator<Item = &'static Cpu> {
+fn other_cpus(set: CpuSet, me: usize) -> impl Iterator<Item = &'static Cpu> {
     let all = set.iter(percpu::all().len());
     all.filter(move |&index| index != me).map(cpu)
 }
 
 /// Writes `text` to the switch of a CPU, and checks that it reads back.
-fn write(index: usize, text: &str) {
+fn write_switch(index: usize, text: &str) {
     let read = SWITCH
         .store(index, text.as_bytes())
         .map(|_| SWITCH.show(index));
@@ -106,7 +106,7 @@ fn wait_until(done: impl Fn() -> bool) {
 
 impl Cpu {
     /// Records that the CPU begins (`on`) or stops forced polling.
-    pub fn polls(&self, on: bool) {
+    pub fn note_polling(&self, on: bool) {
         if on {
             self.stats.add(Stat::Entered);
         }

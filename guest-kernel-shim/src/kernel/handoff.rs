@@ -26,7 +26,7 @@ pub struct Call {
 impl Call {
     /// Makes `count` idle calls in zeroed memory of `pool`. There is one for each pair of CPUs:
     /// with 512 CPUs, initializing each of them took longer than all other work for calls.
-    pub fn place(pool: &mut Pool, count: usize) -> &'static [Self] {
+    pub fn place_calls(pool: &mut Pool, count: usize) -> &'static [Self] {
         let place = pool.take((count * size_of::<Self>()) as u64) as *const Self;
         // SAFETY: this is zeroed memory of that size, aligned to a page, which nothing else uses. Zero is valid
         // for each field: a link to nothing (`Link::new`), a call that is not busy, no function, and a number.

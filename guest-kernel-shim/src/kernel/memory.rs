@@ -27,7 +27,7 @@ impl Memory {
     ///
     /// # Panics
     /// Panics if the future no longer fits.
-    pub fn place<F: Future<Output = ()> + 'static>(&mut self, future: F) -> Placed {
+    pub fn place_future<F: Future<Output = ()> + 'static>(&mut self, future: F) -> Placed {
         let at = (self.base + self.used).next_multiple_of(align_of::<F>());
         self.used = at + size_of::<F>() - self.base;
         assert!(self.used <= SIZE, "memory for futures exhausted");

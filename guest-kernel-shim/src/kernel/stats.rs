@@ -124,7 +124,7 @@ impl Stats {
     }
 
     /// Returns the counts since the last call.
-    fn take(&self) -> [u64; Stat::ALL.len()] {
+    fn take_counts(&self) -> [u64; Stat::ALL.len()] {
         core::array::from_fn(|n| self.0[n].swap(0, Relaxed))
     }
 }
@@ -155,11 +155,11 @@ impl Totals {
     };
 
     /// Takes the counts of a CPU, which then begin at zero again.
-    pub fn of(stats: &Stats, idle: Option<&Device>) -> Self {
+    pub fn take_from(stats: &Stats, idle: Option<&Device>) -> Self {
         Self {
-            stats: stats.take(),
+            stats: stats.take_counts(),
             states: STATES
-                .map(|name| idle.map_or(StateCounts::default(), |idle| tally(idle, name))),
+                .map(|name| idle.map_or(StateCounts::default(), |idle| state_counts(idle, name))),
             span: 0,
         }
     }
@@ -181,7 +181,7 @@ impl Totals {
 }
 
 /// Returns the counts of the CPU of `idle` for the state `name`, if the CPU has that state.
-fn tally(idle: &Device, name: &str) -> StateCounts {
+fn state_counts(idle: &Device, name: &str) -> StateCounts {
     let mut states = idle.states().states().iter();
     let index = states.position(|state| state.name == name);
     index.map_or(StateCounts::default(), |index| *idle.statistics().of(index))

@@ -43,7 +43,7 @@ impl Steps {
     }
 
     /// Makes the CPU poll, or stop; it notices when it next idles, or at once if it is polling.
-    pub fn force(&self, on: bool) {
+    pub fn force_poll(&self, on: bool) {
         let step = if on { &self.forced } else { &self.chosen };
         self.now.store(step.load(Acquire), Release);
     }

@@ -77,7 +77,7 @@ pub fn enqueue(task: &'static Task) {
         return;
     }
     home.inbox.push(task.number, &task.inbox);
-    home.count();
+    home.count_ready();
     if task.home == me.index {
         // A handler of this CPU may call this: the executor reads the word before it goes on.
         me.request.wake(RESCHED, false);
@@ -108,7 +108,7 @@ pub static COMMON: Common = Common {
 
 impl Common {
     /// Sets the shared state, before the block begins.
-    pub fn set(&self, cell: &Cell) {
+    pub fn set_for_cell(&self, cell: &Cell) {
         let by = match cell.wake {
             Wake::Ipi => CallBy::Ipi,
             Wake::Elide => cell.call_by,
@@ -121,7 +121,7 @@ impl Common {
 
 /// Whether calls reach a CPU that polls in the way `by`.
 #[inline(always)]
-pub fn called_by(by: CallBy) -> bool {
+pub fn is_called_by(by: CallBy) -> bool {
     COMMON.call_by.load(Relaxed) == by as u32
 }
 

@@ -73,7 +73,7 @@ impl Task {
     }
 
     /// Makes the task run `future`; the caller puts the task into a queue.
-    pub fn begin(&self, future: Placed) {
+    pub fn set_future(&self, future: Placed) {
         self.future.with(|place| *place = Some(future));
         self.state.store(QUEUED, Release);
     }
@@ -115,7 +115,7 @@ impl Task {
     fn waker(&'static self) -> Waker {
         // SAFETY: the functions of the table expect a task that lives for ever,
         // and change nothing but atomics.
-        unsafe { Waker::from_raw(raw(self)) }
+        unsafe { Waker::from_raw(raw_waker(self)) }
     }
 
     /// Whether the task has no future.
@@ -140,25 +140,25 @@ pub enum After {
     Ended,
 }
 
-fn raw(task: &'static Task) -> RawWaker {
+fn raw_waker(task: &'static Task) -> RawWaker {
     RawWaker::new(core::ptr::from_ref(task).cast(), &TABLE)
 }
 
 /// Returns the task that a waker wakes.
-fn task(data: *const ()) -> &'static Task {
-    // SAFETY: only `raw` makes wakers with this table, and only for tasks that live for ever.
+fn task_of_waker(data: *const ()) -> &'static Task {
+    // SAFETY: only `raw_waker` makes wakers with this table, and only for tasks that live for ever.
     unsafe { &*data.cast() }
 }
 
 static TABLE: RawWakerVTable = RawWakerVTable::new(
-    |data| raw(task(data)),
-    |data| task(data).wake(),
-    |data| task(data).wake(),
+    |data| raw_waker(task_of_waker(data)),
+    |data| task_of_waker(data).wake(),
+    |data| task_of_waker(data).wake(),
     |_| {},
 );
 
 /// Returns the task that polls with `context`.
-pub fn current(context: &Context<'_>) -> &'static Task {
+pub fn current_task(context: &Context<'_>) -> &'static Task {
     debug_assert!(core::ptr::eq(context.waker().vtable(), &TABLE));
-    task(context.waker().data())
+    task_of_waker(context.waker().data())
 }

@@ -8,7 +8,7 @@ use crate::clock;
 /// Nanoseconds per tick and ticks per nanosecond, with 32 fractional bits.
 static RATES: Once<(u64, u64)> = Once::new();
 
-fn rates() -> (u64, u64) {
+fn conversion_rates() -> (u64, u64) {
     *RATES.call_once(|| {
         let frequency = u128::from(clock::frequency());
         let second = 1_000_000_000u128;
@@ -19,18 +19,18 @@ fn rates() -> (u64, u64) {
     })
 }
 
-fn scaled(value: u64, rate: u64) -> u64 {
+fn scale(value: u64, rate: u64) -> u64 {
     ((u128::from(value) * u128::from(rate)) >> 32) as u64
 }
 
 /// Converts ticks to nanoseconds.
 #[inline]
-pub fn ns(ticks: u64) -> u64 {
-    scaled(ticks, rates().0)
+pub fn ticks_to_ns(ticks: u64) -> u64 {
+    scale(ticks, conversion_rates().0)
 }
 
 /// Converts nanoseconds to ticks.
 #[inline]
-pub fn ticks(ns: u64) -> u64 {
-    scaled(ns, rates().1)
+pub fn ns_to_ticks(ns: u64) -> u64 {
+    scale(ns, conversion_rates().1)
 }

@@ -18,7 +18,7 @@ use super::Cpu;
 use super::clockwork::{self, MASKED};
 use super::stats::Stat;
 use super::table::{cpu, task};
-use super::task::current;
+use super::task::current_task;
 use crate::clock;
 use crate::percpu::PerCpu;
 
@@ -26,12 +26,12 @@ use crate::percpu::PerCpu;
 /// it and notifies the idle loop or the executor of this CPU. Otherwise the interrupt was the
 /// scheduler tick. The idle loop sets the next tick when it asks its governor. This may be much
 /// later, because a CPU that polls keeps polling. So the timer is set for the next deadline here.
-pub fn rang(me: &PerCpu, cpu: &Cpu) {
+pub fn handle_interrupt(me: &PerCpu, cpu: &Cpu) {
     let event = cpu.rung.event.load(Relaxed);
     if clock::now() < event {
         cpu.stats.add(Stat::Ticks);
         cpu.rung.tick.store(true, Relaxed);
-        clockwork::set(event);
+        clockwork::set_timer(event);
     } else {
         CNTV_CTL_EL0.set(MASKED);
         insn::isb();
@@ -42,7 +42,7 @@ pub fn rang(me: &PerCpu, cpu: &Cpu) {
 }
 
 /// Wakes the tasks whose deadlines have passed. Interrupts must be masked.
-pub fn expire(cpu: &Cpu) {
+pub fn wake_expired(cpu: &Cpu) {
     cpu.rung.due.store(false, Relaxed);
     let now = clock::now();
     loop {
@@ -79,7 +79,7 @@ pub fn sleep_until(deadline: u64) -> Sleep {
 }
 
 /// Makes the calling task wait until a simulated device answers, at `deadline`.
-pub fn device_until(deadline: u64) -> Sleep {
+pub fn await_device(deadline: u64) -> Sleep {
     Sleep {
         deadline,
         device: true,
@@ -103,7 +103,7 @@ impl Future for Sleep {
         }
         if !self.set {
             self.set = true;
-            let waiter = current(context).number;
+            let waiter = current_task(context).number;
             let cpu = cpu(PerCpu::this().index);
             cpu.timers.with(|clockwork| {
                 let timers = if self.device {

@@ -17,7 +17,7 @@ const DRIFTS: u64 = 201;
 static ASKED: Once<CellFault> = Once::new();
 
 /// Notes the fault in `arguments`.
-pub fn ask(arguments: &Arguments<'_>) -> Option<Error<'static>> {
+pub fn read_arguments(arguments: &Arguments<'_>) -> Option<Error<'static>> {
     if let Some(Fault::Cell(fault)) = arguments.fault {
         ASKED.call_once(|| fault);
     }
@@ -42,20 +42,20 @@ pub fn at_pass(id: usize, count: usize, pass: u32) {
 }
 
 /// Whether the core's clock is measured even where it has no meaning.
-pub fn looks() -> bool {
-    is(CellFault::CoreClockMoves) && pmu::is_there()
+pub fn measures_always() -> bool {
+    is(CellFault::CoreClockMoves) && pmu::is_present()
 }
 
 /// Returns how many times as fast the core seems to be after `passes`.
 pub fn speed_factor(passes: usize) -> u64 {
-    match looks() && passes >= PASSES as usize / 2 {
+    match measures_always() && passes >= PASSES as usize / 2 {
         true => MOVED,
         false => 1,
     }
 }
 
 /// Returns the apparent ratio of CPU `index`, at the `end` or at the start, for the true `ratio`.
-pub fn core(index: usize, end: bool, ratio: Ratio) -> Ratio {
+pub fn apparent_ratio(index: usize, end: bool, ratio: Ratio) -> Ratio {
     let (times, of) = match index {
         0 => (1, 1),
         _ if is(CellFault::CoresDiffer) => (2, 1),

@@ -5,7 +5,7 @@ use hist::Ratio;
 use plan::{Arguments, Error};
 
 /// Refuses boot arguments that ask for something planted.
-pub fn ask(arguments: &Arguments<'_>) -> Option<Error<'static>> {
+pub fn read_arguments(arguments: &Arguments<'_>) -> Option<Error<'static>> {
     arguments.unplanted(|image| image.guest)
 }
 
@@ -18,7 +18,7 @@ pub const fn hidden_bits() -> u64 {
 pub const fn at_pass(_id: usize, _count: usize, _pass: u32) {}
 
 /// Whether the core's clock is measured even where it has no meaning.
-pub const fn looks() -> bool {
+pub const fn measures_always() -> bool {
     false
 }
 
@@ -28,6 +28,6 @@ pub const fn speed_factor(_passes: usize) -> u64 {
 }
 
 /// Returns the apparent ratio of CPU `_index`, at the end or at the start, for the true `ratio`.
-pub const fn core(_index: usize, _end: bool, ratio: Ratio) -> Ratio {
+pub const fn apparent_ratio(_index: usize, _end: bool, ratio: Ratio) -> Ratio {
     ratio
 }

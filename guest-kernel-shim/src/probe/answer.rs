@@ -22,11 +22,11 @@ pub enum Answer {
 
 impl Answer {
     /// Returns yes or no, for a trial without times.
-    pub const fn plain(yes: bool) -> Self {
-        Self::of(yes, None)
+    pub const fn without_ticks(yes: bool) -> Self {
+        Self::with_ticks(yes, None)
     }
 
-    const fn of(yes: bool, ticks: Option<u64>) -> Self {
+    const fn with_ticks(yes: bool, ticks: Option<u64>) -> Self {
         if yes {
             Self::Yes(ticks)
         } else {
@@ -55,7 +55,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Yes(Some(ticks)) | Self::No(Some(ticks)) => {
-                write!(f, "{} ns", clock::nanoseconds(*ticks))
+                write!(f, "{} ns", clock::ticks_to_ns(*ticks))
             }
             Self::Yes(None) | Self::No(None) => Ok(()),
             Self::NotRun(why) | Self::NotSure(why) => f.write_str(why),
@@ -65,8 +65,8 @@ impl fmt::Display for Answer {
 
 /// Repeats `trial`, which gets its bound in ticks, until there is an answer or enough trials have
 /// been made.
-pub fn settle(mut trial: impl FnMut(u64) -> Verdict) -> Answer {
-    match fidelity::settle(|bound_us| trial(clock::ticks(bound_us))) {
+pub fn repeat_trial(mut trial: impl FnMut(u64) -> Verdict) -> Answer {
+    match fidelity::settle(|bound_us| trial(clock::us_to_ticks(bound_us))) {
         Finding::Yes(ticks) => Answer::Yes(Some(ticks)),
         Finding::No(ticks) => Answer::No(Some(ticks)),
         Finding::NotSure(why) => Answer::NotSure(why),

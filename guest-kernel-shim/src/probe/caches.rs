@@ -9,7 +9,7 @@ use fidelity::WALKS;
 use pages::clean;
 use platform::Region;
 
-use super::answer::{Answer, settle};
+use super::answer::{Answer, repeat_trial};
 use crate::clock;
 
 /// Number of loads of a walk, each of which waits for the previous one: with a counter that is
@@ -28,44 +28,44 @@ struct Chain([AtomicUsize; LOADS * APART]);
 static CHAIN: Chain = Chain([const { AtomicUsize::new(0) }; LOADS * APART]);
 
 /// Tries whether loads after a cleaning are slower than loads after other loads.
-pub fn modelled() -> Answer {
+pub fn try_caches() -> Answer {
     for place in 0..LOADS {
         let next = (place + STEP) % LOADS * APART;
         CHAIN.0[place * APART].store(next, Relaxed);
     }
-    settle(|_| {
+    repeat_trial(|_| {
         let (mut warm, mut cold) = ([0; WALKS], [0; WALKS]);
         for (n, (warm, cold)) in warm.iter_mut().zip(&mut cold).enumerate() {
             // Neither kind of walk is always the first.
             if n.is_multiple_of(2) {
-                *warm = walk_warm();
-                *cold = walk_cold();
+                *warm = time_warm_walk();
+                *cold = time_cold_walk();
             } else {
-                *cold = walk_cold();
-                *warm = walk_warm();
+                *cold = time_cold_walk();
+                *warm = time_warm_walk();
             }
         }
         fidelity::colder(warm, cold)
     })
 }
 
-fn walk_warm() -> u64 {
-    walk();
-    walk()
+fn time_warm_walk() -> u64 {
+    time_walk();
+    time_walk()
 }
 
-fn walk_cold() -> u64 {
-    walk();
+fn time_cold_walk() -> u64 {
+    time_walk();
     clean(Region {
         base: (&raw const CHAIN) as u64,
         size: size_of::<Chain>() as u64,
     });
-    walk()
+    time_walk()
 }
 
 /// Returns the ticks that a walk takes; warm and cold walks use the same instructions.
 #[inline(never)]
-fn walk() -> u64 {
+fn time_walk() -> u64 {
     let start = clock::now();
     let mut at = 0;
     for _ in 0..LOADS {

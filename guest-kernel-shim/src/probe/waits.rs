@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use fidelity::{End, Verdict};
 use wait::stream::{self, Stream};
 
-use super::answer::{Answer, settle};
+use super::answer::{Answer, repeat_trial};
 use super::watch;
 use crate::features::features;
 use crate::{clock, hypervisor, percpu};
@@ -21,25 +21,25 @@ const ACTION_US: u32 = 100;
 /// Reason why a wait that ended too late gives no answer.
 const ENDED_LATE: &str = "the wait ended late";
 
-fn action() -> u64 {
-    clock::ticks(ACTION_US)
+fn act_delay() -> u64 {
+    clock::us_to_ticks(ACTION_US)
 }
 
 /// Tries whether WFE waits when the event register is empty.
 pub fn wfe_halts() -> Answer {
-    settle(|bound| fidelity::wfe(&watch::watch(bound, insn::wfe)))
+    repeat_trial(|bound| fidelity::wfe(&watch::watch_wait(bound, insn::wfe)))
 }
 
 /// Tries whether a SEV on another CPU ends a WFE.
 pub fn sev_wakes_wfe() -> Answer {
-    settle(|bound| {
+    repeat_trial(|bound| {
         let wait = || {
-            watch::watch(bound, || {
-                watch::announce();
+            watch::watch_wait(bound, || {
+                watch::announce_wait();
                 insn::wfe();
             })
         };
-        let (wait, action) = watch::with_second(|| watch::act(action, insn::sev), wait);
+        let (wait, action) = watch::run_with_second(|| watch::do_after(act_delay, insn::sev), wait);
         fidelity::by_action(&wait, action, fidelity::UNEXPLAINED)
     })
 }
@@ -52,16 +52,16 @@ static LINE: CacheLine = CacheLine(AtomicU32::new(0));
 /// Tries whether a store by another CPU to a line on which the monitor is armed ends a WFE, and nothing
 /// ends the WFE earlier. An end before the store means no with certainty, however long it took.
 pub fn monitor_wakes_wfe() -> Answer {
-    settle(|bound| {
+    repeat_trial(|bound| {
         let wait = || {
-            watch::watch(bound, || {
-                watch::announce();
+            watch::watch_wait(bound, || {
+                watch::announce_wait();
                 insn::load_exclusive(&LINE.0);
                 insn::wfe();
             })
         };
-        let store = || watch::act(action, || LINE.0.store(1, Release));
-        let (wait, action) = watch::with_second(store, wait);
+        let store = || watch::do_after(act_delay, || LINE.0.store(1, Release));
+        let (wait, action) = watch::run_with_second(store, wait);
         insn::clrex();
         LINE.0.load(Acquire);
         fidelity::by_action(&wait, action, Verdict::No(wait.ticks()))
@@ -73,9 +73,9 @@ pub fn wfet_halts() -> Answer {
     if !features().wfxt {
         return Answer::NotRun("no FEAT_WFxT");
     }
-    settle(|bound| {
+    repeat_trial(|bound| {
         let asked = fidelity::deadline(bound);
-        let wait = watch::watch(bound, || insn::wfet(clock::now() + asked));
+        let wait = watch::watch_wait(bound, || insn::wfet(clock::now() + asked));
         fidelity::wfet(&wait, asked)
     })
 }
@@ -85,10 +85,10 @@ pub fn wfet_timeout_sets_event() -> Answer {
     if !features().wfxt {
         return Answer::NotRun("no FEAT_WFxT");
     }
-    settle(|bound| {
+    repeat_trial(|bound| {
         let asked = fidelity::deadline(bound);
         let (mut first, mut second) = (0, 0);
-        let wait = watch::watch(bound, || {
+        let wait = watch::watch_wait(bound, || {
             let begun = clock::now();
             insn::wfet(begun + asked);
             let start = clock::now();
@@ -101,7 +101,7 @@ pub fn wfet_timeout_sets_event() -> Answer {
 }
 
 /// Returns the event stream that Linux uses.
-fn stream() -> Option<Stream> {
+fn linux_stream() -> Option<Stream> {
     Stream::nearest(100, clock::frequency(), features().ecv)
 }
 
@@ -112,19 +112,19 @@ fn stream() -> Option<Stream> {
 /// each time. So this looks at the time from the end of a wait to the end of the next wait. The answer is no
 /// if most of these times are clearly less than a period, which no delay can cause, or if the alarm had to
 /// end most waits; it is yes if all but one are whole periods, with waits of one period, give or take one.
-fn periodic(stream: Stream) -> Answer {
+fn has_period(stream: Stream) -> Answer {
     const WAITS: usize = 8;
     let made = stream.period();
-    settle(|bound| {
+    repeat_trial(|bound| {
         let mut waits = [0; WAITS];
         let (mut alarms, mut short, mut whole) = (0, 0, 0);
-        let mut last = match watch::watch(bound, insn::wfe) {
-            wait if wait.ended() == Ok(End::Other) => Some(wait.end),
+        let mut last = match watch::watch_wait(bound, insn::wfe) {
+            wait if wait.end_cause() == Ok(End::Other) => Some(wait.end),
             _ => None,
         };
         for ticks in &mut waits {
-            let wait = watch::watch(bound, insn::wfe);
-            match wait.ended() {
+            let wait = watch::watch_wait(bound, insn::wfe);
+            match wait.end_cause() {
                 Err(why) => return Verdict::Void(why),
                 Ok(End::Alarm) => alarms += 1,
                 Ok(End::Other) => {
@@ -151,13 +151,13 @@ fn periodic(stream: Stream) -> Answer {
 
 /// Tries whether the event stream of EL1 ends a WFE once per period.
 pub fn event_stream_period_ok() -> Answer {
-    let Some(stream) = stream() else {
+    let Some(stream) = linux_stream() else {
         return Answer::NotRun("the counter can't make 100 us");
     };
     let kept = CNTKCTL_EL1.get();
     CNTKCTL_EL1.set(kept & !stream::FIELDS | stream.fields());
     insn::isb();
-    let answer = periodic(stream);
+    let answer = has_period(stream);
     CNTKCTL_EL1.set(kept);
     insn::isb();
     answer
@@ -165,20 +165,20 @@ pub fn event_stream_period_ok() -> Answer {
 
 /// Tries whether the event stream of EL2 ends a WFE once per period.
 pub fn el2_event_stream_period_ok() -> Answer {
-    let Some(stream) = stream().filter(|_| hypervisor::present()) else {
+    let Some(stream) = linux_stream().filter(|_| hypervisor::exists()) else {
         return Answer::NotRun("needs EL2");
     };
-    hypervisor::set(KnobValue::EventStream(stream.fields()));
-    let answer = periodic(stream);
-    hypervisor::set(KnobValue::EventStream(0));
+    hypervisor::set_knob(KnobValue::EventStream(stream.fields()));
+    let answer = has_period(stream);
+    hypervisor::set_knob(KnobValue::EventStream(0));
     answer
 }
 
 /// Tries whether an exception return sets the event register.
 pub fn eret_sets_event() -> Answer {
-    settle(|bound| {
-        let wait = watch::watch(bound, || {
-            crate::vectors::catching(|| {
+    repeat_trial(|bound| {
+        let wait = watch::watch_wait(bound, || {
+            crate::vectors::catch_exception(|| {
                 // SAFETY: the handler steps over the instruction and returns, and nothing changes.
                 unsafe { core::arch::asm!("udf #0", options(nomem, nostack)) }
             });
@@ -199,34 +199,34 @@ static RESCUE: AtomicU64 = AtomicU64::new(0);
 /// that comes before the wait can't end it, and an emulator may lose an event (docs/fidelity.md).
 pub fn masked_irq_wakes_wfe() -> Answer {
     fn rescue() {
-        watch::act(
+        watch::do_after(
             || RESCUE.load(Acquire),
             || {
-                while !watch::is_over() {
+                while !watch::is_wait_over() {
                     insn::sev();
-                    clock::pause(action());
+                    clock::pause(act_delay());
                 }
             },
         );
     }
-    settle(|bound| {
+    repeat_trial(|bound| {
         RESCUE.store(2 * bound, Release);
         let mut pending = false;
         insn::mask_irq();
         let wait = || {
-            watch::watch(bound, || {
-                watch::announce();
+            watch::watch_wait(bound, || {
+                watch::announce_wait();
                 insn::wfe();
                 pending = ISR_EL1.get() & IRQ_PENDING != 0;
             })
         };
-        let (wait, action) = watch::with_second(rescue, wait);
+        let (wait, action) = watch::run_with_second(rescue, wait);
         insn::unmask_irq();
         wait.by_masked(action, pending)
     })
 }
 
 /// Whether there is a second CPU that can act.
-pub fn has_second() -> bool {
+pub fn has_second_cpu() -> bool {
     percpu::online().count() > 1
 }

@@ -18,8 +18,8 @@ const LOOK_US: u32 = 2;
 
 /// Runs `wait` with an empty event register, and with an alarm after `bound` ticks; the record is in ticks.
 /// The register is emptied last, because earlier steps may trap, and the return from EL2 is an event.
-pub fn watch(bound: u64, wait: impl FnOnce()) -> Wait {
-    let at_once = clock::ticks(AT_ONCE_US);
+pub fn watch_wait(bound: u64, wait: impl FnOnce()) -> Wait {
+    let at_once = clock::us_to_ticks(AT_ONCE_US);
     let alarm = Alarm::new();
     alarm.forget();
     // A CPU that has done a task is still on its way to its own wait. If CPUs take turns, it may
@@ -51,13 +51,13 @@ static FROM: AtomicU64 = AtomicU64::new(0);
 /// The time at which the second CPU's action was over.
 static UNTIL: AtomicU64 = AtomicU64::new(0);
 
-/// Makes the second CPU run `task`, which calls [`act`], during `wait`, which calls [`announce`].
+/// Makes the second CPU run `task`, which calls [`do_after`], during `wait`, which calls [`announce_wait`].
 /// Returns the record of the wait, and the action if that happened before the wait was over.
-pub fn with_second(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>) {
+pub fn run_with_second(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>) {
     WAITS.store(false, Release);
     OVER.store(false, Release);
     FROM.store(0, Release);
-    workers::on_second(task);
+    workers::run_on_2nd(task);
     let wait = wait();
     OVER.store(true, Release);
     workers::wait_for_second();
@@ -71,23 +71,23 @@ pub fn with_second(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Act
 
 /// Announces that this CPU is about to wait: the other CPU counts the time to its action from now on, however long
 /// this CPU took to get here. An action before the wait itself is not lost: its event stays in the event register.
-pub fn announce() {
+pub fn announce_wait() {
     WAITS.store(true, Release);
 }
 
 /// Whether the wait is over.
-pub fn is_over() -> bool {
+pub fn is_wait_over() -> bool {
     OVER.load(Acquire)
 }
 
 /// Acts on the second CPU: runs `action` `after` ticks after the first CPU announced its wait, and
 /// records the time. Does nothing if the wait is over before that.
-pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
+pub fn do_after(after: impl FnOnce() -> u64, action: impl FnOnce()) {
     while !WAITS.load(Acquire) {
         insn::yield_now();
     }
     let end = clock::now() + after();
-    while !is_over() {
+    while !is_wait_over() {
         if clock::now() >= end {
             FROM.store(clock::now(), Release);
             action();
@@ -96,7 +96,7 @@ pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
         }
         // The other CPUs get a turn from time to time, not after each check: an emulator whose CPUs
         // take turns runs all of them, and there can be hundreds.
-        let next = clock::now() + clock::ticks(LOOK_US);
+        let next = clock::now() + clock::us_to_ticks(LOOK_US);
         while clock::now() < next {
             // For an emulator, one check is hundreds of times as much work as one instruction.
             insn::nops();

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use wire::Line;
 
-use super::record::{NEXT, send};
+use super::record::{NEXT, send_line};
 
 /// Prefix of the kinds of records in a block whose cell is not complete: a reader that does not
 /// know such blocks skips them.
@@ -33,7 +33,7 @@ impl Display for RecordKind<'_> {
 
 impl Block {
     /// Begins the block of cell `id`; `part` means that the cell is not complete.
-    pub fn begin(id: usize, part: bool) -> Self {
+    pub fn begin_block(id: usize, part: bool) -> Self {
         let first = NEXT.load(Relaxed);
         Self { id, part, first }
     }
@@ -48,6 +48,6 @@ impl Block {
     pub fn end(self, more: impl FnOnce(Line) -> Line) {
         let line = self.record("done");
         let records = NEXT.load(Relaxed) - self.first;
-        send(more(line).field("records", records));
+        send_line(more(line).field("records", records));
     }
 }

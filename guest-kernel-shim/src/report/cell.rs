@@ -8,53 +8,53 @@ use plan::{Cell, DIMENSIONS, Info, Noise, PASSES, Place, Plan};
 use wire::Line;
 
 use super::block::Block;
-use super::counts::{counts, kernel, load, noise, parts};
-use super::record::{send, under};
-use super::samples::{Detail, measured};
+use super::counts::{write_counts, write_kernel, write_load, write_noise, write_parts};
+use super::record::{hypervisor_name, send_line};
+use super::samples::{Detail, write_samples};
 use super::unit::Values;
 use crate::clock::watch::Seen;
 use crate::entry::{Entry, Work};
 use crate::{clock, knobs, percpu, probe, workers};
 
 /// Reports everything about a cell, as one block: its interim or final results.
-pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
+pub fn report_cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
     let part = entry.samples.is_some() && entry.pace.ended.is_none();
     let detail = match (plan.compact, part) {
         (true, _) => Detail::Statistics,
         (false, true) => Detail::Total,
         (false, false) => Detail::All,
     };
-    let block = Block::begin(id, part);
-    describe(&block, &entry.cell, plan.iterations);
+    let block = Block::begin_block(id, part);
+    write_description(&block, &entry.cell, plan.iterations);
     match (entry.skipped, &entry.samples) {
-        (Some(reason), _) => send(block.record("skipped").field("why", reason)),
+        (Some(reason), _) => send_line(block.record("skipped").field("why", reason)),
         (None, Some(samples)) => {
-            let values = Values::of(workers::leader(&entry.cell));
-            measured(&block, samples, detail, values);
-            counts(&block, entry, plan.compact || part);
-            parts(&block, entry);
-            core_clock(&block, &entry.core_hz);
+            let values = Values::of_cpu(workers::leader_cpu(&entry.cell));
+            write_samples(&block, samples, detail, values);
+            write_counts(&block, entry, plan.compact || part);
+            write_parts(&block, entry);
+            write_core_clock(&block, &entry.core_hz);
             if entry.cell.workload.has_tasks() {
-                kernel(&block, &entry.kernel);
+                write_kernel(&block, &entry.kernel);
             }
             if entry.cell.is_open() {
-                load(&block, &entry.load);
+                write_load(&block, &entry.load);
             }
             if entry.cell.noise != Noise::None {
-                noise(&block, entry.noise);
+                write_noise(&block, entry.noise);
             }
         }
         (None, None) => {}
     }
     block.end(|line| {
-        let line = line.field("under", under());
+        let line = line.field("under", hypervisor_name());
         let line = line.field("at", work.done).field("at_us", work.done_us);
-        pace(line, entry)
+        add_pace(line, entry)
     });
 }
 
 /// Writes the core's frequency at the start and the end of each pass, if it was measured.
-fn core_clock(block: &Block, seen: &Seen) {
+fn write_core_clock(block: &Block, seen: &Seen) {
     if seen.is_empty() {
         return;
     }
@@ -64,11 +64,11 @@ fn core_clock(block: &Block, seen: &Seen) {
         // The text has four passes of two numbers, none of which has more than 11 digits.
         let _ = write!(text, "{separator}{begin}:{end}");
     }
-    send(block.record("clock").field("core_hz", text));
+    send_line(block.record("clock").field("core_hz", text));
 }
 
 /// Adds to `line` how many passes of a cell are done, how many there are, and why it ended.
-fn pace(line: Line, entry: &Entry) -> Line {
+fn add_pace(line: Line, entry: &Entry) -> Line {
     if entry.samples.is_none() {
         return line;
     }
@@ -81,23 +81,23 @@ fn pace(line: Line, entry: &Entry) -> Line {
     }
 }
 
-fn describe(block: &Block, cell: &Cell, iterations: u32) {
-    let line = block.record("cell").field("under", under());
-    send(told(Place::Always, cell).fold(line, |line, info| {
-        line.field(&name("", info), info.text(cell))
+fn write_description(block: &Block, cell: &Cell, iterations: u32) {
+    let line = block.record("cell").field("under", hypervisor_name());
+    send_line(dimensions_in(Place::Always, cell).fold(line, |line, info| {
+        line.field(&field_name("", info), info.text(cell))
     }));
-    system(block, cell);
+    write_executor(block, cell);
     // The other fields have their own line, because long numbers would not fit in one line.
     let line = block
         .record("more")
         .field("cpus", percpu::online().count())
         .field("iterations", iterations);
-    let line = told_in_lines(block, line, "", cell, told(Place::Unusual, cell));
+    let line = add_dimensions(block, line, "", cell, dimensions_in(Place::Unusual, cell));
     let line = add_pair(line, cell);
-    let line = match knobs::stream(cell) {
+    let line = match knobs::event_stream(cell) {
         None => line,
         Some(stream) => {
-            let made = clock::nanoseconds(stream.period());
+            let made = clock::ticks_to_ns(stream.period());
             line.field("event_stream_made_ns", made)
         }
     };
@@ -109,7 +109,7 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
             let _ = write!(missing, "{separator}{name}");
         }
     }
-    send(if missing.is_empty() {
+    send_line(if missing.is_empty() {
         line
     } else {
         line.field("not_modelled", missing)
@@ -127,19 +127,19 @@ fn add_pair(line: Line, cell: &Cell) -> Line {
         return line;
     }
     let affinity = |cpu: &percpu::PerCpu| cpu.mpidr;
-    let [sender, receiver] = [workers::leader(cell), workers::receiver(cell)].map(affinity);
+    let [sender, receiver] = [workers::leader_cpu(cell), workers::receiver_cpu(cell)].map(affinity);
     line.field("sender", format_args!("{sender:#x}"))
         .field("receiver", format_args!("{receiver:#x}"))
 }
 
 /// Returns the dimensions of `cell` that records have in `place`.
-fn told(place: Place, cell: &Cell) -> impl Iterator<Item = &'static Info> {
+fn dimensions_in(place: Place, cell: &Cell) -> impl Iterator<Item = &'static Info> {
     let here = DIMENSIONS.iter().filter(move |info| info.place == place);
     here.filter(|info| info.is_told(cell))
 }
 
 /// Returns the name of a dimension in records: after `prefix`, with `_` for `-` if it is a separate field.
-fn name(prefix: &str, info: &Info) -> ArrayString<40> {
+fn field_name(prefix: &str, info: &Info) -> ArrayString<40> {
     let mut name = ArrayString::new();
     let written = write!(name, "{prefix}").and_then(|()| {
         let mut letters = info.key.chars();
@@ -153,15 +153,15 @@ fn name(prefix: &str, info: &Info) -> ArrayString<40> {
 }
 
 /// Writes the dimensions of the executor, in separate lines.
-fn system(block: &Block, cell: &Cell) {
+fn write_executor(block: &Block, cell: &Cell) {
     if cell.system().next().is_some() {
         let line = block.record("more");
-        send(told_in_lines(block, line, "sys.", cell, cell.system()));
+        send_line(add_dimensions(block, line, "sys.", cell, cell.system()));
     }
 }
 
 /// Adds dimensions to `line`, after `prefix`, and begins another line whenever it is full.
-fn told_in_lines<'i>(
+fn add_dimensions<'i>(
     block: &Block,
     line: Line,
     prefix: &str,
@@ -174,9 +174,9 @@ fn told_in_lines<'i>(
         let line = if line.room() > LONGEST {
             line
         } else {
-            send(line);
+            send_line(line);
             block.record("more")
         };
-        line.field(&name(prefix, info), info.text(cell))
+        line.field(&field_name(prefix, info), info.text(cell))
     })
 }

@@ -6,18 +6,18 @@ use plan::Plan;
 use wire::Line;
 
 use super::cores;
-use super::record::{record, send};
+use super::record::{record, send_line};
 use super::unit::Values;
 use crate::percpu::PerCpu;
 
 /// Reports the clocks at the start, and those that convert values to cycles, if any.
-pub fn begin(plan: &Plan) {
-    for (place, cpu) in cores::measuring(plan) {
-        let Some(hertz) = cores::at_begin(cpu) else {
+pub fn report_at_start(plan: &Plan) {
+    for (place, cpu) in cores::measuring_cpus(plan) {
+        let Some(hertz) = cores::hz_at_start(cpu) else {
             continue;
         };
-        let line = line_of(place, cpu).field("begin_hz", hertz);
-        send(match Values::of(cpu).core_hz() {
+        let line = clock_line(place, cpu).field("begin_hz", hertz);
+        send_line(match Values::of_cpu(cpu).core_hz() {
             Some(hertz) => line.field("cycles_hz", hertz),
             None => line,
         });
@@ -25,15 +25,15 @@ pub fn begin(plan: &Plan) {
 }
 
 /// Reports the clocks at the end.
-pub fn end(plan: &Plan) {
-    for (place, cpu) in cores::measuring(plan) {
-        if let Some(hertz) = cores::now(cpu) {
-            send(line_of(place, cpu).field("end_hz", hertz));
+pub fn report_at_end(plan: &Plan) {
+    for (place, cpu) in cores::measuring_cpus(plan) {
+        if let Some(hertz) = cores::hz_now(cpu) {
+            send_line(clock_line(place, cpu).field("end_hz", hertz));
         }
     }
 }
 
-fn line_of(place: usize, cpu: &PerCpu) -> Line {
+fn clock_line(place: usize, cpu: &PerCpu) -> Line {
     let line = record("core-clock").field("cpu", place);
     line.field("affinity", format_args!("{:#x}", cpu.mpidr))
 }

@@ -17,42 +17,42 @@ use crate::workers::lead;
 
 /// Returns the CPUs that may measure cells of `plan`, with their positions among the running
 /// CPUs.
-pub fn measuring(plan: &Plan) -> impl Iterator<Item = (usize, &'static PerCpu)> {
+pub fn measuring_cpus(plan: &Plan) -> impl Iterator<Item = (usize, &'static PerCpu)> {
     let places = percpu::online().enumerate();
     places.filter(|&(place, _)| plan.may_measure(place))
 }
 
 /// Makes each of these CPUs measure its clock, if that can be measured or cycles are requested.
-pub fn begin(plan: &Plan) {
-    if !plan.cycles && !watch::tells() {
+pub fn measure_at_start(plan: &Plan) {
+    if !plan.cycles && !watch::can_measure() {
         return;
     }
-    for (_, cpu) in measuring(plan) {
-        let found = measure(cpu, false);
+    for (_, cpu) in measuring_cpus(plan) {
+        let found = measure_clock(cpu, false);
         cpu.per_tick.call_once(|| found);
     }
 }
 
-/// Returns the clock of `cpu` at the start, in the form of [`hertz`].
-pub fn at_begin(cpu: &PerCpu) -> Option<u64> {
-    hertz(*cpu.per_tick.get()?)
+/// Returns the clock of `cpu` at the start, in the form of [`to_hz`].
+pub fn hz_at_start(cpu: &PerCpu) -> Option<u64> {
+    to_hz(*cpu.per_tick.get()?)
 }
 
 /// Returns the clock of `cpu` now, if it was measured at the start.
-pub fn now(cpu: &'static PerCpu) -> Option<u64> {
-    at_begin(cpu)?;
-    hertz(measure(cpu, true))
+pub fn hz_now(cpu: &'static PerCpu) -> Option<u64> {
+    hz_at_start(cpu)?;
+    to_hz(measure_clock(cpu, true))
 }
 
 /// Returns the clock of `cpu`, as that CPU measures it at the `end` or at the start.
-fn measure(cpu: &'static PerCpu, end: bool) -> PerTick {
+fn measure_clock(cpu: &'static PerCpu, end: bool) -> PerTick {
     let mut found = Err(Unknown::NoTick);
-    lead::on(cpu, &mut || found = cycles::per_tick());
-    found.map(|ratio| planted::core(cpu.index, end, ratio))
+    lead::run_on(cpu, &mut || found = cycles::per_tick());
+    found.map(|ratio| planted::apparent_ratio(cpu.index, end, ratio))
 }
 
 /// Converts a ratio to the core's clock in Hz: 0 if a clock stands still or is not steady, `None` without a PMU.
-fn hertz(per_tick: PerTick) -> Option<u64> {
+fn to_hz(per_tick: PerTick) -> Option<u64> {
     match per_tick {
         Ok(ratio) => Some(ratio.convert(clock::frequency())),
         Err(Unknown::NoPmu) => None,

@@ -8,7 +8,7 @@ use arrayvec::{ArrayString, ArrayVec};
 use parts::{CAUSES, Part, Totals};
 
 use super::block::Block;
-use super::record::send;
+use super::record::send_line;
 use crate::entry::Entry;
 use crate::entry::Rounds;
 use crate::exits;
@@ -17,18 +17,18 @@ use crate::tally::Event;
 use crate::workload::arrivals::Load;
 
 /// Writes exits and events.
-pub fn counts(block: &Block, entry: &Entry, compact: bool) {
+pub fn write_counts(block: &Block, entry: &Entry, compact: bool) {
     /// Number of counters that fit in a line, whatever their values are.
     const PER_LINE: usize = 6;
     let value = |counter: Counter| entry.counts.exits[counter as usize];
     let counters: ArrayVec<Counter, { Counter::COUNT }> = Counter::ALL
         .iter()
         .copied()
-        .filter(|&counter| exits::tells(counter) && !(compact && value(counter) == 0))
+        .filter(|&counter| exits::is_counted(counter) && !(compact && value(counter) == 0))
         .collect();
     for some in counters.chunks(PER_LINE) {
         let line = block.record("count");
-        send(some.iter().fold(line, |line, &counter| {
+        send_line(some.iter().fold(line, |line, &counter| {
             line.field(counter.name(), value(counter))
         }));
     }
@@ -39,38 +39,38 @@ pub fn counts(block: &Block, entry: &Entry, compact: bool) {
             line = line.field(name, value);
         }
     }
-    send(line);
+    send_line(line);
     if entry.cell.has_pair() && !compact {
         let [sender, receiver, others] = entry.counts.ends;
         let line = block.record("count").field("pair.sender", sender);
         let line = line.field("pair.receiver", receiver);
-        send(line.field("pair.others", others));
+        send_line(line.field("pair.others", others));
     }
     if entry.cell.neighbour.is_there() {
-        neighbours(block, entry);
+        write_neighbours(block, entry);
     }
     if entry.counts.pmu != [0; 2] {
         let line = block
             .record("count")
             .field("pmu.cycles", entry.counts.pmu[0]);
-        send(line.field("pmu.insns", entry.counts.pmu[1]));
+        send_line(line.field("pmu.insns", entry.counts.pmu[1]));
     }
 }
 
 /// Writes the counts of the neighbours of the CPUs that took part, and the time during which these
 /// CPUs took part.
-fn neighbours(block: &Block, entry: &Entry) {
+fn write_neighbours(block: &Block, entry: &Entry) {
     let line = block.record("count");
     let first = line.field("neighbour.ticks", entry.counts.ticks);
     let counts = Shared::ALL.iter().zip(entry.counts.shared);
-    send(
+    send_line(
         counts
             .clone()
             .take(4)
             .fold(first, |line, (what, count)| line.field(what.name(), count)),
     );
     let line = block.record("count");
-    send(
+    send_line(
         counts
             .skip(4)
             .fold(line, |line, (what, count)| line.field(what.name(), count)),
@@ -78,13 +78,13 @@ fn neighbours(block: &Block, entry: &Entry) {
 }
 
 /// Writes the counts of the kernel's executor.
-pub fn kernel(block: &Block, totals: &stats::Totals) {
+pub fn write_kernel(block: &Block, totals: &stats::Totals) {
     let span = block.record("count");
-    send(span.field("span.ticks", totals.span));
+    send_line(span.field("span.ticks", totals.span));
     let stats = Stat::ALL.map(|(stat, name)| (name, totals.stats[stat as usize]));
     for some in stats.chunks(5) {
         let line = block.record("count");
-        send(
+        send_line(
             some.iter()
                 .fold(line, |line, &(name, value)| line.field(name, value)),
         );
@@ -107,26 +107,26 @@ pub fn kernel(block: &Block, totals: &stats::Totals) {
             let _ = write!(name, "cpuidle.{state}.{what}");
             line = line.field(&name, value);
         }
-        send(line);
+        send_line(line);
     }
 }
 
 /// Reports how the requests of an open loop came and were taken.
-pub fn load(block: &Block, load: &Load) {
+pub fn write_load(block: &Block, load: &Load) {
     let line = block
         .record("count")
         .field("arrivals.intervals", load.intervals)
         .field("arrivals.asked-ticks", load.asked)
         .field("arrivals.reached-ticks", load.reached);
-    send(line.field("arrivals.longest-queue", load.longest));
+    send_line(line.field("arrivals.longest-queue", load.longest));
 }
 
 /// Writes the rounds of noise, of all CPUs and of each CPU that made any.
-pub fn noise(block: &Block, rounds: &Rounds) {
+pub fn write_noise(block: &Block, rounds: &Rounds) {
     /// Number of fields that fit in a line, whatever their values are.
     const PER_LINE: usize = 5;
     let all = rounds.iter().sum::<u64>();
-    send(block.record("count").field("noise.rounds", all));
+    send_line(block.record("count").field("noise.rounds", all));
     let made = rounds
         .iter()
         .enumerate()
@@ -134,7 +134,7 @@ pub fn noise(block: &Block, rounds: &Rounds) {
     let mut made = made.peekable();
     while made.peek().is_some() {
         let line = block.record("count");
-        send(
+        send_line(
             made.by_ref()
                 .take(PER_LINE)
                 .fold(line, |line, (cpu, rounds)| {
@@ -148,7 +148,7 @@ pub fn noise(block: &Block, rounds: &Rounds) {
 }
 
 /// Reports where the CPUs were within the samples with time stamps, in ticks.
-pub fn parts(block: &Block, entry: &Entry) {
+pub fn write_parts(block: &Block, entry: &Entry) {
     let Totals {
         parts,
         ticks,
@@ -164,7 +164,7 @@ pub fn parts(block: &Block, entry: &Entry) {
         .field("stamped.lost", lost)
         .field("stamped.ticks", ticks);
     let pauses = entry.stamped.events[Event::Pauses as usize];
-    send(line.field("poll.pauses", pauses));
+    send_line(line.field("poll.pauses", pauses));
     if samples == 0 {
         return;
     }
@@ -176,7 +176,7 @@ pub fn parts(block: &Block, entry: &Entry) {
         .field("res.run", at(Part::Run))
         .field("res.poll", at(Part::Poll))
         .field("res.wfi", at(Part::Wfi));
-    send(line.field(
+    send_line(line.field(
         "res.el2",
         at_el2.clone().map(|(_, ticks)| ticks).sum::<u64>(),
     ));
@@ -187,5 +187,5 @@ pub fn parts(block: &Block, entry: &Entry) {
         let _ = write!(field, "time.{name}");
         line = line.field(&field, ticks);
     }
-    send(line);
+    send_line(line);
 }

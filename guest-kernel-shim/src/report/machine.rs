@@ -7,7 +7,7 @@ use plan::Arguments;
 use platform::Firmware;
 use wait::stream::Stream;
 
-use super::record::{record, send, under};
+use super::record::{hypervisor_name, record, send_line};
 use super::unit::Unit;
 use super::{clocks, cores};
 use crate::features::features;
@@ -16,11 +16,11 @@ use crate::{atomics, clock, hypervisor, percpu, probe};
 
 /// Describes the machine in records `boot`, `machine`, `feature`, `probe` and `unit`. The plan of
 /// `arguments` may ask for samples in cycles of the core.
-pub fn machine(arguments: &Arguments<'_>) {
+pub fn report_machine(arguments: &Arguments<'_>) {
     let plan = &arguments.plan;
-    cores::begin(plan);
+    cores::measure_at_start(plan);
     let unit = Unit::choose(plan);
-    let info = |info| match hypervisor::present() {
+    let info = |info| match hypervisor::exists() {
         true => hypervisor::info(info),
         false => 0,
     };
@@ -30,9 +30,9 @@ pub fn machine(arguments: &Arguments<'_>) {
         Firmware::Fdt => "fdt",
     };
     let version = env!("CARGO_PKG_VERSION");
-    send(
+    send_line(
         record("boot")
-            .field("under", under())
+            .field("under", hypervisor_name())
             .field("version", version)
             .field("atomics", atomics::OWN),
     );
@@ -41,7 +41,7 @@ pub fn machine(arguments: &Arguments<'_>) {
         .field("cpus", percpu::online().count())
         .field("cntfrq_hz", clock::frequency())
         .field("firmware", firmware);
-    let line = match clock::step() {
+    let line = match clock::counter_step() {
         Some(ticks) => line.field("counter_step", ticks),
         None => line,
     };
@@ -53,7 +53,7 @@ pub fn machine(arguments: &Arguments<'_>) {
         Some(hertz) => line.field("core_hz", hertz),
         None => line,
     };
-    send(if hypervisor::present() {
+    send_line(if hypervisor::exists() {
         line.field("gic", format_args!("v{}", pidr2 >> 4 & 0xf))
             .field("list_registers", (vtr & 0x1f) + 1)
             .field("sgi_without_exit", hypervisor::info(Info::Typer2) >> 8 & 1)
@@ -61,26 +61,26 @@ pub fn machine(arguments: &Arguments<'_>) {
         line
     });
     for (name, value) in features().list() {
-        send(record("feature").field("name", name).field("value", value));
+        send_line(record("feature").field("name", name).field("value", value));
     }
-    if hypervisor::present() && hypervisor::info(Info::Typer2) >> 8 & 1 != 0 {
+    if hypervisor::exists() && hypervisor::info(Info::Typer2) >> 8 & 1 != 0 {
         let text = "the GIC can deliver SGIs without EL2 (GICv4.1); not used: it needs an ITS";
-        send(record("note").field("text", text));
+        send_line(record("note").field("text", text));
     }
-    if hypervisor::present() && hypervisor::info(Info::SecureSgis) != 0 {
+    if hypervisor::exists() && hypervisor::info(Info::SecureSgis) != 0 {
         let secure = hypervisor::info(Info::SecureSgis);
         let text = format_args!(
             "SGIs {secure:#06x} belong to the secure world: a guest that enables one is injected to, not delivered to directly"
         );
-        send(record("note").field("text", text));
+        send_line(record("note").field("text", text));
     }
     let stream = Stream::nearest(100, clock::frequency(), features().ecv);
     if let Some(stream) = stream {
-        let made = clock::nanoseconds(stream.period());
+        let made = clock::ticks_to_ns(stream.period());
         let text = format_args!(
             "event stream: its period is {made} ns, which the counter has nearest to 100000 ns"
         );
-        send(record("note").field("text", text));
+        send_line(record("note").field("text", text));
     }
     // On simulated cores, the probes take longer than the few passes of a brief run for costs, and
     // nothing in such a run depends on an answer.
@@ -89,8 +89,8 @@ pub fn machine(arguments: &Arguments<'_>) {
         let line = record("probe")
             .field("name", name)
             .field("value", answer.word());
-        send(line.field("detail", answer));
+        send_line(line.field("detail", answer));
     }
     unit.report(plan);
-    clocks::begin(plan);
+    clocks::report_at_start(plan);
 }

@@ -20,10 +20,10 @@ pub fn record(kind: &str) -> Line {
 
 /// Writes a record. Fields have sizes that fit in a line. A field that does not fit is a bug of
 /// this kernel, and is reported, because a silent gap in the numbers would puzzle the reader.
-pub fn send(line: Line) {
+pub fn send_line(line: Line) {
     match line.finish() {
-        Some(text) => output::line(format_args!("{text}")),
-        None => output::line(format_args!(
+        Some(text) => output::print(format_args!("{text}")),
+        None => output::print(format_args!(
             "rouse: a record of more than {} bytes was not written",
             wire::MAX_LINE
         )),
@@ -31,6 +31,6 @@ pub fn send(line: Line) {
 }
 
 /// Returns the name of the hypervisor that this guest runs under.
-pub fn under() -> &'static str {
-    hypervisor::under().name()
+pub fn hypervisor_name() -> &'static str {
+    hypervisor::hypervisor_below().name()
 }

@@ -7,7 +7,7 @@ use arrayvec::ArrayString;
 use hist::{Histogram, QUANTILES};
 
 use super::block::Block;
-use super::record::send;
+use super::record::send_line;
 use super::unit::Values;
 use crate::workload::samples::Samples;
 use crate::workload::stages::STAGES;
@@ -24,15 +24,15 @@ pub enum Detail {
 }
 
 /// Writes the samples of a cell as `values`.
-pub fn measured(block: &Block, samples: &Samples, detail: Detail, values: Values) {
+pub fn write_samples(block: &Block, samples: &Samples, detail: Detail, values: Values) {
     let put = |name, histogram: &Histogram| {
-        statistics(block, name, histogram, values);
+        write_statistics(block, name, histogram, values);
         if detail == Detail::All || detail == Detail::Total && name == "total" {
-            buckets(block, name, histogram, values);
+            write_buckets(block, name, histogram, values);
         }
     };
     put("total", &samples.total);
-    raw(block, samples, values);
+    write_raw(block, samples, values);
     let stamped = samples.stamped.as_deref();
     let stages = stamped.map(|stamped| STAGES.iter().copied().zip(&stamped.stages));
     let traced = stamped.map(|stamped| ("traced", &stamped.traced));
@@ -44,8 +44,8 @@ pub fn measured(block: &Block, samples: &Samples, detail: Detail, values: Values
     }
 }
 
-fn statistics(block: &Block, name: &str, samples: &Histogram, values: Values) {
-    let value = |ticks| values.value(ticks);
+fn write_statistics(block: &Block, name: &str, samples: &Histogram, values: Values) {
+    let value = |ticks| values.convert(ticks);
     let line = block
         .record("stat")
         .field("name", name)
@@ -55,14 +55,14 @@ fn statistics(block: &Block, name: &str, samples: &Histogram, values: Values) {
         line.field(name, value(samples.quantile(per_mille)))
     });
     let line = line.field("max", value(samples.max()));
-    send(line.field("sum", value(samples.sum())));
+    send_line(line.field("sum", value(samples.sum())));
 }
 
 /// Writes the histogram, in as many lines as it needs.
-fn buckets(block: &Block, name: &str, samples: &Histogram, values: Values) {
+fn write_buckets(block: &Block, name: &str, samples: &Histogram, values: Values) {
     let put = |text: &str| {
         let line = block.record("hist").field("name", name);
-        send(line.field("b", text));
+        send_line(line.field("b", text));
     };
     let mut text = ArrayString::<160>::new();
     for (lowest, count) in samples.buckets() {
@@ -72,16 +72,16 @@ fn buckets(block: &Block, name: &str, samples: &Histogram, values: Values) {
             text.clear();
         }
         let separator = if text.is_empty() { "" } else { "," };
-        let _ = write!(text, "{separator}{}:{count}", values.value(lowest));
+        let _ = write!(text, "{separator}{}:{count}", values.convert(lowest));
     }
     put(&text);
 }
 
 /// Writes the samples themselves, if they were kept, in as many lines as they need.
-fn raw(block: &Block, samples: &Samples, values: Values) {
+fn write_raw(block: &Block, samples: &Samples, values: Values) {
     let put = |text: &str| {
         let line = block.record("raw").field("name", "total");
-        send(line.field("v", text));
+        send_line(line.field("v", text));
     };
     let mut text = ArrayString::<160>::new();
     let kept = samples.raw.as_deref().unwrap_or_default();
@@ -92,7 +92,7 @@ fn raw(block: &Block, samples: &Samples, values: Values) {
             text.clear();
         }
         let separator = if text.is_empty() { "" } else { "," };
-        let _ = write!(text, "{separator}{}", values.value(ticks));
+        let _ = write!(text, "{separator}{}", values.convert(ticks));
     }
     if !text.is_empty() {
         put(&text);

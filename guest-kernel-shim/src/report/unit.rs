@@ -11,7 +11,7 @@ use plan::Plan;
 use spin::once::Once;
 
 use super::cores;
-use super::record::{record, send};
+use super::record::{record, send_line};
 use crate::clock;
 use crate::clock::cycles::PerTick;
 use crate::percpu::PerCpu;
@@ -25,8 +25,8 @@ pub struct Values(Option<Ratio>);
 
 impl Values {
     /// Returns the unit of samples that `cpu` took.
-    pub fn of(cpu: &PerCpu) -> Self {
-        let ratio = known(cpu).and_then(Result::ok);
+    pub fn of_cpu(cpu: &PerCpu) -> Self {
+        let ratio = cycle_ratio(cpu).and_then(Result::ok);
         Self(ratio.filter(|_| CYCLES.is_completed()))
     }
 
@@ -36,7 +36,7 @@ impl Values {
     }
 
     /// Converts a value of a sample to the unit of the records.
-    pub fn value(self, ticks: u64) -> u64 {
+    pub fn convert(self, ticks: u64) -> u64 {
         self.0.map_or(ticks, |ratio| ratio.convert(ticks))
     }
 }
@@ -54,8 +54,8 @@ impl Unit {
         if !plan.cycles {
             return Self { cycles: None };
         }
-        let failed = ratios(plan).find_map(Result::err);
-        let first = ratios(plan).next();
+        let failed = cycle_ratios(plan).find_map(Result::err);
+        let first = cycle_ratios(plan).next();
         let cycles = match failed {
             Some(why) => Some(Err(why)),
             None => first,
@@ -79,36 +79,36 @@ impl Unit {
         match self.cycles {
             Some(Ok(ratio)) => {
                 let mut how = ArrayString::<120>::new();
-                let written = how_cycles(&mut how, ratio, plan, instructions);
+                let written = write_cycle_origin(&mut how, ratio, plan, instructions);
                 written.expect("these texts have less than 120 bytes");
-                write("cycles", &how);
+                write_unit("cycles", &how);
             }
             Some(Err(why)) => {
-                let failed = |cpu: &PerCpu| known(cpu).is_some_and(|ratio| ratio.is_err());
-                let cpu = cores::measuring(plan).find(|(_, cpu)| failed(cpu));
+                let failed = |cpu: &PerCpu| cycle_ratio(cpu).is_some_and(|ratio| ratio.is_err());
+                let cpu = cores::measuring_cpus(plan).find(|(_, cpu)| failed(cpu));
                 let cpu = cpu.map_or(0, |(_, cpu)| cpu.mpidr);
                 let text = format_args!("rouse.cycles: CPU {cpu:#x}: {why}; values are {other}");
-                send(record("note").field("text", text));
-                write(other, unit_origin(instructions));
+                send_line(record("note").field("text", text));
+                write_unit(other, unit_origin(instructions));
             }
-            None => write(other, unit_origin(instructions)),
+            None => write_unit(other, unit_origin(instructions)),
         }
     }
 }
 
 /// Returns the ratio that converts the samples of `cpu` to cycles, or why there is none.
-fn known(cpu: &PerCpu) -> Option<PerTick> {
+fn cycle_ratio(cpu: &PerCpu) -> Option<PerTick> {
     let found = cpu.per_tick.get().copied();
     found.map(|ratio| ratio.map(Ratio::nearly_whole))
 }
 
 /// Returns the ratios of the CPUs that may measure cells of `plan`.
-fn ratios(plan: &Plan) -> impl Iterator<Item = PerTick> {
-    cores::measuring(plan).filter_map(|(_, cpu)| known(cpu))
+fn cycle_ratios(plan: &Plan) -> impl Iterator<Item = PerTick> {
+    cores::measuring_cpus(plan).filter_map(|(_, cpu)| cycle_ratio(cpu))
 }
 
-fn write(unit: &str, how: &str) {
-    send(record("unit").field("unit", unit).field("how", how));
+fn write_unit(unit: &str, how: &str) {
+    send_line(record("unit").field("unit", unit).field("how", how));
 }
 
 fn unit_origin(instructions: bool) -> &'static str {
@@ -121,13 +121,13 @@ fn unit_origin(instructions: bool) -> &'static str {
 
 /// Writes where the cycles come from. An emulator may have a PMU whose cycles are its instructions,
 /// and a reader of the cycles has to know this.
-fn how_cycles(
+fn write_cycle_origin(
     how: &mut ArrayString<120>,
     first: Ratio,
     plan: &Plan,
     instructions: bool,
 ) -> fmt::Result {
-    let known = || ratios(plan).filter_map(Result::ok);
+    let known = || cycle_ratios(plan).filter_map(Result::ok);
     let of_many = |ratio: &Ratio| ratio.convert(1 << 32);
     let low = known().min_by_key(of_many).unwrap_or(first);
     let high = known().max_by_key(of_many).unwrap_or(first);

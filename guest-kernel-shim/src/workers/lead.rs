@@ -8,13 +8,13 @@
 use spin::mutex::SpinMutex;
 
 use super::post::{self, POSTED, Turn, begin};
-use super::serve_until;
+use super::serve_jobs_until;
 use crate::percpu::PerCpu;
 
 /// Work that the next leader runs.
 struct Work(*mut (dyn FnMut() + Send));
 
-// SAFETY: another CPU may use the closure (`FnMut() + Send`), and only that CPU does: `on` does not
+// SAFETY: another CPU may use the closure (`FnMut() + Send`), and only that CPU does: `run_on` does not
 // touch the closure between handing it over and its end.
 unsafe impl Send for Work {}
 
@@ -34,7 +34,7 @@ static HANDED: SpinMutex<Handed, Turn> = SpinMutex::new(Handed {
 });
 
 /// Makes `leader` run `work`, and serves meanwhile, unless `leader` is this CPU.
-pub fn on(leader: &'static PerCpu, work: &mut (dyn FnMut() + Send)) {
+pub fn run_on(leader: &'static PerCpu, work: &mut (dyn FnMut() + Send)) {
     let me = PerCpu::this();
     if core::ptr::eq(leader, me) {
         return work();
@@ -48,16 +48,16 @@ pub fn on(leader: &'static PerCpu, work: &mut (dyn FnMut() + Send)) {
         work: Some(Work(work)),
         waits: Some(me),
     };
-    post::leave_to(leader, take);
-    serve_until(me, seen, || HANDED.lock().waits.is_none());
+    post::start_on(leader, run_handed_over);
+    serve_jobs_until(me, seen, || HANDED.lock().waits.is_none());
     begin(me);
 }
 
 /// Runs the closure that was handed over, on the CPU that leads now.
-fn take() {
+fn run_handed_over() {
     let work = HANDED.lock().work.take();
     let Some(Work(work)) = work else { return };
-    // SAFETY: the work was taken, so no other CPU runs it, and `on` waits for its end. The lock
+    // SAFETY: the work was taken, so no other CPU runs it, and `run_on` waits for its end. The lock
     // orders it after that CPU's earlier accesses, and before its later ones.
     unsafe { (*work)() };
     let waits = HANDED.lock().waits;
@@ -65,7 +65,7 @@ fn take() {
     let wake = || {
         waits
             .into_iter()
-            .for_each(|cpu| post::call(PerCpu::this(), cpu))
+            .for_each(|cpu| post::wake(PerCpu::this(), cpu))
     };
     wait::post::post(HANDED.lock(), over, wake);
 }

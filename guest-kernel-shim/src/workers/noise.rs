@@ -15,7 +15,7 @@ use plan::{Cell, Noise};
 use platform::MAX_CPUS;
 use spin::once::Once;
 
-use super::post::until;
+use super::post::wait_until;
 use crate::entry::Rounds;
 use crate::percpu::{self, PerCpu};
 use crate::{clock, interrupts};
@@ -33,7 +33,7 @@ static TAKEN: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// Takes `bytes` of memory of `pool`, for the noise of cells to stream through.
-pub fn place(pool: &mut Pool, bytes: u64) {
+pub fn place_memory(pool: &mut Pool, bytes: u64) {
     let words = bytes as usize / size_of::<AtomicU64>();
     MEMORY.call_once(|| pool.fill((0..words).map(|_| AtomicU64::new(0))));
 }
@@ -41,26 +41,26 @@ pub fn place(pool: &mut Pool, bytes: u64) {
 /// Returns the CPUs that stand by while `cell` is measured.
 pub fn bystanders(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
     let cpus = percpu::online().count();
-    let (leader, members) = (super::leader(cell), super::members(cell));
+    let (leader, members) = (super::leader_cpu(cell), super::member_cpus(cell));
     let takes_part =
-        move |cpu: &PerCpu| core::ptr::eq(cpu, leader) || super::contains(members.clone(), cpu);
+        move |cpu: &PerCpu| core::ptr::eq(cpu, leader) || super::has_cpu(members.clone(), cpu);
     let others = percpu::online().filter(move |cpu| !takes_part(cpu));
     others.take(cell.bystanders(cpus))
 }
 
 /// Prepares a block, before the bystanders begin.
-pub fn prepare(cell: &Cell) {
+pub fn prepare_block(cell: &Cell) {
     STOPPED.store(0, Release);
     ROUNDS.iter().for_each(|rounds| rounds.store(0, Release));
     if cell.noise == Noise::Sgi {
-        interrupts::listen(Some(taken));
+        interrupts::set_listener(Some(receive_interrupt));
     }
 }
 
 /// Adds to `sum` the rounds of the block of `cell`, which is over.
-pub fn collect(cell: &Cell, sum: &mut Rounds) {
+pub fn add_rounds(cell: &Cell, sum: &mut Rounds) {
     if cell.noise == Noise::Sgi {
-        interrupts::listen(None);
+        interrupts::set_listener(None);
     }
     for (sum, rounds) in sum.iter_mut().zip(&ROUNDS) {
         *sum += rounds.load(Acquire);
@@ -68,19 +68,19 @@ pub fn collect(cell: &Cell, sum: &mut Rounds) {
 }
 
 /// Makes the noise of `cell` until `over` returns true; calls `begun` after the first round.
-pub fn make(me: &PerCpu, cell: &Cell, begun: impl FnOnce(), over: impl Fn() -> bool) {
+pub fn make_noise(me: &PerCpu, cell: &Cell, begun: impl FnOnce(), over: impl Fn() -> bool) {
     match cell.noise {
         Noise::None => begun(),
-        Noise::Stream => repeat(me, begun, over, stream(me)),
-        Noise::Tlbi => repeat(me, begun, over, invalidate),
+        Noise::Stream => run_rounds(me, begun, over, stream_round(me)),
+        Noise::Tlbi => run_rounds(me, begun, over, invalidate_tlbs),
         Noise::Sgi => {
             let redistributor = interrupts::redistributor(me);
             redistributor.enable_all(1 << SGI);
-            repeat(me, begun, over, send(me, cell));
+            run_rounds(me, begun, over, interrupt_round(me, cell));
             // The neighbour has taken this CPU's last SGI; the neighbour's own last SGI may be on its way.
             STOPPED.fetch_add(1, AcqRel);
             let all = bystanders(cell).count();
-            until(|| STOPPED.load(Acquire) == all);
+            wait_until(|| STOPPED.load(Acquire) == all);
             redistributor.disable_all(1 << SGI);
             // An interrupt that the handler has ended may read as active for a while, because the
             // CPU interface and the redistributor are separate (IHI 0069H, 12.1.6).
@@ -90,7 +90,7 @@ pub fn make(me: &PerCpu, cell: &Cell, begun: impl FnOnce(), over: impl Fn() -> b
     }
 }
 
-fn repeat(me: &PerCpu, begun: impl FnOnce(), over: impl Fn() -> bool, mut round: impl FnMut()) {
+fn run_rounds(me: &PerCpu, begun: impl FnOnce(), over: impl Fn() -> bool, mut round: impl FnMut()) {
     let mut rounds = 0;
     let mut again = || {
         round();
@@ -106,7 +106,7 @@ fn repeat(me: &PerCpu, begun: impl FnOnce(), over: impl Fn() -> bool, mut round:
 
 /// Returns a round that reads and writes a page, one word of each line of 64 bytes. CPUs begin in
 /// different places, and each of them goes through all of the memory.
-fn stream(me: &PerCpu) -> impl FnMut() {
+fn stream_round(me: &PerCpu) -> impl FnMut() {
     /// Words from one line to the next, and in a page.
     const LINE: usize = 8;
     const PAGE: usize = 512;
@@ -127,7 +127,7 @@ fn stream(me: &PerCpu) -> impl FnMut() {
 
 /// Invalidates the TLB entries of all CPUs for a page that none of them uses: the other CPUs only
 /// notice the broadcast, which they have to complete.
-fn invalidate() {
+fn invalidate_tlbs() {
     /// The last page below 2^48, which is never mapped.
     const UNUSED: u64 = (1 << 48) - 0x1000;
     insn::tlbi_vaae1is(UNUSED);
@@ -135,7 +135,7 @@ fn invalidate() {
 }
 
 /// Returns a round that interrupts the next bystander, and waits until it has taken the interrupt.
-fn send(me: &PerCpu, cell: &Cell) -> impl FnMut() {
+fn interrupt_round(me: &PerCpu, cell: &Cell) -> impl FnMut() {
     let next = bystanders(cell).find(|other| other.index > me.index);
     let next = next
         .or(bystanders(cell).next())
@@ -145,12 +145,12 @@ fn send(me: &PerCpu, cell: &Cell) -> impl FnMut() {
     move || {
         let before = taken.load(Acquire);
         gic_cpu::send_sgi_value(value);
-        until(|| taken.load(Acquire) != before);
+        wait_until(|| taken.load(Acquire) != before);
     }
 }
 
 /// Receives, in the interrupt handler, the interrupts that the kernel does not expect.
-fn taken(me: &PerCpu, intid: u32) {
+fn receive_interrupt(me: &PerCpu, intid: u32) {
     if intid == SGI {
         TAKEN[me.index].fetch_add(1, AcqRel);
     }

@@ -76,14 +76,14 @@ struct Task {
     awaited: bool,
 }
 
-/// The task that was posted last, until it is taken; see [`on`] and [`leave_to`]. It is changed in
+/// The task that was posted last, until it is taken; see [`run_on`] and [`start_on`]. It is changed in
 /// the same way as [`POSTED`].
 static TASK: SpinMutex<Option<Task>, Turn> = SpinMutex::new(None);
 /// Number of members that have finished.
 pub static DONE: AtomicU32 = AtomicU32::new(0);
 
 /// Posts `work` and wakes the CPUs that the work is for; returns the number of the work.
-pub fn post(me: &PerCpu, work: Work, cpus: impl Iterator<Item = &'static PerCpu>) -> u32 {
+pub fn post_work(me: &PerCpu, work: Work, cpus: impl Iterator<Item = &'static PerCpu>) -> u32 {
     let mut number = 0;
     let change = |posted: &mut Posted| {
         number = posted.number.wrapping_add(1);
@@ -92,50 +92,50 @@ pub fn post(me: &PerCpu, work: Work, cpus: impl Iterator<Item = &'static PerCpu>
             work: Some(work),
         };
     };
-    wait::post::post(POSTED.lock(), change, || cpus.for_each(|cpu| call(me, cpu)));
+    wait::post::post(POSTED.lock(), change, || cpus.for_each(|cpu| wake(me, cpu)));
     number
 }
 
 /// Wakes `cpu`, for which there is work.
-pub fn call(me: &PerCpu, cpu: &'static PerCpu) {
+pub fn wake(me: &PerCpu, cpu: &'static PerCpu) {
     Waker::new(cpu, RESCHED, interrupts::RESCHED, false, false).wake(me);
 }
 
 /// Makes every CPU, including this one, run `task`, and waits until all have run it.
-pub fn everywhere(task: fn()) {
+pub fn run_on_all(task: fn()) {
     let me = PerCpu::this();
     let others = percpu::online().skip(1);
     DONE.store(0, Release);
-    post(me, Work::All(task), others.clone());
+    post_work(me, Work::All(task), others.clone());
     task();
-    until(|| DONE.load(Acquire) as usize == others.clone().count());
+    wait_until(|| DONE.load(Acquire) as usize == others.clone().count());
 }
 
 /// Makes the second CPU run `task`, and returns at once.
-pub fn on_second(task: fn()) {
+pub fn run_on_2nd(task: fn()) {
     DONE.store(0, Release);
-    on(percpu::all()[1], task);
+    run_on(percpu::all()[1], task);
 }
 
 /// Makes `cpu`, which must not be the first CPU, run `task`.
-pub fn on(cpu: &'static PerCpu, task: fn()) {
-    give(cpu, task, true);
+pub fn run_on(cpu: &'static PerCpu, task: fn()) {
+    post_task(cpu, task, true);
 }
 
 /// Makes `cpu`, which must not be the first CPU, run `task`. No CPU waits for the end of the task:
 /// the jobs of other CPUs continue meanwhile.
-pub fn leave_to(cpu: &'static PerCpu, task: fn()) {
-    give(cpu, task, false);
+pub fn start_on(cpu: &'static PerCpu, task: fn()) {
+    post_task(cpu, task, false);
 }
 
-fn give(cpu: &'static PerCpu, run: fn(), awaited: bool) {
+fn post_task(cpu: &'static PerCpu, run: fn(), awaited: bool) {
     let task = Task {
         index: cpu.index,
         run,
         awaited,
     };
     let change = |slot: &mut Option<Task>| *slot = Some(task);
-    wait::post::post(TASK.lock(), change, || call(PerCpu::this(), cpu));
+    wait::post::post(TASK.lock(), change, || wake(PerCpu::this(), cpu));
 }
 
 /// Runs the task that is posted for this CPU, if there is one.
@@ -152,16 +152,16 @@ pub fn serve_task(me: &PerCpu) {
 
 /// Waits until the second CPU has run its task.
 pub fn wait_for_second() {
-    until(|| DONE.load(Acquire) == 1);
+    wait_until(|| DONE.load(Acquire) == 1);
 }
 
 /// Prepares this CPU to be turned off in the middle of a task for all CPUs. When turned on again, it restarts the task.
-pub fn begin_anew(me: &PerCpu) {
+pub fn set_rerun(me: &PerCpu) {
     me.unfinished.store(true, Release);
 }
 
 /// Waits until `reached` returns true, and lets an emulator run the other CPUs meanwhile.
-pub fn until(reached: impl Fn() -> bool) {
+pub fn wait_until(reached: impl Fn() -> bool) {
     while !reached() {
         insn::yield_now();
     }

@@ -22,7 +22,7 @@ use spin::once::Once;
 use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
-use crate::workload::samples::{made, record};
+use crate::workload::samples::{record, round_count};
 use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::Times;
 
@@ -74,7 +74,7 @@ impl Load {
     /// Adds the counts of the last block of `cell`, which has `count` samples.
     pub fn add(&mut self, cell: &Cell, count: u32) {
         for (number, pair) in PAIRS.iter().enumerate().take(cell.groups as usize) {
-            let times = &times(number, count)[..count as usize];
+            let times = &request_times(number, count)[..count as usize];
             let [first, .., last] = times else {
                 continue;
             };
@@ -87,27 +87,27 @@ impl Load {
 }
 
 /// Takes memory of `pool` for the times of `requests` requests.
-pub fn place(pool: &mut Pool, requests: u64) {
+pub fn place_times(pool: &mut Pool, requests: u64) {
     DRAWN.call_once(|| pool.fill((0..requests as usize).map(|_| AtomicU64::new(0))));
 }
 
 /// Returns the times of the requests of a pair in a block of `count` samples.
-fn times(pair: usize, count: u32) -> &'static [AtomicU64] {
-    let each = made(Workload::Notify, count) as usize;
+fn request_times(pair: usize, count: u32) -> &'static [AtomicU64] {
+    let each = round_count(Workload::Notify, count) as usize;
     let drawn = DRAWN.get().copied().unwrap_or_default();
     &drawn[pair * each..][..each]
 }
 
 /// Draws the times of a block of `count` samples, which follows `done` earlier samples of the cell.
-pub fn draw(cell: &Cell, count: u32, done: u32, seed: u64) {
+pub fn draw_times(cell: &Cell, count: u32, done: u32, seed: u64) {
     for pair in 0..cell.groups as usize {
         let mut intervals = Times {
             random: Random::at(seed, pair as u64, u64::from(done)),
             spread: cell.spread,
-            mean: clock::ticks(cell.arrival_us),
+            mean: clock::us_to_ticks(cell.arrival_us),
         };
         let drawn = arrivals::times(|| intervals.draw());
-        for (place, time) in times(pair, count).iter().zip(drawn) {
+        for (place, time) in request_times(pair, count).iter().zip(drawn) {
             place.store(time, Relaxed);
         }
     }
@@ -115,36 +115,36 @@ pub fn draw(cell: &Cell, count: u32, done: u32, seed: u64) {
 
 /// Begins the tasks of this CPU.
 pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu, cpus: usize) {
-    let service = clock::ticks(cell.service_us);
+    let service = clock::us_to_ticks(cell.service_us);
     for pair in 0..cell.groups as usize {
         let there = &CHANNELS[2 * pair];
         if 2 * pair % cpus == cpu.index {
-            cpu.spawn(ask(pair, there, count, cpu));
+            cpu.spawn(send_requests(pair, there, count, cpu));
         }
         if (2 * pair + 1) % cpus == cpu.index {
-            cpu.spawn(serve(pair, there, count, service));
+            cpu.spawn(serve_requests(pair, there, count, service));
         }
     }
 }
 
-async fn ask(pair: usize, there: &'static Channel, count: u32, cpu: &'static Cpu) {
+async fn send_requests(pair: usize, there: &'static Channel, count: u32, cpu: &'static Cpu) {
     let begun = clock::now();
     PAIRS[pair].begun.store(begun, Release);
-    for time in times(pair, count) {
+    for time in request_times(pair, count) {
         let at = begun + time.load(Relaxed);
         Due { at, cpu }.await;
         there.send().await;
     }
 }
 
-async fn serve(pair: usize, there: &'static Channel, count: u32, service: u64) {
+async fn serve_requests(pair: usize, there: &'static Channel, count: u32, service: u64) {
     let Pair {
         begun,
         first,
         last,
         longest,
     } = &PAIRS[pair];
-    let times = times(pair, count);
+    let times = request_times(pair, count);
     let samples = &times[..count as usize];
     let mut queue = Queue::default();
     for number in 0..times.len() {

@@ -34,7 +34,7 @@ static CALLS: Calls = Calls {
 
 /// Prepares for `count` calls of each receiver; from the last one on, each call also wakes the
 /// receiver's task.
-pub fn prepare(count: u32) {
+pub fn prepare_calls(count: u32) {
     CALLS.served.store(0, Relaxed);
     CALLS.expected.0.store(count, Release);
     for cpu in crate::percpu::online() {
@@ -44,15 +44,15 @@ pub fn prepare(count: u32) {
 
 /// Serves the request if it is still there; the interrupt handler calls this.
 #[inline(always)]
-pub fn serve(cpu: &PerCpu) {
+pub fn serve_request(cpu: &PerCpu) {
     if cpu.request.take(CALL) != 0 {
-        run(cpu);
+        called_function(cpu);
     }
 }
 
 /// The function that is called.
 #[inline(always)]
-pub fn run(cpu: &PerCpu) {
+pub fn called_function(cpu: &PerCpu) {
     CALLS.at.store(clock::now(), Relaxed);
     let served = cpu.served.load(Relaxed) + 1;
     cpu.served.store(served, Relaxed);
@@ -67,7 +67,7 @@ pub fn run(cpu: &PerCpu) {
 
 /// Waits until `total` calls have been served, and returns when the last of them began.
 #[inline(always)]
-pub fn wait(total: u32) -> u64 {
+pub fn wait_for_calls(total: u32) -> u64 {
     while CALLS.served.load(Acquire) != total {
         insn::yield_now();
     }

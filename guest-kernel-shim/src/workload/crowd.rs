@@ -16,12 +16,12 @@ use crate::kernel::Cpu;
 static FOR: AtomicU32 = AtomicU32::new(0);
 
 /// Records that a task which the crowd serves begins.
-pub fn begins() {
+pub fn note_begin() {
     FOR.fetch_add(1, AcqRel);
 }
 
 /// Records that a task which the crowd serves ends.
-pub fn ends() {
+pub fn note_end() {
     FOR.fetch_sub(1, AcqRel);
 }
 

@@ -51,13 +51,13 @@ static TO_COMPOSE: Handed = Handed([const { AtomicU64::new(0) }; KEPT]);
 
 impl Handed {
     /// Records that frame `number` is handed on now. The channel makes the receiver see this.
-    fn note(&self, number: u32) {
+    fn note_handed_on(&self, number: u32) {
         self.0[number as usize % KEPT].store(clock::now(), Relaxed);
     }
 
     /// Returns the ticks since frame `number` was handed on, or since the receiver was `ready` for
     /// it, if that was later: these ticks are the avoidable part of its wait.
-    fn since(&self, number: u32, ready: u64) -> u64 {
+    fn ticks_since(&self, number: u32, ready: u64) -> u64 {
         clock::now() - self.0[number as usize % KEPT].load(Relaxed).max(ready)
     }
 }
@@ -66,13 +66,13 @@ impl Handed {
 pub fn spawn(count: u32, period: u64, cpu: &'static Cpu, cpus: usize) {
     let works = |task: usize| task % cpus == cpu.index;
     if works(0) {
-        cpu.spawn(update(cpu, count, period));
+        cpu.spawn(update_frames(cpu, count, period));
     }
     if works(1) {
-        cpu.spawn(render(cpu, count, period));
+        cpu.spawn(render_frames(cpu, count, period));
     }
     if works(2) {
-        cpu.spawn(compose(cpu, count, period));
+        cpu.spawn(compose_frames(cpu, count, period));
     }
 }
 
@@ -81,52 +81,52 @@ fn channels() -> [&'static Channel; 3] {
     core::array::from_fn(|n| &CHANNELS[n])
 }
 
-async fn update(cpu: &'static Cpu, count: u32, period: u64) {
+async fn update_frames(cpu: &'static Cpu, count: u32, period: u64) {
     let [to_render, copied, _] = channels();
-    let mut times = work(UI, period);
+    let mut times = work_times(UI, period);
     let begun = clock::now();
     BEGUN.store(begun, Release);
     for (number, recorded) in (0..).zip(rounds(Workload::Frames, count)) {
-        let (ready, due) = (clock::now(), due(begun, number, period));
+        let (ready, due) = (clock::now(), frame_begin(begun, number, period));
         sleep_until(due).await;
         if recorded {
             let waited = clock::now() - due.max(ready);
             cpu.stats.add_many(Stat::Beginning, waited);
         }
-        busy(times.draw());
-        TO_RENDER.note(number);
+        work_for(times.draw());
+        TO_RENDER.note_handed_on(number);
         to_render.send().await;
         copied.receive().await;
     }
 }
 
-async fn render(cpu: &'static Cpu, count: u32, period: u64) {
+async fn render_frames(cpu: &'static Cpu, count: u32, period: u64) {
     let [to_render, copied, to_compose] = channels();
-    let [mut copying, mut rendering] = [COPY, RENDER].map(|which| work(which, period));
+    let [mut copying, mut rendering] = [COPY, RENDER].map(|which| work_times(which, period));
     for (number, recorded) in (0..).zip(rounds(Workload::Frames, count)) {
         let ready = clock::now();
         to_render.receive().await;
         if recorded {
-            let waited = TO_RENDER.since(number, ready);
+            let waited = TO_RENDER.ticks_since(number, ready);
             cpu.stats.add_many(Stat::Rendering, waited);
         }
-        busy(copying.draw());
+        work_for(copying.draw());
         copied.send().await;
-        busy(rendering.draw());
-        TO_COMPOSE.note(number);
+        work_for(rendering.draw());
+        TO_COMPOSE.note_handed_on(number);
         to_compose.send().await;
     }
 }
 
-async fn compose(cpu: &'static Cpu, count: u32, period: u64) {
+async fn compose_frames(cpu: &'static Cpu, count: u32, period: u64) {
     let [_, _, to_compose] = channels();
-    let mut times = work(COMPOSE, period);
+    let mut times = work_times(COMPOSE, period);
     for (number, recorded) in (0..).zip(rounds(Workload::Frames, count)) {
         let ready = clock::now();
         to_compose.receive().await;
-        let waited = TO_COMPOSE.since(number, ready);
-        busy(times.draw());
-        let ticks = clock::now() - due(BEGUN.load(Acquire), number, period);
+        let waited = TO_COMPOSE.ticks_since(number, ready);
+        work_for(times.draw());
+        let ticks = clock::now() - frame_begin(BEGUN.load(Acquire), number, period);
         if recorded {
             record(ticks);
             cpu.stats.add(Stat::Frames);
@@ -137,21 +137,21 @@ async fn compose(cpu: &'static Cpu, count: u32, period: u64) {
 }
 
 /// Returns when frame `number` is meant to begin.
-fn due(begun: u64, number: u32, period: u64) -> u64 {
+fn frame_begin(begun: u64, number: u32, period: u64) -> u64 {
     begun + (u64::from(number) + 1) * period
 }
 
 /// Returns how long part `which` of the work takes, frame by frame.
-fn work(which: usize, period: u64) -> Times {
+fn work_times(which: usize, period: u64) -> Times {
     Times {
-        random: times::random(which as u64),
+        random: times::random_stream(which as u64),
         spread: Spread::Uniform,
         mean: period * SHARES[which] / 100,
     }
 }
 
 /// Works for `ticks`, and from time to time lets an emulator run the other CPUs.
-fn busy(ticks: u64) {
+fn work_for(ticks: u64) {
     let end = clock::now() + ticks;
     while clock::now() < end {
         (0..ROUNDS).for_each(|round| {

@@ -19,10 +19,10 @@ const WORK: u32 = 1000;
 
 /// Begins the task of this CPU.
 pub fn spawn(count: u32, period: u64, cpu: &Cpu) {
-    cpu.spawn(housekeeping(count, period));
+    cpu.spawn(do_housekeeping(count, period));
 }
 
-async fn housekeeping(count: u32, period: u64) {
+async fn do_housekeeping(count: u32, period: u64) {
     let me = PerCpu::this();
     let mut deadline = clock::now();
     for recorded in rounds(Workload::Idle, count) {

@@ -21,12 +21,12 @@ use sched::random::Random;
 
 use crate::clock;
 use crate::kernel::channel::Channel;
-use crate::kernel::device::{completed, completes_on, submitted};
+use crate::kernel::device::{completion_cpu, note_completed, note_submitted};
 use crate::kernel::stats::Stat;
-use crate::kernel::timer::device_until;
+use crate::kernel::timer::await_device;
 use crate::kernel::{Cpu, calls};
 use crate::percpu::{self, PerCpu};
-use crate::workload::samples::{made, record, rounds};
+use crate::workload::samples::{record, round_count, rounds};
 use crate::workload::shared_state::CHANNELS;
 use crate::workload::times::{self, Times};
 
@@ -50,8 +50,8 @@ struct Request {
 /// Returns the requests of CPU `from`; they are the same for each call.
 fn requests(cell: &Cell, from: usize) -> impl Iterator<Item = Request> + use<> {
     let (writes, here) = (cell.writes, cell.completion.percent());
-    let means = [cell.device_us, cell.write_us].map(clock::ticks);
-    let mut chance = times::random(from as u64);
+    let means = [cell.device_us, cell.write_us].map(clock::us_to_ticks);
+    let mut chance = times::random_stream(from as u64);
     let mut times = Times {
         random: Random::new(chance.draw()),
         spread: cell.spread,
@@ -71,24 +71,24 @@ fn requests(cell: &Cell, from: usize) -> impl Iterator<Item = Request> + use<> {
 
 /// Begins the tasks of this CPU.
 pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &'static Cpu) {
-    cpu.spawn(submit(cpu, requests(cell, cpu.index), count, gap));
-    let all = made(Workload::Io, count) as usize;
+    cpu.spawn(submit_requests(cpu, requests(cell, cpu.index), count, gap));
+    let all = round_count(Workload::Io, count) as usize;
     for from in percpu::online().map(|each| each.index) {
         let elsewhere = requests(cell, from).take(all).filter(|one| !one.here);
-        if completes_on(from) == cpu.index && from != cpu.index {
-            cpu.spawn(play(from, elsewhere.count()));
+        if completion_cpu(from) == cpu.index && from != cpu.index {
+            cpu.spawn(play_device(from, elsewhere.count()));
         }
     }
 }
 
-async fn submit(
+async fn submit_requests(
     cpu: &'static Cpu,
     mut requests: impl Iterator<Item = Request>,
     count: u32,
     gap: u64,
 ) {
     let (_, completion) = channels(cpu.index);
-    let to = completes_on(cpu.index);
+    let to = completion_cpu(cpu.index);
     for recorded in rounds(Workload::Io, count) {
         let Some(request) = requests.next() else {
             return;
@@ -98,25 +98,25 @@ async fn submit(
         }
         let start = clock::now();
         let answer = start + request.takes;
-        submitted(cpu);
+        note_submitted(cpu);
         if request.here {
-            device_until(answer).await;
+            await_device(answer).await;
         } else {
             ANSWERS[cpu.index].store(answer, Release);
-            calls::single(PerCpu::this(), to, ring, cpu.index as u64);
+            calls::call_one(PerCpu::this(), to, ring_doorbell, cpu.index as u64);
             completion.receive().await;
         }
         let ticks = clock::now() - start;
-        completed(cpu);
+        note_completed(cpu);
         if recorded {
             record(ticks);
-            note(cpu, request.writes, ticks);
+            count_sample(cpu, request.writes, ticks);
         }
     }
 }
 
 /// Counts a sample as a read or a write.
-fn note(cpu: &Cpu, wrote: bool, ticks: u64) {
+fn count_sample(cpu: &Cpu, wrote: bool, ticks: u64) {
     let (number, sum) = match wrote {
         false => (Stat::Reads, Stat::Reading),
         true => (Stat::Writes, Stat::Writing),
@@ -126,16 +126,16 @@ fn note(cpu: &Cpu, wrote: bool, ticks: u64) {
 }
 
 /// Rings the doorbell of CPU `from`, on the CPU that its device interrupts.
-fn ring(_: &'static Cpu, from: u64) {
+fn ring_doorbell(_: &'static Cpu, from: u64) {
     channels(from as usize).0.post();
 }
 
 /// Plays the device of CPU `from`, on the CPU that this device interrupts, for `count` requests.
-async fn play(from: usize, count: usize) {
+async fn play_device(from: usize, count: usize) {
     let (doorbell, completion) = channels(from);
     for _ in 0..count {
         doorbell.receive().await;
-        device_until(ANSWERS[from].load(Acquire)).await;
+        await_device(ANSWERS[from].load(Acquire)).await;
         completion.send().await;
     }
 }

@@ -37,31 +37,31 @@ impl<B: Before> Caller<'_, B> {
     /// Makes the calls, of which `count` are samples.
     pub fn run(&mut self) {
         match self.shape {
-            Shape::Dry => self.repeat(|_, _| {}),
+            Shape::Dry => self.repeat_calls(|_, _| {}),
             Shape::Itself | Shape::One => {
                 // A copy is used, because its fields are in registers: the list is in memory that other CPUs see.
                 let waker = self.wakers[0];
-                self.repeat(|_, me| waker.wake(me));
+                self.repeat_calls(|_, me| waker.wake(me));
             }
-            Shape::Broadcast if self.at_once => self.repeat(Self::broadcast),
-            Shape::Broadcast => self.repeat(|caller, me| {
+            Shape::Broadcast if self.at_once => self.repeat_calls(Self::broadcast),
+            Shape::Broadcast => self.repeat_calls(|caller, me| {
                 caller.wakers.iter().for_each(|waker| waker.wake(me));
             }),
         }
     }
 
     #[inline(always)]
-    fn repeat(&mut self, send: impl Fn(&Self, &PerCpu)) {
+    fn repeat_calls(&mut self, send: impl Fn(&Self, &PerCpu)) {
         let me = PerCpu::this();
         let targets = self.wakers.len() as u32;
         for (n, recorded) in (1..).zip(rounds(Workload::Ipi, self.count)) {
-            if self.before.gap() != 0 {
-                clock::pause(self.before.gap());
+            if self.before.pause_ticks() != 0 {
+                clock::pause(self.before.pause_ticks());
             }
-            self.before.chill();
+            self.before.empty_caches();
             let start = sample_begins();
             send(self, me);
-            let handler = call::wait(n * targets);
+            let handler = call::wait_for_calls(n * targets);
             let ticks = sample_ends() - start;
             if !recorded {
                 return;
@@ -77,7 +77,7 @@ impl<B: Before> Caller<'_, B> {
     #[inline(always)]
     fn broadcast(&self, me: &PerCpu) {
         for waker in self.wakers {
-            waker.request();
+            waker.set_request();
         }
         gic_cpu::send_sgi_to_others(interrupts::CALL);
         me.tally.add(Event::Sent);
@@ -94,7 +94,7 @@ impl Body for Called {
         loop {
             let taken = idle.wait(me);
             if taken & CALL != 0 {
-                call::run(me);
+                call::called_function(me);
             }
             if taken & !CALL != 0 {
                 return;

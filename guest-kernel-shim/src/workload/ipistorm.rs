@@ -42,7 +42,7 @@ pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
         count,
         gap,
     };
-    crowd::begins();
+    crowd::note_begin();
     cpu.spawn(storm.run());
 }
 
@@ -60,8 +60,8 @@ impl Storm {
                 clock::pause(self.gap);
             }
             let start = sample_begins();
-            self.call(me, n);
-            let began = self.waits.then(|| self.wait());
+            self.call_targets(me, n);
+            let began = self.waits.then(|| self.wait_for_calls());
             let ticks = sample_ends() - start;
             if recorded {
                 record(ticks);
@@ -70,26 +70,26 @@ impl Storm {
                 }
             }
         }
-        self.wait();
-        crowd::ends();
+        self.wait_for_calls();
+        crowd::note_end();
     }
 
     #[inline(always)]
-    fn call(&self, me: &PerCpu, n: u64) {
+    fn call_targets(&self, me: &PerCpu, n: u64) {
         match self.single {
             Some(to) => {
-                calls::single(me, to, called, n);
+                calls::call_one(me, to, called_function, n);
             }
-            None => calls::many(me, self.targets(), called, n),
+            None => calls::call_many(me, self.targets(), called_function, n),
         }
     }
 
     /// Waits for all calls, and returns when the function that was the last to begin did so.
-    fn wait(&self) -> u64 {
-        let began = |to| calls::between(self.me, to).wait();
+    fn wait_for_calls(&self) -> u64 {
+        let began = |to| calls::call_between(self.me, to).wait();
         self.targets().map(began).max().unwrap_or(0)
     }
 }
 
 /// The called function, which does nothing.
-fn called(_: &'static Cpu, _: u64) {}
+fn called_function(_: &'static Cpu, _: u64) {}

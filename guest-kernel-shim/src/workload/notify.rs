@@ -10,7 +10,7 @@ use plan::{Cell, Workload};
 use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
-use crate::workload::samples::{made, record, rounds};
+use crate::workload::samples::{record, round_count, rounds};
 use crate::workload::shared_state::CHANNELS;
 
 /// Request and answer of a pair.
@@ -28,28 +28,28 @@ static LETTERS: [Letter; 16] = [const {
 
 /// Begins the tasks of this CPU.
 pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
-    let service = clock::ticks(cell.service_us);
+    let service = clock::us_to_ticks(cell.service_us);
     for pair in 0..cell.groups as usize {
         let [there, back] = &CHANNELS[2 * pair..][..2] else {
             unreachable!("two channels");
         };
         let letter = &LETTERS[pair];
         if 2 * pair % cpus == cpu.index {
-            cpu.spawn(ask(there, back, letter, count, gap));
+            cpu.spawn(ask_supervisor(there, back, letter, count, gap));
         }
         let supervises = (2 * pair + 1) % cpus == cpu.index;
         // A supervisor that does no work has no code for work.
         match service {
             _ if !supervises => {}
-            0 => cpu.spawn(supervise(there, back, letter, count, || {})),
-            _ => cpu.spawn(supervise(there, back, letter, count, move || {
+            0 => cpu.spawn(answer_requests(there, back, letter, count, || {})),
+            _ => cpu.spawn(answer_requests(there, back, letter, count, move || {
                 clock::pause(service);
             })),
         }
     }
 }
 
-async fn ask(
+async fn ask_supervisor(
     there: &'static Channel,
     back: &'static Channel,
     letter: &'static Letter,
@@ -75,14 +75,14 @@ async fn ask(
     }
 }
 
-async fn supervise(
+async fn answer_requests(
     there: &'static Channel,
     back: &'static Channel,
     letter: &'static Letter,
     count: u32,
     work: impl Fn(),
 ) {
-    for _ in 0..made(Workload::Notify, count) {
+    for _ in 0..round_count(Workload::Notify, count) {
         there.receive().await;
         work();
         letter.answer.store(letter.request.load(Acquire), Release);

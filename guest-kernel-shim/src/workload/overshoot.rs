@@ -33,7 +33,7 @@ impl Body for Poller<'_> {
         let me = PerCpu::this();
         let over = || me.tally.get(Event::Overshoot);
         if let Some(on) = self.stream {
-            stream::edge(&Alarm::new(), on);
+            stream::wait_for_edge(&Alarm::new(), on);
         }
         for _ in 0..self.count {
             if self.gap != 0 {

@@ -26,12 +26,12 @@ pub struct Near<'s, B> {
 impl<B: Before> Body for Near<'_, B> {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
-        let waker = self.waker.of_a_peer(&idle);
+        let waker = self.waker.for_peer(&idle);
         for recorded in rounds(Workload::Pingpong, self.count) {
-            if self.before.gap() != 0 {
-                clock::pause(self.before.gap());
+            if self.before.pause_ticks() != 0 {
+                clock::pause(self.before.pause_ticks());
             }
-            self.before.chill();
+            self.before.empty_caches();
             let start = sample_begins();
             waker.wake(me);
             idle.wait(me);
@@ -55,7 +55,7 @@ pub struct Far {
 impl Body for Far {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
-        let waker = self.waker.of_a_peer(&idle);
+        let waker = self.waker.for_peer(&idle);
         for _ in 0..self.count {
             idle.wait(me);
             waker.wake(me);

@@ -7,7 +7,7 @@ use plan::Workload;
 use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
-use crate::workload::samples::{made, record, rounds};
+use crate::workload::samples::{record, round_count, rounds};
 use crate::workload::shared_state::CHANNELS;
 
 /// Begins the tasks of this CPU.
@@ -17,15 +17,15 @@ pub fn spawn(pairs: u32, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
             unreachable!("two channels");
         };
         if 2 * pair % cpus == cpu.index {
-            cpu.spawn(serve(there, back, count, gap));
+            cpu.spawn(send_messages(there, back, count, gap));
         }
         if (2 * pair + 1) % cpus == cpu.index {
-            cpu.spawn(give_back(there, back, count));
+            cpu.spawn(return_messages(there, back, count));
         }
     }
 }
 
-async fn serve(there: &'static Channel, back: &'static Channel, count: u32, gap: u64) {
+async fn send_messages(there: &'static Channel, back: &'static Channel, count: u32, gap: u64) {
     for recorded in rounds(Workload::Pipe, count) {
         if gap != 0 {
             clock::pause(gap);
@@ -40,8 +40,8 @@ async fn serve(there: &'static Channel, back: &'static Channel, count: u32, gap:
     }
 }
 
-async fn give_back(there: &'static Channel, back: &'static Channel, count: u32) {
-    for _ in 0..made(Workload::Pipe, count) {
+async fn return_messages(there: &'static Channel, back: &'static Channel, count: u32) {
+    for _ in 0..round_count(Workload::Pipe, count) {
         there.receive().await;
         back.send().await;
     }

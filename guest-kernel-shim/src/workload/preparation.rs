@@ -9,9 +9,9 @@ use crate::{cache_eviction, clock, percpu};
 /// the work has no code for it: code between samples can change the code of the sample by an instruction.
 pub trait Before: Copy {
     /// Returns the ticks of the pause that comes first; 0 for no pause.
-    fn gap(&self) -> u64;
+    fn pause_ticks(&self) -> u64;
     /// Empties the caches, if samples begin cold.
-    fn chill(&self);
+    fn empty_caches(&self);
 }
 
 /// A pause, and nothing else.
@@ -20,12 +20,12 @@ pub struct Gap(pub u64);
 
 impl Before for Gap {
     #[inline(always)]
-    fn gap(&self) -> u64 {
+    fn pause_ticks(&self) -> u64 {
         self.0
     }
 
     #[inline(always)]
-    fn chill(&self) {}
+    fn empty_caches(&self) {}
 }
 
 /// A pause, after which the caches are emptied.
@@ -38,20 +38,20 @@ pub struct Cold {
 
 impl Cold {
     /// Returns the preparation that `cell` asks for.
-    pub fn of(cell: &Cell) -> Self {
+    pub fn from_cell(cell: &Cell) -> Self {
         Self {
-            gap: clock::ticks(cell.gap_us),
+            gap: clock::us_to_ticks(cell.gap_us),
             cpus: 1 + cell.members(percpu::online().count()),
         }
     }
 }
 
 impl Before for Cold {
-    fn gap(&self) -> u64 {
+    fn pause_ticks(&self) -> u64 {
         self.gap
     }
 
-    fn chill(&self) {
-        cache_eviction::evict(self.cpus);
+    fn empty_caches(&self) {
+        cache_eviction::evict_wake_path(self.cpus);
     }
 }

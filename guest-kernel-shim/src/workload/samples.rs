@@ -48,7 +48,7 @@ pub struct Samples {
 
 impl Samples {
     /// Returns empty samples in memory of `pool`, with room for `raw` single values; 0 keeps none.
-    pub fn place(pool: &mut Pool, raw: u32) -> &'static mut Self {
+    pub fn place_in(pool: &mut Pool, raw: u32) -> &'static mut Self {
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
         // SAFETY: this is fresh zeroed memory of that size, which is never taken back. All zeroes
         // mean empty histograms and no room for values. The samples are not built by value, because
@@ -61,7 +61,7 @@ impl Samples {
     /// Returns an empty histogram in memory of `pool`.
     pub fn histogram(pool: &mut Pool) -> &'static mut Histogram {
         let place = pool.take(size_of::<Histogram>() as u64) as *mut Histogram;
-        // SAFETY: for the same reasons as in `place`; a histogram that is all zeroes is empty.
+        // SAFETY: for the same reasons as in `place_in`; a histogram that is all zeroes is empty.
         unsafe { &mut *place }
     }
 
@@ -82,12 +82,12 @@ impl Samples {
 #[inline(always)]
 pub fn rounds(workload: Workload, count: u32) -> impl Iterator<Item = bool> {
     let first = workload.learning();
-    (0..made(workload, count)).map(move |n| n >= first && n - first < count)
+    (0..round_count(workload, count)).map(move |n| n >= first && n - first < count)
 }
 
 /// Returns the number of rounds of a block of `count` samples.
 #[inline(always)]
-pub fn made(workload: Workload, count: u32) -> u32 {
+pub fn round_count(workload: Workload, count: u32) -> u32 {
     count + workload.unrecorded()
 }
 
@@ -95,7 +95,7 @@ pub fn made(workload: Workload, count: u32) -> u32 {
 static SINK: SpinMutex<Option<&'static mut Samples>> = SpinMutex::new(None);
 
 /// Sets the place for samples, and returns the previous place.
-pub fn collect(place: Option<&'static mut Samples>) -> Option<&'static mut Samples> {
+pub fn set_place(place: Option<&'static mut Samples>) -> Option<&'static mut Samples> {
     core::mem::replace(&mut *SINK.lock(), place)
 }
 

@@ -46,7 +46,7 @@ struct Running(AtomicU64);
 static RUNNING: Running = Running(AtomicU64::new(0));
 
 /// Returns the time of the newest event in `log` of one of `kinds`, from `start` to `end`; 0 if there is no such event.
-fn newest(log: &TimeLog, kinds: &[Traced], start: u64, end: u64) -> u64 {
+fn newest_time(log: &TimeLog, kinds: &[Traced], start: u64, end: u64) -> u64 {
     let numbers = (0..log.count()).rev();
     let notes = numbers.map_while(|number| log.get(number));
     let mut notes = notes.take_while(|note| note.time >= start);
@@ -68,8 +68,8 @@ pub struct Stamped {
 
 impl Stamped {
     /// Returns empty stages in memory of `pool`.
-    pub fn place(pool: &mut Pool) -> &'static mut Self {
-        logs::place(pool);
+    pub fn place_in(pool: &mut Pool) -> &'static mut Self {
+        logs::place_logs(pool);
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
         // SAFETY: this is fresh zeroed memory of that size, which is never taken back, and
         // histograms that are all zeroes are empty.
@@ -111,10 +111,10 @@ impl<B: Before> Body for Near<'_, B> {
         let me = PerCpu::this();
         let noting = Noting::new(me, &self.logs[0][0]);
         for _ in 0..self.count {
-            if self.before.gap() != 0 {
+            if self.before.pause_ticks() != 0 {
                 self.pause();
             }
-            self.before.chill();
+            self.before.empty_caches();
             let start = clock::now();
             self.waker.wake(me);
             idle.wait(&noting);
@@ -128,7 +128,7 @@ impl<B: Before> Near<'_, B> {
     /// Pauses like [`clock::pause`], and meanwhile reads the other CPU's notes, of which there may
     /// be many: one for each trapped check of a poll.
     fn pause(&mut self) {
-        let end = clock::now() + self.before.gap();
+        let end = clock::now() + self.before.pause_ticks();
         while clock::now() < end {
             let noted = self.account.noted_until(1);
             self.account.follow(1, noted);
@@ -146,12 +146,12 @@ impl<B: Before> Near<'_, B> {
         let running = RUNNING.0.load(Acquire);
         let far = self.waker.target();
         let [[_, here], [_, there]] = self.logs;
-        let sent = newest(here, &[Traced::Sent], start, running);
-        let resumed = newest(there, &[Traced::Resume], start, running);
+        let sent = newest_time(here, &[Traced::Sent], start, running);
+        let resumed = newest_time(there, &[Traced::Resume], start, running);
         let points = [
-            newest(here, &[Traced::Synchronous], start, sent),
+            newest_time(here, &[Traced::Synchronous], start, sent),
             sent,
-            newest(there, &[Traced::Awake, Traced::Interrupt], start, resumed),
+            newest_time(there, &[Traced::Awake, Traced::Interrupt], start, resumed),
             resumed,
             far.vector_at.load(Relaxed),
             running,

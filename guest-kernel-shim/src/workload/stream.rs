@@ -30,9 +30,9 @@ impl Listener<'_> {
     /// Waits for the first edge, then for `count` more edges.
     pub fn run(&mut self) {
         let alarm = Alarm::new();
-        let mut last = edge(&alarm, self.stream);
+        let mut last = wait_for_edge(&alarm, self.stream);
         for _ in 0..self.count {
-            let edge = edge(&alarm, self.stream);
+            let edge = wait_for_edge(&alarm, self.stream);
             self.samples.record(edge - last);
             last = edge;
         }
@@ -41,7 +41,7 @@ impl Listener<'_> {
 
 /// Waits for an edge of `stream`, which is on, or for `alarm`; returns the time of this, as software sees it.
 #[inline(always)]
-pub fn edge(alarm: &Alarm, stream: Stream) -> u64 {
+pub fn wait_for_edge(alarm: &Alarm, stream: Stream) -> u64 {
     alarm.set(PATIENCE * stream.period());
     insn::forget_events();
     insn::wfe();

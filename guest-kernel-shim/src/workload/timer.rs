@@ -10,10 +10,10 @@ use crate::workload::samples::{record, rounds};
 
 /// Begins the task of this CPU.
 pub fn spawn(count: u32, period: u64, cpu: &Cpu) {
-    cpu.spawn(periodic(count, period));
+    cpu.spawn(sleep_repeatedly(count, period));
 }
 
-async fn periodic(count: u32, period: u64) {
+async fn sleep_repeatedly(count: u32, period: u64) {
     let mut deadline = clock::now();
     for recorded in rounds(Workload::Timer, count) {
         deadline += period;

@@ -16,14 +16,14 @@ static DONE: AtomicU64 = AtomicU64::new(0);
 
 /// Makes the times of a block be drawn from `seed`, after `done` earlier wake-ups of its cell. The
 /// first CPU does this before it posts the block, so the other CPUs see it.
-pub fn draw_from(seed: u64, done: u32) {
+pub fn set_seed(seed: u64, done: u32) {
     SEED.store(seed, Relaxed);
     DONE.store(done.into(), Relaxed);
 }
 
 /// Returns the random numbers for the times of stream `stream`. They differ between the blocks of a
 /// cell, and are the same in all cells.
-pub fn random(stream: u64) -> Random {
+pub fn random_stream(stream: u64) -> Random {
     Random::at(SEED.load(Relaxed), stream, DONE.load(Relaxed))
 }
 

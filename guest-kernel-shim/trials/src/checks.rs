@@ -54,11 +54,11 @@ const CHECKS: &[Check] = &[
         interrupts::disabled_stays_pending,
     ),
     Check::new("pending-withdrawn", 1, interrupts::pending_can_be_withdrawn),
-    Check::injected("spi-routed", 2, interrupts::spi_goes_where_it_is_routed),
+    Check::if_inject("spi-routed", 2, interrupts::spi_goes_where_it_is_routed),
     Check::new("nested", 1, nesting::each_more_urgent),
     Check::new("nested-two-steps", 1, nesting::ended_and_active),
-    Check::new("nested-set-active", 1, nesting::set_active),
-    Check::injected("nested-spis", 1, nesting::shared),
+    Check::new("nested-set-active", 1, nesting::nested_set_active),
+    Check::if_inject("nested-spis", 1, nesting::nested_spis),
     Check::new("timer", 1, interrupts::timer_again_and_again),
     Check::new("timer-taken-back", 1, interrupts::timer_taken_back),
     Check::new("timer-level", 1, levels::gone_with_the_level),
@@ -73,12 +73,12 @@ const CHECKS: &[Check] = &[
     Check::new("timer-level-two-steps", 1, levels::ended_in_two_steps),
     Check::new("timer-level-wfi", 1, levels::gone_from_a_later_wait),
     Check::new("timer-level-seen", 2, levels::seen_from_another),
-    Check::new("timer-level-turned", 1, levels::handed_over),
-    Check::timed("timed-waits", interrupts::timed_waits_keep_their_deadline),
-    Check::exits("exit-leaves-event", interrupts::exit_leaves_an_event),
+    Check::new("timer-level-turned", 1, levels::kept_over_delivery_switch),
+    Check::if_wfxt("timed-waits", interrupts::timed_waits_keep_their_deadline),
+    Check::if_exits("exit-leaves-event", interrupts::exit_leaves_an_event),
     Check {
         shared: true,
-        ..Check::exits(
+        ..Check::if_exits(
             "neighbour-leaves-event",
             interrupts::exit_beside_a_neighbour,
         )
@@ -93,7 +93,7 @@ const CHECKS: &[Check] = &[
     Check::new("undefined", 1, faults::undefined_instruction),
     Check::new("evict-keeps-memory", 2, eviction::keeps_memory),
     Check::new("hole", 1, faults::nothing_at_a_hole),
-    Check::shared("neighbour-kept-apart", shared_cpu::kept_apart),
+    Check::on_shared_cpu("neighbour-kept-apart", shared_cpu::neighbour_kept_apart),
 ];
 
 impl Check {
@@ -109,28 +109,28 @@ impl Check {
         }
     }
 
-    const fn shared(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
+    const fn on_shared_cpu(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
         Self {
             shared: true,
-            ..Self::injected(name, 1, run)
+            ..Self::if_inject(name, 1, run)
         }
     }
 
-    const fn injected(name: &'static str, cpus: usize, run: fn() -> Result<(), Failure>) -> Self {
+    const fn if_inject(name: &'static str, cpus: usize, run: fn() -> Result<(), Failure>) -> Self {
         Self {
             injected: true,
             ..Self::new(name, cpus, run)
         }
     }
 
-    const fn exits(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
+    const fn if_exits(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
         Self {
             exits: true,
-            ..Self::injected(name, 2, run)
+            ..Self::if_inject(name, 2, run)
         }
     }
 
-    const fn timed(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
+    const fn if_wfxt(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
         Self {
             timed: true,
             ..Self::new(name, 1, run)
@@ -143,11 +143,11 @@ impl Check {
             Some("needs 2 CPUs")
         } else if self.injected && direct {
             Some("there is no physical interrupt for it")
-        } else if self.exits && !hypervisor::present() {
+        } else if self.exits && !hypervisor::exists() {
             Some("there is no hypervisor to exit to")
         } else if self.timed && !features().wfxt {
             Some("no FEAT_WFxT")
-        } else if self.shared && !shared_cpu::possible() {
+        } else if self.shared && !shared_cpu::can_have_neighbour() {
             Some("there is no neighbour")
         } else {
             None
@@ -164,11 +164,11 @@ impl fmt::Display for Check {
 
 /// Runs the check called `name`, or all; returns how many checks failed, or 1 if the name is unknown.
 pub fn run(name: &str, plan: &Plan) -> u64 {
-    let direct = hypervisor::present() && plan.lists.deliver.values[0] == Deliver::Direct;
-    if hypervisor::present() {
-        workers::turn_everywhere(plan.lists.trap.values[0], plan.lists.deliver.values[0]);
+    let direct = hypervisor::exists() && plan.lists.deliver.values[0] == Deliver::Direct;
+    if hypervisor::exists() {
+        workers::set_pair_knobs(plan.lists.trap.values[0], plan.lists.deliver.values[0]);
     }
-    levels::begin(direct);
+    levels::note_delivery(direct);
     let mut chosen = 0;
     let mut failed = 0;
     for check in CHECKS {
@@ -177,22 +177,22 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
         }
         chosen += 1;
         if let Some(why) = check.obstacle(direct) {
-            output::line(format_args!("check {check}: skipped: {why}"));
+            output::print(format_args!("check {check}: skipped: {why}"));
             continue;
         }
         match (check.run)() {
-            Ok(()) => output::line(format_args!("check {check}: ok")),
+            Ok(()) => output::print(format_args!("check {check}: ok")),
             Err(why) => {
                 failed += 1;
-                output::line(format_args!("check {check}: FAILED: {why}"));
+                output::print(format_args!("check {check}: FAILED: {why}"));
             }
         }
     }
     if chosen == 0 {
-        output::line(format_args!("check {name}: there is no check of that name"));
+        output::print(format_args!("check {name}: there is no check of that name"));
         return 1;
     }
-    output::line(format_args!("checks: {chosen} run, {failed} failed"));
+    output::print(format_args!("checks: {chosen} run, {failed} failed"));
     failed
 }
 
@@ -201,9 +201,9 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
 /// Returns, with the exit status, only if nothing failed.
 pub fn fail(fault: Fault, plan: &Plan) -> u64 {
     match fault {
-        Fault::Guest(fault) => fail_here(fault, plan),
-        Fault::Machine(MachineFault::RamDirty) => faults::neighbor(),
-        Fault::Call(fault) => fail_below(fault, plan),
+        Fault::Guest(fault) => fail_guest(fault, plan),
+        Fault::Machine(MachineFault::RamDirty) => faults::search_foreign_data(),
+        Fault::Call(fault) => fail_hypervisor(fault, plan),
         // These faults need no trial, or need a soak.
         Fault::Firmware(_)
         | Fault::Machine(_)
@@ -217,37 +217,37 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
 }
 
 /// Makes this guest fail.
-fn fail_here(fault: GuestFault, plan: &Plan) {
+fn fail_guest(fault: GuestFault, plan: &Plan) {
     match fault {
         GuestFault::Panic => panic!("as asked by rouse.fault={fault}"),
-        GuestFault::Abort => faults::abort(),
+        GuestFault::Abort => faults::read_unmapped(),
         GuestFault::Hang => loop {
             arch::insn::wfi();
         },
         GuestFault::HangMasked => {
             let lists = &plan.lists;
-            workers::turn_everywhere(lists.trap.values[0], lists.deliver.values[0]);
-            workers::on_second(|| faults::hang_masked());
+            workers::set_pair_knobs(lists.trap.values[0], lists.deliver.values[0]);
+            workers::run_on_2nd(|| faults::hang_masked());
             faults::hang_masked();
         }
     }
 }
 
 /// Makes the hypervisor fail, if there is one.
-fn fail_below(fault: CallFault, plan: &Plan) {
-    if !hypervisor::present() {
-        output::line(format_args!("fault {fault}: needs the hypervisor below it"));
+fn fail_hypervisor(fault: CallFault, plan: &Plan) {
+    if !hypervisor::exists() {
+        output::print(format_args!("fault {fault}: needs the hypervisor below it"));
     } else if fault == CallFault::PanicEverywhere {
-        workers::everywhere(watch);
+        workers::run_on_all(end_watch);
     } else {
         let lists = &plan.lists;
-        workers::turn_everywhere(lists.trap.values[0], lists.deliver.values[0]);
-        watch();
+        workers::set_pair_knobs(lists.trap.values[0], lists.deliver.values[0]);
+        end_watch();
     }
 }
 
 /// Asks EL2 to end its watch, although there is none.
-fn watch() {
+fn end_watch() {
     let here = PerCpu::this() as *const PerCpu as u64 & !63;
-    hypervisor::watch(here, 0);
+    hypervisor::set_watch(here, 0);
 }

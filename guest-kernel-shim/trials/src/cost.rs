@@ -32,7 +32,7 @@ static BRIEF: AtomicBool = AtomicBool::new(false);
 static COLD: AtomicBool = AtomicBool::new(false);
 
 /// Returns the number of passes of each path.
-fn passes() -> u32 {
+fn pass_count() -> u32 {
     match (BRIEF.load(Relaxed), COLD.load(Relaxed)) {
         (false, _) => PASSES,
         (true, false) => FEW,
@@ -41,7 +41,7 @@ fn passes() -> u32 {
 }
 
 /// Returns how long a CPU has to get to its wait, in microseconds.
-fn settling() -> u32 {
+fn settling_us() -> u32 {
     if BRIEF.load(Relaxed) {
         SHORT_US
     } else {
@@ -51,9 +51,9 @@ fn settling() -> u32 {
 
 /// Empties caches and TLBs before a pass, if this is asked for.
 #[inline(never)]
-fn cool() {
+fn empty_caches() {
     if COLD.load(Relaxed) {
-        cache_eviction::evict(percpu::online().count());
+        cache_eviction::evict_wake_path(percpu::online().count());
         assert!(
             hypervisor::evict(abi::EVICT_TRANSLATIONS),
             "hypervisor: no TLBs"
@@ -64,28 +64,28 @@ fn cool() {
 /// Marks the beginning of path `PATH`, at the beginning of a cache line. A core fetches ahead of an instruction that
 /// traps, and the cost of that depends on the instruction's place in its line: the linker must not choose that place.
 #[inline(always)]
-fn begin<const PATH: u8>() {
+fn mark_begin<const PATH: u8>() {
     // SAFETY: this only adds NOPs.
     unsafe { core::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
-    mark::<PATH, { Edge::Begin as u8 }>();
+    mark_edge::<PATH, { Edge::Begin as u8 }>();
 }
 
 /// Marks the end of path `PATH`.
 #[inline(always)]
-fn end<const PATH: u8>() {
-    mark::<PATH, { Edge::End as u8 }>();
+fn mark_end<const PATH: u8>() {
+    mark_edge::<PATH, { Edge::End as u8 }>();
 }
 
 #[inline(always)]
-fn mark<const PATH: u8, const EDGE: u8>() {
+fn mark_edge<const PATH: u8, const EDGE: u8>() {
     // SAFETY: writes the zero register. There is no `nomem`, so the code between two marks stays between them.
     unsafe {
-        core::arch::asm!("movz xzr, #{}", const immediate(PATH, EDGE),
+        core::arch::asm!("movz xzr, #{}", const mark_immediate(PATH, EDGE),
             options(nostack, preserves_flags));
     }
 }
 
-const fn immediate(path: u8, edge: u8) -> u16 {
+const fn mark_immediate(path: u8, edge: u8) -> u16 {
     let edge = match edge {
         0 => Edge::Begin,
         _ => Edge::End,
@@ -103,21 +103,21 @@ struct Errand {
 }
 
 const ERRANDS: &[Errand] = &[
-    Errand::new(&[Path::Hypercall], one_cpu::hypercall),
-    Errand::new(&[Path::Service], one_cpu::service),
-    Errand::new(&[Path::SgiSend, Path::SgiReceive], pair::sgi),
+    Errand::new(&[Path::Hypercall], one_cpu::cost_hypercall),
+    Errand::new(&[Path::Service], one_cpu::cost_service),
+    Errand::new(&[Path::SgiSend, Path::SgiReceive], pair::cost_sgi),
     Errand::new(&[Path::DoorbellSend, Path::DoorbellReceive], pair::doorbell),
-    Errand::new(&[Path::Broadcast], pair::broadcast),
-    Errand::trapping(&[Path::Wfi, Path::WfiSend], Trap::Wfi, pair::wfi),
-    Errand::trapping(&[Path::Switch], Trap::Wfi, pair::switch),
-    Errand::trapping(&[Path::Wfe], Trap::Wfe, one_cpu::wfe),
-    Errand::new(&[Path::Timer], one_cpu::timer),
-    Errand::new(&[Path::Maintenance], one_cpu::maintenance),
-    Errand::new(&[Path::Mmio], one_cpu::mmio),
-    Errand::new(&[Path::CpuOn, Path::CpuStart], pair::cpu_on),
-    Errand::new(&[Path::FloorCall], floor::call),
-    Errand::new(&[Path::FloorSend, Path::FloorReceive], floor::sgi),
-    Errand::trapping(&[Path::FloorWait], Trap::Wfi, floor::wait),
+    Errand::new(&[Path::Broadcast], pair::cost_broadcast),
+    Errand::trapping(&[Path::Wfi, Path::WfiSend], Trap::Wfi, pair::cost_wfi),
+    Errand::trapping(&[Path::Switch], Trap::Wfi, pair::cost_switch),
+    Errand::trapping(&[Path::Wfe], Trap::Wfe, one_cpu::cost_wfe),
+    Errand::new(&[Path::Timer], one_cpu::cost_timer),
+    Errand::new(&[Path::Maintenance], one_cpu::cost_maintenance),
+    Errand::new(&[Path::Mmio], one_cpu::cost_mmio),
+    Errand::new(&[Path::CpuOn, Path::CpuStart], pair::cost_cpu_on),
+    Errand::new(&[Path::FloorCall], floor::cost_call),
+    Errand::new(&[Path::FloorSend, Path::FloorReceive], floor::cost_sgi),
+    Errand::trapping(&[Path::FloorWait], Trap::Wfi, floor::cost_wait),
 ];
 
 impl Errand {
@@ -143,7 +143,7 @@ impl Errand {
             Some("not trapped, it waits for an event")
         } else if has(Path::Switch) && !injects {
             Some("a neighbour's turn ends by an interrupt that comes to EL2")
-        } else if has(Path::Switch) && !possible() {
+        } else if has(Path::Switch) && !can_have_neighbour() {
             Some("there is no neighbour; add rouse.neighbour=work")
         } else if has(Path::Maintenance) && !injects {
             Some("no list registers are used")
@@ -161,12 +161,12 @@ pub fn run(which: &str, plan: &Plan, brief: bool, cold: bool) {
     BRIEF.store(brief, Relaxed);
     COLD.store(cold, Relaxed);
     // Up to here, a simulator of cores runs without the counters.
-    pmu::start();
-    if hypervisor::present() {
+    pmu::start_counters();
+    if hypervisor::exists() {
         let bytes = hypervisor::info(Info::PerVcpu);
-        output::line(format_args!("cost: per-vcpu {bytes}"));
+        output::print(format_args!("cost: per-vcpu {bytes}"));
     }
-    let deliver = hypervisor::present().then(|| plan.lists.deliver.values[0]);
+    let deliver = hypervisor::exists().then(|| plan.lists.deliver.values[0]);
     for errand in ERRANDS {
         let wanted = |path: &Path| which == "all" || which.split(',').any(|one| one == path.name());
         if !errand.paths.iter().any(wanted) {
@@ -174,24 +174,24 @@ pub fn run(which: &str, plan: &Plan, brief: bool, cold: bool) {
         }
         let names = || errand.paths.iter().map(|path| path.name());
         if let Some(why) = errand.obstacle(deliver) {
-            names().for_each(|name| output::line(format_args!("cost: {name}: skipped: {why}")));
+            names().for_each(|name| output::print(format_args!("cost: {name}: skipped: {why}")));
             continue;
         }
-        turn(errand.trap, deliver);
+        set_all_knobs(errand.trap, deliver);
         (errand.run)();
-        turn(Trap::None, deliver);
-        names().for_each(|name| output::line(format_args!("cost: {name}: done")));
+        set_all_knobs(Trap::None, deliver);
+        names().for_each(|name| output::print(format_args!("cost: {name}: done")));
     }
 }
 
 /// Whether a CPU may have a neighbour.
-fn possible() -> bool {
+fn can_have_neighbour() -> bool {
     let none = KnobValue::Neighbour(Neighbour::None);
-    hypervisor::try_set(KnobValue::Neighbour(Neighbour::Work)) && hypervisor::try_set(none)
+    hypervisor::try_knob(KnobValue::Neighbour(Neighbour::Work)) && hypervisor::try_knob(none)
 }
 
 /// Sets the knobs of every CPU. With direct delivery, nothing traps.
-fn turn(trap: Trap, deliver: Option<Deliver>) {
+fn set_all_knobs(trap: Trap, deliver: Option<Deliver>) {
     static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
     let Some(deliver) = deliver else { return };
     let trap = match deliver {
@@ -199,17 +199,17 @@ fn turn(trap: Trap, deliver: Option<Deliver>) {
         Deliver::Direct => Trap::None,
     };
     *CHOICE.lock() = (trap, deliver);
-    workers::everywhere(|| {
+    workers::run_on_all(|| {
         let (trap, deliver) = *CHOICE.lock();
         // The knob is set as in a measured cell.
-        hypervisor::set(KnobValue::RecheckTimers(false));
+        hypervisor::set_knob(KnobValue::RecheckTimers(false));
         hypervisor::set_trap(trap);
         hypervisor::set_deliver(deliver);
     });
 }
 
-/// Is called when this CPU has come up after it was started; this ends [`pair::cpu_on`].
+/// Is called when this CPU has come up after it was started; this ends [`pair::cost_cpu_on`].
 #[inline(always)]
-pub fn started() {
-    end::<{ Path::CpuStart as u8 }>();
+pub fn note_started() {
+    mark_end::<{ Path::CpuStart as u8 }>();
 }

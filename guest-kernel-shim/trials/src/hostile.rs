@@ -75,7 +75,7 @@ impl Class {
         }
     }
 
-    const fn cpus(self, cpus: usize) -> Self {
+    const fn with_cpus(self, cpus: usize) -> Self {
         Self { cpus, ..self }
     }
 
@@ -91,7 +91,7 @@ const CLASSES: &[Class] = &[
     Class::new("space", space::run).once(),
     Class::new("walks", walks::run).once(),
     Class::new("calls", calls::run),
-    Class::new("power", power::run).cpus(4),
+    Class::new("power", power::run).with_cpus(4),
     Class::new("ids", ids::run).once(),
     Class::new("registers", registers::run),
     Class::new("system", system::run).once(),
@@ -100,10 +100,10 @@ const CLASSES: &[Class] = &[
     Class::new("lists", lists::run),
     Class::new("timers", timers::run),
     Class::new("waits", waits::run),
-    Class::new("faults", faults::run).cpus(4),
-    Class::new("switches", switches::run).cpus(4).once(),
+    Class::new("faults", faults::run).with_cpus(4),
+    Class::new("switches", switches::run).with_cpus(4).once(),
     // This class is last, because its victims never come back.
-    Class::new("ruin", ruin::run).cpus(5).once(),
+    Class::new("ruin", ruin::run).with_cpus(5).once(),
 ];
 
 /// The order for the hostile CPU: a class, and how interrupts are delivered.
@@ -119,15 +119,15 @@ const BLOCK: u32 = 20;
 /// Runs the classes of `names`, or all; returns the number of wrong cases.
 pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
     stage!("hostile", "{names}, seed {seed}");
-    if !hypervisor::present() {
-        output::line(format_args!("hostile: needs the hypervisor below it"));
+    if !hypervisor::exists() {
+        output::print(format_args!("hostile: needs the hypervisor below it"));
         return 1;
     }
     SEED.store(seed, Release);
-    neighbour::learn(plan);
-    let samples = Samples::place(pool, 0);
+    neighbour::note_plan(plan);
+    let samples = Samples::place_in(pool, 0);
     if let Some(unknown) = names.split(',').find(|name| !is_class(name)) {
-        output::line(format_args!(
+        output::print(format_args!(
             "hostile {unknown}: there is no class of that name"
         ));
         return 1;
@@ -140,7 +140,7 @@ pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
     for class in CLASSES.iter().filter(named) {
         if percpu::all().len() < class.cpus {
             let cpus = class.cpus;
-            output::line(format_args!(
+            output::print(format_args!(
                 "hostile {}: skipped: needs {cpus} CPUs",
                 class.name
             ));
@@ -149,8 +149,8 @@ pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
         let both = [Deliver::Inject, Deliver::Direct];
         let one = [plan.lists.deliver.values[0]];
         let ways = if class.both { &both[..] } else { &one };
-        for &deliver in ways.iter().filter(|&&deliver| neighbour::may_be(deliver)) {
-            against(class, deliver, plan, samples);
+        for &deliver in ways.iter().filter(|&&deliver| neighbour::can_run(deliver)) {
+            run_against(class, deliver, plan, samples);
         }
     }
     u64::from(WRONG.load(Acquire))
@@ -162,43 +162,43 @@ fn is_class(name: &str) -> bool {
 }
 
 /// Lets the last CPU run `class`, and measures meanwhile.
-fn against(class: &'static Class, deliver: Deliver, plan: &Plan, samples: &mut Samples) {
+fn run_against(class: &'static Class, deliver: Deliver, plan: &Plan, samples: &mut Samples) {
     let hostile = percpu::all()[percpu::all().len() - 1];
     samples.total.clear();
     TRIPS.store(0, Release);
     DONE.store(false, Release);
     *ORDER.lock() = Some((class, deliver));
-    workers::leave_to(hostile, do_harm);
+    workers::start_on(hostile, run_order);
     // This measures once more when the class is done, because some effects may only show then.
     let mut last = false;
     while !last {
         last = DONE.load(Acquire);
-        measure(&cell(plan, deliver), samples);
+        measure_trips(&measured_cell(plan, deliver), samples);
     }
     let total = &samples.total;
-    records::hostile(class.name, deliver, total.count(), total.quantile(500));
+    records::report_hostile(class.name, deliver, total.count(), total.quantile(500));
 }
 
 /// Measures round trips between the first two CPUs.
-fn measure(cell: &Cell, samples: &mut Samples) {
+fn measure_trips(cell: &Cell, samples: &mut Samples) {
     let job = Job {
         cell: *cell,
         count: BLOCK,
         traced: false,
     };
     let mut near = Near {
-        waker: knobs::waker(cell, percpu::all()[1]),
+        waker: knobs::new_waker(cell, percpu::all()[1]),
         count: BLOCK,
         before: Gap(0),
         samples,
     };
-    workers::run(job, || idle::with(&knobs::setting(cell), &mut near));
+    workers::run_job(job, || idle::run_body(&knobs::wait_mode(cell), &mut near));
     PerCpu::this().request.take(REQUESTS);
     TRIPS.fetch_add(BLOCK, AcqRel);
 }
 
 /// Returns the cell that the measuring CPUs measure, which says how they wait.
-fn cell(plan: &Plan, deliver: Deliver) -> Cell {
+fn measured_cell(plan: &Plan, deliver: Deliver) -> Cell {
     Cell {
         workload: Workload::Pingpong,
         wait: Wait::Wfi,
@@ -210,7 +210,7 @@ fn cell(plan: &Plan, deliver: Deliver) -> Cell {
 }
 
 /// Runs the order of the hostile CPU, which is the running CPU.
-fn do_harm() {
+fn run_order() {
     let order = ORDER.lock().take();
     let Some((class, deliver)) = order else {
         return;
@@ -218,11 +218,11 @@ fn do_harm() {
     hypervisor::set_deliver(deliver);
     let mut random = Random::new(SEED.load(Acquire));
     let mut tally = Tally::new(class.name, deliver);
-    neighbour::begin();
+    neighbour::give_neighbour();
     arch::insn::mask_irq();
     attempt::with_vectors(|| (class.run)(&mut tally, &mut random));
     arch::insn::unmask_irq();
-    neighbour::end(&mut tally);
+    neighbour::check_and_end(&mut tally);
     hypervisor::set_deliver(Deliver::Inject);
     hypervisor::set_trap(Trap::None);
     WRONG.fetch_add(tally.finish(), AcqRel);

@@ -28,7 +28,7 @@ use pages::Pool;
 use plan::{Arguments, Program};
 use soak::Mix;
 
-program!(Program::Trials, run, cost::started);
+program!(Program::Trials, run, cost::note_started);
 
 arch::needs!(
     __needs_fixed = needs::FIXED + needs::PER_MEASURED,
@@ -40,7 +40,7 @@ arch::needs!(
 fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
     let is_version2 = platform().gic.version2.is_some();
     if is_version2 && arguments.stress.is_none() {
-        output::line(format_args!(
+        output::print(format_args!(
             "rouse: refused: trials: the machine has a GICv2, on which only rouse.stress= runs"
         ));
         return 2;
@@ -52,26 +52,26 @@ fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
         .into_iter()
         .find_map(|(count, mix)| Some((count?, mix)));
     if let Some(check) = arguments.check {
-        ended(checks::run(check, plan))
+        announce_end(checks::run(check, plan))
     } else if let Some(which) = arguments.cost {
         cost::run(which, plan, arguments.cost_brief, arguments.cost_cold);
-        ended(0)
+        announce_end(0)
     } else if let Some((count, mix)) = soak {
         let done = soak::run(count, seed, mix, arguments.fault);
-        let status = ended(u64::from(done.is_err()));
+        let status = announce_end(u64::from(done.is_err()));
         if let Err(why) = done {
-            output::line(format_args!("soak: {why}"));
+            output::print(format_args!("soak: {why}"));
         }
         status
     } else if let Some(class) = arguments.hostile {
-        ended(hostile::run(class, seed, plan, pool).min(1))
+        announce_end(hostile::run(class, seed, plan, pool).min(1))
     } else {
         arguments.fault.map_or(1, |fault| checks::fail(fault, plan))
     }
 }
 
 /// Announces that the records are complete; returns `status`.
-fn ended(status: u64) -> u64 {
-    report::end(0);
+fn announce_end(status: u64) -> u64 {
+    report::report_end(0);
     status
 }

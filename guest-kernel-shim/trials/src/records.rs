@@ -4,24 +4,24 @@
 use core::fmt;
 
 use guest_kernel_shim::percpu::PerCpu;
-use guest_kernel_shim::report::record::{record, send};
+use guest_kernel_shim::report::record::{record, send_line};
 use guest_kernel_shim::report::unit::Values;
 
 /// Writes the results of the CPUs that measure next to a hostile one: round trips, and their median in ticks.
-pub fn hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
-    let p50 = Values::of(PerCpu::this()).value(median);
+pub fn report_hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
+    let p50 = Values::of_cpu(PerCpu::this()).convert(median);
     let line = record("hostile").field("class", class);
     let line = line.field("deliver", deliver);
-    send(line.field("trips", trips).field("p50", p50));
+    send_line(line.field("trips", trips).field("p50", p50));
 }
 
 /// Reports the progress of a trial other than a measurement, and its place.
-pub fn progress_at(done: u64, of: u64, at: fmt::Arguments<'_>) {
+pub fn report_progress(done: u64, of: u64, at: fmt::Arguments<'_>) {
     let line = record("progress").field("done", done).field("of", of);
-    send(line.field("cell", at));
+    send_line(line.field("cell", at));
 }
 
 /// Reports how often the soak has done something so far.
-pub fn soak(name: &str, count: u64) {
-    send(record("soak").field("name", name).field("count", count));
+pub fn report_soak(name: &str, count: u64) {
+    send_line(record("soak").field("name", name).field("count", count));
 }

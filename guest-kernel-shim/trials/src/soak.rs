@@ -44,8 +44,8 @@ use guest_kernel_shim::workload::call;
 use guest_kernel_shim::{clock, hypervisor, knobs, output, stage, workers};
 use plan::{CallFault, Fault, SoakFault};
 
-use self::progress::{digest, progress, report_operations};
-use self::quiescence::reach;
+use self::progress::{operation_digest, report_operations, report_progress};
+use self::quiescence::run_point;
 use self::state::{COUNTS_INSTRUCTIONS, EPOCH, EPOCHS, FAULT, NUMBER, OPERATIONS, has_operations};
 use self::violation::SEED;
 
@@ -70,10 +70,10 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
     if percpu::online().count() != cpus {
         return Err("a CPU did not start");
     }
-    if !(2..=books::senders() as usize).contains(&cpus) {
+    if !(2..=books::sender_count() as usize).contains(&cpus) {
         return Err("needs 2 to 8 CPUs, or to 4 where the secure world has SGIs; use --cpus");
     }
-    neighbour::find();
+    neighbour::find_support();
     SEED.store(seed, Release);
     COUNTS_INSTRUCTIONS.store(clock::counts_instructions(), Relaxed);
     let ours = match fault {
@@ -83,15 +83,15 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
     FAULT.store(ours, Release);
     OPERATIONS.store(mix == Mix::All, Release);
     EPOCHS.store(count.div_ceil(EPOCH), Release);
-    call::prepare(0);
-    let points = tokens::deal();
+    call::prepare_calls(0);
+    let points = tokens::deal_tokens();
     for cpu in percpu::all() {
         let spi = books::spi_of(cpu);
         spi.set_group1();
         spi.route(cpu.mpidr);
         spi.enable();
     }
-    watch(
+    set_watch(
         points,
         match fault {
             Some(Fault::Soak(SoakFault::LostWakeUp) | Fault::Call(CallFault::SgiLost)) => {
@@ -100,44 +100,44 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
             _ => WATCH_US,
         },
     );
-    tokens::start(EPOCH.min(count));
-    interrupts::listen(Some(books::taken));
-    workers::everywhere(runner);
-    interrupts::listen(None);
-    watch(points, 0);
-    progress();
+    tokens::start_epoch(EPOCH.min(count));
+    interrupts::set_listener(Some(books::note_interrupt));
+    workers::run_on_all(run_soak);
+    interrupts::set_listener(None);
+    set_watch(points, 0);
+    report_progress();
     report_operations();
     if neighbour::is_possible() {
-        let (units, turns) = neighbour::done();
-        output::line(format_args!(
+        let (units, turns) = neighbour::work_done();
+        output::print(format_args!(
             "soak: the first CPU's neighbour did {units} units in {turns} turns"
         ));
     }
-    output::line(format_args!(
+    output::print(format_args!(
         "soak: {} wake-ups sent on {cpus} CPUs, seed {seed}, digest {:#018x}: 0 lost",
-        tokens::sent(),
-        digest(),
+        tokens::sent_count(),
+        operation_digest(),
     ));
     Ok(())
 }
 
-fn watch(points: u64, microseconds: u32) {
-    if hypervisor::present() {
-        hypervisor::watch(points, clock::ticks(microseconds));
+fn set_watch(points: u64, microseconds: u32) {
+    if hypervisor::exists() {
+        hypervisor::set_watch(points, clock::us_to_ticks(microseconds));
     }
 }
 
 /// Runs the soak on every CPU; a CPU that was turned off and on again begins here.
-fn runner() {
+fn run_soak() {
     let me = PerCpu::this();
-    redistributor(me).enable_all(check::enabled());
-    power::arrived(me);
+    redistributor(me).enable_all(check::enabled_interrupts());
+    power::note_arrival(me);
     while NUMBER.load(Acquire) < EPOCHS.load(Acquire) {
         // Time stamps are taken for a possible dump; in an epoch with operations, an operation decides this.
-        knobs::trace(!has_operations());
-        while !tokens::stopped() {
+        knobs::set_tracing(!has_operations());
+        while !tokens::is_epoch_over() {
             waits::wait_some(me);
         }
-        reach(me);
+        run_point(me);
     }
 }

@@ -63,7 +63,7 @@ registers! {
 
 /// Gives a value to registers that no other code here ever sets: they are UNKNOWN after a reset
 /// (DDI 0487K.a, D24.1.2.1).
-fn forget_unused() {
+fn reset_unused() {
     // SAFETY: nothing uses these registers, and the physical timer is off.
     unsafe {
         asm!(
@@ -84,8 +84,8 @@ pub struct System {
 
 impl System {
     /// Gives each register a value, for round `round`.
-    pub fn put(round: u64) -> Self {
-        forget_unused();
+    pub fn write_values(round: u64) -> Self {
+        reset_unused();
         let before = read_all();
         let value =
             |n: usize| (round << 24 | 0xc5a3_0000_0000 | n as u64).rotate_left(3 * n as u32);
@@ -99,11 +99,11 @@ impl System {
     }
 
     /// Whether each register still has its value; prints the first register that does not.
-    pub fn is_kept(&self) -> bool {
+    pub fn is_unchanged(&self) -> bool {
         let now = read_all();
         let changed = (0..NAMES.len()).find(|&n| now[n] != self.put[n]);
         if let Some(n) = changed {
-            guest_kernel_shim::output::line(format_args!(
+            guest_kernel_shim::output::print(format_args!(
                 "{}: {:#x}, and was {:#x}",
                 NAMES[n], now[n], self.put[n]
             ));
@@ -112,7 +112,7 @@ impl System {
     }
 
     /// Restores the register values from before.
-    pub fn put_back(self) {
+    pub fn restore(self) {
         write_all(&self.before);
         insn::isb();
     }

@@ -15,12 +15,12 @@ use platform::carve::{self, GUEST_ALIGN, GUEST_MOST, Short};
 use platform::guest::GuestTree;
 use platform::{Enable, Platform, Region};
 
-use crate::boot::discovery::{Discovered, Level, from_tree, report, usable};
+use crate::boot::discovery::{Discovered, Level, check_usable, from_tree, report};
 use crate::boot::start::open_machine;
 use crate::boot::{efi, entry, watchdogs};
 use crate::machine::latencies;
 use crate::machine::payload::{self, Chosen};
-use crate::machine::power::stop;
+use crate::machine::power::turn_machine_off;
 use crate::machine::vm::{self, TREE_SIZE};
 use crate::{refuse, say, stage};
 
@@ -36,15 +36,15 @@ extern "C" fn el1_start(dtb: u64) -> ! {
 /// Like [`el1_start`], for a machine that [`efi`] has described.
 #[unsafe(no_mangle)]
 extern "C" fn el1_start_described() -> ! {
-    efi::say_refused();
-    run_guest(efi::discovered())
+    efi::print_kept_refusal();
+    run_guest(efi::description())
 }
 
 /// Reports an exception at EL1, where none is expected.
 #[unsafe(no_mangle)]
 extern "C" fn el1_failed(esr: u64, elr: u64, far: u64) -> ! {
     say!("exception at EL1: ESR {esr:#x}, ELR {elr:#x}, FAR {far:#x}");
-    stop()
+    turn_machine_off()
 }
 
 /// Loads the guest and starts it.
@@ -57,18 +57,18 @@ fn run_guest(discovered: &Discovered) -> ! {
     if let Some(wrong) = wrong {
         refuse!("boot arguments: {wrong}");
     }
-    usable(&platform, Level::El1).unwrap_or_else(|why| refuse!("{why}"));
+    check_usable(&platform, Level::El1).unwrap_or_else(|why| refuse!("{why}"));
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
     let ram = guest_ram(&platform, discovered);
     // The guest itself refuses another CPU that can't run its image.
-    payload::note_cpu();
+    payload::note_lse();
     let Chosen {
         image: file,
         initrd,
         choice,
-    } = payload::choose(arguments.plan.atomics);
-    let places = vm::place(file, initrd.map_or(0, |initrd| initrd.size), ram);
+    } = payload::choose_image(arguments.plan.atomics);
+    let places = vm::place_images(file, initrd.map_or(0, |initrd| initrd.size), ram);
     let offset = places.image;
     let prepared = [
         Region {
@@ -80,14 +80,14 @@ fn run_guest(discovered: &Discovered) -> ! {
     // A loader may have used the caches: the lines that it left must neither overwrite data written
     // past the caches nor be read later.
     prepared.into_iter().for_each(pages::clean);
-    copy(file, ram.base + offset);
+    copy_image(file, ram.base + offset);
     let initrd = initrd.map(|initrd| {
         let base = ram.base + places.initrd;
-        copy(initrd, base);
+        copy_image(initrd, base);
         Region { base, ..initrd }
     });
     let tree = ram.base + places.tree;
-    describe(&platform, &arguments, ram, initrd, tree);
+    write_description(&platform, &arguments, ram, initrd, tree);
     prepared.into_iter().for_each(pages::clean);
     let (size, at) = (file.size, ram.base + offset);
     match choice {
@@ -117,7 +117,7 @@ fn guest_ram(platform: &Platform<'_>, discovered: &Discovered) -> Region {
 
 /// Copies the guest's image in whole words: with the MMU off, all data accesses are to Device
 /// memory, which allows no unaligned access (DDI 0487K.a, B2.12.2).
-fn copy(file: Region, to: u64) {
+fn copy_image(file: Region, to: u64) {
     for offset in (0..file.size).step_by(size_of::<u64>()) {
         // SAFETY: the packer fills the file's last page, `place` has made sure that the RAM
         // is large enough, and both begin on a page.
@@ -129,7 +129,7 @@ fn copy(file: Region, to: u64) {
 }
 
 /// Writes the description of the machine that the guest needs to `tree` in `ram`.
-fn describe(
+fn write_description(
     platform: &Platform<'_>,
     arguments: &Arguments<'_, Names>,
     ram: Region,
@@ -145,7 +145,7 @@ fn describe(
     if left > 0 {
         say!("{left} CPUs are left out: they are not started by PSCI");
     }
-    let states = latencies::described(arguments.guest_states.as_ref());
+    let states = latencies::idle_states(arguments.guest_states.as_ref());
     let tree = GuestTree {
         cpus,
         memory: ram,

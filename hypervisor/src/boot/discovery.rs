@@ -14,7 +14,7 @@ use platform::{AFFINITY, Firmware, Platform, Region, Report, Room, Uart};
 
 use crate::boot::pci;
 use crate::console::log;
-use crate::machine::memory::physical_end;
+use crate::machine::memory::pa_space_end;
 use crate::machine::power;
 use crate::{refuse, say, stage};
 
@@ -37,7 +37,7 @@ pub struct Acpi {
 
 impl Discovered {
     /// Returns the memory that holds the parts of the description that are read later.
-    pub fn regions(&self) -> impl Iterator<Item = Region> {
+    pub fn description_regions(&self) -> impl Iterator<Item = Region> {
         let tables = self.acpi.iter().flat_map(|acpi| &acpi.tables);
         self.tree.into_iter().chain(tables.map(|table| table.place))
     }
@@ -96,7 +96,7 @@ pub fn is_e2h_clear() -> bool {
 }
 
 /// Finds the exception level at which this CPU can run the image.
-pub fn find_level() -> Result<Level, Unfit> {
+pub fn find_el() -> Result<Level, Unfit> {
     match CurrentEL.read(CurrentEL::EL) {
         1 => Ok(Level::El1),
         // A signed field: negative where E2H reads as one (DDI 0487K.a, D23.2.82).
@@ -119,11 +119,11 @@ static ROOM: Place<Room> = Place::new(Room::new());
 ///
 /// # Safety
 /// The function must be called only once.
-pub unsafe fn take_room() -> &'static mut Room {
+pub unsafe fn take_list_storage() -> &'static mut Room {
     // SAFETY: as the caller promises.
     let room = unsafe { ROOM.take() };
     room.begin_with(MPIDR_EL1.get() & AFFINITY)
-        .below(physical_end())
+        .below(pa_space_end())
 }
 
 /// Describes the machine from the device tree at `dtb`.
@@ -136,16 +136,16 @@ pub fn from_tree(dtb: u64) -> Discovered {
     let blob = unsafe { device_tree(dtb) }.unwrap_or_else(|error| refuse!("{error}"));
     pages::clean(region(blob.len() as u64));
     // The parts that are needed to report that the rest can't be used come first.
-    let report = Report::from_fdt(blob, physical_end());
+    let report = Report::from_fdt(blob, pa_space_end());
     power::note_conduit(report.psci);
     let (arguments, _) = Arguments::<Names>::read(report.bootargs);
     if let Some(uart) = open_named_uart(arguments.uart).or(report.uart) {
         // SAFETY: the machine's description names the UART, or the boot arguments do.
-        unsafe { log::open(uart) };
+        unsafe { log::start_output(uart) };
     }
     Discovered {
         // SAFETY: each way into the image describes the machine once, and a machine takes only one of them.
-        platform: Platform::from_fdt(blob, unsafe { take_room() })
+        platform: Platform::from_fdt(blob, unsafe { take_list_storage() })
             .unwrap_or_else(|error| refuse!("{error}")),
         acpi: None,
         tree: Some(Region {
@@ -172,7 +172,7 @@ pub fn open_named_uart(uart: Option<&str>) -> Option<Uart> {
 
 /// Checks that the hypervisor can use `platform`, which was entered at `level`; an error says why
 /// not.
-pub fn usable(platform: &Platform<'_>, level: Level) -> Result<(), &'static str> {
+pub fn check_usable(platform: &Platform<'_>, level: Level) -> Result<(), &'static str> {
     if CNTFRQ_EL0.get() == 0 {
         return Err("counter: CNTFRQ_EL0 is 0; the firmware, or what is at EL2, has to set it");
     }
@@ -187,7 +187,7 @@ pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
     platform.uart = open_named_uart(uart).or(platform.uart);
     if let Some(uart) = platform.uart {
         // SAFETY: the machine's description names the UART, or the boot arguments do.
-        unsafe { log::open(uart) };
+        unsafe { log::start_output(uart) };
     }
 }
 

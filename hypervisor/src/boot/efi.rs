@@ -8,7 +8,7 @@
 //! and no device is accessed through firmware's own page tables, which lack whatever firmware did not need.
 //!
 //! Refusals come before that point, and are printed on firmware's console, and then on the port that
-//! the boot arguments or the description name, unless the two are the same port ([`console::make_refused`]):
+//! the boot arguments or the description name, unless the two are the same port ([`console::pack_refusal`]):
 //! on some servers, nobody sees firmware's console. After a refusal, the machine is turned off, because
 //! a machine that waits in firmware's menu costs as much as one that runs.
 
@@ -35,14 +35,14 @@ use crate::console::log::{self, Firmware};
 use crate::machine::payload;
 use crate::{planted, say};
 
-pub use console::say_refused;
+pub use console::print_kept_refusal;
 
 /// The findings of [`efi_start`], for [`crate::boot::start`].
 static DISCOVERED: Once<Discovered> = Once::new();
 
 /// Functions that the console calls while firmware is in charge.
 static FIRMWARE: Firmware = Firmware {
-    print,
+    print: print_to_firmware,
     power_off: shut_down,
 };
 
@@ -102,37 +102,37 @@ extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> ! {
     }
     log::use_firmware(Some(&FIRMWARE));
     say!("hypervisor {} in UEFI", env!("CARGO_PKG_VERSION"));
-    match describe() {
-        Ok(discovered) => take_over(discovered),
-        Err(refusal) => refuse(&refusal),
+    match describe_machine() {
+        Ok(discovered) => take_over_machine(discovered),
+        Err(refusal) => refuse_machine(&refusal),
     }
 }
 
 /// Prints why the machine is not taken over, and turns it off.
-fn refuse(refusal: &Refusal) -> ! {
+fn refuse_machine(refusal: &Refusal) -> ! {
     say!("refused: {refusal}");
     // At another level, this code can't leave firmware's translation.
     let can_leave = !matches!(refusal, Refusal::Level(discovery::Unfit::Level(_)));
-    match can_leave.then(|| console::make_refused(refusal)).flatten() {
+    match can_leave.then(|| console::pack_refusal(refusal)).flatten() {
         Some(refused) => {
             console::keep_refusal(refused);
             // SAFETY: nothing of firmware is used after this.
-            unsafe { leave_services() }
+            unsafe { exit_and_start() }
         }
         None => shut_down(),
     }
 }
 
 /// Describes the machine: asks firmware for everything but the final memory map.
-fn describe() -> Result<Discovered, Refusal> {
+fn describe_machine() -> Result<Discovered, Refusal> {
     // The arguments are read first, because they may name the port on which later refusals are printed.
     let bootargs = arguments::read();
-    let level = discovery::find_level().map_err(Refusal::Level)?;
+    let level = discovery::find_el().map_err(Refusal::Level)?;
     payload::find_payload().map_err(Refusal::Payload)?;
     let failed = |call| move |error| Refusal::Firmware(call, error);
     let bootargs = bootargs.map_err(Refusal::Arguments)?;
     let (asked, wrong) = Arguments::<Names>::read(bootargs);
-    let wrong = wrong.or(planted::ask(&asked));
+    let wrong = wrong.or(planted::read_arguments(&asked));
     // The boot manager's timer would reset the machine after five minutes. Firmware without this
     // timer returns UNSUPPORTED (UEFI Specification 2.10, 7.5.1).
     match boot::set_watchdog_timer(0, 0x1_0000, None) {
@@ -146,8 +146,8 @@ fn describe() -> Result<Discovered, Refusal> {
     }
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
     // SAFETY: this function runs once, and on this way into the image `el2_start` does not run.
-    let room = unsafe { discovery::take_room() };
-    let (mut platform, acpi) = match tables::find_source() {
+    let room = unsafe { discovery::take_list_storage() };
+    let (mut platform, acpi) = match tables::find_description() {
         tables::Source::Acpi(rsdp) => {
             let ram = memory::free_ram(&map);
             let tables = tables::Mapped(&map);
@@ -168,7 +168,7 @@ fn describe() -> Result<Discovered, Refusal> {
         tables::Source::Nothing => return Err(Refusal::NoDescription),
     };
     platform.bootargs = bootargs;
-    discovery::usable(&platform, level).map_err(Refusal::Machine)?;
+    discovery::check_usable(&platform, level).map_err(Refusal::Machine)?;
     Ok(Discovered {
         platform,
         acpi,
@@ -177,14 +177,14 @@ fn describe() -> Result<Discovered, Refusal> {
 }
 
 /// Ends firmware's services and starts the hypervisor, or the guest alone.
-fn take_over(mut discovered: Discovered) -> ! {
+fn take_over_machine(mut discovered: Discovered) -> ! {
     say!("firmware's services end here; what follows comes from the console that the tables name");
     // SAFETY: nothing of firmware is used after this: the platform holds no reference to its
     // memory.
     let map = unsafe { exit_services() };
     memory::free_ram(&map).describe(&mut discovered.platform);
     DISCOVERED.call_once(|| discovered);
-    clean_and_leave()
+    start_hypervisor()
 }
 
 /// Ends firmware's services. From now on, output does not go to firmware's console.
@@ -201,20 +201,20 @@ unsafe fn exit_services() -> MemoryMapOwned {
 ///
 /// # Safety
 /// Like [`exit_services`].
-unsafe fn leave_services() -> ! {
+unsafe fn exit_and_start() -> ! {
     // SAFETY: as the caller promises.
     let _ = unsafe { exit_services() };
-    clean_and_leave()
+    start_hypervisor()
 }
 
 /// Starts the hypervisor after firmware's services have ended.
-fn clean_and_leave() -> ! {
+fn start_hypervisor() -> ! {
     // Firmware loaded the image through its caches, and the relocations and the findings were
     // written to the caches too.
     pages::clean(Region::from(layout::base()..payload::payload_end()));
     // SAFETY: firmware's services ended, and the image is clean.
     unsafe {
-        match discovery::find_level() {
+        match discovery::find_el() {
             Ok(Level::El1) => entry::leave_firmware_at_el1(),
             _ => entry::leave_firmware(),
         }
@@ -225,12 +225,12 @@ fn clean_and_leave() -> ! {
 ///
 /// # Panics
 /// Panics if [`efi_start`] did not run.
-pub fn discovered() -> &'static Discovered {
+pub fn description() -> &'static Discovered {
     DISCOVERED.get().expect("firmware was asked before")
 }
 
 /// Writes to firmware's console.
-fn print(text: fmt::Arguments<'_>) {
+fn print_to_firmware(text: fmt::Arguments<'_>) {
     // An error of the console can't be reported anywhere.
     let _ = system::with_stdout(|console| console.write_fmt(text));
 }

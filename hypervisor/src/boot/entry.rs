@@ -62,7 +62,7 @@ arch::symbol_addresses! {
 }
 
 /// Entry of CPUs that were let in and wait for their turn.
-pub fn held_entry() -> u64 {
+pub fn held_cpu_entry() -> u64 {
     _el2_held as *const () as u64
 }
 

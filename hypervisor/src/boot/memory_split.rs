@@ -22,12 +22,12 @@ const _: () = assert!(SLOT + PAGE == carve::PER_CPU);
 arch::needs!(
     __needs_fixed = carve::pool(0),
     __needs_per_cpu = carve::PER_CPU,
-    __needs_per_neighbour = place::needs(0),
+    __needs_per_neighbour = place::pool_bytes(0),
 );
 
 /// Divides the RAM between hypervisor and guest and builds the EL2 map; `neighbours` is the number
 /// of KiB of memory that each CPU's neighbour works through, if there are neighbours.
-pub fn split(
+pub fn split_ram(
     platform: Platform<'static>,
     discovered: &Discovered,
     neighbours: Option<u32>,
@@ -42,7 +42,7 @@ pub fn split(
         .chain(discovered.tree)
         .for_each(|region| taken.keep(region));
     let count = platform.cpus.len() as u64;
-    let size = carve::pool(count) + neighbours.map_or(0, |kib| count * place::needs(kib));
+    let size = carve::pool(count) + neighbours.map_or(0, |kib| count * place::pool_bytes(kib));
     let Division { hypervisor, guest } =
         carve::divide(&platform.memory, &taken, size).unwrap_or_else(|short| refuse!("{short}"));
     // Lines that the loader left in the caches must not overwrite data that is written past them
@@ -59,26 +59,26 @@ pub fn split(
     let cpus: &[&PerCpu] = pool.fill(cpus);
     if let Some(kib) = neighbours {
         for cpu in cpus {
-            cpu.set_tenant(place::make(&mut pool, kib));
+            cpu.set_tenant(place::make_neighbour(&mut pool, kib));
         }
     }
     let machine = Machine {
-        stage2: guest_map(&mut pool, guest),
+        stage2: build_guest_map(&mut pool, guest),
         frequency: CNTFRQ_EL0.get(),
         platform,
         guest,
         cpus,
     };
-    map(&machine, &mut pool, hypervisor, discovered);
+    build_el2_map(&machine, &mut pool, hypervisor, discovered);
     // Writes with the caches off went to memory, so older copies are dropped from the caches.
-    // `memory::enter` does this last for the image's own variables.
+    // `memory::enable_translation` does this last for the image's own variables.
     pages::clean(hypervisor);
     machine
 }
 
 /// Returns the words through which a loader's spin tables release CPUs, except words in the guest's
 /// RAM: loaders reserve the words.
-fn release_words(machine: &Machine) -> impl Iterator<Item = Region> {
+fn spin_table_words(machine: &Machine) -> impl Iterator<Item = Region> {
     let words = machine
         .platform
         .cpus
@@ -91,14 +91,14 @@ fn release_words(machine: &Machine) -> impl Iterator<Item = Region> {
 }
 
 /// Builds the guest's map, which has the guest's RAM and nothing else.
-fn guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
+fn build_guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
     let mut map = GuestMap::new(pool);
     map.map_ram(vm::RAM, ram);
-    map.registers(VMID)
+    map.stage2_registers(VMID)
 }
 
 /// Builds the EL2 map of everything that the hypervisor uses.
-fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Discovered) {
+fn build_el2_map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Discovered) {
     let platform = &machine.platform;
     let mut map = HypervisorMap::new(pool);
     map.map(layout::text().into(), Use::Execute);
@@ -111,12 +111,12 @@ fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Disc
         },
         Use::Read,
     );
-    for region in discovered.regions() {
+    for region in discovered.description_regions() {
         map.map(region, Use::Read);
     }
     map.map(hypervisor, Use::Write);
     map.map(machine.guest, Use::Write);
-    let guards = machine.cpus.iter().flat_map(|cpu| cpu.guards());
+    let guards = machine.cpus.iter().flat_map(|cpu| cpu.guard_pages());
     for guard in guards.chain([boot_stack_guard()]) {
         map.unmap(guard);
     }
@@ -133,8 +133,8 @@ fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Disc
             Use::Device,
         );
     }
-    for word in release_words(machine) {
+    for word in spin_table_words(machine) {
         map.map(word, Use::Write);
     }
-    map.publish(&EL2_REGIME);
+    map.fill_regime(&EL2_REGIME);
 }

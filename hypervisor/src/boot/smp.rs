@@ -8,7 +8,7 @@ use platform::{AFFINITY, Enable, Region};
 use crate::boot::entry::{self, EL2_RELEASE};
 use crate::cpu::percpu::PerCpu;
 use crate::machine::Machine;
-use crate::machine::power::psci;
+use crate::machine::power::call_psci;
 use crate::{planted, say, stage};
 
 /// The PSCI function CPU_ON (DEN0022F.b, 5.1.4).
@@ -20,14 +20,14 @@ pub fn start_others(machine: &Machine) {
     let me = MPIDR_EL1.get() & AFFINITY;
     for (cpu, state) in machine.platform.cpus.iter().zip(machine.cpus) {
         if cpu.mpidr != me {
-            start(machine, cpu.enable, state);
+            start_cpu(machine, cpu.enable, state);
         }
     }
     let online = machine.cpus.iter().filter(|cpu| cpu.is_online()).count();
     stage!("smp", "{online} of {} CPUs", machine.cpus.len());
 }
 
-fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
+fn start_cpu(machine: &Machine, enable: Enable, state: &'static PerCpu) {
     pages::clean(Region {
         base: core::ptr::from_ref(state) as u64,
         size: size_of::<PerCpu>() as u64,
@@ -36,7 +36,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
     match (enable, machine.platform.psci) {
         (Enable::Psci, Some(conduit)) => {
             let entry = planted::secondary_entry().unwrap_or_else(entry::secondary_entry);
-            let status = psci(conduit, CPU_ON, state.mpidr, entry, per_cpu);
+            let status = call_psci(conduit, CPU_ON, state.mpidr, entry, per_cpu);
             if status != 0 {
                 say!(
                     "CPU {:#x}: PSCI CPU_ON answers {status}; left out",
@@ -63,7 +63,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
             pages::clean(line);
             // SAFETY: the description says that this doubleword of RAM is the CPU's release
             // address, which the CPU that starts it may write.
-            unsafe { slot.write_volatile(entry::held_entry()) };
+            unsafe { slot.write_volatile(entry::held_cpu_entry()) };
             pages::clean(line);
             EL2_RELEASE.let_go(state.mpidr, per_cpu);
             // Loaders may wait for the address with WFE (Linux, booting.rst). `let_go` executes the
@@ -72,7 +72,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
         }
         (Enable::Held, _) => EL2_RELEASE.let_go(state.mpidr, per_cpu),
     }
-    if !wait_for(state) {
+    if !wait_for_cpu(state) {
         say!(
             "CPU {:#x}: started and did not arrive within 1 s; left out",
             state.mpidr
@@ -81,7 +81,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
 }
 
 /// Waits up to a second, by the physical counter, for the CPU of `state`; returns whether it arrived.
-fn wait_for(state: &PerCpu) -> bool {
+fn wait_for_cpu(state: &PerCpu) -> bool {
     let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get();
     while !state.is_online() {
         if CNTPCT_EL0.get() > end {

@@ -9,9 +9,9 @@ use plan::{Arguments, Names};
 use platform::Platform;
 
 use crate::boot::discovery::{
-    Discovered, Level, Unfit, find_level, from_tree, is_e2h_clear, open_console, report, usable,
+    Discovered, Level, Unfit, check_usable, find_el, from_tree, is_e2h_clear, open_console, report,
 };
-use crate::boot::memory_split::split;
+use crate::boot::memory_split::split_ram;
 use crate::boot::{efi, smp, survey, watchdogs};
 use crate::console::log;
 use crate::cpu::percpu::PerCpu;
@@ -20,7 +20,7 @@ use crate::dumps::{deadline, own_timer, serror};
 use crate::exits::enter;
 use crate::interrupts::vgic_cpu;
 use crate::machine::memory::{self, EL2_REGIME};
-use crate::machine::power::{note_conduit, stop};
+use crate::machine::power::{note_conduit, turn_machine_off};
 use crate::machine::{self, Machine, machine, payload, vm};
 use crate::{planted, refuse, say, stage};
 
@@ -30,7 +30,7 @@ use crate::{planted, refuse, say, stage};
 fn check_counter() {
     /// Reads of the counter before the counter is refused: far more than a tick takes on any machine.
     const PATIENCE: u32 = 1_000_000;
-    let counter = || planted::counter().unwrap_or_else(|| CNTPCT_EL0.get());
+    let counter = || planted::counter_at_start().unwrap_or_else(|| CNTPCT_EL0.get());
     let first = counter();
     if !(0..PATIENCE).any(|_| counter() != first) {
         refuse!(
@@ -43,14 +43,14 @@ fn check_counter() {
 #[unsafe(no_mangle)]
 extern "C" fn el2_start(dtb: u64) -> ! {
     let discovered = from_tree(dtb);
-    take_over(&discovered)
+    take_over_machine(&discovered)
 }
 
 /// Like [`el2_start`], for a machine that [`efi`] has described.
 #[unsafe(no_mangle)]
 extern "C" fn el2_start_described() -> ! {
-    efi::say_refused();
-    take_over(efi::discovered())
+    efi::print_kept_refusal();
+    take_over_machine(efi::description())
 }
 
 /// Refuses a level other than EL2, at which it runs.
@@ -59,10 +59,10 @@ extern "C" fn el2_missing(dtb: u64) -> ! {
     let mut discovered = from_tree(dtb);
     let (arguments, _) = Arguments::<Names>::read(discovered.platform.bootargs);
     open_console(&mut discovered.platform, arguments.uart);
-    if let Err(unfit) = find_level() {
+    if let Err(unfit) = find_el() {
         say!("refused: {unfit}");
     }
-    stop()
+    turn_machine_off()
 }
 
 /// Opens the console; returns the machine, the boot arguments, and the error in those.
@@ -77,16 +77,16 @@ pub fn open_machine(
     note_conduit(platform.psci);
     let (arguments, wrong) = Arguments::<Names>::read(platform.bootargs);
     open_console(&mut platform, arguments.uart);
-    let wrong = wrong.or(planted::ask(&arguments));
+    let wrong = wrong.or(planted::read_arguments(&arguments));
     (platform, arguments, wrong)
 }
 
 /// Takes the machine over, on the first CPU with MMU and caches off.
-fn take_over(discovered: &Discovered) -> ! {
+fn take_over_machine(discovered: &Discovered) -> ! {
     let (platform, arguments, wrong) = open_machine(discovered);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
-    if let Err(unfit) = find_level() {
+    if let Err(unfit) = find_el() {
         refuse!("{unfit}");
     }
     if !is_e2h_clear() {
@@ -94,61 +94,61 @@ fn take_over(discovered: &Discovered) -> ! {
     }
     if let Some(wrong) = wrong {
         say!("refused: boot arguments: {wrong}");
-        stop();
+        turn_machine_off();
     }
-    usable(&platform, Level::El2).unwrap_or_else(|why| refuse!("{why}"));
+    check_usable(&platform, Level::El2).unwrap_or_else(|why| refuse!("{why}"));
     check_counter();
-    deadline::set(arguments.deadline, arguments.cell_deadline);
+    deadline::set_deadlines(arguments.deadline, arguments.cell_deadline);
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
-    if let Err(name) = arguments.leave.map_or(Ok(()), controls::leave_alone) {
+    if let Err(name) = arguments.leave.map_or(Ok(()), controls::note_left_alone) {
         refuse!("rouse.leave={name}: not a register that firmware may keep");
     }
-    controls::try_optional();
-    let machine = split(platform, discovered, arguments.plan.neighbours);
+    controls::try_optional_writes();
+    let machine = split_ram(platform, discovered, arguments.plan.neighbours);
     stage!(
         "memory",
         "guest {:#x}..{:#x}",
         machine.guest.base,
         machine.guest.end()
     );
-    // SAFETY: `split` mapped the image, the boot stack in it included.
-    unsafe { memory::enter(&EL2_REGIME) };
+    // SAFETY: `split_ram` mapped the image, the boot stack in it included.
+    unsafe { memory::enable_translation(&EL2_REGIME) };
     // Not earlier, because publishing is an exclusive access, which needs cacheable memory.
-    let machine = machine::publish(machine);
+    let machine = machine::set_machine(machine);
     log::enable_locking();
-    machine.cpus[0].install();
-    serror::take_left(machine.cpus[0]);
-    let audit = memory::audit();
+    machine.cpus[0].make_current();
+    serror::take_leftover(machine.cpus[0]);
+    let audit = memory::audit_el2_map();
     stage!(
         "mmu",
         "stage 1 on, {} bytes of code, {} that can be written, none both",
         audit.executable,
         audit.writable
     );
-    memory::audit_guest(machine.stage2.0, machine.guest);
-    // SAFETY: the description is true and `split` mapped the distributor.
+    memory::audit_guest_map(machine.stage2.0, machine.guest);
+    // SAFETY: the description is true and `split_ram` mapped the distributor.
     let spis = unsafe { gic::enabled_spis(&machine.platform.gic) };
     // SAFETY: as above.
     unsafe { gic::enable_distributor(&machine.platform.gic) }
         .unwrap_or_else(|error| refuse!("{error}"));
-    prepare(machine.cpus[0]);
+    prepare_cpu(machine.cpus[0]);
     smp::start_others(machine);
-    vgic_cpu::say_secure();
+    vgic_cpu::show_secure();
     if arguments.survey {
-        survey::print(machine, discovered, spis);
+        survey::print_survey(machine, discovered, spis);
     }
     vm::create(machine, &arguments);
     if let Some(kept) = vm::vm().kept {
-        vgic_cpu::deafen(kept);
+        vgic_cpu::disable_sgis(kept);
     }
     // Each CPU set its timer before EL2 knew which CPUs check for failures.
-    review_looks(machine);
+    schedule_checks(machine);
     run_guest(machine.cpus[0])
 }
 
 /// Makes each CPU with a vCPU decide again when it next checks for failures.
-fn review_looks(machine: &Machine) {
+fn schedule_checks(machine: &Machine) {
     for cpu in vm::vm().cpus {
         cpu.vcpu
             .switch
@@ -157,7 +157,7 @@ fn review_looks(machine: &Machine) {
         // The bit has to be visible before the doorbell is. This CPU takes its own doorbell when it
         // enters the guest.
         insn::dsb_ishst();
-        cpu.redistributor().set_pending(machine.doorbell());
+        cpu.redistributor().set_pending(machine.doorbell_bit());
     }
 }
 
@@ -174,7 +174,7 @@ fn run_guest(cpu: &PerCpu) -> ! {
 }
 
 /// Sets up the private parts of each CPU: TLBs, GIC interfaces, EL2 timer.
-fn prepare(cpu: &'static PerCpu) {
+fn prepare_cpu(cpu: &'static PerCpu) {
     let machine = machine();
     // An earlier hypervisor may have used any VMID, and a reset need not invalidate TLBs (DDI
     // 0487K.a, D8.16).
@@ -186,10 +186,10 @@ fn prepare(cpu: &'static PerCpu) {
     TPIDR_EL0.set(0);
     // SAFETY: the description is true, the frames are mapped, and this CPU is
     // the only one that touches its own redistributor before it reports in.
-    unsafe { vgic_cpu::prepare(cpu, &machine.platform) }
+    unsafe { vgic_cpu::prepare_cpu(cpu, &machine.platform) }
         .unwrap_or_else(|error| refuse!("CPU {:#x}: {error}", cpu.mpidr));
-    payload::note_cpu();
-    own_timer::review(cpu);
+    payload::note_lse();
+    own_timer::review_next_check(cpu);
     cpu.set_online();
 }
 
@@ -197,7 +197,7 @@ fn prepare(cpu: &'static PerCpu) {
 #[unsafe(no_mangle)]
 extern "C" fn el2_start_secondary() -> ! {
     let cpu = PerCpu::this();
-    serror::take_left(cpu);
-    prepare(cpu);
+    serror::take_leftover(cpu);
+    prepare_cpu(cpu);
     enter::wait_for_power()
 }

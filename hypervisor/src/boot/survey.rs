@@ -48,23 +48,23 @@ macro_rules! line {
 
 /// Prints the survey, on the first CPU, while the other CPUs run. `spis` is the number of SPIs that
 /// firmware left enabled.
-pub fn print(machine: &Machine, discovered: &Discovered, spis: u32) {
+pub fn print_survey(machine: &Machine, discovered: &Discovered, spis: u32) {
     line!("begin");
-    memory(machine);
-    registers();
-    interrupts(machine);
+    print_memory(machine);
+    print_registers();
+    print_interrupts(machine);
     line!(
         "{spis} SPIs were enabled; ISR_EL1 {:#x}: what is pending now",
         ISR_EL1.get()
     );
     if let Some(acpi) = &discovered.acpi {
-        tables(acpi);
+        print_tables(acpi);
     }
-    cycles();
+    print_cycle_counter();
     line!("end");
 }
 
-fn memory(machine: &Machine) {
+fn print_memory(machine: &Machine) {
     let platform = &machine.platform;
     for bank in &platform.memory {
         line!("RAM {:#x}..{:#x}", bank.base, bank.end());
@@ -79,7 +79,7 @@ fn memory(machine: &Machine) {
 
 /// Prints the registers that identify the first CPU, except identification registers that are
 /// zero.
-fn registers() {
+fn print_registers() {
     line!("CurrentEL {:#x}", CurrentEL.get());
     line!(
         "MIDR_EL1 {:#x} MPIDR_EL1 {:#x}",
@@ -116,7 +116,7 @@ fn registers() {
     );
 }
 
-fn interrupts(machine: &Machine) {
+fn print_interrupts(machine: &Machine) {
     let gic = &machine.platform.gic;
     line!("GICD {:#x}", gic.distributor.base);
     for (offset, name) in GICD {
@@ -132,7 +132,7 @@ fn interrupts(machine: &Machine) {
         ICC_CTLR_EL1.get(),
         ICC_SRE_EL2.get()
     );
-    line!("SGIs of the secure world {:#06x}", vgic_cpu::secure());
+    line!("SGIs of the secure world {:#06x}", vgic_cpu::secure_sgis());
     for cpu in machine.cpus {
         let Some(redistributor) = cpu.redistributor.get() else {
             line!("CPU {:#x} did not arrive", cpu.mpidr);
@@ -154,7 +154,7 @@ fn interrupts(machine: &Machine) {
 }
 
 /// Prints the list of tables, and the bytes of those tables that the hypervisor reads.
-fn tables(acpi: &Acpi) {
+fn print_tables(acpi: &Acpi) {
     for table in &acpi.tables {
         let name = table.signature.escape_ascii();
         let state = if table.sound { "" } else { ", damaged" };
@@ -164,15 +164,15 @@ fn tables(acpi: &Acpi) {
     let read = [b"FACP", b"APIC", b"GTDT", b"SPCR", b"XSDT"];
     for table in &acpi.tables {
         if read.contains(&&table.signature) {
-            bytes(table.signature.escape_ascii(), table.place);
+            print_bytes(table.signature.escape_ascii(), table.place);
         }
     }
 }
 
 /// Prints the bytes of a table, 32 per line.
-fn bytes(name: impl fmt::Display + Clone, place: Region) {
+fn print_bytes(name: impl fmt::Display + Clone, place: Region) {
     let length = place.size.min(TABLE_MOST) as usize;
-    // SAFETY: the tables have been mapped for reading since `memory_split::split`.
+    // SAFETY: the tables have been mapped for reading since `memory_split::split_ram`.
     let bytes = unsafe { core::slice::from_raw_parts(place.base as *const u8, length) };
     for (row, part) in bytes.chunks(32).enumerate() {
         line!("{name} {:04x} {}", row * 32, Hex(part));
@@ -189,7 +189,7 @@ impl fmt::Display for Hex<'_> {
 }
 
 /// Prints whether the cycle counter counts at EL2.
-fn cycles() {
+fn print_cycle_counter() {
     // ID_AA64DFR0_EL1.PMUVer: 0 means none, 15 a PMU that is not Arm's.
     if matches!(id::pmu_version(), 0 | 15) {
         line!("no PMUv3");

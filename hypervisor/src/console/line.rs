@@ -57,13 +57,13 @@ impl Line {
     /// Sends a character that the guest has written.
     pub fn send_guest(&mut self, byte: u8) {
         if let Some(broken) = self.guard.pass(byte) {
-            self.send(broken);
+            self.send_byte(broken);
         }
-        self.send(byte);
+        self.send_byte(byte);
     }
 
     /// Sends text that the guest passed by a hypercall.
-    pub fn print_called(&mut self, text: impl Iterator<Item = u8>) {
+    pub fn print_call_text(&mut self, text: impl Iterator<Item = u8>) {
         for byte in text {
             if self.source != Source::Ours {
                 self.send_guest(byte);
@@ -82,7 +82,7 @@ impl Line {
         gathered.into_iter().for_each(|byte| self.send_guest(byte));
     }
 
-    fn send(&mut self, byte: u8) {
+    fn send_byte(&mut self, byte: u8) {
         let Some(port) = &mut self.port else { return };
         if byte == b'\n' && self.last != b'\r' {
             port.byte(b'\r');
@@ -96,9 +96,9 @@ impl Line {
 impl Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.last != b'\n' {
-            self.send(b'\n');
+            self.send_byte(b'\n');
         }
-        text.bytes().for_each(|byte| self.send(byte));
+        text.bytes().for_each(|byte| self.send_byte(byte));
         // The text follows an unfinished line.
         self.last = b'\n';
         Ok(())

@@ -49,7 +49,7 @@ pub fn firmware() -> Option<&'static Firmware> {
 ///
 /// # Safety
 /// The address must be that of a UART of that kind, and be accessible from now on.
-pub unsafe fn open(uart: Uart) {
+pub unsafe fn start_output(uart: Uart) {
     // SAFETY: the caller promises everything that `Port::new` asks for. Only the first CPU runs
     // when this is called, so the unlocked access is alone.
     let _none_before = unsafe { (*LINE.as_mut_ptr()).connect(Port::new(uart)) };
@@ -101,7 +101,7 @@ pub fn with_line(write: impl FnOnce(&mut Line)) {
 /// Lets only [`print_unlocked`] write from now on: a CPU has failed, and no other CPU may write
 /// into its report. First waits for the CPU that is writing, but not for ever, because it may be
 /// the failed CPU itself.
-pub fn fail() {
+pub fn reserve_for_failure() {
     const PATIENCE: u32 = 100_000;
     FAILED.store(true, Ordering::Relaxed);
     let patience = if can_lock() { PATIENCE } else { 0 };

@@ -70,7 +70,7 @@ const MPAM_GUEST: u64 = 3 << 48;
 ///
 /// # Errors
 /// Returns the first name that is not the name of a register that firmware may keep.
-pub fn leave_alone(names: &str) -> Result<(), &str> {
+pub fn note_left_alone(names: &str) -> Result<(), &str> {
     for name in names.split(',') {
         let mut all = Optional::ALL.iter();
         let found = all.find(|register| register.name() == name);
@@ -82,7 +82,7 @@ pub fn leave_alone(names: &str) -> Result<(), &str> {
 /// Tries to write the registers that firmware may keep ([`Optional`]), on the first CPU. Each
 /// register is named on the console before it is written: firmware that does not know it may end the
 /// machine instead of returning an UNDEFINED exception. Registers that are left alone are not tried.
-pub fn try_optional() {
+pub fn try_optional_writes() {
     log::print(format_args!("rouse: stage registers: trying"));
     for register in Optional::ALL {
         if register.is_there() && !register.is_left() {
@@ -92,7 +92,7 @@ pub fn try_optional() {
         }
     }
     log::print(format_args!("\n"));
-    if left_here().next().is_some() {
+    if registers_left_alone().next().is_some() {
         say!("registers left alone, since firmware keeps them or rouse.leave names them:{Left}");
     }
     pages::clean(Region {
@@ -102,7 +102,7 @@ pub fn try_optional() {
 }
 
 /// Returns the registers of this CPU that are left alone.
-fn left_here() -> impl Iterator<Item = &'static Optional> {
+fn registers_left_alone() -> impl Iterator<Item = &'static Optional> {
     let all = Optional::ALL.iter();
     all.filter(|register| register.is_left() && register.is_there())
 }
@@ -112,12 +112,12 @@ struct Left;
 
 impl fmt::Display for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        left_here().try_for_each(|register| write!(f, " {}", register.name()))
+        registers_left_alone().try_for_each(|register| write!(f, " {}", register.name()))
     }
 }
 
 /// Sets all control registers of this CPU except HCR_EL2, which the knobs change.
-pub fn set_up() {
+pub fn set_control_registers() {
     let controls = Controls {
         cptr: CPTR_GUEST,
         mdcr: MDCR_GUEST,
@@ -130,6 +130,6 @@ pub fn set_up() {
 
 /// Whether the memory copy instructions work at EL1. They do not work if firmware keeps HCRX_EL2,
 /// which has the bit MSCEn.
-pub fn lets_copies() -> bool {
+pub fn has_copy_instructions() -> bool {
     !Optional::Hcrx.is_left()
 }

@@ -28,7 +28,7 @@ impl Counters {
     }
 
     /// Takes back one event of `counter` that should not have been counted.
-    pub fn take_back(&self, counter: Counter) {
+    pub fn uncount(&self, counter: Counter) {
         let counter = &self.0[counter as usize];
         counter.store(counter.load(Relaxed).saturating_sub(1), Relaxed);
     }

@@ -34,8 +34,8 @@ impl Halt {
     }
 
     /// Returns the mode of a wait that has no deadline.
-    pub fn mode(&self) -> WaitMode {
-        match (self.limit(), &self.adaptive) {
+    pub fn wait_mode(&self) -> WaitMode {
+        match (self.poll_limit(), &self.adaptive) {
             (None, _) => WaitMode::Halt,
             (Some(ticks), None) => WaitMode::Poll(ticks),
             (Some(_), Some(_)) => WaitMode::Adapt,
@@ -43,7 +43,7 @@ impl Halt {
     }
 
     /// Returns the ticks to poll now; `None` if EL2 neither polls nor adapts.
-    pub fn limit(&self) -> Option<u64> {
+    pub fn poll_limit(&self) -> Option<u64> {
         match (self.guest_polls, &self.adaptive) {
             (true, _) => None,
             (false, None) => (self.poll != 0).then_some(self.poll),

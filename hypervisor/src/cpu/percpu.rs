@@ -116,12 +116,12 @@ impl PerCpu {
     }
 
     /// Makes this the state of the running CPU.
-    pub fn install(&'static self) {
+    pub fn make_current(&'static self) {
         TPIDR_EL2.set(core::ptr::from_ref(self) as u64);
     }
 
     /// Returns the guard pages below the CPU's stacks.
-    pub fn guards(&self) -> [Region; 2] {
+    pub fn guard_pages(&self) -> [Region; 2] {
         let slot = core::ptr::from_ref(self) as usize - offset_of!(Slot, per_cpu);
         let guards = [offset_of!(Slot, report_guard), offset_of!(Slot, guard)];
         guards.map(|offset| Region {
@@ -143,7 +143,7 @@ impl PerCpu {
     /// Whether an access to `address` faults because a stack of this CPU has overflowed.
     pub fn is_guard(&self, address: u64) -> bool {
         let boot = boot_stack_guard();
-        self.guards()
+        self.guard_pages()
             .iter()
             .chain([&boot])
             .any(|guard| guard.contains(address))
@@ -169,7 +169,7 @@ impl PerCpu {
     /// Returns the state of the CPU's neighbour, if that neighbour has work.
     #[inline]
     pub fn neighbour(&self) -> Option<&'static Tenant> {
-        self.tenant().filter(|tenant| tenant.is_there())
+        self.tenant().filter(|tenant| tenant.has_work())
     }
 
     /// Gives the CPU the state of a neighbour, before the CPU is started.

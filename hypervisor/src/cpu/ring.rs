@@ -44,7 +44,7 @@ impl Ring {
 
     /// Notes an event. Only the CPU that owns the ring calls this.
     #[inline(always)]
-    pub fn note(&self, what: Traced, data: u64) {
+    pub fn note_event(&self, what: Traced, data: u64) {
         let count = self.count.load(Relaxed);
         let event = &self.events[count % EVENTS];
         // Without this ISB, the counter could be read before the preceding work is over (DDI
@@ -56,7 +56,7 @@ impl Ring {
         event[2].store(data, Relaxed);
         self.count.store(count + 1, Release);
         let log = self.log.load(Relaxed);
-        // SAFETY: `copy_to` stores references that live for ever.
+        // SAFETY: `copy_to_log` stores references that live for ever.
         if let Some(log) = unsafe { log.as_ref() } {
             // strict sgi-after-stores: as there; the compiler may attribute its stores to this line.
             log.note(now, event_word(what, data));
@@ -64,7 +64,7 @@ impl Ring {
     }
 
     /// Makes events be noted in `log` as well; with `None`, no longer.
-    pub fn copy_to(&self, log: Option<&'static TimeLog>) {
+    pub fn copy_to_log(&self, log: Option<&'static TimeLog>) {
         let log = log.map_or(null_mut(), |log| core::ptr::from_ref(log).cast_mut());
         self.log.store(log, Relaxed);
     }

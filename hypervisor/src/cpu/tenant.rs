@@ -83,17 +83,17 @@ impl Tenant {
 
     /// Whether the neighbour has work.
     #[inline]
-    pub fn is_there(&self) -> bool {
+    pub fn has_work(&self) -> bool {
         self.does.load(Relaxed) != Neighbour::None.encode()
     }
 
     /// Sets the neighbour's work.
-    pub fn set(&self, does: Neighbour) {
+    pub fn set_work(&self, does: Neighbour) {
         self.does.store(does.encode(), Relaxed);
     }
 
     /// Adds `more` to the count `what`. Only the neighbour's own CPU does this.
-    pub fn add(&self, what: Shared, more: u64) {
+    pub fn add_count(&self, what: Shared, more: u64) {
         let count = &self.counts[what as usize];
         count.store(count.load(Relaxed) + more, Relaxed);
     }

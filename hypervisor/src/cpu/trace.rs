@@ -16,7 +16,7 @@ use crate::cpu::tenant::Tenant;
 /// Variants of the handlers; each CPU uses one.
 pub trait Trace {
     /// Notes an event of this CPU.
-    fn note(cpu: &PerCpu, what: Traced, data: u64);
+    fn note_event(cpu: &PerCpu, what: Traced, data: u64);
 
     /// Returns the neighbour of this CPU, if it has one.
     fn neighbour(cpu: &PerCpu) -> Option<&'static Tenant>;
@@ -27,7 +27,7 @@ pub struct Off;
 
 impl Trace for Off {
     #[inline(always)]
-    fn note(_: &PerCpu, _: Traced, _: u64) {}
+    fn note_event(_: &PerCpu, _: Traced, _: u64) {}
 
     #[inline(always)]
     fn neighbour(_: &PerCpu) -> Option<&'static Tenant> {
@@ -40,7 +40,7 @@ pub struct Shared;
 
 impl Trace for Shared {
     #[inline(always)]
-    fn note(_: &PerCpu, _: Traced, _: u64) {}
+    fn note_event(_: &PerCpu, _: Traced, _: u64) {}
 
     #[inline(always)]
     fn neighbour(cpu: &PerCpu) -> Option<&'static Tenant> {
@@ -53,8 +53,8 @@ pub struct On;
 
 impl Trace for On {
     #[inline(always)]
-    fn note(cpu: &PerCpu, what: Traced, data: u64) {
-        cpu.vcpu.trace.note(what, data);
+    fn note_event(cpu: &PerCpu, what: Traced, data: u64) {
+        cpu.vcpu.trace.note_event(what, data);
     }
 
     #[inline(always)]
@@ -65,5 +65,5 @@ impl Trace for On {
 
 /// Notes the return to the guest; this is the last step of a traced exit.
 pub extern "C" fn resume() {
-    On::note(PerCpu::this(), Traced::Resume, 0);
+    On::note_event(PerCpu::this(), Traced::Resume, 0);
 }

@@ -59,7 +59,7 @@ const HCR_TWED: u64 = 1 << 59;
 /// directly would not end the wait ([`HCR_INJECT`]), so interrupts are routed to EL2 meanwhile. The
 /// call must be followed by a context synchronization event.
 #[inline(always)]
-pub fn halt_for_any() {
+pub fn halt_for_interrupt() {
     let hcr = HCR_EL2.get();
     HCR_EL2.set(hcr | HCR_INJECT);
     insn::isb();
@@ -75,7 +75,7 @@ pub fn set_trap(trap: Trap) {
 }
 
 /// Resets the traps for a vCPU that begins: nothing traps, and it has no neighbour yet.
-pub fn reset() {
+pub fn reset_traps() {
     write_hcr(Trap::NONE);
     set_vectors(is_tracing(), Trap::NONE);
 }
@@ -97,7 +97,7 @@ fn write_hcr(trap: Trap) {
 }
 
 /// Returns which waits trap.
-pub fn trap() -> Trap {
+pub fn current_trap() -> Trap {
     let hcr = HCR_EL2.get();
     Trap {
         wfi: hcr & HCR_TWI != 0,
@@ -107,14 +107,14 @@ pub fn trap() -> Trap {
 
 /// Routes interrupts by the current way of delivering them; `interrupts::deliver` sets up the
 /// interrupt controller.
-pub fn review_route() {
-    review_wait(PerCpu::this());
-    set_trap(trap());
+pub fn review_routing() {
+    review_wait_path(PerCpu::this());
+    set_trap(current_trap());
 }
 
 /// Turns tracing on or off for this CPU.
 pub fn set_tracing(on: bool) {
-    choose_vectors(on, trap());
+    choose_vectors(on, current_trap());
     insn::isb();
 }
 
@@ -132,27 +132,27 @@ pub fn set_tracing(on: bool) {
 /// off waits with a bound. The table for time stamps leaves no event, because only such a guest asks for time stamps.
 pub fn set_recheck_timers(on: bool) {
     PerCpu::this().vcpu.recheck_timers.store(on, Relaxed);
-    choose_vectors(is_tracing(), trap());
+    choose_vectors(is_tracing(), current_trap());
 }
 
 /// Whether a timer is looked at again when the guest acknowledges an interrupt of it that came
 /// while IRQs were masked. Where WFI traps, such an interrupt did not end a wait.
 pub fn watches_timers() -> bool {
-    watches(trap())
+    needs_recheck(current_trap())
 }
 
-fn watches(trap: Trap) -> bool {
-    trap.wfi || rechecks()
+fn needs_recheck(trap: Trap) -> bool {
+    trap.wfi || rechecks_timers()
 }
 
 /// Leaves the event that an exception return leaves on a core; see [`set_recheck_timers`].
 pub fn leave_event() {
-    if rechecks() {
+    if rechecks_timers() {
         insn::sevl();
     }
 }
 
-fn rechecks() -> bool {
+fn rechecks_timers() -> bool {
     PerCpu::this().vcpu.recheck_timers.load(Relaxed)
 }
 
@@ -162,8 +162,8 @@ pub fn is_tracing() -> bool {
 }
 
 /// Changes the vectors after this CPU got or lost a neighbour.
-pub fn review_neighbour() {
-    choose_vectors(is_tracing(), trap());
+pub fn review_vectors() {
+    choose_vectors(is_tracing(), current_trap());
     insn::isb();
 }
 
@@ -180,7 +180,7 @@ fn choose_vectors(tracing: bool, trap: Trap) {
 fn set_vectors(tracing: bool, trap: Trap) {
     VBAR_EL2.set(if tracing {
         traced()
-    } else if rechecks() {
+    } else if rechecks_timers() {
         foreign()
     } else if trap.wfi {
         watching()
@@ -191,10 +191,10 @@ fn set_vectors(tracing: bool, trap: Trap) {
 
 /// Makes `cpu`, which is the running CPU, wait through a fast path where there is one. The function
 /// must be called after any change to the way the CPU waits.
-pub fn review_wait(cpu: &PerCpu) {
+pub fn review_wait_path(cpu: &PerCpu) {
     let vcpu = &cpu.vcpu;
     // SAFETY: the state is this CPU's own, and the closure does not call `with` again.
-    let mode = unsafe { vcpu.halt.with(|halt| halt.mode()) };
+    let mode = unsafe { vcpu.halt.with(|halt| halt.wait_mode()) };
     let direct = vcpu.switch.is_direct();
     let none_listed = (2 << (ICH_VTR_EL2.get() & 0x1f)) - 1;
     let set = |word: &AtomicU64, allowed| {

@@ -150,7 +150,7 @@ impl Vcpu {
 
     /// Counts the vCPU as no longer on, and returns whether it was the last. Its own CPU must call
     /// this, before [`Self::set_off`].
-    pub fn leave(&self) -> bool {
+    pub fn count_as_off(&self) -> bool {
         ON.fetch_sub(1, AcqRel) == 1
     }
 
@@ -160,7 +160,7 @@ impl Vcpu {
     }
 
     /// Whether the vCPU was turned on and does not run yet.
-    pub fn is_due(&self) -> bool {
+    pub fn is_turned_on(&self) -> bool {
         self.power.load(Acquire) == power::ON_PENDING
     }
 

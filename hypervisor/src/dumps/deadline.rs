@@ -51,14 +51,14 @@ static HANDS_ON: AtomicBool = AtomicBool::new(false);
 const PASS: u32 = 32;
 
 /// Starts the time of the run, and sets limits in seconds for the run and for a pass of a cell.
-pub fn set(run: Option<u64>, cell: Option<u64>) {
+pub fn set_deadlines(run: Option<u64>, cell: Option<u64>) {
     insn::isb();
     START.store(CNTPCT_EL0.get(), Relaxed);
-    RUN.store(ticks(run), Relaxed);
-    CELL.store(ticks(cell), Relaxed);
+    RUN.store(seconds_to_ticks(run), Relaxed);
+    CELL.store(seconds_to_ticks(cell), Relaxed);
 }
 
-fn ticks(seconds: Option<u64>) -> u64 {
+fn seconds_to_ticks(seconds: Option<u64>) -> u64 {
     match seconds {
         None | Some(0) => NEVER,
         Some(seconds) => seconds.saturating_mul(CNTFRQ_EL0.get()),
@@ -72,12 +72,12 @@ pub fn is_set() -> bool {
 }
 
 /// Notes that, from now on, the guest hands on the interrupts of EL2's timer.
-pub fn is_handed_on() {
+pub fn note_timer_handed_on() {
     HANDS_ON.store(true, Relaxed);
 }
 
 /// Returns the words of the running cell.
-fn words() -> CellWords {
+fn cell_words() -> CellWords {
     Words(core::array::from_fn(|n| WORDS[n].load(Relaxed)))
 }
 
@@ -97,12 +97,12 @@ pub fn begin_cell(cell: u64, pass: u64, words: CellWords) {
 }
 
 /// Returns when the run's time is over.
-fn run_ends() -> u64 {
+fn run_end() -> u64 {
     START.load(Relaxed).saturating_add(RUN.load(Relaxed))
 }
 
 /// Returns when the time of the running cell is over; [`NEVER`] if none runs, or its time is unlimited.
-fn cell_ends() -> u64 {
+fn cell_end() -> u64 {
     match RUNNING.load(Acquire) {
         0 => NEVER,
         _ => SINCE.load(Relaxed).saturating_add(CELL.load(Relaxed)),
@@ -112,8 +112,8 @@ fn cell_ends() -> u64 {
 /// Whether `cpu` checks: every CPU does, unless one was kept, which then checks alone. A CPU whose
 /// guest owns the interrupts checks only if the guest hands on the interrupt of EL2's timer;
 /// otherwise the guest would get that interrupt again and again.
-fn has_to_look(cpu: &PerCpu) -> bool {
-    let kept = vm::exists().then(|| vm::vm().kept).flatten();
+fn has_to_check(cpu: &PerCpu) -> bool {
+    let kept = vm::is_created().then(|| vm::vm().kept).flatten();
     kept.map_or(
         !cpu.vcpu.switch.is_direct() || HANDS_ON.load(Relaxed),
         |kept| core::ptr::eq(kept, cpu),
@@ -122,15 +122,15 @@ fn has_to_look(cpu: &PerCpu) -> bool {
 
 /// Returns when `cpu` has to check next: at the end of the run's time or of the cell's, whichever
 /// is earlier. If no cell runs, a cell is taken to begin now.
-pub fn next_look(cpu: &PerCpu) -> u64 {
-    if !has_to_look(cpu) {
+pub fn next_check(cpu: &PerCpu) -> u64 {
+    if !has_to_check(cpu) {
         return NEVER;
     }
-    let cell = match cell_ends() {
+    let cell = match cell_end() {
         NEVER => CNTPCT_EL0.get().saturating_add(CELL.load(Relaxed)),
         end => end,
     };
-    run_ends().min(cell)
+    run_end().min(cell)
 }
 
 /// Ends the machine if one of the times is over. Does nothing if the machine has ended already and
@@ -139,11 +139,11 @@ pub fn end_if_over(cpu: &PerCpu, now: u64) {
     if power::has_ended() {
         return;
     }
-    if now >= run_ends() {
-        dump::end_late(cpu, format_args!("{}", Late::Run));
+    if now >= run_end() {
+        dump::end_at_deadline(cpu, format_args!("{}", Late::Run));
     }
-    if now >= cell_ends() {
-        dump::end_late(cpu, format_args!("{}", Late::Cell));
+    if now >= cell_end() {
+        dump::end_at_deadline(cpu, format_args!("{}", Late::Cell));
     }
 }
 
@@ -168,7 +168,7 @@ impl fmt::Display for Late {
                 f,
                 "cell {} ({}), pass {} has run for {} s",
                 (running as u32) - 1,
-                words(),
+                cell_words(),
                 (running >> PASS) + 1,
                 seconds(now - SINCE.load(Relaxed).min(now))
             )?,

@@ -52,8 +52,8 @@ static REVOKED: AtomicBool = AtomicBool::new(false);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    begin(format_args!("{info}"));
-    finish()
+    begin_report(format_args!("{info}"));
+    finish_report()
 }
 
 /// Reports an exception that has no handler and stops the machine.
@@ -70,58 +70,58 @@ pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
     };
     let overflow = TPIDR_EL2.get() != 0 && PerCpu::this().is_guard(far);
     if overflow && vector == EL2_SYNC {
-        begin(format_args!("stack overflow at {far:#x}"));
+        begin_report(format_args!("stack overflow at {far:#x}"));
     } else {
-        begin(format_args!(
+        begin_report(format_args!(
             "unexpected exception, vector {vector} ({name})"
         ));
     }
     show_registers(frame);
-    finish()
+    finish_report()
 }
 
 /// Stops the machine as [`fail`] does, and shows the general registers in `frame` as well.
-pub fn fail_in(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
-    begin(why);
+pub fn fail_with_frame(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
+    begin_report(why);
     show_registers(frame);
-    finish()
+    finish_report()
 }
 
 /// Stops the machine, as a panic does, because something is wrong with it, and prints the state of
 /// every CPU.
 pub fn fail(why: core::fmt::Arguments<'_>) -> ! {
-    begin(why);
-    finish()
+    begin_report(why);
+    finish_report()
 }
 
 /// Ends the machine, and prints the state of every CPU, for a reason that the guest may have caused.
-pub fn lost_in(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
+pub fn end_with_frame(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
     take_console(why);
     dump!(
         "guest on CPU {:#x}: {why}",
         MPIDR_EL1.get() & platform::AFFINITY
     );
     show_registers(frame);
-    finish_with(STATUS_LOST)
+    finish_with_status(STATUS_LOST)
 }
 
 /// Prints the state of every CPU for the guest, which found something wrong with
 /// itself, and ends the machine with its `status`.
 pub fn show_and_end(status: u64) -> ! {
     take_console(format_args!("asked to show the state of every CPU"));
-    finish_with(status)
+    finish_with_status(status)
 }
 
 /// Ends the machine because of a deadline, and prints the state of every CPU. If another CPU is
 /// already reporting a failure, that CPU ends the machine, as long as it can.
-pub fn end_late(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
+pub fn end_at_deadline(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     if FAILED.load(SeqCst) != 0 {
         await_end(cpu);
     }
     take_console(why);
     log::show_gathered();
     dump!("deadline: {why}");
-    finish_with(STATUS_LATE)
+    finish_with_status(STATUS_LATE)
 }
 
 /// Gives the CPU that reports a failure some time to end the machine, and ends the machine if it
@@ -133,16 +133,16 @@ fn await_end(cpu: &PerCpu) -> ! {
             show_self(cpu);
         }
         if power::has_ended() {
-            halt();
+            halt_cpu();
         }
         insn::yield_now();
     }
     dump!("deadline: the CPU that reports a failure does not end the machine");
-    power::stop()
+    power::turn_machine_off()
 }
 
 /// Takes the console, and prints the failure: the CPU that failed and why.
-fn begin(why: core::fmt::Arguments<'_>) {
+fn begin_report(why: core::fmt::Arguments<'_>) {
     take_console(why);
     let cpu = MPIDR_EL1.get() & platform::AFFINITY;
     dump!("panic: EL2 on CPU {cpu:#x}: {why}");
@@ -164,15 +164,15 @@ fn take_console(why: core::fmt::Arguments<'_>) {
         first
     };
     match first {
-        0 => log::fail(),
+        0 => log::reserve_for_failure(),
         first if first == cpu + 1 => {
             // A CPU that has failed here twice does not report a third time.
             if exclusive && !AGAIN.swap(true, SeqCst) {
                 dump!("panic: EL2 on CPU {cpu:#x} again, while it reported: {why}");
                 dump!("exit status {STATUS}");
-                power::stop();
+                power::turn_machine_off();
             }
-            power::stop_in_silence();
+            power::turn_off_silently();
         }
         _ => wait_and_report(why),
     }
@@ -181,7 +181,7 @@ fn take_console(why: core::fmt::Arguments<'_>) {
 /// Reports a failure while another CPU reports its own: waits until that CPU asks this one for its state.
 fn wait_and_report(why: core::fmt::Arguments<'_>) -> ! {
     if TPIDR_EL2.get() == 0 {
-        halt();
+        halt_cpu();
     }
     let me = PerCpu::this();
     await_turn(me);
@@ -193,11 +193,11 @@ fn wait_and_report(why: core::fmt::Arguments<'_>) -> ! {
 fn await_turn(me: &PerCpu) {
     while me.vcpu.switch.word().load(SeqCst) & pending_word::DUMP == 0 {
         // The doorbell that comes with the bit ends the halt.
-        traps::halt_for_any();
+        traps::halt_for_interrupt();
     }
 }
 
-fn halt() -> ! {
+fn halt_cpu() -> ! {
     loop {
         // strict wait-can-end: nothing is to end it.
         insn::wfi();
@@ -205,19 +205,19 @@ fn halt() -> ! {
 }
 
 /// Prints the state of this CPU, then of every other CPU, and ends the machine.
-fn finish() -> ! {
-    finish_with(STATUS)
+fn finish_report() -> ! {
+    finish_with_status(STATUS)
 }
 
-fn finish_with(status: u64) -> ! {
-    if TPIDR_EL2.get() != 0 && vm::exists() {
+fn finish_with_status(status: u64) -> ! {
+    if TPIDR_EL2.get() != 0 && vm::is_created() {
         let me = PerCpu::this();
         show_state(me);
         show_others(me);
         show_operations();
     }
     dump!("exit status {status}");
-    power::stop()
+    power::turn_machine_off()
 }
 
 /// Makes every other CPU print its state. A CPU whose guest owns the interrupts can't be asked
@@ -230,13 +230,13 @@ fn show_others(me: &PerCpu) {
         }
         cpu.vcpu.switch.word().fetch_or(pending_word::DUMP, SeqCst);
         if cpu.vcpu.switch.is_direct() && !REVOKED.swap(true, SeqCst) {
-            memory::revoke(machine().stage2.0);
+            memory::unmap_guest(machine().stage2.0);
         }
         // The doorbell ends a WFI at either level; it is off while a guest owns the interrupts.
-        cpu.redistributor().enable_all(machine().doorbell());
+        cpu.redistributor().enable_all(machine().doorbell_bit());
         // The bits have to be visible before the doorbell is.
         insn::dsb_ishst();
-        cpu.redistributor().set_pending(machine().doorbell());
+        cpu.redistributor().set_pending(machine().doorbell_bit());
         let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 2;
         while !cpu.shown.load(SeqCst) {
             if CNTPCT_EL0.get() > end {
@@ -260,7 +260,7 @@ pub fn stop_if_revoked(cpu: &PerCpu) {
 
 /// Prints each vCPU's last operations, if the guest keeps a log of them.
 fn show_operations() {
-    for (cpu, log) in watch_points::logs() {
+    for (cpu, log) in watch_points::vcpu_logs() {
         dump!("vCPU {:#x} did last:", cpu.mpidr);
         for noted in log.iter() {
             let mut name = noted.name.split(|byte| *byte == 0);
@@ -283,7 +283,7 @@ pub fn show_and_halt(cpu: &PerCpu) -> ! {
     // and an emulator with one thread would run this CPU instead of the one that reports.
     ICC_IGRPEN1_EL1.set(0);
     insn::isb();
-    halt()
+    halt_cpu()
 }
 
 /// Prints this CPU's state for [`show_others`].

@@ -23,7 +23,7 @@ const TIMER_ON: u64 = 1;
 pub const NEVER: u64 = u64::MAX;
 
 /// Returns the physical count `ticks` from now, or [`NEVER`].
-pub fn after(ticks: u64) -> u64 {
+pub fn count_after(ticks: u64) -> u64 {
     wait::target::after(CNTPCT_EL0.get(), ticks)
 }
 
@@ -45,8 +45,8 @@ pub fn rearm(until: Option<u64>) {
 /// Decides when `cpu`, which is the running CPU, next checks for failures.
 #[cold]
 #[inline(never)]
-pub fn review(cpu: &PerCpu) {
-    let look = watchdog::next_look(cpu).min(deadline::next_look(cpu));
+pub fn review_next_check(cpu: &PerCpu) {
+    let look = watchdog::next_check(cpu).min(deadline::next_check(cpu));
     cpu.look.store(look, Relaxed);
     rearm(None);
 }
@@ -54,7 +54,7 @@ pub fn review(cpu: &PerCpu) {
 /// Handles the expiry of the timer of `cpu`, which is the running CPU.
 #[cold]
 #[inline(never)]
-pub fn expired(cpu: &PerCpu) {
+pub fn handle_expiry(cpu: &PerCpu) {
     let now = CNTPCT_EL0.get();
     if now < cpu.look.load(Relaxed) {
         // The timer was set for a wait, or has been set again meanwhile.
@@ -62,7 +62,7 @@ pub fn expired(cpu: &PerCpu) {
     }
     let lost = watchdog::is_due(cpu, now);
     // This comes first: the calls below may not return, and other CPUs rely on this CPU's next check.
-    review(cpu);
+    review_next_check(cpu);
     deadline::end_if_over(cpu, now);
     if lost {
         watchdog::stop_if_lost();

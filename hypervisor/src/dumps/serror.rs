@@ -55,7 +55,7 @@ pub extern "C" fn in_guest(frame: &Frame) {
     let esr = Esr(ESR_EL2.get());
     match count_or_judge(cpu, esr, Taken::InGuest) {
         Ok(()) => {}
-        Err((Next::EndGuest, verdict)) => ending::lost_guest(
+        Err((Next::EndGuest, verdict)) => ending::end_lost_guest(
             cpu,
             format_args!(
                 "SError, {verdict} (ESR {:#x}), at {:#x}: the guest can't go on, since what it would use next is wrong",
@@ -63,14 +63,14 @@ pub extern "C" fn in_guest(frame: &Frame) {
                 ELR_EL2.get()
             ),
         ),
-        Err((Next::EndBoth, verdict)) => dump::lost_in(
+        Err((Next::EndBoth, verdict)) => dump::end_with_frame(
             frame,
             format_args!(
                 "SError, {verdict}, while the guest ran, of its own or of EL2 just before: ESR_EL2 {:#x}",
                 esr.0
             ),
         ),
-        Err((_, verdict)) => dump::fail_in(
+        Err((_, verdict)) => dump::fail_with_frame(
             frame,
             format_args!(
                 "SError, {verdict}, while the guest ran: ESR_EL2 {:#x}",
@@ -85,17 +85,17 @@ pub extern "C" fn in_el2(frame: &Frame) {
     let cpu = PerCpu::this();
     let esr = ESR_EL2.get();
     if cpu.serror.swap(esr, AcqRel) != LETS_IN {
-        dump::fail_in(frame, format_args!("SError at EL2: ESR_EL2 {esr:#x}"));
+        dump::fail_with_frame(frame, format_args!("SError at EL2: ESR_EL2 {esr:#x}"));
     }
 }
 
 /// Takes the SErrors that firmware left pending on this CPU, so that they are not blamed on running
 /// code. MMU and caches must be on.
-pub fn take_left(cpu: &PerCpu) {
+pub fn take_leftover(cpu: &PerCpu) {
     if id::has_ras() {
         // DISR_EL1 is UNKNOWN after a reset, and the ESB writes it only if there is an SError to
         // defer.
-        DISR_EL1.set(planted::left_serror().unwrap_or(0));
+        DISR_EL1.set(planted::disr_at_start().unwrap_or(0));
         insn::isb();
         insn::esb();
         insn::isb();
@@ -106,19 +106,19 @@ pub fn take_left(cpu: &PerCpu) {
     }
     // SErrors that can't be deferred are taken here.
     if ISR_EL1.get() & PENDING != 0 {
-        let_in(cpu, Taken::AtStart, by_unmasking);
+        with_serrors(cpu, Taken::AtStart, unmask_briefly);
     }
 }
 
 /// Takes the SError that is pending on this CPU, if there is one.
 pub fn take_pending(cpu: &PerCpu) {
     if ISR_EL1.get() & PENDING != 0 {
-        let_in(cpu, Taken::InEl2, by_unmasking);
+        with_serrors(cpu, Taken::InEl2, unmask_briefly);
     }
 }
 
 /// Runs `by`, during which an SError may interrupt EL2, and judges that SError.
-pub fn let_in(cpu: &PerCpu, taken: Taken, by: impl FnOnce()) {
+pub fn with_serrors(cpu: &PerCpu, taken: Taken, by: impl FnOnce()) {
     cpu.serror.store(LETS_IN, Relaxed);
     by();
     match cpu.serror.swap(0, AcqRel) {
@@ -127,7 +127,7 @@ pub fn let_in(cpu: &PerCpu, taken: Taken, by: impl FnOnce()) {
     }
 }
 
-fn by_unmasking() {
+fn unmask_briefly() {
     insn::unmask_serror();
     insn::isb();
     insn::mask_serror();

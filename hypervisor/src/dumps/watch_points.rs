@@ -10,7 +10,7 @@ use platform::Region;
 
 use crate::cpu::percpu::PerCpu;
 use crate::machine::machine;
-use crate::machine::vm::{RAM, in_ram, vm};
+use crate::machine::vm::{RAM, ram_pointer, vm};
 
 /// Guest physical address of the watch points; 0 if there are none.
 static POINTS: AtomicU64 = AtomicU64::new(0);
@@ -32,7 +32,7 @@ pub fn set_points(address: u64) -> Option<()> {
 }
 
 /// Returns the watch point of vCPU `number`.
-fn point(number: usize) -> &'static WatchPoint {
+fn watch_point(number: usize) -> &'static WatchPoint {
     let place = POINTS.load(Relaxed) as *const WatchPoint;
     // SAFETY: `set_points` checked that the points of all vCPUs lie in the guest's RAM, which is mapped
     // and stays mapped; every field is an atomic.
@@ -40,25 +40,25 @@ fn point(number: usize) -> &'static WatchPoint {
 }
 
 /// Sums the events that all vCPUs have received.
-pub fn progress() -> u64 {
-    let points = (0..vm().cpus.len()).map(point);
+pub fn total_events() -> u64 {
+    let points = (0..vm().cpus.len()).map(watch_point);
     points.map(|point| point.progress.load(Acquire)).sum()
 }
 
 /// Returns the request word of a vCPU, if the word is in RAM.
-fn request(point: &WatchPoint) -> Option<u32> {
-    let word = in_ram::<AtomicU32>(point.request.load(Relaxed))?;
-    // SAFETY: `in_ram` checked the address, and any bits are a valid word.
+fn request_word(point: &WatchPoint) -> Option<u32> {
+    let word = ram_pointer::<AtomicU32>(point.request.load(Relaxed))?;
+    // SAFETY: `ram_pointer` checked the address, and any bits are a valid word.
     Some(unsafe { (*word).load(Relaxed) })
 }
 
 /// Returns the log of each vCPU that keeps one in RAM.
-pub fn logs() -> impl Iterator<Item = (&'static PerCpu, &'static OperationLog)> {
+pub fn vcpu_logs() -> impl Iterator<Item = (&'static PerCpu, &'static OperationLog)> {
     let watched = POINTS.load(Relaxed) != 0;
     let cpus = vm().cpus.iter().enumerate().filter(move |_| watched);
     cpus.filter_map(|(number, cpu)| {
-        let log = in_ram::<OperationLog>(point(number).log.load(Relaxed))?;
-        // SAFETY: `in_ram` checked the address, and every field is an atomic.
+        let log = ram_pointer::<OperationLog>(watch_point(number).log.load(Relaxed))?;
+        // SAFETY: `ram_pointer` checked the address, and every field is an atomic.
         Some((*cpu, unsafe { &*log }))
     })
 }
@@ -69,7 +69,7 @@ pub struct Stuck;
 impl core::fmt::Display for Stuck {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         for (number, cpu) in vm().cpus.iter().enumerate() {
-            let point = point(number);
+            let point = watch_point(number);
             let waiting = point.waiting.load(Relaxed);
             let progress = point.progress.load(Relaxed);
             let stuck = if waiting != 0 { "STUCK, " } else { "" };
@@ -78,7 +78,7 @@ impl core::fmt::Display for Stuck {
                 " vCPU {number} ({:#x}) {stuck}received {progress}, waiting {waiting}",
                 cpu.mpidr
             )?;
-            match request(point) {
+            match request_word(point) {
                 Some(word) => write!(f, " [request {word:#x}]")?,
                 None => write!(f, " [request at {:#x}]", point.request.load(Relaxed))?,
             }

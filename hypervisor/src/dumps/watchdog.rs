@@ -23,18 +23,18 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// Checks the watch points at guest physical `address`, one per vCPU, every `period` ticks; with 0,
 /// ends the checks. Returns `None` if the points are not in RAM.
-pub fn watch(address: u64, period: u64) -> Option<()> {
+pub fn set_watch(address: u64, period: u64) -> Option<()> {
     watch_points::set_points(address)?;
     LAST.store(u64::MAX, Relaxed);
-    NEXT.store(own_timer::after(period), Relaxed);
+    NEXT.store(own_timer::count_after(period), Relaxed);
     PERIOD.store(period, Release);
-    own_timer::review(PerCpu::this());
+    own_timer::review_next_check(PerCpu::this());
     Some(())
 }
 
 /// Returns when `cpu` has to check next.
-pub fn next_look(cpu: &PerCpu) -> u64 {
-    if has_to_look(cpu) {
+pub fn next_check(cpu: &PerCpu) -> u64 {
+    if has_to_check(cpu) {
         NEXT.load(Relaxed)
     } else {
         NEVER
@@ -42,13 +42,13 @@ pub fn next_look(cpu: &PerCpu) -> u64 {
 }
 
 /// Whether `cpu` is the CPU that checks.
-fn has_to_look(cpu: &PerCpu) -> bool {
+fn has_to_check(cpu: &PerCpu) -> bool {
     PERIOD.load(Acquire) != 0 && core::ptr::eq(cpu, vm().cpus[0])
 }
 
 /// Whether `cpu` has to check now; true only once per check.
 pub fn is_due(cpu: &PerCpu, now: u64) -> bool {
-    let due = now >= next_look(cpu);
+    let due = now >= next_check(cpu);
     if due {
         NEXT.store(wait::target::after(now, PERIOD.load(Relaxed)), Relaxed);
     }
@@ -57,7 +57,7 @@ pub fn is_due(cpu: &PerCpu, now: u64) -> bool {
 
 /// Stops the machine if no count has moved since the last check.
 pub fn stop_if_lost() {
-    let sum = watch_points::progress();
+    let sum = watch_points::total_events();
     if LAST.swap(sum, Relaxed) == sum {
         dump::fail(format_args!("wake-up lost:{}", watch_points::Stuck));
     }

@@ -52,11 +52,11 @@ el2_park:
 
 /// Turns this CPU's vCPU off and waits until it is turned on again. If it was the last vCPU that
 /// was on, ends the machine as `how` says.
-pub fn turn_off(cpu: &PerCpu, how: End) -> ! {
-    deliver::reclaim(cpu);
-    turn::leave(cpu);
-    if cpu.vcpu.leave() {
-        ending::end(cpu, how);
+pub fn turn_vcpu_off(cpu: &PerCpu, how: End) -> ! {
+    deliver::reclaim_interface(cpu);
+    turn::end_neighbour(cpu);
+    if cpu.vcpu.count_as_off() {
+        ending::end_machine(cpu, how);
     }
     cpu.vcpu.set_off();
     // SAFETY: nothing on this stack is needed again.
@@ -67,8 +67,8 @@ pub fn turn_off(cpu: &PerCpu, how: End) -> ! {
 pub extern "C" fn wait_for_power() -> ! {
     let cpu = PerCpu::this();
     loop {
-        if cpu.vcpu.is_due() {
-            run(cpu);
+        if cpu.vcpu.is_turned_on() {
+            run_vcpu(cpu);
         }
         // A pending SError would end each WFI from here on. It is taken before the WFI, because the
         // path from the WFI to a due vCPU is measured.
@@ -78,17 +78,17 @@ pub extern "C" fn wait_for_power() -> ! {
     }
 }
 
-fn run(cpu: &PerCpu) -> ! {
+fn run_vcpu(cpu: &PerCpu) -> ! {
     reset_el1();
     let vcpu = &cpu.vcpu;
     ELR_EL2.set(vcpu.entry());
     SPSR_EL2.set(SPSR_RESET);
     vcpu.recheck_timers.store(true, Relaxed);
-    vcpu.trace.copy_to(None);
-    traps::reset();
+    vcpu.trace.copy_to_log(None);
+    traps::reset_traps();
     vcpu.set_on();
-    traps::review_wait(cpu);
-    vgic_cpu::evaluate(cpu);
+    traps::review_wait_path(cpu);
+    vgic_cpu::update_cpu(cpu);
     // No ISB is needed: the exception return into the guest is a context synchronization event (DDI
     // 0487K.a, D1.4.1).
     // SAFETY: ELR and SPSR lead to EL1, and nothing on this stack is needed again.
@@ -101,7 +101,7 @@ fn reset_el1() {
     let (vttbr, vtcr) = machine().stage2;
     VTTBR_EL2.set(vttbr);
     VTCR_EL2.set(vtcr);
-    controls::set_up();
+    controls::set_control_registers();
     CNTKCTL_EL1.set(0);
     CNTV_CTL_EL0.set(0);
     CNTP_CTL_EL0.set(0);

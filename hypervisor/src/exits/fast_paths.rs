@@ -27,7 +27,7 @@
 //! - The stack pointer locates this CPU's memory: the stack is empty at each exit, and ends where
 //!   that memory begins.
 //! - If the guest can't take a timer's interrupt at once, the timer is looked at again when the
-//!   guest takes it (`look_again`, [`crate::interrupts::vgic_cpu::watch`]). This is not done after
+//!   guest takes it (`look_again`, [`crate::interrupts::vgic_cpu::trap_next_access`]). This is not done after
 //!   a wait, nor in the vectors for a guest that may have been interrupted in a WFI.
 //!
 //! Other work of a core costs time as well (`cargo xtask cost --board gem5`). A write of a system register

@@ -30,22 +30,22 @@ const PSCI: core::ops::Range<u32> = 0..0x20;
 /// Serves the call whose function and arguments are in `frame`; `by` is the counter of the exit. A
 /// call that reads the counters does not change them.
 #[inline(always)]
-pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
+pub fn serve_call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
     let function = frame.x[0] as u32;
     if u64::from(function) != Call::Counters.function() {
         cpu.vcpu.counters.add(by);
     }
     match function {
-        // This call is handled here, so that it does not save the registers and use the stack that `serve` needs.
+        // This call is handled here, to save no registers and to use none of the stack that `serve_function` needs.
         SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
-        _ => serve(cpu, frame, function),
+        _ => serve_function(cpu, frame, function),
     }
 }
 
 #[inline(never)]
-fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
+fn serve_function(cpu: &PerCpu, frame: &mut Frame, function: u32) {
     match (Call::of(function), function) {
-        (Some(call), _) => serve_own(cpu, frame, call),
+        (Some(call), _) => serve_own_call(cpu, frame, call),
         (None, abi::CALL_UID) => {
             for (register, word) in frame.x.iter_mut().zip(abi::UID) {
                 *register = u64::from(word);
@@ -57,7 +57,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
         }
         // A call of the Standard Secure Service, 32-bit or 64-bit, with a function number of PSCI.
         _ if matches!(function >> 24, 0x84 | 0xc4) && PSCI.contains(&(function & 0xffff)) => {
-            psci::call(cpu, frame);
+            psci::serve_call(cpu, frame);
         }
         _ => frame.x[0] = abi::NOT_SUPPORTED as u64,
     }
@@ -65,16 +65,16 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
 
 /// Serves one of the hypervisor's own calls.
 #[inline(always)]
-fn serve_own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
+fn serve_own_call(cpu: &PerCpu, frame: &mut Frame, call: Call) {
     let done = match call {
         Call::Set => {
             let knob = Knob::ALL.get(frame.x[1] as usize);
             let value = knob.and_then(|&knob| KnobValue::decode(knob, frame.x[2]));
-            value.and_then(|value| knobs::set(cpu, value))
+            value.and_then(|value| knobs::set_knob(cpu, value))
         }
         Call::Watch => {
             planted::at_watch();
-            watchdog::watch(frame.x[1], frame.x[2])
+            watchdog::set_watch(frame.x[1], frame.x[2])
         }
         Call::Log => set_log(cpu, frame.x[1]),
         Call::Audit => audit::audit(cpu, frame, frame.x[1]).then_some(()),
@@ -83,14 +83,14 @@ fn serve_own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
             Some(entered) => entered.ok(),
             None => return frame.x[0] = abi::NOT_SUPPORTED as u64,
         },
-        Call::Counters => return counters(cpu, frame),
-        Call::Shared => return shared(cpu, frame),
-        Call::Info => return info(frame),
-        Call::Trace => return traced(frame),
-        Call::Console => return console(frame),
-        Call::Cell | Call::Timer => return serve_deadline(cpu, frame, call),
+        Call::Counters => return return_counters(cpu, frame),
+        Call::Shared => return return_neighbour_counts(cpu, frame),
+        Call::Info => return return_info(frame),
+        Call::Trace => return return_last_events(frame),
+        Call::Console => return print_guest_text(frame),
+        Call::Cell | Call::Timer => return serve_deadline_call(cpu, frame, call),
         Call::Dump => dump::show_and_end(frame.x[1]),
-        Call::Exit => ending::exit(frame.x[1]),
+        Call::Exit => ending::exit_machine(frame.x[1]),
     };
     frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
 }
@@ -98,14 +98,14 @@ fn serve_own(cpu: &PerCpu, frame: &mut Frame, call: Call) {
 /// Serves the guest's calls that concern the deadlines and the watchdog.
 #[cold]
 #[inline(never)]
-fn serve_deadline(cpu: &PerCpu, frame: &mut Frame, call: Call) {
+fn serve_deadline_call(cpu: &PerCpu, frame: &mut Frame, call: Call) {
     if call == Call::Cell {
         planted::at_cell(frame.x[1], frame.x[2]);
         let words = Words(core::array::from_fn(|n| frame.x[3 + n]));
         deadline::begin_cell(frame.x[1], frame.x[2], words);
     } else {
-        deadline::is_handed_on();
-        own_timer::expired(cpu);
+        deadline::note_timer_handed_on();
+        own_timer::handle_expiry(cpu);
     }
     frame.x[0] = abi::SUCCESS as u64;
 }
@@ -113,9 +113,9 @@ fn serve_deadline(cpu: &PerCpu, frame: &mut Frame, call: Call) {
 /// Prints the guest's text.
 #[cold]
 #[inline(never)]
-fn console(frame: &mut Frame) {
+fn print_guest_text(frame: &mut Frame) {
     let words: ConsoleWords = Words(core::array::from_fn(|n| frame.x[1 + n]));
-    log::with_line(|line| line.print_called(words.bytes()));
+    log::with_line(|line| line.print_call_text(words.bytes()));
     frame.x[0] = abi::SUCCESS as u64;
 }
 
@@ -124,16 +124,16 @@ fn set_log(cpu: &PerCpu, address: u64) -> Option<()> {
     let log = match address {
         0 => None,
         address => {
-            let place = vm::in_ram::<TimeLog>(address)?;
+            let place = vm::ram_pointer::<TimeLog>(address)?;
             // SAFETY: `in_ram` checked the address, and every field is an atomic.
             Some(unsafe { &*place })
         }
     };
-    cpu.vcpu.trace.copy_to(log);
+    cpu.vcpu.trace.copy_to_log(log);
     Some(())
 }
 
-fn counters(cpu: &PerCpu, frame: &mut Frame) {
+fn return_counters(cpu: &PerCpu, frame: &mut Frame) {
     frame.x[0] = abi::SUCCESS as u64;
     for (register, &counter) in frame.x[1..].iter_mut().zip(Counter::ALL) {
         *register = cpu.vcpu.count(counter);
@@ -141,20 +141,20 @@ fn counters(cpu: &PerCpu, frame: &mut Frame) {
 }
 
 /// Returns the counts of the neighbour. The call changes neither these counts nor the counters of exits.
-fn shared(cpu: &PerCpu, frame: &mut Frame) {
+fn return_neighbour_counts(cpu: &PerCpu, frame: &mut Frame) {
     let by = match Esr(ESR_EL2.get()).class() {
         esr::SMC64 => Counter::Smc,
         _ => Counter::Hvc,
     };
-    cpu.vcpu.counters.take_back(by);
+    cpu.vcpu.counters.uncount(by);
     frame.x[0] = abi::SUCCESS as u64;
     for (register, &count) in frame.x[1..].iter_mut().zip(Shared::ALL) {
-        *register = turn::count(cpu, count);
+        *register = turn::read_count(cpu, count);
     }
 }
 
 /// Returns the last events of vCPU x1.
-fn traced(frame: &mut Frame) {
+fn return_last_events(frame: &mut Frame) {
     let Some(cpu) = vm().cpus.get(frame.x[1] as usize) else {
         frame.x[0] = abi::INVALID as u64;
         return;
@@ -166,7 +166,7 @@ fn traced(frame: &mut Frame) {
     }
 }
 
-fn info(frame: &mut Frame) {
+fn return_info(frame: &mut Frame) {
     // SAFETY: the description is true, and the distributor has been mapped since boot.
     let distributor = unsafe { gic::identify(&machine().platform.gic) };
     frame.x[0] = abi::SUCCESS as u64;
@@ -180,7 +180,7 @@ fn info(frame: &mut Frame) {
             Info::Base => layout::base(),
             Info::PerVcpu => size_of::<Slot>() as u64,
             Info::Deadline => u64::from(deadline::is_set()),
-            Info::SecureSgis => vgic_cpu::secure().into(),
+            Info::SecureSgis => vgic_cpu::secure_sgis().into(),
             Info::SerrorsLeft => serror::LEFT.count(),
             Info::SerrorsCorrected => serror::CORRECTED.count(),
             Info::SerrorsRestartable => serror::RESTARTABLE.count(),

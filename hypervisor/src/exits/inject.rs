@@ -19,32 +19,32 @@ use crate::machine::vm::{RAM, vm};
 use crate::say;
 
 /// Gives the guest an Undefined Instruction exception for the instruction that it just executed.
-pub fn undefined(cpu: &PerCpu) {
+pub fn inject_undefined(cpu: &PerCpu) {
     enter_vector(cpu, inject::UNDEFINED_ESR);
 }
 
 /// Gives the guest the stage-2 abort `esr` as a synchronous external abort: for the guest, there is
 /// nothing at that address.
-pub fn abort(cpu: &PerCpu, esr: Esr) {
+pub fn inject_abort(cpu: &PerCpu, esr: Esr) {
     dump::stop_if_revoked(cpu);
-    let walk = abort::is_table_walk(esr).then(|| walk_level().unwrap_or(0));
+    let walk = abort::is_table_walk(esr).then(|| guest_walk_level().unwrap_or(0));
     FAR_EL1.set(FAR_EL2.get());
     let from_el0 = SPSR_EL2.get() & 0xf == 0;
     enter_vector(cpu, inject::external_abort_esr(esr, from_el0, walk));
 }
 
 /// Returns the level of the table that the guest's own walk could not read.
-fn walk_level() -> Option<u32> {
+fn guest_walk_level() -> Option<u32> {
     let regime = walk::Regime {
         tcr: TCR_EL1.get(),
         ttbr: [TTBR0_EL1.get(), TTBR1_EL1.get()],
     };
     let ipa = abort::address(HPFAR_EL2.get(), 0);
-    walk::level(&regime, FAR_EL2.get(), ipa, read)
+    walk::level(&regime, FAR_EL2.get(), ipa, read_guest_ram)
 }
 
 /// Returns the doubleword of the guest's RAM at `ipa`.
-fn read(ipa: u64) -> Option<u64> {
+fn read_guest_ram(ipa: u64) -> Option<u64> {
     let ram = vm().ram;
     let inside = ipa.is_multiple_of(8) && ram.contains(ipa) && ram.contains(ipa + 7);
     inside.then(|| {
@@ -67,7 +67,7 @@ fn enter_vector(cpu: &PerCpu, syndrome: u64) {
             ESR_EL1.get(),
             ELR_EL1.get()
         );
-        enter::turn_off(cpu, End::Stopped);
+        enter::turn_vcpu_off(cpu, End::Stopped);
     }
     ELR_EL1.set(pc);
     SPSR_EL1.set(spsr);

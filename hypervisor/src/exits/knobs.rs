@@ -16,7 +16,7 @@ use crate::machine::machine;
 use crate::neighbour::turn;
 
 /// Sets a knob; returns `None` if the value makes no sense now.
-pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
+pub fn set_knob(cpu: &PerCpu, value: KnobValue) -> Option<()> {
     match value {
         KnobValue::Trap(trap) => {
             traps::set_trap(trap);
@@ -24,22 +24,22 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
         }
         KnobValue::Deliver(owner) => {
             let done = match owner {
-                Deliver::Inject => deliver::inject(cpu),
+                Deliver::Inject => deliver::take_interface(cpu),
                 // A neighbour's turn ends with an interrupt that comes to EL2.
                 Deliver::Direct if cpu.neighbour().is_some() => None,
-                Deliver::Direct => deliver::direct(cpu),
+                Deliver::Direct => deliver::give_interface(cpu),
             };
             // The owner of EL2's timer interrupt has changed.
-            own_timer::review(cpu);
+            own_timer::review_next_check(cpu);
             done
         }
-        KnobValue::HostPoll(ticks) => tune(cpu, |halt| halt.poll = ticks),
+        KnobValue::HostPoll(ticks) => change_halt(cpu, |halt| halt.poll = ticks),
         KnobValue::HostPollAdaptive(on) => {
-            let tunables = Tunables::HOST.scaled(|time| machine().ticks(time));
+            let tunables = Tunables::HOST.scaled(|time| machine().ns_to_ticks(time));
             let host = on.then(|| Host::new(tunables));
-            tune(cpu, |halt| halt.adaptive = host)
+            change_halt(cpu, |halt| halt.adaptive = host)
         }
-        KnobValue::GuestPolls(on) => tune(cpu, |halt| halt.guest_polls = on),
+        KnobValue::GuestPolls(on) => change_halt(cpu, |halt| halt.guest_polls = on),
         KnobValue::Trace(on) => {
             traps::set_tracing(on);
             Some(())
@@ -48,9 +48,9 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
             traps::set_recheck_timers(on);
             Some(())
         }
-        KnobValue::Neighbour(does) => turn::set(cpu, does),
+        KnobValue::Neighbour(does) => turn::set_work(cpu, does),
         KnobValue::Slice(ticks) => turn::set_slice(cpu, ticks),
-        KnobValue::YieldOnWfe(on) => turn::set_yield(cpu, on),
+        KnobValue::YieldOnWfe(on) => turn::set_yield_on_wfe(cpu, on),
         KnobValue::EventStream(fields) => {
             // Only the fields of the event stream may be set: the other fields control EL1's accesses.
             (fields & !stream::FIELDS == 0).then(|| {
@@ -62,9 +62,9 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
 }
 
 /// Changes how EL2 waits for this CPU's vCPU.
-fn tune(cpu: &PerCpu, change: impl FnOnce(&mut Halt)) -> Option<()> {
+fn change_halt(cpu: &PerCpu, change: impl FnOnce(&mut Halt)) -> Option<()> {
     // SAFETY: the state is this CPU's own, and no `change` calls this function.
     unsafe { cpu.vcpu.halt.with(change) };
-    traps::review_wait(cpu);
+    traps::review_wait_path(cpu);
     Some(())
 }

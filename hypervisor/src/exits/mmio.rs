@@ -19,28 +19,28 @@ use crate::interrupts::{kick, vgic_cpu};
 use crate::machine::vm::{DISTRIBUTOR, EXITS, REDISTRIBUTOR_SIZE, UART, vm};
 use crate::say;
 
-pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
+pub fn handle_exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
     cpu.vcpu.counters.add(Counter::Mmio);
     let address = abort::address(HPFAR_EL2.get(), FAR_EL2.get());
     let done = match Access::decode(esr) {
-        Some(access) => transfer(cpu, frame, address, access).ok_or(Refusal::Nothing),
-        None => undescribed(cpu, frame, address, esr),
+        Some(access) => emulate_described(cpu, frame, address, access).ok_or(Refusal::Nothing),
+        None => decode_access(cpu, frame, address, esr),
     };
     match done {
         // A guest's EL0 may be in AArch32, where an instruction can have 16 bits (IL is 0).
         Ok(()) => ELR_EL2.set(ELR_EL2.get() + 2 + (esr.0 & IL) / (IL / 2)),
-        Err(why) => refuse(cpu, why, address, esr),
+        Err(why) => report_refusal(cpu, why, address, esr),
     }
 }
 
 /// Emulates an access that the syndrome describes; `None` if there is no device.
 #[inline(always)]
-fn transfer(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Access) -> Option<()> {
+fn emulate_described(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Access) -> Option<()> {
     let value = access
         .write
-        .then(|| registers::value(frame, access.register));
+        .then(|| registers::general_register(frame, access.register));
     let value = value.map(|value| access.stored(value));
-    let raw = emulate(cpu, frame, address, access.size, value)?;
+    let raw = emulate_access(cpu, frame, address, access.size, value)?;
     if let (false, Some(register)) = (access.write, frame.x.get_mut(access.register as usize)) {
         *register = access.loaded(raw);
     }
@@ -50,7 +50,7 @@ fn transfer(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Access) -> Op
 /// Emulates an access that only its instruction describes.
 #[cold]
 #[inline(never)]
-fn undescribed(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Result<(), Refusal> {
+fn decode_access(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Result<(), Refusal> {
     if !abort::is_translation_fault(esr) {
         return Err(Refusal::Fault);
     }
@@ -64,18 +64,18 @@ fn undescribed(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Resul
     if abort::is_maintenance(esr) {
         return Ok(());
     }
-    let instruction = instruction::fetch();
+    let instruction = instruction::fetch_instruction();
     let undecoded = Refusal::Undecoded(instruction);
     let done = instruction.and_then(Transfer::decode).ok_or(undecoded)?;
-    let base = registers::base(frame, done.base);
+    let base = registers::base_register(frame, done.base);
     if !done.fits(FAR_EL2.get(), abort::is_write(esr), base) {
         return Err(undecoded);
     }
     for (behind, access) in done.accesses() {
-        transfer(cpu, frame, address + behind, access).ok_or(Refusal::Nothing)?;
+        emulate_described(cpu, frame, address + behind, access).ok_or(Refusal::Nothing)?;
     }
     if done.write_back != 0 {
-        registers::set_base(frame, done.base, base.wrapping_add_signed(done.write_back));
+        registers::set_base_register(frame, done.base, base.wrapping_add_signed(done.write_back));
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ enum Refusal {
 }
 
 impl Refusal {
-    fn say(self, cpu: &PerCpu, address: u64, esr: Esr, more: &str) {
+    fn print(self, cpu: &PerCpu, address: u64, esr: Esr, more: &str) {
         let (mpidr, esr, pc) = (cpu.mpidr, esr.0, ELR_EL2.get());
         let end = format_args!("it gets an external abort{more}");
         match self {
@@ -124,7 +124,7 @@ impl Refusal {
 const SHOWN: u64 = 8;
 
 /// Reports that an access is not emulated: to the guest, and the first times on the console too.
-fn refuse(cpu: &PerCpu, why: Refusal, address: u64, esr: Esr) {
+fn report_refusal(cpu: &PerCpu, why: Refusal, address: u64, esr: Esr) {
     let before = cpu.vcpu.refused.load(Relaxed);
     cpu.vcpu.refused.store(before + 1, Relaxed);
     if before < SHOWN {
@@ -134,9 +134,9 @@ fn refuse(cpu: &PerCpu, why: Refusal, address: u64, esr: Esr) {
         } else {
             ""
         };
-        why.say(cpu, address, esr, more);
+        why.print(cpu, address, esr, more);
     }
-    inject::abort(cpu, esr);
+    inject::inject_abort(cpu, esr);
 }
 
 /// Whether there is a device at `address`.
@@ -148,7 +148,7 @@ fn has_device(address: u64) -> bool {
 /// Emulates an access to the device at `address`; returns the value of a read, or `None` if there is no
 /// device. The function is inlined in its two callers, so that the cold one costs the other nothing.
 #[inline(always)]
-fn emulate(
+fn emulate_access(
     cpu: &PerCpu,
     frame: &Frame,
     address: u64,
@@ -161,17 +161,17 @@ fn emulate(
         write,
     };
     if DISTRIBUTOR.contains(address) {
-        return Some(distributor(cpu, access(DISTRIBUTOR.base)));
+        return Some(access_distributor(cpu, access(DISTRIBUTOR.base)));
     }
     let redistributors = vm().redistributors;
     if redistributors.contains(address) {
         let number = ((address - redistributors.base) / REDISTRIBUTOR_SIZE) as usize;
         let base = redistributors.base + number as u64 * REDISTRIBUTOR_SIZE;
-        Some(redistributor(cpu, number, access(base)))
+        Some(access_redistributor(cpu, number, access(base)))
     } else if UART.contains(address) {
-        Some(guest_uart::access(address - UART.base, write))
+        Some(guest_uart::access_register(address - UART.base, write))
     } else if EXITS.contains(address) {
-        Some(page::access(cpu, frame, access(EXITS.base)))
+        Some(page::serve_access(cpu, frame, access(EXITS.base)))
     } else {
         None
     }
@@ -183,50 +183,50 @@ const STATES: core::ops::Range<u64> = 0x200..0x400;
 const ISENABLER0: u64 = 0x100;
 
 #[inline(always)]
-fn distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
+fn access_distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
     if STATES.contains(&access.offset) {
-        vgic_cpu::publish(cpu);
+        vgic_cpu::publish_states(cpu);
     }
     let (value, changed) = vm().distributor.lock().access(access);
     if changed {
-        evaluate_all();
+        update_all_vcpus();
     }
     value
 }
 
 /// Makes every vCPU evaluate the registers of the distributor again.
 #[inline(never)]
-fn evaluate_all() {
+fn update_all_vcpus() {
     for cpu in vm().cpus {
-        kick::send(cpu, pending_word::EVALUATE);
+        kick::send_requests(cpu, pending_word::EVALUATE);
     }
 }
 
-fn redistributor(cpu: &PerCpu, number: usize, access: vgic::Access) -> u64 {
+fn access_redistributor(cpu: &PerCpu, number: usize, access: vgic::Access) -> u64 {
     let owner = vm().cpus[number];
     /// The second frame.
     const SGI_FRAME: u64 = 0x1_0000;
     let state = access.offset.checked_sub(SGI_FRAME);
     let reads = state.is_some_and(|offset| STATES.contains(&offset));
     if reads && core::ptr::eq(owner, cpu) {
-        vgic_cpu::publish(cpu);
+        vgic_cpu::publish_states(cpu);
     }
     let frames = Redistributor {
         private: &owner.vcpu.private,
         affinity: owner.mpidr,
         number,
         last: number + 1 == vm().cpus.len(),
-        lines: if reads { vgic_cpu::lines(owner) } else { 0 },
+        lines: if reads { vgic_cpu::high_ppis(owner) } else { 0 },
     };
     let (value, changed) = match (state, access.write) {
-        (Some(ISENABLER0), Some(bits)) => vgic_cpu::when_enabled(bits as u32, |bits| {
+        (Some(ISENABLER0), Some(bits)) => vgic_cpu::enable_sgis(bits as u32, |bits| {
             let write = Some(bits.into());
             frames.access(vgic::Access { write, ..access })
         }),
         _ => frames.access(access),
     };
     if changed {
-        kick::send(owner, pending_word::EVALUATE);
+        kick::send_requests(owner, pending_word::EVALUATE);
     }
     value
 }

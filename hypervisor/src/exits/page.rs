@@ -18,19 +18,19 @@ use crate::neighbour::turn;
 /// other devices, because that path is measured.
 #[cold]
 #[inline(never)]
-pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
-    cpu.vcpu.counters.take_back(Counter::Mmio);
+pub fn serve_access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
+    cpu.vcpu.counters.uncount(Counter::Mmio);
     let register = (access.size == size_of::<u64>() as u32).then(|| at(access.offset));
     match (register.flatten(), access.write) {
-        (Some(Register::Counter(counter)), None) => sum(counter),
+        (Some(Register::Counter(counter)), None) => sum_counter(counter),
         (Some(Register::Shared(count)), None) => {
-            let each = vm().cpus.iter().map(|cpu| turn::count(cpu, count));
+            let each = vm().cpus.iter().map(|cpu| turn::read_count(cpu, count));
             each.sum()
         }
-        (Some(Register::Knob(knob)), None) => value(cpu, knob),
+        (Some(Register::Knob(knob)), None) => knob_value(cpu, knob),
         (Some(Register::Knob(knob)), Some(word)) => {
             // A knob that can't be set keeps its value, and the guest can see this when it reads the knob back.
-            let _ = KnobValue::decode(knob, word).and_then(|value| knobs::set(cpu, value));
+            let _ = KnobValue::decode(knob, word).and_then(|value| knobs::set_knob(cpu, value));
             0
         }
         (Some(Register::Audit), None) => match audit::audit(cpu, frame, RUNNING_TOLD) {
@@ -43,15 +43,15 @@ pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
 }
 
 /// Sums a counter over all vCPUs. The other vCPUs run on meanwhile.
-fn sum(counter: Counter) -> u64 {
+fn sum_counter(counter: Counter) -> u64 {
     let each = vm().cpus.iter().map(|cpu| cpu.vcpu.count(counter));
     each.sum()
 }
 
 /// Returns the value of a knob that can be read back, and 0 for any other knob.
-fn value(cpu: &PerCpu, knob: Knob) -> u64 {
+fn knob_value(cpu: &PerCpu, knob: Knob) -> u64 {
     let value = match knob {
-        Knob::Trap => KnobValue::Trap(traps::trap()),
+        Knob::Trap => KnobValue::Trap(traps::current_trap()),
         Knob::Deliver => KnobValue::Deliver(match cpu.vcpu.switch.is_direct() {
             true => abi::Deliver::Direct,
             false => abi::Deliver::Inject,

@@ -24,11 +24,11 @@ const VERSION: u32 = 0x1_0001;
 
 /// Serves the call in `frame`.
 #[inline(never)] // Within the other calls it costs more.
-pub fn call(cpu: &PerCpu, frame: &mut Frame) {
+pub fn serve_call(cpu: &PerCpu, frame: &mut Frame) {
     let [function, a, b, c, ..] = frame.x;
     let answer = Function::try_from(&[function, a, b, c])
         .map_err(ErrorCode::from)
-        .and_then(|function| serve(cpu, function));
+        .and_then(|function| serve_function(cpu, function));
     frame.x[0] = match answer {
         Ok(value) => u64::from(value),
         // The error is sign-extended, so that callers of either width read a negative number.
@@ -36,12 +36,12 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame) {
     };
 }
 
-fn serve(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
+fn serve_function(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
     match function {
         Function::Version => Ok(VERSION),
-        Function::Features { psci_func_id } => features(psci_func_id),
+        Function::Features { psci_func_id } => psci_features(psci_func_id),
         Function::CpuOn { target_cpu, entry } => cpu_on(target_cpu, entry),
-        Function::CpuOff => enter::turn_off(cpu, End::NoCpu),
+        Function::CpuOff => enter::turn_vcpu_off(cpu, End::NoCpu),
         Function::AffinityInfo {
             mpidr,
             lowest_affinity_level,
@@ -57,18 +57,18 @@ fn serve(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
             }
             // A CPU that did not halt has not been in the idle state.
             if cpu.vcpu.counters.get(Counter::Halt) != halts {
-                vm().latencies.spend(state);
+                vm().latencies.spend_exit_latency(state);
             }
             Ok(0)
         }
         Function::MigrateInfoType => Ok(MigrateInfoType::MigrationNotRequired.into()),
-        Function::SystemOff => ending::end(cpu, End::Off),
-        Function::SystemReset => ending::end(cpu, End::Reset),
+        Function::SystemOff => ending::end_machine(cpu, End::Off),
+        Function::SystemReset => ending::end_machine(cpu, End::Reset),
         _ => Err(ErrorCode::NotSupported),
     }
 }
 
-fn features(feature: PsciFeature) -> Result<u32, ErrorCode> {
+fn psci_features(feature: PsciFeature) -> Result<u32, ErrorCode> {
     use FunctionId as F;
     match feature {
         PsciFeature::SmcccVersion => Ok(0),
@@ -105,7 +105,7 @@ fn cpu_on(target: Mpidr, entry: EntryPoint) -> Result<u32, ErrorCode> {
         NotOff::On => ErrorCode::AlreadyOn,
         NotOff::Pending => ErrorCode::OnPending,
     })?;
-    kick::send(target, pending_word::WAKE);
+    kick::send_requests(target, pending_word::WAKE);
     Ok(0)
 }
 

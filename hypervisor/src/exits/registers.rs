@@ -9,13 +9,13 @@ const FAST: u32 = 19;
 
 /// Makes the guest continue after the trapped instruction.
 #[inline(always)]
-pub fn skip() {
+pub fn skip_instruction() {
     ELR_EL2.set(ELR_EL2.get() + 4);
 }
 
 /// Returns general register `register`, where 31 is zero, if the fast frame has it.
 #[inline(always)]
-pub fn fast_value(frame: &Frame, register: u32) -> Option<u64> {
+pub fn fast_register(frame: &Frame, register: u32) -> Option<u64> {
     match register {
         0..FAST => Some(frame.x[register as usize]),
         31 => Some(0),
@@ -24,12 +24,12 @@ pub fn fast_value(frame: &Frame, register: u32) -> Option<u64> {
 }
 
 /// Returns general register `register`, where 31 is zero.
-pub fn value(frame: &Frame, register: u32) -> u64 {
+pub fn general_register(frame: &Frame, register: u32) -> u64 {
     frame.x.get(register as usize).copied().unwrap_or(0)
 }
 
 /// Returns base register `register`, where 31 is the stack pointer that the guest uses.
-pub fn base(frame: &Frame, register: u32) -> u64 {
+pub fn base_register(frame: &Frame, register: u32) -> u64 {
     match frame.x.get(register as usize) {
         Some(&value) => value,
         None if uses_sp_el1() => SP_EL1.get(),
@@ -38,7 +38,7 @@ pub fn base(frame: &Frame, register: u32) -> u64 {
 }
 
 /// Sets base register `register`, where 31 is the stack pointer that the guest uses.
-pub fn set_base(frame: &mut Frame, register: u32, value: u64) {
+pub fn set_base_register(frame: &mut Frame, register: u32, value: u64) {
     match frame.x.get_mut(register as usize) {
         Some(place) => *place = value,
         None if uses_sp_el1() => SP_EL1.set(value),

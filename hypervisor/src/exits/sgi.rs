@@ -25,12 +25,12 @@ const RSS: u64 = 1 << 18;
 
 /// Sends the SGI that the guest requested by writing `value`.
 #[inline(always)]
-pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
+pub fn send_sgi<T: Trace>(cpu: &PerCpu, value: u64) {
     cpu.vcpu.counters.add(Counter::Sgi);
     let intid = (value >> 24 & 15) as u32;
     if intid < FIRST_SGI {
         ICC_SGI1R_EL1.set(value & SGI_FIELDS);
-        T::note(cpu, Traced::Sent, value);
+        T::note_event(cpu, Traced::Sent, value);
         return;
     }
     send_by_kick(cpu, value);
@@ -46,14 +46,14 @@ fn send_by_kick(cpu: &PerCpu, value: u64) {
         // Only the named CPUs are looked up, so the cost does not depend on the number of vCPUs.
         Some(named) => {
             let targets = named.filter_map(|mpidr| vm().find(mpidr));
-            targets.for_each(|(_, target)| kick::send(target, 1 << sgi.intid));
+            targets.for_each(|(_, target)| kick::send_requests(target, 1 << sgi.intid));
         }
         None => {
             let others = vm()
                 .cpus
                 .iter()
                 .filter(|other| !core::ptr::eq(**other, cpu));
-            others.for_each(|other| kick::send(other, 1 << sgi.intid));
+            others.for_each(|other| kick::send_requests(other, 1 << sgi.intid));
         }
     }
 }

@@ -14,7 +14,7 @@ use trap::wfx::Wfx;
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::trace::{Off, Shared, Trace, Traced};
-use crate::exits::registers::{fast_value, skip, value};
+use crate::exits::registers::{fast_register, general_register, skip_instruction};
 use crate::exits::{hvc, inject, mmio, sgi, sysreg, wfx};
 
 /// The next step of the stub in assembly, after a handler.
@@ -31,33 +31,33 @@ pub enum Next {
 pub extern "C" fn fast<T: Trace>(frame: &mut Frame) -> Next {
     let cpu = PerCpu::this();
     let esr = Esr(ESR_EL2.get());
-    T::note(cpu, Traced::Synchronous, esr.0);
+    T::note_event(cpu, Traced::Synchronous, esr.0);
     match esr.class() {
         esr::SYSREG => {
             let access = SystemRegister::decode(esr.iss());
             if access.encoding != ICC_SGI1R_EL1 || access.read {
                 return Next::Full;
             }
-            let Some(value) = fast_value(frame, access.rt) else {
+            let Some(value) = fast_register(frame, access.rt) else {
                 return Next::Full;
             };
-            sgi::send::<T>(cpu, value);
-            skip();
+            sgi::send_sgi::<T>(cpu, value);
+            skip_instruction();
         }
         esr::WFX => {
             let wait = Wfx::decode(esr.iss());
             let deadline = match wait.deadline_register {
                 None => None,
-                Some(register) => match fast_value(frame, register) {
+                Some(register) => match fast_register(frame, register) {
                     None => return Next::Full,
                     deadline => deadline,
                 },
             };
-            wfx::exit::<T>(cpu, wait.kind, deadline);
-            skip();
+            wfx::handle_exit::<T>(cpu, wait.kind, deadline);
+            skip_instruction();
         }
         esr::HVC64 => {
-            hvc::call(cpu, frame, Counter::Hvc);
+            hvc::serve_call(cpu, frame, Counter::Hvc);
         }
         _ => return Next::Full,
     }
@@ -72,34 +72,34 @@ pub extern "C" fn full(frame: &mut Frame) {
         esr::SMC64 => {
             // The SMC is stepped over first, because a call may not return here. ELR_EL2 is the
             // address of the trapped SMC itself, unlike after an HVC.
-            skip();
-            hvc::call(cpu, frame, Counter::Smc);
+            skip_instruction();
+            hvc::serve_call(cpu, frame, Counter::Smc);
         }
         esr::SYSREG => {
             let access = SystemRegister::decode(esr.iss());
             if access.encoding == ICC_SGI1R_EL1 && !access.read {
-                sgi::send::<Off>(cpu, value(frame, access.rt));
-                skip();
+                sgi::send_sgi::<Off>(cpu, general_register(frame, access.rt));
+                skip_instruction();
             } else {
-                sysreg::exit(cpu, frame, access);
+                sysreg::handle_exit(cpu, frame, access);
             }
         }
         esr::WFX => {
             let wait = Wfx::decode(esr.iss());
             let deadline = wait
                 .deadline_register
-                .map(|register| value(frame, register));
-            wfx::exit::<Shared>(cpu, wait.kind, deadline);
-            skip();
+                .map(|register| general_register(frame, register));
+            wfx::handle_exit::<Shared>(cpu, wait.kind, deadline);
+            skip_instruction();
         }
-        esr::DATA_ABORT_LOWER => mmio::exit(cpu, frame, esr),
+        esr::DATA_ABORT_LOWER => mmio::handle_exit(cpu, frame, esr),
         esr::INST_ABORT_LOWER => {
             cpu.vcpu.counters.add(Counter::Other);
-            inject::abort(cpu, esr);
+            inject::inject_abort(cpu, esr);
         }
         _ => {
             cpu.vcpu.counters.add(Counter::Other);
-            inject::undefined(cpu);
+            inject::inject_undefined(cpu);
         }
     }
 }

@@ -46,7 +46,7 @@ const LIST: usize = offset_of!(PerCpu, vcpu.list);
 const _: () = assert!(align_of::<PerCpu>().is_multiple_of(16));
 
 /// Offset at which assembly finds a counter.
-const fn counter(counter: Counter) -> usize {
+const fn counter_offset(counter: Counter) -> usize {
     offset_of!(PerCpu, vcpu.counters) + 8 * counter as usize
 }
 
@@ -280,16 +280,16 @@ exit_resume_traced:
     poll = const offset_of!(PerCpu, vcpu.waits.poll),
     direct_if = const offset_of!(PerCpu, vcpu.waits.direct_if),
     irq_pending = const arch::regs::IRQ_PENDING.trailing_zeros(),
-    count_wfi = const counter(Counter::Wfi),
-    count_hit = const counter(Counter::PollHit),
-    count_miss = const counter(Counter::PollMiss),
+    count_wfi = const counter_offset(Counter::Wfi),
+    count_hit = const counter_offset(Counter::PollHit),
+    count_miss = const counter_offset(Counter::PollMiss),
     count_interrupt = const offset_of!(PerCpu, vcpu.fast_paths.interrupts),
-    count_listed = const counter(Counter::Listed),
+    count_listed = const counter_offset(Counter::Listed),
     count_waited = const offset_of!(PerCpu, vcpu.fast_paths.waited),
     count_halted = const offset_of!(PerCpu, vcpu.waits.halted),
-    count_sgi = const counter(Counter::Sgi),
-    count_wfe = const counter(Counter::Wfe),
-    count_hvc = const counter(Counter::Hvc),
+    count_sgi = const counter_offset(Counter::Sgi),
+    count_wfe = const counter_offset(Counter::Wfe),
+    count_hvc = const counter_offset(Counter::Hvc),
     straight = const LIST + vgic::List::STRAIGHT,
     firsts = const LIST + vgic::List::FIRSTS,
     arrivals = const LIST + vgic::List::ARRIVALS,

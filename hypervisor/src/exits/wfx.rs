@@ -22,7 +22,7 @@ use crate::neighbour::turn;
 
 /// Handles the exit; `deadline` is in ticks of the virtual count.
 #[inline(always)]
-pub fn exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
+pub fn handle_exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
     match kind {
         Kind::Wfi | Kind::Wfit => {
             cpu.vcpu.counters.add(Counter::Wfi);
@@ -31,7 +31,7 @@ pub fn exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
         Kind::Wfe | Kind::Wfet => {
             cpu.vcpu.counters.add(Counter::Wfe);
             if let Some(tenant) = T::neighbour(cpu).filter(|it| it.yield_on_wfe.load(Relaxed)) {
-                return turn::yield_to(cpu, tenant);
+                return turn::run_for_slice(cpu, tenant);
             }
             // Under a single-threaded emulator, the CPU that the guest waits for has to get a turn
             // to run.
@@ -45,20 +45,20 @@ pub fn exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
 pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     let vcpu = &cpu.vcpu;
     let direct = vcpu.switch.is_direct();
-    if !direct && vgic_cpu::deliverable(cpu) {
+    if !direct && vgic_cpu::has_deliverable(cpu) {
         return idle_if_gone::<T>(cpu, deadline);
     }
     // SAFETY: the state is this CPU's own, and the closure does not call `with` again.
-    let limit = unsafe { vcpu.halt.with(|halt| halt.limit()) };
+    let limit = unsafe { vcpu.halt.with(|halt| halt.poll_limit()) };
     if limit.is_some() || deadline.is_some() {
         return idle_until::<T>(cpu, limit.unwrap_or(0), deadline, direct);
     }
     vcpu.counters.add(Counter::Halt);
-    T::note(cpu, Traced::Halt, 0);
+    T::note_event(cpu, Traced::Halt, 0);
     halt::<T>(cpu, None, direct);
-    T::note(cpu, Traced::Awake, 0);
+    T::note_event(cpu, Traced::Awake, 0);
     if !direct {
-        irq::take(cpu);
+        irq::take_most_urgent(cpu);
     }
 }
 
@@ -67,9 +67,9 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
 #[inline(always)]
 fn halt<T: Trace>(cpu: &PerCpu, deadline: Option<u64>, direct: bool) {
     if let Some(tenant) = T::neighbour(cpu) {
-        turn::wait(cpu, tenant, deadline);
+        turn::run_while_waiting(cpu, tenant, deadline);
     } else if direct {
-        traps::halt_for_any();
+        traps::halt_for_interrupt();
     } else {
         insn::wfi();
     }
@@ -79,8 +79,8 @@ fn halt<T: Trace>(cpu: &PerCpu, deadline: Option<u64>, direct: bool) {
 #[cold]
 #[inline(never)]
 fn idle_if_gone<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
-    vgic_cpu::sample(cpu);
-    if !vgic_cpu::deliverable(cpu) {
+    vgic_cpu::sample_timer_lines(cpu);
+    if !vgic_cpu::has_deliverable(cpu) {
         idle::<T>(cpu, deadline);
     }
 }
@@ -93,7 +93,7 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
         return;
     }
     if limit != 0 {
-        T::note(cpu, Traced::Poll, 0);
+        T::note_event(cpu, Traced::Poll, 0);
     }
     let hit = poll(after(start, limit), deadline);
     if limit != 0 {
@@ -110,13 +110,13 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
         let deadline = deadline.map(|deadline| after(deadline, offset));
         own_timer::rearm(deadline);
         cpu.vcpu.counters.add(Counter::Halt);
-        T::note(cpu, Traced::Halt, 0);
+        T::note_event(cpu, Traced::Halt, 0);
         halt::<T>(cpu, deadline, direct);
-        T::note(cpu, Traced::Awake, 0);
+        T::note_event(cpu, Traced::Awake, 0);
         own_timer::rearm(None);
     }
     if hit {
-        T::note(cpu, Traced::Awake, 0);
+        T::note_event(cpu, Traced::Awake, 0);
     }
     // SAFETY: the state is this CPU's own, and the closure does not call `with` again.
     unsafe {
@@ -129,7 +129,7 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
         });
     }
     if !direct {
-        irq::take(cpu);
+        irq::take_most_urgent(cpu);
     }
 }
 

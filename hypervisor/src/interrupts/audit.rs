@@ -46,7 +46,7 @@ impl fmt::Display for Finding {
 pub fn audit(cpu: &PerCpu, frame: &Frame, asked: u64) -> bool {
     let quiet = matches!(asked, mode::QUIET | mode::QUIET_TOLD);
     planted::at_audit(quiet);
-    match compare(cpu, frame, quiet) {
+    match compare_registers(cpu, frame, quiet) {
         Ok(()) => true,
         Err(finding) => {
             if matches!(asked, mode::QUIET_TOLD | mode::RUNNING_TOLD) {
@@ -57,7 +57,7 @@ pub fn audit(cpu: &PerCpu, frame: &Frame, asked: u64) -> bool {
     }
 }
 
-fn compare(cpu: &PerCpu, frame: &Frame, quiet: bool) -> Result<(), Finding> {
+fn compare_registers(cpu: &PerCpu, frame: &Frame, quiet: bool) -> Result<(), Finding> {
     // The frame is the first thing on the stack of an exit.
     let used = cpu.stack_top as usize - core::ptr::from_ref(frame) as usize;
     if used != size_of::<Frame>() {
@@ -66,8 +66,8 @@ fn compare(cpu: &PerCpu, frame: &Frame, quiet: bool) -> Result<(), Finding> {
     if quiet {
         await_pending_word(cpu)?;
     }
-    vgic_cpu::audit(cpu, quiet).map_err(Finding::Vgic)?;
-    match vgic_cpu::stray(cpu) {
+    vgic_cpu::audit_lists(cpu, quiet).map_err(Finding::Vgic)?;
+    match vgic_cpu::stray_active(cpu) {
         0 => Ok(()),
         bits => Err(Finding::Active(bits)),
     }

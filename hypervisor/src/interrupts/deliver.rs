@@ -31,7 +31,7 @@ struct Settings {
 impl Settings {
     /// Reads the guest's settings of the virtual interface (ICH_VMCR_EL2: VPMR
     /// 31:24, VBPR1 20:18, VEOIM 9, VENG1 1; IHI 0069H, 12.4.8).
-    fn of_guest() -> Self {
+    fn read_virtual() -> Self {
         let vmcr = ICH_VMCR_EL2.get();
         Self {
             priority_mask: vmcr >> 24 & 0xff,
@@ -42,7 +42,7 @@ impl Settings {
     }
 
     /// Writes the settings to the guest's virtual interface.
-    fn to_guest(&self) {
+    fn write_virtual(&self) {
         let fields = 0xff << 24 | 7 << 18 | 1 << 9 | 1 << 1;
         let vmcr = ICH_VMCR_EL2.get() & !fields
             | self.priority_mask << 24
@@ -53,7 +53,7 @@ impl Settings {
     }
 
     /// Reads the settings of the physical interface.
-    fn of_machine() -> Self {
+    fn read_physical() -> Self {
         Self {
             priority_mask: ICC_PMR_EL1.get(),
             binary_point: ICC_BPR1_EL1.get(),
@@ -63,7 +63,7 @@ impl Settings {
     }
 
     /// Writes the settings to the physical interface.
-    fn to_machine(&self) {
+    fn write_physical(&self) {
         let control = ICC_CTLR_EL1.get() & !EOI_MODE;
         ICC_PMR_EL1.set(self.priority_mask);
         ICC_BPR1_EL1.set(self.binary_point);
@@ -74,40 +74,40 @@ impl Settings {
 }
 
 /// Gives the CPU interface to the guest; `None` while the guest has an interrupt active.
-pub fn direct(cpu: &PerCpu) -> Option<()> {
+pub fn give_interface(cpu: &PerCpu) -> Option<()> {
     if cpu.vcpu.switch.is_direct() {
         return Some(());
     }
     if vgic_cpu::has_active_priorities() {
         return None;
     }
-    let Some(left) = vgic_cpu::to_hardware(cpu) else {
-        kick::serve(cpu);
+    let Some(left) = vgic_cpu::go_direct(cpu) else {
+        kick::serve_requests(cpu);
         return None;
     };
-    kick::serve_rare(cpu, left);
+    kick::serve_rare_requests(cpu, left);
     vgic_cpu::release_spis(cpu);
-    Settings::of_guest().to_machine();
+    Settings::read_virtual().write_physical();
     Some(())
 }
 
 /// Takes the CPU interface back from a vCPU that is turned off, perhaps in the middle of a handler.
 /// Running priorities are lost, as in a real interface that loses power. Active interrupts stay
 /// active, as in a real redistributor.
-pub fn reclaim(cpu: &PerCpu) {
+pub fn reclaim_interface(cpu: &PerCpu) {
     if cpu.vcpu.switch.is_direct() {
         // Active priorities of Group 0 are cleared too, which only a guest can have used: otherwise
         // EL2 would no longer get its own interrupts.
         gic_cpu::forget_active(vgic_cpu::has_group0());
-        vgic_cpu::reclaim(cpu);
-        vgic_cpu::evaluate(cpu);
+        vgic_cpu::end_direct(cpu);
+        vgic_cpu::update_cpu(cpu);
     }
-    vgic_cpu::forget_guests();
+    vgic_cpu::clear_guest();
 }
 
 /// Takes the CPU interface back; `None` while the guest has an interrupt active. The running
 /// priority alone does not show this if the guest ends interrupts in two steps.
-pub fn inject(cpu: &PerCpu) -> Option<()> {
+pub fn take_interface(cpu: &PerCpu) -> Option<()> {
     if !cpu.vcpu.switch.is_direct() {
         return Some(());
     }
@@ -115,10 +115,10 @@ pub fn inject(cpu: &PerCpu) -> Option<()> {
         return None;
     }
     // The settings are read before EL2 writes its own.
-    let settings = Settings::of_machine();
-    vgic_cpu::to_hypervisor(cpu)?;
-    settings.to_guest();
+    let settings = Settings::read_physical();
+    vgic_cpu::leave_direct(cpu)?;
+    settings.write_virtual();
     // Interrupts that could not be delivered directly may be delivered now.
-    vgic_cpu::evaluate(cpu);
+    vgic_cpu::update_cpu(cpu);
     Some(())
 }

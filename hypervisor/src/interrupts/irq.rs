@@ -48,19 +48,19 @@ impl Came for Running {
 
 /// Handles the exit of a CPU that has no fast paths.
 #[inline(always)]
-pub fn exit<T: Trace>(cpu: &PerCpu) {
-    T::note(cpu, Traced::Interrupt, 0);
-    handle::<Running>(cpu, gic_cpu::acknowledge());
+pub fn handle_exit<T: Trace>(cpu: &PerCpu) {
+    T::note_event(cpu, Traced::Interrupt, 0);
+    handle_interrupt::<Running>(cpu, gic_cpu::acknowledge());
 }
 
 /// Handles the rest of an exit for which `exits::fast_paths` acknowledged `intid`.
 pub extern "C" fn acknowledged(intid: u32) {
-    handle::<Running>(PerCpu::this(), intid);
+    handle_interrupt::<Running>(PerCpu::this(), intid);
 }
 
 /// Counts an exit, even if its interrupt was gone when it was acknowledged.
 #[inline(always)]
-fn count<C: Came>(cpu: &PerCpu, cause: Counter) {
+fn count_exit<C: Came>(cpu: &PerCpu, cause: Counter) {
     if C::AN_EXIT {
         cpu.vcpu.counters.add(cause);
     }
@@ -68,18 +68,18 @@ fn count<C: Came>(cpu: &PerCpu, cause: Counter) {
 
 /// Handles an interrupt that ended a wait.
 pub extern "C" fn waited(intid: u32) {
-    handle::<Waiting>(PerCpu::this(), intid);
+    handle_interrupt::<Waiting>(PerCpu::this(), intid);
 }
 
 /// Takes the most urgent pending physical interrupt, and returns whether there was one.
 #[inline(always)]
-pub fn take(cpu: &PerCpu) -> bool {
-    handle::<Waiting>(cpu, gic_cpu::acknowledge())
+pub fn take_most_urgent(cpu: &PerCpu) -> bool {
+    handle_interrupt::<Waiting>(cpu, gic_cpu::acknowledge())
 }
 
 /// Takes all pending physical interrupts.
 pub fn take_all(cpu: &PerCpu) {
-    while take(cpu) {
+    while take_most_urgent(cpu) {
         // The next interrupt looks for an empty list register.
         insn::isb();
     }
@@ -90,15 +90,15 @@ pub fn take_all(cpu: &PerCpu) {
 /// No barrier follows the acknowledge: the handling reads only this CPU's memory, except for the
 /// pending word, which is emptied by an atomic exchange. Its store is not made before the
 /// acknowledge has returned, and the other CPU set its bits before it rang the doorbell
-/// ([`kick::send`]), so the exchange finds them.
+/// ([`kick::send_requests`]), so the exchange finds them.
 #[inline(always)]
-fn handle<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
+fn handle_interrupt<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     if intid < PPI {
         // With EOImode 1, priority drop and deactivation are two writes.
         gic_cpu::end(intid);
         gic_cpu::deactivate(intid);
-        vgic_cpu::inject(cpu, intid, None);
-        count::<C>(cpu, Counter::Irq);
+        vgic_cpu::inject_interrupt(cpu, intid, None);
+        count_exit::<C>(cpu, Counter::Irq);
         return true;
     }
     take_other::<C>(cpu, intid)
@@ -108,12 +108,12 @@ fn handle<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
 fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     let platform = &machine().platform;
     if SPECIAL.contains(&intid) {
-        count::<C>(cpu, Counter::Irq);
+        count_exit::<C>(cpu, Counter::Irq);
         return false;
     }
     gic_cpu::end(intid);
     if intid == platform.gic.maintenance {
-        let cause = if vgic_cpu::maintain(cpu) {
+        let cause = if vgic_cpu::serve_maintenance(cpu) {
             // The maintenance interrupt's level falls because of writes to ICH_HCR_EL2 and the list
             // registers, which take effect at a context synchronization event (DDI 0487K.a, D24.1.2.2).
             insn::isb();
@@ -124,25 +124,25 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         // The deactivation has to follow the fall of the level, or the interrupt would come again. It has
         // to precede the emptying of the pending word: bits that are set later come with a new doorbell.
         gic_cpu::deactivate(intid);
-        count::<C>(cpu, cause);
-        kick::serve(cpu);
+        count_exit::<C>(cpu, cause);
+        kick::serve_requests(cpu);
         return true;
     }
-    count::<C>(cpu, Counter::Irq);
+    count_exit::<C>(cpu, Counter::Irq);
     if intid == platform.timer.virt || intid == platform.timer.phys {
         // The interrupt stays active until the guest ends it through the list register: a level
         // that is still high must not interrupt again meanwhile.
-        vgic_cpu::inject(cpu, intid, Some(intid));
+        vgic_cpu::inject_interrupt(cpu, intid, Some(intid));
         if C::AN_EXIT {
-            vgic_cpu::watch();
+            vgic_cpu::trap_next_access();
         }
     } else if Some(intid) == platform.timer.hyp {
-        own_timer::expired(cpu);
+        own_timer::handle_expiry(cpu);
         gic_cpu::deactivate(intid);
     } else {
         // EL2 did not enable this interrupt. If nobody lowers its level, it would interrupt again
         // at once.
-        disable(cpu, intid);
+        disable_unserved(cpu, intid);
         gic_cpu::deactivate(intid);
     }
     true
@@ -150,7 +150,7 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
 
 /// Disables an interrupt that no code here serves, if it can be disabled, which is true of SPIs and
 /// PPIs. An LPI is an edge and does not come again by itself, and a reserved number has no register.
-fn disable(cpu: &PerCpu, intid: u32) {
+fn disable_unserved(cpu: &PerCpu, intid: u32) {
     if intid < SPIS.start || EXTENDED_PPIS.contains(&intid) {
         cpu.redistributor().disable(intid);
     } else if SPIS.contains(&intid) || EXTENDED_SPIS.contains(&intid) {

@@ -19,22 +19,22 @@ use crate::interrupts::vgic_cpu;
 use crate::machine::machine;
 
 /// Sets `bits` in the pending word of `target` and makes that CPU read the word.
-pub fn send(target: &PerCpu, bits: u32) {
-    match vgic_cpu::send(target, bits) {
+pub fn send_requests(target: &PerCpu, bits: u32) {
+    match vgic_cpu::deliver(target, bits) {
         Sent::Done => {}
-        Sent::Left { ring: rings } => ring(PerCpu::this(), target, rings),
+        Sent::Left { ring: rings } => ring_doorbell(PerCpu::this(), target, rings),
     }
 }
 
 /// Makes `target`, whose interrupts go to EL2, read its pending word; rings the doorbell for this
 /// if `rings` is set.
-fn ring(me: &PerCpu, target: &PerCpu, rings: bool) {
+fn ring_doorbell(me: &PerCpu, target: &PerCpu, rings: bool) {
     if core::ptr::eq(me, target) {
-        serve(target);
+        serve_requests(target);
     } else if rings {
         // The bits have to be visible before the doorbell is.
         insn::dsb_ishst();
-        target.redistributor().set_pending(machine().doorbell());
+        target.redistributor().set_pending(machine().doorbell_bit());
         me.vcpu.counters.add(Counter::Kick);
     } else {
         me.vcpu.counters.add(Counter::KickSaved);
@@ -44,25 +44,25 @@ fn ring(me: &PerCpu, target: &PerCpu, rings: bool) {
 /// Serves those of `bits` whose requests come once in a run.
 #[cold]
 #[inline(never)]
-pub fn serve_rare(cpu: &PerCpu, bits: u32) {
+pub fn serve_rare_requests(cpu: &PerCpu, bits: u32) {
     if bits & DUMP != 0 {
         dump::show_and_halt(cpu);
     }
-    own_timer::review(cpu);
+    own_timer::review_next_check(cpu);
 }
 
 /// Serves the requests in this CPU's pending word.
-pub fn serve(cpu: &PerCpu) {
+pub fn serve_requests(cpu: &PerCpu) {
     let mut bits = cpu.vcpu.switch.take();
     if bits & (DUMP | REVIEW) != 0 {
-        serve_rare(cpu, bits);
+        serve_rare_requests(cpu, bits);
     }
     if bits & EVALUATE != 0 {
-        vgic_cpu::evaluate(cpu);
+        vgic_cpu::update_cpu(cpu);
     }
     bits &= SGIS;
     while bits != 0 {
-        vgic_cpu::inject(cpu, bits.trailing_zeros(), None);
+        vgic_cpu::inject_interrupt(cpu, bits.trailing_zeros(), None);
         bits &= bits - 1;
         if bits != 0 {
             // The next interrupt looks for an empty list register.

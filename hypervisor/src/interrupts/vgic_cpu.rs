@@ -6,12 +6,12 @@ mod set_up;
 mod timer_lines;
 
 pub use direct::{
-    reclaim, say_secure, secure, send, to_hardware, to_hypervisor, to_machine, when_enabled,
+    deliver, enable_sgis, end_direct, go_direct, leave_direct, secure_sgis, show_secure, write_gicr,
 };
 pub use set_up::{
-    PRIORITY, deafen, forget_guests, has_active_priorities, has_group0, mask, prepare,
+    PRIORITY, clear_guest, disable_sgis, has_active_priorities, has_group0, pmr_value, prepare_cpu,
 };
-pub use timer_lines::{IRQ_MASKED, TRAP_GROUP1, lines, unwatch, watch};
+pub use timer_lines::{IRQ_MASKED, TRAP_GROUP1, handle_access_trap, high_ppis, trap_next_access};
 
 use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VMCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use abi::Counter;
@@ -73,7 +73,7 @@ impl Bank for ThisCpu<'_> {
     fn ask(&mut self, asked: Asked) {
         let rest = ICH_HCR_EL2.get() & !(NO_PENDING | TRAP_COMMON);
         let refill = if asked.refill { NO_PENDING } else { 0 };
-        // A trap that waits for a timer's interrupt to be acknowledged stays: `unwatch` ends it.
+        // A trap that waits for a timer's interrupt to be acknowledged stays: `handle_access_trap` ends it.
         let traps = if asked.traps {
             TRAP_COMMON | TRAP_GROUP1
         } else {
@@ -99,11 +99,11 @@ impl Interface for ThisCpu<'_> {
     }
 
     fn timers(&self) -> u32 {
-        timers()
+        timer_ppis()
     }
 
     fn lines(&self) -> u32 {
-        lines(self.0)
+        high_ppis(self.0)
     }
 
     fn vcpu(&self) -> Vcpu {
@@ -188,9 +188,9 @@ impl Shared for Locked {
 
 /// Runs `use_it` on the interrupts of this CPU's vCPU.
 #[inline(always)]
-fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R) -> R {
+fn on_vgic<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R) -> R {
     // SAFETY: this is the CPU's own list. `use_it` calls crate `vgic` and the two implementations
-    // above, none of which calls `with` again.
+    // above, none of which calls `on_vgic` again.
     unsafe {
         cpu.vcpu.list.with(|list| {
             use_it(&mut Delivery {
@@ -204,7 +204,7 @@ fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Lock
 }
 
 /// Returns the PPIs whose physical enable follows the guest's.
-fn timers() -> u32 {
+fn timer_ppis() -> u32 {
     let timer = &machine().platform.timer;
     1 << timer.virt | 1 << timer.phys
 }
@@ -213,95 +213,95 @@ fn timers() -> u32 {
 /// stands for. The caller must return to the guest or execute an ISB next: a list register may have
 /// been written.
 #[inline(always)]
-pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
-    if with(cpu, |delivery| delivery.inject(intid, hw)) {
+pub fn inject_interrupt(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
+    if on_vgic(cpu, |delivery| delivery.inject(intid, hw)) {
         cpu.vcpu.counters.add(Counter::Listed);
     }
 }
 
-/// Returns whether the guest had an interrupt to acknowledge at the last [`sample`].
+/// Returns whether the guest had an interrupt to acknowledge at the last [`sample_timer_lines`].
 #[inline(always)]
-pub fn deliverable(cpu: &PerCpu) -> bool {
-    with(cpu, |delivery| delivery.deliverable())
+pub fn has_deliverable(cpu: &PerCpu) -> bool {
+    on_vgic(cpu, |delivery| delivery.deliverable())
 }
 
 /// Samples the lines of the guest's timers; see [`timer_lines`].
 #[cold]
-pub fn sample(cpu: &PerCpu) {
-    with(cpu, |delivery| delivery.sample());
+pub fn sample_timer_lines(cpu: &PerCpu) {
+    on_vgic(cpu, |delivery| delivery.sample());
 }
 
 /// Serves the maintenance interrupt; returns whether the list registers caused it.
-pub fn maintain(cpu: &PerCpu) -> bool {
-    match with(cpu, |delivery| delivery.maintain()) {
+pub fn serve_maintenance(cpu: &PerCpu) -> bool {
+    match on_vgic(cpu, |delivery| delivery.maintain()) {
         Maintenance::Nothing => false,
         Maintenance::Refilled => true,
         Maintenance::Ended => {
-            evaluate(cpu);
+            update_cpu(cpu);
             true
         }
     }
 }
 
 /// Updates this CPU after a register of the virtual interrupt controller was written.
-pub fn evaluate(cpu: &PerCpu) {
+pub fn update_cpu(cpu: &PerCpu) {
     // Only this CPU changes whether EL2 or hardware delivers its interrupts.
     if cpu.vcpu.switch.is_direct() {
-        to_machine(cpu);
+        write_gicr(cpu);
         return;
     }
-    if with(cpu, |delivery| delivery.evaluate()) {
-        evaluate_others(cpu);
+    if on_vgic(cpu, |delivery| delivery.evaluate()) {
+        update_other_cpus(cpu);
     }
 }
 
 /// Emulates a trapped access of the guest to its CPU interface through [`Delivery::access`], and
 /// returns the value of a read. The lines of the timers must have been sampled.
-pub fn access(cpu: &PerCpu, register: Register, write: Option<u64>) -> Option<u64> {
-    let (value, due) = with(cpu, |delivery| delivery.access(register, write))?;
+pub fn emulate_access(cpu: &PerCpu, register: Register, write: Option<u64>) -> Option<u64> {
+    let (value, due) = on_vgic(cpu, |delivery| delivery.access(register, write))?;
     if due != Due::Nothing {
-        evaluate(cpu);
+        update_cpu(cpu);
     }
     if due == Due::Everywhere {
-        evaluate_others(cpu);
+        update_other_cpus(cpu);
     }
     Some(value)
 }
 
 /// Lets other vCPUs read which interrupts are pending and active here.
-pub fn publish(cpu: &PerCpu) {
+pub fn publish_states(cpu: &PerCpu) {
     if cpu.vcpu.switch.is_direct() {
-        return direct::publish(cpu);
+        return direct::publish_states(cpu);
     }
-    with(cpu, |delivery| delivery.publish());
+    on_vgic(cpu, |delivery| delivery.publish());
 }
 
 /// Releases the SPIs that were listed here before hardware began to deliver: their pending states
 /// were given back, and other vCPUs may be waiting for them.
 pub fn release_spis(cpu: &PerCpu) {
-    if with(cpu, |delivery| delivery.release_spis()) {
-        evaluate_others(cpu);
+    if on_vgic(cpu, |delivery| delivery.release_spis()) {
+        update_other_cpus(cpu);
     }
 }
 
 /// Makes every other CPU evaluate the registers of the virtual interrupt controller.
-fn evaluate_others(cpu: &PerCpu) {
+fn update_other_cpus(cpu: &PerCpu) {
     let others = vm().cpus.iter();
     let others = others.filter(|other| !core::ptr::eq(**other, cpu));
-    others.for_each(|other| kick::send(other, pending_word::EVALUATE));
+    others.for_each(|other| kick::send_requests(other, pending_word::EVALUATE));
 }
 
 /// Checks the list registers against EL2's record of them; `quiet` means that no interrupt is due
 /// to the guest. In direct mode no list register may be in use.
-pub fn audit(cpu: &PerCpu, quiet: bool) -> Result<(), Fault> {
+pub fn audit_lists(cpu: &PerCpu, quiet: bool) -> Result<(), Fault> {
     let direct = cpu.vcpu.switch.is_direct();
-    with(cpu, |delivery| delivery.audit(quiet, direct))
+    on_vgic(cpu, |delivery| delivery.audit(quiet, direct))
 }
 
 /// Returns the private interrupts that are physically active although the guest does not have them.
-pub fn stray(cpu: &PerCpu) -> u32 {
+pub fn stray_active(cpu: &PerCpu) -> u32 {
     if cpu.vcpu.switch.is_direct() {
         return 0;
     }
-    with(cpu, |delivery| delivery.stray())
+    on_vgic(cpu, |delivery| delivery.stray())
 }

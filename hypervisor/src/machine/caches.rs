@@ -11,7 +11,7 @@ use crate::cpu::percpu::{PerCpu, boot_stack_guard};
 /// Evicts the part that [`abi::Call::Evict`] calls `what`; `None` if there is no such part.
 pub fn evict(what: u64) -> Option<()> {
     match what {
-        abi::EVICT_IMAGE => pages::evict(image()),
+        abi::EVICT_IMAGE => pages::evict(image_regions()),
         // This is the last call before a sample, but the path here has brought code and this CPU's memory
         // back into caches. The path back to the guest does so again for its stubs and the top of the stack.
         abi::EVICT_TRANSLATIONS => {
@@ -32,7 +32,7 @@ pub fn evict(what: u64) -> Option<()> {
 }
 
 /// Returns code, constants and variables, without the unmapped page among them.
-fn image() -> ArrayVec<Region, 4> {
+fn image_regions() -> ArrayVec<Region, 4> {
     let (guard, data) = (boot_stack_guard(), layout::data());
     ArrayVec::from([
         layout::text().into(),

@@ -15,16 +15,16 @@ use crate::say;
 pub const STATUS_LOST: u64 = 72;
 
 /// Ends the machine for the guest, with its exit status.
-pub fn exit(status: u64) -> ! {
-    flush();
+pub fn exit_machine(status: u64) -> ! {
+    flush_guest_line();
     say!("exit status {status}");
-    power::stop()
+    power::turn_machine_off()
 }
 
 /// Ends the machine in the way that the guest has requested, or caused, on `cpu`. If the guest
 /// requests a reset, the machine is reset, so that a server boots again.
-pub fn end(cpu: &PerCpu, how: End) -> ! {
-    flush();
+pub fn end_machine(cpu: &PerCpu, how: End) -> ! {
+    flush_guest_line();
     let ended = Ended {
         how,
         vcpu: vm().find(cpu.mpidr).map_or(0, |(number, _)| number),
@@ -32,21 +32,21 @@ pub fn end(cpu: &PerCpu, how: End) -> ! {
     };
     say!("{ended}");
     match how {
-        End::Reset => power::reset(),
-        End::Off | End::NoCpu | End::Stopped => power::stop(),
+        End::Reset => power::reset_machine(),
+        End::Off | End::NoCpu | End::Stopped => power::turn_machine_off(),
     }
 }
 
 /// Ends the machine because its guest can't go on. The reason, `why`, is a fault of neither the
 /// guest nor the hypervisor.
-pub fn lost_guest(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
-    flush();
+pub fn end_lost_guest(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
+    flush_guest_line();
     say!("guest on CPU {:#x}: {why}", cpu.mpidr);
     say!("exit status {STATUS_LOST}");
-    power::stop()
+    power::turn_machine_off()
 }
 
 /// Prints the guest's unfinished line, because no more text of the guest follows.
-fn flush() {
+fn flush_guest_line() {
     log::with_line(Line::show_gathered);
 }

@@ -17,18 +17,18 @@ pub struct Latencies(ArrayVec<u32, { GuestStates::MOST }>);
 
 impl Latencies {
     /// Takes the latencies of `states`, which are none if the guest has no states.
-    pub fn of(states: Option<&GuestStates>) -> Self {
-        Self(described(states).iter().map(|it| it.exit_us).collect())
+    pub fn from_states(states: Option<&GuestStates>) -> Self {
+        Self(idle_states(states).iter().map(|it| it.exit_us).collect())
     }
 
     /// Spends the time that a CPU woken by an interrupt takes to leave `state`; none for an unknown state.
     #[cold]
-    pub fn spend(&self, state: PowerState) {
+    pub fn spend_exit_latency(&self, state: PowerState) {
         let (PowerState::StandbyOrRetention(number) | PowerState::PowerDown(number)) = state;
         let Some(&exit_us) = self.0.get(number as usize) else {
             return;
         };
-        let ticks = machine().ticks(u64::from(exit_us) * 1000);
+        let ticks = machine().ns_to_ticks(u64::from(exit_us) * 1000);
         // The counter may be read before the WFI is over (DDI 0487K.a, D12.2.1).
         insn::isb();
         let end = after(CNTPCT_EL0.get(), ticks);
@@ -40,7 +40,7 @@ impl Latencies {
 }
 
 /// Returns the states in the form in which the guest's device tree describes them.
-pub fn described(states: Option<&GuestStates>) -> ArrayVec<IdleState, { GuestStates::MOST }> {
+pub fn idle_states(states: Option<&GuestStates>) -> ArrayVec<IdleState, { GuestStates::MOST }> {
     let states = states.into_iter().flat_map(GuestStates::as_slice);
     let states = states.map(|state| IdleState {
         exit_us: state.exit_us,

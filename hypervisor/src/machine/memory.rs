@@ -43,7 +43,7 @@ pub static EL2_REGIME: Regime = Regime::new();
 /// # Safety
 /// The tables must map the running code, its data and its stack at their
 /// physical addresses.
-pub unsafe fn enter(regime: &Regime) {
+pub unsafe fn enable_translation(regime: &Regime) {
     TTBR0_EL2.set(regime.ttbr.load(Relaxed));
     TCR_EL2.set(regime.tcr.load(Relaxed));
     MAIR_EL2.set(regime.mair.load(Relaxed));
@@ -95,10 +95,10 @@ impl<'p> HypervisorMap<'p> {
     }
 
     /// Writes the register values that put the map into force to `regime`.
-    pub fn publish(&self, regime: &Regime) {
+    pub fn fill_regime(&self, regime: &Regime) {
         // T0SZ 16 (48 bits), write-back inner-shareable walks, 4 KiB granule,
         // RES1 bits 31 and 23, PS as the PE has it (DDI 0487K.a, D23.2.161).
-        let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | physical_range() << 16 | 1 << 23 | 1 << 31;
+        let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | pa_range_field() << 16 | 1 << 23 | 1 << 31;
         // M, C, SA, I and WXN.
         let sctlr = SCTLR_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
         regime.ttbr.store(self.root.to_physical().0 as u64, Relaxed);
@@ -109,13 +109,13 @@ impl<'p> HypervisorMap<'p> {
 }
 
 /// Returns ID_AA64MMFR0_EL1.PARange, but at most 48 bits (5), because the tables have 4 levels.
-fn physical_range() -> u64 {
+fn pa_range_field() -> u64 {
     ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5)
 }
 
 /// Returns the end of the physical addresses that a map can have.
-pub fn physical_end() -> u64 {
-    1 << PHYSICAL_BITS[physical_range() as usize]
+pub fn pa_space_end() -> u64 {
+    1 << PHYSICAL_BITS[pa_range_field() as usize]
 }
 
 /// Bits of a physical address, by the encoding of PARange and PS.
@@ -156,13 +156,13 @@ impl<'p> GuestMap<'p> {
     }
 
     /// Returns VTTBR_EL2 and VTCR_EL2 for the map of guest `vmid`.
-    pub fn registers(&self, vmid: u64) -> (u64, u64) {
+    pub fn stage2_registers(&self, vmid: u64) -> (u64, u64) {
         let vttbr = self.root.to_physical().0 as u64 | vmid << 48;
         // Start level 1 (SL0=1), write-back inner-shareable walks, RES1 bit 31
         // (DDI 0487K.a, D23.2.177).
-        let bits = IPA_BITS.min(PHYSICAL_BITS[physical_range() as usize]);
+        let bits = IPA_BITS.min(PHYSICAL_BITS[pa_range_field() as usize]);
         let vtcr =
-            (64 - bits) | 1 << 6 | 1 << 8 | 1 << 10 | 3 << 12 | physical_range() << 16 | 1 << 31;
+            (64 - bits) | 1 << 6 | 1 << 8 | 1 << 10 | 3 << 12 | pa_range_field() << 16 | 1 << 31;
         (vttbr, vtcr)
     }
 }
@@ -182,7 +182,7 @@ pub struct Audit {
 ///
 /// # Panics
 /// Panics if any memory can be both written and executed.
-pub fn audit() -> Audit {
+pub fn audit_el2_map() -> Audit {
     let mut audit = Audit::default();
     visit_leaves(TTBR0_EL2.get(), 0, 0, &mut |address, size, descriptor| {
         // AP[2] (7) makes memory read-only, XN (54) makes it data (DDI 0487K.a, D8.3.1).
@@ -202,7 +202,7 @@ pub fn audit() -> Audit {
 ///
 /// # Panics
 /// Panics if the map leads to anything but `ram`.
-pub fn audit_guest(vttbr: u64, ram: Region) -> Audit {
+pub fn audit_guest_map(vttbr: u64, ram: Region) -> Audit {
     let mut audit = Audit::default();
     visit_leaves(vttbr, 1, 0, &mut |address, size, descriptor| {
         let to = descriptor & ADDRESS;
@@ -220,7 +220,7 @@ pub fn audit_guest(vttbr: u64, ram: Region) -> Audit {
 const ADDRESS: u64 = 0xffff_ffff_f000;
 
 /// Returns the entries of the table at `address`.
-fn table(address: u64) -> &'static [AtomicU64; 512] {
+fn table_at(address: u64) -> &'static [AtomicU64; 512] {
     let place = (address & ADDRESS) as *const [AtomicU64; 512];
     // SAFETY: tables lie in the pool, which is mapped and never given back.
     unsafe { &*place }
@@ -230,7 +230,7 @@ fn table(address: u64) -> &'static [AtomicU64; 512] {
 /// `root`, whose level is `level` and whose addresses begin at `start`.
 fn visit_leaves(root: u64, level: u32, start: u64, see: &mut dyn FnMut(u64, u64, u64)) {
     let size = 1u64 << (39 - 9 * level);
-    for (n, entry) in table(root).iter().enumerate() {
+    for (n, entry) in table_at(root).iter().enumerate() {
         let descriptor = entry.load(Relaxed);
         let address = start + n as u64 * size;
         match (descriptor & 3, level) {
@@ -242,8 +242,8 @@ fn visit_leaves(root: u64, level: u32, start: u64, see: &mut dyn FnMut(u64, u64,
 }
 
 /// Unmaps everything from the guest whose map `vttbr` refers to, on every CPU.
-pub fn revoke(vttbr: u64) {
-    for entry in table(vttbr) {
+pub fn unmap_guest(vttbr: u64) {
+    for entry in table_at(vttbr) {
         entry.store(0, Relaxed);
     }
     insn::dsb_ish();

@@ -28,7 +28,7 @@ pub const PACK_IT: &str = "pack it with cargo xtask dev build";
 static LSE: AtomicBool = AtomicBool::new(true);
 
 /// Notes whether this CPU has FEAT_LSE, before it reports in. A plain store does this, not an atomic operation.
-pub fn note_cpu() {
+pub fn note_lse() {
     if !arch::id::has_lse() {
         LSE.store(false, Relaxed);
     }
@@ -36,7 +36,7 @@ pub fn note_cpu() {
 
 /// Returns the place of the guest's images. Refuses the machine if there are none.
 pub fn payload() -> Region {
-    Region::from(first_image()..first_image() + images().length())
+    Region::from(images_start()..images_start() + images().length())
 }
 
 fn images() -> Images {
@@ -45,15 +45,15 @@ fn images() -> Images {
 
 /// Returns the guest's images, or why there are none.
 pub fn find_payload() -> Result<Images, NoPayload> {
-    header().images(u64::MAX - first_image())
+    payload_header().images(u64::MAX - images_start())
 }
 
 /// Returns where the guest's output comes from.
 pub fn output_source() -> Source {
-    Source::decode(header().source)
+    Source::decode(payload_header().source)
 }
 
-fn header() -> &'static PayloadHeader {
+fn payload_header() -> &'static PayloadHeader {
     // SAFETY: the header lies after the image in the same file. Without a payload, RAM holds
     // anything there, and the magic number shows this.
     unsafe { &*(layout::payload() as *const PayloadHeader) }
@@ -61,11 +61,11 @@ fn header() -> &'static PayloadHeader {
 
 /// Returns the end of the memory that the loader filled, which is past this image if there is a guest.
 pub fn payload_end() -> u64 {
-    find_payload().map_or(layout::payload(), |images| first_image() + images.length())
+    find_payload().map_or(layout::payload(), |images| images_start() + images.length())
 }
 
 /// Returns the address at which the first of the guest's images begins.
-fn first_image() -> u64 {
+fn images_start() -> u64 {
     layout::payload() + PayloadHeader::SIZE as u64
 }
 
@@ -98,12 +98,12 @@ impl fmt::Display for Choice {
 
 /// Chooses the image that was `asked` for, or else the best that all CPUs can run. If a CPU lacks
 /// FEAT_LSE, the image without it is always chosen, and the guest reports this cell by cell.
-pub fn choose(asked: Option<Atomics>) -> Chosen {
+pub fn choose_image(asked: Option<Atomics>) -> Chosen {
     let images = images();
-    let initrd = images.initrd.map(place);
+    let initrd = images.initrd.map(extent_region);
     let Some(lse) = images.lse else {
         return Chosen {
-            image: place(images.llsc),
+            image: extent_region(images.llsc),
             initrd,
             choice: None,
         };
@@ -113,15 +113,15 @@ pub fn choose(asked: Option<Atomics>) -> Chosen {
         Some(Atomics::Lse | Atomics::Llsc) | None => (Atomics::Llsc, images.llsc),
     };
     Chosen {
-        image: place(extent),
+        image: extent_region(extent),
         initrd,
         choice: Some(Choice { atomics, asked }),
     }
 }
 
-fn place(extent: Extent) -> Region {
+fn extent_region(extent: Extent) -> Region {
     Region {
-        base: first_image() + extent.offset,
+        base: images_start() + extent.offset,
         size: extent.length,
     }
 }

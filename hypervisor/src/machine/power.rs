@@ -21,7 +21,7 @@ static CONDUIT: AtomicU32 = AtomicU32::new(0);
 /// Whether a CPU has written the machine's last line and begun to turn it off.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Notes how the firmware is called, for [`stop`].
+/// Notes how the firmware is called, for [`turn_machine_off`].
 pub fn note_conduit(conduit: Option<Conduit>) {
     let number = match conduit {
         None => 0,
@@ -49,13 +49,13 @@ pub fn has_ended() -> bool {
 /// The call must not return (DEN0022F.b, 5.1.9). If it does, its status is the machine's last line,
 /// and this CPU halts. A reset instead would make firmware start the same image again, and the run
 /// would never end.
-pub fn stop() -> ! {
+pub fn turn_machine_off() -> ! {
     end_by_psci(SYSTEM_OFF)
 }
 
 /// Turns the machine off without printing, and without waiting for the console to send everything:
 /// the console itself may be broken.
-pub fn stop_in_silence() -> ! {
+pub fn turn_off_silently() -> ! {
     if let Some(conduit) = conduit() {
         call_firmware(conduit, SYSTEM_OFF);
     }
@@ -66,7 +66,7 @@ pub fn stop_in_silence() -> ! {
 }
 
 /// Resets the machine with PSCI SYSTEM_RESET, and halts if that returns.
-pub fn reset() -> ! {
+pub fn reset_machine() -> ! {
     end_by_psci(SYSTEM_RESET)
 }
 
@@ -91,11 +91,11 @@ fn end_by_psci(function: u64) -> ! {
 
 /// Makes firmware turn the machine off or reset it; if firmware returns instead, returns its status.
 fn call_firmware(conduit: Conduit, function: u64) -> i64 {
-    planted::power_off().unwrap_or_else(|| psci(conduit, function, 0, 0, 0))
+    planted::power_off_answer().unwrap_or_else(|| call_psci(conduit, function, 0, 0, 0))
 }
 
 /// Calls the firmware's PSCI; returns its status, 0 for success.
-pub fn psci(conduit: Conduit, function: u64, a: u64, b: u64, c: u64) -> i64 {
+pub fn call_psci(conduit: Conduit, function: u64, a: u64, b: u64, c: u64) -> i64 {
     let status: u64;
     // SAFETY: PSCI follows the SMC calling convention, which may clobber x0 to x17 and nothing else
     // that this code uses (DEN0028F, 2.6).
@@ -119,6 +119,6 @@ pub fn psci(conduit: Conduit, function: u64, a: u64, b: u64, c: u64) -> i64 {
 macro_rules! refuse {
     ($($arg:tt)*) => {{
         $crate::say!("refused: {}", format_args!($($arg)*));
-        $crate::machine::power::stop()
+        $crate::machine::power::turn_machine_off()
     }};
 }

@@ -94,7 +94,7 @@ static CPUS: Place<ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>> =
     Place::new(ArrayVec::new_const());
 
 /// Returns the frames of the emulated redistributors of `cpus` vCPUs.
-const fn redistributors(cpus: usize) -> Region {
+const fn redistributor_frames(cpus: usize) -> Region {
     let size = cpus as u64 * REDISTRIBUTOR_SIZE;
     let base = match size <= UART.base - REDISTRIBUTORS {
         true => REDISTRIBUTORS,
@@ -113,7 +113,7 @@ pub fn vm() -> &'static Vm {
 }
 
 /// Whether the virtual machine has been created.
-pub fn exists() -> bool {
+pub fn is_created() -> bool {
     VM.is_completed()
 }
 
@@ -140,7 +140,7 @@ pub struct Places {
 
 /// Finds places in `ram` for the guest's image, which is `file`, and for its initial RAM disk of
 /// `initrd` bytes. Refuses a guest that can't run in that much RAM or on these CPUs.
-pub fn place(file: Region, initrd: u64, ram: Region) -> Places {
+pub fn place_images(file: Region, initrd: u64, ram: Region) -> Places {
     // SAFETY: the packer put the image there, it is mapped, and nothing writes to it.
     let bytes = unsafe { core::slice::from_raw_parts(file.base as *const u8, file.size as usize) };
     let image = Image::parse(bytes).unwrap_or_else(|error| refuse!("the guest {error}"));
@@ -174,7 +174,7 @@ pub fn place(file: Region, initrd: u64, ram: Region) -> Places {
 
 /// Zeroes the guest's RAM, so that the guest can't read its former contents. The zeros go to memory
 /// and not only to the caches, which a guest does not use at first.
-fn scrub(ram: Region) {
+fn zero_ram(ram: Region) {
     planted::before_scrub(ram);
     pages::zero(ram);
 }
@@ -186,33 +186,33 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         image,
         initrd,
         choice,
-    } = payload::choose(arguments.plan.atomics);
+    } = payload::choose_image(arguments.plan.atomics);
     log::with_line(|line| line.set_source(payload::output_source()));
     let ram = machine.guest;
-    let places = place(image, initrd.map_or(0, |initrd| initrd.size), ram);
+    let places = place_images(image, initrd.map_or(0, |initrd| initrd.size), ram);
     let offset = places.image;
     // The stage is reported beforehand, because clearing a server's RAM takes seconds.
     stage!("scrub", "clearing {} MiB, the guest's RAM", ram.size >> 20);
-    scrub(ram);
+    zero_ram(ram);
     let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
     // SAFETY: there is one virtual machine, and it is created once.
     let cpus = unsafe { CPUS.take() };
     cpus.extend(online);
     let kept = if arguments.keep_cpu {
-        keep_one(cpus)
+        keep_cpu_for_el2(cpus)
     } else {
         None
     };
     let vm = VM.call_once(|| Vm {
         distributor: SpinMutex::new(Distributor::new(cpus.len())),
-        redistributors: redistributors(cpus.len()),
+        redistributors: redistributor_frames(cpus.len()),
         ram: Region {
             base: RAM,
             size: ram.size,
         },
         entry: RAM + offset,
         tree: RAM + places.tree,
-        latencies: Latencies::of(arguments.guest_states.as_ref()),
+        latencies: Latencies::from_states(arguments.guest_states.as_ref()),
         index: Index::new(cpus.iter().map(|cpu| cpu.mpidr)),
         cpus,
         kept,
@@ -249,7 +249,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
 
 /// Takes the last of `cpus` for EL2, unless this would leave the guest fewer than two CPUs: most
 /// measurements need two.
-fn keep_one(
+fn keep_cpu_for_el2(
     cpus: &mut ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
 ) -> Option<&'static PerCpu> {
     const LEFT: usize = 2;
@@ -264,7 +264,7 @@ fn keep_one(
 /// Returns how the guest calls firmware: through SMC, as it would without a hypervisor, if SMC
 /// works. Without EL3, SMC is UNDEFINED, trapped or not (DDI 0487K.a, C6.2.328); such a machine has
 /// no firmware to call through SMC.
-fn conduit(machine: &Machine) -> Conduit {
+fn guest_conduit(machine: &Machine) -> Conduit {
     match machine.platform.psci {
         Some(Conduit::Smc) => Conduit::Smc,
         Some(Conduit::Hvc) | None => Conduit::Hvc,
@@ -278,7 +278,7 @@ fn write_tree(
     initrd: Option<Region>,
     buffer: &mut [u8],
 ) {
-    let states = latencies::described(arguments.guest_states.as_ref());
+    let states = latencies::idle_states(arguments.guest_states.as_ref());
     let tree = GuestTree {
         cpus: vm.cpus.iter().map(|cpu| cpu.mpidr),
         memory: vm.ram,
@@ -291,7 +291,7 @@ fn write_tree(
             base: UART.base,
         }),
         timer: machine.platform.timer,
-        conduit: Some(conduit(machine)),
+        conduit: Some(guest_conduit(machine)),
         // No name is given here: the guest learns the name of its hypervisor through a call.
         hypervisor: None,
         described_by: machine.platform.described_by,
@@ -310,7 +310,7 @@ fn write_tree(
 
 /// Returns the place of the `T` at guest physical `address`; `None` unless the address is aligned
 /// and the `T` lies in RAM, which is mapped and stays mapped.
-pub fn in_ram<T>(address: u64) -> Option<*const T> {
+pub fn ram_pointer<T>(address: u64) -> Option<*const T> {
     let last = address.checked_add(size_of::<T>() as u64 - 1)?;
     let inside = vm().ram.contains(address) && vm().ram.contains(last);
     (inside && address.is_multiple_of(align_of::<T>() as u64))

@@ -32,28 +32,28 @@ const VMID: u64 = 2;
 const TABLES: u64 = 2 + (BUFFER + abi::neighbour::MAX_KIB as u64 * 1024).div_ceil(512 * PAGE) + 1;
 
 /// Returns the bytes of memory of a neighbour that works through `kib` KiB.
-const fn size(kib: u32) -> u64 {
+const fn memory_size(kib: u32) -> u64 {
     BUFFER + (kib as u64) * 1024
 }
 
 /// Returns the bytes of the page pool that a neighbour of `kib` KiB takes.
-pub const fn needs(kib: u32) -> u64 {
-    (size_of::<Tenant>() as u64).next_multiple_of(PAGE) + size(kib) + TABLES * PAGE
+pub const fn pool_bytes(kib: u32) -> u64 {
+    (size_of::<Tenant>() as u64).next_multiple_of(PAGE) + memory_size(kib) + TABLES * PAGE
 }
 
 /// Makes a neighbour of `kib` KiB.
-pub fn make(pool: &mut Pool, kib: u32) -> &'static Tenant {
-    let size = size(kib);
+pub fn make_neighbour(pool: &mut Pool, kib: u32) -> &'static Tenant {
+    let size = memory_size(kib);
     let base = pool.take(size);
     let memory = Region { base, size };
     let mut map = GuestMap::new(pool);
     map.map_ram(0, memory);
-    let stage2 = map.registers(VMID);
+    let stage2 = map.stage2_registers(VMID);
     &pool.fill([Tenant::new(memory, stage2)].into_iter())[0]
 }
 
 /// Returns the doubleword at `offset` of a neighbour's memory.
-pub fn word(tenant: &Tenant, offset: u64) -> &core::sync::atomic::AtomicU64 {
+pub fn memory_word(tenant: &Tenant, offset: u64) -> &core::sync::atomic::AtomicU64 {
     assert!(offset + 8 <= tenant.memory.size && offset.is_multiple_of(8));
     let place = (tenant.memory.base + offset) as *const core::sync::atomic::AtomicU64;
     // SAFETY: this is an aligned doubleword of the neighbour's memory, which EL2 maps and never gives back.

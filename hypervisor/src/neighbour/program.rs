@@ -13,7 +13,7 @@ use arch::insn;
 use platform::Region;
 
 use crate::cpu::tenant::{General, Tenant};
-use crate::neighbour::place::{BUFFER, CODE, COUNTS, TABLE, word};
+use crate::neighbour::place::{BUFFER, CODE, COUNTS, TABLE, memory_word};
 use crate::planted;
 
 core::arch::global_asm!(
@@ -116,20 +116,20 @@ const PSTATE: u64 = 0x3c5;
 
 /// Makes the neighbour begin the program that `does` names; `None` if the neighbour's memory is too
 /// small for the program, or this image has no such program.
-pub fn begin(tenant: &Tenant, does: Neighbour) -> Option<()> {
+pub fn begin_program(tenant: &Tenant, does: Neighbour) -> Option<()> {
     let (program, vectors) = match does {
         Neighbour::None => return Some(()),
         Neighbour::Work => (work()..work_end(), 0..0),
         Neighbour::Cache(_) => (cache()..cache_end(), 0..0),
-        Neighbour::Hostile => planted::hostile()?,
+        Neighbour::Hostile => planted::hostile_program()?,
     };
     let end = BUFFER + u64::from(does.kib()) * 1024;
     if end > tenant.memory.size {
         return None;
     }
-    copy(tenant, CODE, program);
-    copy(tenant, VECTORS, vectors);
-    finish(tenant);
+    copy_instructions(tenant, CODE, program);
+    copy_instructions(tenant, VECTORS, vectors);
+    finish_program(tenant);
     let mut general = General {
         x: [0; 31],
         pc: CODE,
@@ -159,18 +159,18 @@ pub fn begin(tenant: &Tenant, does: Neighbour) -> Option<()> {
 }
 
 /// Copies instructions from this image's constants to `to`.
-fn copy(tenant: &Tenant, to: u64, from: core::ops::Range<u64>) {
+fn copy_instructions(tenant: &Tenant, to: u64, from: core::ops::Range<u64>) {
     for place in from.clone().step_by(8) {
         // SAFETY: the word lies between two of this image's symbols, and its address is aligned.
         // The word after an odd number of instructions is in the same section, or its padding.
         let instructions = unsafe { (place as *const u64).read() };
-        word(tenant, to + (place - from.start)).store(instructions, Relaxed);
+        memory_word(tenant, to + (place - from.start)).store(instructions, Relaxed);
     }
 }
 
 /// Writes the neighbour's table, and makes its new instructions visible to fetches.
-fn finish(tenant: &Tenant) {
-    word(tenant, TABLE).store(BLOCK, Relaxed);
+fn finish_program(tenant: &Tenant) {
+    memory_word(tenant, TABLE).store(BLOCK, Relaxed);
     pages::clean(Region {
         base: tenant.memory.base + CODE,
         size: TABLE - CODE,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Switches to the neighbour and back in one call: [`to_neighbour`] returns when the neighbour
+//! Switches to the neighbour and back in one call: [`run_neighbour`] returns when the neighbour
 //! takes an exception to EL2.
 //!
 //! The caller of that function changes the registers of EL2 and EL1. This module switches the
@@ -106,10 +106,10 @@ el2_from_neighbour:
 const _: () = assert!(offset_of!(General, pstate) == offset_of!(General, pc) + 8);
 const _: () = assert!(offset_of!(General, x) == 0);
 
-/// Makes an exception of the neighbour return to the caller of [`to_neighbour`], from the next
+/// Makes an exception of the neighbour return to the caller of [`run_neighbour`], from the next
 /// context synchronization event on.
 #[inline(always)]
-pub fn take_vectors() {
+pub fn set_vectors() {
     VBAR_EL2.set(vectors());
 }
 
@@ -119,7 +119,7 @@ pub fn take_vectors() {
 /// The EL1 registers, the map and the traps of this CPU must be the neighbour's, and `general` must
 /// lead to EL1.
 #[inline(always)]
-pub unsafe fn to_neighbour(general: *mut General) -> Back {
+pub unsafe fn run_neighbour(general: *mut General) -> Back {
     // SAFETY: as the caller promises. The assembly restores those registers of this function that it changes.
     unsafe { el2_to_neighbour(general) }
 }

@@ -14,11 +14,11 @@ use crate::cpu::traps::TRAP_FP;
 
 /// Handles an exit of the neighbour.
 #[cold]
-pub fn exit(worlds: &mut Worlds) {
+pub fn handle_exit(worlds: &mut Worlds) {
     let esr = Esr(ESR_EL2.get());
     let general = &mut worlds.general;
     match esr.class() {
-        esr::FP => exchange_fp(worlds),
+        esr::FP => swap_fp_registers(worlds),
         // The neighbour does not wait, because it has no interrupts.
         esr::WFX => general.pc += 4,
         esr::HVC64 => general.x[0] = abi::NOT_SUPPORTED as u64,
@@ -31,14 +31,14 @@ pub fn exit(worlds: &mut Worlds) {
             let from_el0 = general.pstate & 0xf == 0;
             // The neighbour's table lies within its memory, so a walk that fails does so at level 0.
             let walk = abort::is_table_walk(esr).then_some(0);
-            give(general, inject::external_abort_esr(esr, from_el0, walk));
+            enter_vector(general, inject::external_abort_esr(esr, from_el0, walk));
         }
-        _ => give(general, inject::UNDEFINED_ESR),
+        _ => enter_vector(general, inject::UNDEFINED_ESR),
     }
 }
 
 /// Makes EL1 continue at its vector. A vector that itself faults keeps faulting until the turn is over.
-fn give(general: &mut General, syndrome: u64) {
+fn enter_vector(general: &mut General, syndrome: u64) {
     let entry = inject::exception_entry(general.pstate, VBAR_EL1.get(), SCTLR_EL1.get());
     ELR_EL1.set(general.pc);
     SPSR_EL1.set(general.pstate);
@@ -48,7 +48,7 @@ fn give(general: &mut General, syndrome: u64) {
 }
 
 /// Handles the neighbour's first use of floating point in a turn; the registers hold the vCPU's values.
-fn exchange_fp(worlds: &mut Worlds) {
+fn swap_fp_registers(worlds: &mut Worlds) {
     CPTR_EL2.set(CPTR_EL2.get() & !TRAP_FP);
     insn::isb();
     worlds.vcpu_fp.save();

@@ -29,7 +29,7 @@ use crate::interrupts::vgic_cpu::PRIORITY;
 use crate::interrupts::{irq, vgic_cpu};
 use crate::machine::machine;
 use crate::machine::vm::{self, vm};
-use crate::neighbour::place::word;
+use crate::neighbour::place::memory_word;
 use crate::neighbour::program::{DAMAGED, DONE};
 use crate::neighbour::{program, world};
 
@@ -39,8 +39,8 @@ const HIGH: u64 = 0b101;
 const CONTROL: u64 = 0b111;
 
 /// Priority of EL2's timer where there are slices, above that of everything else
-/// (`interrupts::vgic_cpu::prepare`), and the mask that lets only it pass, by `vgic_cpu::mask`. The
-/// two values use only the five bits that every interface has (IHI 0069H, 4.8.1).
+/// (`interrupts::vgic_cpu::prepare_cpu`), and the mask that lets only it pass, by
+/// `vgic_cpu::pmr_value`. The values use only the five bits of every interface (IHI 0069H, 4.8.1).
 const TIMER_PRIORITY: u8 = 0x40;
 const ONLY_TIMER: u8 = 0x60;
 
@@ -48,37 +48,37 @@ const ONLY_TIMER: u8 = 0x60;
 /// over.
 pub extern "C" fn interrupt() {
     let cpu = PerCpu::this();
-    irq::exit::<SharedCpu>(cpu);
+    irq::handle_exit::<SharedCpu>(cpu);
     traps::leave_event();
-    look(cpu);
+    check_slice(cpu);
 }
 
 /// Like [`interrupt`], but traced, on a CPU that may have a neighbour.
 pub extern "C" fn interrupt_traced() {
     let cpu = PerCpu::this();
-    irq::exit::<On>(cpu);
-    look(cpu);
+    irq::handle_exit::<On>(cpu);
+    check_slice(cpu);
 }
 
 /// Gives the neighbour its slice if the vCPU's slice is over.
-fn look(cpu: &PerCpu) {
-    if let Some(tenant) = cpu.neighbour().filter(|_| is_over(cpu)) {
-        take(cpu, tenant);
+fn check_slice(cpu: &PerCpu) {
+    if let Some(tenant) = cpu.neighbour().filter(|_| is_slice_over(cpu)) {
+        run_to_timer(cpu, tenant);
     }
 }
 
 /// Whether the vCPU has used up its slice.
-fn is_over(cpu: &PerCpu) -> bool {
+fn is_slice_over(cpu: &PerCpu) -> bool {
     cpu.slice_end.load(Relaxed) <= CNTPCT_EL0.get()
 }
 
 /// Gives the neighbour the CPU while the vCPU waits for an interrupt, or until `deadline` in ticks
 /// of the physical count.
-pub fn wait(cpu: &PerCpu, tenant: &Tenant, deadline: Option<u64>) {
-    match Next::of_this() {
+pub fn run_while_waiting(cpu: &PerCpu, tenant: &Tenant, deadline: Option<u64>) {
+    match Next::of_this_vcpu() {
         Next::Pending => {}
         Next::High => insn::wfi(),
-        Next::At(timer) => give(cpu, tenant, [deadline, timer].into_iter().flatten().min()),
+        Next::At(timer) => run_to_irq(cpu, tenant, [deadline, timer].into_iter().flatten().min()),
     }
 }
 
@@ -98,7 +98,7 @@ impl Next {
     /// Finds out when the vCPU of the running CPU will be interrupted. The exception that brought
     /// the CPU here has synchronized the vCPU's writes to its timer (DDI 0487K.a, D1.3.2).
     #[inline(always)]
-    fn of_this() -> Self {
+    fn of_this_vcpu() -> Self {
         if ISR_EL1.get() & IRQ_PENDING != 0 {
             return Self::Pending;
         }
@@ -111,50 +111,50 @@ impl Next {
 }
 
 /// Gives the neighbour the CPU for a slice because the vCPU waits for an event.
-pub fn yield_to(cpu: &PerCpu, tenant: &Tenant) {
+pub fn run_for_slice(cpu: &PerCpu, tenant: &Tenant) {
     let slice = tenant.slice.load(Relaxed);
     if slice == 0 {
         return insn::yield_now();
     }
-    let Next::At(timer) = Next::of_this() else {
+    let Next::At(timer) = Next::of_this_vcpu() else {
         return insn::yield_now();
     };
-    let end = own_timer::after(slice);
-    give(cpu, tenant, Some(timer.map_or(end, |timer| timer.min(end))));
-    irq::take(cpu);
+    let end = own_timer::count_after(slice);
+    run_to_irq(cpu, tenant, Some(timer.map_or(end, |timer| timer.min(end))));
+    irq::take_most_urgent(cpu);
 }
 
 /// Gives the neighbour a turn that any interrupt ends.
-fn give(cpu: &PerCpu, tenant: &Tenant, until: Option<u64>) {
+fn run_to_irq(cpu: &PerCpu, tenant: &Tenant, until: Option<u64>) {
     cpu.slice_end.store(own_timer::NEVER, Relaxed);
     // If there are neither slices nor a deadline, the timer is already set correctly.
     let timed = until.is_some() || tenant.slice.load(Relaxed) != 0;
     if timed {
         own_timer::rearm(until);
     }
-    let ticks = world::visit(tenant, || true);
-    tenant.add(Shared::Given, ticks);
+    let ticks = world::run_turn(tenant, || true);
+    tenant.add_count(Shared::Given, ticks);
     if timed {
         begin_slice(cpu, tenant);
     }
 }
 
 /// Gives the neighbour a turn that only EL2's timer ends.
-fn take(cpu: &PerCpu, tenant: &Tenant) {
-    let end = own_timer::after(tenant.slice.load(Relaxed));
+fn run_to_timer(cpu: &PerCpu, tenant: &Tenant) {
+    let end = own_timer::count_after(tenant.slice.load(Relaxed));
     cpu.slice_end.store(end, Relaxed);
     own_timer::rearm(None);
     let mask = ICC_PMR_EL1.get();
     // Writes to ICC_PMR_EL1 are self-synchronizing (IHI 0069H, ICC_PMR_EL1), and come before the exception return.
-    ICC_PMR_EL1.set(vgic_cpu::mask(ONLY_TIMER));
-    let ticks = world::visit(tenant, || {
+    ICC_PMR_EL1.set(vgic_cpu::pmr_value(ONLY_TIMER));
+    let ticks = world::run_turn(tenant, || {
         // The interrupt may also have come for EL2's own checks.
-        irq::take(cpu);
-        is_over(cpu)
+        irq::take_most_urgent(cpu);
+        is_slice_over(cpu)
     });
     ICC_PMR_EL1.set(mask);
-    tenant.add(Shared::Taken, ticks);
-    tenant.add(Shared::Slices, 1);
+    tenant.add_count(Shared::Taken, ticks);
+    tenant.add_count(Shared::Slices, 1);
     begin_slice(cpu, tenant);
 }
 
@@ -162,7 +162,7 @@ fn take(cpu: &PerCpu, tenant: &Tenant) {
 fn begin_slice(cpu: &PerCpu, tenant: &Tenant) {
     let end = match tenant.slice.load(Relaxed) {
         0 => own_timer::NEVER,
-        ticks => own_timer::after(ticks),
+        ticks => own_timer::count_after(ticks),
     };
     cpu.slice_end.store(end, Relaxed);
     own_timer::rearm(None);
@@ -170,7 +170,7 @@ fn begin_slice(cpu: &PerCpu, tenant: &Tenant) {
 
 /// Sets the work of the neighbour of `cpu`, which is the running CPU; `None` if there is no place
 /// for a neighbour, or the vCPU owns its interrupts.
-pub fn set(cpu: &PerCpu, does: Neighbour) -> Option<()> {
+pub fn set_work(cpu: &PerCpu, does: Neighbour) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
         return (does == Neighbour::None).then_some(());
     };
@@ -178,11 +178,11 @@ pub fn set(cpu: &PerCpu, does: Neighbour) -> Option<()> {
         if cpu.vcpu.switch.is_direct() {
             return None;
         }
-        program::begin(tenant, does)?;
+        program::begin_program(tenant, does)?;
     }
-    tenant.set(does);
-    traps::review_neighbour();
-    review(cpu, tenant);
+    tenant.set_work(does);
+    traps::review_vectors();
+    review_slice(cpu, tenant);
     Some(())
 }
 
@@ -191,17 +191,17 @@ pub fn set_slice(cpu: &PerCpu, ticks: u64) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
         return (ticks == 0).then_some(());
     };
-    let most = machine().ticks(abi::neighbour::MAX_SLICE_MS * 1_000_000);
+    let most = machine().ns_to_ticks(abi::neighbour::MAX_SLICE_MS * 1_000_000);
     if ticks > most || ticks != 0 && machine().platform.timer.hyp.is_none() {
         return None;
     }
     tenant.slice.store(ticks, Relaxed);
-    review(cpu, tenant);
+    review_slice(cpu, tenant);
     Some(())
 }
 
 /// Sets whether a trapped WFE gives the CPU to the neighbour.
-pub fn set_yield(cpu: &PerCpu, on: bool) -> Option<()> {
+pub fn set_yield_on_wfe(cpu: &PerCpu, on: bool) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
         return (!on).then_some(());
     };
@@ -210,16 +210,16 @@ pub fn set_yield(cpu: &PerCpu, on: bool) -> Option<()> {
 }
 
 /// Begins a slice, if slices are set, after a setting has changed.
-fn review(cpu: &PerCpu, tenant: &Tenant) {
-    let sliced = tenant.is_there() && tenant.slice.load(Relaxed) != 0;
+fn review_slice(cpu: &PerCpu, tenant: &Tenant) {
+    let sliced = tenant.has_work() && tenant.slice.load(Relaxed) != 0;
     if let Some(hyp) = machine().platform.timer.hyp {
         let priority = if sliced { TIMER_PRIORITY } else { PRIORITY };
         // SAFETY: only the CPU that the redistributor belongs to runs this.
         unsafe { cpu.redistributor().set_priority(hyp, priority) };
     }
-    if tenant.is_there() {
+    if tenant.has_work() {
         begin_slice(cpu, tenant);
-        stagger(cpu, tenant);
+        stagger_slice(cpu, tenant);
     } else {
         cpu.slice_end.store(own_timer::NEVER, Relaxed);
         own_timer::rearm(None);
@@ -230,39 +230,39 @@ fn review(cpu: &PerCpu, tenant: &Tenant) {
 /// different CPUs are independent, but here vCPUs that are set up together would also be stopped
 /// together. The fractional parts of multiples of the golden ratio stay apart, however many multiples
 /// there are (D. E. Knuth, The Art of Computer Programming, volume 3, 6.4, multiplicative hashing).
-fn stagger(cpu: &PerCpu, tenant: &Tenant) {
+fn stagger_slice(cpu: &PerCpu, tenant: &Tenant) {
     /// 2^32 divided by the golden ratio.
     const GOLDEN: u64 = 0x9e37_79b9;
     let slice = tenant.slice.load(Relaxed);
-    if slice == 0 || !vm::exists() {
+    if slice == 0 || !vm::is_created() {
         return;
     }
     let number = vm().find(cpu.mpidr).map_or(0, |(number, _)| number as u64);
     let part = (number + 1).wrapping_mul(GOLDEN) & 0xffff_ffff;
     let first = ((u128::from(slice) * u128::from(part)) >> 32) as u64;
-    cpu.slice_end.store(own_timer::after(first), Relaxed);
+    cpu.slice_end.store(own_timer::count_after(first), Relaxed);
     own_timer::rearm(None);
 }
 
 /// Ends the neighbour when the vCPU of `cpu`, which is the running CPU, is turned off: the vCPU has
 /// no neighbour when it is turned on again.
-pub fn leave(cpu: &PerCpu) {
+pub fn end_neighbour(cpu: &PerCpu) {
     if let Some(tenant) = cpu.tenant() {
         tenant.slice.store(0, Relaxed);
         tenant.yield_on_wfe.store(false, Relaxed);
-        tenant.set(Neighbour::None);
-        review(cpu, tenant);
+        tenant.set_work(Neighbour::None);
+        review_slice(cpu, tenant);
     }
 }
 
 /// Returns a count of the neighbour of `cpu`. Any CPU may call this.
-pub fn count(cpu: &PerCpu, what: Shared) -> u64 {
+pub fn read_count(cpu: &PerCpu, what: Shared) -> u64 {
     let Some(tenant) = cpu.tenant() else {
         return 0;
     };
     match what {
-        Shared::Work => word(tenant, DONE).load(Relaxed),
-        Shared::Damaged => word(tenant, DAMAGED).load(Relaxed),
+        Shared::Work => memory_word(tenant, DONE).load(Relaxed),
+        Shared::Damaged => memory_word(tenant, DAMAGED).load(Relaxed),
         Shared::Given | Shared::Taken | Shared::Turns | Shared::Slices | Shared::Trapped => {
             tenant.count(what)
         }

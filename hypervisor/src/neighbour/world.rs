@@ -29,7 +29,7 @@ use arch::regs::{CNTHCTL_EL2, PMCR_EL0};
 use crate::cpu::tenant::Tenant;
 use crate::cpu::traps::{HCR_NEIGHBOUR, TRAP_FP};
 use crate::machine::machine;
-use crate::neighbour::switch::{Back, take_vectors, to_neighbour};
+use crate::neighbour::switch::{Back, run_neighbour, set_vectors};
 use crate::neighbour::trapped;
 
 /// MDCR_EL2: TPMCR (5), TPM (6), TDA (9).
@@ -69,7 +69,7 @@ struct Left {
 impl Left {
     /// Saves the vCPU's registers, and sets them for the neighbour whose map is `vttbr`.
     #[inline(always)]
-    fn take(vttbr: u64, errors: u64) -> Self {
+    fn save(vttbr: u64, errors: u64) -> Self {
         let left = Self {
             pc: ELR_EL2.get(),
             pstate: SPSR_EL2.get(),
@@ -91,19 +91,19 @@ impl Left {
         }
         CNTV_CTL_EL0.set(0);
         ICH_HCR_EL2.set(NO_INTERFACE);
-        CNTHCTL_EL2.set(left.cnthctl & !PHYSICAL_TIMER | virtual_timer());
+        CNTHCTL_EL2.set(left.cnthctl & !PHYSICAL_TIMER | virtual_timer_traps());
         MDCR_EL2.set(left.mdcr | TRAP_COUNTERS_AND_DEBUG);
         CPTR_EL2.set(left.cptr | TRAP_FP);
         el1::set_deferred_errors(errors);
         VTTBR_EL2.set(vttbr);
         HCR_EL2.set(HCR_NEIGHBOUR);
-        take_vectors();
+        set_vectors();
         left
     }
 
     /// Restores the vCPU's registers, and returns the errors that the neighbour has deferred.
     #[inline(always)]
-    fn give_back(self) -> u64 {
+    fn restore(self) -> u64 {
         let errors = el1::deferred_errors();
         VBAR_EL2.set(self.vectors);
         HCR_EL2.set(self.hcr);
@@ -135,7 +135,7 @@ fn has_pmu() -> bool {
 }
 
 /// Returns the bits that trap the virtual timer of EL1, where it can trap (ID_AA64MMFR0_EL1.ECV).
-fn virtual_timer() -> u64 {
+fn virtual_timer_traps() -> u64 {
     match ID_AA64MMFR0_EL1.get() >> 60 {
         0 => 0,
         _ => TRAP_VIRTUAL_TIMER,
@@ -144,23 +144,23 @@ fn virtual_timer() -> u64 {
 
 /// Lets the neighbour run until an interrupt comes and `over` returns true; returns how many ticks
 /// this took, including the two switches.
-pub fn visit(tenant: &Tenant, mut over: impl FnMut() -> bool) -> u64 {
+pub fn run_turn(tenant: &Tenant, mut over: impl FnMut() -> bool) -> u64 {
     let begin = CNTPCT_EL0.get();
     // SAFETY: the state is this CPU's own, and no code that runs meanwhile, `over` included, calls this function.
     unsafe {
         tenant.worlds.with(|worlds| {
-            let left = Left::take(tenant.stage2.0, worlds.own_errors);
+            let left = Left::save(tenant.stage2.0, worlds.own_errors);
             worlds.vcpu.save();
             worlds.own.load();
             loop {
                 // All state of the vCPU has been exchanged, or traps; `program` wrote the program
                 // and its table. The exception return is the context synchronization event.
-                match to_neighbour(&raw mut worlds.general) {
+                match run_neighbour(&raw mut worlds.general) {
                     Back::Interrupt if over() => break,
                     Back::Interrupt => {}
                     Back::Trapped => {
-                        tenant.add(Shared::Trapped, 1);
-                        trapped::exit(worlds);
+                        tenant.add_count(Shared::Trapped, 1);
+                        trapped::handle_exit(worlds);
                     }
                 }
             }
@@ -171,9 +171,9 @@ pub fn visit(tenant: &Tenant, mut over: impl FnMut() -> bool) -> u64 {
                 worlds.vcpu_fp.load();
                 worlds.fp_used = false;
             }
-            worlds.own_errors = left.give_back();
+            worlds.own_errors = left.restore();
         });
     }
-    tenant.add(Shared::Turns, 1);
+    tenant.add_count(Shared::Turns, 1);
     CNTPCT_EL0.get() - begin
 }

@@ -19,47 +19,47 @@ use crate::console::log;
 
 pub use audit::at_audit;
 pub use failing::{at_watch, before_guest};
-pub use floor::enter as enter_floor;
+pub use floor::enter_floor;
 pub(crate) use floor::vectors;
-pub use hostile::hostile;
+pub use hostile::hostile_program;
 pub use serrors::at_cell;
 
 /// Notes the requests in `arguments`. Faults of firmware are caused at once, while firmware is in
 /// charge.
-pub fn ask(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
-    asked::ask(arguments.fault);
-    floor::allow(arguments.floor);
+pub fn read_arguments(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
+    asked::note_fault(arguments.fault);
+    floor::allow_vectors(arguments.floor);
     if log::firmware().is_some() {
-        firmware::leave();
+        firmware::cause_fault();
     }
     None
 }
 
 /// Returns the value of the counter at EL2's start, in place of the machine's counter.
-pub fn counter() -> Option<u64> {
-    asked::is(MachineFault::CounterStands).then_some(0)
+pub fn counter_at_start() -> Option<u64> {
+    asked::is_asked(MachineFault::CounterStands).then_some(0)
 }
 
 /// Returns where a CPU begins when it is turned on: where CPUs are held, from which it is not released.
 pub fn secondary_entry() -> Option<u64> {
-    asked::is(MachineFault::SecondarySilent).then(entry::held_entry)
+    asked::is_asked(MachineFault::SecondarySilent).then(entry::held_cpu_entry)
 }
 
 /// Returns the value of DISR_EL1 before firmware's pending SErrors are deferred.
-pub fn left_serror() -> Option<u64> {
-    asked::is(MachineFault::SerrorLeft).then_some(serrors::DEFERRED)
+pub fn disr_at_start() -> Option<u64> {
+    asked::is_asked(MachineFault::SerrorLeft).then_some(serrors::DEFERRED)
 }
 
 /// Returns firmware's answer to a request to turn the machine off.
-pub fn power_off() -> Option<i64> {
+pub fn power_off_answer() -> Option<i64> {
     /// PSCI's INTERNAL_FAILURE (DEN0022F.b, 5.2.2).
     const INTERNAL_FAILURE: i64 = -6;
-    asked::is(MachineFault::PowerOffFails).then_some(INTERNAL_FAILURE)
+    asked::is_asked(MachineFault::PowerOffFails).then_some(INTERNAL_FAILURE)
 }
 
 /// Fills the guest's RAM, which is cleared next, with another guest's data.
 pub fn before_scrub(ram: Region) {
-    if asked::is(MachineFault::RamDirty) {
+    if asked::is_asked(MachineFault::RamDirty) {
         for page in (ram.base..ram.end()).step_by(pages::PAGE as usize) {
             // SAFETY: nothing but the guest uses its RAM, which is mapped.
             unsafe { (page as *mut u64).write(u64::from_ne_bytes(*b"neighbor")) };

@@ -7,12 +7,12 @@ use plan::{Arguments, Error, Names};
 use platform::Region;
 
 /// Refuses boot arguments that ask for something planted.
-pub fn ask(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
+pub fn read_arguments(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
     arguments.unplanted(|image| image.hypervisor)
 }
 
 /// Returns the value of the counter at EL2's start, in place of the machine's counter.
-pub const fn counter() -> Option<u64> {
+pub const fn counter_at_start() -> Option<u64> {
     None
 }
 
@@ -22,12 +22,12 @@ pub const fn secondary_entry() -> Option<u64> {
 }
 
 /// Returns the value of DISR_EL1 before firmware's pending SErrors are deferred.
-pub const fn left_serror() -> Option<u64> {
+pub const fn disr_at_start() -> Option<u64> {
     None
 }
 
 /// Returns firmware's answer to a request to turn the machine off.
-pub const fn power_off() -> Option<i64> {
+pub const fn power_off_answer() -> Option<i64> {
     None
 }
 
@@ -52,7 +52,7 @@ pub const fn enter_floor(_which: u64) -> Option<Result<(), NoFloor>> {
 }
 
 /// Returns the program of a hostile neighbour, and its vectors.
-pub const fn hostile() -> Option<(Range<u64>, Range<u64>)> {
+pub const fn hostile_program() -> Option<(Range<u64>, Range<u64>)> {
     None
 }
 

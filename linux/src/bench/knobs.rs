@@ -31,7 +31,7 @@ impl Bench {
                 wfe: cell.trap.wfe(),
             }),
             KnobValue::HostPollAdaptive(cell.host_poll == HostPoll::Adaptive),
-            KnobValue::HostPoll(ticks(cell.host_poll_us)),
+            KnobValue::HostPoll(ticks_of_us(cell.host_poll_us)),
         ];
         for &cpu in &self.cpus {
             cpus::pin(cpu)?;
@@ -41,7 +41,7 @@ impl Bench {
                 }
             }
             if cell.neighbour.is_there() {
-                invite(page, cell);
+                start_neighbour(page, cell);
             }
         }
         Ok(None)
@@ -69,17 +69,17 @@ impl Bench {
 
 /// Gives this thread's vCPU a neighbour. These knobs can't be read back, so the room for the
 /// neighbour was checked before ([`crate::neighbour_memory`]).
-fn invite(page: &Page, cell: &Cell) {
+fn start_neighbour(page: &Page, cell: &Cell) {
     let does = match cell.neighbour.kib() {
         0 => Neighbour::Work,
         kib => Neighbour::Cache(kib),
     };
-    page.set(KnobValue::Slice(ticks(cell.slice_us)));
+    page.set(KnobValue::Slice(ticks_of_us(cell.slice_us)));
     page.set(KnobValue::YieldOnWfe(cell.yield_on == YieldOn::Wfe));
     page.set(KnobValue::Neighbour(does));
 }
 
 /// Converts microseconds to ticks.
-fn ticks(us: u32) -> u64 {
+fn ticks_of_us(us: u32) -> u64 {
     (u128::from(us) * u128::from(clock::frequency()) / 1_000_000) as u64
 }

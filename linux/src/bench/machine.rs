@@ -14,7 +14,7 @@ const MIDR: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
 
 impl Bench {
     /// Returns the properties of the machine that decide which cells can run.
-    pub(super) fn machine(&self, instructions: bool) -> Machine {
+    pub(super) fn machine_properties(&self, instructions: bool) -> Machine {
         Machine {
             cpus: self.cpus.len(),
             // Linux itself decides whether it uses these features.

@@ -18,7 +18,7 @@ pub fn end_all() -> io::Result<bool> {
             Ok(Some(_)) => {}
             Ok(None) => {
                 one_ran = true;
-                for child in all()? {
+                for child in own_children()? {
                     // An error does not matter, because the child may have ended in the meantime.
                     let _ = kill_process(child, Signal::KILL);
                 }
@@ -31,7 +31,7 @@ pub fn end_all() -> io::Result<bool> {
 }
 
 /// Returns the children of this process, which it finds by the parent in each `/proc/PID/stat` (proc_pid_stat(5)).
-fn all() -> io::Result<Vec<Pid>> {
+fn own_children() -> io::Result<Vec<Pid>> {
     let own = std::process::id().to_string();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {

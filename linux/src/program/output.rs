@@ -64,7 +64,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// The file can't be read.
-    pub fn end(&mut self) -> io::Result<Printed> {
+    pub fn read_end(&mut self) -> io::Result<Printed> {
         let before = self.read.metadata()?.len().saturating_sub(MOST);
         let mut bytes = Vec::new();
         self.read.seek(SeekFrom::Start(before))?;

@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 
 use fastrand::Rng;
 
-use super::timers::{now_ns, wait};
+use super::timers::{now_ns, wait_with_deadline};
 use super::{Soak, clock};
 use crate::cpus;
 use crate::output::Output;
@@ -49,11 +49,11 @@ impl<'o, W: Write> Hotplug<'o, W> {
         let end = self.begun + self.seconds * SECOND;
         while now_ns() < end {
             self.report()?;
-            self.rest(10 * MS, 15_000 * MS)?;
+            self.rest_randomly(10 * MS, 15_000 * MS)?;
             let which = self.random.u64(1..=self.soak.cpus.len() as u64 - 1);
             let cpu = self.soak.cpus[which as usize];
             self.turn_cpu(What::Off(cpu), cpu, false)?;
-            self.rest(MS, 500 * MS)?;
+            self.rest_randomly(MS, 500 * MS)?;
             self.turn_cpu(What::On(cpu), cpu, true)?;
             self.soak.set_delivery(cpu)?;
             cpus::pin(self.soak.cpus[0])?;
@@ -63,17 +63,17 @@ impl<'o, W: Write> Hotplug<'o, W> {
         Ok(())
     }
 
-    fn rest(&mut self, least: u64, most: u64) -> io::Result<()> {
+    fn rest_randomly(&mut self, least: u64, most: u64) -> io::Result<()> {
         let gap = self.random.u64(least..=most);
-        wait(self.soak, self.soak.watch.last(), gap)
+        wait_with_deadline(self.soak, self.soak.watch.hotplug_waiter(), gap)
     }
 
     fn turn_cpu(&self, what: What, cpu: usize, on: bool) -> io::Result<()> {
         let file = PathBuf::from(format!("/sys/devices/system/cpu/cpu{cpu}/online"));
         let word = if on { "1" } else { "0" };
-        let last = self.soak.watch.last();
+        let last = self.soak.watch.hotplug_waiter();
         let turn = || fs::write(&file, word);
-        let (done, _) = self.soak.watch.during(last, what, clock::now(), turn);
+        let (done, _) = self.soak.watch.watch_wait(last, what, clock::now(), turn);
         let told = |error: io::Error| io::Error::other(format!("{}: {error}", file.display()));
         done.map_err(told)?;
         match fs::read_to_string(&file).map_err(told)?.trim() == word {

@@ -23,7 +23,7 @@ pub struct OperationCounts {
 }
 
 impl OperationCounts {
-    fn all(&self) -> [(&'static str, u64); 10] {
+    fn named_counts(&self) -> [(&'static str, u64); 10] {
         let [timers, pipes, futexes, barriers] =
             [&self.timers, &self.pipes, &self.futexes, &self.barriers]
                 .map(|count| count.load(Relaxed));
@@ -44,8 +44,8 @@ impl OperationCounts {
     }
 
     /// Writes the counts.
-    pub fn tell<W: Write>(&self, output: &mut Output<W>) -> io::Result<()> {
-        for (name, count) in self.all() {
+    pub fn write_counts<W: Write>(&self, output: &mut Output<W>) -> io::Result<()> {
+        for (name, count) in self.named_counts() {
             let line = output.record("soak").field("name", name);
             output.send(line.field("count", count))?;
         }
@@ -59,8 +59,8 @@ impl OperationCounts {
         done: u64,
         seconds: u64,
     ) -> io::Result<()> {
-        self.tell(output)?;
-        let all = self.all();
+        self.write_counts(output)?;
+        let all = self.named_counts();
         let line = output
             .record("progress")
             .field("done", done)

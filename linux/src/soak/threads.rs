@@ -10,7 +10,7 @@ use std::thread;
 use rustix::thread::{Pid, gettid};
 
 use super::Soak;
-use super::timers::rest;
+use super::timers::wait_without_deadline;
 use crate::wait_state::What;
 use crate::{clock, cpus};
 
@@ -58,13 +58,13 @@ impl Threads {
     pub fn await_end(&self, soak: &Soak) -> io::Result<()> {
         let waits = || {
             while self.left.load(Acquire) > 0 {
-                rest(LOOK_NS)?;
-                soak.watch.look();
+                wait_without_deadline(LOOK_NS)?;
+                soak.watch.report_late_waits();
             }
             Ok(())
         };
         soak.watch
-            .during(soak.watch.last(), What::End, clock::now(), waits)
+            .watch_wait(soak.watch.hotplug_waiter(), What::End, clock::now(), waits)
             .0
     }
 }

@@ -23,21 +23,21 @@ pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
             0 => random.u64(1000..=MS),
             _ => random.u64(MS..=500 * MS),
         };
-        wait(soak, index * 2, gap)?;
-        soak.audit();
-        soak.watch.look();
+        wait_with_deadline(soak, index * 2, gap)?;
+        soak.audit_interrupts();
+        soak.watch.report_late_waits();
     }
     Ok(())
 }
 
 /// Waits `gap` nanoseconds as the thread with number `waiter`, with a deadline.
-pub fn wait(soak: &Soak, waiter: usize, gap: u64) -> io::Result<()> {
+pub fn wait_with_deadline(soak: &Soak, waiter: usize, gap: u64) -> io::Result<()> {
     let until = now_ns() + gap;
     let ticks = u128::from(gap) * u128::from(clock::frequency()) / u128::from(SECOND);
     let due = clock::now() + ticks as u64;
     let (woken, late) = soak
         .watch
-        .during(waiter, What::Timer, due, || sleep_until(until));
+        .watch_wait(waiter, What::Timer, due, || sleep_until(until));
     woken?;
     if now_ns() < until {
         soak.watch
@@ -49,7 +49,7 @@ pub fn wait(soak: &Soak, waiter: usize, gap: u64) -> io::Result<()> {
 }
 
 /// Waits without a deadline.
-pub fn rest(gap: u64) -> io::Result<()> {
+pub fn wait_without_deadline(gap: u64) -> io::Result<()> {
     sleep_until(now_ns() + gap)
 }
 

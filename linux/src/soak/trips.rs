@@ -67,7 +67,7 @@ pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
     membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
     let mut token = 0;
     while !soak.is_over() {
-        timers::wait(soak, waiter, random.u64(10 * MS..=2000 * MS))?;
+        timers::wait_with_deadline(soak, waiter, random.u64(10 * MS..=2000 * MS))?;
         let others = soak.cpus.len() as u64;
         let other = soak.cpus[(index + random.u64(1..=others - 1) as usize) % soak.cpus.len()];
         let how = random.u64(0..=4);
@@ -79,11 +79,11 @@ pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
                 _ => (What::Futex(other), &soak.tally.futexes),
             };
             let trip = || match what {
-                What::Pipe(_) => by_pipe(&soak.mail, me, other, token as u8),
-                What::Futex(_) => by_futex(&soak.mail, me, other, token),
+                What::Pipe(_) => trip_by_pipe(&soak.mail, me, other, token as u8),
+                What::Futex(_) => trip_by_futex(&soak.mail, me, other, token),
                 _ => Ok(membarrier(MembarrierCommand::PrivateExpedited)?),
             };
-            let (done, ticks) = soak.watch.during(waiter, what, clock::now(), trip);
+            let (done, ticks) = soak.watch.watch_wait(waiter, what, clock::now(), trip);
             done?;
             soak.tally
                 .longest_us
@@ -94,11 +94,11 @@ pub fn run(soak: &Soak, index: usize, mut random: Rng) -> io::Result<()> {
     Ok(())
 }
 
-fn by_pipe(mail: &Mail, me: usize, other: usize, token: u8) -> io::Result<()> {
+fn trip_by_pipe(mail: &Mail, me: usize, other: usize, token: u8) -> io::Result<()> {
     write(&mail.boxes[other].asked.1, &[me as u8, token])?;
     let mut back = [0];
     receive(&mail.boxes[me].answered, &mut back)?;
-    check(other, token.into(), back[0].into())
+    check_token(other, token.into(), back[0].into())
 }
 
 /// Answers requests through the pipe, for ever.
@@ -128,7 +128,7 @@ fn receive(pipe: &Pipe, bytes: &mut [u8]) -> io::Result<()> {
     }
 }
 
-fn by_futex(mail: &Mail, me: usize, other: usize, token: u32) -> io::Result<()> {
+fn trip_by_futex(mail: &Mail, me: usize, other: usize, token: u32) -> io::Result<()> {
     let (mine, its) = (&mail.boxes[me], &mail.boxes[other]);
     let before = mine.answer.load(Acquire);
     its.asked_by[me].store(token, Release);
@@ -139,7 +139,7 @@ fn by_futex(mail: &Mail, me: usize, other: usize, token: u32) -> io::Result<()> 
     loop {
         match mine.answer.load(Acquire) {
             same if same == before => sleep(&mine.answer, same)?,
-            back => return check(other, token, back),
+            back => return check_token(other, token, back),
         }
     }
 }
@@ -169,7 +169,7 @@ fn sleep(word: &AtomicU32, value: u32) -> io::Result<()> {
     }
 }
 
-fn check(other: usize, token: u32, back: u32) -> io::Result<()> {
+fn check_token(other: usize, token: u32, back: u32) -> io::Result<()> {
     match token == back {
         true => Ok(()),
         false => Err(io::Error::other(format!(

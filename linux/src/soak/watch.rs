@@ -50,13 +50,13 @@ impl Watch {
     }
 
     /// Returns the number of the thread that turns CPUs off and on.
-    pub fn last(&self) -> usize {
+    pub fn hotplug_waiter(&self) -> usize {
         self.waiters.len() - 1
     }
 
     /// Calls `wait`, which waits for `what` with a deadline that counts from tick `from`. Returns the result of `wait`,
     /// and the ticks since `from`.
-    pub fn during<T>(
+    pub fn watch_wait<T>(
         &self,
         waiter: usize,
         what: What,
@@ -75,27 +75,27 @@ impl Watch {
         let now = clock::now();
         this.due.store(0, Release);
         if now > due {
-            self.stall(waiter, what, now - due + self.bound * times);
+            self.report_stall(waiter, what, now - due + self.bound * times);
         }
         (done, now.saturating_sub(from))
     }
 
     /// Looks for a thread that has waited for too long, and reports it.
-    pub fn look(&self) {
+    pub fn report_late_waits(&self) {
         for (number, waiter) in self.waiters.iter().enumerate() {
             let due = waiter.due.load(Acquire);
             let what = waiter.what.load(Relaxed);
             let now = clock::now();
             // Read the deadline again, since this wait may have ended and another one may have begun in the meantime.
             if due != 0 && now > due && waiter.due.load(Acquire) == due {
-                self.stall(number, What::decode(what), now - due + self.bound);
+                self.report_stall(number, What::decode(what), now - due + self.bound);
             }
         }
     }
 
-    fn stall(&self, waiter: usize, what: What, ticks: u64) {
+    fn report_stall(&self, waiter: usize, what: What, ticks: u64) {
         let ms = ticks / (clock::frequency() / 1000);
-        let of = match waiter == self.last() {
+        let of = match waiter == self.hotplug_waiter() {
             true => "the thread that turns CPUs off and on".into(),
             false => format!("a thread of CPU {}", waiter / 2),
         };
@@ -109,7 +109,7 @@ impl Watch {
                 "failed",
                 &format!("soak of Linux, seed {}: {why}", self.seed),
             );
-            init::off();
+            init::power_off();
         }
         loop {
             thread::park();

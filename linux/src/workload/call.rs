@@ -58,7 +58,7 @@ fn open(cpu: usize) -> io::Result<OwnedFd> {
 }
 
 /// If this kernel has no such counter, returns the reason.
-pub fn lacking() -> Option<String> {
+pub fn missing_need() -> Option<String> {
     let error = open(0).err()?;
     Some(format!(
         "the kernel has no counter of perf ({error}); it needs CONFIG_PERF_EVENTS"
@@ -67,7 +67,7 @@ pub fn lacking() -> Option<String> {
 
 /// Takes the samples of a block.
 pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
-    let [here, there] = block.pair();
+    let [here, there] = block.cpu_pair();
     cpus::pin(here)?;
     let counter = open(there)?;
     let mut last = 0;

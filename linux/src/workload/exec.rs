@@ -23,9 +23,11 @@ pub struct Outcome {
 }
 
 /// If a cell's command can't run, returns the reason.
-pub fn lacking(cell: &Cell) -> Option<String> {
+pub fn missing_need(cell: &Cell) -> Option<String> {
     let name = cell.command.to_string();
-    commands::named(&name).err().map(|error| error.to_string())
+    commands::read_command(&name)
+        .err()
+        .map(|error| error.to_string())
 }
 
 /// Runs a block of a cell, and stores the outcome of the last run in the block. Returns the ticks of the block's runs.
@@ -33,7 +35,7 @@ pub fn lacking(cell: &Cell) -> Option<String> {
 /// # Errors
 /// The kernel does not let this program start others.
 pub fn run(block: &mut SampleBlock<'_>, cell: &Cell) -> io::Result<u64> {
-    let command = commands::named(&cell.command.to_string())?;
+    let command = commands::read_command(&cell.command.to_string())?;
     // On any level below, this thread must not be in the way of the program's threads.
     cpus::unpin(block.cpus)?;
     let mut ticks = 0;
@@ -44,11 +46,11 @@ pub fn run(block: &mut SampleBlock<'_>, cell: &Cell) -> io::Result<u64> {
         if run.is_err() {
             program::end_all_children()?;
         }
-        let (failure, note) = judge(&run, output.is_full()?);
+        let (failure, note) = judge_run(&run, output.is_full()?);
         block.outcome = Outcome {
             failure,
             note,
-            output: output.end()?,
+            output: output.read_end()?,
         };
         match run {
             Ok(run) if block.outcome.failure.is_none() => {
@@ -80,11 +82,11 @@ fn run_once(
 ) -> io::Result<Run> {
     let loaded = Loaded::new(command, block.cpus, output)?;
     if is_sample {
-        block.begin()?;
+        block.begin_block()?;
     }
     let ended = loaded.run()?;
     if is_sample {
-        block.end()?;
+        block.end_block()?;
     }
     let ticks = ended.ticks;
     let (ending, left) = ended.finish()?;
@@ -96,7 +98,7 @@ fn run_once(
 }
 
 /// Returns why a run is not a sample, if it is not, and a remark on it, if there is one.
-fn judge(run: &io::Result<Run>, is_full: bool) -> (Option<String>, Option<&'static str>) {
+fn judge_run(run: &io::Result<Run>, is_full: bool) -> (Option<String>, Option<&'static str>) {
     let run = match run {
         Ok(run) => run,
         Err(error) => return (Some(error.to_string()), None),

@@ -26,17 +26,17 @@ pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
         for (&cpu, ran) in others.iter().zip(&ran) {
             let over = &over;
             scope.spawn(move || match cpus::pin(cpu) {
-                Ok(()) => work(over, ran),
+                Ok(()) => run_until_over(over, ran),
                 Err(_) => over.store(true, Relaxed),
             });
         }
-        let made = samples(block, here, &ran, &over);
+        let made = take_samples(block, here, &ran, &over);
         over.store(true, Relaxed);
         made
     })
 }
 
-fn samples(
+fn take_samples(
     block: &mut SampleBlock<'_>,
     here: usize,
     ran: &[AtomicU64],
@@ -54,7 +54,7 @@ fn samples(
     let before = rounds();
     for round in 0..WARM_UP + block.count {
         if round == WARM_UP {
-            block.begin()?;
+            block.begin_block()?;
         }
         let start = sample::begins();
         membarrier(MembarrierCommand::PrivateExpedited)?;
@@ -63,7 +63,7 @@ fn samples(
             block.record(end - start);
         }
     }
-    let ticks = block.end()?;
+    let ticks = block.end_block()?;
     match rounds()
         .iter()
         .zip(&before)
@@ -76,7 +76,7 @@ fn samples(
 
 /// Runs until `over`, and counts its rounds in `ran`. In an emulator that runs CPUs one after another, YIELD lets the
 /// other CPUs run.
-fn work(over: &AtomicBool, ran: &AtomicU64) {
+fn run_until_over(over: &AtomicBool, ran: &AtomicU64) {
     while !over.load(Relaxed) {
         ran.fetch_add(1, Relaxed);
         // SAFETY: the instruction is a hint, which changes nothing.

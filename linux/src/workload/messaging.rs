@@ -30,7 +30,7 @@ const MOST_GROUPS: usize = 64;
 type Socket = (OwnedFd, OwnedFd);
 
 /// If this kernel has no sockets, returns the reason.
-pub fn lacking() -> Option<String> {
+pub fn missing_need() -> Option<String> {
     match socket() {
         Err(error @ (Errno::AFNOSUPPORT | Errno::NOSYS)) => Some(format!(
             "the kernel has no sockets between threads ({error}); it needs CONFIG_UNIX"
@@ -60,12 +60,12 @@ pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
         for group in &groups {
             for (number, (socket, _)) in group.iter().enumerate() {
                 let round = &round;
-                scope.spawn(move || round.note(receiver(number, socket, round)));
-                scope.spawn(move || round.note(sender(number, group, round)));
+                scope.spawn(move || round.note_end(run_receiver(number, socket, round)));
+                scope.spawn(move || round.note_end(run_sender(number, group, round)));
             }
         }
-        let made = samples(block, &round);
-        round.end();
+        let made = take_samples(block, &round);
+        round.end_rounds();
         for (_, socket) in groups.iter().flatten() {
             shutdown(socket, Shutdown::Write)?;
         }
@@ -73,26 +73,26 @@ pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     })
 }
 
-fn samples(block: &mut SampleBlock<'_>, round: &Round) -> io::Result<u64> {
+fn take_samples(block: &mut SampleBlock<'_>, round: &Round) -> io::Result<u64> {
     for number in 0..WARM_UP + block.count {
         if number == WARM_UP {
-            block.begin()?;
+            block.begin_block()?;
         }
         let start = clock::now();
-        round.begin()?;
-        round.wait()?;
+        round.begin_round()?;
+        round.wait_for_receivers()?;
         let end = clock::now();
         if number >= WARM_UP {
             block.record(end - start);
         }
     }
-    block.end()
+    block.end_block()
 }
 
 /// Sends a message to each receiver in each round.
-fn sender(number: usize, group: &[Socket], round: &Round) -> io::Result<()> {
+fn run_sender(number: usize, group: &[Socket], round: &Round) -> io::Result<()> {
     let mut last = 0;
-    while let Some(this) = round.after(last)? {
+    while let Some(this) = round.wait_for_round_after(last)? {
         for (to, (_, socket)) in group.iter().enumerate() {
             send(socket, [number as u32, to as u32, this])?;
         }
@@ -102,7 +102,7 @@ fn sender(number: usize, group: &[Socket], round: &Round) -> io::Result<()> {
 }
 
 /// Receives one message from each sender in each round.
-fn receiver(me: usize, socket: &OwnedFd, round: &Round) -> io::Result<()> {
+fn run_receiver(me: usize, socket: &OwnedFd, round: &Round) -> io::Result<()> {
     for this in 1.. {
         let mut missing: Vec<u32> = (0..THREADS as u32).collect();
         while !missing.is_empty() {

@@ -55,7 +55,7 @@ pub fn by_futexes(block: &mut SampleBlock<'_>) -> io::Result<u64> {
 
 /// Takes the samples of a block.
 fn run<S: Side>(block: &mut SampleBlock<'_>, near: S, far: S) -> io::Result<u64> {
-    let [here, there] = block.pair();
+    let [here, there] = block.cpu_pair();
     thread::scope(|scope| {
         let other = scope.spawn(move || -> io::Result<()> {
             cpus::pin(there)?;
@@ -64,7 +64,7 @@ fn run<S: Side>(block: &mut SampleBlock<'_>, near: S, far: S) -> io::Result<u64>
             }
             Ok(())
         });
-        let made = cpus::pin(here).and_then(|()| samples(block, &near));
+        let made = cpus::pin(here).and_then(|()| take_samples(block, &near));
         drop(near);
         let ended = other
             .join()
@@ -73,7 +73,7 @@ fn run<S: Side>(block: &mut SampleBlock<'_>, near: S, far: S) -> io::Result<u64>
     })
 }
 
-fn samples(block: &mut SampleBlock<'_>, near: &impl Side) -> io::Result<u64> {
+fn take_samples(block: &mut SampleBlock<'_>, near: &impl Side) -> io::Result<u64> {
     block.rounds(WARM_UP, |round| {
         let token = round as u8;
         let start = sample::begins();
@@ -138,7 +138,7 @@ const NO_TOKEN: u32 = u32::MAX;
 const NO_SIDE: u32 = u32::MAX - 1;
 
 impl Words<'_> {
-    fn put(&self, word: u32) -> io::Result<()> {
+    fn store_and_wake(&self, word: u32) -> io::Result<()> {
         self.1.store(word, Release);
         futex::wake(self.1, futex::Flags::PRIVATE, 1)?;
         Ok(())
@@ -147,7 +147,7 @@ impl Words<'_> {
 
 impl Side for Words<'_> {
     fn send(&self, token: u8) -> io::Result<()> {
-        self.put(token.into())
+        self.store_and_wake(token.into())
     }
 
     fn receive(&self) -> io::Result<Option<u8>> {
@@ -172,6 +172,6 @@ impl Side for Words<'_> {
 
 impl Drop for Words<'_> {
     fn drop(&mut self) {
-        let _ = self.put(NO_SIDE);
+        let _ = self.store_and_wake(NO_SIDE);
     }
 }

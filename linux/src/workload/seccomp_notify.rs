@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-pub use filter::lacking;
+pub use filter::missing_need;
 
 use super::SampleBlock;
 use crate::{cpus, sample};
@@ -35,14 +35,14 @@ const fn answer_to(token: u64) -> i64 {
 /// Takes the samples of a block. The calling thread keeps the filter until it ends, so each block
 /// has its own thread.
 pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
-    let [here, there] = block.pair();
+    let [here, there] = block.cpu_pair();
     let (known, listener) = channel();
     thread::scope(|scope| {
         let calls = scope.spawn(move || -> io::Result<u64> {
             cpus::pin(here)?;
             let listener = install()?;
             known.send(listener).map_err(io::Error::other)?;
-            let made = samples(block);
+            let made = take_samples(block);
             // This call tells the supervisor to end, whether the samples succeeded or not.
             make_call(LAST);
             made
@@ -55,7 +55,7 @@ pub fn run(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     })
 }
 
-fn samples(block: &mut SampleBlock<'_>) -> io::Result<u64> {
+fn take_samples(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     block.rounds(WARM_UP, |round| {
         let token = u64::from(round);
         let start = sample::begins();

@@ -19,7 +19,7 @@ const SLACK: NonZeroU64 = NonZeroU64::MIN;
 
 /// Takes the samples of a block.
 pub fn run(block: &mut SampleBlock<'_>, period_us: u32) -> io::Result<u64> {
-    let [_, cpu] = block.pair();
+    let [_, cpu] = block.cpu_pair();
     cpus::pin(cpu)?;
     set_current_timer_slack(Some(SLACK))?;
     let clocks = Clocks::read()?;
@@ -27,7 +27,7 @@ pub fn run(block: &mut SampleBlock<'_>, period_us: u32) -> io::Result<u64> {
     let mut deadline = clocks.ns + period;
     for round in 0..WARM_UP + block.count {
         if round == WARM_UP {
-            block.begin()?;
+            block.begin_block()?;
             // The time spent on reading the counters is not lateness.
             deadline = nanoseconds(clock_gettime(ClockId::Monotonic)) + period;
         }
@@ -50,7 +50,7 @@ pub fn run(block: &mut SampleBlock<'_>, period_us: u32) -> io::Result<u64> {
             deadline = nanoseconds(clock_gettime(ClockId::Monotonic)) + period;
         }
     }
-    block.end()
+    block.end_block()
 }
 
 const SECOND: u64 = 1_000_000_000;

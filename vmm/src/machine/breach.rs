@@ -13,7 +13,7 @@ use super::Obstacle;
 use crate::options::Breach;
 
 /// Makes the call. If this program survives the call, the filter does not work, and the obstacle says so.
-pub fn attempt(breach: Breach) -> Obstacle {
+pub fn make_call(breach: Breach) -> Obstacle {
     let executable = libc::PROT_READ | libc::PROT_EXEC;
     // The result does not matter, since the call must not complete.
     match breach {

@@ -58,19 +58,19 @@ impl Bus {
 
     /// Serves a read of the guest.
     pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
-        let register = register(address)?;
+        let register = register_number(address)?;
         data.fill(0);
         if let Some(first) = data.first_mut() {
-            *first = self.serial().read(register);
+            *first = self.lock_serial().read(register);
         }
         Ok(())
     }
 
     /// Serves a write of the guest.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
-        let register = register(address)?;
+        let register = register_number(address)?;
         let first = data.first().copied().unwrap_or_default();
-        self.serial()
+        self.lock_serial()
             .write(register, first)
             .map_err(|error| match error {
                 Error::IOError(error) => match error.downcast() {
@@ -82,23 +82,23 @@ impl Bus {
     }
 
     /// Returns the number of bytes that the guest has written to its console so far.
-    pub fn written(&self) -> u64 {
-        self.serial().writer().written()
+    pub fn bytes_written(&self) -> u64 {
+        self.lock_serial().writer().bytes_written()
     }
 
     /// Ends an unfinished line of the console, and writes it.
     pub fn flush(&self) {
         // An error does not matter: the guest has ended, and a reader that has closed the pipe does not want the rest.
-        let _ = self.serial().writer_mut().end();
+        let _ = self.lock_serial().writer_mut().end_line();
     }
 
-    fn serial(&self) -> MutexGuard<'_, Serial<ConsoleInterrupt, NoEvents, Console>> {
+    fn lock_serial(&self) -> MutexGuard<'_, Serial<ConsoleInterrupt, NoEvents, Console>> {
         self.serial.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the number of the console's register at `address`.
-fn register(address: u64) -> Result<u8, Fault> {
+fn register_number(address: u64) -> Result<u8, Fault> {
     match address.checked_sub(CONSOLE) {
         Some(offset) if offset < CONSOLE_SIZE => Ok(offset as u8),
         _ => Err(Fault::Nothing(address)),

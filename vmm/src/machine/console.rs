@@ -61,7 +61,7 @@ impl Console {
     }
 
     /// Returns the number of bytes that the guest has written.
-    pub const fn written(&self) -> u64 {
+    pub const fn bytes_written(&self) -> u64 {
         self.written
     }
 }
@@ -91,7 +91,7 @@ impl Write for Console {
 
 impl Console {
     /// Ends the current line and writes it, since the next output does not come from the guest.
-    pub fn end(&mut self) -> io::Result<()> {
+    pub fn end_line(&mut self) -> io::Result<()> {
         if self.last != b'\n' {
             self.line.push(b'\n');
             self.last = b'\n';

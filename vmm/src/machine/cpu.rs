@@ -49,14 +49,14 @@ pub struct Left {
 }
 
 /// Returns the signal that makes a vCPU leave the guest.
-pub fn signal() -> i32 {
+pub fn exit_signal() -> i32 {
     SIGRTMIN()
 }
 
-/// Installs a handler for [`signal`], which does nothing.
-pub fn prepare() -> Result<(), errno::Error> {
+/// Installs a handler for [`exit_signal`], which does nothing.
+pub fn install_handler() -> Result<(), errno::Error> {
     extern "C" fn nothing(_: i32, _: *mut libc::siginfo_t, _: *mut libc::c_void) {}
-    register_signal_handler(signal(), nothing)
+    register_signal_handler(exit_signal(), nothing)
 }
 
 impl Cpu {
@@ -66,22 +66,22 @@ impl Cpu {
             if stop.load(Relaxed) {
                 break Cause::Stopped;
             }
-            if let Some(cause) = self.enter(bus) {
+            if let Some(cause) = self.run_until_exit(bus) {
                 break cause;
             }
         };
         Left {
             index: self.index,
             cause,
-            registers: registers::shown(&self.fd),
+            registers: registers::format_registers(&self.fd),
         }
     }
 
     /// Runs the guest until its next exit. Returns the cause if the guest has ended.
-    fn enter(&mut self, bus: &Bus) -> Option<Cause> {
+    fn run_until_exit(&mut self, bus: &Bus) -> Option<Cause> {
         let served = match self.fd.run() {
             Ok(VcpuExit::MmioRead(address, data)) => match &mut self.exits {
-                Some(exits) if Exits::has(address) => {
+                Some(exits) if Exits::contains(address) => {
                     exits.read(address, data);
                     Ok(())
                 }

@@ -48,7 +48,7 @@ impl Exits {
     }
 
     /// Returns whether `address` is in the page of exit counts.
-    pub fn has(address: u64) -> bool {
+    pub fn contains(address: u64) -> bool {
         (EXITS..EXITS + EXITS_SIZE).contains(&address)
     }
 

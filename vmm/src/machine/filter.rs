@@ -58,14 +58,14 @@ pub fn install() -> Result<(), Obstacle> {
 fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: Vec<(i64, Vec<SeccompRule>)> =
         ANY.iter().map(|&call| (call, Vec::new())).collect();
-    let ioctls = IOCTLS.map(|ioctl| argument(1, SeccompCmpOp::Eq, ioctl));
+    let ioctls = IOCTLS.map(|ioctl| argument_rule(1, SeccompCmpOp::Eq, ioctl));
     rules.push((
         libc::SYS_ioctl,
         ioctls.into_iter().collect::<Result<_, _>>()?,
     ));
     let executable = libc::PROT_EXEC as u64;
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        let without = argument(2, SeccompCmpOp::MaskedEq(executable), 0)?;
+        let without = argument_rule(2, SeccompCmpOp::MaskedEq(executable), 0)?;
         rules.push((call, vec![without]));
     }
     let filter = SeccompFilter::new(
@@ -78,7 +78,7 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
 }
 
 /// Returns a rule with one condition on an argument of a call.
-fn argument(
+fn argument_rule(
     index: u8,
     op: SeccompCmpOp,
     value: u64,

@@ -13,7 +13,7 @@ use platform::GicV2;
 use vmm_sys_util::errno;
 
 use super::Obstacle;
-use super::vm::failed;
+use super::vm::kvm_failure;
 use crate::layout::{CPU_INTERFACE, DISTRIBUTOR, REDISTRIBUTORS};
 use crate::tree::Gic;
 
@@ -22,7 +22,7 @@ pub fn create(vm: &VmFd, cpus: usize) -> Result<(DeviceFd, Gic), Obstacle> {
     let version3 = device(vm, kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V3);
     let (gic, version) = match version3 {
         Ok(gic) => (gic, Gic::V3),
-        Err(_) => (version2(vm, cpus)?, Gic::V2),
+        Err(_) => (create_version2(vm, cpus)?, Gic::V2),
     };
     // The value has the count, the base and the index of a region.
     let redistributors = (cpus as u64) << 52 | REDISTRIBUTORS;
@@ -46,14 +46,14 @@ pub fn create(vm: &VmFd, cpus: usize) -> Result<(DeviceFd, Gic), Obstacle> {
     };
     for (attr, address) in &addresses {
         set(KVM_DEV_ARM_VGIC_GRP_ADDR, *attr, Some(address))
-            .map_err(failed("/dev/kvm: the GIC can't be placed"))?;
+            .map_err(kvm_failure("/dev/kvm: the GIC can't be placed"))?;
     }
     set(KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, None)
-        .map_err(failed("/dev/kvm: the GIC can't be set up"))?;
+        .map_err(kvm_failure("/dev/kvm: the GIC can't be set up"))?;
     Ok((gic, version))
 }
 
-fn version2(vm: &VmFd, cpus: usize) -> Result<DeviceFd, Obstacle> {
+fn create_version2(vm: &VmFd, cpus: usize) -> Result<DeviceFd, Obstacle> {
     let gic = device(vm, kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V2).map_err(|error| {
         Obstacle(format!(
             "/dev/kvm: KVM has neither a GICv3 nor a GICv2 for guests here ({error}); use a machine whose GIC has \

@@ -51,7 +51,7 @@ fn run_guests() -> io::Result<bool> {
     }
     let root = Path::new("/");
     let mut reset = false;
-    for words in archive::runs(&fs::read_to_string(root.join(archive::RUNS))?) {
+    for words in archive::parse_runs(&fs::read_to_string(root.join(archive::RUNS))?) {
         let output = Command::new(root.join(archive::INIT))
             .args(words)
             .current_dir(root)

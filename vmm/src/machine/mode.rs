@@ -12,14 +12,14 @@ use crate::options::Mode;
 const SAID: &str = " mode initialized";
 
 /// Returns an error unless KVM runs in mode `wanted`.
-pub fn check(wanted: Mode) -> Result<(), Obstacle> {
+pub fn require_mode(wanted: Mode) -> Result<(), Obstacle> {
     let said = logged_mode().map_err(|error| {
         Obstacle(format!(
             "--mode: /dev/kmsg can't be read ({error}); run as root, or leave --mode out"
         ))
     })?;
     match said {
-        Some(mode) if Mode::of(&mode) == Some(wanted) => Ok(()),
+        Some(mode) if Mode::from_log_name(&mode) == Some(wanted) => Ok(()),
         Some(mode) => Err(Obstacle(format!(
             "--mode: KVM runs here as `{mode}`; boot the host's kernel with another kvm-arm.mode=, \
              on a CPU that has what it wants"
@@ -31,13 +31,13 @@ pub fn check(wanted: Mode) -> Result<(), Obstacle> {
 }
 
 /// Returns the mode of KVM, if it is in the log.
-pub fn found() -> io::Result<Option<Mode>> {
-    Ok(logged_mode()?.and_then(|mode| Mode::of(&mode)))
+pub fn mode_in_log() -> io::Result<Option<Mode>> {
+    Ok(logged_mode()?.and_then(|mode| Mode::from_log_name(&mode)))
 }
 
 /// Finds the mode in the kernel's log, and returns the kernel's word for it.
 fn logged_mode() -> io::Result<Option<String>> {
-    let log = log()?;
+    let log = read_kernel_log()?;
     let mut said = log
         .lines()
         .filter_map(|line| Some(line.split_once("kvm [1]: ")?.1.split_once(SAID)?.0));
@@ -45,7 +45,7 @@ fn logged_mode() -> io::Result<Option<String>> {
 }
 
 /// Reads the kernel's log up to now. Each read of the file returns one record.
-fn log() -> io::Result<String> {
+fn read_kernel_log() -> io::Result<String> {
     let mut file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)

@@ -16,7 +16,7 @@ pub struct Places {
 
 /// Returns the CPUs that `pins` names for `cpus` vCPUs, or else chooses among the CPUs that this process may use. The
 /// vCPUs get the last of these CPUs, since hosts tend to serve interrupts on the first ones.
-pub fn choose(cpus: usize, pins: Option<&[usize]>) -> Result<Places, Obstacle> {
+pub fn choose_cpus(cpus: usize, pins: Option<&[usize]>) -> Result<Places, Obstacle> {
     let usable = usable_cpus()?;
     let vcpus = match pins {
         Some(pins) => check_pins(pins, cpus)?,

@@ -16,7 +16,7 @@ const INTID: u32 = 23;
 
 /// Initializes the PMU of `cpu`, whose GIC exists already (Linux,
 /// Documentation/virt/kvm/devices/vcpu.rst, 1).
-pub fn begin(cpu: &VcpuFd) -> Result<(), Obstacle> {
+pub fn init_pmu(cpu: &VcpuFd) -> Result<(), Obstacle> {
     let set = |attr: u32, value: Option<&u32>| {
         cpu.set_device_attr(&kvm_device_attr {
             flags: 0,
@@ -35,7 +35,7 @@ pub fn begin(cpu: &VcpuFd) -> Result<(), Obstacle> {
 }
 
 /// Returns the error for a host without a PMU.
-pub fn missing() -> Obstacle {
+pub fn missing_pmu() -> Obstacle {
     Obstacle(
         "--pmu: KVM has no PMU for guests here; measure time, or use a metal instance, or a \
          kernel with CONFIG_ARM_PMUV3"

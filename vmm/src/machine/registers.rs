@@ -11,7 +11,7 @@ const CORE: u64 = 0x6030_0000_0010_0000;
 const SYSTEM: u64 = 0x6030_0000_0013_0000;
 
 /// Returns KVM's number of register x`n`, which counts 32-bit words in KVM's structure.
-pub const fn x(n: u64) -> u64 {
+pub const fn x_number(n: u64) -> u64 {
     CORE + 2 * n
 }
 /// The program counter.
@@ -19,7 +19,7 @@ pub const PC: u64 = CORE + 64;
 /// PSTATE.
 pub const PSTATE: u64 = CORE + 66;
 /// MPIDR_EL1.
-pub const MPIDR_EL1: u64 = system(3, 0, 0, 0, 5);
+pub const MPIDR_EL1: u64 = system_number(3, 0, 0, 0, 5);
 
 /// Registers other than x0 to x30 that a dump shows.
 const SHOWN: [(&str, u64); 8] = [
@@ -27,14 +27,14 @@ const SHOWN: [(&str, u64); 8] = [
     ("pstate", PSTATE),
     ("sp_el1", CORE + 68),
     ("elr_el1", CORE + 70),
-    ("esr_el1", system(3, 0, 5, 2, 0)),
-    ("far_el1", system(3, 0, 6, 0, 0)),
-    ("sctlr_el1", system(3, 0, 1, 0, 0)),
-    ("vbar_el1", system(3, 0, 12, 0, 0)),
+    ("esr_el1", system_number(3, 0, 5, 2, 0)),
+    ("far_el1", system_number(3, 0, 6, 0, 0)),
+    ("sctlr_el1", system_number(3, 0, 1, 0, 0)),
+    ("vbar_el1", system_number(3, 0, 12, 0, 0)),
 ];
 
 /// Returns KVM's number of the register that MRS encodes in these five fields.
-const fn system(op0: u64, op1: u64, crn: u64, crm: u64, op2: u64) -> u64 {
+const fn system_number(op0: u64, op1: u64, crn: u64, crm: u64, op2: u64) -> u64 {
     SYSTEM | op0 << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
 }
 
@@ -51,8 +51,8 @@ pub fn set(cpu: &VcpuFd, register: u64, value: u64) -> Result<(), errno::Error> 
 }
 
 /// Formats the registers for a person, four per line.
-pub fn shown(cpu: &VcpuFd) -> String {
-    let numbered = (0..31).map(|n| (format!("x{n}"), x(n)));
+pub fn format_registers(cpu: &VcpuFd) -> String {
+    let numbered = (0..31).map(|n| (format!("x{n}"), x_number(n)));
     let named = SHOWN.map(|(name, register)| (name.to_owned(), register));
     let mut text = String::new();
     for (n, (name, register)) in named.into_iter().chain(numbered).enumerate() {

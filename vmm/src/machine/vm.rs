@@ -55,13 +55,13 @@ impl Vm {
         let most = u32::try_from(kvm.get_host_ipa_limit()).unwrap_or(0);
         let fd = kvm
             .create_vm_with_ipa_size(IPA_BITS.min(most))
-            .map_err(failed("/dev/kvm: no virtual machine can be made"))?;
+            .map_err(kvm_failure("/dev/kvm: no virtual machine can be made"))?;
         if let Some(us) = options.host_poll_us {
-            poll(&fd, us)?;
+            limit_polling(&fd, us)?;
         }
-        let memory = memory(&fd, size)?;
+        let memory = map_memory(&fd, size)?;
         let mut cpus = (0..options.cpus)
-            .map(|index| vcpu(&fd, index, options.pmu))
+            .map(|index| create_vcpu(&fd, index, options.pmu))
             .collect::<Result<Vec<_>, _>>()?;
         let exits = Exits::open(cpus.iter().map(|cpu| &cpu.fd));
         for (cpu, exits) in cpus.iter_mut().zip(exits) {
@@ -69,13 +69,13 @@ impl Vm {
         }
         let (gic, version) = gic::create(&fd, options.cpus)?;
         if options.pmu {
-            cpus.iter().try_for_each(|cpu| pmu::begin(&cpu.fd))?;
+            cpus.iter().try_for_each(|cpu| pmu::init_pmu(&cpu.fd))?;
         }
         let affinities = cpus
             .iter()
             .map(|cpu| registers::get(&cpu.fd, registers::MPIDR_EL1).map(|id| id & AFFINITY))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(failed("/dev/kvm: MPIDR_EL1 can't be read"))?;
+            .map_err(kvm_failure("/dev/kvm: MPIDR_EL1 can't be read"))?;
         let tree = tree::blob(&Guest {
             cpus: &affinities,
             gic: version,
@@ -102,7 +102,8 @@ impl Vm {
             let written = memory.write_slice(bytes, GuestAddress(at));
             written.map_err(|_| Obstacle(format!("{what} can't be put into the guest's RAM")))?;
         }
-        start(&cpus[0].fd, loaded).map_err(failed("/dev/kvm: registers can't be set"))?;
+        set_start_registers(&cpus[0].fd, loaded)
+            .map_err(kvm_failure("/dev/kvm: registers can't be set"))?;
         let vm = Self {
             fd: Arc::new(fd),
             _memory: memory,
@@ -113,7 +114,7 @@ impl Vm {
 }
 
 /// Converts an error of KVM to an [`Obstacle`]; `what` names the failed operation and its place.
-pub(super) fn failed(what: &'static str) -> impl Fn(errno::Error) -> Obstacle {
+pub(super) fn kvm_failure(what: &'static str) -> impl Fn(errno::Error) -> Obstacle {
     move |error| {
         Obstacle(format!(
             "{what} ({error}); see what the host's kernel says of kvm"
@@ -138,19 +139,19 @@ fn open() -> Result<Kvm, Obstacle> {
 }
 
 /// Limits the time that KVM polls before it halts a vCPU.
-fn poll(vm: &VmFd, us: u32) -> Result<(), Obstacle> {
+fn limit_polling(vm: &VmFd, us: u32) -> Result<(), Obstacle> {
     let capability = kvm_enable_cap {
         cap: KVM_CAP_HALT_POLL,
         args: [u64::from(us) * 1000, 0, 0, 0],
         ..Default::default()
     };
-    vm.enable_cap(&capability).map_err(failed(
+    vm.enable_cap(&capability).map_err(kvm_failure(
         "--host-poll-us: this KVM can't be told how long it polls",
     ))
 }
 
 /// Allocates RAM of `size` bytes and maps it into the guest.
-fn memory(vm: &VmFd, size: u64) -> Result<GuestMemoryMmap, Obstacle> {
+fn map_memory(vm: &VmFd, size: u64) -> Result<GuestMemoryMmap, Obstacle> {
     let too_large = |why: &dyn std::fmt::Display| {
         Obstacle(format!(
             "--memory {}: this machine has not as much ({why}); use less",
@@ -177,10 +178,10 @@ fn memory(vm: &VmFd, size: u64) -> Result<GuestMemoryMmap, Obstacle> {
 }
 
 /// Creates vCPU `index`, which is off unless it is the first vCPU.
-fn vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> {
+fn create_vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> {
     let fd = vm
         .create_vcpu(index as u64)
-        .map_err(failed("/dev/kvm: no vCPU can be made"))?;
+        .map_err(kvm_failure("/dev/kvm: no vCPU can be made"))?;
     let mut model = kvm_vcpu_init::default();
     let initialized = vm.get_preferred_target(&mut model).and_then(|()| {
         model.features[0] |= 1 << KVM_ARM_VCPU_PSCI_0_2;
@@ -194,8 +195,8 @@ fn vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> {
     });
     initialized.map_err(
         |error| match has_pmu && !vm.check_extension(Cap::ArmPmuV3) {
-            true => pmu::missing(),
-            false => failed("/dev/kvm: a vCPU can't be set up")(error),
+            true => pmu::missing_pmu(),
+            false => kvm_failure("/dev/kvm: a vCPU can't be set up")(error),
         },
     )?;
     Ok(Cpu {
@@ -206,8 +207,8 @@ fn vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> {
 }
 
 /// Sets the registers with which the first vCPU starts.
-fn start(cpu: &VcpuFd, loaded: Loaded) -> Result<(), errno::Error> {
+fn set_start_registers(cpu: &VcpuFd, loaded: Loaded) -> Result<(), errno::Error> {
     registers::set(cpu, registers::PSTATE, START)?;
-    registers::set(cpu, registers::x(0), loaded.tree)?;
+    registers::set(cpu, registers::x_number(0), loaded.tree)?;
     registers::set(cpu, registers::PC, loaded.image)
 }

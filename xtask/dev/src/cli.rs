@@ -3,7 +3,7 @@
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use xtask::cli::examples::told;
+use xtask::cli::examples::examples_help;
 use xtask::cli::{DEV, EXPERIMENT, EXPLAIN, Everyday, GOVERNORS, STATUS, TEST};
 
 use boot_tests::audit::AuditArgs;
@@ -48,13 +48,13 @@ pub struct DevCli {
 pub enum Verb {
     #[command(flatten)]
     Everyday(Everyday),
-    #[command(about = EXPERIMENT, after_help = format!("{}\n\n{STATUS}", told("experiment")))]
+    #[command(about = EXPERIMENT, after_help = format!("{}\n\n{STATUS}", examples_help("experiment")))]
     Experiment(ExperimentArgs),
-    #[command(about = EXPLAIN, mut_args(arranged), mut_arg("runs", explaining::earlier), mut_arg("top", explaining::shown), mut_arg("function", explaining::shown), mut_arg("until", explaining::shown), mut_arg("json", explaining::copied), after_help = format!("{}\n\n{STATUS}", told("explain")))]
+    #[command(about = EXPLAIN, mut_args(arranged), mut_arg("runs", explaining::conflict_with_measuring), mut_arg("top", explaining::show_in_short_help), mut_arg("function", explaining::show_in_short_help), mut_arg("until", explaining::show_in_short_help), mut_arg("json", explaining::name_copied_file), after_help = format!("{}\n\n{STATUS}", examples_help("explain")))]
     Explain(Box<ExplainArgs>),
-    #[command(about = GOVERNORS, after_help = format!("{}\n\n{STATUS}", told("governors")))]
+    #[command(about = GOVERNORS, after_help = format!("{}\n\n{STATUS}", examples_help("governors")))]
     Governors(GovernorsArgs),
-    #[command(about = TEST, after_help = format!("{}\n\n{STATUS}", told("test")))]
+    #[command(about = TEST, after_help = format!("{}\n\n{STATUS}", examples_help("test")))]
     Test(TestArgs),
     #[command(about = DEV, after_help = STATUS)]
     Dev {
@@ -68,34 +68,35 @@ pub enum Verb {
 #[derive(Debug, Subcommand)]
 pub enum Dev {
     /// Boot over and over with everything at random, until an invariant is broken
-    #[command(after_help = format!("{}\n\n{SOAK}\n\n{STATUS}", told("dev soak")))]
+    #[command(after_help = format!("{}\n\n{SOAK}\n\n{STATUS}", examples_help("dev soak")))]
     Soak(Box<SoakArgs>),
     /// Measure boards, Linux, a neighbour and the hypervisors, and write results/ and every document that has their figures
-    #[command(after_help = format!("{}\n\n{STATUS}", told("dev publish")))]
+    #[command(after_help = format!("{}\n\n{STATUS}", examples_help("dev publish")))]
     Publish(PublishArgs),
-    /// Make a folder to publish: files for other machines, with sums, licences and a page on how to use it
-    #[command(after_help = format!("{}\n\n{STATUS}", told("dev dist")))]
+    /// Make a folder to publish: files for other machines, with checksums, licences and a page on how to use them
+    #[command(after_help = format!("{}\n\n{STATUS}", examples_help("dev dist")))]
     Dist(DistArgs),
     /// Build and pack the image and print its path
-    #[command(after_help = format!("{}\n\n{STATUS}", told("dev build")))]
+    #[command(after_help = format!("{}\n\n{STATUS}", examples_help("dev build")))]
     Build(BuildArgs),
-    /// Make a site of the documents, to read and to search: target/book
-    #[command(after_help = format!("{}\n\n{STATUS}", told("dev book")))]
+    /// Build a searchable site of the documents: target/book
+    #[command(after_help = format!("{}\n\n{STATUS}", examples_help("dev book")))]
     Book,
-    /// Look at pages in a headless browser: widths, contrast, keyboard, print
-    #[command(after_help = format!("{}\n\n{STATUS}", told("dev pages")))]
+    /// Check pages in a headless browser: widths, contrast, keyboard, print
+    #[command(after_help = format!("{}\n\n{STATUS}", examples_help("dev pages")))]
     Pages(PagesArgs),
-    /// Check licences, versions and advisories of the dependencies, without network
-    #[command(after_help = format!("{}\n\n{STATUS}", told("dev audit")))]
+    /// Check licences, versions and advisories of the dependencies, offline
+    #[command(after_help = format!("{}\n\n{STATUS}", examples_help("dev audit")))]
     Audit(AuditArgs),
-    /// Write the code by which a shell completes the words of `xtask`, a function or an alias, to standard output
-    #[command(after_help = told("dev completions"))]
+    /// Write shell completions for `xtask`, as a function or an alias, to standard output
+    #[command(after_help = examples_help("dev completions"))]
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Write the manual page of a verb, or of all of them together, to standard output: `cargo xtask dev man run | man -l -`
-    #[command(after_help = told("dev man"))]
+    /// Write the manual page of a verb, or of all verbs together, to standard output: `cargo xtask dev man run | man -l
+    /// -`
+    #[command(after_help = examples_help("dev man"))]
     Man {
         /// The verb
         verb: Option<String>,
@@ -105,10 +106,10 @@ pub enum Dev {
 /// Options of `dev build`.
 #[derive(Args, Debug)]
 pub struct BuildArgs {
-    /// Machine: a name of boards/NAME.toml
+    /// Machine: the NAME in boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
-    /// Another kernel.
+    /// The options that name another kernel.
     #[command(flatten)]
     pub given: GivenArgs,
 }
@@ -142,7 +143,7 @@ mod tests {
         let verbs = verbs_of(&DevCli::command(), "");
         assert_eq!(verbs.len(), 20);
         for verb in verbs {
-            let examples = xtask::cli::examples::of(&verb);
+            let examples = xtask::cli::examples::examples_of(&verb);
             assert_eq!(examples.len(), 2, "{verb}");
             for (line, _) in examples {
                 assert!(line.starts_with(&verb), "{verb}: {line}");

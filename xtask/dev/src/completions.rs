@@ -27,7 +27,7 @@ pub fn completions(shell: Shell) -> Result<()> {
         Shell::Zsh => rules = lists_of_zsh(&String::from_utf8(rules)?).into_bytes(),
         _ => {}
     }
-    put(&rules)
+    print_text(&rules)
 }
 
 /// Makes the rules complete every word of a list, and not only the first one (zshcompsys(1), `_sequence`).
@@ -42,6 +42,6 @@ fn lists_of_zsh(rules: &str) -> String {
     rules.lines().map(line).collect()
 }
 
-pub fn put(text: &[u8]) -> Result<()> {
+pub fn print_text(text: &[u8]) -> Result<()> {
     terminal::unless_reader_left(terminal::write(text)).context("standard output can't be written")
 }

@@ -19,7 +19,7 @@ use shell::terminal::say;
 use cli::{BuildArgs, Dev, DevCli, Verb};
 
 fn main() -> ExitCode {
-    xtask::program(
+    xtask::run_program(
         |line: &DevCli| line.common,
         |line| dispatch(line.verb).map(|()| None),
     )
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 
 fn dispatch(verb: Verb) -> anyhow::Result<()> {
     match verb {
-        Verb::Everyday(verb) => xtask::everyday(verb),
+        Verb::Everyday(verb) => xtask::run_everyday(verb),
         Verb::Experiment(args) => experiments::run(&args),
         Verb::Explain(args) => explaining::explain(&args),
         Verb::Governors(args) => governing::governors(&args),

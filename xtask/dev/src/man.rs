@@ -8,7 +8,7 @@ use clap::builder::StyledStr;
 use clap::{Command, CommandFactory};
 
 use crate::cli::DevCli;
-use crate::completions::put;
+use crate::completions::print_text;
 use shell::failure::bad_input;
 
 /// Section for text that has no heading in the help.
@@ -20,12 +20,15 @@ pub fn man(verb: Option<&str>) -> Result<()> {
     all.build();
     let command = match verb {
         None => all,
-        Some(verb) => match found(&all, verb) {
+        Some(verb) => match find_verb(&all, verb) {
             Some(of) => of.clone(),
-            None => bad_input!("there is no verb `{verb}`; use {}", names(&all).join(", ")),
+            None => bad_input!(
+                "there is no verb `{verb}`; use {}",
+                verb_names(&all).join(", ")
+            ),
         },
     };
-    put(&page(command)?)
+    print_text(&page(command)?)
 }
 
 fn page(command: Command) -> Result<Vec<u8>> {
@@ -75,13 +78,13 @@ fn section(text: &mut Vec<u8>, title: &str, lines: &str) -> Result<()> {
 }
 
 /// Returns the verb with this name, which may be a verb of `dev`.
-fn found<'c>(all: &'c Command, verb: &str) -> Option<&'c Command> {
+fn find_verb<'c>(all: &'c Command, verb: &str) -> Option<&'c Command> {
     let mut verbs = all.get_subcommands();
     let of_dev = || all.find_subcommand("dev")?.find_subcommand(verb);
     verbs.find(|of| of.get_name() == verb).or_else(of_dev)
 }
 
-fn names(all: &Command) -> Vec<&str> {
+fn verb_names(all: &Command) -> Vec<&str> {
     let dev = all.find_subcommand("dev");
     let verbs = all
         .get_subcommands()
@@ -101,14 +104,14 @@ mod tests {
     fn a_page_has_a_short_synopsis_and_the_examples() {
         let mut all = DevCli::command();
         all.build();
-        for verb in names(&all) {
-            let page = page(found(&all, verb).unwrap().clone()).unwrap();
+        for verb in verb_names(&all) {
+            let page = page(find_verb(&all, verb).unwrap().clone()).unwrap();
             let page = String::from_utf8(page).unwrap();
             let (_, synopsis) = page.split_once(".SH \"SYNOPSIS\"\n.nf\n").unwrap();
             let synopsis = synopsis.lines().next().unwrap();
             assert!(synopsis.len() < 120, "{verb}: {synopsis}");
             let known = [verb.to_owned(), format!("dev {verb}")];
-            for (line, _) in known.iter().flat_map(|verb| examples::of(verb)) {
+            for (line, _) in known.iter().flat_map(|verb| examples::examples_of(verb)) {
                 let line = line.replace('-', "\\-");
                 let (_, shown) = page.split_once(".SH \"EXAMPLES\"").unwrap();
                 assert!(shown.contains(&format!("cargo xtask {line}\n")), "{page}");

@@ -203,14 +203,14 @@ const EXAMPLES: [(&str, [(&str, &str); 2]); 20] = [
 pub const HEADING: &str = "Examples";
 
 /// Returns the examples of `verb`, each with its shell line and its purpose.
-pub fn of(verb: &str) -> &'static [(&'static str, &'static str)] {
+pub fn examples_of(verb: &str) -> &'static [(&'static str, &'static str)] {
     let known = EXAMPLES.iter().find(|(name, _)| *name == verb);
     known.map_or(&[], |(_, examples)| examples)
 }
 
 /// Returns the examples of `verb` as a part of the verb's help.
-pub fn told(verb: &str) -> String {
-    let lines = of(verb)
+pub fn examples_help(verb: &str) -> String {
+    let lines = examples_of(verb)
         .iter()
         .map(|(line, purpose)| format!("\n  cargo xtask {line}\n      {purpose}"));
     format!("{HEADING}:{}", lines.collect::<String>())

@@ -20,7 +20,7 @@ const RENAMED: [(&str, &str); 14] = [
 ];
 
 /// Returns the answer to a verb that now has another name; `None` for any other verb.
-pub fn renamed(verb: &str) -> Option<String> {
+pub fn answer_to_old_verb(verb: &str) -> Option<String> {
     let (_, now) = RENAMED.iter().find(|(old, _)| *old == verb)?;
     Some(format!("`{verb}` is `cargo xtask {now}` now"))
 }
@@ -40,9 +40,9 @@ mod tests {
             assert!(command.find_subcommand(verb).is_some(), "{now}");
         }
         assert_eq!(
-            renamed("asm").unwrap(),
+            answer_to_old_verb("asm").unwrap(),
             "`asm` is `cargo xtask cost --asm` now"
         );
-        assert_eq!(renamed("run"), None);
+        assert_eq!(answer_to_old_verb("run"), None);
     }
 }

@@ -21,10 +21,10 @@ pub const OF_DEV: [&str; 5] = ["experiment", "explain", "governors", "test", "de
 const ROOT: &str = "ROUSE_ROOT";
 
 /// Builds the program for the verb on this program's command line, and becomes it. Returns only after a failure.
-pub fn become_it() -> ExitCode {
+pub fn become_verb_program() -> ExitCode {
     let words = env::args_os().skip(1);
     let words = words.map(|word| word.to_string_lossy().into_owned());
-    become_program(package(words))
+    become_program(package_of_verb(words))
 }
 
 /// Builds the program with all verbs, and becomes it. Returns only after a failure.
@@ -33,7 +33,7 @@ pub fn become_dev() -> ExitCode {
 }
 
 fn become_program(package: &str) -> ExitCode {
-    let root = root();
+    let root = workspace_root();
     let program = match env::current_exe() {
         // Cargo puts programs of one profile into one folder.
         Ok(this) => this.with_file_name(package),
@@ -55,7 +55,7 @@ fn become_program(package: &str) -> ExitCode {
 }
 
 /// Returns the package of the program that has the verb with which these words begin, or for which they request help.
-fn package(mut words: impl Iterator<Item = String>) -> &'static str {
+fn package_of_verb(mut words: impl Iterator<Item = String>) -> &'static str {
     // Common options may come before the verb, with their values.
     const BEFORE: [&str; 4] = ["help", "auto", "always", "never"];
     let verb = words.find(|word| !BEFORE.contains(&word.as_str()) && !word.starts_with('-'));
@@ -68,7 +68,7 @@ fn package(mut words: impl Iterator<Item = String>) -> &'static str {
 /// Returns the workspace's root. When Cargo runs this package, Cargo passes the package's folder. A program that this
 /// one has become passes the root. The folder at compilation is the last resort: it is wrong if the workspace has moved
 /// since, because Cargo does not compile the package again after a move.
-fn root() -> PathBuf {
+fn workspace_root() -> PathBuf {
     let here = |package: PathBuf| package.ancestors().nth(2).map(Path::to_path_buf);
     let named = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let named = named.filter(|package| package.ends_with("xtask/start"));
@@ -107,25 +107,25 @@ fn build(root: &Path, package: &str) -> io::Result<bool> {
             continue;
         }
         if !begun && line.contains("Compiling") {
-            say("building cargo xtask; the first time this takes minutes");
+            print_line("building cargo xtask; the first time this takes minutes");
             begun = true;
         }
-        say(&line);
+        print_line(&line);
     }
     let built = cargo.wait()?.success();
     if !built {
-        unshown.iter().for_each(|line| say(line));
+        unshown.iter().for_each(|line| print_line(line));
     }
     Ok(built)
 }
 
 /// Prints a line. Ignores errors, because there is no place to report them.
-fn say(line: &str) {
+fn print_line(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn fail(why: &str) -> ExitCode {
-    say(&format!("error: {why}"));
+    print_line(&format!("error: {why}"));
     ExitCode::FAILURE
 }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_verb_has_one_program() {
-        let of = |line: &str| package(line.split(' ').map(String::from));
+        let of = |line: &str| package_of_verb(line.split(' ').map(String::from));
         for line in ["run --board virt", "--help", "help run", "", "doctor dev"] {
             assert_eq!(of(line), EVERYDAY, "{line}");
         }

@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    start::become_it()
+    start::become_verb_program()
 }

@@ -21,7 +21,7 @@ use shell::failure::{self, bad_input};
 use shell::terminal::{print_lines, say};
 
 /// Lists the instructions of the path with this name.
-pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
+pub fn list_path(path: &str, args: &CostArgs) -> Result<()> {
     let Some(path) = Path::parse(path) else {
         let names: Vec<&str> = Path::ALL.iter().map(|path| path.name()).collect();
         bad_input!("--asm: there is no path `{path}`; use {}", names.join(", "));
@@ -53,8 +53,9 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
         windows.len()
     );
     let guest_elf = bench.built.guest(bench.atomics).elf.as_deref();
-    let hypervisor = |window: &Window| -> Vec<Executed> { cloned(visit::hypervisor_steps(window)) };
-    let guest = |window: &Window| cloned(visit::guest_steps(window).unwrap_or_default());
+    let hypervisor =
+        |window: &Window| -> Vec<Executed> { clone_steps(visit::hypervisor_steps(window)) };
+    let guest = |window: &Window| clone_steps(visit::guest_steps(window).unwrap_or_default());
     show_image(
         &objdump,
         "hypervisor",
@@ -66,7 +67,7 @@ pub fn asm(path: &str, args: &CostArgs) -> Result<()> {
     show_image(&objdump, "guest", guest_elf, &recorded, &windows, guest)
 }
 
-fn cloned(steps: Vec<&Executed>) -> Vec<Executed> {
+fn clone_steps(steps: Vec<&Executed>) -> Vec<Executed> {
     steps.into_iter().cloned().collect()
 }
 
@@ -98,7 +99,7 @@ fn show_image(
     let text = disassemble(objdump, elf)?;
     say!("");
     say!("{name}");
-    print_lines(listing::lines(&text, &counts));
+    print_lines(listing::executed_lines(&text, &counts));
     Ok(())
 }
 

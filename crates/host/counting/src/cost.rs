@@ -66,15 +66,15 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         );
     }
     let base = args.compare.as_ref().map(|file| match file {
-        Some(file) => history::read(file),
-        None => history::read(&history::newest::<Costs>()?),
+        Some(file) => history::read_baseline(file),
+        None => history::read_baseline(&history::newest::<Costs>()?),
     });
     let base = base.transpose()?;
     args.format.claim()?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     let bench = Bench::new(&args.board, &args.limits)?;
-    let mut costs = empty_costs(&bench, &args.board);
-    let measured = count(args, &bench, &mut costs);
+    let mut costs = costs_without_counts(&bench, &args.board);
+    let measured = count_requested(args, &bench, &mut costs);
     let against = base.as_ref().map(|base| Against::new(base, &costs));
     if !costs.paths.is_empty() {
         let against = against.as_ref().filter(|_| measured.is_ok());
@@ -88,14 +88,14 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         Output::claim("--scale", &page)?.write(&scale::page(&costs.scale))?;
         say!("");
         say!("charts: {}", places::shown(&page));
-        scale::judge(&costs.scale)?;
+        scale::fail_on_growth(&costs.scale)?;
     }
     if let Some(copy) = copy {
         copy.write(&serde_json::to_string_pretty(&costs)?)?;
     }
-    let judged = against.map_or(Ok(()), |against| against.judge());
+    let judged = against.map_or(Ok(()), |against| against.fail_on_growth());
     if let Some(label) = &args.save {
-        say!("kept as {}", history::save(costs, label)?);
+        say!("kept as {}", history::save_baseline(costs, label)?);
     }
     judged
 }
@@ -109,7 +109,7 @@ fn note_no_baseline(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
 }
 
 /// Returns costs that have no counts yet.
-fn empty_costs(bench: &Bench, board: &str) -> Costs {
+fn costs_without_counts(bench: &Bench, board: &str) -> Costs {
     Costs {
         schema: costs::SCHEMA,
         board: board.into(),
@@ -120,9 +120,9 @@ fn empty_costs(bench: &Bench, board: &str) -> Costs {
 }
 
 /// Counts the requested costs. After an error, `costs` still has the counts so far.
-fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
+fn count_requested(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
     let floors = Bench::with_floors(&args.board, &args.limits)?;
-    measure(bench, &floors, &args.board, costs)?;
+    count_all_paths(bench, &floors, &args.board, costs)?;
     if args.scale {
         let most = Board::load(&args.board)?.cpus.max;
         scale::measure(bench, &args.board, most, &mut costs.scale)?;
@@ -131,35 +131,37 @@ fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
 }
 
 /// Counts everything except `--scale`. After an error, `costs` still has the counts so far.
-fn measure(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
+fn count_all_paths(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
     for mode in Mode::ALL {
         let measured = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;
         let mut tested = None;
         if mode == Mode::Inject {
-            costs.numbers.extend(numbers::per_vcpu(&measured)?);
+            costs.numbers.extend(numbers::bytes_per_vcpu(&measured)?);
             let recorded = floors.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;
-            alike::check(&measured.trace, &recorded.trace, mode)?;
+            alike::compare_traces(&measured.trace, &recorded.trace, mode)?;
             tested = Some(recorded);
         }
         for &path in Path::ALL {
             let of_tests = tested.as_ref().filter(|_| path.is_floor());
             let recorded = of_tests.unwrap_or(&measured);
-            costs.paths.push(match why_not(&recorded.console, path) {
-                Some(why) => costs::skipped_row(path, mode, why),
-                None => costs::row(&recorded.trace, path, mode)?,
-            });
+            costs
+                .paths
+                .push(match why_path_skipped(&recorded.console, path) {
+                    Some(why) => costs::skipped_row(path, mode, why),
+                    None => costs::count_row(&recorded.trace, path, mode)?,
+                });
         }
     }
-    costs.numbers.extend(numbers::sizes(bench)?);
-    costs.numbers.extend(numbers::boot(bench)?);
+    costs.numbers.extend(numbers::image_sizes(bench)?);
+    costs.numbers.extend(numbers::boot_instructions(bench)?);
     costs
         .numbers
-        .extend(numbers::round_trips(board, &bench.limits)?);
+        .extend(numbers::median_round_trips(board, &bench.limits)?);
     Ok(())
 }
 
 /// Returns the reason why the guest did not take `path`, if the guest printed one on its `console`.
-fn why_not(console: &str, path: Path) -> Option<&str> {
+fn why_path_skipped(console: &str, path: Path) -> Option<&str> {
     let start = format!("cost: {}: skipped: ", path.name());
     let mut lines = console.lines();
     lines.find_map(|line| line.strip_prefix(&start))

@@ -37,13 +37,13 @@ impl Block {
 
     /// Returns the index of the instruction at address `pc`; it is past the end for an address elsewhere.
     #[must_use]
-    pub fn index(&self, pc: u64) -> usize {
+    pub fn index_of(&self, pc: u64) -> usize {
         usize::try_from(pc.wrapping_sub(self.at) / 4).unwrap_or(usize::MAX)
     }
 
     /// Counts the block's instructions from index `first` on.
     #[must_use]
-    pub fn rest(&self, first: usize) -> Counts {
+    pub fn counts_from(&self, first: usize) -> Counts {
         let mut counts = Counts::default();
         for kind in self.kinds.iter().skip(first) {
             counts.levels[usize::from(self.level)] += 1;
@@ -60,8 +60,8 @@ impl Block {
     /// block that ends with an indirect branch to the instruction after one of its own accesses looks the same; the sum
     /// of a sample would reveal that.
     #[must_use]
-    pub fn left_before(&self, next: u64) -> Option<usize> {
-        let index = self.index(next);
+    pub fn index_where_left(&self, next: u64) -> Option<usize> {
+        let index = self.index_of(next);
         let last = self.words.len().checked_sub(1)?;
         if index == 0 || index > last {
             return None;
@@ -109,22 +109,22 @@ mod tests {
     #[test]
     fn an_access_to_a_device_ends_a_block_where_the_next_one_begins() {
         let ends = block(0xd65f_03c0);
-        assert_eq!(ends.left_before(0x1008), Some(2));
+        assert_eq!(ends.index_where_left(0x1008), Some(2));
         // These are an instruction that does not follow an access, the block itself again, and two addresses outside
         // it.
         for next in [0x100c, 0x1000, 0x1010, 0xff8] {
-            assert_eq!(ends.left_before(next), None, "{next:#x}");
+            assert_eq!(ends.index_where_left(next), None, "{next:#x}");
         }
         // b .-4 goes there by itself, b .-8 does not.
-        assert_eq!(block(0x17ff_ffff).left_before(0x1008), None);
-        assert_eq!(block(0x17ff_fffe).left_before(0x1008), Some(2));
+        assert_eq!(block(0x17ff_ffff).index_where_left(0x1008), None);
+        assert_eq!(block(0x17ff_fffe).index_where_left(0x1008), Some(2));
     }
 
     #[test]
     fn the_rest_of_a_block_is_counted_by_level_and_class() {
         let block = block(0xd65f_03c0);
         let counts = |first| {
-            let Counts { levels, classes } = block.rest(first);
+            let Counts { levels, classes } = block.counts_from(first);
             (levels, classes)
         };
         assert_eq!(counts(0), ([0, 4, 0, 0], [0, 0, 0, 1]));

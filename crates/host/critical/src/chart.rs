@@ -50,19 +50,19 @@ impl Image {
     /// Returns the index of `words` in the image, if the image has them. The words were found at address `at`; `base`
     /// is how far the image was moved, if known.
     #[must_use]
-    pub fn place(&self, base: Option<u64>, at: u64, words: &[u32]) -> Option<usize> {
+    pub fn find_words(&self, base: Option<u64>, at: u64, words: &[u32]) -> Option<usize> {
         let index = at.wrapping_sub(base?).wrapping_sub(self.address) / 4;
         let index = usize::try_from(index).ok()?;
         let here = self.words.get(index..)?.get(..words.len())?;
         let mut pairs = here.iter().zip(words);
         pairs
-            .all(|(&word, &executed)| word == executed || Reasons::is_replaced(word, executed))
+            .all(|(&word, &executed)| word == executed || Reasons::is_replaced_send(word, executed))
             .then_some(index)
     }
 
     /// Returns how far the image was moved, if `words`, found at address `at`, have exactly one possible place in it.
     #[must_use]
-    pub fn base(&self, at: u64, words: &[u32]) -> Option<u64> {
+    pub fn find_base(&self, at: u64, words: &[u32]) -> Option<u64> {
         if words.len() < Self::ENOUGH {
             return None;
         }
@@ -78,7 +78,7 @@ impl Image {
 impl Image {
     /// Returns how far the image was moved, if the one instruction that marks a cell was found at address `at`.
     #[must_use]
-    pub fn base_of_cell(&self, at: u64) -> Option<u64> {
+    pub fn base_by_cell_mark(&self, at: u64) -> Option<u64> {
         let mut marks = self.kinds.iter().enumerate();
         let mut found = marks.by_ref().filter(|(_, kind)| kind.has(Reasons::CELL));
         let (place, _) = found.next()?;
@@ -172,10 +172,10 @@ mod tests {
         let base = 0x4020_0000;
         let at = base + image.address + 4 * 2000;
         let words = &image.words[2000..2006];
-        assert_eq!(image.base(at, words), Some(base));
-        assert_eq!(image.place(Some(base), at, words), Some(2000));
-        assert_eq!(image.place(Some(base), at + 4, words), None);
-        assert_eq!(image.place(None, at, words), None);
+        assert_eq!(image.find_base(at, words), Some(base));
+        assert_eq!(image.find_words(Some(base), at, words), Some(2000));
+        assert_eq!(image.find_words(Some(base), at + 4, words), None);
+        assert_eq!(image.find_words(None, at, words), None);
         // Only an instruction that sends an SGI is replaced, and only by a branch.
         for (word, executed, same) in [
             (0xd518_cba1, 0x1400_0010, true),
@@ -188,28 +188,28 @@ mod tests {
             let mut words = words.to_vec();
             words[1] = executed;
             assert_eq!(
-                image.place(Some(base), at, &words).is_some(),
+                image.find_words(Some(base), at, &words).is_some(),
                 same,
                 "{executed:#x}"
             );
         }
         // Too few words to identify a place, or words that do not occur at this offset of a page.
-        assert_eq!(image.base(at, &words[..3]), None);
-        assert_eq!(image.base(at + 4, words), None);
-        assert_eq!(image.place(Some(base), base + 4, &[1]), None);
+        assert_eq!(image.find_base(at, &words[..3]), None);
+        assert_eq!(image.find_base(at + 4, words), None);
+        assert_eq!(image.find_words(Some(base), base + 4, &[1]), None);
     }
 
     #[test]
     fn a_program_is_found_by_its_mark_of_a_cell() {
         let mut image = image();
-        assert_eq!(image.base_of_cell(0x5000), None);
+        assert_eq!(image.base_by_cell_mark(0x5000), None);
         image.kinds[100] = Reasons::CELL;
         let base = 0x7f_0000_0000;
         let at = base + image.address + 400;
-        assert_eq!(image.base_of_cell(at), Some(base));
-        assert_eq!(image.base_of_cell(at + 4), None);
+        assert_eq!(image.base_by_cell_mark(at), Some(base));
+        assert_eq!(image.base_by_cell_mark(at + 4), None);
         image.kinds[200] = Reasons::CELL;
-        assert_eq!(image.base_of_cell(at), None);
+        assert_eq!(image.base_by_cell_mark(at), None);
     }
 
     #[test]
@@ -218,6 +218,6 @@ mod tests {
         let page = image.words[..1024].to_vec();
         image.words[1024..2048].copy_from_slice(&page);
         let at = image.address + 4 * 10;
-        assert_eq!(image.base(at, &image.words[10..20]), None);
+        assert_eq!(image.find_base(at, &image.words[10..20]), None);
     }
 }

@@ -33,7 +33,7 @@ impl Charted {
     }
 
     /// Finds the place of `words`, found at address `at` and executed at `level`, in an image.
-    fn place(&mut self, level: u8, at: u64, words: &[u32]) -> Option<(&Image, usize)> {
+    fn find_in_image(&mut self, level: u8, at: u64, words: &[u32]) -> Option<(&Image, usize)> {
         let of_level = |(image, _): &&mut (Image, _)| image.level == u64::from(level);
         let (image, base) = self.images.iter_mut().find(of_level)?;
         match level {
@@ -42,19 +42,24 @@ impl Charted {
             0 => {
                 let cell = |word: &u32| SampleMark::decode(*word) == Some(SampleMark::Cell);
                 let at = words.iter().position(cell).map(|n| at + 4 * n as u64);
-                *base = at.and_then(|at| image.base_of_cell(at)).or(*base);
+                *base = at.and_then(|at| image.base_by_cell_mark(at)).or(*base);
             }
-            _ if base.is_none() => *base = image.base(at, words),
+            _ if base.is_none() => *base = image.find_base(at, words),
             _ => {}
         }
-        let index = image.place(*base, at, words)?;
+        let index = image.find_words(*base, at, words)?;
         Some((image, index))
     }
 
     /// Returns the kind of each instruction of a block, and the instruction word before it if that is known. Code of an
     /// image has the kinds in the chart; the kinds of other code follow from its instructions.
-    pub fn kinds(&mut self, level: u8, at: u64, words: &[u32]) -> Vec<(Reasons, Option<u32>)> {
-        if let Some((image, index)) = self.place(level, at, words) {
+    pub fn kinds_of_block(
+        &mut self,
+        level: u8,
+        at: u64,
+        words: &[u32],
+    ) -> Vec<(Reasons, Option<u32>)> {
+        if let Some((image, index)) = self.find_in_image(level, at, words) {
             let of = |n: usize| {
                 let before = (index + n).checked_sub(1).map(|n| image.words[n]);
                 let kind = match image.words[index + n] == words[n] {

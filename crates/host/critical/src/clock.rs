@@ -73,7 +73,7 @@ struct Start {
 impl Clock {
     /// Records that sample number `sample`, the newest, begins after all CPUs have executed `at` instructions; `open`
     /// are the numbers of the samples that have begun and not ended, in order.
-    pub fn begins(&mut self, sample: u64, at: u64, open: &[u64]) {
+    pub fn record_sample_begin(&mut self, sample: u64, at: u64, open: &[u64]) {
         let starts = self.starts.iter().copied();
         let starts = starts.filter(|start| open.binary_search(&start.sample).is_ok());
         let counts = self.counts;
@@ -81,12 +81,12 @@ impl Clock {
     }
 
     /// Returns the counts since this sample began. `None` if the clock contradicts its beginning.
-    pub fn since(&self, sample: u64) -> Option<Counts> {
-        let start = self.start(sample).map(|start| start.counts);
-        self.counts.checked_since(start.unwrap_or_default())
+    pub fn counts_since(&self, sample: u64) -> Option<Counts> {
+        let start = self.start_of_sample(sample).map(|start| start.counts);
+        self.counts.checked_minus(start.unwrap_or_default())
     }
 
-    fn start(&self, sample: u64) -> Option<&Start> {
+    fn start_of_sample(&self, sample: u64) -> Option<&Start> {
         let place = self
             .starts
             .binary_search_by_key(&sample, |start| start.sample);
@@ -97,19 +97,19 @@ impl Clock {
     pub fn advance(&mut self, counts: Counts, stretch: Option<Stretch>) {
         self.counts = self.counts.plus(counts);
         if let Some(stretch) = stretch {
-            push(&mut self.stretches, stretch);
+            push_stretch(&mut self.stretches, stretch);
         }
     }
 
     /// Subtracts the last instructions, `counts`, which turned out not to have been executed.
     pub fn take_back(&mut self, counts: Counts) {
-        self.counts = self.counts.checked_since(counts).unwrap_or_default();
-        cut(&mut self.stretches, counts.total());
+        self.counts = self.counts.checked_minus(counts).unwrap_or_default();
+        cut_last(&mut self.stretches, counts.total());
     }
 
     /// Continues from the clock `heard`, and keeps the instructions that the CPU has executed `since` it resumed at
     /// `at`.
-    pub fn follow(&mut self, heard: &Self, since: Counts, at: u64, via: Via) {
+    pub fn continue_from(&mut self, heard: &Self, since: Counts, at: u64, via: Via) {
         let own = self.stretches.iter().copied();
         let mut own: Vec<Stretch> = own.filter(|stretch| stretch.from >= at).collect();
         if let Some(first) = own.first_mut() {
@@ -117,9 +117,9 @@ impl Clock {
         }
         let counts = heard.counts.plus(since);
         let starts = self.starts.iter().map(|start| {
-            let counts = match heard.start(start.sample) {
+            let counts = match heard.start_of_sample(start.sample) {
                 // The sample began after the CPU resumed, so the cause is older than the sample.
-                _ if start.at > at => counts.since(self.counts.since(start.counts)),
+                _ if start.at > at => counts.minus(self.counts.minus(start.counts)),
                 Some(before) => before.counts,
                 // The sample began while the cause was on its way.
                 None => heard.counts,
@@ -130,12 +130,12 @@ impl Clock {
         self.counts = counts;
         self.stretches.clone_from(&heard.stretches);
         own.into_iter()
-            .for_each(|one| push(&mut self.stretches, one));
+            .for_each(|one| push_stretch(&mut self.stretches, one));
     }
 
     /// Returns the later of two clocks. Compares the instructions since the beginning of each of `samples` in turn, and
     /// the first difference decides. A clock without the beginning of a sample is older than the sample.
-    pub fn later(self, other: &Self, samples: &[u64]) -> Self {
+    pub fn later_clock(self, other: &Self, samples: &[u64]) -> Self {
         let reach = |clock: &Self| -> (Vec<u64>, u64) {
             let each = samples.iter().map(|&sample| clock.total_since(sample));
             (each.collect(), clock.counts.total())
@@ -147,18 +147,18 @@ impl Clock {
     }
 
     fn total_since(&self, sample: u64) -> u64 {
-        let start = self.start(sample);
-        let since = start.and_then(|start| self.counts.checked_since(start.counts));
+        let start = self.start_of_sample(sample);
+        let since = start.and_then(|start| self.counts.checked_minus(start.counts));
         since.map_or(0, |counts| counts.total())
     }
 
     /// Forgets the stretches that ended before all CPUs had executed `oldest` instructions.
-    pub fn forget(&mut self, oldest: u64) {
+    pub fn forget_stretches(&mut self, oldest: u64) {
         self.stretches.retain(|stretch| stretch.to > oldest);
     }
 
     /// Returns the last `many` instructions, as stretches.
-    pub fn last(&self, many: u64) -> Vec<Stretch> {
+    pub fn last_stretches(&self, many: u64) -> Vec<Stretch> {
         let mut left = many;
         let mut last = Vec::new();
         for stretch in self.stretches.iter().rev() {
@@ -182,7 +182,7 @@ impl Clock {
 }
 
 /// Adds a stretch, or extends the last one if `new` continues it.
-pub fn push(stretches: &mut Vec<Stretch>, new: Stretch) {
+pub fn push_stretch(stretches: &mut Vec<Stretch>, new: Stretch) {
     match stretches.last_mut() {
         _ if new.is_empty() => {}
         Some(last) if last.cpu == new.cpu && last.to == new.from && new.via == Via::Own => {
@@ -193,7 +193,7 @@ pub fn push(stretches: &mut Vec<Stretch>, new: Stretch) {
 }
 
 /// Removes the last `many` instructions from `stretches`.
-pub fn cut(stretches: &mut Vec<Stretch>, mut many: u64) {
+pub fn cut_last(stretches: &mut Vec<Stretch>, mut many: u64) {
     while many != 0
         && let Some(last) = stretches.last_mut()
     {

@@ -26,9 +26,9 @@ pub struct Committed {
 pub struct Core {
     /// Its instructions, in order.
     pub committed: Vec<Committed>,
-    /// Its loads, in order: the instruction, by index, and the [`granule`].
+    /// Its loads, in order: the instruction, by index, and the [`containing_word`].
     pub loads: Vec<(usize, u64)>,
-    /// Its stores, by [`granule`] and order.
+    /// Its stores, by [`containing_word`] and order.
     pub stores: Vec<(u64, usize)>,
     /// Values that it wrote to ICC_SGI1R_EL1, with the instruction, by index.
     pub sends: Vec<(usize, u64)>,
@@ -49,7 +49,7 @@ impl Core {
         let next = self.open.address + 4 * self.open.words.len() as u64;
         let goes_on = (level, pc) == (self.open.level, next) && self.open.words.len() < MOST;
         if !goes_on {
-            self.ends_block();
+            self.end_block();
             (self.open.level, self.open.address) = (level, pc);
         }
         // Our guest's mark of a cell is the beginning of a function, so it begins a block.
@@ -74,8 +74,8 @@ impl Core {
             return;
         };
         match store && !loads {
-            true => self.stores.push((granule(address), last)),
-            false => self.loads.push((last, granule(address))),
+            true => self.stores.push((containing_word(address), last)),
+            false => self.loads.push((last, containing_word(address))),
         }
     }
 
@@ -94,11 +94,11 @@ impl Core {
 
     /// Ends the last block at the end of the trace, and sorts the stores.
     pub fn finish(&mut self) {
-        self.ends_block();
+        self.end_block();
         self.stores.sort_unstable();
     }
 
-    fn ends_block(&mut self) {
+    fn end_block(&mut self) {
         let code = std::mem::take(&mut self.open);
         let first = self.committed.len() - code.words.len();
         if code.words.is_empty() {
@@ -141,10 +141,10 @@ pub struct Marks<'c> {
 
 impl<'c> Marks<'c> {
     /// Finds the marks of the images of `chart`.
-    pub fn of(cores: &'c [Core], chart: Chart) -> Self {
+    pub fn find(cores: &'c [Core], chart: Chart) -> Self {
         let mut code = Charted::new(chart);
         let kinds = |block: &Code, code: &mut Charted| -> Vec<Reasons> {
-            let kinds = code.kinds(block.level, block.address, &block.words);
+            let kinds = code.kinds_of_block(block.level, block.address, &block.words);
             kinds.into_iter().map(|(reasons, _)| reasons).collect()
         };
         // Only some blocks of an image show where it is in memory, so all blocks are looked at before any kinds are
@@ -181,7 +181,7 @@ impl<'c> Marks<'c> {
 
     /// Returns the cell to which samples at time `tick` belong. Any core may have begun it, since the thread that
     /// measures may have moved to another core meanwhile.
-    fn cell(&self, tick: u64) -> u64 {
+    fn cell_at(&self, tick: u64) -> u64 {
         let after = self.cells.partition_point(|(begin, _)| *begin <= tick);
         let last = after.checked_sub(1).map(|last| self.cells[last].1);
         last.unwrap_or(NO_CELL)
@@ -200,7 +200,7 @@ impl<'c> Marks<'c> {
         for (at, one) in of_core.committed.iter().enumerate() {
             let reasons = self.reasons(core, at);
             if reasons.has(Reasons::RECORD) {
-                let cell = self.cell(one.tick);
+                let cell = self.cell_at(one.tick);
                 samples.extend(ended.take().filter(|sample| sample.cell == cell));
             }
             if reasons.has(Reasons::BEGIN) {
@@ -208,7 +208,7 @@ impl<'c> Marks<'c> {
             }
             if reasons.has(Reasons::END) {
                 ended = begin.take().map(|begin| Marked {
-                    cell: self.cell(one.tick),
+                    cell: self.cell_at(one.tick),
                     core,
                     begin,
                     end: at,
@@ -222,6 +222,6 @@ impl<'c> Marks<'c> {
 /// Returns the address of the word of eight bytes that contains `address`. Accesses are compared by such words, because
 /// a store may be wider than a load.
 #[must_use]
-pub const fn granule(address: u64) -> u64 {
+pub const fn containing_word(address: u64) -> u64 {
     address & !7
 }

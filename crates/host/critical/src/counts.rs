@@ -95,13 +95,13 @@ impl Counts {
     /// # Panics
     /// If `before` has more of anything: counts only grow.
     #[must_use]
-    pub fn since(self, before: Self) -> Self {
-        self.checked_since(before).expect("counts only grow")
+    pub fn minus(self, before: Self) -> Self {
+        self.checked_minus(before).expect("counts only grow")
     }
 
     /// Subtracts `before`; `None` if `before` has more of anything.
     #[must_use]
-    pub fn checked_since(self, before: Self) -> Option<Self> {
+    pub fn checked_minus(self, before: Self) -> Option<Self> {
         let (now, before) = (self.to_array(), before.to_array());
         let mut all = [0; Self::LEN];
         for (n, number) in all.iter_mut().enumerate() {

@@ -63,7 +63,7 @@ impl Cutter {
         Self::default()
     }
 
-    /// Creates a cutter that also keeps the stretches of samples: [`Self::records`] returns them.
+    /// Creates a cutter that also keeps the stretches of samples: [`Self::record_counted`] returns them.
     #[must_use]
     pub fn with_stretches() -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Cutter {
 
     /// Makes later samples belong to cell `id`, or to no cell if `id` is [`NO_CELL`]. Drops samples that have ended but
     /// were not counted.
-    pub fn cell(&mut self, id: u64) {
+    pub fn set_cell(&mut self, id: u64) {
         self.cell = (id != NO_CELL).then_some(id);
         self.ended = 0;
         for cpu in &mut self.cpus {
@@ -107,28 +107,29 @@ impl Cutter {
     }
 
     /// Sets the affinity of a CPU: Aff1 and Aff0 as in MPIDR_EL1.
-    pub fn affinity(&mut self, tpidr: Tpidr, affinity: u64) {
+    pub fn set_affinity(&mut self, tpidr: Tpidr, affinity: u64) {
         let cpu = self.index_of(tpidr);
         self.cpus[cpu].affinity = Some(affinity);
     }
 
     /// Whether any step of this CPU was reported before.
     #[must_use]
-    pub fn knows(&self, tpidr: Tpidr) -> bool {
+    pub fn knows_cpu(&self, tpidr: Tpidr) -> bool {
         self.cpus.iter().any(|cpu| cpu.tpidr == tpidr)
     }
 
     /// Records that a sample begins on this CPU.
-    pub fn begins(&mut self, tpidr: Tpidr, now: Counts) {
+    pub fn record_begin(&mut self, tpidr: Tpidr, now: Counts) {
         if self.open == 0 {
-            self.forget(now);
+            self.forget_unsampled(now);
         }
         let cpu = self.advance_to(tpidr, now);
         self.cpus[cpu].unmet = false;
         self.begun += 1;
         let open: Vec<u64> = self.begun_and_open().iter().map(|open| open.0).collect();
         for cpu in &mut self.cpus {
-            cpu.clock.begins(self.begun, now.total(), &open);
+            cpu.clock
+                .record_sample_begin(self.begun, now.total(), &open);
         }
         let open = Open {
             number: self.begun,
@@ -150,7 +151,7 @@ impl Cutter {
     }
 
     /// Records that the sample of this CPU ends.
-    pub fn ends(&mut self, tpidr: Tpidr, now: Counts) {
+    pub fn record_end(&mut self, tpidr: Tpidr, now: Counts) {
         let cpu = self.advance_to(tpidr, now);
         let Some(open) = self.cpus[cpu].open.take() else {
             return;
@@ -160,10 +161,10 @@ impl Cutter {
         let parties = self.executed_by_parties(&open);
         let this = &mut self.cpus[cpu];
         let exits = std::array::from_fn(|n| self.exits[n] - open.exits[n]);
-        let path = this.clock.since(open.number);
+        let path = this.clock.counts_since(open.number);
         let sample = Sample {
             value,
-            work: now.since(open.work),
+            work: now.minus(open.work),
             parties,
             path: path.unwrap_or_default(),
             exits,
@@ -174,7 +175,7 @@ impl Cutter {
         let work = self.work.iter().filter(|stretch| stretch.to > from);
         let ended = Ended {
             sample,
-            path: this.clock.last(sample.path.total()),
+            path: this.clock.last_stretches(sample.path.total()),
             work: work
                 .map(|stretch| Stretch {
                     from: stretch.from.max(from),
@@ -191,7 +192,7 @@ impl Cutter {
 
     /// Returns how many instructions all CPUs had executed when the oldest of the open samples began.
     #[must_use]
-    pub fn oldest(&self) -> Option<u64> {
+    pub fn oldest_begin(&self) -> Option<u64> {
         let open = self.cpus.iter().filter_map(|cpu| cpu.open.as_ref());
         open.map(|open| open.work.total()).min()
     }
@@ -199,21 +200,21 @@ impl Cutter {
     /// Forgets the stretches before the oldest open sample. Samples may overlap so that there is never a time without
     /// an open sample.
     fn forget_stretches(&mut self) {
-        let Some(oldest) = self.oldest().filter(|_| self.keeps) else {
+        let Some(oldest) = self.oldest_begin().filter(|_| self.keeps) else {
             return;
         };
         self.work.retain(|stretch| stretch.to > oldest);
         let released = self.stores.values_mut();
         let released = released.chain(self.sends.iter_mut().map(|(release, _)| release));
-        released.for_each(|release| release.clock.forget(oldest));
+        released.for_each(|release| release.clock.forget_stretches(oldest));
         for cpu in &mut self.cpus {
-            cpu.clock.forget(oldest);
-            cpu.heard.forget(oldest);
+            cpu.clock.forget_stretches(oldest);
+            cpu.heard.forget_stretches(oldest);
         }
     }
 
     /// Records that this CPU has read `ticks` from its clock at the beginning or end of its sample.
-    pub fn value(&mut self, tpidr: Tpidr, ticks: u64) {
+    pub fn record_clock(&mut self, tpidr: Tpidr, ticks: u64) {
         let cpu = self.index_of(tpidr);
         match self.value {
             Some(Value::Begin(of)) if of == cpu => {
@@ -233,7 +234,7 @@ impl Cutter {
     }
 
     /// Records that this CPU counts the sample that has just ended. Returns the sample, unless no cell has begun.
-    pub fn records(&mut self, tpidr: Tpidr) -> Option<Recorded> {
+    pub fn record_counted(&mut self, tpidr: Tpidr) -> Option<Recorded> {
         let cpu = self.index_of(tpidr);
         let Ended { sample, path, work } = self.cpus[cpu].ended.take()?;
         self.ended -= 1;
@@ -248,7 +249,7 @@ impl Cutter {
     }
 
     /// Records that the last reported step was an exception taken to EL2 for this cause.
-    pub fn exits(&mut self, cause: Cause) {
+    pub fn record_exit(&mut self, cause: Cause) {
         self.exits[cause as usize] += 1;
     }
 
@@ -259,7 +260,7 @@ impl Cutter {
         // A CPU that was unknown when the sample began had executed nothing.
         let before = |n: usize| open.executed.get(n).copied().unwrap_or_default();
         parties.fold(Counts::default(), |sum, (n, cpu)| {
-            sum.plus(cpu.executed.since(before(n)))
+            sum.plus(cpu.executed.minus(before(n)))
         })
     }
 }

@@ -8,7 +8,7 @@ const LATE: usize = 8;
 /// Returns the instruction before which a core halted for the WFI or WFE at index `halt`: the one after the longest
 /// pause near it. `many` is the number of instructions, and `tick` returns the time at which an instruction was
 /// committed. Returns `None` if no instruction is near.
-pub fn resumes(halt: usize, many: usize, tick: impl Fn(usize) -> u64) -> Option<usize> {
+pub fn resume_index(halt: usize, many: usize, tick: impl Fn(usize) -> u64) -> Option<usize> {
     let near = halt.max(1)..many.min(halt + LATE);
     let pause = |n: &usize| tick(*n) - tick(*n - 1);
     // The reverse order selects the first of equal pauses.
@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn a_core_goes_on_after_the_longest_pause_near_its_wfi() {
-        let resumes = |halt, ticks: &[u64]| resumes(halt, ticks.len(), |n| ticks[n]);
+        let resumes = |halt, ticks: &[u64]| resume_index(halt, ticks.len(), |n| ticks[n]);
         assert_eq!(resumes(1, &[0, 1, 90, 91]), Some(2));
         // The core halts before it commits the WFI, or some instructions after the WFI.
         assert_eq!(resumes(1, &[0, 80, 81, 82]), Some(1));

@@ -60,7 +60,7 @@ pub use committed::{Committed, Core};
 pub use counts::{Class, Counts};
 pub use cutter::{Cutter, NO_CELL, Recorded, Tpidr};
 pub use exits::{Cause, Exits};
-pub use halt::resumes;
+pub use halt::resume_index;
 pub use reasons::Reasons;
 pub use sample::{Sample, Samples, from_text, to_text};
 pub use timed::timed;

@@ -67,7 +67,7 @@ impl Reasons {
     /// Whether `executed` is a branch (DDI 0487K.a, C6.2.26) in place of `word`, which sends an SGI. Our guest makes
     /// this replacement on a machine with a GICv2.
     #[must_use]
-    pub const fn is_replaced(word: u32, executed: u32) -> bool {
+    pub const fn is_replaced_send(word: u32, executed: u32) -> bool {
         word & !0x1f == 0xd518_cba0 && executed >> 26 == 5
     }
 
@@ -120,7 +120,7 @@ impl Reasons {
 
     /// Whether the execution of an instruction with these reasons has to be reported as well as counted.
     #[must_use]
-    pub const fn happens(self) -> bool {
+    pub const fn must_be_reported(self) -> bool {
         self.0 & ((1 << Self::CLASS) - 1) != 0
     }
 }
@@ -160,9 +160,9 @@ mod tests {
     fn a_class_is_no_event() {
         let kind = Reasons::SYNC.of_class(Class::Flags);
         assert_eq!(kind.class(), Some(Class::Flags));
-        assert!(kind.happens() && kind.has(Reasons::SYNC));
+        assert!(kind.must_be_reported() && kind.has(Reasons::SYNC));
         let kind = Reasons::NONE.of_class(Class::Statistics);
-        assert!(!kind.happens() && kind.class() == Some(Class::Statistics));
+        assert!(!kind.must_be_reported() && kind.class() == Some(Class::Statistics));
         assert_eq!(Reasons::SYNC.class(), None);
     }
 }

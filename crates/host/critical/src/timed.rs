@@ -40,7 +40,7 @@ pub fn timed(cores: &[Core], chart: Chart, period: u64) -> Traces {
         first_block.push(traces.blocks.len() as u32);
         traces.blocks.extend(core.blocks.iter().cloned());
     }
-    let marks = Marks::of(cores, chart);
+    let marks = Marks::find(cores, chart);
     let samples = marks.samples();
     traces.traces.extend(samples.iter().map(|marked| {
         let timeline = Timeline {
@@ -103,7 +103,7 @@ impl Timeline<'_> {
         let mut path = Vec::new();
         let (mut core, mut at) = (marked.core, marked.end);
         while self.cores[core].committed[at].tick > self.begin {
-            let cause = self.cause(core, at);
+            let cause = self.cause_of_resume(core, at);
             path.push(OnPath {
                 core,
                 at,

@@ -120,8 +120,8 @@ fn set_checksum(bytes: &mut [u8], checksum: usize) {
 /// Returns the tables in a file, without those that [`Dump`] replaces.
 fn tables_of(file: &[u8]) -> Vec<Vec<u8>> {
     let parts = match std::str::from_utf8(file) {
-        Ok(text) if text.contains(" @ 0x") => of_text(text),
-        _ => of_bytes(file),
+        Ok(text) if text.contains(" @ 0x") => tables_of_text(text),
+        _ => tables_of_bytes(file),
     };
     // The FACS is not in the XSDT, because the FADT has its address, and it has no checksum (ACPI 6.5, 5.2.10).
     let ours = [b"XSDT", b"RSDT", b"RSD ", b"FACS"];
@@ -131,7 +131,7 @@ fn tables_of(file: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// Parses the text of `acpidump`: lines `FACP @ 0x...`, and lines `0000: 46 41 43 50 ...  FACP...`.
-fn of_text(text: &str) -> Vec<Vec<u8>> {
+fn tables_of_text(text: &str) -> Vec<Vec<u8>> {
     let mut tables: Vec<Vec<u8>> = Vec::new();
     for line in text.lines() {
         if line.contains(" @ 0x") {
@@ -150,7 +150,7 @@ fn of_text(text: &str) -> Vec<Vec<u8>> {
 }
 
 /// Splits consecutive tables by their lengths.
-fn of_bytes(mut rest: &[u8]) -> Vec<Vec<u8>> {
+fn tables_of_bytes(mut rest: &[u8]) -> Vec<Vec<u8>> {
     let mut tables = Vec::new();
     while rest.len() >= HEADER && rest[..4].iter().all(u8::is_ascii_graphic) {
         let length = u32::from_le_bytes([rest[4], rest[5], rest[6], rest[7]]) as usize;

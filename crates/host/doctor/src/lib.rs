@@ -69,7 +69,7 @@ impl Finding {
 /// Checks every tool, or, if files of machines are named, only these machines.
 pub fn doctor(args: &DoctorArgs) -> Result<()> {
     if !args.dtb.is_empty() || !args.acpi.is_empty() {
-        return machines::look(args);
+        return machines::report_machines(args);
     }
     if args.boards {
         return boards::list();
@@ -176,13 +176,13 @@ fn firmware() -> Finding {
 }
 
 fn xen() -> Finding {
-    fetched("xen", xen::provided(), "`--under xen`", "--xen FILE")
+    check_tool("xen", xen::find_provided(), "`--under xen`", "--xen FILE")
 }
 
 fn trusted_firmware() -> Finding {
-    fetched(
+    check_tool(
         "trusted firmware",
-        trusted_firmware::provided(TRUSTED),
+        trusted_firmware::find_provided(TRUSTED),
         "boards virt-tfa, virt-uboot",
         "--board virt-el3",
     )
@@ -190,7 +190,7 @@ fn trusted_firmware() -> Finding {
 
 fn host_kernel() -> Finding {
     let provided = kernel::provided();
-    fetched(
+    check_tool(
         "kernel of KVM's host",
         provided,
         "`--under kvm`",
@@ -200,7 +200,7 @@ fn host_kernel() -> Finding {
 
 /// Returns the finding about a tool that Debian's apt fetches when `user` first needs it. The option `named` names
 /// another one instead.
-fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &str) -> Finding {
+fn check_tool(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &str) -> Finding {
     match provided {
         Some(path) => Finding::new(tool, places::shown(&path)),
         None => Finding::new(tool, format!("missing, optional: {user}")).remedy(if apt::usable() {
@@ -212,11 +212,11 @@ fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &st
 }
 
 fn browser() -> Finding {
-    let (found, elsewhere) = (browser::find(), browser::elsewhere());
+    let (found, elsewhere) = (browser::find(), browser::find_other_browser());
     match elsewhere.filter(|_| found.is_none()) {
         None => {
             let named = format!("{}=/path/to/chromium", browser::VARIABLE);
-            fetched("browser", found, "`dev pages`", &named)
+            check_tool("browser", found, "`dev pages`", &named)
         }
         Some(elsewhere) => {
             let shown = elsewhere.display();
@@ -265,7 +265,7 @@ fn debugger() -> Finding {
     match debugger::find() {
         Some(found) => Finding::new("debugger", format!("{}: {}", found.name(), found.version)),
         None => Finding::new("debugger", "none knows arm64, optional: `run --debug`")
-            .remedy(debugger::remedy()),
+            .remedy(debugger::how_to_install()),
     }
 }
 

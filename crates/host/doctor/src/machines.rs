@@ -39,7 +39,7 @@ pub struct Finding {
 }
 
 /// Checks the machine in every named file, and prints the findings.
-pub fn look(args: &DoctorArgs) -> Result<()> {
+pub fn report_machines(args: &DoctorArgs) -> Result<()> {
     let mut findings = Vec::new();
     for named in &args.dtb {
         let mut files = Vec::new();
@@ -62,7 +62,7 @@ pub fn look(args: &DoctorArgs) -> Result<()> {
         }
     }
     for named in &args.acpi {
-        findings.push(of_tables(named)?);
+        findings.push(judge_tables(named)?);
     }
     let json = Output::claim_any("--json", args.json.as_ref())?;
     findings
@@ -142,7 +142,7 @@ pub fn of_tree(file: &Path, blob: &[u8]) -> Finding {
 }
 
 /// Checks the machine that is described by the output of `acpidump`, or by a folder of tables.
-fn of_tables(named: &Path) -> Result<Finding> {
+fn judge_tables(named: &Path) -> Result<Finding> {
     let dump = Dump::read(named)?;
     let mut ram = Ram::new();
     // The tables do not describe RAM.
@@ -169,7 +169,7 @@ impl Finding {
     }
 
     fn of(file: &Path, platform: &Platform<'_>, note: Option<String>) -> Self {
-        let console = platform.uart.as_ref().map(console);
+        let console = platform.uart.as_ref().map(uart_value);
         let wrong = obstacle(platform);
         let by_table = (platform.psci.is_none() && is_by_table(platform)).then(|| {
             "no PSCI: a spin-table starts the CPUs, and nothing turns the machine off".into()
@@ -195,7 +195,7 @@ impl Finding {
     /// Returns a line of at most [`WIDTH`] characters.
     fn line(&self) -> String {
         let (state, rest) = match (self.ok, &self.why) {
-            (false, Some(why)) => ("no", brief(why)),
+            (false, Some(why)) => ("no", shorten_reason(why)),
             _ => ("ok", self.found.as_str()),
         };
         // The end of the path stays, because it distinguishes the path from others.
@@ -242,7 +242,7 @@ fn obstacle(platform: &Platform<'_>) -> Option<String> {
 }
 
 /// Returns the value of `rouse.uart=` that names this console.
-fn console(uart: &Uart) -> String {
+fn uart_value(uart: &Uart) -> String {
     let base = uart.base;
     match uart.kind {
         UartKind::Pl011 => format!("pl011,{base:#x}"),
@@ -255,7 +255,7 @@ fn console(uart: &Uart) -> String {
 }
 
 /// Returns a reason without its usual prefix.
-fn brief(why: &str) -> &str {
+fn shorten_reason(why: &str) -> &str {
     [
         "device tree: the interrupt controller is ",
         "device tree: ",
@@ -340,7 +340,7 @@ mod tests {
                 kind,
                 base: 0x900_0000,
             };
-            assert_eq!(Named::parse(&console(&uart)), Some(Named::Ready(uart)));
+            assert_eq!(Named::parse(&uart_value(&uart)), Some(Named::Ready(uart)));
         }
     }
 

@@ -110,7 +110,7 @@ pub const PLACES: &[Repeat] = &[
 ];
 
 impl Boot {
-    /// Returns the kernel that is built for it, in the words of [`posted::kernel`](super::posted::kernel).
+    /// Returns the kernel that is built for it, in the words of [`posted::build_kernel`](super::posted::build_kernel).
     pub fn kernel(&self) -> Option<&'static str> {
         self.value_of(KERNEL)
     }

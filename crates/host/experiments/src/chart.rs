@@ -71,7 +71,7 @@ const LINES: [&str; 6] = [
 
 impl Series {
     /// Marks the column as one of the source's.
-    pub const fn of_source(self) -> Self {
+    pub const fn as_published(self) -> Self {
         match self {
             Self::Here(column, name) | Self::Published(column, name) => {
                 Self::Published(column, name)
@@ -93,7 +93,7 @@ impl Series {
     }
 
     /// Returns the class of the `number`th series as a line.
-    const fn line(self, number: usize) -> &'static str {
+    const fn line_class(self, number: usize) -> &'static str {
         match self {
             Self::Here(..) => LINES[number % LINES.len()],
             Self::Published(..) => "line c-grey dash",
@@ -103,7 +103,7 @@ impl Series {
 
 impl Chart {
     /// Draws the columns of `table` over the names of its rows, which are numbers.
-    pub fn over_rows(
+    pub fn curves_over_rows(
         table: &Table,
         title: &str,
         along: &'static str,
@@ -112,12 +112,12 @@ impl Chart {
     ) -> Self {
         let lines = series.iter().enumerate().map(|(number, &one)| Curve {
             name: one.name(),
-            class: one.line(number),
+            class: one.line_class(number),
             points: table
                 .rows
                 .iter()
                 .filter_map(|(name, texts)| {
-                    Some((number_of(name)?, number_of(&texts[one.column()])?))
+                    Some((leading_number(name)?, leading_number(&texts[one.column()])?))
                 })
                 .collect(),
         });
@@ -130,7 +130,7 @@ impl Chart {
     }
 
     /// Draws the rows of `table` over the titles of its first `columns` columns, which begin with numbers.
-    pub fn over_columns(
+    pub fn curves_over_columns(
         table: &Table,
         title: &str,
         along: &'static str,
@@ -147,7 +147,9 @@ impl Chart {
                 points: table.columns[..columns]
                     .iter()
                     .zip(texts)
-                    .filter_map(|(column, text)| Some((number_of(column)?, number_of(text)?)))
+                    .filter_map(|(column, text)| {
+                        Some((leading_number(column)?, leading_number(text)?))
+                    })
                     .collect(),
             });
         Self::Curves {
@@ -168,7 +170,9 @@ impl Chart {
     ) -> Self {
         let groups = table.rows.iter().filter(|(name, _)| is(name));
         let groups = groups.map(|(name, texts)| {
-            let values = series.iter().map(|one| number_of(&texts[one.column()]));
+            let values = series
+                .iter()
+                .map(|one| leading_number(&texts[one.column()]));
             (name.clone(), values.collect())
         });
         Self::Bars {
@@ -190,7 +194,7 @@ impl Chart {
 
     /// Draws the chart for the page. Its bars share a scale with the bars of the same unit in `all` charts of the
     /// experiment.
-    pub fn drawn(&self, all: &[Self]) -> Markup {
+    pub fn draw(&self, all: &[Self]) -> Markup {
         match self {
             Self::Curves {
                 title,
@@ -271,7 +275,7 @@ fn colour(number: usize, name: &str) -> &'static str {
 }
 
 /// Parses the number at the beginning of a text, with its sign.
-fn number_of(text: &str) -> Option<f64> {
+fn leading_number(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.,".contains(c)));
     let number = text[..end.unwrap_or(text.len())].replace(',', "");
     number.parse().ok()
@@ -283,8 +287,8 @@ mod tests {
 
     fn table() -> Table {
         let mut table = Table::new("rates", &["10 us", "change", "QPS"]);
-        table.row("0", vec!["5".into(), "-".into(), "5.87".into()]);
-        table.row("100", vec!["6".into(), "+20.5 %".into(), "6.06".into()]);
+        table.add_row("0", vec!["5".into(), "-".into(), "5.87".into()]);
+        table.add_row("100", vec!["6".into(), "+20.5 %".into(), "6.06".into()]);
         table
     }
 
@@ -306,7 +310,7 @@ mod tests {
         let chart = |title: &str, unit: &str, values: [&str; 2]| {
             let mut table = Table::new(title, &["here"]);
             for (name, value) in ["a", "b"].into_iter().zip(values) {
-                table.row(name, vec![value.into()]);
+                table.add_row(name, vec![value.into()]);
             }
             Chart::bars(&table, title, unit, &[Series::Here(0, "here")], |_| true)
         };
@@ -315,7 +319,7 @@ mod tests {
             chart("heavy, with a long name of its row", "%", ["20", "100"]),
             chart("other", "us", ["10", "20"]),
         ];
-        let drawn = |chart: &Chart, all: &[Chart]| chart.drawn(all).into_string();
+        let drawn = |chart: &Chart, all: &[Chart]| chart.draw(all).into_string();
         let [light, heavy, other] = [0, 1, 2].map(|at| drawn(&charts[at], &charts));
         assert_eq!(widths(&light).len(), 2, "{light}");
         // A bar of 20 % has the same length in both charts.
@@ -330,7 +334,7 @@ mod tests {
     fn charts_have_the_numbers_of_their_table() {
         let series = [Series::Here(1, "change"), Series::Published(2, "QPS")];
         let Chart::Curves { lines, .. } =
-            Chart::over_rows(&table(), "t", "limit, us", "%", &series)
+            Chart::curves_over_rows(&table(), "t", "limit, us", "%", &series)
         else {
             panic!("curves were asked for");
         };
@@ -348,11 +352,12 @@ mod tests {
             groups[..],
             [("100".to_owned(), vec![Some(20.5), Some(6.06)])]
         );
-        let page = bars.drawn(std::slice::from_ref(&bars)).into_string();
+        let page = bars.draw(std::slice::from_ref(&bars)).into_string();
         for part in ["published: QPS", "c-grey", "c-blue", "20.5"] {
             assert!(page.contains(part), "{part} in {page}");
         }
-        let Chart::Curves { lines, .. } = Chart::over_columns(&table(), "t", "gap, us", "insns", 1)
+        let Chart::Curves { lines, .. } =
+            Chart::curves_over_columns(&table(), "t", "gap, us", "insns", 1)
         else {
             panic!("curves were asked for");
         };

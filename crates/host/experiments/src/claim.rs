@@ -55,7 +55,7 @@ impl Claim {
     ) -> Self {
         let one: (String, ByBoot<f64>) = (one.0.into(), one.1.into());
         let other: (String, ByBoot<f64>) = (other.0.into(), other.1.into());
-        let missing: BTreeSet<String> = one.1.missing() | other.1.missing();
+        let missing: BTreeSet<String> = one.1.missing_probes() | other.1.missing_probes();
         Self {
             source: source.into(),
             tested: None,
@@ -70,7 +70,7 @@ impl Claim {
     }
 
     /// Claims that the first figure is below the second.
-    pub fn below(
+    pub fn new_below(
         source: impl Into<String>,
         one: (&str, impl Into<ByBoot<f64>>),
         other: (&str, impl Into<ByBoot<f64>>),
@@ -115,7 +115,7 @@ impl Claim {
     }
 
     /// Sets the reason for a different result.
-    pub fn else_because(self, why: &'static str) -> Self {
+    pub fn with_reason(self, why: &'static str) -> Self {
         Self {
             reason: Some(why),
             ..self
@@ -125,28 +125,28 @@ impl Claim {
     /// Judges our numbers.
     pub fn verdict(&self) -> Verdict {
         match self.missing.is_empty() {
-            true => self.by_counts(),
+            true => self.verdict_on_counts(),
             false => Verdict::NotModelled,
         }
     }
 
     /// Judges our counts as if the machine modelled everything that the claim needs.
-    pub fn by_counts(&self) -> Verdict {
-        let effects: Vec<f64> = self.ours().iter().map(|ours| ours.effect).collect();
+    pub fn verdict_on_counts(&self) -> Verdict {
+        let effects: Vec<f64> = self.our_boots().iter().map(|ours| ours.effect).collect();
         judge(self.test, &effects, self.smallest_effect())
     }
 
     /// Returns the verdict in words; if the claim is not judged, adds the verdict on our counts.
-    pub fn shown(&self) -> String {
-        let counts = self.by_counts().shown();
+    pub fn verdict_in_words(&self) -> String {
+        let counts = self.verdict_on_counts().shown_word();
         match self.verdict() {
             Verdict::NotModelled => format!("not modelled (our counts: {counts})"),
-            judged => judged.shown().into(),
+            judged => judged.shown_word().into(),
         }
     }
 
     /// Returns the reason for the result if it differs from the source's.
-    pub fn why(&self) -> Option<String> {
+    pub fn reason_for_difference(&self) -> Option<String> {
         match self.verdict() {
             Verdict::NotModelled => {
                 let missing: Vec<&str> = self.missing.iter().map(String::as_str).collect();
@@ -179,15 +179,18 @@ impl Claim {
                     Way::Falls => "falls",
                     Way::Rises => "rises",
                 };
-                format!("from {other} to {one} it {way}{}", self.by_at_least(unit))
+                format!(
+                    "from {other} to {one} it {way}{}",
+                    self.describe_smallest_effect(unit)
+                )
             }
-            Test::Order => format!("{one} below {other}{}", self.by_at_least(unit)),
+            Test::Order => format!("{one} below {other}{}", self.describe_smallest_effect(unit)),
             Test::Size { expected, band } => {
-                let (expected, band) = (signed(expected), plain(band));
+                let (expected, band) = (format_effect(expected), format_band(band));
                 format!("{one} against {other}: {expected} {unit}, {band} more or less")
             }
             Test::Equality { band } => {
-                format!("{one} within {} {unit} of {other}", plain(band))
+                format!("{one} within {} {unit} of {other}", format_band(band))
             }
         };
         match &self.tested {
@@ -197,9 +200,12 @@ impl Claim {
     }
 
     /// Describes the smallest effect that counts, if there is one.
-    fn by_at_least(&self, unit: &str) -> String {
+    fn describe_smallest_effect(&self, unit: &str) -> String {
         match self.smallest_effect() > 0.0 {
-            true => format!(" by at least {} {unit}", plain(self.smallest_effect())),
+            true => format!(
+                " by at least {} {unit}",
+                format_band(self.smallest_effect())
+            ),
             false => String::new(),
         }
     }
@@ -214,8 +220,8 @@ impl Claim {
     }
 
     /// Returns our numbers, boot by boot; a single figure applies to all boots.
-    fn ours(&self) -> Vec<Ours<'_>> {
-        let (one, other) = (self.one.1.named(), self.other.1.named());
+    fn our_boots(&self) -> Vec<Ours<'_>> {
+        let (one, other) = (self.one.1.named_figures(), self.other.1.named_figures());
         let boots = one.len().max(other.len());
         debug_assert!(
             [one, other]
@@ -246,8 +252,8 @@ impl Claim {
         let named = |(name, figures): &(String, ByBoot<f64>)| {
             format!("{name} {}", number(figures.median()))
         };
-        let ours = self.ours();
-        let effects: Vec<String> = ours.iter().map(|ours| signed(ours.effect)).collect();
+        let ours = self.our_boots();
+        let effects: Vec<String> = ours.iter().map(|ours| format_effect(ours.effect)).collect();
         let unit = self.unit.unwrap_or("%");
         let effects = match &effects[..] {
             [one] => format!("{one} {unit}"),
@@ -258,12 +264,14 @@ impl Claim {
 
     /// Describes the claim in a line. This line does not name lacking properties, since one common line names them for
     /// all claims that are not judged.
-    pub fn line(&self) -> String {
-        let why = self.why().filter(|_| self.missing.is_empty());
+    pub fn summary_line(&self) -> String {
+        let why = self
+            .reason_for_difference()
+            .filter(|_| self.missing.is_empty());
         let why = why.map(|why| format!("; {why}")).unwrap_or_default();
         format!(
             "  {}: {} [{}] (ours: {}{why})",
-            self.shown(),
+            self.verdict_in_words(),
             self.source,
             self.what_is_tested(),
             self.our_numbers()
@@ -302,11 +310,11 @@ impl Serialize for Claim {
             one: &self.one.0,
             other: &self.other.0,
             unit: self.unit.unwrap_or("%"),
-            ours: self.ours(),
+            ours: self.our_boots(),
             verdict,
             agrees: verdict.agrees(),
-            by_counts: self.by_counts(),
-            why: self.why(),
+            by_counts: self.verdict_on_counts(),
+            why: self.reason_for_difference(),
         };
         written.serialize(to)
     }
@@ -322,7 +330,7 @@ fn number(value: f64) -> String {
 }
 
 /// Formats a band without meaningless digits.
-fn plain(band: f64) -> String {
+fn format_band(band: f64) -> String {
     let text = match band < 0.1 {
         true => format!("{band:.3}"),
         false => format!("{band:.2}"),
@@ -331,7 +339,7 @@ fn plain(band: f64) -> String {
 }
 
 /// Formats an effect with its sign.
-fn signed(effect: f64) -> String {
+fn format_effect(effect: f64) -> String {
     if effect != 0.0 && effect.abs() < 0.1 {
         format!("{effect:+.3}")
     } else if effect.abs() < 1.0 {
@@ -357,26 +365,29 @@ mod tests {
 
     #[test]
     fn a_claim_that_does_not_hold_says_why() {
-        let claim = Claim::below("a is cheaper", ("a", Constant(2.0)), ("b", Constant(1.0)));
-        let claim = claim.else_because("a is emulated");
+        let claim = Claim::new_below("a is cheaper", ("a", Constant(2.0)), ("b", Constant(1.0)));
+        let claim = claim.with_reason("a is emulated");
         assert_eq!(
-            claim.line(),
+            claim.summary_line(),
             "  DIFFERS: a is cheaper [a below b by at least 1 %] (ours: a 2.00, b 1.00: +100.0 %; a is emulated)"
         );
-        let claim = Claim::below("a is cheaper", ("a", Constant(1.0)), ("b", Constant(2.0)));
-        let claim = claim.else_because("x");
-        assert_eq!((claim.verdict(), claim.why()), (Verdict::Agrees, None));
+        let claim = Claim::new_below("a is cheaper", ("a", Constant(1.0)), ("b", Constant(2.0)));
+        let claim = claim.with_reason("x");
+        assert_eq!(
+            (claim.verdict(), claim.reason_for_difference()),
+            (Verdict::Agrees, None)
+        );
     }
 
     #[test]
     fn boots_that_contradict_each_other_show_no_difference() {
-        let claim = Claim::below(
+        let claim = Claim::new_below(
             "a is cheaper",
             ("a", by_boot([1.0, 3.0, 1.0])),
             ("b", Constant(2.0)),
         );
         assert_eq!(
-            claim.line(),
+            claim.summary_line(),
             "  no difference: a is cheaper [a below b by at least 1 %] \
              (ours: a 1.00, b 2.00: -50.0, +50.0, -50.0 % in 3 boots)"
         );
@@ -385,7 +396,8 @@ mod tests {
     #[test]
     fn less_than_a_third_of_what_is_published_is_none() {
         let below = |one: f64| {
-            let claim = Claim::below("a is cheaper", ("a", Constant(one)), ("b", Constant(100.0)));
+            let claim =
+                Claim::new_below("a is cheaper", ("a", Constant(one)), ("b", Constant(100.0)));
             claim.published(30.0, 40.0)
         };
         assert_eq!(below(91.0).verdict(), Verdict::Agrees);
@@ -393,14 +405,15 @@ mod tests {
         assert_eq!(below(109.0).verdict(), Verdict::Differs);
         assert_eq!(below(0.0).what_is_tested(), "a below b by at least 8.33 %");
         // The smallest effect applies in any unit of a claim.
-        let points = Claim::below("a is rarer", ("a", Constant(5.0)), ("b", Constant(8.0)));
+        let points = Claim::new_below("a is rarer", ("a", Constant(5.0)), ("b", Constant(8.0)));
         let points = points.difference_in("points").published(30.0, 40.0);
         assert_eq!(points.verdict(), Verdict::NoDifference);
     }
 
     #[test]
     fn boots_that_are_alike_do_not_make_an_effect_of_next_to_nothing() {
-        let of = |one| Claim::below("a is cheaper", ("a", Constant(one)), ("b", Constant(100.0)));
+        let of =
+            |one| Claim::new_below("a is cheaper", ("a", Constant(one)), ("b", Constant(100.0)));
         assert_eq!(of(99.74).verdict(), Verdict::NoDifference);
         assert_eq!(of(99.74).at_least(0.2).verdict(), Verdict::Agrees);
         assert_eq!(of(98.9).verdict(), Verdict::Agrees);
@@ -466,7 +479,7 @@ mod tests {
             text.contains("{\"kind\":\"sign\",\"way\":\"rises\"}"),
             "{text}"
         );
-        let claim = Claim::below(
+        let claim = Claim::new_below(
             "nothing",
             ("after", Constant(0.0)),
             ("before", Constant(0.0)),
@@ -479,20 +492,20 @@ mod tests {
         for one in [1.0, 3.0] {
             let claim = |missing: &[&str]| {
                 let missing = missing.iter().map(|&probe| probe.to_owned());
-                let one = ByBoot::from(Constant(one)).despite(missing.collect());
-                let claim = Claim::below("WFE waits", ("one", one), ("other", Constant(2.0)));
-                claim.else_because("x")
+                let one = ByBoot::from(Constant(one)).with_missing_probes(missing.collect());
+                let claim = Claim::new_below("WFE waits", ("one", one), ("other", Constant(2.0)));
+                claim.with_reason("x")
             };
             assert_ne!(claim(&[]).verdict(), Verdict::NotModelled);
             let claim = claim(&["wfe_halts"]);
             assert_eq!(claim.verdict().agrees(), None);
-            let line = claim.line();
+            let line = claim.summary_line();
             let counts = if one < 2.0 { "agrees" } else { "DIFFERS" };
             let verdict = format!("  not modelled (our counts: {counts}): WFE waits");
             assert!(line.starts_with(&verdict), "{line}");
             assert!(line.ends_with(" %)"), "{line}");
             assert_eq!(
-                claim.why().unwrap(),
+                claim.reason_for_difference().unwrap(),
                 "this machine does not model wfe_halts"
             );
         }

@@ -7,7 +7,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, whole};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, without_decimals};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, Repeat};
 use running::options::Metric;
@@ -80,8 +80,8 @@ const ROWS: [(&str, f64, Option<f64>); 5] = [
 ];
 
 /// Returns the requests per second.
-fn throughput(found: &MeasuredCell<'_>) -> f64 {
-    found.made() / found.seconds().max(1e-9)
+fn throughput_of(found: &MeasuredCell<'_>) -> f64 {
+    found.operations() / found.seconds().max(1e-9)
 }
 
 /// The cells of a boot that have one kind of delivery.
@@ -92,7 +92,7 @@ struct Cells<'c> {
 }
 
 impl Cells<'_> {
-    fn find<'r>(&self, run: Run<'r>, pairs: &str, wake: &str) -> Result<MeasuredCell<'r>> {
+    fn find_cell<'r>(&self, run: Run<'r>, pairs: &str, wake: &str) -> Result<MeasuredCell<'r>> {
         let words = [("groups", pairs), ("wake", wake), ("deliver", self.deliver)];
         run.cell(self.boot, &words)
     }
@@ -100,21 +100,21 @@ impl Cells<'_> {
     /// Returns the requests per second if polling CPUs are interrupted (`ipi`) or not (`elide`).
     fn throughput(&self, pairs: &str, wake: &str) -> Result<ByBoot<f64>> {
         self.runs
-            .by_boot(|run| Ok(throughput(&self.find(run, pairs, wake)?)))
+            .by_boot(|run| Ok(throughput_of(&self.find_cell(run, pairs, wake)?)))
     }
 
     /// Returns the loss of throughput due to interrupts, in per cent, boot by boot.
     fn loss(&self, pairs: &str) -> Result<ByBoot<f64>> {
-        self.runs.by_boot(|run| self.loss_in(run, pairs))
+        self.runs.by_boot(|run| self.loss_in_run(run, pairs))
     }
 
-    fn loss_in(&self, run: Run<'_>, pairs: &str) -> Result<f64> {
-        let of = |wake| Ok::<_, anyhow::Error>(throughput(&self.find(run, pairs, wake)?));
+    fn loss_in_run(&self, run: Run<'_>, pairs: &str) -> Result<f64> {
+        let of = |wake| Ok::<_, anyhow::Error>(throughput_of(&self.find_cell(run, pairs, wake)?));
         Ok(100.0 * (1.0 - of("ipi")? / of("elide")?))
     }
 
     /// Formats the changes of throughput in all boots.
-    fn changes(&self, pairs: &str) -> Result<String> {
+    fn throughput_changes(&self, pairs: &str) -> Result<String> {
         let losses = self.loss(pairs)?;
         let texts: Vec<String> = losses
             .values()
@@ -186,18 +186,18 @@ fn table(runs: &Runs, boot: &str, us: &str) -> Result<Table> {
         deliver,
     });
     for (number, (pairs, tbench, netperf)) in ROWS.into_iter().enumerate() {
-        let elided = direct.find(runs.first(), pairs, "elide")?;
-        let injected = inject.find(runs.first(), pairs, "elide")?;
-        let interrupted = direct.find(runs.first(), pairs, "ipi")?;
-        let sent = interrupted.each("ipi", "sent");
-        table.row(
+        let elided = direct.find_cell(runs.first(), pairs, "elide")?;
+        let injected = inject.find_cell(runs.first(), pairs, "elide")?;
+        let interrupted = direct.find_cell(runs.first(), pairs, "ipi")?;
+        let sent = interrupted.count_per_operation("ipi", "sent");
+        table.add_row(
             &format!("{pairs} pairs"),
             vec![
-                whole(throughput(&elided)),
-                direct.changes(pairs)?,
-                format!("{:.2}", elided.us(elided.median())),
-                whole(throughput(&injected)),
-                inject.changes(pairs)?,
+                without_decimals(throughput_of(&elided)),
+                direct.throughput_changes(pairs)?,
+                format!("{:.2}", elided.value_in_us(elided.median())),
+                without_decimals(throughput_of(&injected)),
+                inject.throughput_changes(pairs)?,
                 format!("{sent:.2}"),
                 (CLIENTS_PER_PAIR << number).to_string(),
                 format!("{tbench:+.2} %"),
@@ -222,8 +222,8 @@ fn cell_claims(cells: &Cells<'_>) -> Result<Vec<Claim>> {
         )
         .published(100.0 + ROWS[0].1, 100.0)
         .with_tested_part(format!("{place}, 1 pair, requests/s"))
-        .else_because("a request is other work here, of which an interrupt is a smaller part"),
-        Claim::below(
+        .with_reason("a request is other work here, of which an interrupt is a smaller part"),
+        Claim::new_below(
             "the loss falls with clients: -9.7 % to -1.4 %",
             ("lost with 16 pairs", cells.loss("16")?),
             ("with 1", cells.loss("1")?),
@@ -231,7 +231,7 @@ fn cell_claims(cells: &Cells<'_>) -> Result<Vec<Claim>> {
         .difference_in("points")
         .published(-ROWS[4].1, -ROWS[0].1)
         .with_tested_part(place)
-        .else_because("less than that is lost with 1 pair here"),
+        .with_reason("less than that is lost with 1 pair here"),
     ])
 }
 

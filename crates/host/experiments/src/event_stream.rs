@@ -9,7 +9,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Chart, Claim, Constant, Curve, Outcome, Table, Test, two};
+use super::outcome::{ByBoot, Chart, Claim, Constant, Curve, Outcome, Table, Test, two_decimals};
 use super::runs::{MeasuredCell, Runs};
 use super::{Boot, Experiment, ONCE};
 
@@ -120,18 +120,18 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     let mut ways = Vec::new();
     for (run, wait, stream, class) in WAYS {
-        match way(runs, (run, wait), stream, class)? {
+        match polls_with_pause(runs, (run, wait), stream, class)? {
             Ok(way) => ways.push(way),
             Err(why) if notes.contains(&why) => {}
             Err(why) => notes.push(why),
         }
     }
     let rounding = || ways.iter().filter(|way| way.rounds);
-    claims.extend(rounding().flat_map(Way::rounds_up));
+    claims.extend(rounding().flat_map(Way::claims_of_rounding));
     let shortest = rounding().map(Way::period).min_by(f64::total_cmp);
     if let Some(shortest) = shortest {
         let exact = ways.iter().filter(|way| !way.rounds);
-        claims.extend(exact.map(|way| way.keeps(shortest)));
+        claims.extend(exact.map(|way| way.claim_limits_kept(shortest)));
     }
     Ok(Outcome {
         tables: vec![periods, overshoots(&ways)],
@@ -149,10 +149,11 @@ fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
     for asked in ASKED {
         let found = runs.cell("periods", &[("event-stream-us", asked)])?;
         let made = found.period_us();
-        let [p50, min, max] = [found.median(), found.min(), found.max()].map(|one| found.us(one));
+        let [p50, min, max] =
+            [found.median(), found.min(), found.max()].map(|one| found.value_in_us(one));
         let part = p50 / made;
         unit = found.unit();
-        rows.push((asked, [made, p50, min, max].map(two), part));
+        rows.push((asked, [made, p50, min, max].map(two_decimals), part));
         let claim = Claim::new(
             format!("asked for {asked} us, the stream has the period that the counter makes, us"),
             Test::Equality { band: 2.0 },
@@ -163,12 +164,12 @@ fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
     }
     let title = format!(
         "Period of the event stream by what is asked for (us), in us{}",
-        measured_in(unit)
+        unit_note(unit)
     );
     let columns = ["made", "p50", "min", "max", "p50/made"];
     let mut table = Table::new(&title, &columns);
     for (asked, texts, part) in rows {
-        table.row(
+        table.add_row(
             asked,
             texts.into_iter().chain([format!("{part:.3}")]).collect(),
         );
@@ -177,7 +178,7 @@ fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
 }
 
 /// Returns a note on the unit of a table's microseconds.
-fn measured_in(unit: &str) -> String {
+fn unit_note(unit: &str) -> String {
     match unit {
         "insns" => " of the counter, which counts instructions".into(),
         "ticks" => String::new(),
@@ -186,7 +187,7 @@ fn measured_in(unit: &str) -> String {
 }
 
 /// Returns the polls with one way to pause, or the reason why it was skipped.
-fn way<'r>(
+fn polls_with_pause<'r>(
     runs: &'r Runs,
     (run, wait): (&str, &str),
     stream: Option<&str>,
@@ -231,14 +232,14 @@ impl Way<'_> {
     /// Returns each limit and its median overshoot, in microseconds.
     fn overshoots(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let cells = self.cells.iter();
-        cells.map(|(limit, found)| (*limit, found.us(found.median())))
+        cells.map(|(limit, found)| (*limit, found.value_in_us(found.median())))
     }
 
     /// Returns the longest of all overshoots, in microseconds.
     fn longest_overshoot(&self) -> f64 {
         let cells = self.cells.iter();
         cells
-            .map(|(_, found)| found.us(found.max()))
+            .map(|(_, found)| found.value_in_us(found.max()))
             .fold(0.0, f64::max)
     }
 
@@ -248,7 +249,7 @@ impl Way<'_> {
     }
 
     /// Claims that the event stream rounds the limits up.
-    fn rounds_up(&self) -> Vec<Claim> {
+    fn claims_of_rounding(&self) -> Vec<Claim> {
         let period = self.period();
         let off = self.overshoots().map(|(limit, over)| {
             let periods = (limit + over) / period;
@@ -282,7 +283,7 @@ impl Way<'_> {
     }
 
     /// Claims that polls keep their limits, with a band relative to the `shortest` period.
-    fn keeps(&self, shortest: f64) -> Claim {
+    fn claim_limits_kept(&self, shortest: f64) -> Claim {
         let worst = self.overshoots().map(|(_, over)| over).fold(0.0, f64::max);
         let claim = Claim::new(
             format!("{} keeps every limit", self.name),
@@ -302,7 +303,7 @@ fn overshoots(ways: &[Way<'_>]) -> Table {
     let unit = ways.first().map_or("", |way| way.cells[0].1.unit());
     let title = format!(
         "Overshoot of a poll by its limit (us), p50 in us{}, and whole poll in periods",
-        measured_in(unit)
+        unit_note(unit)
     );
     let mut table = Table::new(&title, &names);
     for limit in LIMITS {
@@ -312,9 +313,9 @@ fn overshoots(ways: &[Way<'_>]) -> Table {
             Some((limit, over)) if way.rounds => {
                 format!("{over:.2} ({:.2})", (limit + over) / way.period())
             }
-            Some((_, over)) => two(over),
+            Some((_, over)) => two_decimals(over),
         };
-        table.row(limit, ways.iter().map(text).collect());
+        table.add_row(limit, ways.iter().map(text).collect());
     }
     table
 }

@@ -19,7 +19,7 @@ impl<T> ByBoot<T> {
     }
 
     /// Sets the `missing` properties on which the figures depend: names of probes.
-    pub fn despite(self, missing: BTreeSet<String>) -> Self {
+    pub fn with_missing_probes(self, missing: BTreeSet<String>) -> Self {
         Self { missing, ..self }
     }
 
@@ -27,16 +27,16 @@ impl<T> ByBoot<T> {
     pub fn map<U>(&self, of: impl Fn(&T) -> U) -> ByBoot<U> {
         let each = self.figures.iter();
         let figures = each.map(|(name, it)| (name.clone(), of(it))).collect();
-        ByBoot::new(figures).despite(self.missing.clone())
+        ByBoot::new(figures).with_missing_probes(self.missing.clone())
     }
 
     /// Returns each figure with the name of its boot.
-    pub fn named(&self) -> &[(String, T)] {
+    pub fn named_figures(&self) -> &[(String, T)] {
         &self.figures
     }
 
     /// Returns the names of the probes that the figures depend on and the machine lacks.
-    pub const fn missing(&self) -> &BTreeSet<String> {
+    pub const fn missing_probes(&self) -> &BTreeSet<String> {
         &self.missing
     }
 

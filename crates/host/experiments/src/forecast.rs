@@ -14,7 +14,7 @@ use results::{Cell, Critical, Results, Stats};
 use serde_json::Value;
 
 use super::outcome::Claim;
-use super::report::{counts, lacking};
+use super::report::{count_verdicts, lacking_properties};
 use super::runs::Runs;
 use super::{Experiment, Planned};
 use running::job::Job;
@@ -30,7 +30,7 @@ pub struct Found(Results);
 
 impl Found {
     /// Reads the stored run of the job's board; `None` if there is none in the job's unit.
-    pub fn of(job: &Job) -> Option<Self> {
+    pub fn read_stored_run(job: &Job) -> Option<Self> {
         let name = format!("results/{}.json", job.board().name);
         let text = fs::read_to_string(places::root().join(name)).ok()?;
         let results: Results = serde_json::from_str(&text).ok()?;
@@ -118,7 +118,7 @@ fn claims(experiment: &Experiment, jobs: &[Planned]) -> Option<Vec<Claim>> {
 
 /// Returns the boots of `jobs`, with made-up figures.
 fn made_up_runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
-    let found = Found::of(&jobs.first()?.job)?;
+    let found = Found::read_stored_run(&jobs.first()?.job)?;
     let mut runs = Runs::new(experiment.name);
     for Planned { boot, repeat, job } in jobs {
         runs.add(
@@ -131,17 +131,20 @@ fn made_up_runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
 }
 
 /// Describes how many claims of `experiment` the board of `jobs` can judge, and which properties the other claims need.
-pub fn lines(experiment: &Experiment, jobs: &[Planned]) -> Vec<String> {
+pub fn describe_judgeable(experiment: &Experiment, jobs: &[Planned]) -> Vec<String> {
     let name = experiment.name;
     let Some(claims) = claims(experiment, jobs) else {
         return vec![format!(
             "{name}: how many of its claims this board can judge shows when its boots are over: results/ has no run of this board in this unit"
         )];
     };
-    let first = format!("{name}: {}", counts(claims.iter()).judged_on("this board"));
+    let first = format!(
+        "{name}: {}",
+        count_verdicts(claims.iter()).judged_on("this board")
+    );
     [first]
         .into_iter()
-        .chain(lacking(&claims, experiment.metric))
+        .chain(lacking_properties(&claims, experiment.metric))
         .collect()
 }
 
@@ -179,7 +182,7 @@ mod tests {
             if let Some(shown) = SHOWN.iter().find(|(shown, ..)| *shown == name) {
                 assert_eq!((name, claims.len(), not), *shown);
             }
-            let lines = lines(experiment, &jobs);
+            let lines = describe_judgeable(experiment, &jobs);
             let judged = format!("{name}: {} of {} claims", claims.len() - not, claims.len());
             assert!(lines[0].starts_with(&judged), "{lines:?}");
             assert_eq!(lines.len() > 1, not > 0, "{lines:?}");
@@ -190,7 +193,7 @@ mod tests {
     fn a_board_without_a_kept_run_is_no_guess() {
         let args = args_on("gem5", "who-pays");
         let jobs = who_pays::EXPERIMENT.jobs(&args).unwrap();
-        let lines = lines(&who_pays::EXPERIMENT, &jobs);
+        let lines = describe_judgeable(&who_pays::EXPERIMENT, &jobs);
         assert!(
             lines[0].contains("results/ has no run of this board"),
             "{lines:?}"
@@ -202,7 +205,7 @@ mod tests {
         let experiment = &poll_limit::EXPERIMENT;
         let jobs = experiment.jobs(&args(experiment.name)).unwrap();
         let report = experiment
-            .reported(&made_up_runs(experiment, &jobs).unwrap())
+            .draw_conclusions(&made_up_runs(experiment, &jobs).unwrap())
             .unwrap();
         let mut document = Document::default();
         report.show(&mut document);

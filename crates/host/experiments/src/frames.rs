@@ -7,7 +7,7 @@ mod power;
 use anyhow::{Result, anyhow};
 use plan::Under;
 
-use super::outcome::{ByBoot, Chart, Outcome, Series, Table, two};
+use super::outcome::{ByBoot, Chart, Outcome, Series, Table, two_decimals};
 use super::runs::{MeasuredCell, Runs};
 use super::{Boot, Experiment, TWELVE_SEEDS};
 use governing::States;
@@ -83,13 +83,13 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(found: &MeasuredCell<'_>, states: &States) -> Self {
+    fn of_cell(found: &MeasuredCell<'_>, states: &States) -> Self {
         let made = found.count("frames", "made").max(1.0);
-        let wake_up = |ticks| found.us(found.time("frames", ticks)) / made;
+        let wake_up = |ticks| found.value_in_us(found.time_counter("frames", ticks)) / made;
         Self {
-            frame: found.us(found.mean()) / 1e3,
+            frame: found.value_in_us(found.mean()) / 1e3,
             late: 100.0 * found.count("frames", "late") / made,
-            spent: Spent::of(found, states),
+            spent: Spent::of_cell(found, states),
             too_deep: found.misses("above"),
             too_shallow: found.misses("below"),
             begin: wake_up("begin-ticks"),
@@ -186,7 +186,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     let states = States::named(STATES)?;
     let ours = runs.by_boot(|run| {
         let figures = |(wait, _)| {
-            Ok(Figures::of(
+            Ok(Figures::of_cell(
                 &run.cell("frames", &[("wait", wait)])?,
                 &states,
             ))
@@ -197,7 +197,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             .collect::<Result<Vec<_>>>()?;
         all.try_into().map_err(|_| anyhow!("a governor is missing"))
     })?;
-    let changes = changes(&ours);
+    let changes = changes_table(&ours);
     let series = [
         Series::Here(0, "teo"),
         Series::Here(1, "teo-util"),
@@ -206,15 +206,15 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     let chart = Chart::bars(&changes, "Change against menu", "%", &series, |_| true);
     Ok(Outcome {
-        tables: vec![figures(&ours), changes],
+        tables: vec![figures_table(&ours), changes],
         charts: vec![chart],
-        claims: claims::all(&ours),
+        claims: claims::all_claims(&ours),
         notes: vec![power_note(&ours, &states)],
     })
 }
 
 /// Returns the source's table with our figures next to it, which are medians of the boots.
-fn figures(ours: &Ours) -> Table {
+fn figures_table(ours: &Ours) -> Table {
     let mut table = Table::new(
         "Frames of 1.667 ms: median of the boots, and published (frames of 16.67 ms)",
         &[
@@ -227,20 +227,22 @@ fn figures(ours: &Ours) -> Table {
         ],
     );
     let medians = |of: fn(&Figures) -> f64| {
-        [MENU, TEO, UTIL].map(|which| two(figure(ours, which, of).median()))
+        [MENU, TEO, UTIL].map(|which| two_decimals(figure_by_boot(ours, which, of).median()))
     };
     for row in &ROWS {
-        let texts = medians(row.of).into_iter().chain(row.published.map(two));
-        table.row(row.name, texts.collect());
+        let texts = medians(row.of)
+            .into_iter()
+            .chain(row.published.map(two_decimals));
+        table.add_row(row.name, texts.collect());
     }
     let none = [(); GOVERNORS.len()].map(|()| "-".to_owned());
     let texts = medians(|it| it.begin).into_iter().chain(none);
-    table.row("wake-up of the UI, us", texts.collect());
+    table.add_row("wake-up of the UI, us", texts.collect());
     table
 }
 
 /// Returns a table of the changes of the figures relative to menu.
-fn changes(ours: &Ours) -> Table {
+fn changes_table(ours: &Ours) -> Table {
     let mut table = Table::new(
         "Change against menu, median of the boots, and published",
         &["teo", "teo-util", "published: teo", "teo-util"],
@@ -258,7 +260,7 @@ fn changes(ours: &Ours) -> Table {
             true => format!("{change:+.2} %"),
             false => "-".into(),
         };
-        table.row(
+        table.add_row(
             row.name,
             ours.into_iter().chain(published).map(text).collect(),
         );
@@ -267,7 +269,7 @@ fn changes(ours: &Ours) -> Table {
 }
 
 /// Returns a figure of one governor, boot by boot.
-fn figure(ours: &Ours, which: usize, of: fn(&Figures) -> f64) -> ByBoot<f64> {
+fn figure_by_boot(ours: &Ours, which: usize, of: fn(&Figures) -> f64) -> ByBoot<f64> {
     ours.map(|all| of(&all[which]))
 }
 

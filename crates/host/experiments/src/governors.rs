@@ -4,7 +4,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, two};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, two_decimals};
 use super::runs::{MeasuredCell, Run, Runs, Words};
 use super::{Boot, Experiment, ONCE, Repeat};
 use running::options::Metric;
@@ -16,7 +16,7 @@ const CLAIMED: &[(&str, &str)] = &[(
 )];
 
 /// Creates a further repetition with other random times, which has only the governors in the claims.
-const fn further(name: &'static str, seed: u64) -> Repeat {
+const fn claims_repeat(name: &'static str, seed: u64) -> Repeat {
     Repeat {
         lists: CLAIMED,
         ..Repeat::seed(name, seed)
@@ -27,17 +27,17 @@ const fn further(name: &'static str, seed: u64) -> Repeat {
 /// governor.
 const TWELVE: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
-    further("seed-2", 2),
-    further("seed-3", 3),
-    further("seed-4", 4),
-    further("seed-5", 5),
-    further("seed-6", 6),
-    further("seed-7", 7),
-    further("seed-8", 8),
-    further("seed-9", 9),
-    further("seed-10", 10),
-    further("seed-11", 11),
-    further("seed-12", 12),
+    claims_repeat("seed-2", 2),
+    claims_repeat("seed-3", 3),
+    claims_repeat("seed-4", 4),
+    claims_repeat("seed-5", 5),
+    claims_repeat("seed-6", 6),
+    claims_repeat("seed-7", 7),
+    claims_repeat("seed-8", 8),
+    claims_repeat("seed-9", 9),
+    claims_repeat("seed-10", 10),
+    claims_repeat("seed-11", 11),
+    claims_repeat("seed-12", 12),
 ];
 
 /// A part of the mix: `$iterations` waits of the kind that the values of dimensions select.
@@ -160,7 +160,7 @@ const TOO_DEEP: [f64; 3] = [14.99, 9.65, 4.02];
 const TOO_SHALLOW: [f64; 3] = [2.5, 5.96, 14.59];
 const WAKE_UP: [f64; 3] = [78.16, 61.60, 54.45];
 
-/// These published figures, in the order of [`orders`].
+/// These published figures, in the order of [`order_claims`].
 pub const PUBLISHED_ORDERS: [[f64; 3]; 3] = [TOO_DEEP, TOO_SHALLOW, WAKE_UP];
 
 /// Rows of the published table, for the same governors.
@@ -185,13 +185,13 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(cell: &MeasuredCell<'_>) -> Self {
+    fn of_cell(cell: &MeasuredCell<'_>) -> Self {
         Self {
             too_deep: cell.misses("above"),
             too_shallow: cell.misses("below"),
-            wake_up: cell.us(cell.mean()),
+            wake_up: cell.value_in_us(cell.mean()),
             polls: cell.state_share("poll"),
-            awake: cell.awake(),
+            awake: cell.awake_percent(),
         }
     }
 
@@ -209,11 +209,11 @@ impl Figures {
 }
 
 /// Returns the figures of every part.
-fn parts(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {
+fn figures_by_part(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {
     let mut parts = [Figures::default(); PARTS.len()];
     for (figures, (_, boot, words)) in parts.iter_mut().zip(PARTS) {
         let words = [words, &[("wait", governor)]].concat();
-        *figures = Figures::of(&run.cell(boot, &words)?);
+        *figures = Figures::of_cell(&run.cell(boot, &words)?);
     }
     Ok(parts)
 }
@@ -225,14 +225,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             .iter()
             .any(|(_, waits)| waits.split(',').any(|wait| wait == governor));
         let figures = match claimed {
-            true => runs.by_boot(|run| parts(run, governor))?,
-            false => {
-                runs.watched(|| Ok(vec![("seed-1".into(), parts(runs.first(), governor)?)]))?
-            }
+            true => runs.by_boot(|run| figures_by_part(run, governor))?,
+            false => runs.with_caveats(|| {
+                Ok(vec![(
+                    "seed-1".into(),
+                    figures_by_part(runs.first(), governor)?,
+                )])
+            })?,
         };
         ours.push((name, figures));
     }
-    let (mix, published) = (whole(&ours), published());
+    let (mix, published) = (whole_mix_table(&ours), published_table());
     let charts = vec![
         Chart::bars(
             &mix,
@@ -254,7 +257,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         ),
     ];
     Ok(Outcome {
-        tables: vec![mix, by_part(&ours), polling(runs)?, published],
+        tables: vec![mix, parts_table(&ours), polling_table(runs)?, published],
         charts,
         claims: claims(&ours),
         notes: vec![
@@ -273,7 +276,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 /// A governor's name, and its figures for the parts in every boot.
 type Ours = (&'static str, ByBoot<[Figures; PARTS.len()]>);
 
-fn whole(ours: &[Ours]) -> Table {
+fn whole_mix_table(ours: &[Ours]) -> Table {
     let mut table = Table::new(
         "The mix: mean of its parts, median of the boots",
         &[
@@ -293,13 +296,13 @@ fn whole(ours: &[Ours]) -> Table {
             |it| it.polls,
             |it| it.awake,
         ];
-        let texts = columns.map(|column| two(all.map(column).median()));
-        table.row(name, texts.to_vec());
+        let texts = columns.map(|column| two_decimals(all.map(column).median()));
+        table.add_row(name, texts.to_vec());
     }
     table
 }
 
-fn by_part(ours: &[Ours]) -> Table {
+fn parts_table(ours: &[Ours]) -> Table {
     let mut table = Table::new(
         "By part (workload, us): too deep % / too shallow % / mean wake-up, us",
         &PARTS.map(|(name, ..)| name),
@@ -310,13 +313,13 @@ fn by_part(ours: &[Ours]) -> Table {
             let [deep, shallow] = [median(|it| it.too_deep), median(|it| it.too_shallow)];
             format!("{deep:.1} / {shallow:.1} / {:.1}", median(|it| it.wake_up))
         });
-        table.row(name, texts.collect());
+        table.add_row(name, texts.collect());
     }
     table
 }
 
 /// Returns a table of the parts that have a polling state, which governors with utilisation never choose.
-fn polling(runs: &Runs) -> Result<Table> {
+fn polling_table(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "With a state that polls: too deep % / too shallow % / polls % / mean wake-up, us",
         &POLLING,
@@ -324,21 +327,21 @@ fn polling(runs: &Runs) -> Result<Table> {
     for (governor, name) in GOVERNORS {
         let texts = POLLING.map(|part| {
             let cell = runs.cell(part, &[("wait", governor)])?;
-            let it = Figures::of(&cell);
+            let it = Figures::of_cell(&cell);
             Ok(format!(
                 "{:.1} / {:.1} / {:.1} / {:.1}",
                 it.too_deep, it.too_shallow, it.polls, it.wake_up
             ))
         });
-        table.row(name, texts.into_iter().collect::<Result<_>>()?);
+        table.add_row(name, texts.into_iter().collect::<Result<_>>()?);
     }
     Ok(table)
 }
 
-fn published() -> Table {
+fn published_table() -> Table {
     let mut table = Table::new("Published: Geekbench 5", &["menu", "teo", "teo-util"]);
     for (row, values) in PUBLISHED {
-        table.row(row, values.map(two).to_vec());
+        table.add_row(row, values.map(two_decimals).to_vec());
     }
     table
 }
@@ -350,7 +353,7 @@ fn claims(ours: &[Ours]) -> Vec<Claim> {
         let columns: [Of; 3] = [|it| it.too_deep, |it| it.too_shallow, |it| it.wake_up];
         (*name, columns.map(of))
     });
-    orders(&named.collect::<Vec<_>>())
+    order_claims(&named.collect::<Vec<_>>())
 }
 
 /// A function that selects a figure.
@@ -358,11 +361,11 @@ type Of = fn(&Figures) -> f64;
 
 /// Claims the published orders of menu, teo and teo-util. `ours` has the name of each governor, its shares of stays
 /// that are too deep and too shallow, and its time of a wake-up.
-pub fn orders(ours: &[(&str, [ByBoot<f64>; 3])]) -> Vec<Claim> {
+pub fn order_claims(ours: &[(&str, [ByBoot<f64>; 3])]) -> Vec<Claim> {
     let below = |text: &str, one: usize, other: usize, column: usize| {
         let named = |n: usize| (ours[n].0, ours[n].1[column].clone());
         let there = PUBLISHED_ORDERS[column];
-        Claim::below(text, named(one), named(other)).published(there[one], there[other])
+        Claim::new_below(text, named(one), named(other)).published(there[one], there[other])
     };
     let (menu, teo, util) = (0, 1, 2);
     let (deep, shallow, wake_up) = (0, 1, 2);

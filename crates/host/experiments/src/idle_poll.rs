@@ -4,7 +4,9 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, two, whole};
+use super::outcome::{
+    ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, two_decimals, without_decimals,
+};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, ONCE, Repeat};
 use running::options::Metric;
@@ -84,11 +86,11 @@ fn poll_cell<'r>(run: Run<'r>, set: &str) -> Result<MeasuredCell<'r>> {
 }
 
 /// Returns the mean number of ticks of `cpus` CPUs in 100 ms.
-fn ticks(found: MeasuredCell, cpus: f64) -> f64 {
+fn ticks_per_100_ms(found: MeasuredCell, cpus: f64) -> f64 {
     found.count("timer", "ticks") / cpus / (10.0 * found.seconds()).max(1e-9)
 }
 
-fn wakeups(runs: &Runs) -> Result<Table> {
+fn wakeups_table(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "Wake-ups of a task on CPU 1, every 500 us: lateness, time awake of all CPUs, ticks of all",
         &[
@@ -101,14 +103,14 @@ fn wakeups(runs: &Runs) -> Result<Table> {
     );
     let mut row = |name: &str, found: MeasuredCell, watts: Option<f64>| {
         let p90 = found.p90();
-        table.row(
+        table.add_row(
             name,
             vec![
-                two(found.us(found.median())),
-                p90.map_or("-".into(), |p90| two(found.us(p90))),
-                two(found.awake()),
-                two(ticks(found, 1.0)),
-                watts.map_or("-".into(), whole),
+                two_decimals(found.value_in_us(found.median())),
+                p90.map_or("-".into(), |p90| two_decimals(found.value_in_us(p90))),
+                two_decimals(found.awake_percent()),
+                two_decimals(ticks_per_100_ms(found, 1.0)),
+                watts.map_or("-".into(), without_decimals),
             ],
         );
     };
@@ -123,11 +125,11 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     let each = |of: &dyn Fn(MeasuredCell) -> f64, set: &str| -> Result<ByBoot<f64>> {
         runs.by_boot(|run| Ok(of(poll_cell(run, set)?)))
     };
-    let late = |set| each(&|found| found.us(found.median()), set);
-    let awake = |set| each(&|found| found.awake(), set);
+    let late = |set| each(&|found| found.value_in_us(found.median()), set);
+    let awake = |set| each(&|found| found.awake_percent(), set);
     let of_all = runs.by_boot(|run| {
         let found = poll_cell(run, "all")?;
-        Ok(ticks(found, found.cpus()))
+        Ok(ticks_per_100_ms(found, found.cpus()))
     })?;
     let claims = vec![
         Claim::new(
@@ -137,10 +139,10 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("all", late("all")?),
         )
         .with_tested_part("median lateness, us")
-        .else_because(
+        .with_reason(
             "CPUs run one after another here, so that a sample has the looks of the others that poll",
         ),
-        Claim::below("it is better than without", ("chosen", late("1")?), ("none", late("none")?))
+        Claim::new_below("it is better than without", ("chosen", late("1")?), ("none", late("none")?))
             .with_tested_part("median lateness, us"),
         Claim::new(
             "power falls from 381 to 233 W",
@@ -152,7 +154,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("all", awake("all")?),
         )
         .with_tested_part("the share of time awake, which stands for power")
-        .else_because("a CPU that halts takes power too, and the rest of the machine does"),
+        .with_reason("a CPU that halts takes power too, and the rest of the machine does"),
         Claim::new(
             "the tick goes on while a CPU polls",
             Test::Equality { band: TICKS_BAND },
@@ -160,7 +162,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("at 250 Hz", Constant(TICKS)),
         ),
     ];
-    let wakeups = wakeups(runs)?;
+    let wakeups = wakeups_table(runs)?;
     let charts = vec![
         Chart::bars(
             &wakeups,

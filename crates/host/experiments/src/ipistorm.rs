@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two, whole};
+use super::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two_decimals, without_decimals};
 use super::runs::{MeasuredCell, Runs};
 use super::{Boot, Experiment, ONCE, Repeat};
 use running::options::Metric;
@@ -112,11 +112,12 @@ fn storm_cells<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<Measured
 }
 
 /// Returns the instructions that the caller and the callee execute for a call, run by run.
-fn parties(runs: &Runs, by: &str, crowd: &str) -> Result<ByBoot<f64>> {
+fn instructions_of_call(runs: &Runs, by: &str, crowd: &str) -> Result<ByBoot<f64>> {
     let cells = storm_cells(runs, by, crowd)?;
     let each = CALLERS.iter().zip(cells);
-    let each = each.map(|(caller, found)| Ok((format!("CPU {caller}"), found.parties()?)));
-    runs.watched(|| each.collect())
+    let each =
+        each.map(|(caller, found)| Ok((format!("CPU {caller}"), found.party_instructions()?)));
+    runs.with_caveats(|| each.collect())
 }
 
 fn table(runs: &Runs) -> Result<Table> {
@@ -137,23 +138,26 @@ fn table(runs: &Runs) -> Result<Table> {
             "EPYC3",
         ],
     );
-    let base = ["none", "31"].map(|crowd| parties(runs, "resched", crowd));
+    let base = ["none", "31"].map(|crowd| instructions_of_call(runs, "resched", crowd));
     let [base, base_crowd] = base;
     let (base, base_crowd) = (base?.median(), base_crowd?.median());
     for (by, name, epyc4, epyc3) in SYSTEMS {
-        let (alone, crowd) = (parties(runs, by, "none")?, parties(runs, by, "31")?);
+        let (alone, crowd) = (
+            instructions_of_call(runs, by, "none")?,
+            instructions_of_call(runs, by, "31")?,
+        );
         let cells = storm_cells(runs, by, "31")?;
         let found = cells[0];
-        let per_call = |group, name| two(found.each(group, name));
-        let published = |value: Option<f64>| value.map_or("-".into(), two);
-        table.row(
+        let per_call = |group, name| two_decimals(found.count_per_operation(group, name));
+        let published = |value: Option<f64>| value.map_or("-".into(), two_decimals);
+        table.add_row(
             &format!("{name} ({by})"),
             vec![
-                two(alone.median() / base),
-                whole(alone.median()),
-                two(crowd.median() / base_crowd),
-                whole(crowd.median()),
-                whole(found.median()),
+                two_decimals(alone.median() / base),
+                without_decimals(alone.median()),
+                two_decimals(crowd.median() / base_crowd),
+                without_decimals(crowd.median()),
+                without_decimals(found.median()),
                 per_call("sched", "from-idle"),
                 per_call("sched", "searches"),
                 per_call("sched", "looked"),
@@ -172,14 +176,17 @@ fn size_claims(runs: &Runs, machine: &str, of: fn(usize) -> Option<f64>) -> Resu
     for (n, (by, name, ..)) in SYSTEMS.into_iter().enumerate().skip(1) {
         let Some(there) = of(n) else { continue };
         for (crowd, when) in [("none", "no CPU has two tasks"), ("31", "one has")] {
-            let (ours, base) = (parties(runs, by, crowd)?, parties(runs, "resched", crowd)?);
+            let (ours, base) = (
+                instructions_of_call(runs, by, crowd)?,
+                instructions_of_call(runs, "resched", crowd)?,
+            );
             let size = Test::Size {
                 expected: 100.0 * (there - 1.0),
                 band: BAND,
             };
             let source = format!("{name} takes {there:.2} of base ({machine})");
             let claim = Claim::new(source, size, (name, ours), ("base", base));
-            claims.push(claim.with_tested_part(when).else_because(
+            claims.push(claim.with_tested_part(when).with_reason(
                 "what is saved is another part of a call here: our scheduler is short, and caller and \
                  callee are added up",
             ));
@@ -189,45 +196,45 @@ fn size_claims(runs: &Runs, machine: &str, of: fn(usize) -> Option<f64>) -> Resu
 }
 
 fn order_claims(runs: &Runs) -> Result<Vec<Claim>> {
-    let of = |by: &str, crowd: &str| parties(runs, by, crowd);
+    let of = |by: &str, crowd: &str| instructions_of_call(runs, by, crowd);
     let pass = "without a second task anywhere 6.7 leaves the search at once, so that the patch saves next to \
                 nothing, and the pass of the scheduler is left";
     let bit = "here the bit leads past the scheduler altogether, and the short path is a few instructions on \
                top; there the bit's idle loop did more";
     Ok(vec![
-        Claim::below(
+        Claim::new_below(
             "the patch is better than always interrupting (EPYC4)",
             ("skip-newidle", of("skip-newidle", "31")?),
             ("revert", of("ipi", "31")?),
         )
         .with_tested_part("while a CPU has two tasks"),
-        Claim::below(
+        Claim::new_below(
             "the patch is better than always interrupting (EPYC4)",
             ("skip-newidle", of("skip-newidle", "none")?),
             ("revert", of("ipi", "none")?),
         )
         .with_tested_part("while no CPU has two tasks")
-        .else_because(pass),
-        Claim::below(
+        .with_reason(pass),
+        Claim::new_below(
             "returning at once is better than always interrupting (EPYC3)",
             ("SM_IDLE", of("sm-idle", "none")?),
             ("revert", of("ipi", "none")?),
         ),
-        Claim::below(
+        Claim::new_below(
             "always interrupting is better than a bit of its own (EPYC3)",
             ("revert", of("ipi", "none")?),
             ("notify", of("notify", "none")?),
         )
-        .else_because(
+        .with_reason(
             "sender and receiver are counted one after the other, so that what the interrupt costs \
              the receiver is always in the call",
         ),
-        Claim::below(
+        Claim::new_below(
             "returning at once is better than a bit of its own (EPYC3)",
             ("SM_IDLE", of("sm-idle", "none")?),
             ("notify", of("notify", "none")?),
         )
-        .else_because(bit),
+        .with_reason(bit),
     ])
 }
 
@@ -235,18 +242,18 @@ fn order_claims(runs: &Runs) -> Result<Vec<Claim>> {
 fn own_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let few = |by: &str| {
         let words = [("call-by", by), ("deliver", "direct"), ("crowd", "none")];
-        runs.cell("few", &words)?.parties()
+        runs.cell("few", &words)?.party_instructions()
     };
-    let many = runs.once(|| {
+    let many = runs.unrepeated_figure(|| {
         let (revert, base) = (
-            parties(runs, "ipi", "none")?,
-            parties(runs, "resched", "none")?,
+            instructions_of_call(runs, "ipi", "none")?,
+            instructions_of_call(runs, "resched", "none")?,
         );
         Ok(revert.median() / base.median())
     })?;
-    let with_8 = runs.once(|| Ok(few("ipi")? / few("resched")?))?;
+    let with_8 = runs.unrepeated_figure(|| Ok(few("ipi")? / few("resched")?))?;
     // The way of waiting does not change which instructions are counted.
-    let [many, with_8] = [many, with_8].map(|figure| figure.despite(BTreeSet::new()));
+    let [many, with_8] = [many, with_8].map(|figure| figure.with_missing_probes(BTreeSet::new()));
     Ok(vec![Claim::new(
         "what bystanders execute is not in the figures",
         Test::Equality { band: 1.0 },
@@ -260,7 +267,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     claims.extend(size_claims(runs, "EPYC3", |n| SYSTEMS[n].3)?);
     claims.extend(order_claims(runs)?);
     let wake = |how| runs.cell("wake", &[("wake", how)]);
-    let median = |how| runs.once(|| Ok(wake(how)?.median()));
+    let median = |how| runs.unrepeated_figure(|| Ok(wake(how)?.median()));
     let (always, elided) = (median("ipi")?, median("elide")?);
     let tbench = Test::Size {
         expected: 10.0,
@@ -274,7 +281,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("elided", elided),
         )
         .with_tested_part("wake-ups of tasks, and nothing else")
-        .else_because("here the wake-up is all of it; tbench works between two of them"),
+        .with_reason("here the wake-up is all of it; tbench works between two of them"),
     );
     claims.extend(own_claims(runs)?);
     let table = table(runs)?;

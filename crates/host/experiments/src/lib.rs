@@ -114,7 +114,7 @@ const DATA: &str = "experiments.json";
 
 /// Runs `cargo xtask experiment`.
 pub fn run(args: &ExperimentArgs) -> Result<()> {
-    let chosen = choose(
+    let chosen = choose_experiments(
         &args.names,
         args.patches.is_some(),
         &Board::load(&args.board)?,
@@ -128,7 +128,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;
     for (experiment, jobs) in chosen.iter().zip(&jobs) {
-        forecast::lines(experiment, jobs)
+        forecast::describe_judgeable(experiment, jobs)
             .iter()
             .for_each(|line| note!("{line}"));
     }
@@ -136,7 +136,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     for (number, (experiment, jobs)) in (1..).zip(chosen.iter().zip(jobs)) {
         let name = experiment.name;
         let title = format!("experiment {number} of {}, {name}", chosen.len());
-        if done.add(name, experiment.report(jobs, args.jobs, &folder, &title)) {
+        if done.add_report(name, experiment.report(jobs, args.jobs, &folder, &title)) {
             break;
         }
     }
@@ -149,10 +149,10 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         false => folder.give_up("not every experiment is complete"),
     };
     say!("");
-    say!("{}", written.verdicts.line());
+    say!("{}", written.verdicts.summary_line());
     say!("report: {}/{PAGE}", closed.place);
     if args.format.format != Format::Table {
-        let mut document = Document::from(vec![written.verdicts.line()]);
+        let mut document = Document::from(vec![written.verdicts.summary_line()]);
         for report in &done.reports {
             report.show(&mut document);
         }
@@ -162,13 +162,17 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     if let Some(copy) = copy.filter(|_| !done.reports.is_empty()) {
         copy.write(&data)?;
     }
-    done.judge(chosen.len(), &closed.place)?;
+    done.require_all_reports(chosen.len(), &closed.place)?;
     closed.complete().map(drop)
 }
 
 /// Returns the experiments with these names. `all` and `posted` select the experiments whose unit `board` has; `all`
 /// includes posted patches only if the user `has_patches`.
-fn choose(names: &[String], has_patches: bool, board: &Board) -> Result<Vec<&'static Experiment>> {
+fn choose_experiments(
+    names: &[String],
+    has_patches: bool,
+    board: &Board,
+) -> Result<Vec<&'static Experiment>> {
     let posted = || measurable_on(&posted::ALL, board);
     if names.iter().any(|name| name == "all") {
         if !has_patches {
@@ -239,7 +243,8 @@ impl Experiment {
                 let mut of = boot.args(&args.board, repeat, args.seed);
                 of.metric = self.metric;
                 if let Some(kernel) = boot.kernel() {
-                    of.load.given.guest = Some(posted::kernel(kernel, args.patches.as_deref())?);
+                    of.load.given.guest =
+                        Some(posted::build_kernel(kernel, args.patches.as_deref())?);
                 }
                 Ok::<_, anyhow::Error>(Job::new(&of)?.within(&args.limits))
             };
@@ -265,7 +270,7 @@ impl Experiment {
         folder: &Folder,
         title: &str,
     ) -> Result<Report, Failed> {
-        let at_a_time = at_a_time(&mut jobs, asked)?;
+        let at_a_time = parallel_boots(&mut jobs, asked)?;
         let mut runs = Runs::new(self.name);
         let boots = jobs.len();
         let mut failed = None;
@@ -291,24 +296,24 @@ impl Experiment {
         );
         match failed {
             Some(failed) => Err(failed),
-            None => Ok(self.reported(&runs)?),
+            None => Ok(self.draw_conclusions(&runs)?),
         }
     }
 
     /// Draws the conclusions from its boots.
-    fn reported(&self, runs: &Runs) -> Result<Report> {
+    fn draw_conclusions(&self, runs: &Runs) -> Result<Report> {
         Ok(Report {
             name: self.name,
             question: self.question,
             source: self.source,
             comparable: self.comparable,
             metric: self.metric,
-            medians: runs.map_results(medians),
+            medians: runs.map_results(cell_medians),
             runs: runs
-                .named()
+                .named_results()
                 .map(|(name, results)| report::without_cells(&name, results))
                 .collect(),
-            caveats: report::caveats(runs.named().map(|(_, results)| results)),
+            caveats: report::caveats(runs.named_results().map(|(_, results)| results)),
             outcome: (self.conclude)(runs)?,
         })
     }
@@ -332,7 +337,7 @@ impl Experiment {
 }
 
 /// Returns how many boots run at a time, if the user asked for `asked`. A single boot runs its own parts in parallel.
-fn at_a_time(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
+fn parallel_boots(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
     let mut least = NonZeroUsize::MAX;
     for Planned { job, .. } in &*jobs {
         // If values are times, other boots must not disturb them.
@@ -347,7 +352,7 @@ fn at_a_time(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZer
 }
 
 /// Returns the medians of all cells, in order.
-fn medians(results: &Results) -> Vec<Option<u64>> {
+fn cell_medians(results: &Results) -> Vec<Option<u64>> {
     let cells = results.cells.iter();
     cells.map(|cell| Some(cell.stats?.p50)).collect()
 }

@@ -7,7 +7,10 @@ use plan::Under;
 
 use super::Experiment;
 use super::boot::{Boot, ONCE};
-use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, two, whole};
+use super::outcome::{
+    ByBoot, Chart, Claim, Outcome, Series, Table, Test, percent_change, two_decimals,
+    without_decimals,
+};
 use super::runs::{MeasuredCell, Runs};
 use running::options::Metric;
 
@@ -106,7 +109,10 @@ const NOISE: f64 = 3.0;
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut claims = Vec::new();
-    let tables = vec![residency(runs, &mut claims)?, limits(runs, &mut claims)?];
+    let tables = vec![
+        residency_table(runs, &mut claims)?,
+        limits_table(runs, &mut claims)?,
+    ];
     let charts = vec![
         Chart::bars(
             &tables[0],
@@ -118,7 +124,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ],
             |_| true,
         ),
-        Chart::over_columns(
+        Chart::curves_over_columns(
             &tables[1],
             "A round trip by the limit of arm_poll_idle",
             "limit, us",
@@ -138,7 +144,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 }
 
 /// Returns a table on the time that a mostly idle system is halted, and adds claims about it.
-fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
+fn residency_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let mut table = Table::new(
         "Mostly idle: time halted, and polls per wake-up, one every 10 ms on one of two CPUs",
         &[
@@ -153,7 +159,8 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         .map(|(wait, _)| runs.cell("idle", &[("wait", wait)]))
         .collect::<Result<_>>()?;
     // A sample is the part of a period in which the CPU was not halted.
-    let halted = |cell: &MeasuredCell<'_>| 100.0 * (1.0 - cell.us(cell.mean()) / PERIOD_US);
+    let halted =
+        |cell: &MeasuredCell<'_>| 100.0 * (1.0 - cell.value_in_us(cell.mean()) / PERIOD_US);
     let halted: Vec<f64> = cells.iter().map(halted).collect();
     for (((wait, name), cell), share) in WAITS.iter().zip(&cells).zip(&halted) {
         let published = match GOVERNORS.contains(wait) {
@@ -161,15 +168,15 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
             false => "-".into(),
         };
         let polls = match wait.strip_prefix("governor:") {
-            Some(_) => cell.each("cpuidle", "poll.usage"),
-            None => cell.each("wake", "timeout"),
+            Some(_) => cell.count_per_operation("cpuidle", "poll.usage"),
+            None => cell.count_per_operation("wake", "timeout"),
         };
-        table.row(
+        table.add_row(
             name,
             vec![
                 format!("{share:.3}"),
                 format!("{:+.3}", share - halted[0]),
-                two(polls),
+                two_decimals(polls),
                 published,
             ],
         );
@@ -195,7 +202,7 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         );
     }
     claims.push(
-        Claim::below(
+        Claim::new_below(
             "the states are chosen by the system's governor, which does not poll before a long wait",
             ("the bare loop", figures[1].clone()),
             ("menu", figures[2].clone()),
@@ -209,7 +216,7 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
 }
 
 /// Returns a table on the effect of the limit with short waits, and adds claims about it.
-fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
+fn limits_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let titles = LIMITS.map(|limit| format!("{limit} us"));
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut table = Table::new(
@@ -219,19 +226,19 @@ fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     for (workload, name) in BUSY {
         for gap in GAPS {
             for governor in GOVERNORS {
-                let medians = by_limit(runs, (workload, gap), governor)?;
+                let medians = medians_by_limit(runs, (workload, gap), governor)?;
                 let at_100 = &medians[3];
                 let far = |of: &ByBoot<f64>| (of.median() / at_100.median() - 1.0).abs();
                 let furthest = medians.iter().max_by(|a, b| far(a).total_cmp(&far(b)));
                 let furthest = furthest.unwrap_or(at_100);
-                let texts = medians.iter().map(|of| whole(of.median()));
-                table.row(
+                let texts = medians.iter().map(|of| without_decimals(of.median()));
+                table.add_row(
                     &format!("{name}, {governor}, {gap} us between two"),
                     texts
-                        .chain([change(at_100.median(), furthest.median())])
+                        .chain([percent_change(at_100.median(), furthest.median())])
                         .collect(),
                 );
-                claims.push(alike(
+                claims.push(claim_limits_alike(
                     name,
                     gap,
                     governor,
@@ -244,7 +251,7 @@ fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
 }
 
 /// Returns the medians of `workload` with pauses of `gap` us, one for each of [`LIMITS`].
-fn by_limit(
+fn medians_by_limit(
     runs: &Runs,
     (workload, gap): (&str, &str),
     governor: &str,
@@ -264,7 +271,12 @@ fn by_limit(
 }
 
 /// Claims that all limits perform like a limit of 100 us.
-fn alike(name: &str, gap: &str, governor: &str, [furthest, at_100]: [ByBoot<f64>; 2]) -> Claim {
+fn claim_limits_alike(
+    name: &str,
+    gap: &str,
+    governor: &str,
+    [furthest, at_100]: [ByBoot<f64>; 2],
+) -> Claim {
     Claim::new(
         format!("{name}: limits from 10 us on are alike within a noise of 3 %"),
         Test::Equality { band: NOISE },
@@ -272,7 +284,7 @@ fn alike(name: &str, gap: &str, governor: &str, [furthest, at_100]: [ByBoot<f64>
         ("100 us", at_100),
     )
     .with_tested_part(format!("instructions of a round trip, {governor}, {gap} us between two"))
-    .else_because(
+    .with_reason(
         "waits of 30 us outlast the lowest limits, and end in a halt there; how long those of the source were \
          it does not say",
     )

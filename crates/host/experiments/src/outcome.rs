@@ -42,7 +42,7 @@ impl Table {
         }
     }
 
-    pub fn row(&mut self, name: &str, texts: Vec<String>) {
+    pub fn add_row(&mut self, name: &str, texts: Vec<String>) {
         debug_assert_eq!(texts.len(), self.columns.len());
         self.rows.push((name.into(), texts));
     }
@@ -90,17 +90,17 @@ impl Outcome {
 }
 
 /// Formats a change in per cent, with its sign.
-pub fn change(before: f64, after: f64) -> String {
+pub fn percent_change(before: f64, after: f64) -> String {
     format!("{:+.0} %", 100.0 * (after / before - 1.0))
 }
 
 /// Formats a number without decimals.
-pub fn whole(value: f64) -> String {
+pub fn without_decimals(value: f64) -> String {
     page::thousands(value)
 }
 
 /// Formats a number with two decimals.
-pub fn two(value: f64) -> String {
+pub fn two_decimals(value: f64) -> String {
     format!("{value:.2}")
 }
 
@@ -111,9 +111,9 @@ mod tests {
     #[test]
     fn a_table_has_its_rows_in_columns() {
         let mut table = Table::new("seconds", &["before", "after"]);
-        table.row("pipe", vec!["30".into(), "15".into()]);
+        table.add_row("pipe", vec!["30".into(), "15".into()]);
         let text = page::grid::lines(&table.columns()).join("\n");
         assert!(text.contains("before  after") && text.contains("pipe      30     15"));
-        assert_eq!(change(30.0, 15.0), "-50 %");
+        assert_eq!(percent_change(30.0, 15.0), "-50 %");
     }
 }

@@ -16,8 +16,8 @@ pub fn html(reports: &[Report], command: &str) -> String {
             p.about { (summary(reports)) }
             p.about { "Again: " code { (command) } }
         }
-        @for report in reports { (section(report)) }
-        (page::machine(&machines(reports)))
+        @for report in reports { (report_section(report)) }
+        (page::machine(&distinct_machines(reports)))
     };
     page::document("Idle systems: what was published, measured here", body)
 }
@@ -30,12 +30,12 @@ fn summary(reports: &[Report]) -> String {
     };
     format!(
         "{number}; {}. What the verdicts mean is in docs/experiments.md.",
-        verdicts(reports).line()
+        verdicts(reports).summary_line()
     )
 }
 
 /// Returns each machine once: most boots differ only in their numbers of CPUs and their times.
-fn machines(reports: &[Report]) -> Vec<Run> {
+fn distinct_machines(reports: &[Report]) -> Vec<Run> {
     let mut machines: Vec<(Results, Run)> = Vec::new();
     for run in reports.iter().flat_map(|report| &report.runs) {
         let mut alike = run.results.clone();
@@ -59,18 +59,18 @@ fn same_origin(one: &Results, other: &Results) -> bool {
         && one.unit == other.unit
 }
 
-fn section(report: &Report) -> Markup {
+fn report_section(report: &Report) -> Markup {
     html! {
         section id=(report.name) {
             h2 { (report.name) }
             p.about { (report.question) }
-            p.about { b { (report.judged()) "." } }
-            @for line in report.lacking() { p.about { (line) } }
+            p.about { b { (report.verdict_summary()) "." } }
+            @for line in report.lacking_properties() { p.about { (line) } }
             ul { @for claim in &report.outcome.claims { li { (claim_item(claim)) } } }
             p.about.muted { "Source: " (report.source) }
             @for table in &report.outcome.tables { (table_html(table)) }
             @if !report.outcome.charts.is_empty() {
-                div.charts { @for chart in &report.outcome.charts { (chart.drawn(&report.outcome.charts)) } }
+                div.charts { @for chart in &report.outcome.charts { (chart.draw(&report.outcome.charts)) } }
             }
             @for line in &report.caveats { p.caution { (line) } }
             @for note in &report.outcome.notes { p.about { (note) } }
@@ -111,11 +111,11 @@ fn claim_item(claim: &Claim) -> Markup {
             Verdict::DirectionOnly => i { "Direction only: " },
             Verdict::NoDifference => i { "No difference: " },
             Verdict::Differs => b { "Differs: " },
-            Verdict::NotModelled => i { "Not modelled (our counts: " (claim.by_counts().shown()) "): " },
+            Verdict::NotModelled => i { "Not modelled (our counts: " (claim.verdict_on_counts().shown_word()) "): " },
         }
         (claim.source()) ". "
         span.muted { "Tested: " (claim.what_is_tested()) ". Ours: " (claim.our_numbers()) "." }
-        @if let Some(why) = claim.why().filter(|_| verdict != Verdict::NotModelled) { " " (why) "." }
+        @if let Some(why) = claim.reason_for_difference().filter(|_| verdict != Verdict::NotModelled) { " " (why) "." }
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn charts_are_drawn_and_claims_told_as_they_were_judged() {
-        let claim = |text| Claim::below(text, ("a", Constant(1.0)), ("b", Constant(2.0)));
+        let claim = |text| Claim::new_below(text, ("a", Constant(1.0)), ("b", Constant(2.0)));
         let curve = Curve {
             name: "a curve".into(),
             class: "line c-green",
@@ -150,17 +150,18 @@ mod tests {
                     lines: vec![curve],
                 }],
                 claims: vec![
-                    Claim::below(
+                    Claim::new_below(
                         "one",
                         (
                             "a",
-                            ByBoot::from(Constant(1.0)).despite(["wfe_halts".into()].into()),
+                            ByBoot::from(Constant(1.0))
+                                .with_missing_probes(["wfe_halts".into()].into()),
                         ),
                         ("b", Constant(2.0)),
                     ),
                     claim("two"),
-                    Claim::below("three", ("a", Constant(1.0)), ("b", Constant(1.0)))
-                        .else_because("they are one"),
+                    Claim::new_below("three", ("a", Constant(1.0)), ("b", Constant(1.0)))
+                        .with_reason("they are one"),
                 ],
                 notes: Vec::new(),
             },

@@ -100,7 +100,7 @@ fn rates(run: Run<'_>, wait: &str) -> Result<Rates> {
             "0" => run.cell("none", &[("device-us", wait)])?,
             _ => run.cell("limits", &[("device-us", wait), ("poll-limit-us", limit)])?,
         };
-        *rate = 1e6 / found.us(found.mean()).max(1e-9);
+        *rate = 1e6 / found.value_in_us(found.mean()).max(1e-9);
     }
     Ok(rates)
 }
@@ -112,7 +112,7 @@ fn limit_index(limit: &str) -> usize {
 }
 
 /// Returns the gain of `limit` over no polling, in per cent.
-fn gain(rates: &Rates, limit: &str) -> f64 {
+fn gain_over_no_polling(rates: &Rates, limit: &str) -> f64 {
     100.0 * (rates[limit_index(limit)] / rates[0] - 1.0)
 }
 
@@ -131,12 +131,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         &[&titles[..], &["QPS", "QPS, %"]].concat(),
     );
     for (limit, published) in PUBLISHED {
-        let gains = columns
-            .iter()
-            .map(|rates| format!("{:+.2}", rates.map(|rates| gain(rates, limit)).median()));
+        let gains = columns.iter().map(|rates| {
+            format!(
+                "{:+.2}",
+                rates
+                    .map(|rates| gain_over_no_polling(rates, limit))
+                    .median()
+            )
+        });
         let there = 100.0 * (published / PUBLISHED[0].1 - 1.0);
         let there = [format!("{published:.2}"), format!("{there:+.2}")];
-        table.row(limit, gains.chain(there).collect());
+        table.add_row(limit, gains.chain(there).collect());
     }
     let series = [
         Series::Here(0, "waits of 25 us"),
@@ -145,7 +150,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         Series::Published(WAITS.len() + 1, "BERT"),
     ];
     let title = "Requests per second by poll limit, against no polling";
-    let chart = Chart::over_rows(&table, title, "poll limit, us", "gain, %", &series);
+    let chart = Chart::curves_over_rows(&table, title, "poll limit, us", "gain, %", &series);
     Ok(Outcome {
         tables: vec![table],
         charts: vec![chart],
@@ -161,7 +166,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 /// Makes claims about the source's curve, for one of our columns.
 fn claims_of(wait: &str, rates: &ByBoot<Rates>) -> Vec<Claim> {
     let at = |limit: &'static str| rates.map(|rates| rates[limit_index(limit)]);
-    let gained = |limit: &'static str| rates.map(|rates| gain(rates, limit));
+    let gained = |limit: &'static str| rates.map(|rates| gain_over_no_polling(rates, limit));
     let worst = rates.map(|rates| rates[1..].iter().copied().fold(f64::MAX, f64::min));
     let tested = format!("waits of {wait} us");
     let rises = Test::Sign { way: Way::Rises };
@@ -177,7 +182,7 @@ fn claims_of(wait: &str, rates: &ByBoot<Rates>) -> Vec<Claim> {
             ("no polling", at("0")),
         )
         .at_least(DIGIT)
-        .else_because("the gain is less than the last digit of the source: a wake-up is a small part of a wait, and a poll in vain gains nothing"),
+        .with_reason("the gain is less than the last digit of the source: a wake-up is a small part of a wait, and a poll in vain gains nothing"),
         Claim::new(
             "more is better up to 100 us: 5.91 to 6.06 QPS",
             rises,
@@ -185,21 +190,21 @@ fn claims_of(wait: &str, rates: &ByBoot<Rates>) -> Vec<Claim> {
             ("10 us", at("10")),
         )
         .at_least(DIGIT)
-        .else_because("the gain is less than the last digit of the source, or the draws differ by as much"),
+        .with_reason("the gain is less than the last digit of the source, or the draws differ by as much"),
         Claim::new(
             "100 us: 5.87 to 6.06 QPS",
             size,
             ("100 us", at("100")),
             ("no polling", at("0")),
         )
-        .else_because("the gain is that of a wake-up by the length of a wait, and these waits are not BERT's"),
+        .with_reason("the gain is that of a wake-up by the length of a wait, and these waits are not BERT's"),
         Claim::new(
             "beyond 125 us nothing is gained: 6.07 to 6.06 QPS",
             Test::Equality { band: FLAT },
             ("gain at 300 us", gained("300")),
             ("gain at 125 us", gained("125")),
         )
-        .else_because("waits that outlast 125 us are still caught by longer polls"),
+        .with_reason("waits that outlast 125 us are still caught by longer polls"),
     ];
     claims
         .map(|claim| claim.with_tested_part(tested.clone()))

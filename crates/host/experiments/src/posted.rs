@@ -43,7 +43,7 @@ pub const ARGUMENTS: &str = "arguments";
 const UNTRAPPED: (&str, &str) = ("trap", "none");
 
 /// Creates a boot of two CPUs.
-const fn boot(label: &'static str, under: Under, iterations: u64, lists: Lists) -> Boot {
+const fn two_cpu_boot(label: &'static str, under: Under, iterations: u64, lists: Lists) -> Boot {
     Boot {
         label,
         under,
@@ -55,12 +55,12 @@ const fn boot(label: &'static str, under: Under, iterations: u64, lists: Lists) 
 }
 
 /// Returns the interrupts between CPUs per operation, by Linux's own count.
-fn ipis(cell: &MeasuredCell<'_>) -> f64 {
-    cell.each("linux", "call") + cell.each("linux", "resched")
+fn ipis_per_operation(cell: &MeasuredCell<'_>) -> f64 {
+    cell.count_per_operation("linux", "call") + cell.count_per_operation("linux", "resched")
 }
 
 /// Builds the kernel with the name `named`, with patches from `folder`, and returns the path of its Image.
-pub fn kernel(named: &str, folder: Option<&Path>) -> Result<String> {
+pub fn build_kernel(named: &str, folder: Option<&Path>) -> Result<String> {
     let mut parts = named.split('+');
     let version = parts.next().unwrap_or_default();
     let mut patches = Vec::new();
@@ -138,7 +138,10 @@ mod tests {
                 }
             }
             let mut document = Document::default();
-            experiment.reported(&runs).unwrap().show(&mut document);
+            experiment
+                .draw_conclusions(&runs)
+                .unwrap()
+                .show(&mut document);
             text += &(document.terminal(Some(200)).join("\n") + "\n\n");
         }
         golden(&Path::new(env!("CARGO_MANIFEST_DIR")).join(REPORTS), &text);
@@ -161,6 +164,6 @@ mod tests {
         let told = |result: Result<PathBuf>| result.unwrap_err().to_string();
         assert!(told(of("002", "6.1")).contains("no file begins with 002"));
         assert!(told(find_patch(Path::new("/nonexistent"), "0", "6")).contains("can't be read"));
-        assert!(told(kernel("6.12+000", None).map(PathBuf::from)).contains("--patches DIR"));
+        assert!(told(build_kernel("6.12+000", None).map(PathBuf::from)).contains("--patches DIR"));
     }
 }

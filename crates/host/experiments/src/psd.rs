@@ -12,7 +12,7 @@ mod source_figures;
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{Chart, Outcome, Series, Table, two, whole};
+use super::outcome::{Chart, Outcome, Series, Table, two_decimals, without_decimals};
 use super::runs::{MeasuredCell, Run, Runs, Words};
 use super::{Boot, Experiment, ONCE, SEEDS};
 use running::options::Metric;
@@ -161,11 +161,13 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(found: &MeasuredCell<'_>) -> Self {
-        let mean = |ticks, number| found.us(found.time("io", ticks) / found.count("io", number));
+    fn of_cell(found: &MeasuredCell<'_>) -> Self {
+        let mean = |ticks, number| {
+            found.value_in_us(found.time_counter("io", ticks) / found.count("io", number))
+        };
         Self {
-            rate: 1e6 / found.us(found.mean()).max(1e-9),
-            awake: found.awake(),
+            rate: 1e6 / found.value_in_us(found.mean()).max(1e-9),
+            awake: found.awake_percent(),
             read_us: mean("read-ticks", "reads"),
             write_us: mean("write-ticks", "writes"),
         }
@@ -173,7 +175,12 @@ impl Figures {
 }
 
 /// Returns the cell for a column of the re-test, in the boot of `load`.
-fn cell<'r>(run: Run<'r>, load: Words<'_>, boot: &str, column: usize) -> Result<MeasuredCell<'r>> {
+fn cell_of_column<'r>(
+    run: Run<'r>,
+    load: Words<'_>,
+    boot: &str,
+    column: usize,
+) -> Result<MeasuredCell<'r>> {
     let (_, wait, psd, standby) = COLUMNS[column];
     let mut words = vec![("wait", wait), ("psd-ms", psd), ("standby-us", standby)];
     words.extend(load);
@@ -181,7 +188,7 @@ fn cell<'r>(run: Run<'r>, load: Words<'_>, boot: &str, column: usize) -> Result<
 }
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
-    let retest = retest(runs)?;
+    let retest = retest_table(runs)?;
     let series: Vec<Series> = COLUMNS
         .iter()
         .enumerate()
@@ -201,13 +208,16 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         chart(
             "The same, published",
             ": published change",
-            &series.iter().map(|one| one.of_source()).collect::<Vec<_>>(),
+            &series
+                .iter()
+                .map(|one| one.as_published())
+                .collect::<Vec<_>>(),
         ),
     ];
     Ok(Outcome {
-        tables: vec![retest, limits(runs)?, elsewhere(runs)?, ticks(runs)?],
+        tables: vec![retest, limits_table(runs)?, completions_table(runs)?, ticks_table(runs)?],
         charts,
-        claims: claims::all(runs)?,
+        claims: claims::all_claims(runs)?,
         notes: vec![
             "the source's machine: C6 takes 170 us to leave and pays off from 650 us on (`intel_idle`); here standby takes \
              170 us and pays off from 510 us on"
@@ -218,7 +228,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 }
 
 /// Returns the source's table: all columns for reads, writes and both.
-fn retest(runs: &Runs) -> Result<Table> {
+fn retest_table(runs: &Runs) -> Result<Table> {
     let names = COLUMNS.map(|(name, ..)| name);
     let mut table = Table::new(
         "The re-test: requests per second and CPU, and published",
@@ -226,15 +236,15 @@ fn retest(runs: &Runs) -> Result<Table> {
     );
     for row in ROWS {
         let cells = (0..COLUMNS.len())
-            .map(|column| cell(runs.first(), row.words, row.boot, column))
+            .map(|column| cell_of_column(runs.first(), row.words, row.boot, column))
             .collect::<Result<Vec<_>>>()?;
-        let figures: Vec<Figures> = cells.iter().map(Figures::of).collect();
+        let figures: Vec<Figures> = cells.iter().map(Figures::of_cell).collect();
         let mut add =
-            |what: &str, texts: Vec<String>| table.row(&format!("{}: {what}", row.name), texts);
+            |what: &str, texts: Vec<String>| table.add_row(&format!("{}: {what}", row.name), texts);
         let change = |rate: f64, base: f64| format!("{:+.2} %", 100.0 * (rate / base - 1.0));
         add(
             "requests/s",
-            figures.iter().map(|it| whole(it.rate)).collect(),
+            figures.iter().map(|it| without_decimals(it.rate)).collect(),
         );
         add(
             "change",
@@ -246,18 +256,30 @@ fn retest(runs: &Runs) -> Result<Table> {
         if row.boot == "mixed" {
             add(
                 "a read, us",
-                figures.iter().map(|it| whole(it.read_us)).collect(),
+                figures
+                    .iter()
+                    .map(|it| without_decimals(it.read_us))
+                    .collect(),
             );
             add(
                 "a write, us",
-                figures.iter().map(|it| whole(it.write_us)).collect(),
+                figures
+                    .iter()
+                    .map(|it| without_decimals(it.write_us))
+                    .collect(),
             );
         }
         add(
             "too deep, %",
-            cells.iter().map(|cell| two(cell.misses("above"))).collect(),
+            cells
+                .iter()
+                .map(|cell| two_decimals(cell.misses("above")))
+                .collect(),
         );
-        add("awake, %", figures.iter().map(|it| two(it.awake)).collect());
+        add(
+            "awake, %",
+            figures.iter().map(|it| two_decimals(it.awake)).collect(),
+        );
         for (what, values) in row.published {
             let text = |value: &f64| {
                 if value.is_nan() {
@@ -285,15 +307,19 @@ fn retest(runs: &Runs) -> Result<Table> {
 /// Adds a row with the requests per second, their change, and the share of time awake of `cells`, the first of which is
 /// the base.
 fn add_effects(table: &mut Table, name: &str, cells: &[MeasuredCell<'_>]) {
-    let figures: Vec<Figures> = cells.iter().map(Figures::of).collect();
+    let figures: Vec<Figures> = cells.iter().map(Figures::of_cell).collect();
     let text = |it: &Figures| {
         let change = 100.0 * (it.rate / figures[0].rate - 1.0);
-        format!("{} ({change:+.1} %), {:.0} %", whole(it.rate), it.awake)
+        format!(
+            "{} ({change:+.1} %), {:.0} %",
+            without_decimals(it.rate),
+            it.awake
+        )
     };
-    table.row(name, figures.iter().map(text).collect());
+    table.add_row(name, figures.iter().map(text).collect());
 }
 
-fn limits(runs: &Runs) -> Result<Table> {
+fn limits_table(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "How shallow the window is, reads (uniform): requests/s (change), awake",
         &["without PSD", "polls", "no deeper than wfi"],
@@ -311,7 +337,7 @@ fn limits(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-fn elsewhere(runs: &Runs) -> Result<Table> {
+fn completions_table(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "Completions on the CPU that submitted, 2 CPUs, reads (uniform): requests/s (change), awake",
         &["without PSD", "PSD"],
@@ -328,7 +354,7 @@ fn elsewhere(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-fn ticks(runs: &Runs) -> Result<Table> {
+fn ticks_table(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "Ticks and windows, reads (uniform): requests/s (change), awake",
         &["without PSD", "1 ms", "3 ms", "10 ms"],

@@ -54,11 +54,11 @@ impl<'r> Written<'r> {
 
 /// Counts the claims with each verdict.
 pub fn verdicts(reports: &[Report]) -> Counts {
-    counts(reports.iter().flat_map(|report| &report.outcome.claims))
+    count_verdicts(reports.iter().flat_map(|report| &report.outcome.claims))
 }
 
-pub fn counts<'c>(claims: impl Iterator<Item = &'c Claim>) -> Counts {
-    Counts::of(claims.map(|claim| (claim.verdict(), claim.by_counts())))
+pub fn count_verdicts<'c>(claims: impl Iterator<Item = &'c Claim>) -> Counts {
+    Counts::of_claims(claims.map(|claim| (claim.verdict(), claim.verdict_on_counts())))
 }
 
 /// The report on an experiment.
@@ -87,13 +87,13 @@ pub struct Report {
 
 impl Report {
     /// Describes how many of its claims can be judged, and their verdicts.
-    pub fn judged(&self) -> String {
-        counts(self.outcome.claims.iter()).line()
+    pub fn verdict_summary(&self) -> String {
+        count_verdicts(self.outcome.claims.iter()).summary_line()
     }
 
     /// Names the properties that its claims without a verdict need.
-    pub fn lacking(&self) -> Vec<String> {
-        lacking(&self.outcome.claims, self.metric)
+    pub fn lacking_properties(&self) -> Vec<String> {
+        lacking_properties(&self.outcome.claims, self.metric)
     }
 
     /// Adds the report to `document`: the verdicts, then the claims, then the figures.
@@ -101,11 +101,11 @@ impl Report {
         document.extend([
             String::new(),
             format!("{}: {}", self.name, self.question),
-            self.judged(),
+            self.verdict_summary(),
         ]);
-        document.extend(self.lacking());
+        document.extend(self.lacking_properties());
         document.push(String::new());
-        document.extend(self.outcome.claims.iter().map(Claim::line));
+        document.extend(self.outcome.claims.iter().map(Claim::summary_line));
         document.push(format!("source: {}", self.source));
         self.outcome.show(document);
         document.extend(self.caveats.iter().map(|line| format!("  * {line}")));
@@ -115,12 +115,12 @@ impl Report {
 
 /// Names the properties that the claims without a verdict need. If no claim has a verdict, adds a line on where one may
 /// come from.
-pub fn lacking(claims: &[Claim], metric: Option<Metric>) -> Vec<String> {
+pub fn lacking_properties(claims: &[Claim], metric: Option<Metric>) -> Vec<String> {
     let missing: BTreeSet<&str> = claims.iter().flat_map(Claim::missing).collect();
     if missing.is_empty() {
         return Vec::new();
     }
-    let counts = counts(claims.iter());
+    let counts = count_verdicts(claims.iter());
     let missing: Vec<&str> = missing.into_iter().map(::page::asked).collect();
     let others = match counts.none_is_judged() {
         true => "They",
@@ -195,7 +195,7 @@ pub struct Done {
 impl Done {
     /// Adds the result of one experiment, shows it, and returns whether it ends all experiments. Usually, the failure
     /// of one experiment does not mean that the next one will fail.
-    pub fn add(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
+    pub fn add_report(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
         match report {
             Ok(report) => {
                 let mut document = Document::default();
@@ -214,7 +214,7 @@ impl Done {
     }
 
     /// Fails unless all `asked` experiments have a report.
-    pub fn judge(self, asked: usize, place: &str) -> Result<()> {
+    pub fn require_all_reports(self, asked: usize, place: &str) -> Result<()> {
         let complete = self.reports.len();
         match self.errors.into_iter().next() {
             None => Ok(()),
@@ -272,16 +272,16 @@ mod tests {
             ends_all,
         };
         let mut done = Done::default();
-        assert!(!done.add("sched", Ok(report("sched"))));
-        assert!(!done.add("psd", Err(failed(false))));
-        assert!(!done.add("ipistorm", Ok(report("ipistorm"))));
-        assert!(done.add("poll-limit", Err(failed(true))));
-        let error = format!("{:#}", done.judge(9, "place").unwrap_err());
+        assert!(!done.add_report("sched", Ok(report("sched"))));
+        assert!(!done.add_report("psd", Err(failed(false))));
+        assert!(!done.add_report("ipistorm", Ok(report("ipistorm"))));
+        assert!(done.add_report("poll-limit", Err(failed(true))));
+        let error = format!("{:#}", done.require_all_reports(9, "place").unwrap_err());
         assert!(error.contains("2 complete, 7 missing"), "{error}");
         assert!(
             error.contains("experiment psd: boot main: no progress"),
             "{error}"
         );
-        assert!(Done::default().judge(1, "place").is_ok());
+        assert!(Done::default().require_all_reports(1, "place").is_ok());
     }
 }

@@ -4,7 +4,9 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Claim, Constant, Outcome, Series, Table, Test, change, whole};
+use super::outcome::{
+    ByBoot, Claim, Constant, Outcome, Series, Table, Test, percent_change, without_decimals,
+};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
@@ -61,7 +63,7 @@ const BAND: f64 = 10.0;
 /// A cell before the change, and one after it.
 type Pair<'r> = (MeasuredCell<'r>, MeasuredCell<'r>);
 
-fn pair<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
+fn before_and_after<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
     let before = run.cell("ipis", &[("workload", workload), ("wait", "wfi")])?;
     let words = [
         ("workload", workload),
@@ -98,29 +100,29 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut claims = Vec::new();
     let mut kept = Vec::new();
     for (name, workload, before_there, after_there) in ROWS {
-        let (before, after) = pair(runs.first(), workload)?;
+        let (before, after) = before_and_after(runs.first(), workload)?;
         let (b, a) = (before.ipis_per_second(), after.ipis_per_second());
         let thousands = format!("{} -> {} k", before_there / 1e3, after_there / 1e3);
-        table.row(
+        table.add_row(
             name,
             vec![
                 workload.into(),
-                whole(b),
-                whole(a),
-                change(b, a),
+                without_decimals(b),
+                without_decimals(a),
+                percent_change(b, a),
                 thousands.clone(),
-                change(before_there, after_there),
-                change(before.median(), after.median()),
+                percent_change(before_there, after_there),
+                percent_change(before.median(), after.median()),
             ],
         );
         let rates = runs.by_boot(|run| {
-            let (before, after) = pair(run, workload)?;
+            let (before, after) = before_and_after(run, workload)?;
             Ok([after.ipis_per_second(), before.ipis_per_second()])
         })?;
         let [after, before] = [0, 1].map(|which| rates.map(|rates| rates[which]));
         let source = format!("{name}: {thousands} reschedule IPIs per second");
         let claim = change_claim(source, (before_there, after_there), [after, before]);
-        claims.push(claim.else_because(
+        claims.push(claim.with_reason(
             "here every wake-up of a CPU that polls is elided, and nothing else interrupts; there part of the CPUs \
              were past their poll limit, and other tasks sent interrupts too",
         ));
@@ -129,7 +131,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     let of_tensorflow = kept.pop().unwrap_or_else(|| Constant(0.0).into());
     let of_reactors = kept.pop().unwrap_or_else(|| Constant(0.0).into());
     claims.push(
-        Claim::below(
+        Claim::new_below(
             "Reactors keep a smaller part (22 %) than TensorFlow (48 %)",
             ("notify", of_reactors),
             ("messaging", of_tensorflow),
@@ -137,7 +139,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         .difference_in("points"),
     );
     let latency = runs.by_boot(|run| {
-        let (before, after) = pair(run, "notify")?;
+        let (before, after) = before_and_after(run, "notify")?;
         Ok([after.median(), before.median()])
     })?;
     let [after, before] = [0, 1].map(|which| latency.map(|both| both[which]));
@@ -146,7 +148,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         (100.0, 75.0),
         [after, before],
     );
-    claims.push(claim.else_because(
+    claims.push(claim.with_reason(
         "instructions of the executor, which polling does not save, are most of a wake-up here",
     ));
     let series = [Series::Here(3, "here"), Series::Published(5, "64 CPUs")];

@@ -15,7 +15,7 @@ pub struct Runs {
     experiment: &'static str,
     boots: Vec<Repeated>,
     /// The properties that the machine lacks, of those on which the samples depend that were used since the last
-    /// [`Runs::watched`].
+    /// [`Runs::with_caveats`].
     missing: Missing,
 }
 
@@ -57,13 +57,13 @@ impl Runs {
 
     /// Applies `of` to each repetition of each boot; returns the results with the names of both.
     pub fn map_results<T>(&self, of: impl Fn(&Results) -> T) -> Vec<(String, T)> {
-        self.named()
+        self.named_results()
             .map(|(name, results)| (name, of(results)))
             .collect()
     }
 
     /// Returns the results of each repetition of each boot, with the names of both.
-    pub fn named(&self) -> impl Iterator<Item = (String, &Results)> {
+    pub fn named_results(&self) -> impl Iterator<Item = (String, &Results)> {
         self.boots.iter().flat_map(|boot| {
             let alone = boot.results.len() == 1;
             let label = boot.label;
@@ -86,20 +86,23 @@ impl Runs {
             let of_one = of(Run { runs: self, repeat })?;
             Ok(((*name).to_owned(), of_one))
         });
-        self.watched(|| each.collect())
+        self.with_caveats(|| each.collect())
     }
 
     /// Returns the figures that `of` makes, with all properties that their samples depend on and the machine lacks.
     /// Thereby, no figure can lose its caveat.
-    pub fn watched<T>(&self, of: impl FnOnce() -> Result<Vec<(String, T)>>) -> Result<ByBoot<T>> {
+    pub fn with_caveats<T>(
+        &self,
+        of: impl FnOnce() -> Result<Vec<(String, T)>>,
+    ) -> Result<ByBoot<T>> {
         self.missing.take();
         let figures = of()?;
-        Ok(ByBoot::new(figures).despite(self.missing.take()))
+        Ok(ByBoot::new(figures).with_missing_probes(self.missing.take()))
     }
 
-    /// Like [`Self::watched`], but for one figure of boots that are not repeated.
-    pub fn once(&self, of: impl FnOnce() -> Result<f64>) -> Result<ByBoot<f64>> {
-        self.watched(|| Ok(vec![(String::new(), of()?)]))
+    /// Like [`Self::with_caveats`], but for one figure of boots that are not repeated.
+    pub fn unrepeated_figure(&self, of: impl FnOnce() -> Result<f64>) -> Result<ByBoot<f64>> {
+        self.with_caveats(|| Ok(vec![(String::new(), of()?)]))
     }
 
     /// Returns the first repetition.
@@ -111,7 +114,7 @@ impl Runs {
     }
 
     /// Whether boot `run` has a cell with all these `words`.
-    pub fn has(&self, run: &str, words: Words<'_>) -> bool {
+    pub fn has_cell(&self, run: &str, words: Words<'_>) -> bool {
         let boots = self.boots.iter().filter(|boot| boot.label == run);
         let mut cells = boots
             .flat_map(|boot| boot.results.first())
@@ -145,7 +148,7 @@ impl<'r> Run<'r> {
     /// Returns the only cell of boot `run` that has all these `words`.
     pub fn cell(self, run: &str, words: Words<'_>) -> Result<MeasuredCell<'r>> {
         let found = self.cell_or_why(run, words)?;
-        found.or_else(|why| bail!("{}: {why}", self.describe(run, words)))
+        found.or_else(|why| bail!("{}: {why}", self.describe_cell(run, words)))
     }
 
     /// Like [`Self::cell`], but returns the reason if the cell was skipped.
@@ -154,7 +157,7 @@ impl<'r> Run<'r> {
         run: &str,
         words: Words<'_>,
     ) -> Result<std::result::Result<MeasuredCell<'r>, &'r str>> {
-        let what = || self.describe(run, words);
+        let what = || self.describe_cell(run, words);
         let mut boots = self.runs.boots.iter();
         let boot = boots.find(|boot| boot.label == run).with_context(what)?;
         let repeat = boot.results.get(self.repeat).or(boot.results.first());
@@ -177,7 +180,7 @@ impl<'r> Run<'r> {
         };
         Ok(Ok(MeasuredCell {
             cell,
-            shorter: self.shorter(run, cell),
+            shorter: self.cell_of_shorter_boot(run, cell),
             missing: &self.runs.missing,
             frequency: machine.cntfrq_hz.max(1) as f64,
             per_second: per_second.max(1) as f64,
@@ -185,7 +188,7 @@ impl<'r> Run<'r> {
     }
 
     /// Returns `cell` in the shorter boot of `run`, if there is one.
-    fn shorter(self, run: &str, cell: &Cell) -> Option<&'r Cell> {
+    fn cell_of_shorter_boot(self, run: &str, cell: &Cell) -> Option<&'r Cell> {
         let mut boots = self.runs.boots.iter();
         let boot = boots.find(|boot| boot.label.strip_suffix(SHORT) == Some(run))?;
         let (_, results) = boot.results.get(self.repeat).or(boot.results.first())?;
@@ -194,7 +197,7 @@ impl<'r> Run<'r> {
     }
 
     /// Describes the wanted cell for an error message.
-    fn describe(self, run: &str, words: Words<'_>) -> String {
+    fn describe_cell(self, run: &str, words: Words<'_>) -> String {
         let words = words.iter().map(|(key, word)| format!("{key} {word}"));
         let words = words.collect::<Vec<_>>().join(", ");
         let experiment = self.runs.experiment;
@@ -235,7 +238,7 @@ impl<'r> MeasuredCell<'r> {
     /// Returns a figure that was computed from its samples, with their dependencies.
     pub fn figure(&self, value: f64) -> ByBoot<f64> {
         let missing = self.cell.not_modelled.iter().cloned();
-        ByBoot::new(vec![(String::new(), value)]).despite(missing.collect())
+        ByBoot::new(vec![(String::new(), value)]).with_missing_probes(missing.collect())
     }
 
     /// Returns the statistics of its samples, and notes their dependencies.
@@ -292,7 +295,7 @@ impl<'r> MeasuredCell<'r> {
     }
 
     /// Returns the median number of instructions of the CPUs that took part in a sample.
-    pub fn parties(&self) -> Result<f64> {
+    pub fn party_instructions(&self) -> Result<f64> {
         Ok(self.critical()?.parties.p50 as f64)
     }
 
@@ -321,8 +324,8 @@ impl<'r> MeasuredCell<'r> {
 
     /// Converts `part` of its CPUs' time to microseconds of the counter per wake-up or round trip.
     pub fn us_per_sample(&self, part: f64) -> f64 {
-        let ticks = self.time("neighbour", "ticks") * part;
-        ticks * 1e6 / self.frequency / self.made()
+        let ticks = self.time_counter("neighbour", "ticks") * part;
+        ticks * 1e6 / self.frequency / self.operations()
     }
 
     /// Returns the number of CPUs of the machine.
@@ -331,18 +334,18 @@ impl<'r> MeasuredCell<'r> {
     }
 
     /// Returns the number of wake-ups, round trips or calls that its counters include.
-    pub fn made(&self) -> f64 {
+    pub fn operations(&self) -> f64 {
         let shorter = self.shorter.map_or(0, Cell::counted);
         self.cell.counted().saturating_sub(shorter).max(1) as f64
     }
 
-    /// Returns a counter divided by [`Self::made`].
-    pub fn each(&self, group: &str, name: &str) -> f64 {
-        self.count(group, name) / self.made()
+    /// Returns a counter divided by [`Self::operations`].
+    pub fn count_per_operation(&self, group: &str, name: &str) -> f64 {
+        self.count(group, name) / self.operations()
     }
 
     /// Converts a value in the cell's unit to microseconds.
-    pub fn us(&self, value: f64) -> f64 {
+    pub fn value_in_us(&self, value: f64) -> f64 {
         value * 1e6 / self.per_second
     }
 
@@ -362,14 +365,14 @@ impl<'r> MeasuredCell<'r> {
     }
 
     /// Returns a counter of time, and notes its dependencies.
-    pub fn time(&self, group: &str, name: &str) -> f64 {
+    pub fn time_counter(&self, group: &str, name: &str) -> f64 {
         self.note_missing();
         self.count(group, name)
     }
 
     /// Returns the duration of the cell, in seconds of the machine.
     pub fn seconds(&self) -> f64 {
-        self.time("span", "ticks") / self.frequency
+        self.time_counter("span", "ticks") / self.frequency
     }
 
     /// Returns the interrupts between CPUs per second of the machine.
@@ -378,9 +381,9 @@ impl<'r> MeasuredCell<'r> {
     }
 
     /// Returns the share of the CPUs' time in which they were not halted, in per cent.
-    pub fn awake(&self) -> f64 {
-        let whole = self.time("span", "ticks") * self.cell.cpus as f64;
-        100.0 * (1.0 - self.time("halt", "ticks") / whole.max(1.0))
+    pub fn awake_percent(&self) -> f64 {
+        let whole = self.time_counter("span", "ticks") * self.cell.cpus as f64;
+        100.0 * (1.0 - self.time_counter("halt", "ticks") / whole.max(1.0))
     }
 
     /// Returns the share of stays in idle states that were in `state`, in per cent.
@@ -428,7 +431,7 @@ mod tests {
             let found = runs
                 .cell("storm", &[("call-by", by), ("cpulist", "8")])
                 .unwrap();
-            found.each(group, name)
+            found.count_per_operation(group, name)
         };
         // An elided call sends no interrupt, and the callee's scheduler makes one pass.
         assert_eq!(each("resched", "ipi", "sent"), 0.0);
@@ -446,6 +449,9 @@ mod tests {
             .unwrap();
         let made = found.cell.made as f64;
         assert!(made > found.cell.stats.unwrap().count as f64);
-        assert_eq!(found.each("ipi", "sent"), found.count("ipi", "sent") / made);
+        assert_eq!(
+            found.count_per_operation("ipi", "sent"),
+            found.count("ipi", "sent") / made
+        );
     }
 }

@@ -42,12 +42,12 @@ fn outcome() -> Outcome {
     for (name, value) in [("pipe, one CPU", 30.0), ("messaging, all CPUs", 1234.5)] {
         let texts = (1..).take(columns.len());
         let texts = texts.map(|part| format!("{:.1}", value / f64::from(part)));
-        table.row(name, texts.collect());
+        table.add_row(name, texts.collect());
     }
     let claim = |missing: &[&str]| {
         let missing = missing.iter().map(|&probe| probe.to_owned());
-        let after = ByBoot::from(Constant(1.0)).despite(missing.collect());
-        Claim::below("it takes less", ("after", after), ("before", Constant(2.0)))
+        let after = ByBoot::from(Constant(1.0)).with_missing_probes(missing.collect());
+        Claim::new_below("it takes less", ("after", after), ("before", Constant(2.0)))
     };
     let series = [
         Series::Here(0, "before"),
@@ -57,16 +57,16 @@ fn outcome() -> Outcome {
     let bars = Chart::bars(&table, "Bars", "seconds", &series, |_| true);
     Outcome {
         tables: vec![table],
-        charts: vec![chart(), bars, below_zero()],
+        charts: vec![chart(), bars, chart_below_zero()],
         claims: vec![
             claim(&[]),
             claim(&["wfe_halts"]),
-            Claim::below(
+            Claim::new_below(
                 "it takes more",
                 ("before", Constant(2.0)),
                 ("after", Constant(1.0)),
             ),
-            Claim::below(
+            Claim::new_below(
                 "it is the same",
                 ("one", Constant(1.0)),
                 ("other", Constant(1.0)),
@@ -99,13 +99,13 @@ fn chart() -> Chart {
 }
 
 /// Returns a chart of bars, most of which are below zero.
-fn below_zero() -> Chart {
+fn chart_below_zero() -> Chart {
     let mut table = Table::new("Changes", &["VM", "metal"]);
-    table.row(
+    table.add_row(
         "messaging between all CPUs",
         vec!["-3 %".into(), "+0.4 %".into()],
     );
-    table.row("pipe", vec!["-50 %".into(), "-14 %".into()]);
+    table.add_row("pipe", vec!["-50 %".into(), "-14 %".into()]);
     let series = [Series::Here(0, "VM"), Series::Published(1, "metal")];
     Chart::bars(&table, "Changes", "change, %", &series, |_| true)
 }

@@ -4,7 +4,9 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, change, whole};
+use super::outcome::{
+    ByBoot, Claim, Outcome, Series, Table, Test, percent_change, without_decimals,
+};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
@@ -119,7 +121,7 @@ fn costs(run: Run<'_>, boot: &str, workload: &str) -> Result<Costs> {
 }
 
 /// Returns the change of the costs, in per cent.
-fn percent([before, after]: &Costs) -> f64 {
+fn change_in_percent([before, after]: &Costs) -> f64 {
     100.0 * (after / before - 1.0)
 }
 
@@ -137,19 +139,23 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         let mut texts = Vec::new();
         for (boot, place, beside) in PLACES_OF_SOURCE {
             let [before, after] = costs(runs.first(), boot, workload)?;
-            texts.push(format!("{} -> {}", whole(before), whole(after)));
-            texts.push(change(before, after));
+            texts.push(format!(
+                "{} -> {}",
+                without_decimals(before),
+                without_decimals(after)
+            ));
+            texts.push(percent_change(before, after));
             // The CPUs of this workload hardly idle, so the way of waiting can't change its cost.
             if workload == "messaging" {
                 continue;
             }
             let ours = runs.by_boot(|run| costs(run, boot, workload))?;
             let there = beside.map(|column| published[column]);
-            claims.push(against_published(name, place, there, &ours));
-            changes.push(ours.map(percent));
+            claims.push(claim_published_size(name, place, there, &ours));
+            changes.push(ours.map(change_in_percent));
         }
-        texts.extend(published.map(|(before, after)| change(before, after)));
-        table.row(name, texts);
+        texts.extend(published.map(|(before, after)| percent_change(before, after)));
+        table.add_row(name, texts);
     }
     let [pipe, pipe_metal, notify, notify_metal] = &changes[..] else {
         unreachable!("two tests in two places");
@@ -158,7 +164,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         ("pipe", pipe, pipe_metal),
         ("seccomp-notify", notify, notify_metal),
     ] {
-        let claim = Claim::below(
+        let claim = Claim::new_below(
             format!("{name} gains more in a VM than on metal"),
             ("change in a VM", vm.clone()),
             ("on metal", metal.clone()),
@@ -173,7 +179,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("notify", notify.clone()),
         );
         let claim = claim.difference_in("points");
-        claims.push(claim.else_because(DIFFERENT_WORK));
+        claims.push(claim.with_reason(DIFFERENT_WORK));
     }
     let series = [
         Series::Here(1, "VM"),
@@ -199,7 +205,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 const DIFFERENT_WORK: &str = "other work is around the wake-up in the one than in the other";
 
 /// Claims that our change has the published size.
-fn against_published(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot<Costs>) -> Claim {
+fn claim_published_size(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot<Costs>) -> Claim {
     let changes = there.map(|(before, after)| 100.0 * (after / before - 1.0));
     let [g2, g3] = changes;
     let test = Test::Size {
@@ -208,7 +214,7 @@ fn against_published(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot<Co
     };
     let source = format!("{name}, {place}: {g2:+.0} % (Graviton2), {g3:+.0} % (Graviton3)");
     let [before, after] = [0, 1].map(|which| ours.map(|costs| costs[which]));
-    Claim::new(source, test, ("after", after), ("before", before)).else_because(
+    Claim::new(source, test, ("after", after), ("before", before)).with_reason(
         "wake-ups are a smaller part of an operation here, where the instructions of the executor count and no time passes \
          between them; those of other CPUs that poll count too",
     )
@@ -218,7 +224,7 @@ fn against_published(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot<Co
 /// number of loops.
 fn cost(workload: &str, found: &MeasuredCell<'_>) -> f64 {
     match workload {
-        "messaging" => found.time("span", "ticks") / found.made(),
+        "messaging" => found.time_counter("span", "ticks") / found.operations(),
         _ => found.median(),
     }
 }

@@ -8,7 +8,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two, whole};
+use super::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two_decimals, without_decimals};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, ONCE, SEEDS};
 use running::options::Metric;
@@ -103,7 +103,7 @@ struct Side {
 }
 
 impl Side {
-    fn find<'r>(&self, run: Run<'r>, trap: &str) -> Result<MeasuredCell<'r>> {
+    fn find_cell<'r>(&self, run: Run<'r>, trap: &str) -> Result<MeasuredCell<'r>> {
         let words = [self.words, &[("trap", trap)]].concat();
         run.cell(self.boot, &words)
     }
@@ -180,7 +180,7 @@ struct Figures<'r>(&'r Runs);
 
 impl Figures<'_> {
     /// Applies `of` to both sides, boot by boot.
-    fn both(
+    fn both_sides(
         &self,
         of: impl Fn(Run<'_>, fn(&Pair) -> Side) -> Result<f64>,
     ) -> Result<[ByBoot<f64>; 2]> {
@@ -189,7 +189,7 @@ impl Figures<'_> {
     }
 
     /// Claims that both sides have equal counts per wake-up of counter `name` in `group`.
-    fn counts(
+    fn claim_equal_counts(
         &self,
         source: &str,
         (pair, trap): (Pair, &str),
@@ -197,18 +197,24 @@ impl Figures<'_> {
         test: Test,
     ) -> Result<Claim> {
         let of = |run: Run<'_>, side: fn(&Pair) -> Side| {
-            Ok(side(&pair).find(run, trap)?.each(group, name))
+            Ok(side(&pair)
+                .find_cell(run, trap)?
+                .count_per_operation(group, name))
         };
-        let [shim, linux] = self.both(of)?;
+        let [shim, linux] = self.both_sides(of)?;
         let claim = Claim::new(source, test, ("the shim's", shim), ("Linux's", linux));
         Ok(claim.with_tested_part(format!("{}, trap {trap}", pair.name)))
     }
 
     /// Returns by how much a median exceeds the median of `over`, in instructions, for both sides.
-    fn excess(&self, (pair, trap): (Pair, &str), over: (Pair, &str)) -> Result<[ByBoot<f64>; 2]> {
-        self.both(|run, side| {
+    fn median_excess(
+        &self,
+        (pair, trap): (Pair, &str),
+        over: (Pair, &str),
+    ) -> Result<[ByBoot<f64>; 2]> {
+        self.both_sides(|run, side| {
             let median = |(pair, trap): (Pair, &str)| {
-                Ok::<_, anyhow::Error>(side(&pair).find(run, trap)?.median())
+                Ok::<_, anyhow::Error>(side(&pair).find_cell(run, trap)?.median())
             };
             Ok(median((pair, trap))? - median(over)?)
         })
@@ -250,19 +256,23 @@ fn table(runs: &Runs) -> Result<Table> {
         &columns,
     );
     for (pair, trap) in ROWS {
-        let [shim, linux] = [pair.shim, pair.linux].map(|side| side.find(runs.first(), trap));
+        let [shim, linux] = [pair.shim, pair.linux].map(|side| side.find_cell(runs.first(), trap));
         let sides = [shim?, linux?];
         let mut texts = vec![trap.to_owned()];
-        texts.extend(sides.iter().map(|found| whole(found.median())));
+        texts.extend(sides.iter().map(|found| without_decimals(found.median())));
         for (group, name) in [
             ("ipi", "sent"),
             ("exit", "wfi"),
             ("exit", "sgi"),
             ("exit", "sysreg"),
         ] {
-            texts.extend(sides.iter().map(|found| two(found.each(group, name))));
+            texts.extend(
+                sides
+                    .iter()
+                    .map(|found| two_decimals(found.count_per_operation(group, name))),
+            );
         }
-        table.row(pair.name, texts);
+        table.add_row(pair.name, texts);
     }
     Ok(table)
 }
@@ -273,37 +283,47 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     let (sent, wfi, sgi) = (("ipi", "sent"), ("exit", "wfi"), ("exit", "sgi"));
     let mut claims = Vec::new();
     for trap in ["none", "wfi"] {
-        claims.push(figures.counts(
+        claims.push(figures.claim_equal_counts(
             "as many interrupts between CPUs",
             (PIPE, trap),
             sent,
             alike,
         )?);
-        claims.push(figures.counts("as many of them by way of EL2", (PIPE, trap), sgi, alike)?);
+        claims.push(figures.claim_equal_counts(
+            "as many of them by way of EL2",
+            (PIPE, trap),
+            sgi,
+            alike,
+        )?);
     }
-    claims.push(figures.counts(
+    claims.push(figures.claim_equal_counts(
         "a CPU that polls is interrupted as often",
         (POLLED, "none"),
         sent,
         alike,
     )?);
-    claims.push(figures.counts("as many trapped WFIs", (PIPE, "wfi"), wfi, alike)?);
+    claims.push(figures.claim_equal_counts("as many trapped WFIs", (PIPE, "wfi"), wfi, alike)?);
     claims.push(
-        figures.counts("as many trapped WFIs", (TIMER, "wfi"), wfi, alike)?.else_because(
+        figures.claim_equal_counts("as many trapped WFIs", (TIMER, "wfi"), wfi, alike)?.with_reason(
             "Linux has its tick besides the timer that was asked for, until it finds that nothing else is to be done; the \
              guest's executor has no tick without a governor",
         ),
     );
     claims.push(
         figures
-            .counts("as many further exits by an untrapped timer", (TIMER, "none"), ("exit", "sysreg"), nearly)?
+            .claim_equal_counts(
+                "as many further exits by an untrapped timer",
+                (TIMER, "none"),
+                ("exit", "sysreg"),
+                nearly,
+            )?
             .difference_in("exits")
-            .else_because(
+            .with_reason(
                 "EL2 looks at a timer's line again when its interrupt is acknowledged, as a list register does not follow \
                  it. The guest says by hypercall that it can do without; Linux can't say so",
             ),
     );
-    let [shim, linux] = figures.excess((PIPE, "wfi"), (PIPE, "none"))?;
+    let [shim, linux] = figures.median_excess((PIPE, "wfi"), (PIPE, "none"))?;
     let same = Test::Equality { band: BUCKETS };
     let claim = Claim::new(
         "a trap adds as much to a round trip",
@@ -313,14 +333,14 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     );
     claims.push(claim.difference_in("instructions"));
     claims.push(changed_by_polling(figures)?);
-    let [shim, linux] = figures.excess((GOVERNED, "none"), (PIPE, "none"))?;
+    let [shim, linux] = figures.median_excess((GOVERNED, "none"), (PIPE, "none"))?;
     let claim = Claim::new(
         "the governor adds as much",
         same,
         ("the shim's", shim),
         ("Linux's", linux),
     );
-    claims.push(claim.difference_in("instructions").else_because(
+    claims.push(claim.difference_in("instructions").with_reason(
         "the guest takes the time that its table gives for leaving standby, 110 us; EL2 is back at once where Linux calls it",
     ));
     Ok(claims)
@@ -328,8 +348,9 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
 
 /// Claims that polling instead of WFI changes a round trip by the same percentage on both sides.
 fn changed_by_polling(figures: &Figures<'_>) -> Result<Claim> {
-    let [shim, linux] = figures.both(|run, side| {
-        let median = |pair: &Pair| Ok::<_, anyhow::Error>(side(pair).find(run, "none")?.median());
+    let [shim, linux] = figures.both_sides(|run, side| {
+        let median =
+            |pair: &Pair| Ok::<_, anyhow::Error>(side(pair).find_cell(run, "none")?.median());
         Ok(100.0 * (median(&POLLED)? / median(&PIPE)? - 1.0))
     })?;
     let test = Test::Equality { band: POINTS };

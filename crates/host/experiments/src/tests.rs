@@ -19,7 +19,7 @@ pub fn args_on(board: &str, name: &str) -> ExperimentArgs {
 fn every_experiment_has_boots_that_can_run() {
     let args = args("all");
     let virt = Board::load("virt").unwrap();
-    for experiment in choose(&args.names, false, &virt).unwrap() {
+    for experiment in choose_experiments(&args.names, false, &virt).unwrap() {
         let jobs = experiment.jobs(&args).unwrap();
         assert!(!jobs.is_empty(), "{}", experiment.name);
     }
@@ -31,7 +31,7 @@ fn every_experiment_has_boots_that_can_run() {
 fn all_and_posted_have_those_that_the_board_can_measure() {
     let chosen = |board: &str, name: &str| -> Vec<&str> {
         let board = Board::load(board).unwrap();
-        let chosen = choose(&[name.into()], true, &board).unwrap();
+        let chosen = choose_experiments(&[name.into()], true, &board).unwrap();
         chosen.iter().map(|experiment| experiment.name).collect()
     };
     let cycles = "posted-arm-poll-idle-cycles";
@@ -116,7 +116,7 @@ fn what_is_about_instructions_is_refused_where_there_are_none() {
 
 #[test]
 fn an_unknown_name_is_refused_with_those_that_there_are() {
-    let error = choose(&args("psdd").names, false, &Board::load("virt").unwrap())
+    let error = choose_experiments(&args("psdd").names, false, &Board::load("virt").unwrap())
         .err()
         .unwrap();
     assert!(is_bad_input(&error));

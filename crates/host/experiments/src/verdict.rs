@@ -42,7 +42,7 @@ impl Verdict {
     }
 
     /// Returns the verdict's word for people: a contradiction of the source stands out.
-    pub const fn shown(self) -> &'static str {
+    pub const fn shown_word(self) -> &'static str {
         match self {
             Self::Differs => "DIFFERS",
             other => other.word(),
@@ -80,7 +80,7 @@ pub struct Counts {
 
 impl Counts {
     /// Counts claims, each by its verdict and by the verdict on our counts; every verdict has a number.
-    pub fn of(claims: impl Iterator<Item = (Verdict, Verdict)>) -> Self {
+    pub fn of_claims(claims: impl Iterator<Item = (Verdict, Verdict)>) -> Self {
         let none = || Verdict::ALL.map(|verdict| (verdict, 0)).into();
         let mut counts = Self {
             claims: 0,
@@ -112,7 +112,7 @@ impl Counts {
     }
 
     /// Describes the counts in a line.
-    pub fn line(&self) -> String {
+    pub fn summary_line(&self) -> String {
         let Self { claims, judged, .. } = self;
         let mut line = self.judged_on("this board");
         if *judged > 0 {
@@ -197,17 +197,17 @@ const LEVEL: f64 = 0.05;
 
 /// Returns the median effect if it is significant, which means at least `least` and consistent across boots.
 fn significant_median(effects: &[f64], least: f64) -> Option<f64> {
-    let median = symmetric_median(effects)?;
+    let median = median_nearer_zero(effects)?;
     let told = match effects.len() < TESTED {
-        true => above_spread(effects, median),
-        false => above_chance(effects, least),
+        true => exceeds_spread(effects, median),
+        false => exceeds_chance(effects, least),
     };
     (told && median != 0.0 && median.abs() >= least).then_some(median)
 }
 
 /// Returns the median of effects so that mirrored effects have the mirrored median. Of two effects in the middle, this
 /// is the smaller one, or 0 if they have different signs.
-fn symmetric_median(effects: &[f64]) -> Option<f64> {
+fn median_nearer_zero(effects: &[f64]) -> Option<f64> {
     let mirrored: Vec<f64> = effects.iter().map(|effect| -effect).collect();
     let (lower, upper) = (
         significance::median(effects)?,
@@ -221,13 +221,13 @@ fn symmetric_median(effects: &[f64]) -> Option<f64> {
 }
 
 /// Whether the effects of all boots have the sign of their median, and the median is at least as large as their spread.
-fn above_spread(effects: &[f64], median: f64) -> bool {
+fn exceeds_spread(effects: &[f64], median: f64) -> bool {
     let same_sign = effects.iter().all(|effect| effect * median > 0.0);
     same_sign && median.abs() >= spread(effects)
 }
 
 /// Whether chance alone would rarely cause these effects. A boot with an effect below `least` counts for neither side.
-fn above_chance(effects: &[f64], least: f64) -> bool {
+fn exceeds_chance(effects: &[f64], least: f64) -> bool {
     let counted = effects
         .iter()
         .copied()
@@ -290,7 +290,7 @@ mod tests {
             (vec![-2.0, -3.0, -7.0, -9.0], -3.0),
             (vec![-1.0, 2.0], 0.0),
         ] {
-            assert_eq!(symmetric_median(&effects), Some(expected));
+            assert_eq!(median_nearer_zero(&effects), Some(expected));
         }
     }
 
@@ -411,15 +411,15 @@ mod tests {
     fn every_verdict_is_counted_and_what_is_not_judged_is_apart() {
         use Verdict::{Agrees, Differs, NoDifference, NotModelled};
         let judged = [(Agrees, Agrees), (Agrees, Agrees), (Differs, Differs)];
-        let all = Counts::of(judged.into_iter());
+        let all = Counts::of_claims(judged.into_iter());
         assert_eq!(
-            all.line(),
+            all.summary_line(),
             "3 of 3 claims can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1"
         );
         let others = [Agrees, Agrees, NoDifference, Differs].map(|counts| (NotModelled, counts));
-        let some = Counts::of(judged.into_iter().chain(others));
+        let some = Counts::of_claims(judged.into_iter().chain(others));
         assert_eq!(
-            some.line(),
+            some.summary_line(),
             "3 of 7 claims can be judged on this board: agrees 2, direction only 0, no difference 0, differs 1; \
              of the other 4, which it does not model, our counts agree with 2 and contradict 1"
         );
@@ -428,9 +428,9 @@ mod tests {
             text.contains("\"judged\":3") && text.contains("\"not modelled\":4"),
             "{text}"
         );
-        let none = Counts::of(others.into_iter());
+        let none = Counts::of_claims(others.into_iter());
         assert_eq!(
-            none.line(),
+            none.summary_line(),
             "0 of 4 claims can be judged on this board; our counts agree with 2 and contradict 1"
         );
     }

@@ -4,7 +4,9 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{ByBoot, Chart, Claim, Outcome, Table, Test, Way, two, whole};
+use super::outcome::{
+    ByBoot, Chart, Claim, Outcome, Table, Test, Way, two_decimals, without_decimals,
+};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, ONCE};
 use running::options::Metric;
@@ -57,7 +59,7 @@ const SAME: f64 = 1.0;
 const BAND: f64 = 10.0;
 
 /// Returns the cell of row `(wait, host)` with a gap; `hint` matters only if both the guest and the host can poll.
-fn find<'r>(
+fn find_cell<'r>(
     run: Run<'r>,
     (wait, host): (&str, &str),
     gap: &str,
@@ -83,19 +85,30 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     // The medians are ordered by row, then by gap.
     let mut medians = Vec::new();
     for (name, wait, host, published) in ROWS {
-        let first = |gap| find(runs.first(), (wait, host), gap, "silent");
+        let first = |gap| find_cell(runs.first(), (wait, host), gap, "silent");
         let mut texts = Vec::new();
         for gap in GAPS {
-            texts.push(whole(first(gap)?.median()));
-            medians.push(runs.by_boot(|run| Ok(find(run, (wait, host), gap, "silent")?.median()))?);
+            texts.push(without_decimals(first(gap)?.median()));
+            medians.push(
+                runs.by_boot(|run| Ok(find_cell(run, (wait, host), gap, "silent")?.median()))?,
+            );
         }
-        texts.push(two(in_vain(&first("200")?)));
+        texts.push(two_decimals(vain_polls(&first("200")?)));
         texts.extend(published.map(|value| value.map_or("-".into(), |value| value.to_string())));
-        table.row(name, texts);
+        table.add_row(name, texts);
     }
-    let vain = |hint| runs.by_boot(|run| Ok(in_vain(&find(run, ("poll-wfi", "50"), "200", hint)?)));
+    let vain = |hint| {
+        runs.by_boot(|run| {
+            Ok(vain_polls(&find_cell(
+                run,
+                ("poll-wfi", "50"),
+                "200",
+                hint,
+            )?))
+        })
+    };
     let title = "A round trip by the gap between two, by where is polled";
-    let chart = Chart::over_columns(&table, title, "gap, us", "instructions", GAPS.len());
+    let chart = Chart::curves_over_columns(&table, title, "gap, us", "instructions", GAPS.len());
     Ok(Outcome {
         tables: vec![table],
         charts: vec![chart],
@@ -122,13 +135,13 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
             ("guest", at(2, 0)),
             ("neither", at(0, 0)),
         )
-        .else_because(
+        .with_reason(
             "here the round trip is the wake-ups alone; there a scheduler and system calls are around them",
         ),
     ];
     for (number, gap) in GAPS.iter().enumerate() {
         claims.push(
-            Claim::below(
+            Claim::new_below(
                 "polling in the guest (95.7 % of the host's speed) is better than in the host (93.8 %)",
                 ("guest", at(2, number)),
                 ("host", at(1, number)),
@@ -156,6 +169,6 @@ fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Clai
 }
 
 /// Returns the number of polls at EL2 per round trip that ended without an interrupt.
-fn in_vain(found: &MeasuredCell<'_>) -> f64 {
-    found.each("el2", "poll-miss")
+fn vain_polls(found: &MeasuredCell<'_>) -> f64 {
+    found.count_per_operation("el2", "poll-miss")
 }

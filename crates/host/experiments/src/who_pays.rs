@@ -7,7 +7,7 @@ mod frontier;
 use anyhow::Result;
 use plan::Under;
 
-use super::outcome::{Chart, Curve, Outcome, Table, whole};
+use super::outcome::{Chart, Curve, Outcome, Table, without_decimals};
 use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Brief, Experiment, Repeat};
 use frontier::Point;
@@ -165,7 +165,7 @@ impl Setting {
     }
 
     /// Returns the setting's cell with this gap; `None` if the cell was skipped, such as a WFET without FEAT_WFxT.
-    pub fn find<'r>(&self, run: Run<'r>, gap: &str) -> Result<Option<MeasuredCell<'r>>> {
+    pub fn find_cell<'r>(&self, run: Run<'r>, gap: &str) -> Result<Option<MeasuredCell<'r>>> {
         let words = [self.words, &[("gap-us", gap)]].concat();
         Ok(run.cell_or_why(self.boot, &words)?.ok())
     }
@@ -217,8 +217,8 @@ pub const SLICED: [Setting; 3] = [
 ];
 
 /// Returns the gaps that were measured.
-fn gaps(runs: &Runs) -> Vec<&'static str> {
-    let has = |gap: &&str| runs.has("polls", &[("gap-us", gap)]);
+fn measured_gaps(runs: &Runs) -> Vec<&'static str> {
+    let has = |gap: &&str| runs.has_cell("polls", &[("gap-us", gap)]);
     GAPS.into_iter().filter(has).collect()
 }
 
@@ -242,10 +242,10 @@ fn break_even_in_words(us: f64) -> String {
 }
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
-    let gaps = gaps(runs);
-    let points = frontier::points(runs.first(), &SETTINGS, &gaps)?;
+    let gaps = measured_gaps(runs);
+    let points = frontier::collect_points(runs.first(), &SETTINGS, &gaps)?;
     let unit = SPIN
-        .find(runs.first(), GAPS[0])?
+        .find_cell(runs.first(), GAPS[0])?
         .map_or("", |found| found.unit());
     let break_even = frontier::break_even(runs.first())?;
     let notes = vec![
@@ -254,23 +254,23 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     Ok(Outcome {
         tables: vec![
-            by_gap(
+            table_by_gap(
                 &format!(
                     "Median of a round trip, {unit}, by the gap between two; the neighbour works, no slices"
                 ),
                 &points,
-                |point| whole(point.latency),
+                |point| without_decimals(point.latency),
             ),
-            by_gap(&format!("The longest, {unit}"), &points, |point| {
-                whole(point.longest)
+            table_by_gap(&format!("The longest, {unit}"), &points, |point| {
+                without_decimals(point.longest)
             }),
-            by_gap(
+            table_by_gap(
                 "Of the time of both CPUs, what the neighbours got, %; 50 is what is not needed for the gap itself",
                 &points,
                 |point| format!("{:.1}", point.share),
             ),
-            frontiers(&points),
-            sliced(runs.first(), unit)?,
+            frontiers_table(&points),
+            slices_table(runs.first(), unit)?,
         ],
         charts: vec![chart(&points, unit)],
         claims: claims::claims(runs)?,
@@ -279,7 +279,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 }
 
 /// Returns a table of settings by gaps.
-fn by_gap(title: &str, points: &[Point], text: impl Fn(&Point) -> String) -> Table {
+fn table_by_gap(title: &str, points: &[Point], text: impl Fn(&Point) -> String) -> Table {
     let gaps = gaps_of(points);
     let titles: Vec<String> = gaps.iter().map(|gap| format!("{gap} us")).collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
@@ -291,45 +291,45 @@ fn by_gap(title: &str, points: &[Point], text: impl Fn(&Point) -> String) -> Tab
                 .find(|point| point.setting == setting.name && point.gap == *gap);
             point.map_or("-".into(), &text)
         });
-        table.row(setting.name, texts.collect());
+        table.add_row(setting.name, texts.collect());
     }
     table
 }
 
 /// Returns, for each gap, the settings that no other setting beats in both latency and share.
-fn frontiers(points: &[Point]) -> Table {
+fn frontiers_table(points: &[Point]) -> Table {
     let mut table = Table::new(
         "Settings of which no other is faster and leaves more, from the fastest on",
         &["settings"],
     );
     for gap in gaps_of(points) {
-        let names: Vec<&str> = frontier::best(points, gap)
+        let names: Vec<&str> = frontier::unbeaten_points(points, gap)
             .iter()
             .map(|point| point.setting)
             .collect();
-        table.row(&format!("{gap} us"), vec![names.join("; ")]);
+        table.add_row(&format!("{gap} us"), vec![names.join("; ")]);
     }
     table
 }
 
 /// Returns the latencies and shares of the settings with slices.
-fn sliced(run: Run<'_>, unit: &str) -> Result<Table> {
+fn slices_table(run: Run<'_>, unit: &str) -> Result<Table> {
     let title = format!(
         "With slices of {SLICE_US} us, {SLICED_GAP} us between two round trips: {unit}, and the time that the neighbours got, %"
     );
     let mut table = Table::new(&title, &["p50", "p90", "max", "given time", "taken time"]);
     for setting in SLICED {
-        let Some(found) = setting.find(run, SLICED_GAP)? else {
+        let Some(found) = setting.find_cell(run, SLICED_GAP)? else {
             continue;
         };
         let neighbours = found.neighbours()?;
         let per_cent = |part: f64| format!("{:.1}", 100.0 * part);
-        table.row(
+        table.add_row(
             setting.name,
             vec![
-                whole(found.median()),
-                found.p90().map_or("-".into(), whole),
-                whole(found.max()),
+                without_decimals(found.median()),
+                found.p90().map_or("-".into(), without_decimals),
+                without_decimals(found.max()),
                 per_cent(neighbours.given),
                 per_cent(neighbours.taken),
             ],
@@ -356,7 +356,7 @@ fn chart(points: &[Point], unit: &str) -> Chart {
         .map(|(gap, class)| Curve {
             name: format!("{gap} us apart"),
             class,
-            points: frontier::best(points, gap)
+            points: frontier::unbeaten_points(points, gap)
                 .iter()
                 .map(|point| (point.share, point.latency))
                 .collect(),

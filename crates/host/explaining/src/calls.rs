@@ -44,7 +44,7 @@ enum Jump {
 
 impl Jump {
     /// Decodes an instruction, including the variants with pointer authentication (DDI 0487K.a, C4.1.94).
-    const fn of(word: u32) -> Self {
+    const fn decode(word: u32) -> Self {
         match word {
             0xd69f_03e0 | 0xd69f_0bff | 0xd69f_0fff => Self::ExceptionReturn,
             _ if word & 0xfc00_0000 == 0x9400_0000 => Self::Call,
@@ -126,8 +126,8 @@ impl Stacks {
     }
 
     /// Records that the CPU executes the instruction `word` at `pc`.
-    pub fn executes(&mut self, pc: u64, word: u32) {
-        self.last = Some((pc, Jump::of(word)));
+    pub fn record_instruction(&mut self, pc: u64, word: u32) {
+        self.last = Some((pc, Jump::decode(word)));
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
                 .map(|one| format!("{}{}", one.function, one.level))
                 .collect();
             last = callers.join(" ");
-            stacks.executes(pc, word);
+            stacks.record_instruction(pc, word);
         }
         last
     }

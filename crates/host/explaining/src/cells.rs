@@ -33,7 +33,7 @@ impl Explained {
         let notes = results.notes.iter().chain(&results.problems);
         let mut notes: BTreeSet<String> = notes.cloned().collect();
         for boot in &session.traces {
-            let images: Vec<CodeImage> = boot.code.iter().map(CodeImage::of).collect();
+            let images: Vec<CodeImage> = boot.code.iter().map(CodeImage::read_file).collect();
             notes.extend(lacking_notes(boot, &images));
             let walker = Walker::new(&boot.traces, &images);
             for cell in boot.cells.iter().filter(|cell| cell.stats.is_some()) {
@@ -41,15 +41,20 @@ impl Explained {
             }
         }
         let measured = results.cells.iter().filter(|cell| cell.stats.is_some());
-        let known = |cell: &&Cell| explained.cells.iter().any(|one| one.words == words(cell));
+        let known = |cell: &&Cell| {
+            explained
+                .cells
+                .iter()
+                .any(|one| one.words == words_of_cell(cell))
+        };
         notes.extend(measured.filter(|cell| !known(cell)).map(why_left_out));
-        explained.tell_apart();
+        explained.tell_titles_apart();
         explained.notes = notes.into_iter().collect();
         Ok(explained)
     }
 
     /// If several cells have the same title, adds to each title the words in which these cells differ.
-    fn tell_apart(&mut self) {
+    fn tell_titles_apart(&mut self) {
         let all = self.cells.clone();
         for cell in &mut self.cells {
             let like = all
@@ -136,7 +141,7 @@ fn explained_cell(
     let steps = walker.steps(&median.pieces);
     let explained = ExplainedCell {
         title: cell.title(),
-        words: words(cell),
+        words: words_of_cell(cell),
         under: cell.under.to_string(),
         unit: cell.unit.clone(),
         path,
@@ -145,13 +150,13 @@ fn explained_cell(
             false => median.sample.path.bookkeeping(),
         },
         work: median.sample.work.total(),
-        events: Events::of(walker.executed(&median.pieces)),
+        events: Events::count(walker.executed_instructions(&median.pieces)),
         samples: [traces.iter().map(|trace| trace.times).sum(), median.times],
-        functions: costs_of(&steps, &walker.spread(&traces)),
+        functions: costs_of_functions(&steps, &walker.count_spreads(&traces)),
         steps,
     };
     explained
-        .check()
+        .check_sums()
         .map_err(|why| anyhow!("{}: {why}", explained.name()))?;
     Ok(Some(explained))
 }
@@ -182,12 +187,15 @@ fn median_path(cell: &Cell, traces: &[&Trace]) -> Result<Option<u64>> {
 }
 
 /// Returns the words that define a cell.
-fn words(cell: &Cell) -> BTreeMap<String, String> {
+fn words_of_cell(cell: &Cell) -> BTreeMap<String, String> {
     let keys = results::keys().map(Into::into);
     keys.zip(cell.key()).collect()
 }
 
-fn costs_of(steps: &[Step], spread: &BTreeMap<(usize, u8, Key), [u64; 3]>) -> Vec<FunctionCost> {
+fn costs_of_functions(
+    steps: &[Step],
+    spread: &BTreeMap<(usize, u8, Key), [u64; 3]>,
+) -> Vec<FunctionCost> {
     let mut counts: BTreeMap<(usize, u8, Key), [u64; 3]> = BTreeMap::new();
     for step in steps {
         let key = (step.image.clone(), step.function.clone());

@@ -39,7 +39,7 @@ pub struct CodeImage {
 
 impl CodeImage {
     /// Reads a file. If it has no symbols, its functions have no names.
-    pub fn of(file: &CodeFile) -> Self {
+    pub fn read_file(file: &CodeFile) -> Self {
         let kernel = |first| Self {
             name: file.name,
             levels: file.levels,
@@ -99,7 +99,7 @@ impl CodeImage {
     }
 
     /// Returns the instructions at link address `address`.
-    fn words(&self, address: u64, count: usize) -> Option<&[u8]> {
+    fn instructions_at(&self, address: u64, count: usize) -> Option<&[u8]> {
         self.parts.iter().find_map(|(start, bytes)| {
             let at = usize::try_from(address.checked_sub(*start)?).ok()?;
             bytes.get(at..at.checked_add(4 * count)?)
@@ -130,7 +130,7 @@ impl CodeImage {
     }
 
     /// Returns the size of its code, in bytes.
-    fn size(&self) -> usize {
+    fn code_size(&self) -> usize {
         self.parts.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 }
@@ -177,17 +177,17 @@ impl<'i> Places<'i> {
             images,
             bases: HashMap::new(),
         };
-        places.by_long_blocks(blocks);
+        places.find_distances_by_long_blocks(blocks);
         for (n, image) in images.iter().enumerate() {
-            if image.size() <= SMALL && places.bases.keys().all(|(known, _)| *known != n) {
-                places.by_all_blocks(n, blocks);
+            if image.code_size() <= SMALL && places.bases.keys().all(|(known, _)| *known != n) {
+                places.find_distance_by_all_blocks(n, blocks);
             }
         }
         places
     }
 
     /// Finds distances by blocks that occur only once in a file.
-    fn by_long_blocks(&mut self, blocks: &[critical::Code]) {
+    fn find_distances_by_long_blocks(&mut self, blocks: &[critical::Code]) {
         let mut votes: HashMap<(usize, u64), usize> = HashMap::new();
         for block in blocks.iter().filter(|block| block.words.len() >= ENOUGH) {
             if self.find_place(block).is_some() {
@@ -210,7 +210,7 @@ impl<'i> Places<'i> {
 
     /// Finds the distance of file `n` by blocks of any length: the distance with the most votes wins. This is needed
     /// where each access to a system register ends a block, so that no block is long.
-    fn by_all_blocks(&mut self, n: usize, blocks: &[critical::Code]) {
+    fn find_distance_by_all_blocks(&mut self, n: usize, blocks: &[critical::Code]) {
         let mut votes: HashMap<u64, usize> = HashMap::new();
         let here = |block: &&critical::Code| self.images[n].runs_at(block.level);
         for block in blocks.iter().filter(here) {
@@ -235,7 +235,7 @@ impl<'i> Places<'i> {
         let here = here.filter(|((n, _), _)| self.images[*n].runs_at(block.level));
         let covers = here.filter_map(|((n, base), agree)| {
             let address = block.address.wrapping_sub(*base);
-            let there = self.images[*n].words(address, block.words.len())?;
+            let there = self.images[*n].instructions_at(address, block.words.len())?;
             let (there, _) = there.as_chunks::<4>();
             let (words, _) = words.as_chunks::<4>();
             let equal = there.iter().zip(words).filter(|(one, other)| one == other);

@@ -21,7 +21,7 @@ pub struct Change {
 
 impl Change {
     /// Returns by how much the count of B exceeds that of A, on the path.
-    pub const fn by(&self) -> i64 {
+    pub const fn excess(&self) -> i64 {
         self.counts[1].cast_signed() - self.counts[0].cast_signed()
     }
 
@@ -67,16 +67,16 @@ pub struct Parting {
 
 impl<'e> Difference<'e> {
     /// Compares the cells that both sides have.
-    pub fn all([a, b]: [&'e Explained; 2]) -> Vec<Self> {
+    pub fn compare_all([a, b]: [&'e Explained; 2]) -> Vec<Self> {
         let both = b
             .cells
             .iter()
-            .filter_map(|of_b| Some([a.like(of_b)?, of_b]));
-        both.map(Self::of).collect()
+            .filter_map(|of_b| Some([a.matching_cell(of_b)?, of_b]));
+        both.map(Self::compare).collect()
     }
 
     /// Compares two samples of a cell.
-    pub fn of(cells: [&'e ExplainedCell; 2]) -> Self {
+    pub fn compare(cells: [&'e ExplainedCell; 2]) -> Self {
         let mut counts: BTreeMap<(u8, Key), [[u64; 2]; 2]> = BTreeMap::new();
         for (side, cell) in cells.iter().enumerate() {
             for one in &cell.functions {
@@ -94,7 +94,7 @@ impl<'e> Difference<'e> {
         };
         let changes = counts.into_iter().map(change);
         let (mut changes, alike): (Vec<Change>, Vec<Change>) =
-            changes.partition(|change| change.by() != 0);
+            changes.partition(|change| change.excess() != 0);
         let mut levels: BTreeMap<u8, [u64; 2]> = BTreeMap::new();
         for change in changes.iter().chain(&alike) {
             let sums = levels.entry(change.level).or_default();
@@ -105,20 +105,20 @@ impl<'e> Difference<'e> {
         levels.retain(|_, sums| *sums != [0, 0]);
         let alike = alike.iter().filter(|one| one.counts[0] != 0);
         let alike: Vec<u64> = alike.map(|one| one.counts[0]).collect();
-        changes.sort_by_key(|change| std::cmp::Reverse(change.by().unsigned_abs()));
+        changes.sort_by_key(|change| std::cmp::Reverse(change.excess().unsigned_abs()));
         Self {
             cells,
             changes,
             alike: (alike.len(), alike.iter().sum()),
             levels,
-            parts: parting(cells),
+            parts: find_parting(cells),
         }
     }
 
     /// Returns the `top` largest changes and the others. A quarter of `top` is kept for changes in the rarer direction:
     /// if most functions disappear, the few that are new are the reason.
-    pub fn split(&self, top: usize) -> (Vec<&Change>, Vec<&Change>) {
-        let longer = |change: &&Change| change.by() > 0;
+    pub fn split_largest(&self, top: usize) -> (Vec<&Change>, Vec<&Change>) {
+        let longer = |change: &&Change| change.excess() > 0;
         let few = self.changes.iter().filter(longer).count() <= self.changes.len() / 2;
         let rare: Vec<&Change> = self
             .changes
@@ -156,7 +156,7 @@ fn visits(cell: &ExplainedCell) -> Vec<Visit<'_>> {
 }
 
 /// Finds where the paths part: at the first visit to another function, or with another number of instructions.
-fn parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
+fn find_parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
     let [a, b] = cells.map(visits);
     let place = a.iter().zip(&b).take_while(|(one, other)| one == other);
     let place = place.count();
@@ -186,12 +186,12 @@ fn parting(cells: [&ExplainedCell; 2]) -> Option<Parting> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::cell;
+    use crate::samples::cell_with_steps;
 
     #[test]
     fn explanations_of_different_options_are_compared_across_them() {
         let explained = |words: &[(&str, &str)]| {
-            let mut cell = cell("a 1 5");
+            let mut cell = cell_with_steps("a 1 5");
             let words = words
                 .iter()
                 .map(|(key, word)| ((*key).into(), (*word).into()));
@@ -203,49 +203,49 @@ mod tests {
         };
         let a = explained(&[("workload", "ipi"), ("wait", "wfi"), ("atomics", "lse")]);
         let mut b = explained(&[("workload", "ipi"), ("wait", "wfi"), ("atomics", "llsc")]);
-        assert_eq!(Difference::all([&a, &b]).len(), 0);
+        assert_eq!(Difference::compare_all([&a, &b]).len(), 0);
         let apart = a.align(&mut b);
         assert_eq!(apart, [["atomics", "lse", "llsc"].map(String::from)]);
-        assert_eq!(Difference::all([&a, &b]).len(), 1);
+        assert_eq!(Difference::compare_all([&a, &b]).len(), 1);
         // Samples of different workloads stay apart.
         let mut b = explained(&[("workload", "timer"), ("wait", "wfi"), ("atomics", "lse")]);
         assert_eq!(a.align(&mut b).len(), 0);
-        assert_eq!(Difference::all([&a, &b]).len(), 0);
+        assert_eq!(Difference::compare_all([&a, &b]).len(), 0);
     }
 
     #[test]
     fn changes_add_up_to_the_difference() {
-        let a = cell("a 1 5, b 1 7, c 2 9");
-        let b = cell("a 1 5, b 1 3, d 1 20");
-        let difference = Difference::of([&a, &b]);
+        let a = cell_with_steps("a 1 5, b 1 7, c 2 9");
+        let b = cell_with_steps("a 1 5, b 1 3, d 1 20");
+        let difference = Difference::compare([&a, &b]);
         let told: Vec<_> = difference
             .changes
             .iter()
-            .map(|one| (one.function.1.as_str(), one.kind(), one.by()))
+            .map(|one| (one.function.1.as_str(), one.kind(), one.excess()))
             .collect();
         assert_eq!(
             told,
             [("d", "new", 20), ("c", "gone", -9), ("b", "shorter", -4)]
         );
-        let sum: i64 = difference.changes.iter().map(Change::by).sum();
+        let sum: i64 = difference.changes.iter().map(Change::excess).sum();
         assert_eq!((sum, difference.total()), (7, 7));
     }
 
     #[test]
     fn what_comes_is_shown_among_what_goes() {
-        let a = cell("a 1 90, b 1 80, c 1 70, d 2 60, e 2 50, f 1 5");
-        let b = cell("x 1 3, y 1 2, f 1 5");
-        let difference = Difference::of([&a, &b]);
+        let a = cell_with_steps("a 1 90, b 1 80, c 1 70, d 2 60, e 2 50, f 1 5");
+        let b = cell_with_steps("x 1 3, y 1 2, f 1 5");
+        let difference = Difference::compare([&a, &b]);
         let names = |changes: &[&Change]| {
             let names = changes.iter().map(|one| one.function.1.as_str());
             names.collect::<Vec<_>>().join(" ")
         };
-        let (shown, rest) = difference.split(4);
+        let (shown, rest) = difference.split_largest(4);
         assert_eq!(
             (names(&shown), names(&rest)),
             ("a b c x".into(), "d e y".into())
         );
-        let (shown, rest) = difference.split(20);
+        let (shown, rest) = difference.split_largest(20);
         assert_eq!((shown.len(), rest.len()), (7, 0));
         assert_eq!(difference.alike, (1, 5));
         let levels: Vec<_> = difference.levels.into_iter().collect();
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn ways_part_at_the_first_other_function_or_count() {
-        let parts = |a, b| Difference::of([&cell(a), &cell(b)]).parts;
+        let parts = |a, b| Difference::compare([&cell_with_steps(a), &cell_with_steps(b)]).parts;
         let at = |after, function: &str, to: [&str; 2]| {
             Some(Parting {
                 after,

@@ -9,7 +9,7 @@ use shell::failure::bad_input;
 
 use crate::difference::{Change, Difference};
 use crate::explanation::{Explained, ExplainedCell};
-use crate::table::{TOP, events, notes, signed, thousands};
+use crate::table::{TOP, add_notes, describe_events, thousands, with_sign};
 
 /// Names the words in which A and B differ although they are compared.
 pub fn differing_words(apart: &[[String; 3]]) -> Document {
@@ -41,13 +41,15 @@ pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document
         document.push(format!("B = {}", Quoted::new(&b.guest)));
         document.push(String::new());
     }
-    let differences = Difference::all(both);
+    let differences = Difference::compare_all(both);
     for one in &differences {
         add_difference(&mut document, one, top.unwrap_or(TOP));
         document.push(String::new());
     }
     let alone = |side: &str, cells: &[ExplainedCell], other: &Explained| -> Vec<String> {
-        let alone = cells.iter().filter(|cell| other.like(cell).is_none());
+        let alone = cells
+            .iter()
+            .filter(|cell| other.matching_cell(cell).is_none());
         alone
             .map(|cell| format!("note: only {side} has {}", cell.name()))
             .collect()
@@ -59,7 +61,7 @@ pub fn differences(both: [&Explained; 2], top: Option<usize>) -> Result<Document
             "explain: A and B have no cell in common; name them with the same --workload and cells"
         );
     }
-    notes(&mut document, &both);
+    add_notes(&mut document, &both);
     Ok(document)
 }
 
@@ -69,9 +71,9 @@ fn add_difference(document: &mut Document, difference: &Difference<'_>, top: usi
         "{}: the path of the median sample has {} {} in A and {} in B, {}.",
         a.name(),
         thousands(a.path),
-        a.noun(),
+        a.counted_noun(),
         thousands(b.path),
-        signed(difference.total())
+        with_sign(difference.total())
     ));
     if [a, b].iter().any(|cell| cell.bookkeeping > 0) {
         let net = [a, b].map(|cell| thousands(cell.path.saturating_sub(cell.bookkeeping)));
@@ -95,10 +97,13 @@ fn add_difference(document: &mut Document, difference: &Difference<'_>, top: usi
         document.push(format!("{begin} A {} and B {}.", parts.to[0], parts.to[1]));
     }
     if difference.changes.is_empty() {
-        document.push(format!("No function has more or fewer {}.", a.noun()));
+        document.push(format!(
+            "No function has more or fewer {}.",
+            a.counted_noun()
+        ));
         return;
     }
-    let (shown, rest) = difference.split(top);
+    let (shown, rest) = difference.split_largest(top);
     let mut rows: Vec<[String; 7]> = shown.into_iter().map(change_row).collect();
     let rest_is_shown = rest.is_empty();
     if !rest_is_shown {
@@ -135,10 +140,10 @@ fn add_difference(document: &mut Document, difference: &Difference<'_>, top: usi
     });
     document.push(format!(
         "Sum of all changes: {}. By level: {}.",
-        signed(difference.changes.iter().map(Change::by).sum()),
+        with_sign(difference.changes.iter().map(Change::excess).sum()),
         levels.collect::<Vec<_>>().join(", ")
     ));
-    let [in_a, in_b] = [a, b].map(events);
+    let [in_a, in_b] = [a, b].map(describe_events);
     document.push(match in_a == in_b {
         true => format!("All CPUs, both: {in_a}."),
         false => format!("All CPUs: A: {in_a}. B: {in_b}."),
@@ -166,7 +171,7 @@ fn change_row(change: &Change) -> [String; 7] {
         name.clone(),
         thousands(change.counts[0]),
         thousands(change.counts[1]),
-        signed(change.by()),
+        with_sign(change.excess()),
         change.kind().into(),
     ]
 }

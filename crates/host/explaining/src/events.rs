@@ -32,7 +32,7 @@ pub struct Executed<'w> {
 
 impl Events {
     /// Counts the events of a sample.
-    pub fn of<'w>(instructions: impl Iterator<Item = Executed<'w>>) -> Self {
+    pub fn count<'w>(instructions: impl Iterator<Item = Executed<'w>>) -> Self {
         let mut events = Self::default();
         let mut last: HashMap<u16, Executed<'w>> = HashMap::new();
         for now in instructions {
@@ -43,7 +43,7 @@ impl Events {
                 None => {}
             }
         }
-        let open = last.values().filter(|one| sends(one.word));
+        let open = last.values().filter(|one| sends_interrupt(one.word));
         events.sent += open.count() as u64;
         events
     }
@@ -52,7 +52,7 @@ impl Events {
         let rises = now.level > before.level;
         let cause = match is_interrupt(now.pc) {
             true => Cause::Irq,
-            false => cause(before.word),
+            false => cause_of_exception(before.word),
         };
         // KVM's host and its virtual machine monitor are not guests.
         let is_guest = !matches!(before.image, "host" | "rouse-kvm");
@@ -60,7 +60,7 @@ impl Events {
             self.count_exit(cause);
         }
         let traps = rises && cause != Cause::Irq;
-        self.sent += u64::from(sends(before.word) && !traps);
+        self.sent += u64::from(sends_interrupt(before.word) && !traps);
     }
 
     fn count_exit(&mut self, cause: Cause) {
@@ -68,7 +68,7 @@ impl Events {
     }
 }
 
-fn sends(word: u32) -> bool {
+fn sends_interrupt(word: u32) -> bool {
     Reasons::of_word(word).has(Reasons::SEND)
 }
 
@@ -78,13 +78,13 @@ const fn is_interrupt(pc: u64) -> bool {
 }
 
 /// Returns the cause of an exception that an instruction took (DDI 0487K.a, C4.1.94).
-fn cause(word: u32) -> Cause {
+fn cause_of_exception(word: u32) -> Cause {
     match word {
         0xd503_207f => Cause::Wfi,
         0xd503_205f => Cause::Wfe,
         _ if word & !0x1f == 0xd503_1020 => Cause::Wfi,
         _ if word & !0x1f == 0xd503_1000 => Cause::Wfe,
-        _ if sends(word) => Cause::Sgi,
+        _ if sends_interrupt(word) => Cause::Sgi,
         _ if word & 0xffe0_001f == 0xd400_0002 => Cause::Hvc,
         _ if word & 0xffe0_001f == 0xd400_0003 => Cause::Smc,
         _ if word & 0xffd0_0000 == 0xd510_0000 => Cause::Sysreg,
@@ -109,7 +109,7 @@ mod tests {
             word,
             image,
         });
-        let Events { exits, sent } = Events::of(steps);
+        let Events { exits, sent } = Events::count(steps);
         (exits.into_iter().collect(), sent)
     }
 
@@ -171,7 +171,7 @@ mod tests {
             (0xb900_1d54, "mmio"),   // str w20, [x10, #0x1c]
             (NOP, "other"),
         ] {
-            assert_eq!(cause(word).name(), name, "{word:08x}");
+            assert_eq!(cause_of_exception(word).name(), name, "{word:08x}");
         }
     }
 }

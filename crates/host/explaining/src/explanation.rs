@@ -87,7 +87,7 @@ pub struct FunctionCost {
 
 impl Explained {
     /// Returns the cell that has the same words and unit as `cell`.
-    pub fn like(&self, cell: &ExplainedCell) -> Option<&ExplainedCell> {
+    pub fn matching_cell(&self, cell: &ExplainedCell) -> Option<&ExplainedCell> {
         let mut cells = self.cells.iter();
         cells.find(|one| (&one.words, &one.unit) == (&cell.words, &cell.unit))
     }
@@ -99,7 +99,10 @@ impl Explained {
         let keys = other.cells.iter().flat_map(|cell| cell.words.keys());
         let keys: BTreeSet<String> = keys.cloned().collect();
         let apart = keys.into_iter().filter_map(|key| {
-            let [here, there] = [shared(&self.cells, &key)?, shared(&other.cells, &key)?];
+            let [here, there] = [
+                shared_word(&self.cells, &key)?,
+                shared_word(&other.cells, &key)?,
+            ];
             (here != there && key != "workload").then_some([key, here, there])
         });
         let apart: Vec<[String; 3]> = apart.collect();
@@ -141,7 +144,7 @@ impl Explained {
             );
         }
         for cell in &read.cells {
-            if let Err(why) = cell.check() {
+            if let Err(why) = cell.check_sums() {
                 bad_input!(
                     "{shown}: {}: {why}; explain again",
                     Quoted::new(&cell.title)
@@ -154,11 +157,11 @@ impl Explained {
 
 impl ExplainedCell {
     /// Checks that functions and steps add up to the path.
-    pub fn check(&self) -> Result<()> {
-        let functions = sum(self.functions.iter().map(|one| one.count));
+    pub fn check_sums(&self) -> Result<()> {
+        let functions = checked_sum(self.functions.iter().map(|one| one.count));
         let on_path = self.steps.iter().filter(|step| step.on_path);
-        let steps = sum(on_path.map(|step| step.count));
-        let all = sum(self.steps.iter().map(|step| step.count));
+        let steps = checked_sum(on_path.map(|step| step.count));
+        let all = checked_sum(self.steps.iter().map(|step| step.count));
         if [functions, steps] != [Some(self.path); 2] || all.is_none() {
             bail!(
                 "functions and steps do not add up to the path, {}",
@@ -182,7 +185,7 @@ impl ExplainedCell {
     }
 
     /// Returns the noun for what is counted.
-    pub fn noun(&self) -> &'static str {
+    pub fn counted_noun(&self) -> &'static str {
         match self.has_time() {
             true => "cycles",
             false => "instructions",
@@ -201,7 +204,7 @@ impl ExplainedCell {
 }
 
 /// Returns the word of a dimension, if all cells have it.
-fn shared(cells: &[ExplainedCell], key: &str) -> Option<String> {
+fn shared_word(cells: &[ExplainedCell], key: &str) -> Option<String> {
     let words = cells.iter().map(|cell| cell.words.get(key));
     let words: BTreeSet<Option<&String>> = words.collect();
     match words.len() {
@@ -211,7 +214,7 @@ fn shared(cells: &[ExplainedCell], key: &str) -> Option<String> {
 }
 
 /// Returns the sum of `counts`, if a sample may have this sum. Sums and differences of two such sums do not overflow.
-fn sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
+fn checked_sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
     let sum = counts.try_fold(0, u64::checked_add);
     sum.filter(|sum| *sum < 1 << 48)
 }

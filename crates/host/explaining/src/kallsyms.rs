@@ -101,11 +101,11 @@ impl<'i> Table<'i> {
         // The search ends with 6, since not all digits have a token: Xen has no 9 in its names, so another token is in
         // that place.
         let digits: Vec<u8> = (b'1'..=b'6').flat_map(|digit| [digit, 0]).collect();
-        memmem::find_iter(image, &digits).find_map(|at| Self::with_digits(image, at))
+        memmem::find_iter(image, &digits).find_map(|at| Self::find_by_digits(image, at))
     }
 
     /// Finds the parts, if the token of the digit 1 is at `at`.
-    fn with_digits(image: &'i [u8], at: usize) -> Option<Self> {
+    fn find_by_digits(image: &'i [u8], at: usize) -> Option<Self> {
         // The end of the tokens is found by counting the tokens from the digit 1 on.
         let mut end = at;
         for _ in usize::from(b'1')..TOKENS {
@@ -142,7 +142,10 @@ impl<'i> Table<'i> {
             }
             let aligned = ALIGNMENTS.iter().filter(|one| number.is_multiple_of(**one));
             let places = aligned.map(|alignment| number + alignment);
-            if let Some(names) = places.into_iter().find(|&names| self.fits(names, count)) {
+            if let Some(names) = places
+                .into_iter()
+                .find(|&names| self.has_names_at(names, count))
+            {
                 (self.number, self.names, self.count) = (number, names, count);
                 return Some(());
             }
@@ -151,7 +154,7 @@ impl<'i> Table<'i> {
     }
 
     /// Whether `count` names begin at `names`, with markers after them.
-    fn fits(&self, names: usize, count: usize) -> bool {
+    fn has_names_at(&self, names: usize, count: usize) -> bool {
         let mut at = names;
         let mut second = 0;
         for n in 0..count {

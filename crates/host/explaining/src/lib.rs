@@ -52,7 +52,7 @@ pub struct ExplainArgs {
     /// The options of `run`.
     #[command(flatten)]
     pub run: RunArgs,
-    /// The N longest functions, or largest changes
+    /// The N longest functions, or the N largest changes
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "20", conflicts_with_all = ["function", "until"])]
     pub top: Option<NonZeroUsize>,
     /// The cost of function NAME in all samples
@@ -64,20 +64,20 @@ pub struct ExplainArgs {
 }
 
 /// Makes the argument `runs` conflict with all options of `run` except those for the form of the output.
-pub fn earlier(runs: Arg) -> Arg {
+pub fn conflict_with_measuring(runs: Arg) -> Arg {
     let of_run = RunArgs::augment_args(Command::new(""));
     let ids = of_run.get_arguments().map(|arg| arg.get_id().clone());
     let measure = ids.filter(|id| !["format", "wide"].contains(&id.as_str()));
-    shown(runs.conflicts_with_all(measure))
+    show_in_short_help(runs.conflicts_with_all(measure))
 }
 
 /// Makes the short help show an option that only `explain` has.
-pub fn shown(arg: Arg) -> Arg {
+pub fn show_in_short_help(arg: Arg) -> Arg {
     arg.hide_short_help(false)
 }
 
 /// Makes the help of `json` name the file of which `explain` writes a copy.
-pub fn copied(json: Arg) -> Arg {
+pub fn name_copied_file(json: Arg) -> Arg {
     const SHORT: &str = "Write a copy of explain.json to FILE; - is standard output";
     json.help(SHORT).long_help(format!(
         "{SHORT}, and the table then goes to standard error"
@@ -125,7 +125,7 @@ fn measure_and_explain(args: &ExplainArgs, questions: &Questions<'_>) -> Result<
     }
     let copy = Output::claim_any("--json", args.run.json.as_ref())?;
     let sessions = run::traced(&args.run)?;
-    let told = answer(args, questions, &sessions, copy);
+    let told = save_and_show(args, questions, &sessions, copy);
     // If a boot failed, its failure is the reason for an error in the answer, so it is the error that is returned.
     match (sessions.into_iter().try_for_each(run::ended), told) {
         (Ok(()), told) => told,
@@ -138,7 +138,7 @@ fn measure_and_explain(args: &ExplainArgs, questions: &Questions<'_>) -> Result<
 }
 
 /// Saves and shows the explanations of all sessions.
-fn answer(
+fn save_and_show(
     args: &ExplainArgs,
     questions: &Questions<'_>,
     sessions: &[Session],
@@ -173,7 +173,7 @@ fn answer(
             let document = difference_table::differences([a, b], questions.top)?;
             if let Some(last) = sessions.last() {
                 let place = Path::new(&last.place).join(page::DIFFERENCE);
-                write(&place, &page::difference([a, b], &document));
+                write_or_note(&place, &page::difference_page([a, b], &document));
                 say!("difference: {}", place.display());
             }
             document
@@ -193,11 +193,11 @@ fn save_files(session: &Session, explained: &Explained) {
     ];
     files.extend(viewers::files(explained));
     for (name, text) in files {
-        write(&folder.join(name), &text);
+        write_or_note(&folder.join(name), &text);
     }
 }
 
-fn write(place: &Path, text: &str) {
+fn write_or_note(place: &Path, text: &str) {
     if let Err(error) = partial_files::write(place, text.as_bytes(), 0o644) {
         note!("{} can't be written: {error}", place.display());
     }

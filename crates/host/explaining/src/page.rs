@@ -27,21 +27,21 @@ pub fn page(explained: &Explained) -> String {
     let body = html! {
         header.answer { h1 { "Wake-ups, function by function" @if !explained.guest.is_empty() { ": " (explained.guest) } }
             div.words { p { "The sample of each cell whose path is the median. The counts on the path add up to it, with what the measurement adds (bookkeeping)." } } }
-        @for cell in &explained.cells { (section(cell)) }
+        @for cell in &explained.cells { (cell_section(cell)) }
         @for note in &explained.notes { p.about { (note) } }
     };
     page::document("Wake-ups, function by function", body)
 }
 
 /// Returns the page of the differences of two explanations, which `document` lists.
-pub fn difference(both: [&Explained; 2], document: &Document) -> String {
+pub fn difference_page(both: [&Explained; 2], document: &Document) -> String {
     let title = "Two kernels, function by function";
     let body = html! {
         header.answer { h1 { (title) } }
         section { (document.html()) }
-        @for difference in Difference::all(both) {
+        @for difference in Difference::compare_all(both) {
             section { h2 { (difference.cells[0].name()) }
-                figure { figcaption { b { "The changes, the largest first" } " " span.muted { "to the left: B has fewer; to the right: B has more; colours as levels: EL0 green, EL1 blue, EL2 orange" } } (bars(&difference)) }
+                figure { figcaption { b { "The changes, the largest first" } " " span.muted { "to the left: B has fewer; to the right: B has more; colours as levels: EL0 green, EL1 blue, EL2 orange" } } (change_bars(&difference)) }
             }
         }
     };
@@ -49,26 +49,26 @@ pub fn difference(both: [&Explained; 2], document: &Document) -> String {
 }
 
 /// Draws a bar for each of the largest changes.
-fn bars(difference: &Difference<'_>) -> Markup {
+fn change_bars(difference: &Difference<'_>) -> Markup {
     const MOST: usize = 40;
     /// The x coordinate at which bars begin. `LONGEST` is the length of the longest bar.
     const MIDDLE: f64 = 230.0;
     const LONGEST: f64 = 150.0;
-    let (changes, _) = difference.split(MOST);
-    let longest = changes.iter().map(|one| one.by().unsigned_abs()).max();
+    let (changes, _) = difference.split_largest(MOST);
+    let longest = changes.iter().map(|one| one.excess().unsigned_abs()).max();
     let mut shapes = String::new();
     for (n, change) in changes.iter().enumerate() {
         let top = LANE * n as f64;
-        let length = LONGEST * change.by().unsigned_abs() as f64 / longest.unwrap_or(1) as f64;
-        let from = match change.by() < 0 {
+        let length = LONGEST * change.excess().unsigned_abs() as f64 / longest.unwrap_or(1) as f64;
+        let from = match change.excess() < 0 {
             true => MIDDLE - length,
             false => MIDDLE,
         };
         let [a, b] = change.counts.map(thousands);
-        let (name, sign) = (&change.function.1, table::signed(change.by()));
+        let (name, sign) = (&change.function.1, table::with_sign(change.excess()));
         let hint = format!("{name}: {a} in A, {b} in B");
         let size = (length, LANE - 2.0);
-        rect(
+        add_rect(
             &mut shapes,
             (from, top + 1.0),
             size,
@@ -76,14 +76,14 @@ fn bars(difference: &Difference<'_>) -> Markup {
             "1",
             &hint,
         );
-        text(&mut shapes, (2.0, top + 13.0), "", &sign);
-        text(&mut shapes, (MIDDLE + LONGEST + 8.0, top + 13.0), "", name);
+        add_text(&mut shapes, (2.0, top + 13.0), "", &sign);
+        add_text(&mut shapes, (MIDDLE + LONGEST + 8.0, top + 13.0), "", name);
     }
     let about = format!("{}: changes of functions", difference.cells[0].name());
-    drawing(LANE * changes.len() as f64, &about, &shapes)
+    svg_drawing(LANE * changes.len() as f64, &about, &shapes)
 }
 
-fn section(cell: &ExplainedCell) -> Markup {
+fn cell_section(cell: &ExplainedCell) -> Markup {
     let of_cell = Explained {
         cells: vec![cell.clone()],
         ..Explained::default()
@@ -96,15 +96,15 @@ fn section(cell: &ExplainedCell) -> Markup {
     html! {
         section { h2 { (cell.name()) }
             (list.html())
-            figure { figcaption { b { "All CPUs, in order" } " " span.muted { "EL0 is green, EL1 blue, EL2 orange; off the path they are pale; a line leads from the store or interrupt to the CPU that it woke" } } (strip(cell)) }
-            figure { figcaption { b { "The path: functions below their callers" } " " span.muted { "the width is the number of " (cell.noun()) } } (icicle(cell)) }
-            details { summary { "Every block of the sample: CPU, level, code, address of the block, " (cell.noun()) } pre { (blocks(cell)) } }
+            figure { figcaption { b { "All CPUs, in order" } " " span.muted { "EL0 is green, EL1 blue, EL2 orange; off the path they are pale; a line leads from the store or interrupt to the CPU that it woke" } } (level_lanes(cell)) }
+            figure { figcaption { b { "The path: functions below their callers" } " " span.muted { "the width is the number of " (cell.counted_noun()) } } (icicle(cell)) }
+            details { summary { "Every block of the sample: CPU, level, code, address of the block, " (cell.counted_noun()) } pre { (step_lines(cell)) } }
         }
     }
 }
 
 /// Returns a line for each step, with the step's blocks.
-fn blocks(cell: &ExplainedCell) -> String {
+fn step_lines(cell: &ExplainedCell) -> String {
     let mut text = String::new();
     for step in &cell.steps {
         let _ = write!(text, "{} EL{} {}", step.cpu, step.level, step.image);
@@ -121,7 +121,7 @@ fn blocks(cell: &ExplainedCell) -> String {
 }
 
 /// Draws a lane for each level of each CPU, along the instructions of all CPUs.
-fn strip(cell: &ExplainedCell) -> Markup {
+fn level_lanes(cell: &ExplainedCell) -> Markup {
     let cpus = cell
         .steps
         .iter()
@@ -136,7 +136,7 @@ fn strip(cell: &ExplainedCell) -> Markup {
     for cpu in 0..cpus {
         for level in 0..3 {
             let base = LANE * (3 * cpu + level) as f64 + 13.0;
-            text(
+            add_text(
                 &mut shapes,
                 (2.0, base),
                 "",
@@ -155,7 +155,7 @@ fn strip(cell: &ExplainedCell) -> Markup {
             ..
         } = step;
         let hint = format!("{image}: {function} ({count} {})", cell.unit);
-        rect(
+        add_rect(
             &mut shapes,
             (x(at), y(step) + 2.0),
             (x(at + step.count) - x(at), LANE - 4.0),
@@ -177,7 +177,7 @@ fn strip(cell: &ExplainedCell) -> Markup {
             last = Some((at + step.count, y(step)));
         }
     }
-    drawing(
+    svg_drawing(
         LANE * (3 * cpus) as f64,
         &format!("{}: CPUs and levels in order", cell.name()),
         &shapes,
@@ -196,7 +196,7 @@ fn icicle(cell: &ExplainedCell) -> Markup {
         |shapes: &mut String, depth: usize, (name, from, level): (&str, u64, u8), to: u64| {
             let width = x(to) - x(from);
             let top = LANE * depth as f64;
-            rect(
+            add_rect(
                 shapes,
                 (x(from), top + 0.5),
                 (width - 0.5, LANE - 1.0),
@@ -206,11 +206,11 @@ fn icicle(cell: &ExplainedCell) -> Markup {
             );
             if width > 7.0 * name.len() as f64 + 6.0 {
                 let class = format!("within {}", COLOURS[usize::from(level.min(3))]);
-                text(shapes, (x(from) + 3.0, top + 13.0), &class, name);
+                add_text(shapes, (x(from) + 3.0, top + 13.0), &class, name);
             }
         };
     for step in on_path {
-        let frames: Vec<(u8, &str)> = step.stack().collect();
+        let frames: Vec<(u8, &str)> = step.function_stack().collect();
         let same = open.iter().zip(&frames);
         let same = same.take_while(|(open, frame)| (open.2, open.0) == **frame);
         let same = same.count();
@@ -233,12 +233,12 @@ fn icicle(cell: &ExplainedCell) -> Markup {
         "{}: {} {} by callers",
         cell.name(),
         thousands(cell.path),
-        cell.noun()
+        cell.counted_noun()
     );
-    drawing(LANE * deepest as f64, &about, &shapes)
+    svg_drawing(LANE * deepest as f64, &about, &shapes)
 }
 
-fn rect(
+fn add_rect(
     shapes: &mut String,
     (x, y): (f64, f64),
     (width, height): (f64, f64),
@@ -255,7 +255,7 @@ fn rect(
     );
 }
 
-fn text(shapes: &mut String, (x, y): (f64, f64), class: &str, words: &str) {
+fn add_text(shapes: &mut String, (x, y): (f64, f64), class: &str, words: &str) {
     let words = html! { (words) }.into_string();
     let _ = write!(
         shapes,
@@ -263,7 +263,7 @@ fn text(shapes: &mut String, (x, y): (f64, f64), class: &str, words: &str) {
     );
 }
 
-fn drawing(height: f64, about: &str, shapes: &str) -> Markup {
+fn svg_drawing(height: f64, about: &str, shapes: &str) -> Markup {
     html! { div.scroll { (PreEscaped(format!(
         r#"<svg viewBox="0 0 {WIDTH:.0} {height:.0}" style="width:{WIDTH:.0}px;max-width:none" role="img" aria-label="{}">{shapes}</svg>"#,
         html! { (about) }.into_string()
@@ -273,16 +273,16 @@ fn drawing(height: f64, about: &str, shapes: &str) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::cell;
+    use crate::samples::cell_with_steps;
 
     #[test]
     fn a_difference_has_a_bar_for_each_change_to_its_side() {
         let side = |text: &str| Explained {
-            cells: vec![cell(text)],
+            cells: vec![cell_with_steps(text)],
             ..Explained::default()
         };
         let both = [side("a 1 8, b 2 4, c 1 5"), side("a 1 4, b 2 12, c 1 5")];
-        let page = difference([&both[0], &both[1]], &Document::default());
+        let page = difference_page([&both[0], &both[1]], &Document::default());
         // One bar goes to the left and has half the longest length; the other goes to the right and has the longest
         // length.
         for (colour, bar) in [

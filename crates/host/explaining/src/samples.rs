@@ -8,7 +8,7 @@ use crate::explanation::{ExplainedCell, FunctionCost};
 use crate::step::Step;
 
 /// Returns a cell whose path has the steps in `text`, each with its function, level and count.
-pub fn cell(text: &str) -> ExplainedCell {
+pub fn cell_with_steps(text: &str) -> ExplainedCell {
     let step = |text: &str| {
         let words: Vec<&str> = text.split(' ').collect();
         let count = words[2].parse().unwrap();
@@ -56,6 +56,6 @@ pub fn cell(text: &str) -> ExplainedCell {
         functions: steps.iter().map(function).collect(),
         steps,
     };
-    cell.check().unwrap();
+    cell.check_sums().unwrap();
     cell
 }

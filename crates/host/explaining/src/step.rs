@@ -47,7 +47,7 @@ pub struct Step {
 
 impl Step {
     /// Returns the levels and names of the functions on its stack, the outermost one first.
-    pub fn stack(&self) -> impl Iterator<Item = (u8, &str)> {
+    pub fn function_stack(&self) -> impl Iterator<Item = (u8, &str)> {
         let callers = self
             .callers
             .iter()
@@ -56,7 +56,7 @@ impl Step {
     }
 
     /// Returns a step for the wait before this instruction.
-    pub fn wait(&self, name: &str, cycles: u64) -> Self {
+    pub fn wait_step(&self, name: &str, cycles: u64) -> Self {
         Self {
             image: MACHINE.into(),
             function: name.into(),
@@ -69,7 +69,7 @@ impl Step {
     }
 
     /// Whether `next` continues this step.
-    pub fn goes_on(&self, next: &Self) -> bool {
+    pub fn is_continued_by(&self, next: &Self) -> bool {
         next.via.is_none()
             && (self.cpu, self.level, self.on_path) == (next.cpu, next.level, next.on_path)
             && (&self.image, &self.function, &self.callers)

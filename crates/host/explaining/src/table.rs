@@ -53,21 +53,21 @@ pub fn document(all: &[&Explained], questions: &Questions<'_>) -> Result<Documen
         Some(name) => add_function(&mut document, &cells, name),
         None => {
             for (side, cell) in cells {
-                heading(&mut document, side, cell);
-                answer(&mut document, cell, questions);
+                add_heading(&mut document, side, cell);
+                add_answer(&mut document, cell, questions);
                 document.push(String::new());
             }
         }
     }
-    notes(&mut document, all);
+    add_notes(&mut document, all);
     Ok(document)
 }
 
-fn answer(document: &mut Document, cell: &ExplainedCell, questions: &Questions<'_>) {
+fn add_answer(document: &mut Document, cell: &ExplainedCell, questions: &Questions<'_>) {
     match (questions.until, questions.top) {
-        (Some(name), _) => add_until(document, cell, name),
-        (None, None) if cell.steps.len() <= SHORT => add_in_order(document, &cell.steps),
-        (None, top) => add_longest(document, cell, top.unwrap_or(TOP)),
+        (Some(name), _) => add_path_until(document, cell, name),
+        (None, None) if cell.steps.len() <= SHORT => add_steps_in_order(document, &cell.steps),
+        (None, top) => add_longest_functions(document, cell, top.unwrap_or(TOP)),
     }
 }
 
@@ -82,7 +82,7 @@ fn require_function(cells: &[(&str, &ExplainedCell)], name: &str, on_path: bool)
     }
     let like = cells
         .first()
-        .map_or(String::new(), |(_, cell)| similar(cell, name, on_path));
+        .map_or(String::new(), |(_, cell)| list_similar(cell, name, on_path));
     let place = match on_path {
         true => "on its path",
         false => "in any sample",
@@ -94,18 +94,18 @@ fn require_function(cells: &[(&str, &ExplainedCell)], name: &str, on_path: bool)
 }
 
 /// Adds the notes of all explanations, each once.
-pub fn notes(document: &mut Document, all: &[&Explained]) {
+pub fn add_notes(document: &mut Document, all: &[&Explained]) {
     let notes: BTreeSet<&String> = all.iter().flat_map(|one| &one.notes).collect();
     document.extend(notes.into_iter().map(|note| format!("note: {note}")));
 }
 
-fn heading(document: &mut Document, side: &str, cell: &ExplainedCell) {
+fn add_heading(document: &mut Document, side: &str, cell: &ExplainedCell) {
     let [samples, alike] = cell.samples;
     document.push(format!(
         "{side}{}: the median sample has {} {} on its path{} and {} off it; {}.",
         cell.name(),
         thousands(cell.path),
-        cell.noun(),
+        cell.counted_noun(),
         match cell.path - cell.bookkeeping {
             net if net == cell.path => String::new(),
             net => format!(
@@ -119,11 +119,11 @@ fn heading(document: &mut Document, side: &str, cell: &ExplainedCell) {
             false => format!("{alike} of {samples} samples executed exactly these"),
         },
     ));
-    document.push(format!("All CPUs: {}.", events(cell)));
+    document.push(format!("All CPUs: {}.", describe_events(cell)));
 }
 
 /// Returns the exits and interrupts of a sample.
-pub fn events(cell: &ExplainedCell) -> String {
+pub fn describe_events(cell: &ExplainedCell) -> String {
     let Events { exits, sent } = &cell.events;
     let exits = exits.iter().map(|(cause, many)| format!("{cause} {many}"));
     let exits: Vec<String> = exits.collect();
@@ -135,7 +135,7 @@ pub fn events(cell: &ExplainedCell) -> String {
 }
 
 /// Adds a table of the steps of a sample, in order.
-fn add_in_order(document: &mut Document, steps: &[Step]) {
+fn add_steps_in_order(document: &mut Document, steps: &[Step]) {
     let shown: Vec<&Step> = steps.iter().collect();
     let text = |of: &dyn Fn(&Step) -> String| shown.iter().map(|step| of(step)).collect();
     let on = |step: &Step, wanted| match step.on_path == wanted {
@@ -154,7 +154,7 @@ fn add_in_order(document: &mut Document, steps: &[Step]) {
 }
 
 /// Adds a table of the longest functions, and the sum of the others.
-fn add_longest(document: &mut Document, cell: &ExplainedCell, top: usize) {
+fn add_longest_functions(document: &mut Document, cell: &ExplainedCell, top: usize) {
     let on_path = cell.functions.iter().filter(|one| one.count != 0);
     let functions: Vec<&FunctionCost> = on_path.collect();
     let (shown, rest) = functions.split_at(functions.len().min(top));
@@ -180,23 +180,27 @@ fn add_longest(document: &mut Document, cell: &ExplainedCell, top: usize) {
             "{} further functions: {} {}; --top {} shows all.",
             rest.len(),
             thousands(sum),
-            cell.noun(),
+            cell.counted_noun(),
             functions.len()
         ));
     }
 }
 
 /// Adds a table of the path up to a function.
-fn add_until(document: &mut Document, cell: &ExplainedCell, name: &str) {
+fn add_path_until(document: &mut Document, cell: &ExplainedCell, name: &str) {
     let on_path = cell.steps.iter().filter(|step| step.on_path);
     let steps: Vec<Step> = on_path.cloned().collect();
     let Some(place) = steps.iter().position(|step| step.function == name) else {
         document.push(format!("{name} is not on its path."));
         return;
     };
-    add_in_order(document, &steps[..place]);
+    add_steps_in_order(document, &steps[..place]);
     let sum: u64 = steps[..place].iter().map(|step| step.count).sum();
-    document.push(format!("{} {} until {name}.", thousands(sum), cell.noun()));
+    document.push(format!(
+        "{} {} until {name}.",
+        thousands(sum),
+        cell.counted_noun()
+    ));
 }
 
 /// Adds a table of the cost of a function in each cell.
@@ -209,7 +213,7 @@ fn add_function(document: &mut Document, cells: &[(&str, &ExplainedCell)], name:
     let text = |of: &dyn Fn(&FunctionCost) -> String| rows.iter().map(|(_, one)| of(one)).collect();
     let noun = cells
         .first()
-        .map_or("instructions", |(_, cell)| cell.noun());
+        .map_or("instructions", |(_, cell)| cell.counted_noun());
     document.push(format!("{name}: {noun} on the path"));
     let cells = rows.iter().map(|(cell, _)| cell.clone()).collect();
     document.table(vec![
@@ -225,7 +229,7 @@ fn add_function(document: &mut Document, cells: &[(&str, &ExplainedCell)], name:
 }
 
 /// Returns the end of an error message: functions whose names contain `name`.
-fn similar(cell: &ExplainedCell, name: &str, on_path: bool) -> String {
+fn list_similar(cell: &ExplainedCell, name: &str, on_path: bool) -> String {
     let functions = cell.functions.iter();
     let functions = functions.filter(|one| one.count != 0 || !on_path);
     let name = name.to_lowercase();
@@ -241,7 +245,7 @@ fn similar(cell: &ExplainedCell, name: &str, on_path: bool) -> String {
 }
 
 /// Formats a number with its sign.
-pub fn signed(number: i64) -> String {
+pub fn with_sign(number: i64) -> String {
     let digits = thousands(number.unsigned_abs());
     match number {
         ..0 => format!("-{digits}"),
@@ -262,10 +266,10 @@ mod tests {
 
     #[test]
     fn the_path_of_other_tables_is_next_to_that_of_the_functions() {
-        let mut cell = samples::cell("a 1 80, b 2 37");
+        let mut cell = samples::cell_with_steps("a 1 80, b 2 37");
         let shown = |cell: &ExplainedCell| {
             let mut document = Document::default();
-            heading(&mut document, "", cell);
+            add_heading(&mut document, "", cell);
             document.terminal(None).join("\n")
         };
         let plain = shown(&cell);
@@ -274,7 +278,7 @@ mod tests {
             "{plain}"
         );
         cell.bookkeeping = 26;
-        cell.check().unwrap();
+        cell.check_sums().unwrap();
         let net = shown(&cell);
         assert!(
             net.contains("on its path (91 without the bookkeeping"),
@@ -283,7 +287,7 @@ mod tests {
         // A file of another program may have any number.
         cell.bookkeeping = 118;
         assert!(
-            cell.check()
+            cell.check_sums()
                 .unwrap_err()
                 .to_string()
                 .contains("more than the path")

@@ -27,7 +27,9 @@ fn folded_stacks(explained: &Explained) -> String {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for cell in &explained.cells {
         for step in cell.steps.iter().filter(|step| step.on_path) {
-            let names = step.stack().map(|(_, name)| name.replace([';', '\n'], ","));
+            let names = step
+                .function_stack()
+                .map(|(_, name)| name.replace([';', '\n'], ","));
             let names: Vec<String> = [
                 cell.name(),
                 format!("CPU {}", step.cpu),
@@ -103,7 +105,7 @@ fn add_cell(profile: &mut Profile, number: u32, cell: &ExplainedCell) {
     for step in &cell.steps {
         let thread = threads[step.cpu];
         let frames: Vec<FrameInfo> = step
-            .stack()
+            .function_stack()
             .map(|(_, name)| FrameInfo {
                 frame: Frame::Label(profile.intern_string(name)),
                 category_pair: CategoryHandle::OTHER.into(),
@@ -126,11 +128,11 @@ fn add_cell(profile: &mut Profile, number: u32, cell: &ExplainedCell) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::cell;
+    use crate::samples::cell_with_steps;
 
     fn explained() -> Explained {
         Explained {
-            cells: vec![cell("a 1 5, b 2 7, a 1 1")],
+            cells: vec![cell_with_steps("a 1 5, b 2 7, a 1 1")],
             ..Explained::default()
         }
     }

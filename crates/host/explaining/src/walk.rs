@@ -49,7 +49,7 @@ impl<'t> Walker<'t> {
 
     /// Returns the minimum, median and maximum of the instructions that each CPU executes in each function on the paths
     /// of `traces`.
-    pub fn spread(&self, traces: &[&Trace]) -> BTreeMap<(usize, u8, Key), [u64; 3]> {
+    pub fn count_spreads(&self, traces: &[&Trace]) -> BTreeMap<(usize, u8, Key), [u64; 3]> {
         let (mut keys, blocks) = self.index_functions();
         let first_wait = keys.len();
         keys.extend(WAITS.map(|(_, name)| (MACHINE.into(), name.into())));
@@ -122,11 +122,11 @@ impl<'t> Walker<'t> {
             let wait = piece.timing.and_then(|timing| wait_index(timing.waited?));
             for n in usize::from(piece.first)..usize::from(piece.end) {
                 let at = begin + (n - usize::from(piece.first)) as u64;
-                let mut step = self.step(piece, n, stack);
+                let mut step = self.step_of_instruction(piece, n, stack);
                 (step.cpu, step.at, step.via) = (cpu, at, via.take());
                 // The time before the instruction is the wait's, not the instruction's own.
                 if let (Some(place), Some(timing)) = (wait, piece.timing) {
-                    steps.push(step.wait(WAITS[place].1, timing.cycles));
+                    steps.push(step.wait_step(WAITS[place].1, timing.cycles));
                     (step.at, step.count, step.via) = (at + timing.cycles, 0, None);
                 }
                 let function = &self.places[piece.block as usize][n].function;
@@ -139,7 +139,7 @@ impl<'t> Walker<'t> {
     }
 
     /// Returns the instructions of a sample.
-    pub fn executed(&self, pieces: &'t Pieces) -> impl Iterator<Item = Executed<'_>> {
+    pub fn executed_instructions(&self, pieces: &'t Pieces) -> impl Iterator<Item = Executed<'_>> {
         pieces.iter().flat_map(move |piece| {
             let code = &self.blocks[piece.block as usize];
             let places = &self.places[piece.block as usize];
@@ -155,7 +155,7 @@ impl<'t> Walker<'t> {
     }
 
     /// Returns the step of instruction `n` of a block.
-    fn step(&self, piece: &Piece, n: usize, stack: &mut Stacks) -> Step {
+    fn step_of_instruction(&self, piece: &Piece, n: usize, stack: &mut Stacks) -> Step {
         let block = &self.blocks[piece.block as usize];
         let Place { image, function } = &self.places[piece.block as usize][n];
         let pc = block.address + 4 * n as u64;
@@ -177,7 +177,7 @@ impl<'t> Walker<'t> {
             callers: callers.chain(inlined).collect(),
             blocks: Vec::new(),
         };
-        stack.executes(pc, block.words[n]);
+        stack.record_instruction(pc, block.words[n]);
         step
     }
 }
@@ -202,7 +202,7 @@ fn add_step(steps: &mut Vec<Step>, step: Step, is_new: bool, function: &Function
         let (symbol, distance) = &function.symbol;
         (format!("{symbol}+{distance:#x}"), step.count)
     };
-    match steps.last_mut().filter(|last| last.goes_on(&step)) {
+    match steps.last_mut().filter(|last| last.is_continued_by(&step)) {
         Some(last) => {
             last.count += step.count;
             last.instructions += step.instructions;

@@ -13,15 +13,15 @@ use super::trace::{Interval, Trace};
 /// Pattern of the wake-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
-    /// Interrupts that don't know of each other, and timers four times as rare.
+    /// Independent interrupts, and timers that are four times as rare.
     Exponential,
     /// Only a timer.
     Periodic,
-    /// About 16 requests in a row at a twentieth of the mean, then a long pause.
+    /// About 16 requests in a row, on average a twentieth of the mean apart, then a long pause.
     Bursty,
-    /// Each interval from a pattern drawn from the others at random.
+    /// Each interval follows one of the other patterns, drawn at random.
     Mixed,
-    /// Interrupts, mostly soon and sometimes very late (shape 1.5).
+    /// Interrupts that come mostly soon and sometimes very late (shape 1.5).
     Pareto,
 }
 
@@ -46,13 +46,13 @@ const BURST: f64 = 16.0;
 const BURST_GAP: f64 = 0.05;
 
 impl Generated {
-    fn word(&self) -> String {
+    fn pattern_word(&self) -> String {
         let value = self.kind.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// Generates the trace.
-    pub fn trace(&self) -> Trace {
+    pub fn make_trace(&self) -> Trace {
         let mut chance = Chance(self.seed);
         let mean_ns = self.mean_us as f64 * 1000.0;
         let intervals = (0..self.count)
@@ -61,7 +61,7 @@ impl Generated {
         Trace {
             source: format!(
                 "{}, mean {} us, seed {}",
-                self.word(),
+                self.pattern_word(),
                 self.mean_us,
                 self.seed
             ),
@@ -82,13 +82,13 @@ impl Chance {
     }
 
     /// Returns a random number above 0 and up to 1.
-    fn unit(&mut self) -> f64 {
+    fn random_unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
     /// Returns an exponentially distributed random number with mean 1.
     fn exponential(&mut self) -> f64 {
-        -self.unit().ln()
+        -self.random_unit().ln()
     }
 
     fn interval(&mut self, kind: Pattern, mean_ns: f64) -> Interval {
@@ -103,14 +103,14 @@ impl Chance {
             Pattern::Periodic => (f64::INFINITY, Some(1.0 + BUSY - busy.min(1.0)), Wake::Timer),
             Pattern::Bursty => {
                 let pause = BURST - (BURST - 1.0) * BURST_GAP;
-                let ends = self.unit() <= 1.0 / BURST;
+                let ends = self.random_unit() <= 1.0 / BURST;
                 let length = if ends { pause } else { BURST_GAP };
                 (length * self.exponential(), None, Wake::Request)
             }
             Pattern::Pareto => {
                 let timer = 10.0 * self.exponential();
                 (
-                    self.unit().powf(-1.0 / 1.5) / 3.0,
+                    self.random_unit().powf(-1.0 / 1.5) / 3.0,
                     Some(timer),
                     Wake::Interrupt,
                 )
@@ -154,7 +154,7 @@ mod tests {
             count: 20_000,
             mean_us: 500,
         };
-        generated.trace()
+        generated.make_trace()
     }
 
     /// The first numbers for seed 0, as published with the algorithm.

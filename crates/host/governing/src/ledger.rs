@@ -30,7 +30,7 @@ impl Ledger {
         let residency_ns = slept_ns + state.exit_latency_ns;
         self.statistics.add_stay(&states.table, index, residency_ns);
         let exit = u128::from(FULL_POWER) * u128::from(exit_ns);
-        self.energy += states.costs[index].of(slept_ns) + exit;
+        self.energy += states.costs[index].cost_of_stay(slept_ns) + exit;
         self.awake_ns += state.exit_latency_ns;
         if state.polls() {
             self.awake_ns += slept_ns;

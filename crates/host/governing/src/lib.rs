@@ -39,23 +39,23 @@ use trace::Trace;
 /// Options of `governors`.
 #[derive(Args, Debug)]
 pub struct GovernorsArgs {
-    /// Trace to replay: a CSV file (docs/governors.md), or what Linux recorded of power:cpu_idle, as text of perf script
-    /// --show-lost-events, of trace-cmd report, or of ftrace's file trace; - is standard input
+    /// Trace to replay: a CSV file (docs/governors.md), or Linux's recorded power:cpu_idle events, as text from perf
+    /// script --show-lost-events, trace-cmd report, or ftrace's file trace; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "seed", "count", "mean_us"])]
     pub trace: Option<PathBuf>,
-    /// Which CPU of what Linux recorded [default: the one with the most idle intervals]
+    /// CPU whose part of Linux's recording is replayed [default: the one with the most idle intervals]
     #[arg(long, value_name = "N", requires = "trace")]
     pub trace_cpu: Option<u32>,
-    /// Replay a made-up trace
+    /// Replay a generated trace
     #[arg(long, value_name = "KIND", value_enum)]
     pub generate: Option<Pattern>,
-    /// Seed of chance; equal numbers make equal traces [default: 1]
+    /// Random seed; equal seeds make equal traces [default: 1]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Idle intervals to make up, 1 to 10000000 [default: 10000]
+    /// Number of idle intervals to generate, 1 to 10000000 [default: 10000]
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,
-    /// Their mean length, microseconds, 1 to 1000000 [default: 500]
+    /// Mean length of these intervals in microseconds, 1 to 1000000 [default: 500]
     #[arg(long, value_name = "US")]
     pub mean_us: Option<u64>,
     /// Write the trace to FILE, in the CSV form; - is standard output, and the table then goes to standard error
@@ -65,23 +65,23 @@ pub struct GovernorsArgs {
     /// has a dot or a slash [default: crates/host/governing/src/states.toml]
     #[arg(long, value_name = "TABLE|FILE")]
     pub states: Option<String>,
-    #[arg(long, value_name = "LIST", help = format!("Governors: {} [default: all, with fixed:{FIXED_US}]", words("US")))]
+    #[arg(long, value_name = "LIST", help = format!("Governors: {} [default: all, with fixed:{FIXED_US}]", governor_words("US")))]
     pub governor: Option<String>,
-    /// Exit latency that is still allowed, microseconds [default: any]
+    /// Longest exit latency that is allowed, in microseconds [default: any]
     #[arg(long, value_name = "US")]
     pub latency_limit_us: Option<u64>,
-    #[arg(long, value_name = "HZ", value_parser = hz, help = format!("How often the tick comes: {} [default: as the states' file says, 250]", Hz::WORDS.join(", ")))]
+    #[arg(long, value_name = "HZ", value_parser = parse_hz, help = format!("How often the tick comes: {} [default: as the states' file says, 250]", Hz::WORDS.join(", ")))]
     pub hz: Option<Hz>,
-    /// Utilisation of the CPU, 1024ths, where the trace has none
+    /// Utilisation of the CPU, in 1024ths, where the trace does not give one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub util: u32,
-    /// Keep the CPU shallow for so long after the trace submitted I/O, milliseconds; 0 is off
+    /// Keep the CPU in shallow states for this many milliseconds after the trace submits I/O; 0 is off
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub psd_ms: u32,
-    /// Write the results to FILE; - as above
+    /// Write the results to FILE; - means the same as for --save
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// In which form it answers.
+    /// The form of the output.
     #[command(flatten)]
     pub format: FormatArgs,
 }
@@ -106,19 +106,19 @@ struct Answer {
 
 /// Runs `cargo xtask governors`.
 pub fn governors(args: &GovernorsArgs) -> Result<()> {
-    let answer = answer(args)?;
+    let answer = replay_to_governors(args)?;
     let written = || json::text(&json_document::Document::new(&answer));
     args.format.show_with(&table::document(&answer), written)
 }
 
 /// Replays the trace to all governors, and writes the requested files.
-fn answer(args: &GovernorsArgs) -> Result<Answer> {
+fn replay_to_governors(args: &GovernorsArgs) -> Result<Answer> {
     let request = Request::new(args)?;
     let save = Output::claim_any("--save", args.save.as_ref())?;
     let json = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;
     if let Some(save) = save {
-        save.write(&request.trace.text())?;
+        save.write(&request.trace.to_text())?;
     }
     let answer = Answer::new(request);
     if let Some(json) = json {
@@ -131,17 +131,17 @@ impl Request {
     fn new(args: &GovernorsArgs) -> Result<Self> {
         let mut states = match &args.states {
             Some(text) => States::named(text)?,
-            None => States::of_default(),
+            None => States::parse_default(),
         };
         if let Some(hz) = args.hz {
             states = states.with_tick(hz);
         }
         Ok(Self {
-            setting: setting(args)?,
+            setting: setting_of_args(args)?,
             names: parse_governors(args.governor.as_deref())?,
             trace: match (&args.trace, args.generate) {
                 (Some(path), _) => Trace::read(path, args.trace_cpu)?,
-                (None, Some(kind)) => generated(kind, args)?.trace(),
+                (None, Some(kind)) => pattern_of_args(kind, args)?.make_trace(),
                 (None, None) => {
                     bad_input!("no trace is named; use --trace FILE or --generate KIND")
                 }
@@ -176,7 +176,7 @@ impl Answer {
 }
 
 /// Returns the words for governors, with the placeholder `limit` where a governor takes a limit.
-fn words(limit: &str) -> String {
+fn governor_words(limit: &str) -> String {
     let words = Name::ALL.iter().map(|name| match name.limited() {
         true => format!("{name}:{limit}"),
         false => name.to_string(),
@@ -185,7 +185,7 @@ fn words(limit: &str) -> String {
 }
 
 /// Parses a frequency of the tick.
-fn hz(word: &str) -> Result<Hz, String> {
+fn parse_hz(word: &str) -> Result<Hz, String> {
     let known = Hz::WORDS.join(", ");
     Hz::parse(word).ok_or_else(|| format!("there is no `{word}`; use {known}"))
 }
@@ -200,7 +200,7 @@ fn parse_governors(text: Option<&str>) -> Result<Vec<Setup>> {
         let Some(name) = Setup::parse(word) else {
             bad_input!(
                 "--governor: there is no `{word}`; use all, {} with at most {} us",
-                words("<us>"),
+                governor_words("<us>"),
                 Setup::MAX_LIMIT_US
             );
         };
@@ -211,7 +211,7 @@ fn parse_governors(text: Option<&str>) -> Result<Vec<Setup>> {
     Ok(names)
 }
 
-fn generated(kind: Pattern, args: &GovernorsArgs) -> Result<Generated> {
+fn pattern_of_args(kind: Pattern, args: &GovernorsArgs) -> Result<Generated> {
     Ok(Generated {
         kind,
         seed: args.seed.unwrap_or(1),
@@ -220,7 +220,7 @@ fn generated(kind: Pattern, args: &GovernorsArgs) -> Result<Generated> {
     })
 }
 
-fn setting(args: &GovernorsArgs) -> Result<Setting> {
+fn setting_of_args(args: &GovernorsArgs) -> Result<Setting> {
     let limit_us = args.latency_limit_us;
     let limit_us =
         limit_us.map(|limit_us| check_range("--latency-limit-us", limit_us, 0, 1_000_000_000));

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use cpuidle::Wake;
 
-use super::text::quoted;
+use super::text::quote_shortened;
 use super::trace::Interval;
 use cpu::RecordedCpu;
 use evidence::Evidence;
@@ -44,19 +44,19 @@ pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
     let mut found = Contents::default();
     let mut events = Vec::new();
     for (number, line) in line::lines(text) {
-        let line = Line::read(line);
+        let line = Line::parse(line);
         found.add_line(&line, number)?;
         if matches!(line, Line::Event(_) | Line::Lost(_)) {
             events.push((number, line));
         }
     }
-    found.check(text)?;
+    found.check_intervals(text)?;
     let mut cpus: BTreeMap<u32, RecordedCpu> = BTreeMap::new();
     for (number, line) in events {
         match line {
             Line::Event(event) => {
                 let cpu = cpus.entry(event.cpu);
-                cpu.or_insert_with(|| RecordedCpu::new(found.has_all()))
+                cpu.or_insert_with(|| RecordedCpu::new(found.has_all_causes()))
                     .handle(&event, number);
             }
             Line::Lost(at) => {
@@ -117,12 +117,12 @@ impl Contents {
 
     /// Whether the recording has all events that may end an interval: a recording with both kinds of interrupts also
     /// has the other events.
-    const fn has_all(&self) -> bool {
+    const fn has_all_causes(&self) -> bool {
         self.timers && self.requests
     }
 
     /// Refuses a recording that has no idle intervals, or wrong ones.
-    fn check(&self, text: &str) -> Result<(), String> {
+    fn check_intervals(&self, text: &str) -> Result<(), String> {
         let headed = |line: &str| HEADS.iter().any(|head| line.starts_with(head));
         let of_linux = self.any || text.lines().any(headed);
         match (self.idle, self.somewhere) {
@@ -135,7 +135,7 @@ impl Contents {
             ),
             (false, _) => Err(format!(
                 "it is neither a trace, whose first line names duration_ns,next_timer_ns,wake, nor text of perf script, trace-cmd report or ftrace with the event cpu_idle; it begins with {}",
-                quoted(text)
+                quote_shortened(text)
             )),
         }
     }

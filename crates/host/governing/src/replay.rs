@@ -47,7 +47,7 @@ pub fn replay(name: Setup, trace: &Trace, states: &States, setting: &Setting) ->
             now_ns: Cell::new(now_ns),
             tick_at_ns: Cell::new(FOREVER),
         };
-        now_ns = cpu.idle();
+        now_ns = cpu.idle_until_noticed();
     }
     let mut ledger = ledger.into_inner();
     ledger.sort();
@@ -68,7 +68,7 @@ struct ReplayedCpu<'s> {
 
 impl ReplayedCpu<'_> {
     /// Idles until the CPU notices the event of the interval, and returns the time at which it does.
-    fn idle(&self) -> u64 {
+    fn idle_until_noticed(&self) -> u64 {
         if self.interval.io {
             self.device.borrow_mut().submitted(self.begin_ns);
         }

@@ -74,7 +74,7 @@ pub struct Cost {
 
 impl Cost {
     /// Returns the cost of a stay.
-    pub fn of(self, stay_ns: u64) -> u128 {
+    pub fn cost_of_stay(self, stay_ns: u64) -> u128 {
         self.price + u128::from(self.power) * u128::from(stay_ns)
     }
 }
@@ -90,7 +90,7 @@ pub struct States {
 
 impl States {
     /// Parses the default file.
-    pub fn of_default() -> Self {
+    pub fn parse_default() -> Self {
         Self::parse(DEFAULT).unwrap_or_else(|why| unreachable!("states.toml: {why}"))
     }
 
@@ -229,7 +229,7 @@ mod tests {
     /// of a running CPU, are 0, 0.6 * 10 = 6, 6 + 0.25 * 200 = 56, and 56 + 0.12 * 2000 = 296.
     #[test]
     fn prices_follow_from_residencies() {
-        let states = States::of_default();
+        let states = States::parse_default();
         let prices: Vec<u128> = states
             .costs
             .iter()
@@ -239,8 +239,8 @@ mod tests {
         for index in 1..4 {
             let pays_ns = states.table.at(index).target_residency_ns;
             let (shallow, deep) = (states.costs[index - 1], states.costs[index]);
-            assert_eq!(shallow.of(pays_ns), deep.of(pays_ns));
-            assert!(shallow.of(pays_ns - 1) < deep.of(pays_ns - 1));
+            assert_eq!(shallow.cost_of_stay(pays_ns), deep.cost_of_stay(pays_ns));
+            assert!(shallow.cost_of_stay(pays_ns - 1) < deep.cost_of_stay(pays_ns - 1));
         }
     }
 

@@ -20,7 +20,7 @@ pub fn document(answer: &Answer) -> Document {
         String::new(),
         "energy, awake: % of the idle time at full power. late: event to first instruction.".into(),
     ]);
-    lines.extend(above_full_power(answer));
+    lines.extend(explain_excess_energy(answer));
     lines.extend([
         "The oracle knows the future and has the least energy; docs/governors.md defines all."
             .into(),
@@ -29,7 +29,7 @@ pub fn document(answer: &Answer) -> Document {
 }
 
 /// Explains energies above that of a CPU that never idles; `None` if there are no such energies.
-fn above_full_power(answer: &Answer) -> Option<String> {
+fn explain_excess_energy(answer: &Answer) -> Option<String> {
     let idle_ns = answer.request.trace.idle_ns();
     let above = |(_, ledger): &(String, &Ledger)| ledger.energy_percent(idle_ns) > 100.0;
     answer.rows().any(|row| above(&row)).then(|| {

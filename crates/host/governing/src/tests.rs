@@ -54,7 +54,7 @@ fn a_replay_by_hand() {
         interval(150, 1000, Wake::Interrupt),
         interval(9950, 9950, Wake::Timer),
     ];
-    let states = States::of_default();
+    let states = States::parse_default();
     let name = Setup::new(Name::Fixed, 50);
     let ledger = replay::replay(name, &trace(intervals), &states, &FREE);
     assert_eq!(ledger.energy, (30 + 96 + 4016) * 1_000_000);
@@ -73,7 +73,7 @@ fn a_replay_by_hand() {
 fn an_event_waits_for_the_exit_that_the_tick_began() {
     let mut beginning = interval(3990, 3990, Wake::Timer);
     beginning.busy_ns = 200_000;
-    let states = States::of_default();
+    let states = States::parse_default();
     let cut = replay::replay(
         Setup::new(Name::Teo62, 0),
         &trace(vec![beginning]),
@@ -83,7 +83,7 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
     assert_eq!((cut.ticks, &cut.lateness_ns[..]), (1, &[210_000][..]));
     let deep = states.costs[3];
     // In the 190 us before the event, the CPU runs.
-    assert_eq!(cut.energy, deep.of(3_800_000) + 1000 * 190_000);
+    assert_eq!(cut.energy, deep.cost_of_stay(3_800_000) + 1000 * 190_000);
     let beyond = trace(vec![interval(4003, 4003, Wake::Timer)]);
     let stopped = replay::replay(Setup::new(Name::Teo62, 0), &beyond, &states, &FREE);
     assert_eq!(
@@ -96,7 +96,7 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
 /// tick is active again in the next interval, and comes at 12 ms, before the event.
 #[test]
 fn the_tick_is_started_again_by_a_task() {
-    let states = States::of_default();
+    let states = States::parse_default();
     let mut intervals = vec![interval(10_000, 10_000, Wake::Timer)];
     let ticks = |intervals: &[Interval]| {
         let trace = trace(intervals.to_vec());
@@ -113,7 +113,7 @@ fn io_in_a_trace_opens_the_window() {
     let mut io = interval(500, 500, Wake::Interrupt);
     io.io = true;
     let intervals = trace(vec![io]);
-    let states = States::of_default();
+    let states = States::parse_default();
     let lateness = |psd_ms| {
         let setting = Setting { psd_ms, ..FREE };
         replay::replay(Setup::new(Name::Teo, 0), &intervals, &states, &setting).lateness_ns
@@ -127,7 +127,7 @@ fn utilisation_is_that_of_the_line() {
     let mut busy = interval(9950, 9950, Wake::Timer);
     busy.utilisation = Some(17);
     let intervals = trace(vec![busy]);
-    let states = States::of_default();
+    let states = States::parse_default();
     let ledger = replay::replay(Setup::new(Name::TeoUtil65, 0), &intervals, &states, &FREE);
     assert_eq!(ledger.statistics.of(3).usage, 0);
 }
@@ -234,7 +234,7 @@ fn results_repeat() {
             "--save",
             save.to_str().unwrap(),
         ];
-        answer(&args(&options)).unwrap();
+        replay_to_governors(&args(&options)).unwrap();
         fs::read_to_string(json).unwrap()
     };
     let text = run("a.json");
@@ -330,7 +330,7 @@ fn equal_rows_are_one_and_an_energy_above_all_is_explained() {
 
 /// Returns the error for `options`.
 fn refused(options: &[&str]) -> anyhow::Error {
-    match answer(&args(options)) {
+    match replay_to_governors(&args(options)) {
         Err(error) => error,
         Ok(_) => panic!("{options:?} are accepted"),
     }

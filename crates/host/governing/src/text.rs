@@ -48,7 +48,7 @@ const UTF_32: &str =
     "it is text in UTF-32; `iconv -f UTF-32 -t UTF-8 FILE > TEXT` makes it readable";
 
 /// Returns the text of a file without UTF-8's byte order mark, or the file's format if it is not text.
-pub fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
+pub fn decode_text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     if let Some((_, what)) = OTHERS.iter().find(|(begin, _)| bytes.starts_with(begin)) {
         return Err((*what).into());
     }
@@ -68,7 +68,7 @@ pub fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
 }
 
 /// Shortens a part of a file for a message, since it may have megabytes.
-pub fn quoted(text: &str) -> String {
+pub fn quote_shortened(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("`{}...` ({} bytes)", &text[..end], text.len()),
@@ -82,9 +82,9 @@ mod tests {
 
     #[test]
     fn text_is_text_with_and_without_a_mark() {
-        assert_eq!(text(b"").unwrap(), "");
-        assert_eq!(text(b"\xef\xbb\xbfwake\r\n").unwrap(), "wake\r\n");
-        assert_eq!(text("\u{e4}\t1".as_bytes()).unwrap(), "\u{e4}\t1");
+        assert_eq!(decode_text(b"").unwrap(), "");
+        assert_eq!(decode_text(b"\xef\xbb\xbfwake\r\n").unwrap(), "wake\r\n");
+        assert_eq!(decode_text("\u{e4}\t1".as_bytes()).unwrap(), "\u{e4}\t1");
     }
 
     #[test]
@@ -107,15 +107,15 @@ mod tests {
             (b"\xff\xfe\0\0d\0\0\0", "UTF-32"),
             (b"wake\0", "binary (a zero at byte 4)"),
         ] {
-            let why = text(bytes).unwrap_err();
+            let why = decode_text(bytes).unwrap_err();
             assert!(why.contains(told), "{told}: {why}");
         }
     }
 
     #[test]
     fn a_quote_is_cut() {
-        assert_eq!(quoted(" a b\r"), "`a b`");
-        let long = quoted(&"\u{e4}".repeat(3_000_000));
+        assert_eq!(quote_shortened(" a b\r"), "`a b`");
+        let long = quote_shortened(&"\u{e4}".repeat(3_000_000));
         assert!(
             long.len() < 450 && long.ends_with("...` (6000000 bytes)"),
             "{long}"

@@ -53,7 +53,7 @@ pub struct Trace {
 }
 
 /// Returns the word that stands for an event in a trace.
-fn word(wake: Wake) -> &'static str {
+fn wake_word(wake: Wake) -> &'static str {
     match wake {
         Wake::Timer => "timer",
         Wake::Request => "request",
@@ -79,7 +79,7 @@ impl Trace {
                 "--trace: {shown} can't be read ({error}); name a file as docs/governors.md describes it"
             );
         }
-        let read = text::text(&bytes).and_then(|text| Self::parse(&text, &shown, cpu));
+        let read = text::decode_text(&bytes).and_then(|text| Self::parse(&text, &shown, cpu));
         read.map_err(|why| BadInput::error(format!("--trace: {shown}: {why}")))
     }
 
@@ -105,7 +105,7 @@ impl Trace {
     }
 
     /// Returns the text of a file with this trace.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = format!("# {}\n{}\n", self.source, COLUMNS.join(","));
         for interval in &self.intervals {
             let timer = match interval.next_timer_ns {
@@ -120,7 +120,7 @@ impl Trace {
                 text,
                 "{},{timer},{},{},{util},{}",
                 interval.duration_ns,
-                word(interval.wake),
+                wake_word(interval.wake),
                 interval.busy_ns,
                 u8::from(interval.io)
             );

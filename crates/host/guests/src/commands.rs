@@ -54,8 +54,8 @@ const PRESETS: [(&str, &str, &str); 6] = [
 /// Commands in the guest.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExecArgs {
-    /// Command that workload linux-exec runs in the guest as it is; may be repeated. NAME is the program's by default; a shell runs it
-    /// if it has a shell's characters
+    /// Command that the workload linux-exec runs unmodified in the guest; may be repeated. NAME is the program's by
+    /// default; a shell runs the command if it contains shell characters
     #[arg(
         long,
         value_name = "[NAME=]COMMAND",
@@ -63,7 +63,8 @@ pub struct ExecArgs {
         requires = "guest"
     )]
     pub exec: Vec<String>,
-    /// Such commands from the mails about idle CPUs: perf-pipe, perf-messaging, perf-seccomp-notify, cyclictest, hackbench, tbench
+    /// Commands of this kind, from the mails about idle CPUs: perf-pipe, perf-messaging, perf-seccomp-notify,
+    /// cyclictest, hackbench, tbench
     #[arg(
         long,
         value_name = "NAME,...",
@@ -71,10 +72,10 @@ pub struct ExecArgs {
         requires = "guest"
     )]
     pub exec_preset: Vec<String>,
-    /// Files of the guest: a folder, an archive of tar or cpio, compressed or not, or an image of ext4
+    /// Files for the guest: a folder, a tar or cpio archive, compressed or not, or an ext4 image
     #[arg(long, value_name = "DIR|FILE", requires = "guest")]
     pub rootfs: Option<PathBuf>,
-    /// Debian's arm64 packages in the guest, with those that they depend on, fetched once
+    /// Debian's arm64 packages for the guest, fetched once with their dependencies
     #[arg(
         long,
         value_name = "NAME,...",
@@ -88,7 +89,7 @@ pub struct ExecArgs {
     /// Runs of each command before the samples of a pass [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1000), requires = "guest")]
     pub warm_up: Option<u32>,
-    /// Longest time of a run, by the guest's clock [default: 60]
+    /// Longest time that a run may take, by the guest's clock [default: 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), requires = "guest")]
     pub exec_seconds: Option<u64>,
 }
@@ -115,7 +116,7 @@ impl ExecArgs {
     }
 
     /// Returns the longest time of a run, in seconds.
-    fn seconds(&self) -> u64 {
+    fn longest_run_seconds(&self) -> u64 {
         self.exec_seconds.unwrap_or(SECONDS)
     }
 
@@ -123,7 +124,7 @@ impl ExecArgs {
     pub fn longest_pass(&self, plan: &Plan) -> Duration {
         let runs = self.warm_up.unwrap_or(WARM_UP) + if plan.settle { 1 } else { plan.iterations };
         match self.is_given() {
-            true => Duration::from_secs(self.seconds()) * runs,
+            true => Duration::from_secs(self.longest_run_seconds()) * runs,
             false => Duration::ZERO,
         }
     }
@@ -133,18 +134,18 @@ impl ExecArgs {
     ///
     /// # Errors
     /// If a command, a file or a package can't be used. The message names the option.
-    pub fn files(&self, plan: &mut Plan) -> Result<Option<Vec<u8>>> {
+    pub fn archive(&self, plan: &mut Plan) -> Result<Option<Vec<u8>>> {
         if !self.runs_commands(plan)? {
             return Ok(None);
         }
-        let (commands, packages) = self.commands()?;
+        let (commands, packages) = self.read_commands()?;
         enter_names(&commands, plan)?;
         let mut archive = Archive::default();
-        if let Some(folder) = packages::provided(&packages)? {
+        if let Some(folder) = packages::provide_packages(&packages)? {
             root::add_packages(&mut archive, &folder)?;
         }
         let given = match &self.rootfs {
-            Some(given) => root::add_given(&mut archive, given, !packages.is_empty())?,
+            Some(given) => root::add_rootfs(&mut archive, given, !packages.is_empty())?,
             None => Vec::new(),
         };
         archive.file(FILE, 0o644, &serde_json::to_vec(&commands)?);
@@ -190,7 +191,7 @@ impl ExecArgs {
     }
 
     /// Returns the commands, and the packages that they need.
-    fn commands(&self) -> Result<(Vec<Command>, Vec<String>)> {
+    fn read_commands(&self) -> Result<(Vec<Command>, Vec<String>)> {
         let mut packages = self.packages.clone();
         let mut named: Vec<(String, &str)> = Vec::new();
         for name in &self.exec_preset {
@@ -228,7 +229,7 @@ impl ExecArgs {
             commands.push(Command {
                 name,
                 arguments,
-                seconds: self.seconds(),
+                seconds: self.longest_run_seconds(),
                 warm_up: self.warm_up.unwrap_or(WARM_UP),
                 cpus: self.exec_cpus.clone(),
             });
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn commands_have_names_and_words() {
         let given = args(&["/usr/bin/perf bench  sched pipe", "two=a | b", "x=FOO=1 y"]);
-        let (commands, packages) = given.commands().unwrap();
+        let (commands, packages) = given.read_commands().unwrap();
         let shown = commands
             .iter()
             .map(|one| (&*one.name, one.arguments.join(",")));
@@ -305,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_can_t_be_a_command_is_refused_with_the_remedy() {
-        let refused = |args: ExecArgs| args.files(&mut Plan::default()).unwrap_err().to_string();
+        let refused = |args: ExecArgs| args.archive(&mut Plan::default()).unwrap_err().to_string();
         assert!(refused(args(&["a b", "a c"])).contains("--exec NAME=COMMAND"));
         assert!(refused(args(&["(a)"])).contains("has no name"));
         let preset = ExecArgs {
@@ -323,7 +324,7 @@ mod tests {
     #[test]
     fn commands_are_in_the_plan_and_in_the_archive() {
         let mut plan = Plan::default();
-        let files = args(&["a", "b=c"]).files(&mut plan).unwrap().unwrap();
+        let files = args(&["a", "b=c"]).archive(&mut plan).unwrap().unwrap();
         assert_eq!(plan.lists.workload.values[..], [Workload::LinuxExec]);
         let names = plan.lists.command.values.iter().map(ToString::to_string);
         assert!(names.eq(["a", "b"]));

@@ -16,7 +16,7 @@ use shell::places;
 pub type Slice<'d> = EndianSlice<'d, LittleEndian>;
 
 /// Reads the debug information of an image. It is empty if the file has none.
-pub fn dwarf<'d>(
+pub fn read_dwarf<'d>(
     file: &ElfFile64<'d, object::Endianness>,
 ) -> gimli::Result<gimli::Dwarf<Slice<'d>>> {
     gimli::Dwarf::load(|id| Ok(Slice::new(section(file, id), LittleEndian)))
@@ -75,7 +75,7 @@ impl Lines {
     /// Returns the line of the instruction at link address `address`, as `path:line`. Among inlined functions, this
     /// is the line in the innermost function of this workspace, which explains more than a library's line. `None` for
     /// assembly and other code without lines.
-    pub fn line(&self, address: u64) -> Option<String> {
+    pub fn line_of_address(&self, address: u64) -> Option<String> {
         let frames = self.frames(address);
         let innermost = frames.iter().find(|frame| frame.ours).or(frames.first())?;
         Some(format!("{}:{}", innermost.file, innermost.line))
@@ -123,7 +123,7 @@ mod tests {
             .unwrap();
         let lines = Lines::of(&file).unwrap();
         let expected = format!("crates/host/guests/src/debug_info.rs:{}", here());
-        assert_eq!(lines.line(function.address()), Some(expected));
-        assert_eq!(lines.line(u64::MAX - 3), None);
+        assert_eq!(lines.line_of_address(function.address()), Some(expected));
+        assert_eq!(lines.line_of_address(u64::MAX - 3), None);
     }
 }

@@ -21,7 +21,7 @@ const PADDING: usize = 4;
 pub fn replace_waits(image: &mut [u8]) -> u64 {
     let (words, _) = image.as_chunks_mut::<4>();
     let places: Vec<usize> = (0..words.len())
-        .filter(|&n| is_wait(words[n]) && is_among_code(words, n))
+        .filter(|&n| is_wait_instruction(words[n]) && is_among_code(words, n))
         .collect();
     for &n in &places {
         words[n] = YIELD.to_le_bytes();
@@ -30,7 +30,7 @@ pub fn replace_waits(image: &mut [u8]) -> u64 {
 }
 
 /// Whether a word is a WFE or a WFET.
-fn is_wait(word: [u8; 4]) -> bool {
+fn is_wait_instruction(word: [u8; 4]) -> bool {
     let word = u32::from_le_bytes(word);
     word == WFE || word & !0x1f == WFET
 }

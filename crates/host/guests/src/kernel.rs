@@ -22,16 +22,17 @@ pub const MOST: usize = 1 << 30;
 /// Options that give another kernel.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GivenArgs {
-    /// Guest to run instead of the built one: an arm64 Image, as it is or compressed (gzip, zstd, zboot); Debian's kernel, which is
-    /// provided: debian (the newest), debian:6.12, debian:7.3.4; or a source of the verb `kernel`, which is built, with patches:
-    /// ~/linux, ~/linux@v6.12+FILE.patch, debian:6.12+FILE.patch. Two with a comma between them are measured by turns and compared (verb
-    /// `run`). Its command line is --guest-args and --append, and nothing else
+    /// Guest to run instead of Rouse's own: an arm64 Image, plain or compressed (gzip, zstd, zboot); Debian's kernel,
+    /// which is fetched: debian (the newest), debian:6.12, debian:7.3.4; or a source of the verb `kernel`, which is
+    /// built with its patches: ~/linux, ~/linux@v6.12+FILE.patch, debian:6.12+FILE.patch. Two guests with a comma
+    /// between them are measured alternately and compared (verb `run`). A guest's command line is --guest-args and
+    /// --append, and nothing else
     #[arg(long, value_name = "IMAGE|debian[:VERSION]|SOURCE[+PATCH][,B]")]
     pub guest: Option<String>,
-    /// Initial RAM disk of that guest
+    /// Initial RAM disk of the guest named by --guest
     #[arg(long, value_name = "FILE", requires = "guest")]
     pub initrd: Option<PathBuf>,
-    /// Command line of that guest
+    /// Command line of the guest named by --guest
     #[arg(
         long,
         value_name = "TEXT",
@@ -39,8 +40,8 @@ pub struct GivenArgs {
         requires = "guest"
     )]
     pub guest_args: Option<String>,
-    /// Idle states of that guest besides WFI, which it enters by PSCI: the time to leave each, which Rouse spends, and the time from
-    /// which it pays off, in microseconds, from shallow to deep (100:300+400:2000)
+    /// Idle states that --guest enters by PSCI, besides WFI, from shallow to deep: the exit latency of each, which
+    /// Rouse simulates, and its target residency, both in microseconds (100:300+400:2000)
     #[arg(long, value_name = "LATENCY:RESIDENCY[+...]", requires = "guest", value_parser = guest_states)]
     pub guest_states: Option<GuestStates>,
 }
@@ -53,7 +54,7 @@ impl GivenArgs {
     /// Resolves paths relative to `folder`.
     pub fn beside(&mut self, folder: &Path) {
         // The name of a source is relative to the user's folder, and Debian's kernel is not in a folder.
-        let file = |name: &&mut String| debian::version(name).is_none() && !name.contains('+');
+        let file = |name: &&mut String| debian::read_version(name).is_none() && !name.contains('+');
         if let Some(name) = self.guest.as_mut().filter(file) {
             *name = folder.join(&*name).display().to_string();
         }
@@ -83,12 +84,12 @@ pub enum Initrd {
 
 impl Given {
     /// Whether the program that measures Linux runs on this kernel.
-    pub const fn measures(&self) -> bool {
+    pub const fn is_measured(&self) -> bool {
         matches!(self.initrd, Some(Initrd::Measuring(_)))
     }
 
     /// Returns the number of bytes of the files of commands, if there are some.
-    pub fn files(&self) -> Option<usize> {
+    pub fn size_of_files(&self) -> Option<usize> {
         match &self.initrd {
             Some(Initrd::Measuring(files)) if !files.is_empty() => Some(files.len()),
             _ => None,
@@ -106,15 +107,15 @@ impl Given {
             );
         }
         let [name] = &kernels::images([name])?;
-        let image = match debian::version(name) {
+        let image = match debian::read_version(name) {
             Some(version) => fs::read(debian::provide(version, &debian::REMEDY)?)?,
-            None => read("--guest", Path::new(name), "name an arm64 Image")?,
+            None => read_file("--guest", Path::new(name), "name an arm64 Image")?,
         };
-        let image = match unpack::find_image(image).and_then(checked) {
+        let image = match unpack::find_image(image).and_then(check_guest) {
             Ok(image) => image,
             Err(why) => bad_input!("--guest: {name} {why}"),
         };
-        let initrd = args.initrd.as_deref().map(initrd).transpose()?;
+        let initrd = args.initrd.as_deref().map(read_initrd).transpose()?;
         let initrd = initrd.map(Initrd::Given);
         Ok(Some(Self {
             image,
@@ -124,22 +125,22 @@ impl Given {
     }
 
     /// Makes the kernel's waits by event hand the turn over.
-    pub fn hand_over(&mut self) {
+    pub fn yield_at_waits(&mut self) {
         self.handed_over = Some(handover::replace_waits(&mut self.image));
     }
 }
 
 /// Checks a guest. The error is the end of a sentence. `running::memory` checks the guest's size against the
 /// machine's RAM.
-fn checked(image: Vec<u8>) -> Result<Vec<u8>, String> {
-    image_check::check(&image)?;
+fn check_guest(image: Vec<u8>) -> Result<Vec<u8>, String> {
+    image_check::check_image(&image)?;
     match image.len() > MOST {
-        true => Err(too_large(image.len())),
+        true => Err(too_large_message(image.len())),
         false => Ok(image),
     }
 }
 
-fn too_large(size: usize) -> String {
+fn too_large_message(size: usize) -> String {
     format!(
         "has {} MiB, and {} are the most; use a smaller one",
         size >> 20,
@@ -148,19 +149,19 @@ fn too_large(size: usize) -> String {
 }
 
 /// Reads an initial RAM disk. The kernel detects its format. A file in none of the known formats is a mistake.
-fn initrd(path: &Path) -> Result<Vec<u8>> {
-    archive_of("--initrd", path)
+fn read_initrd(path: &Path) -> Result<Vec<u8>> {
+    read_archive("--initrd", path)
 }
 
 /// Reads the archive that `option` names, which Linux will unpack.
 ///
 /// # Errors
 /// If the file can't be read, is too large, or is in none of the known formats.
-pub fn archive_of(option: &str, path: &Path) -> Result<Vec<u8>> {
-    let file = read(option, path, "name an archive of cpio, compressed or not")?;
+pub fn read_archive(option: &str, path: &Path) -> Result<Vec<u8>> {
+    let file = read_file(option, path, "name an archive of cpio, compressed or not")?;
     let shown = path.display();
     if file.len() > MOST {
-        bad_input!("{option}: {shown} {}", too_large(file.len()));
+        bad_input!("{option}: {shown} {}", too_large_message(file.len()));
     }
     if !ARCHIVES.iter().any(|magic| file.starts_with(magic)) {
         bad_input!(
@@ -185,7 +186,7 @@ const ARCHIVES: [&[u8]; 9] = [
     b"BZh",
 ];
 
-fn read(option: &str, path: &Path, remedy: &str) -> Result<Vec<u8>> {
+fn read_file(option: &str, path: &Path, remedy: &str) -> Result<Vec<u8>> {
     let shown = path.display();
     match fs::read(path) {
         Ok(file) => Ok(file),
@@ -203,7 +204,7 @@ mod tests {
         let path = place.path().join("initrd");
         let of = |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
-            initrd(&path)
+            read_initrd(&path)
         };
         for magic in ARCHIVES {
             assert_eq!(of(magic).unwrap(), magic);

@@ -86,7 +86,7 @@ pub fn pack(hypervisor: &[u8], parts: Parts) -> Result<Vec<u8>> {
 /// Writes the sizes to the PE header, if there is one.
 fn finish_pe(packed: &mut [u8]) -> Result<()> {
     let size = u32::try_from(packed.len()).context("an image of more than 4 GiB")?;
-    let pe = word(packed, PE_OFFSET)? as usize;
+    let pe = word_at(packed, PE_OFFSET)? as usize;
     if pe == 0 {
         return Ok(());
     }
@@ -96,7 +96,7 @@ fn finish_pe(packed: &mut [u8]) -> Result<()> {
             .is_some_and(|header| header.starts_with(PE_MAGIC)),
         "no PE header at {pe:#x}, where the hypervisor's Image header says"
     );
-    let section = size - word(packed, pe + PE_SECTION_ADDRESS)?;
+    let section = size - word_at(packed, pe + PE_SECTION_ADDRESS)?;
     let fields = [
         (PE_DATA_SIZE, section),
         (PE_IMAGE_SIZE, size),
@@ -109,7 +109,7 @@ fn finish_pe(packed: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-fn word(bytes: &[u8], at: usize) -> Result<u32> {
+fn word_at(bytes: &[u8], at: usize) -> Result<u32> {
     let field = bytes.get(at..at + 4).context("the image is too short")?;
     Ok(u32::from_le_bytes(field.try_into()?))
 }
@@ -222,7 +222,7 @@ pub mod tests {
         hypervisor[pe..pe + 4].copy_from_slice(PE_MAGIC);
         hypervisor[pe + PE_SECTION_ADDRESS..][..4].copy_from_slice(&0x1000u32.to_le_bytes());
         let packed = pack(&hypervisor, only(&image(100))).unwrap();
-        let field = |at| word(&packed, pe + at).unwrap() as usize;
+        let field = |at| word_at(&packed, pe + at).unwrap() as usize;
         assert_eq!(field(PE_IMAGE_SIZE), packed.len());
         for size in [PE_DATA_SIZE, PE_SECTION_SIZE, PE_SECTION_FILE_SIZE] {
             assert_eq!(field(size), packed.len() - 0x1000);

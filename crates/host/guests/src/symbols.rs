@@ -52,7 +52,7 @@ pub struct Symbols {
 impl Symbols {
     /// Adds an image that the console calls `name`. A file without symbols is not an error:
     /// dumps then have addresses without names.
-    pub fn add(&mut self, name: &'static str, elf: &Path, base: Option<u64>) {
+    pub fn add_image(&mut self, name: &'static str, elf: &Path, base: Option<u64>) {
         let Ok(bytes) = fs::read(elf) else { return };
         let read = OnceLock::new();
         self.images.push(Image {
@@ -80,7 +80,7 @@ impl Symbols {
             annotated.push_str(token);
             let digits = token.strip_prefix("0x").unwrap_or(token);
             let address = u64::from_str_radix(digits, 16).ok();
-            let names = address.map_or(Vec::new(), |address| self.names(address, level));
+            let names = address.map_or(Vec::new(), |address| self.names_of_address(address, level));
             if !names.is_empty() {
                 annotated.push_str(&format!(" <{}>", names.join(" or ")));
             }
@@ -101,15 +101,15 @@ impl Symbols {
 
     /// Returns the place of the instruction at `address` of `level`. `None` if no image has the address, or
     /// the image's own address is unknown.
-    pub fn site(&self, level: Level, address: u64) -> Option<Site> {
+    pub fn find_site(&self, level: Level, address: u64) -> Option<Site> {
         let mut images = self.images.iter().filter(|image| image.level() == level);
-        images.find_map(|image| image.site(address))
+        images.find_map(|image| image.find_site(address))
     }
 
-    fn names(&self, address: u64, level: Option<Level>) -> Vec<String> {
+    fn names_of_address(&self, address: u64, level: Option<Level>) -> Vec<String> {
         let images = self.images.iter();
         let images = images.filter(|image| level.is_none_or(|level| image.level() == level));
-        images.filter_map(|image| image.name(address)).collect()
+        images.filter_map(|image| image.describe(address)).collect()
     }
 }
 
@@ -192,7 +192,7 @@ impl Functions {
 }
 
 impl Image {
-    fn functions(&self) -> &Functions {
+    fn read_functions(&self) -> &Functions {
         self.read.get_or_init(|| Functions::of(&self.bytes))
     }
 
@@ -205,13 +205,13 @@ impl Image {
     }
 
     /// Returns the link address of `address`, and the symbol that precedes it.
-    fn find(&self, address: u64) -> Option<(u64, &(u64, String))> {
+    fn find_symbol(&self, address: u64) -> Option<(u64, &(u64, String))> {
         let at = address.checked_sub(self.base?)?;
         // A file is at least as long as its code, so most numbers cannot be addresses in it.
         if self.read.get().is_none() && at >= self.bytes.len() as u64 {
             return None;
         }
-        let Functions { names, end, .. } = self.functions();
+        let Functions { names, end, .. } = self.read_functions();
         if at >= *end {
             return None;
         }
@@ -219,9 +219,9 @@ impl Image {
         Some((at, names.get(after.checked_sub(1)?)?))
     }
 
-    fn site(&self, address: u64) -> Option<Site> {
-        let (at, (_, symbol)) = self.find(address)?;
-        let lines = self.functions().lines.as_ref();
+    fn find_site(&self, address: u64) -> Option<Site> {
+        let (at, (_, symbol)) = self.find_symbol(address)?;
+        let lines = self.read_functions().lines.as_ref();
         Some(Site {
             image: self.name,
             symbol: symbol.clone(),
@@ -229,10 +229,10 @@ impl Image {
         })
     }
 
-    fn name(&self, address: u64) -> Option<String> {
-        let (at, (start, name)) = self.find(address)?;
-        let lines = self.functions().lines.as_ref();
-        let line = lines.and_then(|lines| lines.line(at));
+    fn describe(&self, address: u64) -> Option<String> {
+        let (at, (start, name)) = self.find_symbol(address)?;
+        let lines = self.read_functions().lines.as_ref();
+        let line = lines.and_then(|lines| lines.line_of_address(at));
         let line = line.map_or(String::new(), |line| format!(", {line}"));
         Some(format!("{}: {name}+{:#x}{line}", self.name, at - start))
     }

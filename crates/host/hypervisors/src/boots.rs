@@ -82,7 +82,7 @@ const COMMON: [(&str, &str); 5] = [
 ];
 
 /// Returns the jobs for `unders`, each with its name.
-pub fn jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> {
+pub fn boot_jobs(unders: &[Under], args: &Table) -> Result<Vec<(&'static str, Job)>> {
     let mut jobs = Vec::new();
     for part in &PARTS {
         let of_part = part.unders.iter().filter(|under| unders.contains(under));
@@ -137,28 +137,28 @@ impl ComparedCell {
         }
     }
 
-    const fn to_self(self) -> Self {
+    const fn with_self_wakeup(self) -> Self {
         Self {
             shape: Shape::Itself,
             ..self
         }
     }
 
-    const fn trapped(self) -> Self {
+    const fn with_trap(self) -> Self {
         Self {
             trapped: true,
             ..self
         }
     }
 
-    const fn host_polls(self) -> Self {
+    const fn with_host_poll(self) -> Self {
         Self {
             host_polls: true,
             ..self
         }
     }
 
-    const fn elided(self) -> Self {
+    const fn without_interrupt(self) -> Self {
         Self {
             wake: Wake::Elide,
             ..self
@@ -166,7 +166,7 @@ impl ComparedCell {
     }
 
     /// Whether `cell` belongs to this row. A trap of both WFI and WFE, as under Xen, counts as a trap of WFI.
-    pub fn has(&self, cell: &Cell) -> bool {
+    pub fn matches_cell(&self, cell: &Cell) -> bool {
         let what = &cell.what;
         let traps = match self.trapped {
             true => what.trap.wfi(),
@@ -185,7 +185,7 @@ impl ComparedCell {
 
     /// Returns the row whose cell on the bare machine is compared with this row: the same, except that nothing traps or
     /// polls below the guest.
-    pub fn floor(&self) -> Self {
+    pub fn bare_machine_row(&self) -> Self {
         Self {
             trapped: false,
             host_polls: false,
@@ -222,7 +222,7 @@ impl ComparedCell {
     }
 
     /// Whether the row equals `other` in everything except its name.
-    pub fn is(&self, other: &Self) -> bool {
+    pub fn equals_but_for_name(&self, other: &Self) -> bool {
         Self {
             name: other.name,
             ..*self
@@ -232,7 +232,7 @@ impl ComparedCell {
 
 /// The rows, from the top of the table.
 pub const ROWS: [ComparedCell; 12] = [
-    ComparedCell::new("`ipi` to itself, busy", Workload::Ipi, Wait::Busy).to_self(),
+    ComparedCell::new("`ipi` to itself, busy", Workload::Ipi, Wait::Busy).with_self_wakeup(),
     ComparedCell::new("`ipi` to one, busy", Workload::Ipi, Wait::Busy),
     ComparedCell::new("`ipi` to one, in WFI", Workload::Ipi, Wait::Wfi),
     ComparedCell::new(
@@ -240,14 +240,14 @@ pub const ROWS: [ComparedCell; 12] = [
         Workload::Ipi,
         Wait::Wfi,
     )
-    .trapped(),
+    .with_trap(),
     ComparedCell::new(
         "`ipi` to one, in trapped WFI, the hypervisor polls: KVM's default",
         Workload::Ipi,
         Wait::Wfi,
     )
-    .trapped()
-    .host_polls(),
+    .with_trap()
+    .with_host_poll(),
     ComparedCell::new("`pingpong`, busy", Workload::Pingpong, Wait::Busy),
     ComparedCell::new("`pingpong` in WFI", Workload::Pingpong, Wait::Wfi),
     ComparedCell::new(
@@ -255,14 +255,14 @@ pub const ROWS: [ComparedCell; 12] = [
         Workload::Pingpong,
         Wait::Wfi,
     )
-    .trapped(),
+    .with_trap(),
     ComparedCell::new(
         "`pingpong` in trapped WFI, the hypervisor polls: KVM's default",
         Workload::Pingpong,
         Wait::Wfi,
     )
-    .trapped()
-    .host_polls(),
+    .with_trap()
+    .with_host_poll(),
     ComparedCell::new(
         "`pingpong`, the guest polls, IPI",
         Workload::Pingpong,
@@ -273,12 +273,12 @@ pub const ROWS: [ComparedCell; 12] = [
         Workload::Pingpong,
         Wait::PollWfi,
     )
-    .elided(),
+    .without_interrupt(),
     ComparedCell::new(
         "`pingpong`, the guest polls, no IPI, WFI traps (Xen: WFE, too)",
         Workload::Pingpong,
         Wait::PollWfi,
     )
-    .elided()
-    .trapped(),
+    .without_interrupt()
+    .with_trap(),
 ];

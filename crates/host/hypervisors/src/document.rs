@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes `docs/hypervisors.md` from the numbers, and the same tables for a terminal.
 
-use page::layer_costs::times;
+use page::layer_costs::format_ratio;
 use page::thousands;
 use plan::{Under, Word};
 
@@ -36,11 +36,11 @@ const UNDERS: [(Under, &str); 7] = [
 /// Returns the page of `numbers`. The block that `publish` wrote is taken from the current page `is`.
 pub fn page(numbers: &Numbers, is: &str) -> String {
     let places = [
-        ("{versions}", versions(numbers)),
-        ("{table}", table(numbers)),
-        ("{own}", own_parts(numbers)),
+        ("{versions}", list_versions(numbers)),
+        ("{table}", medians_table(numbers)),
+        ("{own}", own_costs_table(numbers)),
         ("{exits}", exits_table(numbers)),
-        ("{neighbour}", published(is)),
+        ("{neighbour}", published_block(is)),
     ];
     let page = PAGE.to_owned();
     places.iter().fold(page, |page, (place, text)| {
@@ -49,7 +49,7 @@ pub fn page(numbers: &Numbers, is: &str) -> String {
 }
 
 /// Returns the block that `publish` wrote into the page `is`; empty if there is none.
-fn published(is: &str) -> String {
+fn published_block(is: &str) -> String {
     let [begin, end] = BLOCK;
     let block = is
         .split_once(begin)
@@ -58,28 +58,28 @@ fn published(is: &str) -> String {
 }
 
 /// Returns the first table, which has the medians.
-pub fn table(numbers: &Numbers) -> String {
-    markdown(
+pub fn medians_table(numbers: &Numbers) -> String {
+    markdown_table(
         "instructions",
-        &|row, under| Some(thousands(numbers.get(row, under)?.p50)),
+        &|row, under| Some(thousands(numbers.number_at(row, under)?.p50)),
         &UNDERS,
     )
 }
 
 /// Returns the answer for a terminal: the comparison in words and the table of medians. In a wide terminal, the table
 /// also has each hypervisor's own part and its ratio to Rouse's.
-pub fn terminal(numbers: &Numbers) -> Document {
+pub fn terminal_document(numbers: &Numbers) -> Document {
     let mut document = Document::default();
     document.extend(sentences(numbers));
     document.extend([String::new(), "instructions, medians".to_owned()]);
     let names = ROWS.iter().map(ComparedCell::short_name).collect();
     let mut columns = vec![Column::words("", names)];
     let mut further = Vec::new();
-    let measured = |under: &Under| numbers.of_under(*under).next().is_some();
+    let measured = |under: &Under| numbers.column_numbers(*under).next().is_some();
     let column =
         |group: &str, title: &str, under, of: &dyn Fn(&ComparedCell, &Number) -> Option<String>| {
             let texts = ROWS.iter().map(|row| {
-                let number = numbers.get(row, under);
+                let number = numbers.number_at(row, under);
                 number
                     .and_then(|number| of(row, number))
                     .unwrap_or("-".into())
@@ -97,7 +97,7 @@ pub fn terminal(numbers: &Numbers) -> Document {
         });
         if under != Under::None {
             further.push(column("over none", under.name(), under, &|row, number| {
-                own_part(numbers, row, number)
+                cost_over_bare(numbers, row, number)
             }));
         }
     }
@@ -119,7 +119,7 @@ fn sentences(numbers: &Numbers) -> impl Iterator<Item = String> {
     let sentence = |begin: &str, is: &dyn Fn(&ComparedCell) -> bool| {
         let row = ROWS.iter().find(|row| is(row))?;
         let each = UNDERS.into_iter().filter_map(|(under, _)| {
-            let number = numbers.get(row, under)?;
+            let number = numbers.number_at(row, under)?;
             let times = ratio_to_rouse(numbers, row, number)
                 .filter(|_| !matches!(under, Under::None | Under::Rouse));
             let times = times.map(|times| format!(" ({times})")).unwrap_or_default();
@@ -139,31 +139,35 @@ fn sentences(numbers: &Numbers) -> impl Iterator<Item = String> {
     trapped.into_iter().chain(polled)
 }
 
-fn own_part(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
-    Some(thousands(number.p50 - numbers.of_bare_machine(row)?.p50))
+fn cost_over_bare(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
+    Some(thousands(
+        number.p50 - numbers.bare_machine_number(row)?.p50,
+    ))
 }
 
 fn ratio_to_rouse(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Option<String> {
-    Some(times(number.p50 / numbers.get(row, Under::Rouse)?.p50))
+    Some(format_ratio(
+        number.p50 / numbers.number_at(row, Under::Rouse)?.p50,
+    ))
 }
 
 /// Returns the table of own parts, and of each cell's ratio to the cell under Rouse.
-fn own_parts(numbers: &Numbers) -> String {
+fn own_costs_table(numbers: &Numbers) -> String {
     let text = |row: &ComparedCell, under| {
-        let number = numbers.get(row, under)?;
-        let over = own_part(numbers, row, number)?;
+        let number = numbers.number_at(row, under)?;
+        let over = cost_over_bare(numbers, row, number)?;
         Some(match under {
             Under::Rouse => over,
             _ => format!("{over} ({})", ratio_to_rouse(numbers, row, number)?),
         })
     };
-    markdown("instructions", &text, &UNDERS[1..])
+    markdown_table("instructions", &text, &UNDERS[1..])
 }
 
 /// Returns the table of the exits of a sample, by cause.
 fn exits_table(numbers: &Numbers) -> String {
     let text = |row: &ComparedCell, under| {
-        let Some(exits) = &numbers.get(row, under)?.exits else {
+        let Some(exits) = &numbers.number_at(row, under)?.exits else {
             return Some("?".into());
         };
         let each: Vec<String> = exits
@@ -176,10 +180,10 @@ fn exits_table(numbers: &Numbers) -> String {
             each.join(", ")
         })
     };
-    markdown("exits", &text, &UNDERS[1..])
+    markdown_table("exits", &text, &UNDERS[1..])
 }
 
-fn versions(numbers: &Numbers) -> String {
+fn list_versions(numbers: &Numbers) -> String {
     let mut lines = vec![
         format!("- emulator: {}", numbers.emulator),
         format!("- the guest's compiler: {}", numbers.compiler),
@@ -192,7 +196,7 @@ fn versions(numbers: &Numbers) -> String {
 }
 
 /// Returns a table of all rows, with the columns `unders`.
-fn markdown(
+fn markdown_table(
     of: &str,
     text: &dyn Fn(&ComparedCell, Under) -> Option<String>,
     unders: &[(Under, &str)],
@@ -224,8 +228,8 @@ mod tests {
 
     #[test]
     fn golden_screens() {
-        let kept = Numbers::read(&places::inside("docs/hypervisors.json")).unwrap();
-        let document = terminal(&kept);
+        let kept = Numbers::read_file(&places::inside("docs/hypervisors.json")).unwrap();
+        let document = terminal_document(&kept);
         let screens = [80, 120, 200].map(|width| {
             let lines = document.terminal(Some(width));
             assert!(
@@ -240,7 +244,7 @@ mod tests {
 
     #[test]
     fn each_mode_of_kvm_says_whether_its_default_was_measured() {
-        let table = table(&Numbers::default());
+        let table = medians_table(&Numbers::default());
         let default = table.lines().filter(|line| line.contains("KVM's default"));
         let lacking: Vec<usize> = default
             .map(|line| line.matches(NOT_MEASURED).count())

@@ -49,31 +49,31 @@ const NEAR: f64 = 0.10;
 /// Measures the table.
 pub fn hypervisors(args: &Table) -> Result<()> {
     let unders = match args.unders.as_slice() {
-        [] => &all(args)[..],
+        [] => &available_hypervisors(args)[..],
         some => some,
     };
     // Check all jobs before the first one runs.
-    let jobs = boots::jobs(unders, args)?;
+    let jobs = boots::boot_jobs(unders, args)?;
     if let Some(format) = &args.list {
         format.claim()?;
         return run::list(jobs.iter().map(|(_, job)| job), format);
     }
     let mut folder = Folder::claim(args.out.as_deref(), "hypervisors")?;
-    let (all, failures) = measure(&jobs, &folder)?;
-    let numbers = Numbers::of(&all);
-    print_document(&document::terminal(&numbers), terminal::width());
-    if let Ok(kept) = Numbers::read(&places::inside(NUMBERS)) {
-        print_lines(numbers.against(&kept, NEAR));
+    let (all, failures) = run_jobs(&jobs, &folder)?;
+    let numbers = Numbers::of_results(&all);
+    print_document(&document::terminal_document(&numbers), terminal::width());
+    if let Ok(kept) = Numbers::read_file(&places::inside(NUMBERS)) {
+        print_lines(numbers.list_differences(&kept, NEAR));
     }
     folder.write("results.json", &all.to_json()?);
     folder.write("results.csv", &results::csv(&all)?);
-    folder.write("hypervisors.json", &numbers.text()?);
+    folder.write("hypervisors.json", &numbers.to_json()?);
     let run = Run {
         label: folder.name(),
         results: all,
         commands: vec!["cargo xtask run --under all".into()],
     };
-    folder.write(report::PAGE, &page::html(None, &[run]));
+    folder.write(report::PAGE, &page::results_page(None, &[run]));
     let closed = match failures.is_empty() {
         true => folder.close(None),
         false => folder.give_up("not every hypervisor is in it"),
@@ -83,10 +83,10 @@ pub fn hypervisors(args: &Table) -> Result<()> {
     closed.complete()?;
     if args.save {
         let numbers = match unders.len() < Under::ALL.len() {
-            true => Numbers::read(&places::inside(NUMBERS))?.with(numbers, unders),
+            true => Numbers::read_file(&places::inside(NUMBERS))?.replace_columns(numbers, unders),
             false => numbers,
         };
-        Output::claim("--save", &places::inside(NUMBERS))?.write(&numbers.text()?)?;
+        Output::claim("--save", &places::inside(NUMBERS))?.write(&numbers.to_json()?)?;
         write_document(&numbers)?;
         say!("kept in {DOCUMENT} and as the first table of {README}");
     }
@@ -95,7 +95,7 @@ pub fn hypervisors(args: &Table) -> Result<()> {
 
 /// Returns all hypervisors that can be provided. Bao is one of them only if the user names it, because no registry has
 /// it.
-fn all(args: &Table) -> Vec<Under> {
+fn available_hypervisors(args: &Table) -> Vec<Under> {
     let mut all = Under::ALL.to_vec();
     if let Err(why) = Bao::source(args.bao.as_deref()) {
         note!("left out: {why:#}");
@@ -106,18 +106,18 @@ fn all(args: &Table) -> Vec<Under> {
 
 /// Measures the cells on the bare machine and under Rouse, and returns those that differ from the page. Other
 /// hypervisors are left out, because their figures depend on their versions.
-pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
+pub fn measure_changed_cells(limits: &LimitArgs) -> Result<Option<String>> {
     let args = Table {
         limits: *limits,
         ..Table::default()
     };
-    let jobs = boots::jobs(&[Under::None, Under::Rouse], &args)?;
+    let jobs = boots::boot_jobs(&[Under::None, Under::Rouse], &args)?;
     let folder = Folder::claim(None, "publish-hypervisors")?;
-    let (all, failures) = measure(&jobs, &folder)?;
+    let (all, failures) = run_jobs(&jobs, &folder)?;
     check_failures(&failures)?;
     folder.close(None).complete()?;
-    let kept = Numbers::read(&places::inside(NUMBERS))?;
-    let others = Numbers::of(&all).others(&kept);
+    let kept = Numbers::read_file(&places::inside(NUMBERS))?;
+    let others = Numbers::of_results(&all).changed_cells(&kept);
     Ok((!others.is_empty()).then(|| {
         format!(
             "{NUMBERS}: {}: cargo xtask dev publish hypervisors",
@@ -128,7 +128,7 @@ pub fn others(limits: &LimitArgs) -> Result<Option<String>> {
 
 /// Runs all jobs. Returns their joined results, and their failures, because a failure must not lose the other jobs'
 /// cells.
-fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Vec<Failure>)> {
+fn run_jobs(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Vec<Failure>)> {
     let (mut all, mut failures) = (Results::default(), Vec::new());
     for (number, (name, job)) in (1..).zip(jobs) {
         step!("hypervisors: part {number} of {}, {name}", jobs.len());
@@ -145,7 +145,7 @@ fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Ve
             }
             Err(error) => return Err(error),
         };
-        join(&mut all, session.results);
+        add_results(&mut all, session.results);
         let ends_all = session.failure.as_ref().is_some_and(Failure::ends_all);
         failures.extend(session.failure);
         if ends_all {
@@ -156,7 +156,7 @@ fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Ve
 }
 
 /// Adds the results of another job, which was measured with the same emulator and the same images.
-fn join(all: &mut Results, more: Results) {
+fn add_results(all: &mut Results, more: Results) {
     if all.unit.is_empty() {
         let missing = std::mem::take(&mut all.missing);
         let incomplete = all.incomplete;
@@ -186,8 +186,8 @@ fn check_failures(failures: &[Failure]) -> Result<()> {
 }
 
 /// Writes the documents again from the stored numbers.
-pub fn write() -> Result<()> {
-    write_document(&Numbers::read(&places::inside(NUMBERS))?)
+pub fn rewrite_documents() -> Result<()> {
+    write_document(&Numbers::read_file(&places::inside(NUMBERS))?)
 }
 
 fn write_document(numbers: &Numbers) -> Result<()> {
@@ -195,7 +195,10 @@ fn write_document(numbers: &Numbers) -> Result<()> {
     let text = document::page(numbers, &fs::read_to_string(&page)?);
     Output::claim("--save", &page)?.write(&text)?;
     let readme = places::inside(README);
-    let text = with_first_table(&fs::read_to_string(&readme)?, &document::table(numbers));
+    let text = with_first_table(
+        &fs::read_to_string(&readme)?,
+        &document::medians_table(numbers),
+    );
     Output::claim("--save", &readme)?.write(&text)
 }
 
@@ -215,7 +218,7 @@ mod tests {
     use super::*;
 
     fn committed() -> Numbers {
-        Numbers::read(&places::inside(NUMBERS)).unwrap()
+        Numbers::read_file(&places::inside(NUMBERS)).unwrap()
     }
 
     #[test]
@@ -230,7 +233,7 @@ mod tests {
     #[test]
     fn the_readme_begins_with_its_table() {
         let readme = fs::read_to_string(places::inside(README)).unwrap();
-        let wanted = with_first_table(&readme, &document::table(&committed()));
+        let wanted = with_first_table(&readme, &document::medians_table(&committed()));
         assert!(
             readme == wanted,
             "{README}: run `cargo xtask dev publish --page`"
@@ -246,7 +249,7 @@ mod tests {
                 Under::None | Under::Bao => 7,
                 _ => 10,
             };
-            assert!(numbers.of_under(under).count() >= least, "{under}");
+            assert!(numbers.column_numbers(under).count() >= least, "{under}");
         }
     }
 }

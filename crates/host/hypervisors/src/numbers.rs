@@ -41,13 +41,13 @@ pub struct Number {
 
 impl Numbers {
     /// Extracts the numbers of `results`.
-    pub fn of(results: &Results) -> Self {
-        let scale = Scale::of(results);
+    pub fn of_results(results: &Results) -> Self {
+        let scale = Scale::for_results(results);
         let cells = || results.cells.iter().filter(|cell| cell.stats.is_some());
         let mut numbers = Vec::new();
         for row in &ROWS {
-            let found = cells().filter(|cell| row.has(cell));
-            numbers.extend(found.filter_map(|cell| number(row, cell, scale)));
+            let found = cells().filter(|cell| row.matches_cell(cell));
+            numbers.extend(found.filter_map(|cell| cell_number(row, cell, scale)));
         }
         let emulator = results.machine.emulator.clone().unwrap_or_default();
         Self {
@@ -56,7 +56,7 @@ impl Numbers {
             compiler: results
                 .build
                 .as_ref()
-                .map(Build::compiler)
+                .map(Build::compiler_text)
                 .unwrap_or_default(),
             below: results.machine.below.clone(),
             cells: numbers,
@@ -64,7 +64,7 @@ impl Numbers {
     }
 
     /// Reads the numbers stored at `path`.
-    pub fn read(path: &Path) -> Result<Self> {
+    pub fn read_file(path: &Path) -> Result<Self> {
         let shown = places::shown(path);
         let remedy = "make it by `cargo xtask dev publish hypervisors`";
         let text = match files::read_text(path) {
@@ -85,38 +85,38 @@ impl Numbers {
     }
 
     /// Returns the text of the numbers to store.
-    pub fn text(&self) -> Result<String> {
+    pub fn to_json(&self) -> Result<String> {
         let text = serde_json::to_string_pretty(self).context("numbers")?;
         Ok(text + "\n")
     }
 
     /// Returns the number in this row and column of the table.
-    pub fn get(&self, row: &ComparedCell, under: Under) -> Option<&Number> {
-        let mut cells = self.of_under(under);
+    pub fn number_at(&self, row: &ComparedCell, under: Under) -> Option<&Number> {
+        let mut cells = self.column_numbers(under);
         cells.find(|cell| cell.row == row.name)
     }
 
     /// Returns the numbers of one column.
-    pub fn of_under(&self, under: Under) -> impl Iterator<Item = &Number> {
+    pub fn column_numbers(&self, under: Under) -> impl Iterator<Item = &Number> {
         let name = under.name();
         self.cells.iter().filter(move |cell| cell.under == name)
     }
 
     /// Returns the number on the bare machine with which a number in `row` is compared.
-    pub fn of_bare_machine(&self, row: &ComparedCell) -> Option<&Number> {
-        let floor = row.floor();
-        let row = ROWS.iter().find(|row| row.is(&floor))?;
-        self.get(row, Under::None)
+    pub fn bare_machine_number(&self, row: &ComparedCell) -> Option<&Number> {
+        let floor = row.bare_machine_row();
+        let row = ROWS.iter().find(|row| row.equals_but_for_name(&floor))?;
+        self.number_at(row, Under::None)
     }
 
     /// Returns the number that has the same row and column as `cell`.
-    fn same_cell(&self, cell: &Number) -> Option<&Number> {
+    fn number_of_same_cell(&self, cell: &Number) -> Option<&Number> {
         let same = |other: &&Number| (&other.row, &other.under) == (&cell.row, &cell.under);
         self.cells.iter().find(same)
     }
 
     /// Replaces the columns `unders` with those of `new`.
-    pub fn with(self, new: Self, unders: &[Under]) -> Self {
+    pub fn replace_columns(self, new: Self, unders: &[Under]) -> Self {
         let is_new = |under: &str| unders.iter().any(|new| new.name() == under);
         let mut cells: Vec<Number> = self.cells;
         cells.retain(|cell| !is_new(&cell.under));
@@ -137,9 +137,9 @@ impl Numbers {
     }
 
     /// Returns the cells whose numbers differ from those in `kept`.
-    pub fn others(&self, kept: &Self) -> Vec<String> {
+    pub fn changed_cells(&self, kept: &Self) -> Vec<String> {
         let other = self.cells.iter().filter_map(|cell| {
-            let was = kept.same_cell(cell).map(|other| other.p50);
+            let was = kept.number_of_same_cell(cell).map(|other| other.p50);
             (was != Some(cell.p50)).then(|| {
                 let was = was.map_or("nothing".into(), |was| format!("{was:.0}"));
                 format!(
@@ -153,7 +153,7 @@ impl Numbers {
 
     /// Lists the numbers that differ from those in `kept` by more than the share `near`, and the emulator and the
     /// versions if they differ.
-    pub fn against(&self, kept: &Self, near: f64) -> Vec<String> {
+    pub fn list_differences(&self, kept: &Self, near: f64) -> Vec<String> {
         let mut lines = Vec::new();
         if self.emulator != kept.emulator {
             lines.push(format!(
@@ -171,7 +171,7 @@ impl Numbers {
         }
         let (mut alike, mut further) = (0, 0);
         for cell in &self.cells {
-            let Some(other) = kept.same_cell(cell) else {
+            let Some(other) = kept.number_of_same_cell(cell) else {
                 continue;
             };
             if (cell.p50 / other.p50 - 1.0).abs() <= near {
@@ -192,20 +192,27 @@ impl Numbers {
     }
 }
 
-fn number(row: &ComparedCell, cell: &Cell, scale: Scale) -> Option<Number> {
-    let stats = cell.with_median()?;
+fn cell_number(row: &ComparedCell, cell: &Cell, scale: Scale) -> Option<Number> {
+    let stats = cell.stats_with_median()?;
     let exits = cell.exits_of_samples().keys();
-    let exits = exits.map(|name| (name.clone(), hundredths(cell.exits_per_sample(name))));
+    let exits = exits.map(|name| {
+        (
+            name.clone(),
+            round_to_hundredths(cell.exits_per_sample(name)),
+        )
+    });
     let exits = exits.filter(|(_, count)| *count > 0.0).collect();
     Some(Number {
         row: row.name.into(),
         under: cell.under.to_string(),
-        p50: scale.of_cell(cell).percentile(stats.p50, stats.bounds()),
+        p50: scale
+            .for_cell(cell)
+            .convert_percentile(stats.p50, stats.bounds()),
         exits: cell.has_exit_counts().then_some(exits),
     })
 }
 
-fn hundredths(count: f64) -> f64 {
+fn round_to_hundredths(count: f64) -> f64 {
     (count * 100.0).round() / 100.0
 }
 
@@ -232,9 +239,9 @@ mod tests {
         let mut new = numbers(140.0, "");
         new.below.clear();
         new.cells[0].under = "rouse".into();
-        let both = kept.with(new, &[Under::Rouse]);
+        let both = kept.replace_columns(new, &[Under::Rouse]);
         let of = |under| {
-            both.of_under(under)
+            both.column_numbers(under)
                 .map(|cell| cell.p50)
                 .collect::<Vec<_>>()
         };
@@ -248,12 +255,12 @@ mod tests {
     #[test]
     fn what_moved_is_told_with_the_version_that_did() {
         let kept = numbers(1000.0, "Xen 4.20");
-        let near = numbers(1090.0, "Xen 4.20").against(&kept, 0.1);
+        let near = numbers(1090.0, "Xen 4.20").list_differences(&kept, 0.1);
         assert_eq!(
             near,
             ["against docs/hypervisors.md: 1 cells within 10 %, 0 further away"]
         );
-        let far = numbers(1200.0, "Xen 4.21").against(&kept, 0.1);
+        let far = numbers(1200.0, "Xen 4.21").list_differences(&kept, 0.1);
         assert_eq!(far[0], "not alike: under xen: Xen 4.21, kept Xen 4.20");
         assert!(far[1].ends_with("under xen: 1200, kept 1000"), "{far:?}");
     }
@@ -261,8 +268,12 @@ mod tests {
     #[test]
     fn every_row_has_a_floor() {
         for row in &ROWS {
-            let floor = row.floor();
-            assert!(ROWS.iter().any(|row| row.is(&floor)), "{}", row.name);
+            let floor = row.bare_machine_row();
+            assert!(
+                ROWS.iter().any(|row| row.equals_but_for_name(&floor)),
+                "{}",
+                row.name
+            );
         }
     }
 }

@@ -39,7 +39,7 @@ pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
     let mut touched = BTreeSet::new();
     let mut options = Vec::new();
     for patch in patches {
-        let mut read = match loose::read(&patch.text) {
+        let mut read = match loose::parse(&patch.text) {
             Ok(read) if read.files.is_empty() => bad_input!(
                 "--patch {}: it has no diff; save the whole mail as text, or use what `git format-patch` wrote",
                 patch.name
@@ -64,7 +64,7 @@ pub fn apply(name: &str, source: &Path, patches: &[Patch]) -> Result<Changes> {
             for path in [&file.old, &file.new].into_iter().flatten() {
                 check_inside(patch, path)?;
                 if touched.insert(path.clone()) {
-                    copy(source, place.path(), path)?;
+                    copy_original(source, place.path(), path)?;
                 }
             }
             let old = file
@@ -121,7 +121,7 @@ fn check_inside(patch: &Patch, path: &str) -> Result<()> {
     Ok(())
 }
 
-fn copy(source: &Path, place: &Path, path: &str) -> Result<()> {
+fn copy_original(source: &Path, place: &Path, path: &str) -> Result<()> {
     let (from, to) = (source.join(path), place.join(path));
     if !from.is_file() {
         return Ok(());
@@ -137,11 +137,11 @@ fn copy(source: &Path, place: &Path, path: &str) -> Result<()> {
 /// Applies one patch. Tries it unchanged first, then mended, then with less context.
 fn apply_one(name: &str, place: &Path, patch: &Patch, read: &mut Loose) -> Result<()> {
     if read.joined == 0 && read.unmarked == 0 && !read.quoted && !read.no_break {
-        let whole = print(&read.files);
-        if git(place, &[], &whole)?.is_ok() {
+        let whole = print_diff(&read.files);
+        if run_git_apply(place, &[], &whole)?.is_ok() {
             return Ok(());
         }
-        if git(place, &["--reverse", "--check"], &whole)?.is_ok() {
+        if run_git_apply(place, &["--reverse", "--check"], &whole)?.is_ok() {
             bad_input!(
                 "--patch {}: {name} has it already; leave it out",
                 patch.name
@@ -161,10 +161,10 @@ fn apply_one(name: &str, place: &Path, patch: &Patch, read: &mut Loose) -> Resul
             restored.guessed += usize::from(file.path().ends_with("Kconfig"));
         }
     }
-    let mended = print(&read.files);
-    let (less, why) = match git(place, &[], &mended)? {
+    let mended = print_diff(&read.files);
+    let (less, why) = match run_git_apply(place, &[], &mended)? {
         Ok(()) => (false, None),
-        Err(why) => match git(place, &["-C1"], &mended)? {
+        Err(why) => match run_git_apply(place, &["-C1"], &mended)? {
             Ok(()) => (true, None),
             Err(_) => (false, Some(why)),
         },
@@ -176,19 +176,19 @@ fn apply_one(name: &str, place: &Path, patch: &Patch, read: &mut Loose) -> Resul
             failed_hunk(name, &read.files, &why)
         );
     }
-    let guesses = guesses(read, restored, less);
+    let guesses = list_guesses(read, restored, less);
     if !guesses.is_empty() {
         note!("note: --patch {}: {}", patch.name, guesses.join("; "));
     }
     Ok(())
 }
 
-fn print(files: &[FileDiff]) -> String {
+fn print_diff(files: &[FileDiff]) -> String {
     files.iter().map(ToString::to_string).collect()
 }
 
 /// Describes what was assumed to apply a patch.
-fn guesses(read: &Loose, restored: Restored, less: bool) -> Vec<String> {
+fn list_guesses(read: &Loose, restored: Restored, less: bool) -> Vec<String> {
     let counted = [
         (read.joined, "broken lines are joined"),
         (read.unmarked, "lines without a mark are context"),
@@ -217,7 +217,7 @@ fn guesses(read: &Loose, restored: Restored, less: bool) -> Vec<String> {
 }
 
 /// Runs `git apply` in `place`. The inner error is the first line of git's error output.
-fn git(place: &Path, options: &[&str], diff: &str) -> Result<Result<(), String>> {
+fn run_git_apply(place: &Path, options: &[&str], diff: &str) -> Result<Result<(), String>> {
     let file = place.join(".diff");
     fs::write(&file, diff)?;
     let output = Command::new("git")

@@ -50,7 +50,7 @@ impl Build<'_> {
             .arg(self.copy)
             .arg(format!("O={BUILD}"))
             .args(&self.compiler.variables)
-            .args(JOBS.get_or_init(|| [jobs()]))
+            .args(JOBS.get_or_init(|| [job_option()]))
             .args(targets)
             // The release must not depend on a repository around the folder, nor the image on the time of the build.
             .arg(format!("LOCALVERSION={}", self.release))
@@ -63,7 +63,7 @@ impl Build<'_> {
         for (name, _) in env::vars_os().filter(|(name, _)| affects_build(name)) {
             make.env_remove(name);
         }
-        let (status, compiled) = self.follow(&mut make)?;
+        let (status, compiled) = self.follow_make(&mut make)?;
         interrupt::or(Ok(()))?;
         match status {
             true => Ok(compiled),
@@ -72,7 +72,7 @@ impl Build<'_> {
     }
 
     /// Runs `make` to its end. Returns whether it succeeded, and how many files it compiled.
-    fn follow(&self, make: &mut Command) -> Result<(bool, u64)> {
+    fn follow_make(&self, make: &mut Command) -> Result<(bool, u64)> {
         let mut log = File::options().create(true).append(true).open(self.log)?;
         writeln!(log, "$ {}", shell::command::typed(make))?;
         let errors = log.try_clone()?;
@@ -99,19 +99,19 @@ impl Build<'_> {
                 Ok(line) => {
                     writeln!(log, "{line}")
                         .map_err(|error| shell::files::refused(self.log, "written", &error))?;
-                    progress.take(&line);
+                    progress.take_line(&line);
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if interrupt::requested() && !ended {
                 ended = true;
-                end_group(&child);
+                end_make(&child);
             }
         }
         let status = child.wait()?;
         let _ = reader.join();
-        terminal::clear();
+        terminal::clear_line();
         Ok((status.success(), progress.compiled))
     }
 
@@ -136,7 +136,7 @@ impl Build<'_> {
 }
 
 /// Ends `make` and the processes that it has started.
-fn end_group(make: &Child) {
+fn end_make(make: &Child) {
     if let Ok(group) = i32::try_from(make.id()) {
         // The group is gone if `make` has just ended.
         let _ = killpg(Pid::from_raw(group), Signal::SIGTERM);
@@ -145,7 +145,7 @@ fn end_group(make: &Child) {
 
 static JOBS: std::sync::OnceLock<[String; 1]> = std::sync::OnceLock::new();
 
-fn jobs() -> String {
+fn job_option() -> String {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     format!("-j{cpus}")
 }
@@ -214,7 +214,7 @@ impl<'p> Progress<'p> {
     }
 
     /// Takes a line of output from `make`, which consists of a short command and the file that the command makes.
-    fn take(&mut self, line: &str) {
+    fn take_line(&mut self, line: &str) {
         let mut words = line.split_whitespace();
         let compiles = matches!(words.next(), Some("CC" | "AS"));
         self.compiled += u64::from(compiles);
@@ -226,7 +226,7 @@ impl<'p> Progress<'p> {
         self.shown = Instant::now();
         let text = self.text(words.next().unwrap_or_default());
         match terminal {
-            true => terminal::rewrite(&text),
+            true => terminal::rewrite_line(&text),
             false => step!("{text}"),
         }
     }
@@ -319,7 +319,7 @@ mod tests {
             "  LD      c",
             "  GEN     d",
         ] {
-            progress.take(line);
+            progress.take_line(line);
         }
         assert_eq!(progress.compiled, 2);
         assert!(

@@ -45,9 +45,9 @@ pub struct Compiler {
 impl Compiler {
     /// Finds a compiler, or provides one.
     pub fn find() -> Result<Self> {
-        let here = family(there);
-        let tools = TOOLS.iter().all(|tool| there(tool));
-        if !there("gcc") && !there("clang") && !there("cc") {
+        let here = find_family(is_on_path);
+        let tools = TOOLS.iter().all(|tool| is_on_path(tool));
+        if !is_on_path("gcc") && !is_on_path("clang") && !is_on_path("cc") {
             bad_input!(
                 "a kernel's build needs a C compiler for this machine, for its own tools; install gcc"
             );
@@ -68,7 +68,7 @@ impl Compiler {
                 "clang".into()
             }
         };
-        if !there("gcc") && there("cc") && !there("clang") {
+        if !is_on_path("gcc") && is_on_path("cc") && !is_on_path("clang") {
             variables.push("HOSTCC=cc".into());
         }
         if let Some(folder) = &provided {
@@ -123,7 +123,7 @@ enum Family {
 }
 
 /// Returns the family of the compiler for arm64 that this machine has. `there` tells which programs exist.
-fn family(there: impl Fn(&str) -> bool) -> Option<Family> {
+fn find_family(there: impl Fn(&str) -> bool) -> Option<Family> {
     if cfg!(target_arch = "aarch64") && there("gcc") {
         return Some(Family::Gcc(""));
     }
@@ -136,7 +136,7 @@ fn family(there: impl Fn(&str) -> bool) -> Option<Family> {
         .then_some(Family::Clang)
 }
 
-fn there(program: &str) -> bool {
+fn is_on_path(program: &str) -> bool {
     on_the_path(program).is_some()
 }
 
@@ -149,12 +149,12 @@ fn provide() -> Result<PathBuf> {
     {
         bad_input!("{missing} is missing, and {obstacle}; {instead}");
     }
-    REMEDY.once("", here, |tools| {
+    REMEDY.provide_once("", here, |tools| {
         let apt = tools.all_suites(&REMEDY)?;
         compiler::provide(&apt)
     })?;
     let folder = places::target().join("kernels/programs");
-    compiler::scripts(&folder)?;
+    compiler::write_scripts(&folder)?;
     Ok(folder)
 }
 
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn gcc_comes_before_clang_and_half_an_llvm_is_none() {
-        let of = |programs: &[&str]| family(|program| programs.contains(&program));
+        let of = |programs: &[&str]| find_family(|program| programs.contains(&program));
         if cfg!(target_arch = "x86_64") {
             assert_eq!(
                 of(&["gcc", "aarch64-linux-gnu-gcc"]),
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn programs_are_searched_for() {
-        assert!(there("sh"));
-        assert!(!there("no-such-program-of-anybody"));
+        assert!(is_on_path("sh"));
+        assert!(!is_on_path("no-such-program-of-anybody"));
     }
 }

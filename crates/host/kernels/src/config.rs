@@ -112,7 +112,7 @@ impl Config {
 
     /// Checks that `result`, the text of `.config`, has the settings that were wanted, and those that are required.
     pub fn check(&self, result: &str) -> Result<()> {
-        let result = settings("", result)?;
+        let result = read_settings("", result)?;
         let is = |option: &str| result.get(option).cloned().flatten();
         for fragment in self
             .wanted
@@ -142,7 +142,7 @@ impl Config {
                 missing.join(", and no ")
             );
         }
-        forbidden("this configuration", &result)
+        refuse_forbidden("this configuration", &result)
     }
 
     /// Returns the options of the base that `result`, the text of `.config`, does not have.
@@ -150,10 +150,10 @@ impl Config {
         if self.begin != Begin::Base {
             return Vec::new();
         }
-        let text = settings("", result).unwrap_or_default();
+        let text = read_settings("", result).unwrap_or_default();
         let later: String = self.wanted.iter().map(|fragment| &*fragment.text).collect();
-        let later = settings("", &later).unwrap_or_default();
-        let base = settings("", BASE).unwrap_or_default();
+        let later = read_settings("", &later).unwrap_or_default();
+        let base = read_settings("", BASE).unwrap_or_default();
         let wanted = base
             .into_iter()
             .filter(|(option, value)| value.is_some() && !later.contains_key(option));
@@ -162,8 +162,8 @@ impl Config {
     }
 
     /// Returns which of `options` `result` does not have.
-    pub fn without<'o>(&self, options: &'o [String], result: &str) -> Vec<&'o str> {
-        let result = settings("", result).unwrap_or_default();
+    pub fn missing_options<'o>(&self, options: &'o [String], result: &str) -> Vec<&'o str> {
+        let result = read_settings("", result).unwrap_or_default();
         let missing = options
             .iter()
             .filter(|option| !matches!(result.get(*option), Some(Some(_))));
@@ -181,7 +181,7 @@ impl Fragment {
                 "--config {name}: can't be read ({error}); name a file with lines like CONFIG_SMP=y"
             ),
         };
-        let settings = settings(&name, &text)?;
+        let settings = read_settings(&name, &text)?;
         Ok(Self {
             name,
             text,
@@ -190,11 +190,11 @@ impl Fragment {
     }
 
     fn check(&self) -> Result<()> {
-        forbidden(&format!("--config {}", self.name), &self.settings)
+        refuse_forbidden(&format!("--config {}", self.name), &self.settings)
     }
 }
 
-fn forbidden(name: &str, settings: &BTreeMap<String, Option<String>>) -> Result<()> {
+fn refuse_forbidden(name: &str, settings: &BTreeMap<String, Option<String>>) -> Result<()> {
     for (option, why) in FORBIDDEN {
         if let Some(Some(value)) = settings.get(option) {
             bad_input!("{name}: it has CONFIG_{option}={value}, and {why}; leave it out");
@@ -204,7 +204,7 @@ fn forbidden(name: &str, settings: &BTreeMap<String, Option<String>>) -> Result<
 }
 
 /// Reads the settings in a text. Error messages call the file `name`.
-fn settings(name: &str, text: &str) -> Result<BTreeMap<String, Option<String>>> {
+fn read_settings(name: &str, text: &str) -> Result<BTreeMap<String, Option<String>>> {
     let mut settings = BTreeMap::new();
     for (n, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_base_has_what_is_required() {
-        let base = settings("base", BASE).unwrap();
+        let base = read_settings("base", BASE).unwrap();
         for (option, _) in REQUIRED.iter().filter(|(option, _)| *option != "ARM64") {
             assert!(matches!(base.get(*option), Some(Some(_))), "{option}");
         }
@@ -325,14 +325,14 @@ mod tests {
         let off = Config::new(false, vec![fragment("CONFIG_KVM=n\n")], &[]).unwrap();
         assert_eq!(refused(off.check(WELL)), "");
         assert_eq!(
-            config.without(&["HZ".into(), "X".into()], WELL),
+            config.missing_options(&["HZ".into(), "X".into()], WELL),
             ["HZ", "X"]
         );
     }
 
     #[test]
     fn a_line_that_is_no_setting_is_named() {
-        let error = settings("f", "CONFIG_A=y\nint main;\n")
+        let error = read_settings("f", "CONFIG_A=y\nint main;\n")
             .unwrap_err()
             .to_string();
         assert!(

@@ -86,12 +86,12 @@ impl Folder {
     }
 
     /// Writes the record.
-    pub fn keep(&self) -> Result<()> {
+    pub fn mark_used(&self) -> Result<()> {
         write(&self.path.join(RECORD), &serde_json::to_vec(&self.record)?)
     }
 
     /// Copies the finished kernel's Image to its place.
-    pub fn finish(&self) -> Result<()> {
+    pub fn mark_finished(&self) -> Result<()> {
         let built = self.copy().join(BUILD).join("arch/arm64/boot/Image");
         let bytes = fs::read(&built).with_context(|| built.display().to_string())?;
         write(&self.image(), &bytes)
@@ -121,7 +121,7 @@ impl Folder {
         let folders = fs::read_dir(kernels())?.flatten().map(|entry| entry.path());
         let others = folders.filter(|other| *other != self.path);
         let lenders = others.filter_map(|other| Lender::of(other, &self.record.shares));
-        let Some(lender) = lenders.min_by_key(|lender| unlike(&lender.record.patched, patched))
+        let Some(lender) = lenders.min_by_key(|lender| distance(&lender.record.patched, patched))
         else {
             return Ok(());
         };
@@ -130,10 +130,10 @@ impl Folder {
             .patched
             .extend(lender.record.patched.iter().cloned());
         self.record.files = lender.record.files;
-        self.keep()?;
+        self.mark_used()?;
         let source = lender.path.join("source");
         for path in &lender.record.patched {
-            tree::take(&source.join(path), &self.copy().join(path))?;
+            tree::copy_file(&source.join(path), &self.copy().join(path))?;
         }
         tree::copy_build(&source.join(BUILD), &own)
     }
@@ -162,7 +162,7 @@ impl Lender {
 }
 
 /// Returns how many paths are in only one of the two lists.
-fn unlike(one: &[String], other: &BTreeSet<String>) -> usize {
+fn distance(one: &[String], other: &BTreeSet<String>) -> usize {
     let one: BTreeSet<String> = one.iter().cloned().collect();
     one.symmetric_difference(other).count()
 }
@@ -183,7 +183,7 @@ mod tests {
         let lists: [&[&str]; 3] = [&[], &["a", "b"], &["a", "c"]];
         let unlike = lists.map(|list| {
             let list: Vec<String> = list.iter().map(ToString::to_string).collect();
-            unlike(&list, &ours)
+            distance(&list, &ours)
         });
         assert_eq!(unlike, [2, 0, 2]);
     }

@@ -16,8 +16,8 @@ use crate::build::{Build, begin_log};
 use crate::compiler::Compiler;
 use crate::config::{Begin, Config, Fragment};
 use crate::folder::Folder;
-use crate::mail::{Patch, patches};
-use crate::source::{Files, Source, plain};
+use crate::mail::{Patch, read_patches};
+use crate::source::{Files, Source, plain_name};
 use crate::tree;
 
 /// Maximum number of characters that a release has after the version (Linux, `include/linux/utsname.h`: 64 without the
@@ -27,18 +27,18 @@ const RELEASE: usize = 64 - 16;
 /// Options of the verb `kernel`.
 #[derive(Args, Clone, Debug)]
 pub struct KernelArgs {
-    /// A folder with a tree of Linux, as it is now; a revision of one (~/linux@v6.12); or Debian's source, which is provided
-    /// (debian:6.12)
+    /// A folder with a Linux tree, as it is now; a revision of such a tree (~/linux@v6.12); or Debian's source, which
+    /// is fetched (debian:6.12)
     #[arg(value_name = "SOURCE")]
     pub source: String,
-    /// Patch to apply, in the order of the options: a diff, a mail, or a series in a mailbox. A mail that quotes the diff, has broken
-    /// its lines or has lost its white space is mended, and what was assumed is printed
+    /// Patch to apply, in the order of the options: a diff, a mail, or a series in a mailbox. A mail whose diff is
+    /// quoted, has broken lines or has lost white space is repaired, and the assumptions are printed
     #[arg(long, value_name = "FILE")]
     pub patch: Vec<PathBuf>,
-    /// Settings on top of a small configuration that has what can be measured; a whole .config replaces it
+    /// Settings on top of a small configuration that covers what can be measured; a complete .config replaces it
     #[arg(long, value_name = "FILE")]
     pub config: Vec<PathBuf>,
-    /// Begin with the architecture's default configuration, which takes an hour to build
+    /// Start from the architecture's default configuration, which takes an hour to build
     #[arg(long)]
     pub defconfig: bool,
 }
@@ -83,7 +83,7 @@ pub fn built(version: &str, patches: Vec<PathBuf>) -> Result<PathBuf> {
 }
 
 /// Replaces `~/` at the beginning of a path by the home folder. A shell does this only at the beginning of a word.
-fn at_home(name: &str) -> String {
+fn expand_home(name: &str) -> String {
     match (name.strip_prefix("~/"), std::env::home_dir()) {
         (Some(below), Some(home)) => home.join(below).display().to_string(),
         _ => name.to_owned(),
@@ -95,7 +95,7 @@ fn at_home(name: &str) -> String {
 /// source, because two kernels that are compared should have the same configuration.
 pub fn images<const N: usize>(names: [&str; N]) -> Result<[String; N]> {
     let mut kernels = Vec::new();
-    let names = names.map(at_home);
+    let names = names.map(expand_home);
     for name in &names {
         kernels.push(Kernel::read(name)?);
     }
@@ -142,7 +142,7 @@ impl Kernel {
             source,
             patches: patches
                 .into_iter()
-                .map(|path| PathBuf::from(at_home(path)))
+                .map(|path| PathBuf::from(expand_home(path)))
                 .collect(),
             configs: Vec::new(),
             defconfig: false,
@@ -168,7 +168,7 @@ impl Kernel {
         let source = files.folder.display();
         let shares =
             digest::sum(format!("{source}\0{}\0{}", config.shared, compiler.version).as_bytes());
-        let made_of = self.made_of(&shares, &config, &patches);
+        let made_of = self.hash_inputs(&shares, &config, &patches);
         folder.set_source(&files.folder);
         folder.record.shares = shares;
         let mut seen = std::mem::take(&mut folder.record.seen);
@@ -181,18 +181,18 @@ impl Kernel {
             return Ok(folder.image());
         }
         self.compile(&mut folder, &files, changes, &config, &compiler)?;
-        for option in config.without(&options, &fs::read_to_string(dot_config(&copy))?) {
+        for option in config.missing_options(&options, &fs::read_to_string(dot_config(&copy))?) {
             note!(
                 "note: the patch adds CONFIG_{option}, and the configuration has it off; set what it depends on by --config"
             );
         }
         folder.record.made_of = made_of;
-        folder.keep()?;
+        folder.mark_used()?;
         Ok(folder.image())
     }
 
     /// Returns the digest of everything that the kernel's Image is made of.
-    fn made_of(&self, shares: &str, config: &Config, patches: &[Patch]) -> String {
+    fn hash_inputs(&self, shares: &str, config: &Config, patches: &[Patch]) -> String {
         let local = self.local_version();
         let patches = patches.iter().map(|patch| &*patch.text);
         let parts = [shares, &config.text, &local].into_iter().chain(patches);
@@ -210,7 +210,7 @@ impl Kernel {
         compiler: &Compiler,
     ) -> Result<()> {
         // Until the build ends, the record must not name an Image.
-        folder.keep()?;
+        folder.mark_used()?;
         let copy = folder.copy();
         let now: BTreeSet<String> = changes.files.iter().map(|(path, _)| path.clone()).collect();
         folder.take_objects(&now)?;
@@ -219,9 +219,9 @@ impl Kernel {
             .union(&before.iter().cloned().collect())
             .cloned()
             .collect();
-        folder.keep()?;
-        folder.record.patched = tree::patch(files, &copy, &before, changes)?;
-        folder.keep()?;
+        folder.mark_used()?;
+        folder.record.patched = tree::put_patched(files, &copy, &before, changes)?;
+        folder.mark_used()?;
         let log = folder.log();
         begin_log(&log)?;
         let (name, release) = (self.short(), self.local_version());
@@ -237,11 +237,11 @@ impl Kernel {
         configure(folder, &build, config)?;
         let compiled = build.make(&["Image"])?;
         folder.record.files = folder.record.files.max(compiled);
-        folder.finish()
+        folder.mark_finished()
     }
 
     fn read_patches(&self) -> Result<Vec<Patch>> {
-        let read = self.patches.iter().map(|path| patches(path));
+        let read = self.patches.iter().map(|path| read_patches(path));
         Ok(read.collect::<Result<Vec<_>>>()?.concat())
     }
 
@@ -288,7 +288,7 @@ impl Kernel {
                 .find_map(|end| name.strip_suffix(&format!(".{end}")))
                 .unwrap_or(&name)
                 .to_owned();
-            plain(&name)
+            plain_name(&name)
         };
         let names = self.patches.iter().map(stem);
         let mut local: String = names.map(|name| format!("+{name}")).collect();
@@ -301,8 +301,8 @@ fn dot_config(copy: &Path) -> PathBuf {
     copy.join(tree::BUILD).join(".config")
 }
 
-/// Makes the configuration at each build, because an earlier one may have lost options to an earlier state of the
-/// source. Kconfig leaves a file unchanged if no setting changes.
+/// Makes the configuration at each build, because the one of an earlier build may lack options that the source did not
+/// have then. Kconfig leaves a file unchanged if no setting changes.
 fn configure(folder: &Folder, build: &Build<'_>, config: &Config) -> Result<()> {
     let file = dot_config(build.copy);
     let fragments = folder.path.join("fragments.config");

@@ -33,20 +33,20 @@ enum Damage {
 }
 
 /// Reads all diffs in `text`. The error names the file and the hunk.
-pub fn read(text: &str) -> Result<Loose, String> {
+pub fn parse(text: &str) -> Result<Loose, String> {
     // Some mail programs send every second blank as a no-break space, with which no line of Linux's source begins.
     let no_break = |line: &str| {
-        unquoted(line)
+        unquote(line)
             .1
             .trim_start_matches(['+', '-'])
             .starts_with(NO_BREAK)
     };
     if text.lines().any(no_break) {
-        let mut loose = read(&text.replace(NO_BREAK, " "))?;
+        let mut loose = parse(&text.replace(NO_BREAK, " "))?;
         loose.no_break = true;
         return Ok(loose);
     }
-    let lines: Vec<(usize, &str)> = text.lines().map(unquoted).collect();
+    let lines: Vec<(usize, &str)> = text.lines().map(unquote).collect();
     let mut loose = Loose::default();
     let mut at = 0;
     while at < lines.len() {
@@ -55,26 +55,26 @@ pub fn read(text: &str) -> Result<Loose, String> {
             && let Some(next) = same_depth(&lines, at + 1, depth)
             && let Some(new) = lines[next].1.strip_prefix("+++ ")
         {
-            let header = header(&lines[..at], depth);
+            let header = lines_of_header(&lines[..at], depth);
             loose.quoted |= depth > 0;
             let mut file = FileDiff {
-                old: path(old),
-                new: path(new),
+                old: path_in_header(old),
+                new: path_in_header(new),
                 header,
                 hunks: Vec::new(),
             };
             at = next + 1;
-            at = hunks(&lines, at, depth, &mut file, &mut loose)?;
+            at = read_hunks(&lines, at, depth, &mut file, &mut loose)?;
             loose.files.push(file);
             continue;
         }
         if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
             return Err("it has a binary part, and only text is taken".into());
         }
-        if Header::read(line).is_some() {
+        if Header::parse(line).is_some() {
             return Err(format!("line {} begins a hunk of no file", at + 1));
         }
-        if let Some(file) = without_hunks(&lines[at..], depth) {
+        if let Some(file) = read_bare_header(&lines[at..], depth) {
             loose.files.push(file);
         }
         at += 1;
@@ -95,7 +95,7 @@ fn same_depth(lines: &[(usize, &str)], at: usize, depth: usize) -> Option<usize>
 }
 
 /// Returns how many times a line is quoted, and its text without the quotation marks.
-pub fn unquoted(line: &str) -> (usize, &str) {
+pub fn unquote(line: &str) -> (usize, &str) {
     let (mut depth, mut rest) = (0, line.trim_end_matches('\r'));
     while let Some(more) = rest.strip_prefix('>') {
         depth += 1;
@@ -105,7 +105,7 @@ pub fn unquoted(line: &str) -> (usize, &str) {
 }
 
 /// Returns a path in a diff without the `a/` or `b/` before it and without the date after it.
-fn path(text: &str) -> Option<String> {
+fn path_in_header(text: &str) -> Option<String> {
     let text = text.split('\t').next().unwrap_or(text).trim();
     if text == "/dev/null" {
         return None;
@@ -127,7 +127,7 @@ const HEADER: [&str; 9] = [
     "similarity index",
 ];
 
-fn header(before: &[(usize, &str)], depth: usize) -> Vec<String> {
+fn lines_of_header(before: &[(usize, &str)], depth: usize) -> Vec<String> {
     let begins = before
         .iter()
         .rposition(|(_, line)| line.starts_with("diff --git "));
@@ -145,7 +145,7 @@ fn header(before: &[(usize, &str)], depth: usize) -> Vec<String> {
 
 /// Returns the difference of a file whose content stays the same, if one begins here. Such a difference is a rename or
 /// a change of mode.
-fn without_hunks(lines: &[(usize, &str)], depth: usize) -> Option<FileDiff> {
+fn read_bare_header(lines: &[(usize, &str)], depth: usize) -> Option<FileDiff> {
     let (old, new) = lines[0]
         .1
         .strip_prefix("diff --git a/")?
@@ -181,7 +181,7 @@ fn without_hunks(lines: &[(usize, &str)], depth: usize) -> Option<FileDiff> {
 }
 
 /// Reads the hunks of `file` from line `at` on, and returns the number of the line after them.
-fn hunks(
+fn read_hunks(
     lines: &[(usize, &str)],
     mut at: usize,
     depth: usize,
@@ -195,13 +195,13 @@ fn hunks(
             at += 1;
             continue;
         }
-        let Some(header) = Header::read(line).filter(|_| deep == depth) else {
+        let Some(header) = Header::parse(line).filter(|_| deep == depth) else {
             return Ok(at);
         };
         at += 1;
         let read = [Damage::Broken, Damage::Unmarked]
             .into_iter()
-            .find_map(|damage| hunk(&lines[at..], depth, header.counts, damage));
+            .find_map(|damage| read_hunk(&lines[at..], depth, header.counts, damage));
         let Some(read) = read else {
             return Err(header.count_error(file, "other"));
         };
@@ -238,7 +238,7 @@ struct Header {
 }
 
 impl Header {
-    fn read(line: &str) -> Option<Self> {
+    fn parse(line: &str) -> Option<Self> {
         let inside = line.strip_prefix("@@ -")?.split_once(" @@")?.0;
         let (before, after) = inside.split_once(" +")?;
         let of = |text: &str| match text.split_once(',') {
@@ -272,7 +272,7 @@ struct Read {
     unmarked: usize,
 }
 
-fn hunk(
+fn read_hunk(
     text: &[(usize, &str)],
     depth: usize,
     (mut before, mut after): (usize, usize),
@@ -318,7 +318,7 @@ fn hunk(
             Some(_) if read.lines.is_empty() => {}
             Some(_) => {
                 let last = read.lines.last_mut()?.text_mut()?;
-                join(last, line);
+                join_lines(last, line);
                 read.joined += 1;
             }
         }
@@ -342,7 +342,7 @@ fn is_rest(same_depth: bool, line: &str, read: &Read, damage: Damage) -> bool {
 }
 
 /// Joins the rest of a broken line. Mailers break a line at a blank, which is lost, or after a hyphen.
-fn join(line: &mut String, rest: &str) {
+fn join_lines(line: &mut String, rest: &str) {
     if !line.ends_with(['-', ' ']) {
         line.push(' ');
     }
@@ -363,7 +363,7 @@ From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\
 
     #[test]
     fn a_patch_as_it_was_made_is_read_as_it_is() {
-        let read = read(WHOLE).unwrap();
+        let read = parse(WHOLE).unwrap();
         assert_eq!((read.joined, read.unmarked, read.quoted), (0, 0, false));
         let printed = read.files[0].to_string();
         let (_, diff) = WHOLE.split_once("index 1..2 100644\n").unwrap();
@@ -381,15 +381,15 @@ From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\
                 quoted += ">\n> Why?\n\nBecause.\n\n";
             }
         }
-        let quoted = read(&quoted).unwrap();
+        let quoted = parse(&quoted).unwrap();
         assert!(quoted.quoted);
-        assert_eq!(lines(&quoted), lines(&read(WHOLE).unwrap()));
+        assert_eq!(lines(&quoted), lines(&parse(WHOLE).unwrap()));
     }
 
     #[test]
     fn no_break_spaces_are_blanks() {
         let sent = WHOLE.replace(" \t", "\u{a0} ");
-        let sent = read(&sent).unwrap();
+        let sent = parse(&sent).unwrap();
         assert!(sent.no_break);
         assert_eq!(lines(&sent)[0], Line::Context(" int x;".into()));
     }
@@ -399,7 +399,7 @@ From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\
         let broken = WHOLE
             .replace("+\th();", "+\th(one,\ntwo);")
             .replace("+\ti();", "+obj-\ny");
-        let read = read(&broken).unwrap();
+        let read = parse(&broken).unwrap();
         assert_eq!(read.joined, 2);
         assert!(lines(&read).contains(&Line::Added("\th(one, two);".into())));
         assert!(lines(&read).contains(&Line::Added("obj-y".into())));
@@ -410,7 +410,7 @@ From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\
         let bare = WHOLE
             .replace(" \tint x;", "int x;")
             .replace(" \treturn", "return");
-        let read = read(&bare).unwrap();
+        let read = parse(&bare).unwrap();
         assert_eq!((read.joined, read.unmarked), (0, 2));
         assert_eq!(lines(&read)[0], Line::Context("int x;".into()));
     }
@@ -418,15 +418,15 @@ From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\
     #[test]
     fn a_hunk_whose_counts_do_not_fit_is_named() {
         let cut = WHOLE.replace("+\ti();\n", "");
-        let error = read(&cut).unwrap_err();
+        let error = parse(&cut).unwrap_err();
         assert!(error.starts_with("hunk 1 of a.c has"), "{error}");
-        assert_eq!(read("no diff").unwrap(), Loose::default());
+        assert_eq!(parse("no diff").unwrap(), Loose::default());
     }
 
     #[test]
     fn a_file_of_no_lines_is_none() {
         let text = "--- a/n\n+++ b/n\n@@ -0,0 +1,1 @@\n+a\n--- a/o\n+++ b/o\n@@ -1 +0,0 @@\n-a\n";
-        let read = read(text).unwrap();
+        let read = parse(text).unwrap();
         let sides = |n: usize| (read.files[n].old.is_some(), read.files[n].new.is_some());
         assert_eq!((sides(0), sides(1)), ((false, true), (true, false)));
     }
@@ -435,7 +435,7 @@ From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\
     fn nothing_is_left_out_silently() {
         let second = "@@ -9,1 +10,1 @@\n-\ta();\n+\tb();\n";
         let two = WHOLE.replace("-- \n", &format!("{second}-- \n"));
-        assert_eq!(read(&two).unwrap().files[0].hunks.len(), 2);
+        assert_eq!(parse(&two).unwrap().files[0].hunks.len(), 2);
         for (text, told) in [
             (
                 two.replace("+\ti();", "+\ti();\n+\tj();"),
@@ -450,10 +450,10 @@ From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\
                 "binary",
             ),
         ] {
-            let error = read(&text).unwrap_err();
+            let error = parse(&text).unwrap_err();
             assert!(error.contains(told), "{error}");
         }
-        let empty = read("diff --git a/n b/n\nnew file mode 100644\nindex 0..e69de29\n").unwrap();
+        let empty = parse("diff --git a/n b/n\nnew file mode 100644\nindex 0..e69de29\n").unwrap();
         assert_eq!(
             (empty.files[0].old.as_deref(), empty.files[0].new.as_deref()),
             (None, Some("n"))
@@ -464,7 +464,7 @@ From: A\n\nText.\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\nindex 1..2 100644\
     fn a_rename_and_a_new_file_keep_their_headers() {
         let text = "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n\
                     diff --git a/n b/n\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+a\n";
-        let read = read(text).unwrap();
+        let read = parse(text).unwrap();
         assert_eq!(read.files.len(), 2);
         assert_eq!(read.files[0].header.len(), 3);
         assert_eq!(read.files[1].old, None);

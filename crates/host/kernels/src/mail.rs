@@ -10,7 +10,7 @@ use shell::failure::{BadInput, bad_input};
 use shell::partial_files::Scratch;
 use shell::places;
 
-use crate::loose::unquoted;
+use crate::loose::unquote;
 
 /// A patch that was read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Patch {
 }
 
 /// Reads the patches in a file, and returns them in the order in which they apply.
-pub fn patches(path: &Path) -> Result<Vec<Patch>> {
+pub fn read_patches(path: &Path) -> Result<Vec<Patch>> {
     let shown = places::shown(path);
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -30,7 +30,7 @@ pub fn patches(path: &Path) -> Result<Vec<Patch>> {
         ),
     };
     let texts = match is_mailbox(&bytes) {
-        true => mails(path)?,
+        true => read_mails(path)?,
         false => vec![String::from_utf8_lossy(&bytes).into_owned()],
     };
     let several = texts.len() > 1;
@@ -66,7 +66,7 @@ fn is_mailbox(bytes: &[u8]) -> bool {
 }
 
 /// Splits and decodes the mails. Puts the mails of a series in the order of their numbers.
-fn mails(path: &Path) -> Result<Vec<String>> {
+fn read_mails(path: &Path) -> Result<Vec<String>> {
     let place = Scratch::new()?;
     let run = |arguments: &[&str], input: Option<&Path>| -> Result<Vec<u8>> {
         let mut git = Command::new("git");
@@ -108,7 +108,7 @@ fn mails(path: &Path) -> Result<Vec<String>> {
         // Git counts a diff that an answer quotes as a part of the message.
         let text = String::from_utf8_lossy(&[message, patch].concat()).into_owned();
         if text.lines().any(|line| {
-            unquoted(line).1.starts_with("diff --git ") || unquoted(line).1.starts_with("+++ ")
+            unquote(line).1.starts_with("diff --git ") || unquote(line).1.starts_with("+++ ")
         }) {
             let is_answer = subject.unwrap_or_default().starts_with("Re:");
             mails.push((is_answer, number, text));
@@ -176,7 +176,7 @@ mod tests {
             mail("[PATCH v2 1/2] A", "a"),
         ];
         fs::write(&path, text.concat()).unwrap();
-        let patches = patches(&path).unwrap();
+        let patches = read_patches(&path).unwrap();
         assert_eq!(patches.len(), 2, "{patches:?}");
         assert!(patches[0].text.contains("+++ b/a") && patches[1].text.contains("+++ b/b"));
         assert!(
@@ -193,19 +193,19 @@ mod tests {
         let path = place.path().join("mbox");
         let answer = mail("Re: [PATCH 1/1] A", "a").replace("diff --git", "> diff --git");
         fs::write(&path, mail("[PATCH 1/1] A", "a") + &answer).unwrap();
-        assert_eq!(patches(&path).unwrap().len(), 1);
+        assert_eq!(read_patches(&path).unwrap().len(), 1);
         let letter = mail("[PATCH 0/1] A", "a")
             .replace("+++", "")
             .replace("diff --git", "");
         fs::write(&path, letter).unwrap();
-        let error = patches(&path).unwrap_err().to_string();
+        let error = read_patches(&path).unwrap_err().to_string();
         assert!(error.contains("no mail has a diff"), "{error}");
         fs::write(
             &path,
             mail("[PATCH 1/2] A", "a") + &mail("[PATCH v2 1/2] A", "a"),
         )
         .unwrap();
-        let error = patches(&path).unwrap_err().to_string();
+        let error = read_patches(&path).unwrap_err().to_string();
         assert!(error.contains("two mails have number 1"), "{error}");
     }
 
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_missing_is_bad_input() {
-        let error = patches(Path::new("/nonexistent.patch")).unwrap_err();
+        let error = read_patches(Path::new("/nonexistent.patch")).unwrap_err();
         assert!(
             error
                 .to_string()

@@ -27,7 +27,7 @@ pub fn restore(diff: &mut FileDiff, before: &str) -> Restored {
         let lost = put_back(hunk, &file[start..], &mut restored);
         hunk.start = start + 1;
         if lost && kconfig {
-            restored.guessed += indent(hunk);
+            restored.guessed += indent_added(hunk);
         }
     }
     restored
@@ -99,7 +99,7 @@ const ENTRIES: [&str; 10] = [
 ];
 
 /// Indents the added lines of a Kconfig file. Returns how many were indented.
-fn indent(hunk: &mut Hunk) -> usize {
+fn indent_added(hunk: &mut Hunk) -> usize {
     let (mut help, mut guessed) = (false, 0);
     for line in &mut hunk.lines {
         let Line::Added(text) = line else {

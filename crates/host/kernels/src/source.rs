@@ -52,7 +52,7 @@ impl Source {
             };
         }
         if Path::new(name).is_dir() {
-            return Ok(Some(Self::Tree(tree(Path::new(name))?)));
+            return Ok(Some(Self::Tree(check_tree(Path::new(name))?)));
         }
         let Some((folder, revision)) = name.rsplit_once('@') else {
             return Ok(None);
@@ -89,22 +89,22 @@ impl Source {
             Self::Tree(tree) => name_of(tree),
             Self::Revision { tree, commit } => format!("{}-{:.12}", name_of(tree), commit),
         };
-        plain(&text)
+        plain_name(&text)
     }
 
     /// Returns the source's files, and unpacks them first if necessary.
     pub fn files(&self) -> Result<Files> {
         let (folder, fixed) = match self {
-            Self::Debian(version) => (debian(version)?, true),
+            Self::Debian(version) => (provide_debian(version)?, true),
             Self::Tree(tree) => (tree.clone(), false),
-            Self::Revision { tree, commit } => (revision(tree, commit)?, true),
+            Self::Revision { tree, commit } => (unpack_revision(tree, commit)?, true),
         };
         Ok(Files { folder, fixed })
     }
 }
 
 /// Replaces each character that should not be in the name of a folder or a release.
-pub fn plain(text: &str) -> String {
+pub fn plain_name(text: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
     let text: String = text
         .chars()
@@ -119,7 +119,7 @@ fn name_of(tree: &Path) -> String {
 }
 
 /// Checks that `folder` has a tree of Linux that includes arm64, and returns its path.
-fn tree(folder: &Path) -> Result<PathBuf> {
+fn check_tree(folder: &Path) -> Result<PathBuf> {
     let has = |file: &str| folder.join(file).is_file();
     if !has("Kbuild") || !has("init/main.c") {
         bad_input!(
@@ -148,13 +148,13 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
 }
 
 /// The folder of sources that this program has unpacked.
-fn unpacked() -> PathBuf {
+fn unpacked_folder() -> PathBuf {
     places::target().join("kernels/sources")
 }
 
 /// Unpacks the files of a commit, unless an earlier run has done so, and returns their folder.
-fn revision(tree: &Path, commit: &str) -> Result<PathBuf> {
-    let folder = unpacked().join(format!("git-{commit}"));
+fn unpack_revision(tree: &Path, commit: &str) -> Result<PathBuf> {
+    let folder = unpacked_folder().join(format!("git-{commit}"));
     if folder.is_dir() {
         return Ok(folder);
     }
@@ -166,7 +166,7 @@ fn revision(tree: &Path, commit: &str) -> Result<PathBuf> {
         );
     }
     let waits = || step!("waiting for another run that copies {commit:.12}");
-    let _locked = shell::files::lock(&unpacked().join("lock"), waits)?;
+    let _locked = shell::files::lock(&unpacked_folder().join("lock"), waits)?;
     if folder.is_dir() {
         return Ok(folder);
     }
@@ -206,21 +206,21 @@ fn cannot_unpack(stderr: &[u8]) -> anyhow::Error {
     let line = text.lines().next().unwrap_or("no reason given").to_owned();
     BadInput::error(format!(
         "the source can't be unpacked ({line}); make room in {}, or install tar and xz-utils",
-        places::shown(&unpacked())
+        places::shown(&unpacked_folder())
     ))
 }
 
 /// Provides Debian's source of the newest version that begins with `version`, and returns its folder.
-fn debian(version: &str) -> Result<PathBuf> {
+fn provide_debian(version: &str) -> Result<PathBuf> {
     if !version.chars().all(|c| c.is_ascii_digit() || c == '.') {
         bad_input!("debian:{version}: no version; use numbers, as in debian:6.12");
     }
-    REMEDY.once(
+    REMEDY.provide_once(
         version,
-        || provided(version),
+        || find_provided(version),
         |tools| {
             let apt = tools.all_suites(&REMEDY)?;
-            let names = apt.names(&format!("^{PACKAGE}[0-9.]+$"))?;
+            let names = apt.matching_names(&format!("^{PACKAGE}[0-9.]+$"))?;
             let Some(name) = newest_of(&names, version) else {
                 let have: Vec<_> = names
                     .iter()
@@ -234,16 +234,16 @@ fn debian(version: &str) -> Result<PathBuf> {
             };
             apt.run("downloading Linux's source (150 MB)", &["download", name])?;
             let release = apt
-                .archive(name, ".deb")
+                .find_archive(name, ".deb")
                 .and_then(|path| release_of(&path))
                 .with_context(|| format!("{name} has no package"))?;
             if !numbers_of(&release).starts_with(&numbers_of(version)) {
                 bad_input!("debian:{version}: Debian has the source of {release}, and not of that version; {}", REMEDY.instead);
             }
-            let package = unpacked().join("package");
+            let package = unpacked_folder().join("package");
             apt.unpack(&package)?;
             let archive = package.join(format!("usr/src/{name}.tar.xz"));
-            let folder = unpacked().join(format!("debian-{release}"));
+            let folder = unpacked_folder().join(format!("debian-{release}"));
             let partial = empty_partial(&folder)?;
             let unpacked = Command::new("tar")
                 .arg("-xJf")
@@ -271,14 +271,14 @@ fn release_of(package: &Path) -> Option<String> {
 }
 
 /// Returns the folder of a source that an earlier run has unpacked and that fits `version`.
-fn provided(version: &str) -> Option<PathBuf> {
-    let entries = fs::read_dir(unpacked()).ok()?.flatten();
+fn find_provided(version: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(unpacked_folder()).ok()?.flatten();
     let names: Vec<_> = entries
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .filter(|name| name.starts_with("debian-") && !name.ends_with("partial"))
         .filter(|name| numbers_of(&name["debian-".len()..]).starts_with(&numbers_of(version)))
         .collect();
-    Some(unpacked().join(newest_of(&names, version)?))
+    Some(unpacked_folder().join(newest_of(&names, version)?))
 }
 
 fn numbers_of(version: &str) -> Vec<u32> {

@@ -31,7 +31,7 @@ pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
     if source.fixed {
         let is_new = !copy.exists();
         if is_new {
-            link(&source.folder, copy)?;
+            copy_link(&source.folder, copy)?;
         }
         return Ok(is_new);
     }
@@ -121,7 +121,7 @@ fn is_built(path: &str) -> bool {
 }
 
 /// Fills the new folder `copy` with links to the files of `source`, which never change.
-fn link(source: &Path, copy: &Path) -> Result<()> {
+fn copy_link(source: &Path, copy: &Path) -> Result<()> {
     let partial = copy.with_extension("partial");
     let _ = fs::remove_dir_all(&partial);
     for_each_file(
@@ -155,7 +155,7 @@ pub fn copy_build(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Copies a file of another copy together with its time. Removes the file here if the other copy does not have it.
-pub fn take(from: &Path, to: &Path) -> Result<()> {
+pub fn copy_file(from: &Path, to: &Path) -> Result<()> {
     remove(to)?;
     if !from.exists() {
         return Ok(());
@@ -200,7 +200,7 @@ fn for_each_file(
 
 /// Puts the patched files into `copy`, and restores the source's file for each path in `before` that is no longer
 /// patched. Returns the paths that are patched now.
-pub fn patch(
+pub fn put_patched(
     source: &Files,
     copy: &Path,
     before: &[String],
@@ -222,7 +222,7 @@ pub fn patch(
         }
         let to = copy.join(path);
         match content {
-            Some(content) if is_there(&to, content) => {}
+            Some(content) if has_content(&to, content) => {}
             Some(content) => {
                 remove(&to)?;
                 fs::create_dir_all(to.parent().unwrap_or(copy))?;
@@ -242,7 +242,7 @@ fn link_above(copy: &Path, path: &str) -> Option<String> {
     Some(link.display().to_string())
 }
 
-fn is_there(path: &Path, content: &Content) -> bool {
+fn has_content(path: &Path, content: &Content) -> bool {
     let executable = |metadata: Metadata| metadata.mode() & 0o100 != 0;
     fs::read(path).is_ok_and(|bytes| bytes == content.bytes)
         && path
@@ -343,13 +343,13 @@ mod tests {
                 ("b.c", None),
                 ("n/new.c", Some("n")),
             ]);
-            let patched = patch(&source, &copy, &[], patches).unwrap();
+            let patched = put_patched(&source, &copy, &[], patches).unwrap();
             assert_eq!(patched, ["b.c", "k/a.c", "n/new.c"]);
             let text = |path: &Path| fs::read_to_string(path).unwrap();
             assert_eq!(text(&copy.join("k/a.c")), "patched");
             assert!(!copy.join("b.c").exists() && copy.join("n/new.c").exists());
             assert_eq!(text(&source.folder.join("k/a.c")), "a");
-            let patched = patch(&source, &copy, &patched, changes(&[])).unwrap();
+            let patched = put_patched(&source, &copy, &patched, changes(&[])).unwrap();
             assert!(patched.is_empty() && !copy.join("n/new.c").exists());
             assert_eq!(text(&copy.join("k/a.c")) + &text(&copy.join("b.c")), "ab");
         }
@@ -375,8 +375,8 @@ mod tests {
             files: vec![("k/a.c".into(), Some(script.clone()))],
             ..Changes::default()
         };
-        patch(&source, &copy, &[], changes).unwrap();
-        assert!(is_there(&copy.join("k/a.c"), &script));
+        put_patched(&source, &copy, &[], changes).unwrap();
+        assert!(has_content(&copy.join("k/a.c"), &script));
     }
 
     #[test]
@@ -388,7 +388,7 @@ mod tests {
         symlink(&outside, source.folder.join("my")).unwrap();
         sync(&source, &copy, &mut Seen::new()).unwrap();
         let error =
-            patch(&source, &copy, &[], changes(&[("my/x.c", Some("patched"))])).unwrap_err();
+            put_patched(&source, &copy, &[], changes(&[("my/x.c", Some("patched"))])).unwrap_err();
         assert!(
             error.to_string().contains("my is a symbolic link"),
             "{error}"
@@ -401,10 +401,10 @@ mod tests {
         let (_place, source, copy) = source(true);
         sync(&source, &copy, &mut Seen::new()).unwrap();
         let again = || changes(&[("k/a.c", Some("patched"))]);
-        patch(&source, &copy, &[], again()).unwrap();
+        put_patched(&source, &copy, &[], again()).unwrap();
         let time = || copy.join("k/a.c").metadata().unwrap().modified().unwrap();
         let before = time();
-        patch(&source, &copy, &["k/a.c".into()], again()).unwrap();
+        put_patched(&source, &copy, &["k/a.c".into()], again()).unwrap();
         assert_eq!(time(), before);
     }
 }

@@ -7,7 +7,7 @@ use maud::{Markup, Render, html};
 use results::Results;
 use results::merge::{self, Run};
 
-use crate::equal_runs::{labelled, merged};
+use crate::equal_runs::{merge_equal, run_labels};
 use crate::frame::Figure;
 use crate::scale::Scale;
 use crate::{machines, pairs, screen, summary, svg};
@@ -44,27 +44,27 @@ pub fn heading(title: &str, runs: &[Run], chart: Option<&Figure>) -> Markup {
             div.words {
             @if are_boots(runs) {
                 p.headline { (runs.len()) " boots of the same cells. Charts are of the first." }
-                (answer_of(&merge::into_one(runs)))
+                (results_answer(&merge::into_one(runs)))
             } @else if runs.len() > 1 {
-                @for sentence in machines::sentences(&machines::groups(runs)) { p { (sentence) } }
-                @for (labels, text) in merged(runs, of_run) { (labelled(&labels)) (text) }
+                @for sentence in machines::order_sentences(&machines::comparable_groups(runs)) { p { (sentence) } }
+                @for (labels, text) in merge_equal(runs, run_answer) { (run_labels(&labels)) (text) }
             } @else {
-                @for run in runs { (of_run(run)) }
+                @for run in runs { (run_answer(run)) }
             }
             }
             @if let Some(chart) = chart { div.first { (chart.render()) } }
-            p.meta { (counts(runs)) }
+            p.meta { (describe_data(runs)) }
         }
     }
 }
 
 /// Returns the answer of one run.
-fn of_run(run: &Run) -> Markup {
-    answer_of(&run.results)
+fn run_answer(run: &Run) -> Markup {
+    results_answer(&run.results)
 }
 
-fn answer_of(results: &Results) -> Markup {
-    let scale = Scale::of(results);
+fn results_answer(results: &Results) -> Markup {
+    let scale = Scale::for_results(results);
     let screen = match by_hypervisor::document(results, scale) {
         Some(table) => Some(table),
         None => screen::document(results, screen::Rest::Below),
@@ -73,17 +73,17 @@ fn answer_of(results: &Results) -> Markup {
         @match screen {
             Some(screen) => (screen.html()),
             None => {
-                p.headline { (summary::sentence(results, scale)) }
+                p.headline { (summary::summary_sentence(results, scale)) }
                 @if let Some(text) = summary::unmodelled_costs(results) { p.about { (text) } }
             }
         }
-        @for line in pairs::lines(results, scale) { p.about { (line) } }
+        @for line in pairs::pair_lines(results, scale) { p.about { (line) } }
         @if let Some(missing) = results.incomplete_text() { p.about { b { "Incomplete: " } (missing) "." } }
     }
 }
 
 /// Describes the page's data: the numbers of cells and samples, and the tool.
-fn counts(runs: &[Run]) -> String {
+fn describe_data(runs: &[Run]) -> String {
     let cells = || runs.iter().flat_map(|run| &run.results.cells);
     let measured = cells().filter(|cell| cell.stats.is_some());
     let samples: u64 = measured
@@ -96,6 +96,6 @@ fn counts(runs: &[Run]) -> String {
     format!(
         "{} cells, {} samples, {skipped} cells skipped, {damaged} damaged; {tool}",
         measured.count(),
-        svg::number(samples as f64)
+        svg::format_number(samples as f64)
     )
 }

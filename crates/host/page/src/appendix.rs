@@ -9,9 +9,9 @@ use results::merge::Run;
 
 use crate::column::Column;
 use crate::columns;
-use crate::equal_runs::{labelled, merged};
-use crate::machine::in_words;
-use crate::scale::{Scale, operation_of};
+use crate::equal_runs::{merge_equal, run_labels};
+use crate::machine::replace_probe_names;
+use crate::scale::{Scale, cell_operation};
 use crate::shortfalls;
 
 /// Returns the tables of all measured cells and of the missing ones.
@@ -23,11 +23,11 @@ pub fn cells(runs: &[Run]) -> Markup {
                 "Exits, interrupts and wake-ups are per sample; a dot is none. What a guest and its \
                  measurement cost alone is in the cells of shape dry; it is not subtracted anywhere."
             }
-            @for (labels, text) in merged(runs, tables) { (labelled(&labels)) (text) }
-            @for (labels, text) in merged(runs, shortfalls) { (labelled(&labels)) (text) }
+            @for (labels, text) in merge_equal(runs, workload_tables) { (run_labels(&labels)) (text) }
+            @for (labels, text) in merge_equal(runs, shortfalls) { (run_labels(&labels)) (text) }
         }
-        (skipped(runs))
-        (damaged(runs))
+        (skipped_cells(runs))
+        (damaged_cells(runs))
     }
 }
 
@@ -35,27 +35,30 @@ pub fn cells(runs: &[Run]) -> Markup {
 pub fn provenance(runs: &[Run]) -> Markup {
     html! {
         (notes(runs))
-        (reproduce(runs))
+        (how_to_reproduce(runs))
     }
 }
 
 /// Returns a table for each workload of a run, with separate tables for open and closed loops.
-fn tables(run: &Run) -> Markup {
-    let scale = Scale::of(&run.results);
+fn workload_tables(run: &Run) -> Markup {
+    let scale = Scale::for_results(&run.results);
     let mut tables: Vec<(String, Vec<&Cell>)> = Vec::new();
     for cell in run.results.cells.iter().filter(|cell| cell.stats.is_some()) {
-        match tables.iter_mut().find(|(name, _)| *name == cell.table()) {
+        match tables
+            .iter_mut()
+            .find(|(name, _)| *name == cell.table_key())
+        {
             Some((_, cells)) => cells.push(cell),
-            None => tables.push((cell.table(), vec![cell])),
+            None => tables.push((cell.table_key(), vec![cell])),
         }
     }
     html! {
         @for (name, cells) in tables {
             h3 {
                 (name)
-                span.muted { ", " (scale.unit_of(&run.results, &cells)) " per " (operation_of(cells[0])) }
+                span.muted { ", " (scale.unit_of_cells(&run.results, &cells)) " per " (cell_operation(cells[0])) }
             }
-            (table(&columns::of(&cells, scale)))
+            (table(&columns::columns_of_cells(&cells, scale)))
         }
     }
 }
@@ -96,11 +99,11 @@ pub fn table(columns: &[Column]) -> Markup {
 /// Explains why cells have fewer samples than requested, and lists the cells that were not measured.
 fn shortfalls(run: &Run) -> Markup {
     html! {
-        @for line in shortfalls::shortfalls(&run.results) { p.muted { (line) } }
+        @for line in shortfalls::list_shortfalls(&run.results) { p.muted { (line) } }
     }
 }
 
-fn skipped(runs: &[Run]) -> Markup {
+fn skipped_cells(runs: &[Run]) -> Markup {
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for run in runs {
         for cell in &run.results.cells {
@@ -108,7 +111,7 @@ fn skipped(runs: &[Run]) -> Markup {
                 reasons
                     .entry(why)
                     .or_default()
-                    .push(named(runs, run, &cell.title()));
+                    .push(after_run_name(runs, run, &cell.title()));
             }
         }
     }
@@ -118,7 +121,7 @@ fn skipped(runs: &[Run]) -> Markup {
                 h2 { "Skipped cells" }
                 @for (why, cells) in &reasons {
                     details open[cells.len() <= 12] {
-                        summary { (in_words(why)) " " span.muted { "(" (cells.len()) ")" } }
+                        summary { (replace_probe_names(why)) " " span.muted { "(" (cells.len()) ")" } }
                         ul.cells { @for cell in cells { li { (cell) } } }
                     }
                 }
@@ -127,7 +130,7 @@ fn skipped(runs: &[Run]) -> Markup {
     }
 }
 
-fn named(runs: &[Run], run: &Run, text: &str) -> String {
+fn after_run_name(runs: &[Run], run: &Run, text: &str) -> String {
     if runs.len() > 1 {
         format!("{}: {text}", run.label)
     } else {
@@ -135,7 +138,7 @@ fn named(runs: &[Run], run: &Run, text: &str) -> String {
     }
 }
 
-fn damaged(runs: &[Run]) -> Markup {
+fn damaged_cells(runs: &[Run]) -> Markup {
     let lost = || {
         runs.iter().flat_map(|run| {
             let damaged = run
@@ -144,7 +147,9 @@ fn damaged(runs: &[Run]) -> Markup {
                 .iter()
                 .map(|cell| format!("{cell}: not used"));
             let problems = run.results.problems.iter().cloned();
-            damaged.chain(problems).map(|text| named(runs, run, &text))
+            damaged
+                .chain(problems)
+                .map(|text| after_run_name(runs, run, &text))
         })
     };
     html! {
@@ -166,21 +171,21 @@ fn notes(runs: &[Run]) -> Markup {
         @if runs.iter().any(|run| !run.results.notes.is_empty()) {
             section id="notes" {
                 h2 { "Notes" }
-                @for (labels, text) in merged(runs, |run| html! {
+                @for (labels, text) in merge_equal(runs, |run| html! {
                     @if !run.results.notes.is_empty() {
                         ul { @for note in &run.results.notes { li { (note) } } }
                     }
-                }) { (labelled(&labels)) (text) }
+                }) { (run_labels(&labels)) (text) }
             }
         }
     }
 }
 
-fn reproduce(runs: &[Run]) -> Markup {
+fn how_to_reproduce(runs: &[Run]) -> Markup {
     html! {
         section id="reproduce" {
             h2 { "How to reproduce" }
-            @for (labels, text) in merged(runs, commands) { (labelled(&labels)) (text) }
+            @for (labels, text) in merge_equal(runs, commands) { (run_labels(&labels)) (text) }
             p.muted { "Records: docs/records.md. Comparison of two runs: cargo xtask compare A B." }
         }
     }

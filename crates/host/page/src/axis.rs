@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Axes: the position of a value, and the values to label.
 
-use crate::svg::number;
+use crate::svg::format_number;
 
 /// If the ratio of the largest to the smallest value is at least this, a linear scale would hide the small values.
 const TOO_WIDE: f64 = 30.0;
@@ -50,9 +50,9 @@ impl Axis {
                 zero: true,
             };
         }
-        let (low, high) = bounds(values);
+        let (low, high) = positive_range(values);
         if high / low > TOO_WIDE {
-            return Self::log(low, high, from, to);
+            return Self::logarithmic(low, high, from, to);
         }
         let high = if high > 0.0 { high } else { 1.0 };
         Self {
@@ -66,12 +66,12 @@ impl Axis {
     }
 
     /// Creates a scale of only the range of `values`.
-    pub fn around(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
+    pub fn around_values(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
         let zero = values.clone().any(|value| value == 0.0);
-        let (low, high) = bounds(values);
+        let (low, high) = positive_range(values);
         if high / low > TOO_WIDE / 3.0 {
             let room = if zero { (high / low).powf(-0.15) } else { 1.0 };
-            let axis = Self::log(low * room, high, from, to);
+            let axis = Self::logarithmic(low * room, high, from, to);
             return Self { zero, ..axis };
         }
         let margin = ((high - low) * 0.05).max(high * 0.01).max(0.5);
@@ -86,7 +86,7 @@ impl Axis {
     }
 
     /// Creates a logarithmic scale around positive values.
-    pub fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
+    pub fn logarithmic(low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         Self {
             kind: AxisKind::Log,
@@ -99,7 +99,7 @@ impl Axis {
     }
 
     /// Returns the position of a value.
-    pub fn place(&self, value: f64) -> f64 {
+    pub fn position_of(&self, value: f64) -> f64 {
         let part = match self.kind {
             AxisKind::Linear => (value - self.low) / (self.high - self.low),
             AxisKind::Log => {
@@ -124,17 +124,17 @@ impl Axis {
                     .filter(|value| *value > 0.0 || apart.is_none()),
             )
             .collect();
-        let short: Vec<String> = values.iter().copied().map(number).collect();
+        let short: Vec<String> = values.iter().copied().map(format_number).collect();
         let texts = match short.windows(2).any(|pair| pair[0] == pair[1]) {
             // Numbers for people have two decimals, which are too few to distinguish these values.
-            true => values.iter().copied().map(exact).collect(),
+            true => values.iter().copied().map(format_exactly).collect(),
             false => short,
         };
         values.into_iter().zip(texts).collect()
     }
 
     /// Returns the caption's note about the scale.
-    pub fn note(&self) -> &'static str {
+    pub fn scale_note(&self) -> &'static str {
         match self.kind {
             AxisKind::Linear => "",
             AxisKind::Log if self.zero => ", log scale but for 0",
@@ -170,13 +170,13 @@ impl Axis {
 }
 
 /// Formats a small number with all of its decimals.
-fn exact(value: f64) -> String {
+fn format_exactly(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Returns the smallest positive and the largest value.
-fn bounds(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+fn positive_range(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let high = values.clone().fold(0.0, f64::max);
     let low = values
         .filter(|&value| value > 0.0)
@@ -193,7 +193,11 @@ mod tests {
         let axis = Axis::from_zero([20.0, 100.0].into_iter(), 0.0, 200.0);
         assert_eq!(axis.kind, AxisKind::Linear);
         assert_eq!(
-            (axis.place(0.0), axis.place(50.0), axis.place(100.0)),
+            (
+                axis.position_of(0.0),
+                axis.position_of(50.0),
+                axis.position_of(100.0)
+            ),
             (0.0, 100.0, 200.0)
         );
         let ticks: Vec<String> = axis.ticks().into_iter().map(|tick| tick.1).collect();
@@ -204,7 +208,7 @@ mod tests {
     fn values_of_many_sizes_are_logarithmic() {
         let axis = Axis::from_zero([7.0, 90_000.0, 0.0].into_iter(), 0.0, 100.0);
         assert_eq!(axis.kind, AxisKind::Log);
-        assert!(axis.place(0.0) == 0.0 && axis.place(90.0) < axis.place(900.0));
+        assert!(axis.position_of(0.0) == 0.0 && axis.position_of(90.0) < axis.position_of(900.0));
         assert!((3..7).contains(&axis.ticks().len()), "{:?}", axis.ticks());
     }
 
@@ -220,9 +224,9 @@ mod tests {
         for values in [&[][..], &[0.0], &[5.0]] {
             for axis in [
                 Axis::from_zero(values.iter().copied(), 0.0, 1.0),
-                Axis::around(values.iter().copied(), 0.0, 1.0),
+                Axis::around_values(values.iter().copied(), 0.0, 1.0),
             ] {
-                assert!(axis.place(5.0).is_finite());
+                assert!(axis.position_of(5.0).is_finite());
                 assert!(axis.ticks().len() < 20);
             }
         }

@@ -2,8 +2,8 @@
 //! Groups of bars.
 
 use crate::axis::{Axis, AxisKind};
-use crate::frame::across;
-use crate::svg::{Anchor, Canvas, Drawing, WIDTH, width_of};
+use crate::frame::draw_bottom_axis;
+use crate::svg::{Anchor, Canvas, Drawing, WIDTH, text_width};
 
 /// A group: the bars of one row of labels.
 #[derive(Debug)]
@@ -43,15 +43,15 @@ impl Group {
     /// Returns the height of the group's bars, or of its label if that is higher.
     fn height(&self) -> f64 {
         let bars = self.bars.len() as f64 * STEP;
-        bars.max((1 + self.properties().len()) as f64 * LINE)
+        bars.max((1 + self.property_lines().len()) as f64 * LINE)
     }
 
     /// Returns the group's special properties, in lines that fit.
-    fn properties(&self) -> Vec<String> {
+    fn property_lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for part in self.label.1.split(", ").filter(|part| !part.is_empty()) {
             match lines.last_mut() {
-                Some(line) if width_of(&format!("{line}, {part}")) * SMALL <= LEFT => {
+                Some(line) if text_width(&format!("{line}, {part}")) * SMALL <= LEFT => {
                     *line = format!("{line}, {part}")
                 }
                 Some(line) => {
@@ -76,16 +76,16 @@ impl Shared {
     /// Fits the scale to the groups of all charts.
     pub fn of<'g>(groups: impl Iterator<Item = &'g Group> + Clone) -> Self {
         let values = groups.clone().flat_map(|group| &group.bars);
-        let texts = values.clone().map(|bar| width_of(&bar.text));
+        let texts = values.clone().map(|bar| text_width(&bar.text));
         let values = values.map(|bar| bar.value);
         let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
         let labels = groups.map(|group| {
-            let lines = group.properties();
+            let lines = group.property_lines();
             let widest = lines
                 .iter()
-                .map(|line| width_of(line) * SMALL)
+                .map(|line| text_width(line) * SMALL)
                 .fold(0.0, f64::max);
-            widest.max(width_of(&group.label.0)) + 12.0
+            widest.max(text_width(&group.label.0)) + 12.0
         });
         let left = labels.fold(LEFT, f64::max).min(MOST);
         let axis = Axis::from_zero(values, left, right);
@@ -94,69 +94,69 @@ impl Shared {
 }
 
 /// Returns the chart; `unit` labels its axis.
-pub fn chart_in(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Drawing {
+pub fn draw_chart(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Drawing {
     let Shared { axis, left } = shared;
     let bottom = 4.0 + groups.iter().map(|group| group.height() + GAP).sum::<f64>();
     let mut canvas = Canvas::new(bottom + 32.0);
-    across(
+    draw_bottom_axis(
         &mut canvas,
         &axis,
         (0.0, bottom),
-        &format!("{unit}{}", axis.note()),
+        &format!("{unit}{}", axis.scale_note()),
     );
     let mut y = 4.0;
     for group in groups {
         let middle = y + group.height() / 2.0;
-        label(&mut canvas, (left - 6.0, middle), group);
+        draw_label(&mut canvas, (left - 6.0, middle), group);
         let bars = group.bars.len() as f64 * STEP;
         for (place, bar) in group.bars.iter().enumerate() {
             let top = middle - bars / 2.0 + place as f64 * STEP;
-            draw(&mut canvas, (&axis, left), top, bar);
+            draw_bar(&mut canvas, (&axis, left), top, bar);
         }
         y += group.height() + GAP;
     }
-    let base = base(&axis, left);
-    canvas.line((base, 0.0), (base, bottom), "base");
-    canvas.finish(about)
+    let base = bars_origin(&axis, left);
+    canvas.draw_line((base, 0.0), (base, bottom), "base");
+    canvas.into_drawing(about)
 }
 
 /// Returns the position at which bars begin.
-fn base(axis: &Axis, left: f64) -> f64 {
+fn bars_origin(axis: &Axis, left: f64) -> f64 {
     match axis.kind {
-        AxisKind::Linear => axis.place(0.0),
+        AxisKind::Linear => axis.position_of(0.0),
         AxisKind::Log => left,
     }
 }
 
 /// Draws the label of a group, with the group's special properties below.
-fn label(canvas: &mut Canvas, (x, middle): (f64, f64), group: &Group) {
-    let properties = group.properties();
+fn draw_label(canvas: &mut Canvas, (x, middle): (f64, f64), group: &Group) {
+    let properties = group.property_lines();
     let top = middle + 2.5 - properties.len() as f64 * LINE / 2.0;
-    canvas.text((x, top), Anchor::End, "name", &group.label.0);
+    canvas.draw_text((x, top), Anchor::End, "name", &group.label.0);
     for (line, text) in (1..).zip(&properties) {
-        canvas.text((x, top + f64::from(line) * LINE), Anchor::End, "tick", text);
+        canvas.draw_text((x, top + f64::from(line) * LINE), Anchor::End, "tick", text);
     }
 }
 
 /// Draws a bar, or a dot at the end of a thin line if the length of a bar would mislead.
-fn draw(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, bar: &Bar) {
-    let end = axis.place(bar.value);
+fn draw_bar(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, bar: &Bar) {
+    let end = axis.position_of(bar.value);
     let middle = y + THICK / 2.0;
     if axis.kind == AxisKind::Linear {
-        let base = base(axis, left);
-        canvas.rect(
+        let base = bars_origin(axis, left);
+        canvas.draw_rect(
             (base.min(end), y),
             ((end - base).abs(), THICK),
             &format!("fill {}", bar.class),
             &bar.hint,
         );
     } else {
-        canvas.line((left, middle), (end, middle), "lead");
-        canvas.dot((end, middle), &format!("fill {}", bar.class), &bar.hint);
+        canvas.draw_line((left, middle), (end, middle), "lead");
+        canvas.draw_dot((end, middle), &format!("fill {}", bar.class), &bar.hint);
     }
     let (x, anchor) = match bar.value < 0.0 {
         true => (end - 5.0, Anchor::End),
         false => (end + 5.0, Anchor::Start),
     };
-    canvas.text((x, middle + 3.5), anchor, "value", &bar.text);
+    canvas.draw_text((x, middle + 3.5), anchor, "value", &bar.text);
 }

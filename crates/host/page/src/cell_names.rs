@@ -14,18 +14,21 @@ pub struct CellNames(BTreeMap<Vec<String>, String>);
 
 impl CellNames {
     /// Names all of these cells.
-    pub fn of<'r>(cells: impl IntoIterator<Item = &'r Cell>) -> Self {
+    pub fn for_cells<'r>(cells: impl IntoIterator<Item = &'r Cell>) -> Self {
         let cells = cells.into_iter().map(|cell| (cell.key(), cell));
         let cells: BTreeMap<Vec<String>, &Cell> = cells.collect();
         let all: Vec<&Cell> = cells.values().copied().collect();
         let mut alike: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
         for cell in &all {
-            alike.entry(in_words(cell, &all)).or_default().push(cell);
+            alike
+                .entry(describe_cell(cell, &all))
+                .or_default()
+                .push(cell);
         }
         let mut names = BTreeMap::new();
         for (name, cells) in alike {
             for cell in &cells {
-                let rest = distinction(cell, &cells);
+                let rest = distinguishing_words(cell, &cells);
                 names.insert(cell.key(), format!("{name}{rest}"));
             }
         }
@@ -39,11 +42,11 @@ impl CellNames {
 }
 
 /// Describes a cell in the words of a run's screen, as far as `all` differ.
-fn in_words(cell: &Cell, all: &[&Cell]) -> String {
+fn describe_cell(cell: &Cell, all: &[&Cell]) -> String {
     let differ = |keys: &[&str]| {
         let infos = || DIMENSIONS.iter().filter(|info| keys.contains(&info.key));
         all.iter()
-            .any(|other| infos().any(|info| text(info, other) != text(info, all[0])))
+            .any(|other| infos().any(|info| value_text(info, other) != value_text(info, all[0])))
     };
     let mut parts = Vec::new();
     if all.iter().any(|other| other.under != cell.under) {
@@ -51,30 +54,30 @@ fn in_words(cell: &Cell, all: &[&Cell]) -> String {
     }
     let waits = ["wait", "trap", "poll-limit-us", "host-poll-us", "command"];
     if differ(&waits) || !cell.what.workload.is_linux() {
-        parts.push(waiting(cell));
+        parts.push(describe_wait(cell));
     }
     if differ(&["deliver", "wake"]) {
-        parts.push(words::arrival(cell).into());
+        parts.push(words::arrival_text(cell).into());
     }
     match parts.is_empty() {
-        true => cell.subject(),
-        false => format!("{}: {}", cell.subject(), parts.join(", ")),
+        true => cell.operation_name(),
+        false => format!("{}: {}", cell.operation_name(), parts.join(", ")),
     }
 }
 
 /// Describes the wait and its trap, except for Linux, which has only one wait.
-fn waiting(cell: &Cell) -> String {
-    let trap = words::trap(cell, false);
+fn describe_wait(cell: &Cell) -> String {
+    let trap = words::trap_text(cell, false);
     match (cell.what.workload.is_linux(), trap.as_str()) {
-        (false, _) => words::wait(cell, true) + &trap,
-        (true, _) if cell.what.workload.is_a_run() => words::wait(cell, true) + &trap,
+        (false, _) => words::wait_text(cell, true) + &trap,
+        (true, _) if cell.what.workload.is_a_run() => words::wait_text(cell, true) + &trap,
         (true, "") => "no trap".into(),
         (true, trap) => trap.trim_start_matches(", ").into(),
     }
 }
 
 /// Describes the values that distinguish a cell from others with equal words.
-fn distinction(cell: &Cell, alike: &[&Cell]) -> String {
+fn distinguishing_words(cell: &Cell, alike: &[&Cell]) -> String {
     let word = |key: &str, cell: &Cell| cell.word(key).unwrap_or_default();
     let keys = keys().filter(|key| {
         let words = alike.iter().map(|other| word(key, other));
@@ -88,7 +91,7 @@ fn distinction(cell: &Cell, alike: &[&Cell]) -> String {
     told.collect()
 }
 
-fn text(info: &Info, cell: &Cell) -> String {
+fn value_text(info: &Info, cell: &Cell) -> String {
     info.text(&cell.what).to_string()
 }
 
@@ -102,7 +105,7 @@ mod tests {
         let first = results().cells.swap_remove(1);
         let mut more = first.clone();
         more.cpus = first.cpus + 6;
-        let names = CellNames::of([&first, &more]);
+        let names = CellNames::for_cells([&first, &more]);
         assert_ne!(names.name(&first), names.name(&more));
     }
 }

@@ -9,7 +9,7 @@ use results::merge::Run;
 
 use crate::columns::MARK;
 use crate::pairs;
-use crate::scale::{Scale, median, operation_of};
+use crate::scale::{Scale, cell_operation, shown_median};
 use crate::screen::words;
 
 /// Cells of one run that fit into one chart: the same workload and shape.
@@ -36,13 +36,13 @@ pub fn panels(runs: &[Run]) -> Vec<Panel<'_>> {
             if cell.stats.is_none() || !cell.what.shape.has_receiver() {
                 continue;
             }
-            let title = title(run, runs.len() > 1, cell);
+            let title = panel_title(run, runs.len() > 1, cell);
             match panels.iter_mut().find(|panel| panel.title == title) {
                 Some(panel) => panel.cells.push(cell),
                 None => panels.push(Panel {
                     run,
-                    scale: Scale::of(&run.results),
-                    subject: cell.subject(),
+                    scale: Scale::for_results(&run.results),
+                    subject: cell.operation_name(),
                     title,
                     cells: vec![cell],
                 }),
@@ -53,39 +53,39 @@ pub fn panels(runs: &[Run]) -> Vec<Panel<'_>> {
     panels
 }
 
-fn title(run: &Run, several: bool, cell: &Cell) -> String {
+fn panel_title(run: &Run, several: bool, cell: &Cell) -> String {
     let run = if several {
         format!("{}: ", run.label)
     } else {
         String::new()
     };
-    format!("{run}{}", cell.subject())
+    format!("{run}{}", cell.operation_name())
 }
 
 impl<'r> Panel<'r> {
     /// Keeps only one pair of CPUs where there are several. Only a map shows all pairs.
-    pub fn thinned(self) -> Self {
-        let cells = pairs::thinned(&self.cells, 2);
+    pub fn with_one_pair(self) -> Self {
+        let cells = pairs::drop_further_pairs(&self.cells, 2);
         Self { cells, ..self }
     }
 
     /// Returns the unit of its values.
     pub fn unit(&self) -> &'r str {
-        self.scale.unit_of(&self.run.results, &self.cells)
+        self.scale.unit_of_cells(&self.run.results, &self.cells)
     }
 
     /// Describes a value: `instructions per round trip`.
-    pub fn measure(&self) -> String {
-        format!("{} per {}", self.unit(), operation_of(self.cells[0]))
+    pub fn value_label(&self) -> String {
+        format!("{} per {}", self.unit(), cell_operation(self.cells[0]))
     }
 
     /// Returns a value in the shown unit.
-    pub fn value(&self, value: u64) -> f64 {
-        self.scale.value(value)
+    pub fn shown_value(&self, value: u64) -> f64 {
+        self.scale.convert_value(value)
     }
 
     /// Describes the smallest and the largest number of samples of some cells.
-    pub fn samples<'c>(cells: impl Iterator<Item = &'c &'c Cell>) -> String {
+    pub fn sample_counts<'c>(cells: impl Iterator<Item = &'c &'c Cell>) -> String {
         let counts: Vec<u64> = cells.filter_map(|cell| Some(cell.stats?.count)).collect();
         match (counts.iter().min(), counts.iter().max()) {
             (Some(min), Some(max)) if min == max => format!("n = {min} each"),
@@ -96,12 +96,12 @@ impl<'r> Panel<'r> {
 
     /// Returns the cells that have one chosen value of each swept dimension, and a note that names this value if there
     /// are others.
-    pub fn plain(&self) -> (Vec<&'r Cell>, String) {
-        self.plain_but(&[])
+    pub fn unswept_cells(&self) -> (Vec<&'r Cell>, String) {
+        self.cells_swept_by(&[])
     }
 
-    /// Like [`Self::plain`], with all values of the dimensions `kept`.
-    pub fn plain_but(&self, kept: &[&str]) -> (Vec<&'r Cell>, String) {
+    /// Like [`Self::unswept_cells`], with all values of the dimensions `kept`.
+    pub fn cells_swept_by(&self, kept: &[&str]) -> (Vec<&'r Cell>, String) {
         let mut cells = self.cells.clone();
         let mut notes = Vec::new();
         for info in DIMENSIONS.iter().filter(|info| !kept.contains(&info.key)) {
@@ -113,7 +113,7 @@ impl<'r> Panel<'r> {
             };
             let preferred = u64::from(preferred);
             // Zero means that the dimension does not apply, unless zero is preferred.
-            let values = distinct(&cells, info).into_iter();
+            let values = distinct_values(&cells, info).into_iter();
             let values: Vec<u64> = values
                 .filter(|&value| value > 0 || preferred == 0)
                 .collect();
@@ -127,7 +127,7 @@ impl<'r> Panel<'r> {
                     value == chosen || (value == 0 && preferred > 0)
                 });
                 let name = chart.to_lowercase();
-                notes.push(format!("{name} {chosen} of {} µs", list(&values)));
+                notes.push(format!("{name} {chosen} of {} µs", join_values(&values)));
             }
         }
         (drop_repeats(&cells), notes.join(", "))
@@ -145,7 +145,7 @@ fn drop_repeats<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
             ..cell.what
         };
         let mut others = cells.iter().filter(|other| way(other) == first);
-        others.any(|other| other.what == what && median(other) == median(cell))
+        others.any(|other| other.what == what && shown_median(other) == shown_median(cell))
     };
     let elided = || cells.iter().filter(|cell| cell.what.wake.elides());
     let is_again = |cell: &&&Cell| {
@@ -157,27 +157,27 @@ fn drop_repeats<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
 }
 
 /// Returns the distinct values of a numeric dimension, ascending.
-pub fn distinct(cells: &[&Cell], info: &Info) -> Vec<u64> {
+pub fn distinct_values(cells: &[&Cell], info: &Info) -> Vec<u64> {
     let mut values: Vec<u64> = cells.iter().map(|cell| info.rank(&cell.what)).collect();
     values.sort_unstable();
     values.dedup();
     values
 }
 
-fn list(values: &[u64]) -> String {
+fn join_values(values: &[u64]) -> String {
     let values: Vec<String> = values.iter().map(u64::to_string).collect();
     values.join(", ")
 }
 
 /// Returns the number of different limits of the hypervisor's poll, where no poll counts as the limit 0.
-pub fn host_polls(cells: &[&Cell]) -> usize {
+pub fn count_host_polls(cells: &[&Cell]) -> usize {
     let values = cells.iter().map(|cell| cell.what.host_poll_us);
     values.collect::<BTreeSet<_>>().len()
 }
 
 /// Returns how a receiver waits, marked if this depends on a property that the machine does not model, and its special
 /// properties.
-pub fn waiting(cell: &Cell) -> (String, String) {
+pub fn wait_and_properties(cell: &Cell) -> (String, String) {
     let mark = if cell.not_modelled.is_empty() {
         ""
     } else {
@@ -204,13 +204,13 @@ pub fn waiting(cell: &Cell) -> (String, String) {
         }
     }
     // A chart names the poll's limit in its caption.
-    let name = words::wait(cell, true);
+    let name = words::wait_text(cell, true);
     (format!("{name}{mark}"), special.join(", "))
 }
 
-/// Like [`waiting`], in one text.
-pub fn waiting_text(cell: &Cell) -> String {
-    let (wait, special) = waiting(cell);
+/// Like [`wait_and_properties`], in one text.
+pub fn wait_text(cell: &Cell) -> String {
+    let (wait, special) = wait_and_properties(cell);
     match special.as_str() {
         "" => wait,
         special => format!("{wait}, {special}"),
@@ -218,7 +218,7 @@ pub fn waiting_text(cell: &Cell) -> String {
 }
 
 /// Names the layer below the guest.
-pub fn under(cell: &Cell) -> &'static str {
+pub fn layer_name(cell: &Cell) -> &'static str {
     match cell.under {
         Under::Rouse => "Rouse",
         Under::None => "guest alone",
@@ -231,11 +231,15 @@ pub fn under(cell: &Cell) -> &'static str {
 }
 
 /// Describes the path of a wake-up: the layer below the guest, and how the wake-up arrives.
-pub fn path(cell: &Cell) -> String {
+pub fn path_name(cell: &Cell) -> String {
     let direct = cell.what.wake.elides()
         && (cell.under, cell.what.deliver) == (Under::Rouse, Deliver::Direct);
     let direct = if direct { " (direct)" } else { "" };
-    format!("{}: {}{direct}", under(cell), words::arrival(cell))
+    format!(
+        "{}: {}{direct}",
+        layer_name(cell),
+        words::arrival_text(cell)
+    )
 }
 
 /// Returns the classes of a path's colour: one colour for each hypervisor, and two for Rouse, which has two ways of

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Describes whether the clocks of the measuring cores are equal, and whether they stayed constant to the end.
 
-use results::core_clocks::{AGREES_PPM, differing};
+use results::core_clocks::{AGREES_PPM, differing_clocks};
 use results::{CoreClock, Results};
 
 /// Most CPUs to name.
@@ -9,12 +9,12 @@ const NAMED: usize = 8;
 
 /// Describes the CPUs' clocks. One line has the range and the largest drift; further lines name the CPUs that differ
 /// from most others and the CPUs that drifted, with the consequences. Empty if no clock is known.
-pub fn lines(results: &Results) -> Vec<String> {
+pub fn clock_lines(results: &Results) -> Vec<String> {
     let clocks = &results.machine.core_clocks;
-    let Some((middle, differ)) = differing(clocks) else {
+    let Some((middle, differ)) = differing_clocks(clocks) else {
         return Vec::new();
     };
-    let mut lines = vec![overview(clocks)];
+    let mut lines = vec![range_and_drift(clocks)];
     let cycles = results.unit == "cycles";
     if !differ.is_empty() {
         let means = match cycles {
@@ -23,14 +23,14 @@ pub fn lines(results: &Results) -> Vec<String> {
             }
             false => "cells between such cores differ by that, too",
         };
-        let told = |clock: &CoreClock| mhz(clock.begin_hz.unwrap_or(0));
+        let told = |clock: &CoreClock| format_mhz(clock.begin_hz.unwrap_or(0));
         lines.push(format!(
             "cores differ: most have {}, {}; {means}",
-            mhz(middle),
-            named(&differ, told)
+            format_mhz(middle),
+            list_cpus(&differ, told)
         ));
     }
-    let drift: Vec<&CoreClock> = clocks.iter().filter(|clock| clock.drifts()).collect();
+    let drift: Vec<&CoreClock> = clocks.iter().filter(|clock| clock.has_drifted()).collect();
     if !drift.is_empty() {
         let means = match cycles {
             true => {
@@ -41,16 +41,16 @@ pub fn lines(results: &Results) -> Vec<String> {
         let told = |clock: &CoreClock| format!("{:+} ppm", clock.drift_ppm.unwrap_or(0));
         lines.push(format!(
             "clocks drifted by more than {AGREES_PPM} ppm from the begin to the end: {}; {means}",
-            named(&drift, told)
+            list_cpus(&drift, told)
         ));
     }
     lines
 }
 
-fn overview(clocks: &[CoreClock]) -> String {
+fn range_and_drift(clocks: &[CoreClock]) -> String {
     let known = clocks.iter().filter_map(|clock| clock.begin_hz);
     let (low, high) = (known.clone().min(), known.max());
-    let range = match (low.map(mhz), high.map(mhz)) {
+    let range = match (low.map(format_mhz), high.map(format_mhz)) {
         (Some(low), Some(high)) if low != high => format!("{low} to {high}"),
         (low, _) => low.unwrap_or_default(),
     };
@@ -67,7 +67,7 @@ fn overview(clocks: &[CoreClock]) -> String {
         [] => String::new(),
         some => format!(
             "; not steady at the begin: {}",
-            named(some, |_| String::new())
+            list_cpus(some, |_| String::new())
         ),
     };
     let count = match clocks.len() {
@@ -78,7 +78,7 @@ fn overview(clocks: &[CoreClock]) -> String {
 }
 
 /// Lists the CPUs, with the text that `told` returns for each clock.
-fn named(clocks: &[&CoreClock], told: impl Fn(&CoreClock) -> String) -> String {
+fn list_cpus(clocks: &[&CoreClock], told: impl Fn(&CoreClock) -> String) -> String {
     let texts = clocks.iter().take(NAMED);
     let texts = texts.map(|clock| {
         format!("CPU {} {}", clock.cpu, told(clock))
@@ -92,7 +92,7 @@ fn named(clocks: &[&CoreClock], told: impl Fn(&CoreClock) -> String) -> String {
     text
 }
 
-fn mhz(hertz: u64) -> String {
+fn format_mhz(hertz: u64) -> String {
     format!("{:.1} MHz", hertz as f64 / 1e6)
 }
 
@@ -115,7 +115,7 @@ mod tests {
                 affinity: format!("{cpu:#x}"),
                 begin_hz: Some(begin),
                 end_hz: end,
-                drift_ppm: end.map(|end| core_clocks::ppm(end, begin)),
+                drift_ppm: end.map(|end| core_clocks::excess_ppm(end, begin)),
             });
         results.machine.core_clocks = clocks.collect();
         results
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn clocks_that_agree_are_one_line_and_none_is_no_line() {
-        assert!(lines(&run("cycles", &[])).is_empty());
+        assert!(clock_lines(&run("cycles", &[])).is_empty());
         let agree = run(
             "cycles",
             &[
@@ -134,13 +134,13 @@ mod tests {
             ],
         );
         assert_eq!(
-            lines(&agree),
+            clock_lines(&agree),
             [
                 "clocks of the 2 cores that measured: 2600.0 MHz to 2601.0 MHz, drift up to 1000 ppm from begin to end"
             ]
         );
         assert_eq!(
-            lines(&run("ticks", &[(2600 * MHZ, None)])),
+            clock_lines(&run("ticks", &[(2600 * MHZ, None)])),
             ["clock of the core that measured: 2600.0 MHz, not known at the end"]
         );
     }
@@ -152,7 +152,7 @@ mod tests {
             (2600 * MHZ, Some(2587 * MHZ)),
             (1300 * MHZ, Some(1300 * MHZ)),
         ];
-        let told = lines(&run("cycles", &clocks));
+        let told = clock_lines(&run("cycles", &clocks));
         assert_eq!(told.len(), 3);
         for (line, begins, ends) in [
             (
@@ -169,13 +169,17 @@ mod tests {
             assert!(told[line].starts_with(begins), "{told:?}");
             assert!(told[line].ends_with(ends), "{told:?}");
         }
-        assert!(!lines(&run("ticks", &clocks)).join("").contains("cycles"));
+        assert!(
+            !clock_lines(&run("ticks", &clocks))
+                .join("")
+                .contains("cycles")
+        );
     }
 
     #[test]
     fn many_cores_are_counted() {
         let clocks: Vec<_> = (0..20).map(|_| (1000 * MHZ, Some(1010 * MHZ))).collect();
-        let told = lines(&run("cycles", &clocks)).join("\n");
+        let told = clock_lines(&run("cycles", &clocks)).join("\n");
         assert!(
             told.contains("CPU 7 +10000 ppm and 12 more, see results.json"),
             "{told}"

@@ -47,7 +47,7 @@ impl Column {
 
     /// Returns a column of words that joins, row by row, the texts of `columns` with `between`. Leaves out texts
     /// without a value.
-    pub fn joined(title: &str, columns: &[Self], between: &str) -> Self {
+    pub fn join_columns(title: &str, columns: &[Self], between: &str) -> Self {
         let rows = columns.first().map_or(0, |column| column.texts.len());
         let text = |row: usize| {
             let has_value = |column: &&Self| !NO_VALUE.contains(&column.texts[row].as_str());
@@ -66,7 +66,7 @@ impl Column {
 
     /// Returns the column with only these rows, in this order.
     #[must_use]
-    pub fn select(&self, rows: &[usize]) -> Self {
+    pub fn select_rows(&self, rows: &[usize]) -> Self {
         Self {
             group: self.group.clone(),
             title: self.title.clone(),
@@ -78,7 +78,7 @@ impl Column {
 
     /// Returns the column for people: without control characters that a terminal would obey, and with no text longer
     /// than a quote.
-    pub(crate) fn for_people(&self) -> Self {
+    pub(crate) fn clean_for_people(&self) -> Self {
         let shown = |text: &String| Quoted::new(text).to_string();
         Self {
             group: shown(&self.group),
@@ -110,7 +110,7 @@ impl Column {
     }
 
     /// Returns the common text of all rows, if there are several rows and all have the same text.
-    pub fn constant(&self) -> Option<&str> {
+    pub fn common_text(&self) -> Option<&str> {
         let (first, others) = self.texts.split_first()?;
         let same = !others.is_empty() && others.iter().all(|text| text == first);
         same.then_some(first.as_str())
@@ -145,7 +145,7 @@ pub const NONE: &str = "-";
 pub const UNKNOWN: &str = "?";
 
 /// Formats a count per operation in short form: whole numbers without decimals, zero as a dot.
-pub fn rate(value: f64) -> String {
+pub fn format_rate(value: f64) -> String {
     let rounded = (value * 100.0).round() / 100.0;
     match value {
         0.0 => "·".into(),
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn rates_are_short() {
-        let shown = [0.0, 0.001, 1.0, 2.004, 1.5, 12.0].map(rate);
+        let shown = [0.0, 0.001, 1.0, 2.004, 1.5, 12.0].map(format_rate);
         assert_eq!(shown, ["·", "<0.01", "1", "2", "1.50", "12"]);
     }
 }

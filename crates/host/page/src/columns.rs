@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use plan::{DIMENSIONS, Info, Place, Show, Under};
 use results::{Cell, Counts, Stats};
 
-use crate::column::{Column, NONE, TOO_FEW, UNKNOWN, rate};
+use crate::column::{Column, NONE, TOO_FEW, UNKNOWN, format_rate};
 use crate::layer_costs;
 use crate::neighbours;
 use crate::path;
@@ -16,23 +16,23 @@ use crate::scale::Scale;
 const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];
 
 /// Returns the columns for some cells of one workload.
-pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
-    let mut columns = words(cells);
-    columns.extend(systems(cells));
-    columns.extend(limits(cells));
-    columns.extend(stream_period(cells));
-    columns.extend(passes(cells));
-    columns.push(samples(cells));
-    columns.extend(path::columns(cells));
-    columns.extend(statistics(cells, scale));
-    columns.extend(layer_costs::columns(cells, scale));
+pub fn columns_of_cells(cells: &[&Cell], scale: Scale) -> Vec<Column> {
+    let mut columns = word_columns(cells);
+    columns.extend(system_columns(cells));
+    columns.extend(limit_columns(cells));
+    columns.extend(stream_period_column(cells));
+    columns.extend(passes_column(cells));
+    columns.push(samples_column(cells));
+    columns.extend(path::path_columns(cells));
+    columns.extend(statistics_columns(cells, scale));
+    columns.extend(layer_costs::cost_columns(cells, scale));
     for cause in CAUSES {
-        columns.push(exits(cells, cause, &|name| name == cause));
+        columns.push(exits_column(cells, cause, &|name| name == cause));
     }
     let is_other = |name: &str| !CAUSES.contains(&name);
-    columns.push(exits(cells, "other", &is_other));
+    columns.push(exits_column(cells, "other", &is_other));
     let counts = |group, title: &str, of: &dyn Fn(&Cell) -> u64| {
-        let texts = cells.iter().map(|cell| made_rate(cell, of(cell)));
+        let texts = cells.iter().map(|cell| format_made_rate(cell, of(cell)));
         Column::numbers(group, title, texts.collect())
     };
     let count = |counts: Option<&Counts>, name: &str| {
@@ -52,36 +52,36 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns.push(counts("guest/op", "timeouts", &|cell| {
         count(Some(&cell.wakes), "timeout")
     }));
-    columns.extend(linux(cells));
-    columns.extend(load(cells));
-    columns.extend(noise(cells));
+    columns.extend(linux_columns(cells));
+    columns.extend(load_columns(cells));
+    columns.extend(noise_column(cells));
     columns.extend(neighbours::columns(cells, scale));
-    match path::of_all(cells) {
-        true => columns.extend(path::levels(cells)),
-        false => columns.extend(residency(cells)),
+    match path::all_have_paths(cells) {
+        true => columns.extend(path::level_columns(cells)),
+        false => columns.extend(residency_columns(cells)),
     }
-    columns.extend(energy(cells));
+    columns.extend(energy_column(cells));
     columns
 }
 
 /// Whether `cell` has no known exits.
-fn counted_nothing(cell: &Cell) -> bool {
+fn has_no_known_exits(cell: &Cell) -> bool {
     cell.exits_of_samples().values().all(|count| *count == 0)
 }
 
 /// Returns the exits per sample with the causes that `is` selects: `?` if the layer below does not count exits, `-` if
 /// there is no layer below.
-fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
+fn exits_column(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
     let texts = cells.iter().map(|cell| {
         let counted = cell.exits_of_samples().iter();
         let of_causes = counted.filter(|(cause, _)| is(cause));
         let sum = of_causes.map(|(_, count)| count).sum();
-        match cell.seen() {
+        match cell.divided_samples() {
             _ if !cell.has_exit_counts() => UNKNOWN.into(),
             // No layer below the guest could count, and 0 would look like a count.
-            _ if cell.under == Under::None && counted_nothing(cell) => NONE.into(),
-            Some(seen) => rate(sum as f64 / (seen.samples + seen.unclear).max(1) as f64),
-            None => made_rate(cell, sum),
+            _ if cell.under == Under::None && has_no_known_exits(cell) => NONE.into(),
+            Some(seen) => format_rate(sum as f64 / (seen.samples + seen.unclear).max(1) as f64),
+            None => format_made_rate(cell, sum),
         }
     });
     Column::numbers("exits/op", title, texts.collect())
@@ -90,10 +90,10 @@ fn exits(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
 /// Formats a counter per sample, although it includes the ends of blocks. If all wake-ups made have the same whole
 /// number of events, this is the sample's number; otherwise `≤` marks an upper bound of the samples' average. On Linux,
 /// the wake-ups before a block's first sample are like the samples, so the average is that of all.
-fn made_rate(cell: &Cell, count: u64) -> String {
+fn format_made_rate(cell: &Cell, count: u64) -> String {
     let samples = cell.stats.map_or(0, |stats| stats.count).max(1);
     let made = cell.made.max(samples);
-    let [of_all, at_most] = [made, samples].map(|of| rate(count as f64 / of as f64));
+    let [of_all, at_most] = [made, samples].map(|of| format_rate(count as f64 / of as f64));
     let alike = cell.what.workload.is_linux() || count.is_multiple_of(made);
     match alike || of_all == at_most {
         true => of_all,
@@ -102,7 +102,7 @@ fn made_rate(cell: &Cell, count: u64) -> String {
 }
 
 /// Returns columns of Linux's counters, if Linux is the guest.
-fn linux(cells: &[&Cell]) -> Vec<Column> {
+fn linux_columns(cells: &[&Cell]) -> Vec<Column> {
     /// Titles of columns, and counters.
     const SHOWN: [(&str, &str); 3] = [
         ("switches", "switches"),
@@ -118,14 +118,14 @@ fn linux(cells: &[&Cell]) -> Vec<Column> {
         .filter(|_| cells.iter().any(|cell| cell.counters.contains_key("linux")));
     shown
         .map(|(title, name)| {
-            let texts = cells.iter().map(|cell| rate(of(cell, name)));
+            let texts = cells.iter().map(|cell| format_rate(of(cell, name)));
             Column::numbers("Linux/op", title, texts.collect())
         })
         .collect()
 }
 
 /// For requests that come at set times, returns the share of the load that was reached, and the longest queue.
-fn load(cells: &[&Cell]) -> Vec<Column> {
+fn load_columns(cells: &[&Cell]) -> Vec<Column> {
     let column = |title, of: &dyn Fn(&Cell) -> Option<String>| {
         let texts = cells.iter().map(|cell| of(cell).unwrap_or("·".into()));
         Column::numbers("load", title, texts.collect())
@@ -144,18 +144,18 @@ fn load(cells: &[&Cell]) -> Vec<Column> {
 }
 
 /// Returns the rounds of noise made during the measurement, if any were requested.
-fn noise(cells: &[&Cell]) -> Option<Column> {
+fn noise_column(cells: &[&Cell]) -> Option<Column> {
     let rounds = |cell: &Cell| {
         let noise = cell.counters.get("noise");
         noise.map_or(0.0, |counts| cell.per_sample(counts, "rounds"))
     };
     let any = cells.iter().any(|cell| cell.counters.contains_key("noise"));
-    let texts = cells.iter().map(|cell| rate(rounds(cell)));
+    let texts = cells.iter().map(|cell| format_rate(rounds(cell)));
     any.then(|| Column::numbers("noise/op", "rounds", texts.collect()))
 }
 
 /// Returns the column of a wake-up's energy at the stated power, if any cell has an energy.
-fn energy(cells: &[&Cell]) -> Option<Column> {
+fn energy_column(cells: &[&Cell]) -> Option<Column> {
     let texts = cells.iter().map(|cell| match &cell.energy_model {
         Some(model) => format!("{:.2}", model.uj_per_wakeup),
         None => "·".into(),
@@ -166,7 +166,7 @@ fn energy(cells: &[&Cell]) -> Option<Column> {
 
 /// Returns the share of the samples' time that the CPUs spent in each state, in per cent, if any cell has it. If
 /// samples took time stamps, also returns how many times longer they are than the others.
-fn residency(cells: &[&Cell]) -> Vec<Column> {
+fn residency_columns(cells: &[&Cell]) -> Vec<Column> {
     let names: BTreeSet<&String> = cells
         .iter()
         .flat_map(|cell| cell.residency.keys())
@@ -196,18 +196,18 @@ fn residency(cells: &[&Cell]) -> Vec<Column> {
 
 /// Returns the words of the cells: the hypervisor and the dimensions that are shown as words, some of them only if they
 /// distinguish cells.
-fn words(cells: &[&Cell]) -> Vec<Column> {
+fn word_columns(cells: &[&Cell]) -> Vec<Column> {
     let under = cells.iter().map(|cell| cell.under.to_string()).collect();
-    let mut columns: Vec<Column> = if_different("under", under).into_iter().collect();
+    let mut columns: Vec<Column> = column_if_varied("under", under).into_iter().collect();
     let is_linux = cells.iter().all(|cell| cell.what.workload.is_linux());
     for info in DIMENSIONS.iter().filter(|info| info.place != Place::System) {
-        let texts: Vec<String> = cells.iter().map(|cell| marked(cell, info)).collect();
+        let texts: Vec<String> = cells.iter().map(|cell| marked_value(cell, info)).collect();
         columns.extend(match info.show {
             Show::Title | Show::Sweep { .. } => None,
             // Linux's own decision is not a choice of the user, and has no column.
             Show::Column if is_linux && !cells.iter().any(|cell| info.applies(&cell.what)) => None,
             Show::Column => Some(Column::words(info.key, texts)),
-            Show::IfDifferent | Show::Special(_) => if_different(info.key, texts),
+            Show::IfDifferent | Show::Special(_) => column_if_varied(info.key, texts),
         });
     }
     if is_linux {
@@ -218,22 +218,22 @@ fn words(cells: &[&Cell]) -> Vec<Column> {
 }
 
 /// Returns the dimensions of the system that distinguish cells, sorted by name.
-fn systems(cells: &[&Cell]) -> Vec<Column> {
+fn system_columns(cells: &[&Cell]) -> Vec<Column> {
     let system = DIMENSIONS.iter().filter(|info| info.place == Place::System);
     let mut system: Vec<&Info> = system.collect();
     system.sort_unstable_by_key(|info| info.key);
     let columns = system.into_iter().filter_map(|info| {
-        let texts = cells.iter().map(|cell| match cell.told(info) {
+        let texts = cells.iter().map(|cell| match cell.dimension_text(info) {
             text if text.is_empty() => "-".into(),
             text => text,
         });
-        if_different(info.key, texts.collect())
+        column_if_varied(info.key, texts.collect())
     });
     columns.collect()
 }
 
 /// Returns a column if its texts differ.
-fn if_different(title: &str, texts: Vec<String>) -> Option<Column> {
+fn column_if_varied(title: &str, texts: Vec<String>) -> Option<Column> {
     let differ = texts.windows(2).any(|pair| pair[0] != pair[1]);
     differ.then(|| Column::words(title, texts))
 }
@@ -251,14 +251,14 @@ pub const COARSE: &str = "^";
 pub const FEWER: &str = "<";
 
 /// Returns the column of the passes that each cell has, if any cell was cut short.
-fn passes(cells: &[&Cell]) -> Option<Column> {
+fn passes_column(cells: &[&Cell]) -> Option<Column> {
     let text = |cell: &&Cell| cell.passes_text();
     let any = cells.iter().any(|cell| cell.is_part());
     any.then(|| Column::numbers("", "passes", cells.iter().map(text).collect()))
 }
 
-fn marked(cell: &Cell, info: &Info) -> String {
-    let word = cell.told(info);
+fn marked_value(cell: &Cell, info: &Info) -> String {
+    let word = cell.dimension_text(info);
     let marks = [
         (!cell.not_modelled.is_empty(), MARK),
         (cell.core_clock_moved.is_some(), MOVED),
@@ -269,12 +269,12 @@ fn marked(cell: &Cell, info: &Info) -> String {
 }
 
 /// Returns the columns of limits and pauses, in microseconds, that apply to any of the cells.
-fn limits(cells: &[&Cell]) -> Vec<Column> {
+fn limit_columns(cells: &[&Cell]) -> Vec<Column> {
     let columns = DIMENSIONS.iter().filter_map(|info| {
         let Show::Sweep { column, .. } = info.show else {
             return None;
         };
-        let texts = cells.iter().map(|cell| cell.told(info));
+        let texts = cells.iter().map(|cell| cell.dimension_text(info));
         let texts: Vec<String> = texts
             .map(|text| match text.as_str() {
                 "" | "0" => "-".into(),
@@ -288,7 +288,7 @@ fn limits(cells: &[&Cell]) -> Vec<Column> {
 }
 
 /// Returns the column of the event stream's actual period, if the workload is about this period.
-fn stream_period(cells: &[&Cell]) -> Option<Column> {
+fn stream_period_column(cells: &[&Cell]) -> Option<Column> {
     let subject = |cell: &Cell| cell.event_stream_made_ns != 0 && cell.what.workload.is_alone();
     let texts = cells.iter().map(|cell| match cell.event_stream_made_ns {
         0 => "-".into(),
@@ -309,7 +309,7 @@ const PERCENTILES: [Percentile; 4] = [
 ];
 
 /// Returns the column of each cell's number of samples.
-fn samples(cells: &[&Cell]) -> Column {
+fn samples_column(cells: &[&Cell]) -> Column {
     let count = |cell: &&Cell| {
         let count = cell.stats.map(|stats| stats.count.to_string());
         let mark = if cell.ran_out_of_time() { FEWER } else { "" };
@@ -318,15 +318,15 @@ fn samples(cells: &[&Cell]) -> Column {
     Column::numbers("", "n", cells.iter().map(count).collect())
 }
 
-fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
-    let group = match path::of_all(cells) {
+fn statistics_columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
+    let group = match path::all_have_paths(cells) {
         true => path::WORK,
         false => "",
     };
     let column = |title: &str, show: &dyn Fn(&Stats, Scale) -> String| {
         let texts = cells.iter().map(|cell| {
             let stats = cell.stats.as_ref();
-            let shown = stats.map(|stats| show(stats, scale.of_cell(cell)));
+            let shown = stats.map(|stats| show(stats, scale.for_cell(cell)));
             shown.unwrap_or_default()
         });
         Column::numbers(group, title, texts.collect())
@@ -336,10 +336,10 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
         |cell: &&Cell| cell.what.workload.has_blind_median() || cell.counter_coarse.is_some();
     if cells.iter().any(is_blind) {
         columns.push(column("mean", &|stats, scale| {
-            scale.show(stats.mean.round() as u64)
+            scale.show_value(stats.mean.round() as u64)
         }));
     }
-    columns.push(column("min", &|stats, scale| scale.show(stats.min)));
+    columns.push(column("min", &|stats, scale| scale.show_value(stats.min)));
     let shown = if scale.of_host { 1 } else { PERCENTILES.len() };
     for &(title, per_mille, of) in &PERCENTILES[..shown] {
         let supported = |cell: &&&Cell| cell.stats.is_some_and(|stats| stats.supports(per_mille));
@@ -355,7 +355,7 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
         }
     }
     if !scale.of_host {
-        columns.push(column("max", &|stats, scale| scale.show(stats.max)));
+        columns.push(column("max", &|stats, scale| scale.show_value(stats.max)));
     }
     columns
 }

@@ -8,9 +8,9 @@ const SECTION: &str = "<section id=\"";
 const TITLE: [&str; 2] = ["<h2>", "</h2>"];
 
 /// Returns `body` with a list of links to its sections before the first one, if there are several.
-pub fn before_sections(body: Markup) -> Markup {
+pub fn insert_contents(body: Markup) -> Markup {
     let body = body.into_string();
-    let sections = sections(&body);
+    let sections = find_sections(&body);
     let first = body.find(SECTION).unwrap_or(0);
     if sections.len() < 2 {
         return PreEscaped(body);
@@ -31,7 +31,7 @@ pub fn before_sections(body: Markup) -> Markup {
 }
 
 /// Returns the names and titles of the sections that have a title.
-fn sections(body: &str) -> Vec<(&str, &str)> {
+fn find_sections(body: &str) -> Vec<(&str, &str)> {
     let [begin, end] = TITLE;
     let sections = body.split(SECTION).skip(1);
     let named = sections.filter_map(|section| {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn every_section_is_listed_once_in_front_of_the_first() {
-        let page = before_sections(body(&[("a", "One & two"), ("b", "Three")])).into_string();
+        let page = insert_contents(body(&[("a", "One & two"), ("b", "Three")])).into_string();
         let list =
             "<ul><li><a href=\"#a\">One &amp; two</a></li><li><a href=\"#b\">Three</a></li></ul>";
         let place = page.find(list).expect(&page);
@@ -68,7 +68,7 @@ mod tests {
     fn a_page_of_one_section_needs_no_list() {
         for sections in [&[][..], &[("a", "One")]] {
             let plain = body(sections).into_string();
-            assert_eq!(before_sections(body(sections)).into_string(), plain);
+            assert_eq!(insert_contents(body(sections)).into_string(), plain);
         }
     }
 }

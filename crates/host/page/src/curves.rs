@@ -2,8 +2,8 @@
 //! Charts of lines: distributions, sweeps, trends over runs.
 
 use crate::axis::Axis;
-use crate::frame::{Entry, Figure, across, along, figure};
-use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
+use crate::frame::{Entry, Figure, draw_bottom_axis, draw_left_axis, new_figure};
+use crate::svg::{Anchor, Canvas, Drawing, WIDTH, format_number, text_width};
 
 /// A line, with its points in the order of their first coordinate.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Line {
 }
 
 /// The least and the largest of `values`.
-pub fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
+pub fn value_range(values: impl Iterator<Item = f64>) -> [f64; 2] {
     values.fold([f64::MAX, 0.0], |[low, high], value| {
         [low.min(value), high.max(value)]
     })
@@ -56,9 +56,14 @@ const PERCENTILES: [(f64, &str); 7] = [
 
 /// Returns the figure that `draw` makes of lines. If names do not fit at the lines' ends, a legend has them, with
 /// numbers.
-pub fn named(title: &str, note: &str, lines: &[Line], draw: impl Fn(&[Line]) -> Drawing) -> Figure {
-    if lines.iter().all(|line| width_of(&line.name) <= NAMES) {
-        return figure(title, note, &[], draw(lines));
+pub fn draw_named_lines(
+    title: &str,
+    note: &str,
+    lines: &[Line],
+    draw: impl Fn(&[Line]) -> Drawing,
+) -> Figure {
+    if lines.iter().all(|line| text_width(&line.name) <= NAMES) {
+        return new_figure(title, note, &[], draw(lines));
     }
     let numbered = (1..).zip(lines).map(|(number, line)| Line {
         class: line.class.clone(),
@@ -70,68 +75,68 @@ pub fn named(title: &str, note: &str, lines: &[Line], draw: impl Fn(&[Line]) -> 
     let legend =
         legend.map(|(line, named)| (line.class.clone(), line.name.clone(), named.name.clone()));
     let legend: Vec<Entry> = legend.collect();
-    figure(title, note, &legend, draw(&numbered))
+    new_figure(title, note, &legend, draw(&numbered))
 }
 
 /// Returns distributions: the second coordinate is the share of the samples at or below a value. `values` has the
 /// common ends of this axis.
-pub fn distributions(
+pub fn draw_distributions(
     lines: &[Line],
     values: impl Iterator<Item = f64> + Clone,
     unit: &str,
     about: &str,
 ) -> Drawing {
-    let axis = Axis::around(values, LEFT, WIDTH - 10.0);
+    let axis = Axis::around_values(values, LEFT, WIDTH - 10.0);
     // The last point of each line is 1, which is drawn one nine above the highest nine with samples.
-    let nines = lines.iter().map(top).fold(1.0, f64::max);
-    let place = |part: f64| BOTTOM - (height(part).min(nines) / nines) * (BOTTOM - TOP);
+    let nines = lines.iter().map(top_height).fold(1.0, f64::max);
+    let place = |part: f64| BOTTOM - (share_height(part).min(nines) / nines) * (BOTTOM - TOP);
     let mut canvas = Canvas::new(BOTTOM + 32.0);
-    across(
+    draw_bottom_axis(
         &mut canvas,
         &axis,
         (TOP, BOTTOM),
-        &format!("{unit}{}", axis.note()),
+        &format!("{unit}{}", axis.scale_note()),
     );
     let ticks = PERCENTILES
         .iter()
-        .filter(|(part, _)| height(*part) <= nines);
+        .filter(|(part, _)| share_height(*part) <= nines);
     let ticks: Vec<(f64, String)> = ticks
         .map(|(part, text)| (place(*part), (*text).to_owned()))
         .collect();
-    along(&mut canvas, &ticks, (LEFT, WIDTH - 10.0));
-    canvas.text(
+    draw_left_axis(&mut canvas, &ticks, (LEFT, WIDTH - 10.0));
+    canvas.draw_text(
         (2.0, TOP - 8.0),
         Anchor::Start,
         "tick",
         "% of samples at or below",
     );
     for line in lines {
-        canvas.curve(&steps(line, &axis, &place), &line.class, &line.name);
+        canvas.draw_curve(&step_points(line, &axis, &place), &line.class, &line.name);
     }
-    canvas.finish(about)
+    canvas.into_drawing(about)
 }
 
 /// Returns the height of a share of the samples, as its number of nines.
-fn height(part: f64) -> f64 {
+fn share_height(part: f64) -> f64 {
     -(1.0 - part).max(1e-12).log10()
 }
 
 /// Returns the height of a line's last point but one, plus a margin.
-fn top(line: &Line) -> f64 {
+fn top_height(line: &Line) -> f64 {
     let below = line
         .points
         .iter()
         .map(|point| point.1)
         .filter(|&part| part < 1.0);
-    below.map(height).fold(1.0, f64::max) + 0.3
+    below.map(share_height).fold(1.0, f64::max) + 0.3
 }
 
 /// Returns the line as a step function, since nothing is known between two values.
-fn steps(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+fn step_points(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let mut level = BOTTOM;
     for &(value, part) in &line.points {
-        let (x, y) = (axis.place(value), place(part));
+        let (x, y) = (axis.position_of(value), place(part));
         points.extend([(x, level), (x, y)]);
         level = y;
     }
@@ -140,7 +145,7 @@ fn steps(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64
 
 /// Returns lines over a swept quantity, each named at its end. `range` has the least and the largest value of this
 /// axis.
-pub fn sweep(
+pub fn draw_sweep(
     lines: &[Line],
     range: [f64; 2],
     along_title: &str,
@@ -149,60 +154,65 @@ pub fn sweep(
 ) -> Drawing {
     let names = lines
         .iter()
-        .map(|line| width_of(&line.name))
+        .map(|line| text_width(&line.name))
         .fold(0.0, f64::max);
     let right = WIDTH - names.min(NAMES) - 20.0;
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
-    let x = Axis::around(points().map(|point| point.0), LEFT + 4.0, right - 4.0);
+    let x = Axis::around_values(points().map(|point| point.0), LEFT + 4.0, right - 4.0);
     let y = Axis::from_zero(points().map(|point| point.1).chain(range), BOTTOM, TOP);
     let mut canvas = Canvas::new(BOTTOM + 32.0);
-    let title = format!("{along_title}{}", x.note());
-    across(&mut canvas, &x, (TOP, BOTTOM), &title);
+    let title = format!("{along_title}{}", x.scale_note());
+    draw_bottom_axis(&mut canvas, &x, (TOP, BOTTOM), &title);
     let ticks: Vec<(f64, String)> = y
         .ticks()
         .into_iter()
-        .map(|(value, text)| (y.place(value), text))
+        .map(|(value, text)| (y.position_of(value), text))
         .collect();
-    along(&mut canvas, &ticks, (LEFT, right));
-    canvas.text(
+    draw_left_axis(&mut canvas, &ticks, (LEFT, right));
+    canvas.draw_text(
         (2.0, TOP - 8.0),
         Anchor::Start,
         "tick",
-        &format!("{unit}{}", y.note()),
+        &format!("{unit}{}", y.scale_note()),
     );
     for line in lines {
         let places: Vec<(f64, f64)> = line
             .points
             .iter()
-            .map(|point| (x.place(point.0), y.place(point.1)))
+            .map(|point| (x.position_of(point.0), y.position_of(point.1)))
             .collect();
-        canvas.curve(&places, &line.class, &line.name);
+        canvas.draw_curve(&places, &line.class, &line.name);
         let fill = line.class.replace("line", "fill");
         for (place, point) in places.iter().zip(&line.points) {
-            let hint = format!("{}: {} at {}", line.name, number(point.1), number(point.0));
-            canvas.dot(*place, &fill, &hint);
+            let hint = format!(
+                "{}: {} at {}",
+                line.name,
+                format_number(point.1),
+                format_number(point.0)
+            );
+            canvas.draw_dot(*place, &fill, &hint);
         }
     }
-    name_ends(&mut canvas, lines, right, &y);
-    canvas.finish(about)
+    write_names(&mut canvas, lines, right, &y);
+    canvas.into_drawing(about)
 }
 
 /// Writes each line's name at its end, or as close as there is room.
-fn name_ends(canvas: &mut Canvas, lines: &[Line], right: f64, axis: &Axis) {
+fn write_names(canvas: &mut Canvas, lines: &[Line], right: f64, axis: &Axis) {
     let mut ends: Vec<(f64, &Line)> = lines
         .iter()
-        .filter_map(|line| Some((axis.place(line.points.last()?.1), line)))
+        .filter_map(|line| Some((axis.position_of(line.points.last()?.1), line)))
         .collect();
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let spread = spread(&ends.iter().map(|end| end.0).collect::<Vec<_>>(), 11.0);
+    let spread = spread_positions(&ends.iter().map(|end| end.0).collect::<Vec<_>>(), 11.0);
     for ((_, line), y) in ends.iter().zip(spread) {
-        canvas.line((right + 3.0, y), (right + 14.0, y), &line.class);
-        canvas.text((right + 17.0, y + 3.5), Anchor::Start, "name", &line.name);
+        canvas.draw_line((right + 3.0, y), (right + 14.0, y), &line.class);
+        canvas.draw_text((right + 17.0, y + 3.5), Anchor::Start, "name", &line.name);
     }
 }
 
 /// Moves ascending positions so that they are at least `least` apart.
-fn spread(places: &[f64], least: f64) -> Vec<f64> {
+fn spread_positions(places: &[f64], least: f64) -> Vec<f64> {
     let mut spread: Vec<f64> = Vec::new();
     for &place in places {
         let free = spread.last().map_or(f64::NEG_INFINITY, |last| last + least);
@@ -223,7 +233,7 @@ mod tests {
 
     #[test]
     fn names_do_not_lie_on_each_other() {
-        let places = spread(&[50.0, 51.0, 204.0, 207.0], 11.0);
+        let places = spread_positions(&[50.0, 51.0, 204.0, 207.0], 11.0);
         assert_eq!(places, [50.0, 61.0, 197.0, 208.0]);
     }
 
@@ -234,7 +244,7 @@ mod tests {
             name: "x".into(),
             points: Vec::new(),
         };
-        let text = distributions(&[empty], std::iter::empty(), "ns", "").body;
+        let text = draw_distributions(&[empty], std::iter::empty(), "ns", "").body;
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
 }

@@ -85,10 +85,12 @@ impl Document {
 
     /// Returns the document for people: a quoted name, note or reason may be foreign, and must neither control a
     /// terminal nor begin a line.
-    fn for_people(&self) -> Self {
+    fn clean_for_people(&self) -> Self {
         let blocks = self.0.iter().map(|block| match block {
             Block::Line(line) => Block::Line(Quoted::up_to(LINE, line).to_string()),
-            Block::Table(columns) => Block::Table(columns.iter().map(Column::for_people).collect()),
+            Block::Table(columns) => {
+                Block::Table(columns.iter().map(Column::clean_for_people).collect())
+            }
         });
         Self(blocks.collect())
     }
@@ -100,10 +102,10 @@ impl Document {
 
     /// Like [`Self::terminal`], with colours.
     pub fn painted(&self, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
-        let shown = self.for_people();
+        let shown = self.clean_for_people();
         let lines = shown.0.iter().flat_map(|block| match block {
             Block::Line(line) => grid::wrapped(line, width),
-            Block::Table(columns) => grid::fitted(columns.iter().collect(), width, paint),
+            Block::Table(columns) => grid::fitted_lines(columns.iter().collect(), width, paint),
         });
         lines.collect()
     }
@@ -134,7 +136,7 @@ mod tests {
         let cell = results.cells.iter_mut().find(|cell| cell.stats.is_some());
         cell.unwrap().not_modelled = vec!["wfe_halts".into()];
         results.fidelity.insert("wfe_halts".into(), false.into());
-        crate::table::document(&results)
+        crate::table::output_document(&results)
     }
 
     #[test]

@@ -6,7 +6,7 @@ use results::merge::Run;
 
 /// Returns the distinct results of `of` on the runs, each with the names of the runs that have this result. There are
 /// no names if all runs have it.
-pub fn merged(runs: &[Run], of: impl Fn(&Run) -> Markup) -> Vec<(Vec<&str>, Markup)> {
+pub fn merge_equal(runs: &[Run], of: impl Fn(&Run) -> Markup) -> Vec<(Vec<&str>, Markup)> {
     let mut parts: Vec<(Vec<&str>, Markup)> = Vec::new();
     for run in runs {
         let made = of(run);
@@ -22,7 +22,7 @@ pub fn merged(runs: &[Run], of: impl Fn(&Run) -> Markup) -> Vec<(Vec<&str>, Mark
 }
 
 /// Names the runs that a part is about, unless the part is about all runs.
-pub fn labelled(labels: &[&str]) -> Markup {
+pub fn run_labels(labels: &[&str]) -> Markup {
     html! { @if !labels.is_empty() { p.runs { b { (labels.join(", ")) } } } }
 }
 
@@ -43,7 +43,7 @@ mod tests {
         };
         let runs = [run("a", "virt"), run("b", "n1"), run("c", "virt")];
         let told = |runs: &[Run]| -> Vec<String> {
-            let parts = merged(runs, |run| html! { (run.results.board) });
+            let parts = merge_equal(runs, |run| html! { (run.results.board) });
             let parts = parts.into_iter();
             parts
                 .map(|(labels, text)| format!("{}:{}", labels.join(","), text.0))

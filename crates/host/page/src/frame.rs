@@ -23,7 +23,7 @@ pub struct Figure {
 }
 
 /// Creates a figure.
-pub fn figure(caption: &str, note: &str, legend: &[Entry], chart: Drawing) -> Figure {
+pub fn new_figure(caption: &str, note: &str, legend: &[Entry], chart: Drawing) -> Figure {
     Figure {
         caption: caption.into(),
         note: note.into(),
@@ -109,7 +109,12 @@ impl Section {
 }
 
 /// Creates a section of charts and sentences.
-pub fn section(id: &'static str, title: &'static str, about: &str, items: Vec<Item>) -> Section {
+pub fn new_section(
+    id: &'static str,
+    title: &'static str,
+    about: &str,
+    items: Vec<Item>,
+) -> Section {
     Section {
         id,
         title,
@@ -141,27 +146,27 @@ impl Render for Section {
 }
 
 /// Draws the lines and texts of a horizontal axis at `bottom`; the lines extend up to `top`.
-pub fn across(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), title: &str) {
+pub fn draw_bottom_axis(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), title: &str) {
     let mut right = f64::NEG_INFINITY;
     for (value, text) in axis.ticks() {
-        let x = axis.place(value);
-        canvas.line((x, top), (x, bottom), "grid");
-        let half = super::svg::width_of(&text) / 2.0;
+        let x = axis.position_of(value);
+        canvas.draw_line((x, top), (x, bottom), "grid");
+        let half = super::svg::text_width(&text) / 2.0;
         // A long number at the end would exceed the chart.
         let x = x.min(super::svg::WIDTH - 2.0 - half);
         if x - half > right + 4.0 {
-            canvas.text((x, bottom + 13.0), Anchor::Middle, "tick", &text);
+            canvas.draw_text((x, bottom + 13.0), Anchor::Middle, "tick", &text);
             right = x + half;
         }
     }
     let end = super::svg::WIDTH - 2.0;
-    canvas.text((end, bottom + 27.0), Anchor::End, "tick", title);
+    canvas.draw_text((end, bottom + 27.0), Anchor::End, "tick", title);
 }
 
 /// Draws the lines and texts of a vertical axis at `left`; the lines extend to `right`.
-pub fn along(canvas: &mut Canvas, ticks: &[(f64, String)], (left, right): (f64, f64)) {
+pub fn draw_left_axis(canvas: &mut Canvas, ticks: &[(f64, String)], (left, right): (f64, f64)) {
     for (y, text) in ticks {
-        canvas.line((left, *y), (right, *y), "grid");
-        canvas.text((left - 5.0, y + 3.5), Anchor::End, "tick", text);
+        canvas.draw_line((left, *y), (right, *y), "grid");
+        canvas.draw_text((left - 5.0, y + 3.5), Anchor::End, "tick", text);
     }
 }

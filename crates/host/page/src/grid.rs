@@ -25,7 +25,7 @@ pub fn plain(_: Part, text: &str) -> String {
 }
 
 /// Returns the number of rows of a table.
-pub fn rows<C: Borrow<Column>>(columns: &[C]) -> usize {
+pub fn row_count<C: Borrow<Column>>(columns: &[C]) -> usize {
     let rows = columns.iter().map(|column| column.borrow().texts().len());
     rows.max().unwrap_or(0)
 }
@@ -33,21 +33,21 @@ pub fn rows<C: Borrow<Column>>(columns: &[C]) -> usize {
 /// Returns the lines of a table: groups (if there are any), titles, rows.
 pub fn lines<C: Borrow<Column>>(columns: &[C]) -> Vec<String> {
     let columns: Vec<&Column> = columns.iter().map(C::borrow).collect();
-    painted(&columns, &plain)
+    painted_lines(&columns, &plain)
 }
 
 /// Like [`lines`], with colours.
-fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
-    let rows = rows(columns);
+fn painted_lines(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
+    let rows = row_count(columns);
     let mut lines = Vec::new();
     if columns.iter().any(|column| !column.group().is_empty()) {
         lines.push(group_line(columns, paint));
     }
-    let widths = widths(columns);
+    let widths = column_widths(columns);
     let line = |part: Part, text: &dyn Fn(&Column) -> &str| {
         let cells = columns.iter().zip(&widths);
         let cells: Vec<String> = cells
-            .map(|(column, &width)| aligned(column, text(column), width, part, paint))
+            .map(|(column, &width)| align_text(column, text(column), width, part, paint))
             .collect();
         cells.join("  ").trim_end().to_owned()
     };
@@ -67,32 +67,47 @@ pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 /// answer: first those without a value, then those whose rows all have the same text, then numbers from the right. The
 /// last line names the dropped columns, with the common text of a column if there is one. If the other columns are
 /// still too wide, breaks the texts of the widest column of words into several lines.
-pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
+pub fn fitted_lines(
+    mut columns: Vec<&Column>,
+    width: Option<usize>,
+    paint: Paint<'_>,
+) -> Vec<String> {
     let Some(width) = width else {
-        return painted(&columns, paint);
+        return painted_lines(&columns, paint);
     };
     let all = columns.clone();
     let mut left_out = Vec::new();
-    while span(&widths(&columns)) > width {
-        let Some(least) = least(&columns) else { break };
+    while total_width(&column_widths(&columns)) > width {
+        let Some(least) = least_needed_column(&columns) else {
+            break;
+        };
         left_out.push(columns.remove(least));
     }
     let mut lines = match break_widest(&columns, width) {
-        Some(broken) => painted(&broken.iter().collect::<Vec<_>>(), paint),
-        None => painted(&columns, paint),
+        Some(broken) => painted_lines(&broken.iter().collect::<Vec<_>>(), paint),
+        None => painted_lines(&columns, paint),
     };
     let is_out = |column: &&&Column| left_out.iter().any(|out| std::ptr::eq(*out, **column));
     let (constants, dropped): (Vec<&&Column>, Vec<&&Column>) =
         all.iter().filter(is_out).partition(|column| {
             column
-                .constant()
+                .common_text()
                 .is_some_and(|text| !NOTHING.contains(&text))
         });
     let constants = constants.into_iter();
     let constants: Vec<String> = constants
-        .map(|column| format!("{} {}", name(column), column.constant().unwrap_or_default()))
+        .map(|column| {
+            format!(
+                "{} {}",
+                full_name(column),
+                column.common_text().unwrap_or_default()
+            )
+        })
         .collect();
-    let names: Vec<String> = dropped.into_iter().map(|column| name(column)).collect();
+    let names: Vec<String> = dropped
+        .into_iter()
+        .map(|column| full_name(column))
+        .collect();
     let mut clauses = Vec::new();
     if !constants.is_empty() {
         clauses.push(format!("in all rows: {}", constants.join(", ")));
@@ -113,12 +128,12 @@ const LEAST: usize = 16;
 /// Returns the columns at a total width of `width`, with the texts of the widest column of words broken into several
 /// lines. `None` if the columns fit as they are, or if that column would become too narrow.
 fn break_widest(columns: &[&Column], width: usize) -> Option<Vec<Column>> {
-    let over = span(&widths(columns))
+    let over = total_width(&column_widths(columns))
         .checked_sub(width)
         .filter(|over| *over > 0)?;
     let words = (0..columns.len()).filter(|place| columns[*place].is_left());
-    let widest = words.max_by_key(|place| width_of(columns[*place]))?;
-    let room = width_of(columns[widest]).checked_sub(over);
+    let widest = words.max_by_key(|place| column_width(columns[*place]))?;
+    let room = column_width(columns[widest]).checked_sub(over);
     let room = room.filter(|room| *room >= LEAST)?;
     let parts = columns[widest].texts().iter().map(|text| {
         let mut parts = wrapped(text, Some(room - INDENT.len()));
@@ -151,13 +166,13 @@ fn break_widest(columns: &[&Column], width: usize) -> Option<Vec<Column>> {
 const INDENT: &str = "    ";
 
 /// Returns the place of the column that a reader will miss least.
-fn least(columns: &[&Column]) -> Option<usize> {
+fn least_needed_column(columns: &[&Column]) -> Option<usize> {
     let numbers = |column: &&Column| !column.is_left() && !column.is_result();
     let is_empty = |column: &&Column| {
         let mut texts = column.texts().iter();
         numbers(column) && texts.all(|text| NOTHING.contains(&text.as_str()))
     };
-    let is_constant = |column: &&Column| !column.is_result() && column.constant().is_some();
+    let is_constant = |column: &&Column| !column.is_result() && column.common_text().is_some();
     let empty = columns.iter().rposition(is_empty);
     let constant = || columns.iter().rposition(is_constant);
     empty
@@ -196,14 +211,14 @@ pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
 }
 
 /// Returns the full name of a column, for places without the group's title above it.
-pub fn name(column: &Column) -> String {
+pub fn full_name(column: &Column) -> String {
     match column.group() {
         "" => column.title().into(),
         group => format!("{group} {}", column.title()),
     }
 }
 
-fn width_of(column: &Column) -> usize {
+fn column_width(column: &Column) -> usize {
     let texts = column.texts().iter().map(String::as_str);
     let widths = texts
         .chain([column.title()])
@@ -211,7 +226,7 @@ fn width_of(column: &Column) -> usize {
     widths.max().unwrap_or(0)
 }
 
-fn aligned(column: &Column, text: &str, width: usize, part: Part, paint: Paint<'_>) -> String {
+fn align_text(column: &Column, text: &str, width: usize, part: Part, paint: Paint<'_>) -> String {
     let room = " ".repeat(width.saturating_sub(text.chars().count()));
     let text = match text {
         "" => String::new(),
@@ -224,18 +239,18 @@ fn aligned(column: &Column, text: &str, width: usize, part: Part, paint: Paint<'
 }
 
 /// Returns the widths of the columns. The last column of a group makes room for the group's title.
-fn widths(columns: &[&Column]) -> Vec<usize> {
-    let mut widths: Vec<usize> = columns.iter().map(|column| width_of(column)).collect();
-    for members in groups(columns) {
+fn column_widths(columns: &[&Column]) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(|column| column_width(column)).collect();
+    for members in group_ranges(columns) {
         let needed = columns[members.start].group().chars().count();
-        let width = span(&widths[members.clone()]);
+        let width = total_width(&widths[members.clone()]);
         widths[members.end - 1] += needed.saturating_sub(width);
     }
     widths
 }
 
 /// Returns the runs of columns with the same group.
-fn groups(columns: &[&Column]) -> Vec<std::ops::Range<usize>> {
+fn group_ranges(columns: &[&Column]) -> Vec<std::ops::Range<usize>> {
     let runs = columns.chunk_by(|a, b| a.group() == b.group());
     let ranges = runs.scan(0, |start, run| {
         let range = *start..*start + run.len();
@@ -245,15 +260,18 @@ fn groups(columns: &[&Column]) -> Vec<std::ops::Range<usize>> {
     ranges.collect()
 }
 
-fn span(widths: &[usize]) -> usize {
+fn total_width(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
 }
 
 /// Returns the groups' titles, each centred in a rule over its columns.
 fn group_line(columns: &[&Column], paint: Paint<'_>) -> String {
-    let widths = widths(columns);
-    let titles = groups(columns).into_iter().map(|members| {
-        let (group, width) = (columns[members.start].group(), span(&widths[members]));
+    let widths = column_widths(columns);
+    let titles = group_ranges(columns).into_iter().map(|members| {
+        let (group, width) = (
+            columns[members.start].group(),
+            total_width(&widths[members]),
+        );
         if group.is_empty() {
             " ".repeat(width)
         } else {
@@ -297,7 +315,7 @@ mod tests {
         };
         let all = lines(&columns());
         let width = all.iter().map(|line| line.chars().count()).max().unwrap();
-        let fitted = |width| fitted(columns().iter().collect(), width, &plain);
+        let fitted = |width| fitted_lines(columns().iter().collect(), width, &plain);
         assert_eq!(fitted(None), all);
         assert_eq!(fitted(Some(width)), all);
         let fewer = fitted(Some(width - 1));
@@ -323,7 +341,7 @@ mod tests {
             Column::numbers("", "p90", texts(&["8", "1234"])),
             Column::numbers("", "%", texts(&["7", "7"])).result(),
         ];
-        let fitted = |width| fitted(columns.iter().collect(), Some(width), &plain);
+        let fitted = |width| fitted_lines(columns.iter().collect(), Some(width), &plain);
         let end = |what: &str| format!("({what}; --wide shows all columns)");
         assert_eq!(fitted(20)[0], "wait       p90  %");
         assert_eq!(fitted(20)[3..].join(" "), end("in all rows: trap none"));
@@ -338,7 +356,7 @@ mod tests {
             Column::words("cell", texts(&["polls, then WFI, trapped", "WFI", "spins"])),
             Column::numbers("", "A", texts(&["1", "2", "3"])).result(),
         ];
-        let shown = fitted(columns.iter().collect(), Some(26), &plain);
+        let shown = fitted_lines(columns.iter().collect(), Some(26), &plain);
         assert_eq!(
             shown,
             [
@@ -349,7 +367,7 @@ mod tests {
                 "spins             3",
             ]
         );
-        let wide = fitted(columns.iter().collect(), Some(40), &plain);
+        let wide = fitted_lines(columns.iter().collect(), Some(40), &plain);
         assert_eq!(wide.len(), 4);
     }
 
@@ -360,7 +378,7 @@ mod tests {
             Column::numbers("exits", "irq", texts(&["7", "1234"])),
         ];
         let paint = |_: Part, text: &str| format!("<{text}>");
-        let painted = fitted(columns.iter().collect(), None, &paint);
+        let painted = fitted_lines(columns.iter().collect(), None, &paint);
         assert_eq!(painted[2], "<wfi>           <7>");
         let stripped = painted.iter().map(|line| line.replace(['<', '>'], ""));
         assert!(stripped.eq(lines(&columns)));

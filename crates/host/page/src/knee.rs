@@ -10,7 +10,7 @@ const LEAST: f64 = 0.1;
 
 /// Returns the first coordinate of the knee of `points`, which are sorted by this coordinate and all positive; `None`
 /// for fewer than three points, or if the curve is close to its chord.
-pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
+pub fn find_knee(points: &[(f64, f64)]) -> Option<f64> {
     let [(first, _), .., (last, _)] = points else {
         return None;
     };
@@ -49,7 +49,7 @@ mod tests {
             (100.0, 10.0),
             (200.0, 10.0),
         ];
-        assert_eq!(knee(&late), Some(50.0));
+        assert_eq!(find_knee(&late), Some(50.0));
         let early = [
             (1.0, 100.0),
             (5.0, 60.0),
@@ -57,18 +57,21 @@ mod tests {
             (50.0, 18.0),
             (200.0, 16.0),
         ];
-        assert_eq!(knee(&early), Some(20.0));
+        assert_eq!(find_knee(&early), Some(20.0));
     }
 
     #[test]
     fn what_does_not_bend_has_none() {
-        assert_eq!(knee(&[]), None);
-        assert_eq!(knee(&[(1.0, 5.0), (2.0, 9.0)]), None);
-        assert_eq!(knee(&[(1.0, 10.0), (10.0, 20.0), (100.0, 30.0)]), None);
-        assert_eq!(knee(&[(1.0, 0.0), (10.0, 0.0), (100.0, 0.0)]), None);
+        assert_eq!(find_knee(&[]), None);
+        assert_eq!(find_knee(&[(1.0, 5.0), (2.0, 9.0)]), None);
+        assert_eq!(find_knee(&[(1.0, 10.0), (10.0, 20.0), (100.0, 30.0)]), None);
+        assert_eq!(find_knee(&[(1.0, 0.0), (10.0, 0.0), (100.0, 0.0)]), None);
         // This line has only noise of 3 %.
-        assert_eq!(knee(&[(1.0, 100.0), (10.0, 103.0), (100.0, 100.0)]), None);
+        assert_eq!(
+            find_knee(&[(1.0, 100.0), (10.0, 103.0), (100.0, 100.0)]),
+            None
+        );
         // The value 0 has no logarithm.
-        assert_eq!(knee(&[(0.0, 1.0), (10.0, 20.0), (100.0, 30.0)]), None);
+        assert_eq!(find_knee(&[(0.0, 1.0), (10.0, 20.0), (100.0, 30.0)]), None);
     }
 }

@@ -8,41 +8,47 @@ use plan::{Deliver, Trap, Under, Wait, Wake, Workload};
 use results::{Cell, Results};
 
 use crate::column::{Column, TOO_FEW};
-use crate::scale::{Scale, operation};
+use crate::scale::{Scale, operation_name};
 use crate::screen::words;
 
 /// Returns the median of a cell, in the shown unit.
-fn median(cell: &Cell, scale: Scale) -> Option<f64> {
-    let stats = cell.with_median()?;
-    Some(scale.of_cell(cell).percentile(stats.p50, stats.bounds()))
+fn median_in_unit(cell: &Cell, scale: Scale) -> Option<f64> {
+    let stats = cell.stats_with_median()?;
+    Some(
+        scale
+            .for_cell(cell)
+            .convert_percentile(stats.p50, stats.bounds()),
+    )
 }
 
 /// Returns how much more `cell` costs than the same cell on the bare machine.
-fn over_none(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
-    let floor = cells.iter().find(|floor| cell.is_over(floor))?;
+fn cost_over_bare(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
+    let floor = cells
+        .iter()
+        .find(|floor| cell.has_bare_machine_twin(floor))?;
     let rounded = |cell: &Cell| {
-        let stats = cell.with_median()?;
+        let stats = cell.stats_with_median()?;
         Some((stats.p50, Some(stats.bounds())))
     };
     let by = scale
-        .of_cell(cell)
+        .for_cell(cell)
         .show_difference(rounded(cell)?, rounded(floor)?);
     (cell.under != Under::None).then(|| by.trim_start_matches('+').to_owned())
 }
 
 /// Returns the ratio of the cell's cost to its cost under Rouse; `None` for times of a host's threads.
-fn of_rouse(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
+fn ratio_to_rouse(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
     if scale.of_host {
         return None;
     }
     let rouse = |other: &&&Cell| other.under == Under::Rouse && cell.is_like(other);
-    let rouse = median(cells.iter().find(rouse)?, scale)?;
-    let times = median(cell, scale)? / rouse;
+    let rouse = median_in_unit(cells.iter().find(rouse)?, scale)?;
+    let times = median_in_unit(cell, scale)? / rouse;
     (cell.under != Under::Rouse && rouse > 0.0).then_some(times)
 }
 
 /// Returns the columns if the cells ran under more than one layer.
-pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
+pub fn cost_columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let unders: BTreeSet<Under> = cells.iter().map(|cell| cell.under).collect();
     if unders.len() < 2 {
         return Vec::new();
@@ -53,15 +59,15 @@ pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
         let any = texts.iter().any(|text| text != TOO_FEW);
         any.then(|| Column::numbers("p50", title, texts))
     };
-    let over = column("over none", &|cell| over_none(cell, cells, scale));
+    let over = column("over none", &|cell| cost_over_bare(cell, cells, scale));
     let of = column("of rouse", &|cell| {
-        Some(times(of_rouse(cell, cells, scale)?))
+        Some(format_ratio(ratio_to_rouse(cell, cells, scale)?))
     });
     over.into_iter().chain(of).collect()
 }
 
 /// Formats a ratio with three digits, or more if its integer part is longer.
-pub fn times(ratio: f64) -> String {
+pub fn format_ratio(ratio: f64) -> String {
     match ratio {
         ..10.0 => format!("{ratio:.2}x"),
         ..100.0 => format!("{ratio:.1}x"),
@@ -71,7 +77,7 @@ pub fn times(ratio: f64) -> String {
 
 /// Compares the costs of a wake-up by the layer below the guest, in one sentence: with an interrupt, and without.
 /// `None` if the cells ran under only one layer, or if times are those of a host's threads.
-pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
+pub fn cost_sentence(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;
     }
@@ -80,11 +86,11 @@ pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
         .filter(|cell| cell.what.workload == Workload::Pingpong)
         .collect();
     let is_sleep = |cell: &Cell| cell.what.wait == Wait::Wfi && cell.what.wake == Wake::Ipi;
-    let sleep = widest(&cells, scale, &is_sleep)?;
+    let sleep = cell_under_most_layers(&cells, scale, &is_sleep)?;
     let first = format!(
         "One {} of pingpong, in {}, from {}",
-        operation(Workload::Pingpong),
-        scale.unit(results),
+        operation_name(Workload::Pingpong),
+        scale.unit_of_results(results),
         costs_text(&sleep)
     );
     // A CPU that polls for long enough never executes an instruction that could trap.
@@ -92,7 +98,7 @@ pub fn sentence(results: &Results, scale: Scale) -> Option<String> {
         let what = &cell.what;
         (what.wait, what.wake, what.trap) == (Wait::PollWfi, Wake::Elide, Trap::None)
     };
-    let polled = widest(&cells, scale, &is_polled);
+    let polled = cell_under_most_layers(&cells, scale, &is_polled);
     Some(match polled {
         Some(polled) => format!("{first}; from {}.", costs_text(&polled)),
         None => format!("{first}."),
@@ -107,16 +113,16 @@ struct LayerRow<'r> {
 
 /// Of the `wanted` cells, returns the cell that was measured under most layers; among equals, one with
 /// no trap, injected interrupts, and no poll of the hypervisor.
-fn widest<'r>(
+fn cell_under_most_layers<'r>(
     cells: &[&'r Cell],
     scale: Scale,
     wanted: &dyn Fn(&Cell) -> bool,
 ) -> Option<LayerRow<'r>> {
     let row = |&cell: &&'r Cell| {
-        let of_row = |other: &&&Cell| cell.is_like(other) || cell.is_over(other);
+        let of_row = |other: &&&Cell| cell.is_like(other) || cell.has_bare_machine_twin(other);
         let others = cells.iter().filter(of_row);
         let mut medians: Vec<_> = others
-            .filter_map(|other| Some((other.under, median(other, scale)?)))
+            .filter_map(|other| Some((other.under, median_in_unit(other, scale)?)))
             .collect();
         // The order is that of the columns for people: the bare machine, Rouse, others.
         medians.sort_by_key(|(under, _)| (*under != Under::None, *under));
@@ -136,11 +142,11 @@ fn widest<'r>(
 fn costs_text(row: &LayerRow<'_>) -> String {
     let LayerRow { cell, medians } = row;
     let (first_under, first) = medians[0];
-    let wait = words::wait(cell, false) + &words::trap(cell, false);
+    let wait = words::wait_text(cell, false) + &words::trap_text(cell, false);
     let name = match cell.what.wake {
         Wake::Ipi if cell.what.deliver == Deliver::Inject => format!("{wait}, IPI injected:"),
         Wake::Ipi => format!("{wait}:"),
-        Wake::Elide => format!("{wait}, {}:", words::arrival(cell)),
+        Wake::Elide => format!("{wait}, {}:", words::arrival_text(cell)),
     };
     if medians.iter().all(|(_, median)| *median == first) {
         return format!("{name} {first:.0} under each");
@@ -149,7 +155,7 @@ fn costs_text(row: &LayerRow<'_>) -> String {
     let (one_under, one) = one.copied().unwrap_or((first_under, first));
     let each = medians.iter().map(|&(under, median)| match under {
         under if under == one_under || under == Under::None => format!("{under} {median:.0}"),
-        _ => format!("{under} {median:.0} ({})", times(median / one)),
+        _ => format!("{under} {median:.0} ({})", format_ratio(median / one)),
     });
     format!("{name} {}", each.collect::<Vec<_>>().join(", "))
 }
@@ -203,7 +209,7 @@ mod tests {
     fn a_cell_stands_beside_that_of_the_bare_machine_and_that_of_rouse() {
         let results = several();
         let cells: Vec<&Cell> = results.cells.iter().collect();
-        let columns = columns(&cells, Scale::of(&results));
+        let columns = cost_columns(&cells, Scale::for_results(&results));
         let shown: Vec<_> = columns
             .iter()
             .map(|column| (column.title(), column.texts().join(" ")))
@@ -213,13 +219,13 @@ mod tests {
             ("of rouse", "- - 4.00x - -".to_owned()),
         ];
         assert_eq!(shown, expected);
-        assert!(super::columns(&cells[1..2], Scale::of(&results)).is_empty());
+        assert!(super::cost_columns(&cells[1..2], Scale::for_results(&results)).is_empty());
     }
 
     #[test]
     fn the_sentence_has_the_dearest_and_what_is_alike() {
         let results = several();
-        let text = sentence(&results, Scale::of(&results)).unwrap();
+        let text = cost_sentence(&results, Scale::for_results(&results)).unwrap();
         assert_eq!(
             text,
             "One round trip of pingpong, in instructions, from WFI, trapped, IPI injected: none 88, rouse 226, \
@@ -227,7 +233,7 @@ mod tests {
         );
         let mut alone = several();
         alone.cells.truncate(1);
-        assert_eq!(sentence(&alone, Scale::of(&alone)), None);
+        assert_eq!(cost_sentence(&alone, Scale::for_results(&alone)), None);
     }
 
     #[test]
@@ -235,6 +241,9 @@ mod tests {
         let mut results = several();
         results.cells[0].what.gap_us = 20;
         let cells: Vec<&Cell> = results.cells.iter().collect();
-        assert_eq!(over_none(cells[1], &cells, Scale::of(&results)), None);
+        assert_eq!(
+            cost_over_bare(cells[1], &cells, Scale::for_results(&results)),
+            None
+        );
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Presents results to people: `report.html` ([`html()`]), and the parts that tables of a terminal ([`table`],
+//! Presents results to people: `report.html` ([`results_page`]), and the parts that tables of a terminal ([`table`],
 //! [`grid`]) share with it. [`scale`] chooses the unit, [`columns`] has the columns of the cells, [`summary`] has the
 //! headline, and [`machines`] shows the same cells of several machines side by side. Nothing in this crate reads or
 //! writes a file.
@@ -51,7 +51,7 @@ pub use column::{Column, thousands};
 pub use curves::Line;
 pub use frame::Entry;
 pub use machine::asked;
-pub use svg::number as shown;
+pub use svg::format_number as shown;
 pub use trend::Trend;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -65,7 +65,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The page's policy: it loads nothing and runs only its own script, whatever texts a log contains.
-fn policy() -> String {
+fn content_policy() -> String {
     let script = BASE64_STANDARD.encode(Sha256::digest(SCRIPT));
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'")
 }
@@ -75,9 +75,9 @@ fn policy() -> String {
 pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
     let about = format!("{name}: {unit} over {along}");
     let values = lines.iter().flat_map(|line| &line.points);
-    let range = curves::range(values.map(|point| point.1));
-    let draw = |lines: &[Line]| curves::sweep(lines, range, along, unit, &about);
-    curves::named(name, "", lines, draw).render()
+    let range = curves::value_range(values.map(|point| point.1));
+    let draw = |lines: &[Line]| curves::draw_sweep(lines, range, along, unit, &about);
+    curves::draw_named_lines(name, "", lines, draw).render()
 }
 
 /// Like [`chart_of`], for one line.
@@ -91,9 +91,15 @@ pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Mark
 }
 
 /// Returns a chart of a figure over runs with these names.
-pub fn trend_of(name: &str, note: &str, trend: &Trend, runs: &[String], unit: &str) -> Markup {
+pub fn chart_of_trend(
+    name: &str,
+    note: &str,
+    trend: &Trend,
+    runs: &[String],
+    unit: &str,
+) -> Markup {
     let about = format!("{name}: {unit} over runs");
-    frame::figure(name, note, &[], trend.chart(runs, unit, &about)).render()
+    frame::new_figure(name, note, &[], trend.draw_trend(runs, unit, &about)).render()
 }
 
 /// Returns groups of bars, with a legend, on axes that other charts may share.
@@ -104,33 +110,33 @@ pub fn bars_of(
     unit: &str,
     shared: Shared,
 ) -> Markup {
-    let drawn = bars::chart_in(shared, groups, unit, &format!("{name}: {unit}"));
-    frame::figure(name, "", legend, drawn).render()
+    let drawn = bars::draw_chart(shared, groups, unit, &format!("{name}: {unit}"));
+    frame::new_figure(name, "", legend, drawn).render()
 }
 
 /// Describes where runs were made, and what those machines do not model.
 pub fn machine(runs: &[Run]) -> Markup {
-    machine::section(runs)
+    machine::machine_section(runs)
 }
 
 /// Returns the page about some runs.
-pub fn html(title: Option<&str>, runs: &[Run]) -> String {
+pub fn results_page(title: Option<&str>, runs: &[Run]) -> String {
     let title = title.map_or_else(|| default_title(runs), str::to_owned);
-    let (chart, sections) = charts::sections(charted(runs));
+    let (chart, sections) = charts::chart_sections(charted_runs(runs));
     let body = html! {
         (answer::heading(&title, runs, chart.as_ref()))
         @for section in sections { (section) }
         @if !answer::are_boots(runs) { (machine_comparison::section(runs)) }
-        (programs::section(runs))
+        (programs::programs_section(runs))
         (appendix::cells(runs))
-        (machine::section(runs))
+        (machine::machine_section(runs))
         (appendix::provenance(runs))
     };
     document(&title, body)
 }
 
 /// Returns the runs that charts show. For boots of one thing, this is the first, since the others differ only by noise.
-fn charted(runs: &[Run]) -> &[Run] {
+fn charted_runs(runs: &[Run]) -> &[Run] {
     match answer::are_boots(runs) {
         true => &runs[..1],
         false => runs,
@@ -144,14 +150,14 @@ pub fn document(title: &str, body: Markup) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta http-equiv="Content-Security-Policy" content=(content_policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                main { (contents::before_sections(body)) }
+                main { (contents::insert_contents(body)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }

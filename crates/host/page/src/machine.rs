@@ -9,7 +9,7 @@ use results::{Build, Emulator, Parameter, Results};
 use serde_json::Value;
 
 use crate::clocks;
-use crate::equal_runs::{labelled, merged};
+use crate::equal_runs::{merge_equal, run_labels};
 use crate::scale::Scale;
 
 /// The fidelity probes: what each tests, and whether a negative answer means that cells differ from hardware.
@@ -71,30 +71,30 @@ const PROBES: [(&str, &str, bool); 14] = [
 ];
 
 /// Returns the section.
-pub fn section(runs: &[Run]) -> Markup {
+pub fn machine_section(runs: &[Run]) -> Markup {
     html! {
         section id="machine" {
             h2 { "The machine and its fidelity" }
-            @for (labels, text) in merged(runs, of_run) { (labelled(&labels)) (text) }
+            @for (labels, text) in merge_equal(runs, run_machine) { (run_labels(&labels)) (text) }
         }
     }
 }
 
-fn of_run(run: &Run) -> Markup {
+fn run_machine(run: &Run) -> Markup {
     html! {
-        (lacks(&run.results))
+        (shortcomings(&run.results))
         div.pair {
-            (description(&run.results))
-            (fidelity(&run.results))
+            (describe_machine(&run.results))
+            (list_findings(&run.results))
         }
         @if let Some(emulator) = &run.results.machine.emulator {
-            (parameters(&emulator.parameters))
+            (list_parameters(&emulator.parameters))
         }
     }
 }
 
 /// Lists shortcomings that readers must know before they trust a number.
-fn lacks(results: &Results) -> Markup {
+fn shortcomings(results: &Results) -> Markup {
     let found = |wanted: &Value| -> Vec<&str> {
         let probes = results.fidelity.iter();
         let found = probes.filter(|(name, value)| *value == wanted && needs_warning(name));
@@ -103,7 +103,7 @@ fn lacks(results: &Results) -> Markup {
     let lacking = found(&Value::Bool(false));
     let unsure = found(&Value::from("not-sure"));
     html! {
-        @if Scale::of(results).of_host {
+        @if Scale::for_results(results).of_host {
             p.caution {
                 b { "Times of an emulator: " }
                 "its CPUs are threads of the host, so this is how that host behaves. Of such samples only \
@@ -135,7 +135,7 @@ pub fn asked(name: &str) -> &str {
 }
 
 /// Replaces the probes' names in a text by their subjects.
-pub(crate) fn in_words(text: &str) -> String {
+pub(crate) fn replace_probe_names(text: &str) -> String {
     let mut probes: Vec<&str> = PROBES.iter().map(|(name, ..)| *name).collect();
     // One name may end with another, so longer names come first.
     probes.sort_by_key(|name| usize::MAX - name.len());
@@ -149,7 +149,7 @@ fn needs_warning(name: &str) -> bool {
     known.is_none_or(|(.., matters)| *matters)
 }
 
-fn description(results: &Results) -> Markup {
+fn describe_machine(results: &Results) -> Markup {
     let machine = &results.machine;
     let or = |text: &str| {
         if text.is_empty() {
@@ -172,7 +172,7 @@ fn description(results: &Results) -> Markup {
         .map(|(under, told)| format!("{under}: {told}"));
     let ran_under = ran_under.collect::<Vec<_>>().join("; ");
     let emulator = match &machine.emulator {
-        Some(emulator) => emulated(emulator),
+        Some(emulator) => describe_emulator(emulator),
         None => "none recorded".into(),
     };
     let gic = match machine.list_registers {
@@ -182,25 +182,29 @@ fn description(results: &Results) -> Markup {
     let features = machine
         .features
         .iter()
-        .map(|(name, value)| feature(name, value));
+        .map(|(name, value)| feature_text(name, value));
     let features: Vec<String> = features.collect();
     let unit = match results.unit.as_str() {
         "" => "not recorded".to_owned(),
-        _ => format!("{}: {}", Scale::of(results).unit(results), results.unit_how),
+        _ => format!(
+            "{}: {}",
+            Scale::for_results(results).unit_of_results(results),
+            results.unit_how
+        ),
     };
     let core = match machine.core_hz {
         0 => "clock not measured".into(),
         hertz => format!("{:.0} MHz, by its PMU", hertz as f64 / 1e6),
     };
     let build = results.build.as_ref();
-    let compiler = build.map(Build::compiler).unwrap_or_default();
-    let tree = build.map(Build::tree).unwrap_or_default();
+    let compiler = build.map(Build::compiler_text).unwrap_or_default();
+    let tree = build.map(Build::tree_text).unwrap_or_default();
     let mut rows = vec![
         ("Board", or(&results.board)),
         ("CPU", format!("{}{midr}", or(&machine.cpu))),
         ("CPUs", machine.cpus.to_string()),
         ("Unit", unit),
-        ("Counter", machine.counter()),
+        ("Counter", machine.counter_text()),
         ("Core", core),
         ("GIC", or(&gic)),
         ("Emulator", emulator),
@@ -214,7 +218,7 @@ fn description(results: &Results) -> Markup {
     if !image.is_empty() {
         rows.push(("Image", format!("SHA-256 {image}")));
     }
-    let clocks = clocks::lines(results);
+    let clocks = clocks::clock_lines(results);
     if !clocks.is_empty() {
         rows.push(("Clocks of cores", clocks.join(". ")));
     }
@@ -231,7 +235,7 @@ fn description(results: &Results) -> Markup {
 }
 
 /// Describes the emulator. Includes its whole version text if that is more than the number.
-fn emulated(emulator: &Emulator) -> String {
+fn describe_emulator(emulator: &Emulator) -> String {
     let Emulator {
         name,
         version,
@@ -246,7 +250,7 @@ fn emulated(emulator: &Emulator) -> String {
 }
 
 /// Lists the parameters chosen for a modelled machine, since numbers depend on them.
-fn parameters(parameters: &BTreeMap<String, Parameter>) -> Markup {
+fn list_parameters(parameters: &BTreeMap<String, Parameter>) -> Markup {
     html! {
         @if !parameters.is_empty() {
             details {
@@ -264,7 +268,7 @@ fn parameters(parameters: &BTreeMap<String, Parameter>) -> Markup {
     }
 }
 
-fn feature(name: &str, value: &Value) -> String {
+fn feature_text(name: &str, value: &Value) -> String {
     match value {
         Value::Bool(true) => name.to_owned(),
         Value::Bool(false) => format!("no {name}"),
@@ -273,13 +277,13 @@ fn feature(name: &str, value: &Value) -> String {
     }
 }
 
-fn fidelity(results: &Results) -> Markup {
+fn list_findings(results: &Results) -> Markup {
     html! {
         @if !results.fidelity.is_empty() {
             table.facts {
                 thead { tr { th { "Probe" } th { "found" } th { "detail" } } }
                 @for (name, value) in &results.fidelity {
-                    @let (class, found) = found(name, value);
+                    @let (class, found) = finding_text(name, value);
                     tr {
                         th scope="row" title=(name) { (asked(name)) }
                         td class=(class) { (found) }
@@ -291,7 +295,7 @@ fn fidelity(results: &Results) -> Markup {
     }
 }
 
-fn found(name: &str, value: &Value) -> (&'static str, String) {
+fn finding_text(name: &str, value: &Value) -> (&'static str, String) {
     match value {
         Value::Bool(true) => ("yes", "✓ yes".into()),
         Value::Bool(false) if needs_warning(name) => ("no", "✗ no".into()),

@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use results::merge::Run;
 
 use crate::appendix::table;
-use crate::machines::{groups, sentences};
+use crate::machines::{comparable_groups, order_sentences};
 
 /// Returns the section; empty if no two machines have a cell in common.
 pub fn section(runs: &[Run]) -> Markup {
-    let groups = groups(runs);
+    let groups = comparable_groups(runs);
     if groups.is_empty() {
         return html! {};
     }
@@ -22,12 +22,12 @@ pub fn section(runs: &[Run]) -> Markup {
                  same machine, so it is a pure number, and may be held against that of another machine. A \
                  star (*): that machine does not model what the wait depends on."
             }
-            @for sentence in sentences(&groups) { p { (sentence) } }
+            @for sentence in order_sentences(&groups) { p { (sentence) } }
             @for group in &groups {
                 h3 {
                     (group.title)
                     span.muted {
-                        ", " (group.size()) " cells"
+                        ", " (group.cell_count()) " cells"
                         @if let Some(reference) = group.reference_name() { "; ratio to " (reference) }
                     }
                 }

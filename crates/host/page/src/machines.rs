@@ -14,7 +14,7 @@ use results::{Cell, keys};
 
 use crate::column::Column;
 use crate::columns::MARK;
-use crate::scale::{Scale, median};
+use crate::scale::{Scale, shown_median};
 use order::Order;
 
 /// Cells of one workload that were measured on at least two machines.
@@ -41,15 +41,15 @@ const REFERENCE: [(&str, &str); 5] = [
 ];
 
 /// Returns the groups, or none if there is only one machine.
-pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
+pub fn comparable_groups(runs: &[Run]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut known: BTreeSet<Vec<String>> = BTreeSet::new();
     for cell in runs.iter().flat_map(|run| &run.results.cells) {
-        let row: Row<'_> = runs.iter().map(|run| measured(run, cell)).collect();
+        let row: Row<'_> = runs.iter().map(|run| measured_twin(run, cell)).collect();
         if row.iter().flatten().count() < 2 || !known.insert(cell.key()) {
             continue;
         }
-        let title = cell.subject();
+        let title = cell.operation_name();
         match groups.iter_mut().find(|group| group.title == title) {
             Some(group) => group.rows.push(row),
             None => groups.push(Group {
@@ -63,7 +63,7 @@ pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
 }
 
 /// Returns the cell like `cell` in `run`, if it was measured.
-fn measured<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
+fn measured_twin<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
     let mut cells = run.results.cells.iter();
     // A comparison of all words as text takes long, and with many pairs there are many cells.
     let alike = |other: &&Cell| other.stats.is_some() && other.what.pair == cell.what.pair;
@@ -71,26 +71,27 @@ fn measured<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
 }
 
 /// Describes the machines' orders, one per line.
-pub fn sentences(groups: &[Group<'_>]) -> Vec<String> {
-    groups.iter().flat_map(Group::sentences).collect()
+pub fn order_sentences(groups: &[Group<'_>]) -> Vec<String> {
+    groups.iter().flat_map(Group::group_sentences).collect()
 }
 
 impl<'r> Group<'r> {
     /// Returns the number of cells.
-    pub fn size(&self) -> usize {
+    pub fn cell_count(&self) -> usize {
         self.rows.len()
     }
 
     /// Returns the cells that a machine measured, in the order of the rows.
-    pub fn cells(&self, run: usize) -> Vec<&'r Cell> {
+    pub fn measured_cells(&self, run: usize) -> Vec<&'r Cell> {
         self.rows.iter().filter_map(|row| row[run]).collect()
     }
 
     /// Returns the reference row, which every machine has measured.
-    fn reference(&self) -> Option<&Row<'r>> {
+    fn reference_row(&self) -> Option<&Row<'r>> {
         let whole = |row: &&Row<'_>| row.iter().all(Option::is_some);
         let is_reference = |row: &&Row<'_>| {
-            let has = |&(key, word): &(&str, &str)| first(row).word(key).as_deref() == Some(word);
+            let has =
+                |&(key, word): &(&str, &str)| any_cell(row).word(key).as_deref() == Some(word);
             REFERENCE.iter().all(has)
         };
         let mut rows = self.rows.iter().filter(whole);
@@ -99,58 +100,68 @@ impl<'r> Group<'r> {
 
     /// Returns the name of the reference.
     pub fn reference_name(&self) -> Option<String> {
-        self.reference().map(|row| self.name(row))
+        self.reference_row().map(|row| self.row_name(row))
     }
 
     /// Returns the table: the cells, and for each machine the median in its own unit and the ratio to its own
     /// reference.
     pub fn columns(&self) -> Vec<Column> {
         let mut columns: Vec<Column> = Vec::new();
-        for key in self.keys() {
-            let words = self.rows.iter().map(|row| word(first(row), key));
+        for key in self.distinguishing_keys() {
+            let words = self.rows.iter().map(|row| cell_word(any_cell(row), key));
             columns.push(match is_number(key) {
                 false => Column::words(key, words.collect()),
                 true => Column::numbers("", key, words.map(or_dash).collect()),
             });
         }
         for (at, run) in self.runs.iter().enumerate() {
-            if self.cells(at).is_empty() {
+            if self.measured_cells(at).is_empty() {
                 continue;
             }
-            let title = format!("{}: {}", run.label, unit(run));
+            let title = format!("{}: {}", run.label, unit_name(run));
             let column = |name: &str, text: &dyn Fn(&Cell) -> String| {
                 let texts = self.rows.iter().map(|row| row[at].map_or("-".into(), text));
                 Column::numbers(&title, name, texts.collect())
             };
-            let scale = Scale::of(&run.results);
+            let scale = Scale::for_results(&run.results);
             columns.push(column("p50", &|cell| {
                 let mark = if cell.not_modelled.is_empty() {
                     ""
                 } else {
                     MARK
                 };
-                median(cell).map_or("-".into(), |p50| format!("{}{mark}", scale.show(p50)))
+                shown_median(cell)
+                    .map_or("-".into(), |p50| format!("{}{mark}", scale.show_value(p50)))
             }));
-            let reference = self.reference().and_then(|row| row[at]).and_then(median);
-            columns.push(column("ratio", &|cell| match (median(cell), reference) {
-                (Some(p50), Some(one @ 1..)) => format!("{:.2}", p50 as f64 / one as f64),
-                _ => "-".into(),
-            }));
+            let reference = self
+                .reference_row()
+                .and_then(|row| row[at])
+                .and_then(shown_median);
+            columns.push(column(
+                "ratio",
+                &|cell| match (shown_median(cell), reference) {
+                    (Some(p50), Some(one @ 1..)) => format!("{:.2}", p50 as f64 / one as f64),
+                    _ => "-".into(),
+                },
+            ));
         }
         columns
     }
 
     /// Returns the keys that distinguish the group's cells: words, then numbers that differ where all words are equal.
     /// Leaves out a limit that a way of waiting implies.
-    fn keys(&self) -> Vec<&'static str> {
+    fn distinguishing_keys(&self) -> Vec<&'static str> {
         let (numbers, words): (Vec<&str>, Vec<&str>) = keys().partition(|key| is_number(key));
         let differ = |rows: &[&Row<'_>], key: &str| {
-            let values = rows.iter().map(|row| word(first(row), key));
+            let values = rows.iter().map(|row| cell_word(any_cell(row), key));
             values.collect::<BTreeSet<_>>().len() > 1
         };
         let all: Vec<&Row<'_>> = self.rows.iter().collect();
         let said = |row: &Row<'_>| -> Vec<String> {
-            words.iter().map(|key| word(first(row), key)).collect()
+            words
+                .iter()
+                .map(|key| cell_word(any_cell(row), key))
+                .collect()
         };
         let mut alike: BTreeMap<Vec<String>, Vec<&Row<'_>>> = BTreeMap::new();
         for row in &self.rows {
@@ -163,11 +174,11 @@ impl<'r> Group<'r> {
         words.iter().chain(&numbers).copied().filter(told).collect()
     }
 
-    /// Names the cell of a row by the words of [`Self::keys`]: `wfi none inject ipi, gap-us 20`.
-    fn name(&self, row: &Row<'_>) -> String {
+    /// Names the cell of a row by the words of [`Self::distinguishing_keys`]: `wfi none inject ipi, gap-us 20`.
+    fn row_name(&self, row: &Row<'_>) -> String {
         let (mut words, mut numbers) = (Vec::new(), String::new());
-        for key in self.keys() {
-            match word(first(row), key) {
+        for key in self.distinguishing_keys() {
+            match cell_word(any_cell(row), key) {
                 word if word.is_empty() || word == "0" => {}
                 word if is_number(key) => numbers += &format!(", {key} {word}"),
                 word => words.push(word),
@@ -177,10 +188,10 @@ impl<'r> Group<'r> {
     }
 
     /// Describes how each machine's order differs from the order of the first.
-    fn sentences(&self) -> Vec<String> {
+    fn group_sentences(&self) -> Vec<String> {
         let (first, others) = (&self.runs[0], self.runs.iter().enumerate().skip(1));
         let told = others.filter_map(|(at, run)| {
-            let p50 = |at: usize, row: &Row<'_>| median(row[at]?);
+            let p50 = |at: usize, row: &Row<'_>| shown_median(row[at]?);
             let both: Vec<&Row<'_>> = self
                 .rows
                 .iter()
@@ -188,17 +199,21 @@ impl<'r> Group<'r> {
                 .collect();
             let medians =
                 |at: usize| -> Vec<u64> { both.iter().filter_map(|row| p50(at, row)).collect() };
-            let order = Order::of(medians(0), medians(at))?;
-            let names: Vec<String> = both.iter().map(|row| self.name(row)).collect();
-            let by = [first, run].map(|run| format!("{} ({})", unit(run), run.label));
-            Some(format!("{}: {}", self.title, order.sentence(&names, &by)))
+            let order = Order::compare(medians(0), medians(at))?;
+            let names: Vec<String> = both.iter().map(|row| self.row_name(row)).collect();
+            let by = [first, run].map(|run| format!("{} ({})", unit_name(run), run.label));
+            Some(format!(
+                "{}: {}",
+                self.title,
+                order.order_sentence(&names, &by)
+            ))
         });
         told.collect()
     }
 }
 
 /// Returns any cell of a row, since all have the same words.
-fn first<'r>(row: &Row<'r>) -> &'r Cell {
+fn any_cell<'r>(row: &Row<'r>) -> &'r Cell {
     row.iter()
         .flatten()
         .next()
@@ -217,14 +232,14 @@ fn or_dash(number: String) -> String {
     }
 }
 
-fn word(cell: &Cell, key: &str) -> String {
+fn cell_word(cell: &Cell, key: &str) -> String {
     cell.word(key).unwrap_or_default()
 }
 
 /// Names the unit of a machine.
-fn unit(run: &Run) -> String {
-    let scale = Scale::of(&run.results);
-    let unit = scale.unit(&run.results);
+fn unit_name(run: &Run) -> String {
+    let scale = Scale::for_results(&run.results);
+    let unit = scale.unit_of_results(&run.results);
     match (unit, scale.of_host) {
         ("", _) => "unknown unit".into(),
         (unit, true) => format!("{unit} of the host's threads"),

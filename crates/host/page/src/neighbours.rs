@@ -3,7 +3,7 @@
 
 use results::{Cell, neighbour::Neighbours};
 
-use crate::column::{Column, rate};
+use crate::column::{Column, format_rate};
 use crate::scale::Scale;
 
 /// The group of these columns.
@@ -29,8 +29,8 @@ pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let mut columns = vec![
         column("given time %", &|one| per_cent(one.given)),
         column("taken time %", &|one| per_cent(one.taken)),
-        column("units/op", &|one| rate(one.units)),
-        column("switches/op", &|one| rate(one.switches)),
+        column("units/op", &|one| format_rate(one.units)),
+        column("switches/op", &|one| format_rate(one.switches)),
     ];
     if found
         .iter()
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn cells_without_neighbour_have_dots_and_alone_no_columns() {
         let plain = Cell::default();
-        let scale = Scale::of(&results::Results::default());
+        let scale = Scale::for_results(&results::Results::default());
         assert!(columns(&[&plain], scale).is_empty());
         let counts = [("ticks", 1000), ("given", 333), ("work", 50), ("turns", 5)];
         let counts = counts.map(|(name, count)| (name.to_owned(), count));

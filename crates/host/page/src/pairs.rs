@@ -4,7 +4,7 @@
 use plan::{Pair, Under};
 use results::{Cell, Results, Stats};
 
-use crate::scale::{Scale, median};
+use crate::scale::{Scale, shown_median};
 
 /// With this number of pairs or more, tables show one of them.
 pub const MANY: usize = 12;
@@ -20,7 +20,7 @@ pub struct Group<'c> {
 }
 
 /// Returns the measured cells of `cells` by kind, but only kinds with several pairs.
-pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
+pub fn group_by_kind<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
     let mut groups: Vec<Group<'c>> = Vec::new();
     for cell in cells.filter(|cell| cell.what.has_pair() && cell.stats.is_some()) {
         let pair = Pair::FIRST;
@@ -45,8 +45,8 @@ pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
 }
 
 /// If a kind has `many` pairs or more, drops all of its cells except the first.
-pub fn thinned<'c>(cells: &[&'c Cell], many: usize) -> Vec<&'c Cell> {
-    let groups = groups(cells.iter().copied());
+pub fn drop_further_pairs<'c>(cells: &[&'c Cell], many: usize) -> Vec<&'c Cell> {
+    let groups = group_by_kind(cells.iter().copied());
     let many = groups.iter().filter(|group| group.cells.len() >= many);
     let left: Vec<&Cell> = many.flat_map(|group| &group.cells[1..]).copied().collect();
     let is_left = |cell: &&&Cell| !left.iter().any(|other| std::ptr::eq(**cell, *other));
@@ -66,11 +66,11 @@ fn affinity_level(cell: &Cell) -> Option<usize> {
 }
 
 /// Describes which cells of `group` are not on the map, and why; `None` if all are.
-pub fn left_out(group: &Group<'_>) -> Option<String> {
+pub fn left_out_note(group: &Group<'_>) -> Option<String> {
     let cells = group.cells.iter();
-    let few = cells.filter(|cell| median(cell).is_none()).count();
+    let few = cells.filter(|cell| shown_median(cell).is_none()).count();
     let of = group.cells.len();
-    let needed = Stats::needed(500);
+    let needed = Stats::samples_needed(500);
     let why = format!("too few for a median: use --iterations {needed} or more");
     match few {
         0 => None,
@@ -86,30 +86,31 @@ pub fn left_out(group: &Group<'_>) -> Option<String> {
 }
 
 /// Describes the groups of a run, one per line, with a further line for each level of affinity.
-pub fn lines(results: &Results, scale: Scale) -> Vec<String> {
-    let groups = groups(results.cells.iter());
+pub fn pair_lines(results: &Results, scale: Scale) -> Vec<String> {
+    let groups = group_by_kind(results.cells.iter());
     groups
         .iter()
-        .flat_map(|group| of_group(group, results, scale))
+        .flat_map(|group| group_lines(group, results, scale))
         .collect()
 }
 
-fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
+fn group_lines(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
     let mut medians: Vec<(u64, &Cell)> = Vec::new();
     medians.extend(
         group
             .cells
             .iter()
-            .filter_map(|cell| Some((median(cell)?, *cell))),
+            .filter_map(|cell| Some((shown_median(cell)?, *cell))),
     );
     medians.sort_by_key(|(median, _)| *median);
-    let left_out = left_out(group);
+    let left_out = left_out_note(group);
     let (Some(nearest), Some(farthest)) = (medians.first(), medians.last()) else {
         return Vec::from_iter(left_out);
     };
-    let shown =
-        |(median, cell): &(u64, &Cell)| format!("{} ({})", scale.show(*median), cell.what.pair);
-    let unit = scale.unit_of(results, &group.cells);
+    let shown = |(median, cell): &(u64, &Cell)| {
+        format!("{} ({})", scale.show_value(*median), cell.what.pair)
+    };
+    let unit = scale.unit_of_cells(results, &group.cells);
     let all = group.cells[0]
         .what
         .pairs(results.machine.cpus as usize)
@@ -119,7 +120,8 @@ fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
         group.title,
         medians.len(),
         shown(nearest),
-        hist::of_sorted(&medians, 500).map_or(String::new(), |(median, _)| scale.show(*median)),
+        hist::of_sorted(&medians, 500)
+            .map_or(String::new(), |(median, _)| scale.show_value(*median)),
         shown(farthest),
     )];
     for wanted in 0..4 {
@@ -130,7 +132,7 @@ fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
         if let [Some(first), Some(middle), Some(last)] =
             [here.first(), hist::of_sorted(&here, 500), here.last()]
         {
-            let [first, middle, last] = [first, middle, last].map(|value| scale.show(*value));
+            let [first, middle, last] = [first, middle, last].map(|value| scale.show_value(*value));
             let pairs = here.len();
             lines.push(format!(
                 "  differ up to Aff{wanted}: {pairs} pairs, {first} to {last}, median {middle}"

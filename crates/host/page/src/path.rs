@@ -3,23 +3,23 @@
 
 use results::{Cell, Critical};
 
-use crate::column::{Column, TOO_FEW, rate, thousands};
+use crate::column::{Column, TOO_FEW, format_rate, thousands};
 
 /// Measure of divided samples.
 pub const WORK: &str = "work of all CPUs";
 
 /// Whether all cells have divided samples.
-pub fn of_all(cells: &[&Cell]) -> bool {
+pub fn all_have_paths(cells: &[&Cell]) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| cell.critical.is_some())
 }
 
 /// Whether some cells have divided samples.
-pub fn of_any(cells: &[&Cell]) -> bool {
+pub fn any_has_path(cells: &[&Cell]) -> bool {
     cells.iter().any(|cell| cell.critical.is_some())
 }
 
 /// Returns the leading columns: the path, and the path without bookkeeping. Returns none unless all cells have a path.
-pub fn columns(cells: &[&Cell]) -> Vec<Column> {
+pub fn path_columns(cells: &[&Cell]) -> Vec<Column> {
     type Field = fn(&Critical) -> u64;
     let fields: [(&str, u64, Field); 3] = [
         ("net", 500, |critical| critical.net.p50),
@@ -31,11 +31,11 @@ pub fn columns(cells: &[&Cell]) -> Vec<Column> {
             true => thousands(field(critical) as f64),
             false => TOO_FEW.into(),
         };
-        let texts = texts_of(cells, text);
+        let texts = path_texts(cells, text);
         let any = texts.iter().any(|text| text != TOO_FEW);
         any.then(|| Column::numbers("path", title, texts))
     };
-    match of_all(cells) {
+    match all_have_paths(cells) {
         true => fields.into_iter().filter_map(column).collect(),
         false => Vec::new(),
     }
@@ -43,7 +43,7 @@ pub fn columns(cells: &[&Cell]) -> Vec<Column> {
 
 /// Returns where the samples' instructions were executed, in per cent of all, and the instructions of bookkeeping per
 /// sample.
-pub fn levels(cells: &[&Cell]) -> Vec<Column> {
+pub fn level_columns(cells: &[&Cell]) -> Vec<Column> {
     type Part = fn(&Critical) -> u64;
     let parts: [(&str, Part); 5] = [
         ("el0", |critical| critical.work.el0),
@@ -58,19 +58,23 @@ pub fn levels(cells: &[&Cell]) -> Vec<Column> {
             .iter()
             .filter_map(|cell| cell.critical.as_ref())
             .any(|critical| part(critical) != 0);
-        let share = |critical: &Critical| match critical.work.total() {
+        let share = |critical: &Critical| match critical.work.total_work() {
             0 => "·".into(),
             all => format!("{:.1}", part(critical) as f64 * 100.0 / all as f64),
         };
         if any {
-            columns.push(Column::numbers("work %", title, texts_of(cells, share)));
+            columns.push(Column::numbers("work %", title, path_texts(cells, share)));
         }
     }
     let kept = |critical: &Critical| {
         let samples = (critical.samples + critical.unclear).max(1);
-        rate(critical.work.bookkeeping() as f64 / samples as f64)
+        format_rate(critical.work.total_bookkeeping() as f64 / samples as f64)
     };
-    columns.push(Column::numbers("/op", "bookkeeping", texts_of(cells, kept)));
+    columns.push(Column::numbers(
+        "/op",
+        "bookkeeping",
+        path_texts(cells, kept),
+    ));
     columns
 }
 
@@ -78,7 +82,7 @@ pub fn levels(cells: &[&Cell]) -> Vec<Column> {
 const PAUSED: f64 = 0.5;
 
 /// Returns a note if WFIs trap in the pauses between samples, because `exits/op` counts only exits within samples.
-pub fn paused(cells: &[&Cell]) -> Option<String> {
+pub fn pause_note(cells: &[&Cell]) -> Option<String> {
     let outside = |cell: &&&Cell| {
         let more = cell.per_sample(&cell.exits, "wfi") - cell.exits_per_sample("wfi");
         cell.what.gap_us != 0 && cell.critical.is_some() && more >= PAUSED
@@ -98,7 +102,7 @@ pub fn paused(cells: &[&Cell]) -> Option<String> {
 }
 
 /// Returns a note on governors that learn: they start afresh with each block of wake-ups.
-pub fn learned(cells: &[&Cell]) -> Option<String> {
+pub fn learning_note(cells: &[&Cell]) -> Option<String> {
     let count = cells
         .iter()
         .filter(|cell| cell.what.wait.governor().is_some())
@@ -112,26 +116,26 @@ pub fn learned(cells: &[&Cell]) -> Option<String> {
 }
 
 /// Explains the columns below the tables, and counts the samples without a path.
-pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> {
+pub fn column_legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> {
     let apart = cells.filter_map(|cell| cell.critical.as_ref());
     if apart.clone().next().is_none() {
         return Vec::new();
     }
     let mut lines = vec![
         String::new(),
-        "path: from the store that wakes to the task that runs, without later and parallel work; net: the median \
-         without bookkeeping"
+        "path: from the waker's store to the woken task, without work that is done later or in parallel; net: the \
+         path without bookkeeping"
             .into(),
         "bookkeeping: statistics, the clock that ends the sample, flags, the harness's loop; exits and \
          work are of the samples themselves"
             .into(),
     ];
-    lines.extend(unclear(apart));
+    lines.extend(pathless_note(apart));
     lines
 }
 
 /// Counts the samples without a path, if there are any.
-pub fn unclear<'c>(apart: impl Iterator<Item = &'c Critical>) -> Option<String> {
+pub fn pathless_note<'c>(apart: impl Iterator<Item = &'c Critical>) -> Option<String> {
     let unclear: u64 = apart.map(|critical| critical.unclear).sum();
     (unclear > 0).then(|| {
         format!(
@@ -140,7 +144,7 @@ pub fn unclear<'c>(apart: impl Iterator<Item = &'c Critical>) -> Option<String> 
     })
 }
 
-fn texts_of(cells: &[&Cell], text: impl Fn(&Critical) -> String) -> Vec<String> {
+fn path_texts(cells: &[&Cell], text: impl Fn(&Critical) -> String) -> Vec<String> {
     let text = |cell: &&Cell| cell.critical.as_ref().map(&text).unwrap_or_default();
     cells.iter().map(text).collect()
 }
@@ -161,20 +165,20 @@ mod tests {
             exits: [("wfi".into(), 28)].into(),
             ..Cell::default()
         };
-        assert_eq!(paused(&[&cell]), None);
+        assert_eq!(pause_note(&[&cell]), None);
         cell.what.gap_us = 50;
-        let told = paused(&[&cell]).unwrap();
+        let told = pause_note(&[&cell]).unwrap();
         assert!(
             told.contains("In every cell, WFI traps in the pause"),
             "{told}"
         );
         let plain = Cell::default();
-        let told = paused(&[&plain, &cell]).unwrap();
+        let told = pause_note(&[&plain, &cell]).unwrap();
         assert!(told.contains("In 1 of 2 cells, WFI"), "{told}");
         // If these exits are within samples, the column already counts them.
         if let Some(critical) = &mut cell.critical {
             critical.exits.insert("wfi".into(), 24);
         }
-        assert_eq!(paused(&[&cell]), None);
+        assert_eq!(pause_note(&[&cell]), None);
     }
 }

@@ -19,13 +19,13 @@ type Row = ([String; 2], Vec<Vec<f64>>);
 
 /// Returns a table of the figures that programs printed, and remarks on their runs. The figures are medians of boots,
 /// with a column for each layer below the programs.
-pub fn figures(results: &Results) -> Document {
-    of_cells(&with_program(results).collect::<Vec<_>>(), MOST)
+pub fn figures_document(results: &Results) -> Document {
+    cell_figures(&cells_with_program(results).collect::<Vec<_>>(), MOST)
 }
 
-fn of_cells(cells: &[&Cell], most: usize) -> Document {
+fn cell_figures(cells: &[&Cell], most: usize) -> Document {
     let mut document = Document::default();
-    let of_cells = layers(cells);
+    let of_cells = layer_names(cells);
     let mut layers: Vec<String> = Vec::new();
     let mut rows: Vec<Row> = Vec::new();
     for (cell, layer) in cells.iter().zip(&of_cells) {
@@ -50,7 +50,7 @@ fn of_cells(cells: &[&Cell], most: usize) -> Document {
         document.push(String::new());
         document.push("Figures that the programs printed, by the guest's clock:".into());
         document.push(String::new());
-        document.table(columns(&rows, &layers));
+        document.table(figure_columns(&rows, &layers));
     }
     document.extend((more > 0).then(|| format!("and {more} more, on the page")));
     for (cell, layer) in cells.iter().zip(&of_cells) {
@@ -64,7 +64,7 @@ fn of_cells(cells: &[&Cell], most: usize) -> Document {
     document
 }
 
-fn columns(rows: &[Row], layers: &[String]) -> Vec<Column> {
+fn figure_columns(rows: &[Row], layers: &[String]) -> Vec<Column> {
     let names = |place: usize| rows.iter().map(|(name, _)| name[place].clone()).collect();
     let mut columns = vec![
         Column::words("program", names(0)),
@@ -81,10 +81,10 @@ fn columns(rows: &[Row], layers: &[String]) -> Vec<Column> {
 }
 
 /// Returns the section of the page with the figures and the output of the programs of some runs.
-pub fn section(runs: &[Run]) -> Markup {
+pub fn programs_section(runs: &[Run]) -> Markup {
     let parts = runs.iter().map(|run| {
-        let cells: Vec<&Cell> = with_program(&run.results).collect();
-        (run, layers(&cells), cells)
+        let cells: Vec<&Cell> = cells_with_program(&run.results).collect();
+        (run, layer_names(&cells), cells)
     });
     let parts: Vec<_> = parts.filter(|(.., cells)| !cells.is_empty()).collect();
     html! {
@@ -93,7 +93,7 @@ pub fn section(runs: &[Run]) -> Markup {
                 h2 { "Programs" }
                 @for (run, layers, cells) in &parts {
                     @if parts.len() > 1 { p.runs { b { (run.label) } } }
-                    (of_cells(cells, usize::MAX).html())
+                    (cell_figures(cells, usize::MAX).html())
                     @for (cell, layer) in cells.iter().zip(layers) {
                         @if let Some(program) = &cell.program {
                             details {
@@ -109,20 +109,20 @@ pub fn section(runs: &[Run]) -> Markup {
 }
 
 /// Returns the cells that ran a program, or tried to.
-fn with_program(results: &Results) -> impl Iterator<Item = &Cell> {
+fn cells_with_program(results: &Results) -> impl Iterator<Item = &Cell> {
     results.cells.iter().filter(|cell| cell.program.is_some())
 }
 
 /// Names the layer below each cell's program, and everything else in which the cells differ besides the program.
-fn layers(cells: &[&Cell]) -> Vec<String> {
+fn layer_names(cells: &[&Cell]) -> Vec<String> {
     let named = |column: &Column| ["under", "workload", "command"].contains(&column.title());
-    let others = table::names(cells.to_vec());
+    let others = table::distinguishing_columns(cells.to_vec());
     let others: Vec<Column> = others.into_iter().filter(|column| !named(column)).collect();
     let unders = cells.iter().map(|cell| cell.under.to_string()).collect();
     let all: Vec<Column> = std::iter::once(Column::words("under", unders))
         .chain(others)
         .collect();
-    Column::joined("layer", &all, ", ").texts().to_vec()
+    Column::join_columns("layer", &all, ", ").texts().to_vec()
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
             cell("perf", Under::Kvm, 7.0),
             cell("tbench", Under::Kvm, 9.0),
         ];
-        let text = figures(&results(cells)).terminal(None).join("\n");
+        let text = figures_document(&results(cells)).terminal(None).join("\n");
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let lines: Vec<String> = text.lines().map(words).collect();
         for line in [
@@ -184,10 +184,10 @@ mod tests {
     #[test]
     fn what_programs_print_acts_on_no_page() {
         let run = Run::new("a", results(vec![cell("perf", Under::None, 3.0)]));
-        let page = section(&[run]).into_string();
+        let page = programs_section(&[run]).into_string();
         assert!(page.contains("&lt;b&gt;\\u{1b}[2J\nlast"), "{page}");
         assert!(
-            section(&[Run::new("b", Results::default())])
+            programs_section(&[Run::new("b", Results::default())])
                 .into_string()
                 .is_empty()
         );

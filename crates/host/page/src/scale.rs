@@ -28,7 +28,7 @@ pub struct Scale {
 
 impl Scale {
     /// Returns the scale of a run's values, with cycles of its first core.
-    pub fn of(results: &Results) -> Self {
+    pub fn for_results(results: &Results) -> Self {
         let frequency = results.machine.cntfrq_hz;
         let ticks = results.unit == "ticks" && frequency > 0;
         let nanoseconds = ticks.then(|| 1e9 / frequency as f64);
@@ -50,19 +50,20 @@ impl Scale {
             of_host: mode == Some("mttcg"),
         };
         match results.machine.core_hz {
-            hertz @ 1.. if cycles => scale.at(hertz),
+            hertz @ 1.. if cycles => scale.with_frequency(hertz),
             _ => scale,
         }
     }
 
     /// Returns the scale for the values of `cell`, which belongs to this run: cycles are those of the core that
     /// measured it.
-    pub fn of_cell(self, cell: &Cell) -> Self {
-        cell.cycles_hz.map_or(self, |hertz| self.at(hertz))
+    pub fn for_cell(self, cell: &Cell) -> Self {
+        cell.cycles_hz
+            .map_or(self, |hertz| self.with_frequency(hertz))
     }
 
     /// Adapts the scale to values in cycles of a core that runs at `hertz`.
-    fn at(self, hertz: u64) -> Self {
+    fn with_frequency(self, hertz: u64) -> Self {
         if self.frequency == 0 {
             return self;
         }
@@ -80,21 +81,21 @@ impl Scale {
     }
 
     /// Returns the shown unit.
-    pub fn unit<'r>(&self, results: &'r Results) -> &'r str {
-        self.named(&results.unit)
+    pub fn unit_of_results<'r>(&self, results: &'r Results) -> &'r str {
+        self.unit_name(&results.unit)
     }
 
     /// Returns the unit of `cells`, which all have the same workload.
-    pub fn unit_of<'r>(&self, results: &'r Results, cells: &[&'r Cell]) -> &'r str {
+    pub fn unit_of_cells<'r>(&self, results: &'r Results, cells: &[&'r Cell]) -> &'r str {
         let unit = cells.first().map(|cell| cell.unit.as_str());
         match unit.unwrap_or_default() {
-            "" => self.unit(results),
-            unit => self.named(unit),
+            "" => self.unit_of_results(results),
+            unit => self.unit_name(unit),
         }
     }
 
     /// Returns a unit's name, for people.
-    fn named<'r>(&self, unit: &'r str) -> &'r str {
+    fn unit_name<'r>(&self, unit: &'r str) -> &'r str {
         match (self.nanoseconds, unit) {
             (Some(_), _) => "ns",
             (None, "insns") => "instructions",
@@ -104,28 +105,28 @@ impl Scale {
     }
 
     /// Converts a value to the shown unit, as a number.
-    pub fn value(&self, value: u64) -> f64 {
+    pub fn convert_value(&self, value: u64) -> f64 {
         value as f64 * self.nanoseconds.unwrap_or(1.0)
     }
 
     /// Converts ticks of the counter to the shown unit, if possible.
-    pub fn ticks(&self, ticks: u64) -> Option<f64> {
+    pub fn convert_ticks(&self, ticks: u64) -> Option<f64> {
         Some(ticks as f64 * self.per_tick?)
     }
 
     /// Formats a value in the shown unit.
-    pub fn show(&self, value: u64) -> String {
-        thousands(self.value(value))
+    pub fn show_value(&self, value: u64) -> String {
+        thousands(self.convert_value(value))
     }
 
     /// Formats a percentile of samples with these bounds in the shown unit, with its largest possible distance to the
-    /// sample ([`Bounds::rounded`]).
+    /// sample ([`Bounds::round_percentile`]).
     pub fn show_percentile(&self, value: u64, of: Bounds) -> String {
-        let rounded = of.rounded(value, self.per_bucket);
+        let rounded = of.round_percentile(value, self.per_bucket);
         format!(
             "{}{}",
-            self.show(rounded.value),
-            self.show_within(rounded.within)
+            self.show_value(rounded.value),
+            self.show_error(rounded.within)
         )
     }
 
@@ -133,15 +134,16 @@ impl Scale {
     pub fn show_figure(&self, (value, bounds): Figure) -> String {
         match bounds {
             Some(bounds) => self.show_percentile(value, bounds),
-            None => self.show(value),
+            None => self.show_value(value),
         }
     }
 
     /// Formats by how much one figure exceeds another. The difference has the rounding errors of both.
     pub fn show_difference(&self, one: Figure, other: Figure) -> String {
-        let within = |(value, bounds): Figure| bounds.map_or(0, |of| self.within(value, of));
-        let within = self.show_within(within(one) + within(other));
-        let size = self.show(one.0.abs_diff(other.0));
+        let within =
+            |(value, bounds): Figure| bounds.map_or(0, |of| self.rounding_error(value, of));
+        let within = self.show_error(within(one) + within(other));
+        let size = self.show_value(one.0.abs_diff(other.0));
         match (one.0.cmp(&other.0), within.as_str()) {
             (Ordering::Equal, "") => "0".into(),
             (Ordering::Equal, _) => within,
@@ -151,18 +153,18 @@ impl Scale {
     }
 
     /// Converts a percentile to the shown unit, without its rounding.
-    pub fn percentile(&self, value: u64, of: Bounds) -> f64 {
-        self.value(of.rounded(value, self.per_bucket).value)
+    pub fn convert_percentile(&self, value: u64, of: Bounds) -> f64 {
+        self.convert_value(of.round_percentile(value, self.per_bucket).value)
     }
 
     /// Returns the largest distance between a percentile of samples with these bounds and the sample.
-    fn within(&self, value: u64, of: Bounds) -> u64 {
-        of.rounded(value, self.per_bucket).within
+    fn rounding_error(&self, value: u64, of: Bounds) -> u64 {
+        of.round_percentile(value, self.per_bucket).within
     }
 
     /// Formats the largest distance between a value and its shown form: `±16`, or nothing.
-    fn show_within(&self, within: u64) -> String {
-        match self.value(within) {
+    fn show_error(&self, within: u64) -> String {
+        match self.convert_value(within) {
             ..0.5 => String::new(),
             within => format!("±{}", thousands(within)),
         }
@@ -171,21 +173,21 @@ impl Scale {
 
 /// Returns the median to show wherever there is room for one number: the median of the samples, unless there are too
 /// few samples.
-pub fn median(cell: &Cell) -> Option<u64> {
-    let stats = cell.with_median()?;
+pub fn shown_median(cell: &Cell) -> Option<u64> {
+    let stats = cell.stats_with_median()?;
     Some(stats.p50)
 }
 
 /// Names one sample of a cell.
-pub fn operation_of(cell: &Cell) -> &'static str {
+pub fn cell_operation(cell: &Cell) -> &'static str {
     match cell.what.is_open() {
         true => "request, from the time at which it was meant to come to the task that serves it",
-        false => operation(cell.what.workload),
+        false => operation_name(cell.what.workload),
     }
 }
 
 /// Names one sample of a workload.
-pub const fn operation(workload: Workload) -> &'static str {
+pub const fn operation_name(workload: Workload) -> &'static str {
     match workload {
         Workload::Pingpong
         | Workload::Pipe
@@ -217,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_percentile_that_is_exact_is_shown_so() {
-        let scale = Scale::of(&Results::default());
+        let scale = Scale::for_results(&Results::default());
         let shown = |value, min, max| scale.show_percentile(value, Bounds { min, max });
         assert_eq!(shown(1420, 1420, 1420), "1,420");
         assert_eq!(shown(21_330, 21_330, 30_000), "21,337±7");
@@ -226,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_difference_of_rounded_values_is_as_unsure_as_both() {
-        let scale = Scale::of(&Results::default());
+        let scale = Scale::for_results(&Results::default());
         let rounded = |value| (value, Some(Bounds::NONE));
         let by = |one, other| scale.show_difference(one, other);
         assert_eq!(by(rounded(19_440), rounded(19_408)), "+32±32");
@@ -251,11 +253,11 @@ mod tests {
                 results.unit = "ticks".into();
                 results.machine.cntfrq_hz = hertz;
             }
-            let scale = Scale::of(&results);
+            let scale = Scale::for_results(&results);
             let bounds = Bounds { min: values[0], max: values[2] };
-            let shown = scale.percentile(values[1], bounds);
-            prop_assert!(scale.value(values[0]) <= shown && shown <= scale.value(values[2]));
-            let any = scale.percentile(values[1], Bounds::NONE);
+            let shown = scale.convert_percentile(values[1], bounds);
+            prop_assert!(scale.convert_value(values[0]) <= shown && shown <= scale.convert_value(values[2]));
+            let any = scale.convert_percentile(values[1], Bounds::NONE);
             prop_assert!((shown - any).abs() <= (any / 512.0).max(1.0));
         }
     }

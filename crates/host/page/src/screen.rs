@@ -13,8 +13,8 @@ use results::{Cell, Results};
 use crate::columns::{COARSE, FEWER, MARK, MOVED};
 use crate::document::Document;
 use crate::grid::Column;
-use crate::scale::{Scale, operation_of};
-use crate::shortfalls::shortfalls;
+use crate::scale::{Scale, cell_operation};
+use crate::shortfalls::list_shortfalls;
 use crate::{clocks, layer_costs, path, programs, table};
 use layout::Across;
 use rows::{Row, Rows};
@@ -42,11 +42,11 @@ pub enum Rest {
 
 /// Returns the screen; `None` if its rows would hide a cell, or if no terminal is wide enough.
 pub fn document(results: &Results, others: Rest) -> Option<Document> {
-    let scale = Scale::of(results);
+    let scale = Scale::for_results(results);
     if !results.runs.is_empty() {
-        return Some(repeated(results, scale, others));
+        return Some(repeated_document(results, scale, others));
     }
-    let mut tables = tables(results, scale)?;
+    let mut tables = workload_tables(results, scale)?;
     if tables.iter().any(|(_, rows)| rows.hidden) {
         return None;
     }
@@ -59,12 +59,12 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
             .map(|(name, _)| name)
             .collect(),
     };
-    let mut document = Document::from(vec![words::place(results, scale)]);
+    let mut document = Document::from(vec![words::machine_line(results, scale)]);
     let mut answers = Document::default();
     for (name, rows) in &tables {
-        let mut own = answer::sentences(rows, results, scale);
-        own.extend(path::paused(&rows.cells));
-        own.extend(path::learned(&rows.cells));
+        let mut own = answer::table_sentences(rows, results, scale);
+        own.extend(path::pause_note(&rows.cells));
+        own.extend(path::learning_note(&rows.cells));
         let named = own.into_iter().map(|text| match tables.len() {
             1 => text,
             _ if text.starts_with(name.as_str()) => text,
@@ -72,37 +72,39 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
         });
         answers.extend(named);
     }
-    answers.extend(layer_costs::sentence(results, scale));
+    answers.extend(layer_costs::cost_sentence(results, scale));
     // Readers know the rows of the default run by heart; rows of any other run need the sentence first.
-    let first = tables.iter().any(|(_, rows)| !rows.is_plain());
+    let first = tables
+        .iter()
+        .any(|(_, rows)| !rows.differs_only_in_wakeups());
     if first && !answers.blocks().is_empty() {
         document.push(String::new());
         document.append(std::mem::take(&mut answers));
     }
     for (name, rows) in &tables {
         document.push(String::new());
-        document.push(heading(name, rows, results, scale));
-        document.extend(rows.constants());
-        document.extend(rows.legend());
+        document.push(table_heading(name, rows, results, scale));
+        document.extend(rows.constants_text());
+        document.extend(rows.explain_rows());
         document.push(String::new());
-        document.table(columns(rows));
-        document.extend(more_rows(rows, others));
+        document.table(table_columns(rows));
+        document.extend(more_rows_note(rows, others));
     }
-    document.append(programs::figures(results));
+    document.append(programs::figures_document(results));
     document.push(String::new());
     document.append(answers);
-    document.extend(limits(results, &tables));
+    document.extend(figure_limits(results, &tables));
     document.explain_rounding();
     if others == Rest::Elsewhere {
         document.push(String::new());
-        document.push(rest(results, &hidden));
+        document.push(wide_view_note(results, &hidden));
     }
     Some(document)
 }
 
 /// Returns the screen of repeated boots: each cell's median, and its values in the lowest and the highest boot. If the
 /// boots do not differ, returns the screen of one boot.
-fn repeated(results: &Results, scale: Scale, others: Rest) -> Document {
+fn repeated_document(results: &Results, scale: Scale, others: Rest) -> Document {
     if let Some((runs, first)) = table::equal_runs(results)
         && let Some(mut document) = document(&first, others)
     {
@@ -112,23 +114,23 @@ fn repeated(results: &Results, scale: Scale, others: Rest) -> Document {
         ));
         return document;
     }
-    let mut document = Document::from(vec![words::place(results, scale), String::new()]);
+    let mut document = Document::from(vec![words::machine_line(results, scale), String::new()]);
     document.append(table::medians_of_runs(results, scale, table::Naming::Words));
     document.push(String::new());
     // This table has no marks that a line could explain.
-    let limits = limits(results, &[]).into_iter().map(|line| {
+    let limits = figure_limits(results, &[]).into_iter().map(|line| {
         let mut marks = [FEWER, COARSE, MOVED].into_iter();
         let unmarked = marks.find_map(|mark| line.strip_prefix(mark)?.strip_prefix(' '));
         unmarked.map_or_else(|| line.clone(), str::to_owned)
     });
     document.extend(limits);
     document.explain_rounding();
-    document.append(programs::figures(results));
+    document.append(programs::figures_document(results));
     document
 }
 
 /// Counts the rows that do not fit a screen.
-fn more_rows(rows: &Rows<'_>, others: Rest) -> Option<String> {
+fn more_rows_note(rows: &Rows<'_>, others: Rest) -> Option<String> {
     let more = rows.rows.len().checked_sub(MOST + 1)? + 1;
     Some(match others {
         Rest::Below => format!("and {more} more rows, below"),
@@ -143,20 +145,20 @@ fn more_rows(rows: &Rows<'_>, others: Rest) -> Option<String> {
 }
 
 /// Returns the tables. The first is that of pingpong, which is the wake-up with no other work around it.
-fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
+fn workload_tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
     let mut names: Vec<String> = Vec::new();
     let measured = || results.cells.iter().filter(|cell| cell.stats.is_some());
     for cell in measured() {
-        if !names.contains(&cell.table()) {
-            names.push(cell.table());
+        if !names.contains(&cell.table_key()) {
+            names.push(cell.table_key());
         }
     }
     names.sort_by_key(|name| name != "pingpong");
     let tables: Vec<_> = names
         .into_iter()
         .map(|name| {
-            let cells: Vec<&Cell> = measured().filter(|cell| cell.table() == name).collect();
-            let rows = Rows::fitting(&cells, scale, WIDTH);
+            let cells: Vec<&Cell> = measured().filter(|cell| cell.table_key() == name).collect();
+            let rows = Rows::lay_out_to_fit(&cells, scale, WIDTH);
             (name, rows)
         })
         .collect();
@@ -165,16 +167,16 @@ fn tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
 }
 
 /// Describes the numbers in the table.
-fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> String {
-    let unit = scale.unit_of(results, &rows.cells);
-    let operation = operation_of(rows.cells[0]);
-    let (of, mut more) = match path::of_any(&rows.cells) {
+fn table_heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> String {
+    let unit = scale.unit_of_cells(results, &rows.cells);
+    let operation = cell_operation(rows.cells[0]);
+    let (of, mut more) = match path::any_has_path(&rows.cells) {
         true => (
             " of all CPUs",
             match rows.cells[0].what.workload.wakeups() {
-                1 => "; in brackets the path from the store that wakes to the woken task, without what the measurement adds",
+                1 => "; in brackets the path from the waker's store to the woken task, without what the measurement adds",
                 _ => {
-                    "; in brackets the paths from each store that wakes to the woken task together, without what the \
+                    "; in brackets the sum of the paths from each waker's store to the woken task, without what the \
                      measurement adds"
                 }
             }
@@ -185,7 +187,7 @@ fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> Stri
     if rows.exits {
         more += "; after / the exits to the hypervisor";
     }
-    let caution = table::caution(&rows.cells, scale);
+    let caution = table::unit_caution(&rows.cells, scale);
     let figure = match scale.of_host {
         true => "the least of each",
         false => "medians",
@@ -193,12 +195,12 @@ fn heading(name: &str, rows: &Rows<'_>, results: &Results, scale: Scale) -> Stri
     format!("{name}: {unit}{of} per {operation}, {figure}{more}{caution}.")
 }
 
-fn columns(rows: &Rows<'_>) -> Vec<Column> {
-    let chosen = rows.first(MOST);
+fn table_columns(rows: &Rows<'_>) -> Vec<Column> {
+    let chosen = rows.first_rows(MOST);
     let shown = || chosen.iter().copied();
-    let names = Column::words(rows.subject(), shown().map(Row::shown).collect());
+    let names = Column::words(rows.names_title(), shown().map(Row::marked_name).collect());
     let mut columns = Vec::new();
-    if rows.name().is_none() {
+    if rows.common_name().is_none() {
         columns.push(names);
     }
     for (place, title) in rows.swept.iter().enumerate() {
@@ -213,25 +215,25 @@ fn columns(rows: &Rows<'_>) -> Vec<Column> {
 }
 
 /// Returns the limits of the figures: properties that the machine does not model, lost cells, notes.
-fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
+fn figure_limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
     let mut lines = Vec::new();
     let starred = |rows: &Rows<'_>| rows.rows.iter().any(|row| row.marks.contains(&MARK));
     if tables.iter().any(|(_, rows)| starred(rows)) {
-        lines.push(words::star(results));
+        lines.push(words::explain_star(results));
     }
     if results.unit == "insns" {
         lines.push(
             "Counts of instructions: no cache misses, no overlap of CPUs, no latency of interrupts and exits.".into(),
         );
     }
-    lines.extend(skipped(results));
+    lines.extend(skipped_note(results));
     lines.extend(
-        shortfalls(results)
+        list_shortfalls(results)
             .into_iter()
             .filter(|line| !line.starts_with("n: ")),
     );
-    lines.extend(clocks::lines(results));
-    lines.extend(path::unclear(
+    lines.extend(clocks::clock_lines(results));
+    lines.extend(path::pathless_note(
         results
             .cells
             .iter()
@@ -262,7 +264,7 @@ fn limits(results: &Results, tables: &[(String, Rows<'_>)]) -> Vec<String> {
 }
 
 /// Counts the skipped cells, with their reason if they share it.
-fn skipped(results: &Results) -> Option<String> {
+fn skipped_note(results: &Results) -> Option<String> {
     let reasons = results.cells.iter();
     let reasons: Vec<&str> = reasons.filter_map(|cell| cell.skipped.as_deref()).collect();
     let (first, count) = (reasons.first()?, reasons.len());
@@ -272,7 +274,7 @@ fn skipped(results: &Results) -> Option<String> {
     })
 }
 
-fn rest(results: &Results, hidden: &[String]) -> String {
+fn wide_view_note(results: &Results, hidden: &[String]) -> String {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
     let all = cells.count();
     match hidden {

@@ -8,7 +8,7 @@ use crate::columns::{COARSE, FEWER, MOVED};
 
 /// Lists why cells have fewer samples than requested, what is missing, which cells were measured while the core's clock
 /// moved, and which figures come from a model.
-pub fn shortfalls(results: &Results) -> Vec<String> {
+pub fn list_shortfalls(results: &Results) -> Vec<String> {
     let with = |of: &dyn Fn(&Cell) -> bool| results.cells.iter().filter(|cell| of(cell)).count();
     let settled = with(&|cell| cell.ended == Some(End::Settled));
     let slow = with(&Cell::ran_out_of_time);
@@ -18,27 +18,27 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
     if settled > 0 {
         lines.push(format!(
             "n: {} ended before {most} wake-ups because two passes gave the same percentiles",
-            counted(settled)
+            format_cells(settled)
         ));
     }
     if slow > 0 {
         lines.push(format!(
             "{FEWER} {} ended before {most} wake-ups because time was up; --cell-ms gives more",
-            counted(slow)
+            format_cells(slow)
         ));
     }
-    lines.extend(results.cells.iter().filter_map(lost_stamps));
-    lines.extend(moved_clocks(results));
-    lines.extend(coarse_cells(results));
-    lines.extend(models(results));
-    lines.extend(results.serrors.text());
+    lines.extend(results.cells.iter().filter_map(lost_stamps_note));
+    lines.extend(moved_clocks_note(results));
+    lines.extend(coarse_cells_note(results));
+    lines.extend(energy_models(results));
+    lines.extend(results.serrors.counts_text());
     let incomplete = results.incomplete_text();
     lines.extend(incomplete.map(|missing| format!("INCOMPLETE: {missing}")));
     lines
 }
 
 /// Reports that a cell has lost samples with time stamps, so that its figures cover only the others.
-fn lost_stamps(cell: &Cell) -> Option<String> {
+fn lost_stamps_note(cell: &Cell) -> Option<String> {
     let stamped = cell.counters.get("stamped")?;
     let count = |name: &str| stamped.get(name).copied().unwrap_or(0);
     let (lost, left) = (count("lost"), count("samples"));
@@ -53,7 +53,7 @@ fn lost_stamps(cell: &Cell) -> Option<String> {
 }
 
 /// Names the cells during whose passes the core's frequency changed.
-fn moved_clocks(results: &Results) -> Option<String> {
+fn moved_clocks_note(results: &Results) -> Option<String> {
     let cells = results.cells.iter();
     let moved: Vec<&Cell> = cells
         .filter(|cell| cell.core_clock_moved.is_some())
@@ -63,7 +63,7 @@ fn moved_clocks(results: &Results) -> Option<String> {
     let mhz = |hz: u64| hz as f64 / 1e6;
     Some(format!(
         "{MOVED} {}: the core's clock moved by more than {} % between passes, or from the run's first: {:.0} to {:.0} MHz",
-        counted(moved.len()),
+        format_cells(moved.len()),
         clock::MOVED * 100.0,
         mhz(low),
         mhz(high)
@@ -71,7 +71,7 @@ fn moved_clocks(results: &Results) -> Option<String> {
 }
 
 /// Names the cells whose medians are only a few steps of the counter.
-fn coarse_cells(results: &Results) -> Option<String> {
+fn coarse_cells_note(results: &Results) -> Option<String> {
     let cells = results.cells.iter();
     let shares: Vec<f64> = cells.filter_map(|cell| cell.counter_coarse).collect();
     let most = shares.iter().copied().reduce(f64::max)?;
@@ -82,13 +82,13 @@ fn coarse_cells(results: &Results) -> Option<String> {
     Some(format!(
         "{COARSE} {}: a step of the counter is more than {} % of the median, and up to {most}; samples are multiples of it, \
          so the mean says more than the median",
-        counted(shares.len()),
+        format_cells(shares.len()),
         counter::COARSE * 100.0
     ))
 }
 
 /// Describes the models behind the figures of energy.
-fn models(results: &Results) -> Vec<String> {
+fn energy_models(results: &Results) -> Vec<String> {
     let mut lines = Vec::new();
     for model in results
         .cells
@@ -97,7 +97,7 @@ fn models(results: &Results) -> Vec<String> {
     {
         let line = format!(
             "model: energy is not measured; it is the time in each state of samples with stamps, times {}",
-            model.watts.text()
+            model.watts.model_text()
         );
         if !lines.contains(&line) {
             lines.push(line);
@@ -106,7 +106,7 @@ fn models(results: &Results) -> Vec<String> {
     lines
 }
 
-fn counted(cells: usize) -> String {
+fn format_cells(cells: usize) -> String {
     match cells {
         1 => "1 cell".into(),
         _ => format!("{cells} cells"),
@@ -124,11 +124,11 @@ mod tests {
         let cell = &mut results.cells[1];
         let counts = |lost| Counts::from([("samples".into(), 90), ("lost".into(), lost)]);
         cell.counters.insert("stamped".into(), counts(0));
-        assert!(shortfalls(&results).is_empty());
+        assert!(list_shortfalls(&results).is_empty());
         results.cells[1]
             .counters
             .insert("stamped".into(), counts(10));
-        let lines = shortfalls(&results);
+        let lines = list_shortfalls(&results);
         assert!(
             lines[0].contains("10 of 100 samples with stamps are lost"),
             "{lines:?}"
@@ -140,11 +140,12 @@ mod tests {
         let mut results = results::samples::results();
         let shown = |results: &Results| {
             let cells: Vec<&Cell> = results.cells.iter().collect();
-            let columns = crate::columns::of(&cells, crate::scale::Scale::of(results));
+            let columns =
+                crate::columns::columns_of_cells(&cells, crate::scale::Scale::for_results(results));
             let energy = columns.into_iter().find(|column| column.group() == "model");
             energy.map(|column| (column.title().to_owned(), column.texts().to_vec()))
         };
-        assert!(shown(&results).is_none() && models(&results).is_empty());
+        assert!(shown(&results).is_none() && energy_models(&results).is_empty());
         results.cells[1].energy_model = Some(results::EnergyModel {
             uj_per_wakeup: 1.234,
             watts: results::Watts {
@@ -155,7 +156,7 @@ mod tests {
         });
         let texts = ["·", "1.23"].map(String::from).to_vec();
         assert_eq!(shown(&results), Some(("uJ/wake-up".into(), texts)));
-        let lines = shortfalls(&results);
+        let lines = list_shortfalls(&results);
         assert!(
             lines[0].starts_with("model: energy is not measured"),
             "{lines:?}"
@@ -166,18 +167,23 @@ mod tests {
     #[test]
     fn a_coarse_counter_is_told_with_the_largest_share_and_a_fine_one_is_not() {
         let mut results = results::samples::results();
-        assert!(coarse_cells(&results).is_none());
+        assert!(coarse_cells_note(&results).is_none());
         results.cells[1].counter_coarse = Some(0.108);
-        let text = shortfalls(&results).join("\n");
+        let text = list_shortfalls(&results).join("\n");
         assert_eq!(
             text,
             "^ 1 cell: a step of the counter is more than 5 % of the median, and up to 11 % of one; samples \
              are multiples of it, so the mean says more than the median"
         );
         results.cells[1].counter_coarse = Some(1.0);
-        assert!(coarse_cells(&results).unwrap().contains("up to all of one"));
+        assert!(
+            coarse_cells_note(&results)
+                .unwrap()
+                .contains("up to all of one")
+        );
         let cells: Vec<&Cell> = results.cells.iter().collect();
-        let columns = crate::columns::of(&cells, crate::scale::Scale::of(&results));
+        let columns =
+            crate::columns::columns_of_cells(&cells, crate::scale::Scale::for_results(&results));
         let waits = columns.iter().find(|column| column.title() == "wait");
         assert_eq!(waits.unwrap().texts(), ["wfi", "wfi^"]);
     }
@@ -185,9 +191,9 @@ mod tests {
     #[test]
     fn serrors_are_told_where_there_were_any() {
         let mut results = Results::default();
-        assert!(shortfalls(&results).is_empty());
+        assert!(list_shortfalls(&results).is_empty());
         results.serrors.restartable = 3;
-        let lines = shortfalls(&results);
+        let lines = list_shortfalls(&results);
         assert!(
             lines[0].starts_with("SErrors: 0 left by firmware, 0 corrected, 3 restartable;"),
             "{lines:?}"
@@ -198,17 +204,18 @@ mod tests {
     fn a_clock_that_moved_is_told_with_its_range_and_a_steady_one_is_not() {
         let mut results = results::samples::results();
         results.cells[1].pass_core_hz = vec![[2_600_000_000, 2_599_000_000]; 4];
-        assert!(moved_clocks(&results).is_none());
+        assert!(moved_clocks_note(&results).is_none());
         results.cells[1].pass_core_hz[3][1] = 1_300_000_000;
         results.cells[1].core_clock_moved = Some(0.5);
-        let text = shortfalls(&results).join("\n");
+        let text = list_shortfalls(&results).join("\n");
         assert_eq!(
             text,
             "~ 1 cell: the core's clock moved by more than 2 % between passes, or from the run's \
              first: 1300 to 2600 MHz"
         );
         let cells: Vec<&Cell> = results.cells.iter().collect();
-        let columns = crate::columns::of(&cells, crate::scale::Scale::of(&results));
+        let columns =
+            crate::columns::columns_of_cells(&cells, crate::scale::Scale::for_results(&results));
         let waits = columns.iter().find(|column| column.title() == "wait");
         assert_eq!(waits.unwrap().texts(), ["wfi", "wfi~"]);
     }

@@ -2,8 +2,8 @@
 //! Stacked bars.
 
 use crate::axis::Axis;
-use crate::frame::{Entry, Item, across, figure};
-use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
+use crate::frame::{Entry, Item, draw_bottom_axis, new_figure};
+use crate::svg::{Anchor, Canvas, Drawing, WIDTH, format_number, text_width};
 
 /// A line of the chart.
 #[derive(Debug)]
@@ -37,13 +37,13 @@ impl Stack {
     }
 
     /// Formats the stack's sum, and the whole if it differs.
-    fn shown(&self) -> String {
-        let sum = number(self.sum());
-        let whole = self.whole.map(number).filter(|whole| *whole != sum);
+    fn sum_text(&self) -> String {
+        let sum = format_number(self.sum());
+        let whole = self.whole.map(format_number).filter(|whole| *whole != sum);
         whole.map_or(sum.clone(), |whole| format!("{sum} / {whole}"))
     }
 
-    fn end(&self) -> f64 {
+    fn number_end(&self) -> f64 {
         self.whole.unwrap_or(0.0).max(self.sum())
     }
 }
@@ -76,7 +76,7 @@ pub struct Stacks {
 
 /// Draws the charts. Equal lengths are equal values in all charts of a unit. Charts that have only short bars are an
 /// exception: they have their own scale, and a note.
-pub fn items(charts: Vec<Chart>) -> Vec<Item> {
+pub fn draw_charts(charts: Vec<Chart>) -> Vec<Item> {
     let all = charts.iter().filter_map(|chart| match chart {
         Chart::About(_) => None,
         Chart::Stacks(stacks) => Some(stacks),
@@ -84,55 +84,55 @@ pub fn items(charts: Vec<Chart>) -> Vec<Item> {
     let all: Vec<&Stacks> = all.collect();
     let items = charts.iter().map(|chart| match chart {
         Chart::About(text) => Item::About(text.clone()),
-        Chart::Stacks(stacks) => stacks.item(&all),
+        Chart::Stacks(stacks) => stacks.draw_chart(&all),
     });
     items.collect()
 }
 
 impl Stacks {
-    fn stacks(&self) -> impl Iterator<Item = &Stack> {
+    fn all_stacks(&self) -> impl Iterator<Item = &Stack> {
         self.rows.iter().filter_map(|row| match row {
             StackRow::Stack(stack) => Some(stack),
             StackRow::Heading(_) => None,
         })
     }
 
-    fn longest(&self) -> f64 {
-        self.stacks().map(Stack::end).fold(0.0, f64::max)
+    fn longest_end(&self) -> f64 {
+        self.all_stacks().map(Stack::number_end).fold(0.0, f64::max)
     }
 
-    fn item(&self, all: &[&Self]) -> Item {
+    fn draw_chart(&self, all: &[&Self]) -> Item {
         /// A bar this many times shorter than the longest has parts that are too thin to see.
         const THIN: f64 = 10.0;
         let alike = |other: &&&Self| other.unit == self.unit;
-        let most = all.iter().filter(alike).map(|other| other.longest());
+        let most = all.iter().filter(alike).map(|other| other.longest_end());
         let most = most.fold(0.0, f64::max);
-        let (sharing, note): (Vec<&Self>, _) = if self.longest() * THIN < most {
+        let (sharing, note): (Vec<&Self>, _) = if self.longest_end() * THIN < most {
             (vec![self], format!("{}; a scale of its own", self.note))
         } else {
             let sharing = all.iter().filter(alike).copied();
-            let sharing = sharing.filter(|other| other.longest() * THIN >= most);
+            let sharing = sharing.filter(|other| other.longest_end() * THIN >= most);
             (sharing.collect(), self.note.clone())
         };
-        let drawing = self.drawing(Scale::of(&sharing));
-        Item::Figure(figure(&self.caption, &note, &self.legend, drawing))
+        let drawing = self.draw_stacks(Scale::fit_to_stacks(&sharing));
+        Item::Figure(new_figure(&self.caption, &note, &self.legend, drawing))
     }
 
-    fn drawing(&self, scale: Scale) -> Drawing {
+    fn draw_stacks(&self, scale: Scale) -> Drawing {
         let bottom = 4.0 + self.rows.len() as f64 * STEP;
         let mut canvas = Canvas::new(bottom + 32.0);
-        across(&mut canvas, &scale.axis, (0.0, bottom), &self.unit);
-        canvas.line((scale.left, 0.0), (scale.left, bottom), "base");
+        draw_bottom_axis(&mut canvas, &scale.axis, (0.0, bottom), &self.unit);
+        canvas.draw_line((scale.left, 0.0), (scale.left, bottom), "base");
         for (index, row) in self.rows.iter().enumerate() {
             let y = 4.0 + index as f64 * STEP;
             match row {
                 StackRow::Heading(text) => {
-                    canvas.text((2.0, y + 11.0), Anchor::Start, "heading", text);
+                    canvas.draw_text((2.0, y + 11.0), Anchor::Start, "heading", text);
                 }
-                StackRow::Stack(stack) => draw(&mut canvas, scale, y, stack),
+                StackRow::Stack(stack) => draw_stack(&mut canvas, scale, y, stack),
             }
         }
-        canvas.finish(&self.about)
+        canvas.into_drawing(&self.about)
     }
 }
 
@@ -146,38 +146,38 @@ struct Scale {
 impl Scale {
     /// Fits the scale to all bars, their labels and their numbers. The scale is linear, because only a linear axis
     /// shows parts as lengths.
-    fn of(charts: &[&Stacks]) -> Self {
-        let stacks = || charts.iter().flat_map(|chart| chart.stacks());
-        let longest = stacks().map(Stack::end).fold(0.0, f64::max);
-        let texts = stacks().map(|stack| width_of(&stack.shown()));
+    fn fit_to_stacks(charts: &[&Stacks]) -> Self {
+        let stacks = || charts.iter().flat_map(|chart| chart.all_stacks());
+        let longest = stacks().map(Stack::number_end).fold(0.0, f64::max);
+        let texts = stacks().map(|stack| text_width(&stack.sum_text()));
         let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
-        let labels = stacks().map(|stack| width_of(&stack.label) + 8.0);
+        let labels = stacks().map(|stack| text_width(&stack.label) + 8.0);
         let left = labels.fold(LEFT[0], f64::max).min(LEFT[1]);
         let axis = Axis::from_zero(std::iter::once(longest), left, right);
         Self { axis, left }
     }
 }
 
-fn draw(canvas: &mut Canvas, Scale { axis, left }: Scale, y: f64, stack: &Stack) {
+fn draw_stack(canvas: &mut Canvas, Scale { axis, left }: Scale, y: f64, stack: &Stack) {
     let base_line = y + THICK - 3.0;
-    canvas.text((left - 6.0, base_line), Anchor::End, "name", &stack.label);
-    let mark = stack.whole.map(|whole| axis.place(whole));
+    canvas.draw_text((left - 6.0, base_line), Anchor::End, "name", &stack.label);
+    let mark = stack.whole.map(|whole| axis.position_of(whole));
     let mut sum = 0.0;
     for (class, name, value) in stack.parts.iter().filter(|part| part.2 > 0.0) {
-        let (from, to) = (axis.place(sum), axis.place(sum + value));
+        let (from, to) = (axis.position_of(sum), axis.position_of(sum + value));
         sum += value;
-        let hint = format!("{name}: {}", number(*value));
+        let hint = format!("{name}: {}", format_number(*value));
         // A thin line of background separates adjacent parts without relying on colour.
-        canvas.rect(
+        canvas.draw_rect(
             (from, y),
             ((to - from - 0.7).max(0.7), THICK),
             &format!("fill {class}"),
             &hint,
         );
-        let (from, to) = beside(mark, (from, to));
-        if to - from > width_of(name) + 5.0 {
+        let (from, to) = wider_side(mark, (from, to));
+        if to - from > text_width(name) + 5.0 {
             let middle = (from + to) / 2.0;
-            canvas.text(
+            canvas.draw_text(
                 (middle, base_line),
                 Anchor::Middle,
                 &format!("within {class}"),
@@ -186,18 +186,18 @@ fn draw(canvas: &mut Canvas, Scale { axis, left }: Scale, y: f64, stack: &Stack)
         }
     }
     if let Some(x) = mark {
-        canvas.line((x, y - 1.5), (x, y + THICK + 1.5), "whole");
+        canvas.draw_line((x, y - 1.5), (x, y + THICK + 1.5), "whole");
     }
-    canvas.text(
-        (axis.place(stack.end()) + 5.0, base_line),
+    canvas.draw_text(
+        (axis.position_of(stack.number_end()) + 5.0, base_line),
         Anchor::Start,
         "value",
-        &stack.shown(),
+        &stack.sum_text(),
     );
 }
 
 /// Returns the wider side of a bar's piece that the mark divides, so that the mark crosses no name.
-fn beside(mark: Option<f64>, (from, to): (f64, f64)) -> (f64, f64) {
+fn wider_side(mark: Option<f64>, (from, to): (f64, f64)) -> (f64, f64) {
     match mark.filter(|x| (from..to).contains(x)) {
         Some(x) if x - from > to - x => (from, x),
         Some(x) => (x, to),
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn equal_lengths_are_equal_values_in_all_charts_whose_bars_can_be_seen() {
         let charts = [bar(1000.0, 3), bar(500.0, 20), bar(99.0, 3)];
-        let items = items(charts.into_iter().map(Chart::Stacks).collect());
+        let items = draw_charts(charts.into_iter().map(Chart::Stacks).collect());
         let figures = items.iter().map(|item| match item {
             Item::Figure(figure) => figure,
             Item::About(text) => panic!("{text}"),
@@ -263,7 +263,7 @@ mod tests {
                 whole: Some(whole),
             };
             let chart = chart(vec![StackRow::Stack(stack)]);
-            let text = chart.drawing(Scale::of(&[&chart])).body;
+            let text = chart.draw_stacks(Scale::fit_to_stacks(&[&chart])).body;
             let number = |part: &str, key: &str| -> f64 {
                 let (_, rest) = part.split_once(&format!("{key}=\"")).unwrap();
                 rest.split('"').next().unwrap().parse().unwrap()
@@ -272,14 +272,14 @@ mod tests {
             let mark = number(mark, "x1");
             for name in text.split("<text class=\"within").skip(1) {
                 assert!(
-                    (number(name, " x") - mark).abs() > width_of("EL1") / 2.0,
+                    (number(name, " x") - mark).abs() > text_width("EL1") / 2.0,
                     "{text}"
                 );
             }
             // The label begins within the drawing.
             let label = text.split("class=\"name\"").nth(1).unwrap();
             assert!(
-                number(label, " x") > width_of("polls, then WFI, WFI trapped"),
+                number(label, " x") > text_width("polls, then WFI, WFI trapped"),
                 "{text}"
             );
         }

@@ -12,8 +12,8 @@ use results::merge::Run;
 
 use crate::charts::{self, PagePart};
 use crate::frame::{Entry, Figure};
-use crate::svg::{WIDTH, escaped, width_of};
-use crate::{STYLE, charted};
+use crate::svg::{WIDTH, escape_xml, text_width};
+use crate::{STYLE, charted_runs};
 
 /// Room at each side.
 const MARGIN: f64 = 12.0;
@@ -32,24 +32,24 @@ pub struct File {
 }
 
 /// Returns every chart of the page about these runs, in the page's order.
-pub fn files(runs: &[Run]) -> Vec<File> {
+pub fn chart_files(runs: &[Run]) -> Vec<File> {
     let mut names = BTreeMap::new();
-    let (answer, sections) = charts::sections(charted(runs));
+    let (answer, sections) = charts::chart_sections(charted_runs(runs));
     let mut files: Vec<File> = answer
         .iter()
-        .map(|figure| file("answer", figure, &mut names))
+        .map(|figure| chart_file("answer", figure, &mut names))
         .collect();
     for block in sections {
         if let PagePart::Charts(section) = block {
             let figures = section.figures();
-            files.extend(figures.map(|figure| file(section.id, figure, &mut names)));
+            files.extend(figures.map(|figure| chart_file(section.id, figure, &mut names)));
         }
     }
     files
 }
 
 /// Returns a file. Its name consists of the section and the caption, and a number if that name is already taken.
-fn file(section: &str, figure: &Figure, names: &mut BTreeMap<String, usize>) -> File {
+fn chart_file(section: &str, figure: &Figure, names: &mut BTreeMap<String, usize>) -> File {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '.' {
             c
@@ -71,30 +71,30 @@ fn file(section: &str, figure: &Figure, names: &mut BTreeMap<String, usize>) -> 
     };
     File {
         name: format!("{name}{number}.svg"),
-        text: drawing(figure),
+        text: svg_document(figure),
     }
 }
 
-fn drawing(figure: &Figure) -> String {
+fn svg_document(figure: &Figure) -> String {
     let mut body = String::new();
     let mut y = MARGIN;
     for (text, class, letter) in [
         (&figure.caption, "caption", BOLD),
         (&figure.note, "muted", 1.0),
     ] {
-        for line in lines(text, letter) {
+        for line in wrap_text(text, letter) {
             y += LINE;
-            put(
+            append_shape(
                 &mut body,
                 format_args!(
                     r#"<text class="{class}" x="0" y="{y:.1}">{}</text>"#,
-                    escaped(&line)
+                    escape_xml(&line)
                 ),
             );
         }
     }
-    y = legend(&figure.legend, &mut body, y) + 8.0;
-    put(
+    y = draw_legend(&figure.legend, &mut body, y) + 8.0;
+    append_shape(
         &mut body,
         format_args!(
             r#"<g transform="translate(0 {y:.1})">{}</g>"#,
@@ -102,20 +102,20 @@ fn drawing(figure: &Figure) -> String {
         ),
     );
     let (width, height) = (WIDTH + 2.0 * MARGIN, y + figure.chart.height + MARGIN);
-    let about = escaped(&figure.chart.about);
+    let about = escape_xml(&figure.chart.about);
     format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" role="img" font-family="system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif" font-size="11"><title>{about}</title><style>{}</style><rect class="paper" width="100%" height="100%"/><g transform="translate({MARGIN:.0} 0)">{body}</g></svg>
 "#,
-        style()
+        style_rules()
     )
 }
 
 /// Splits the text into lines that fit.
-fn lines(text: &str, letter: f64) -> Vec<String> {
+fn wrap_text(text: &str, letter: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
-            Some(line) if width_of(&format!("{line} {word}")) * letter <= WIDTH => {
+            Some(line) if text_width(&format!("{line} {word}")) * letter <= WIDTH => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -126,24 +126,24 @@ fn lines(text: &str, letter: f64) -> Vec<String> {
 }
 
 /// Draws the entries below `y`, as many per line as fit; returns the lower end.
-fn legend(entries: &[Entry], body: &mut String, mut y: f64) -> f64 {
+fn draw_legend(entries: &[Entry], body: &mut String, mut y: f64) -> f64 {
     /// Room for a mark, and room after a text.
     const KEY: f64 = 20.0;
     const GAP: f64 = 12.0;
     let mut x = f64::INFINITY;
     for (class, name, more) in entries {
         let text = format!("{name} {more}");
-        let width = KEY + width_of(text.trim_end()) + GAP;
+        let width = KEY + text_width(text.trim_end()) + GAP;
         if x + width > WIDTH {
             (x, y) = (0.0, y + LINE);
         }
         let middle = y - 4.0;
         match class.contains("line") {
-            true => put(
+            true => append_shape(
                 body,
                 format_args!(r#"<path class="{class}" d="M{x:.1} {middle:.1}h16"/>"#),
             ),
-            false => put(
+            false => append_shape(
                 body,
                 format_args!(
                     r#"<rect class="{class}" x="{x:.1}" y="{:.1}" width="10" height="10"/>"#,
@@ -151,13 +151,13 @@ fn legend(entries: &[Entry], body: &mut String, mut y: f64) -> f64 {
                 ),
             ),
         }
-        put(
+        append_shape(
             body,
             format_args!(
                 r#"<text x="{:.1}" y="{y:.1}">{} <tspan class="muted">{}</tspan></text>"#,
                 x + KEY,
-                escaped(name),
-                escaped(more)
+                escape_xml(name),
+                escape_xml(more)
             ),
         );
         x += width;
@@ -165,25 +165,25 @@ fn legend(entries: &[Entry], body: &mut String, mut y: f64) -> f64 {
     y
 }
 
-fn put(body: &mut String, shape: std::fmt::Arguments<'_>) {
+fn append_shape(body: &mut String, shape: std::fmt::Arguments<'_>) {
     // Writing to a string can't fail.
     let _ = body.write_fmt(shape);
 }
 
 /// Returns the rules for shapes: light colours, and dark colours for readers who prefer them.
-fn style() -> String {
+fn style_rules() -> String {
     let dark = STYLE
         .split_once("(prefers-color-scheme: dark)")
         .map_or("", |(_, rest)| rest);
     format!(
         "{}@media (prefers-color-scheme: dark){{{}}}",
-        rules(&palette(STYLE)),
-        rules(&palette(dark))
+        shape_rules(&first_palette(STYLE)),
+        shape_rules(&first_palette(dark))
     )
 }
 
 /// Returns the colours of the first palette in `text`.
-fn palette(text: &str) -> BTreeMap<&str, &str> {
+fn first_palette(text: &str) -> BTreeMap<&str, &str> {
     let block = text.split_once(":root {").map_or("", |(_, rest)| rest);
     let block = block.split_once('}').map_or("", |(block, _)| block);
     let pairs = block.split(';').filter_map(|pair| pair.split_once(':'));
@@ -193,7 +193,7 @@ fn palette(text: &str) -> BTreeMap<&str, &str> {
 }
 
 /// Returns the style sheet's rules for shapes, with these colours.
-fn rules(palette: &BTreeMap<&str, &str>) -> String {
+fn shape_rules(palette: &BTreeMap<&str, &str>) -> String {
     let shapes = STYLE.split_once(".c-blue").map_or("", |(_, rest)| rest);
     let shapes = shapes.split_once("@media").map_or("", |(shapes, _)| shapes);
     let shapes = format!(".c-blue{shapes}");
@@ -209,7 +209,7 @@ fn rules(palette: &BTreeMap<&str, &str>) -> String {
     );
     for (of, what) in plain {
         if !what.contains("var(--c)") && !what.contains("var(--on)") {
-            put(&mut rules, format_args!("{of}{{{what}}}"));
+            append_shape(&mut rules, format_args!("{of}{{{what}}}"));
             continue;
         }
         for (class, colours) in &classes {
@@ -219,7 +219,7 @@ fn rules(palette: &BTreeMap<&str, &str>) -> String {
             };
             let what = what.replace("var(--c)", value("--c:").unwrap_or_default());
             let what = what.replace("var(--on)", value("--on:").unwrap_or_default());
-            put(&mut rules, format_args!("{of}{class}{{{what}}}"));
+            append_shape(&mut rules, format_args!("{of}{class}{{{what}}}"));
         }
     }
     for (name, colour) in palette {
@@ -231,7 +231,7 @@ fn rules(palette: &BTreeMap<&str, &str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::goldens::runs;
+    use results::goldens::logs_as_runs;
 
     /// Returns the classes of shapes in `text`.
     fn classes(text: &str) -> Vec<&str> {
@@ -269,9 +269,9 @@ mod tests {
 
     #[test]
     fn every_chart_of_the_page_is_a_file_that_needs_nothing_else() {
-        let all = results::merge::runs(runs());
-        let files = files(&all);
-        let page = crate::html(None, &all);
+        let all = results::merge::join_sweeps(logs_as_runs());
+        let files = chart_files(&all);
+        let page = crate::results_page(None, &all);
         assert_eq!(files.len(), page.matches("<figure>").count());
         for file in &files {
             assert_eq!(lacks(&file.text), Vec::<String>::new(), "{}", file.name);
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_a_file_lacks_is_found() {
-        let text = |shape: &str| format!("<style>{}</style>{shape}", style());
+        let text = |shape: &str| format!("<style>{}</style>{shape}", style_rules());
         assert!(lacks(&text(r#"<path class="line c-blue dash"/>"#)).is_empty());
         assert_eq!(lacks(&text(r#"<path class="line s1"/>"#)), ["s1"]);
         assert_eq!(lacks(&text(r#"<path fill="var(--blue)"/>"#)), ["a colour"]);

@@ -5,7 +5,7 @@ use plan::{Deliver, Trap, Wait, Workload};
 use results::{Cell, Results};
 
 use crate::columns::MARK;
-use crate::scale::{Scale, median, operation};
+use crate::scale::{Scale, operation_name, shown_median};
 
 /// The reference of all ratios: the way in which Linux would like to wait.
 const REFERENCE: Wait = Wait::PollWfi;
@@ -20,9 +20,9 @@ struct Way {
 
 /// Compares the median of every wait with the reference's. Gives no ratios for times of a host's threads, because they
 /// would not describe the machine.
-pub fn sentence(results: &Results, scale: Scale) -> String {
-    let Some(reference) = reference(results).filter(|_| !scale.of_host) else {
-        let measured = measured(results).count();
+pub fn summary_sentence(results: &Results, scale: Scale) -> String {
+    let Some(reference) = reference_cell(results).filter(|_| !scale.of_host) else {
+        let measured = measured_cells(results).count();
         let skipped = results.cells.len() - measured;
         let caution = match scale.of_host {
             true => {
@@ -32,18 +32,18 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
         };
         return format!("Measured cells: {measured}, skipped: {skipped}.{caution}");
     };
-    let parts: Vec<String> = ways(results, reference)
+    let parts: Vec<String> = other_waits(results, reference)
         .iter()
         .map(|way| format!("{} {:.2}x", way.name, way.ratio))
         .collect();
     let against = format!(
         "Cost relative to {} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
-        starred(REFERENCE.to_string(), reference),
+        starred_name(REFERENCE.to_string(), reference),
         reference.what.deliver,
         reference.what.wake,
-        scale.show(median(reference).unwrap_or(0)),
-        scale.unit(results),
-        operation(WORKLOAD)
+        scale.show_value(shown_median(reference).unwrap_or(0)),
+        scale.unit_of_results(results),
+        operation_name(WORKLOAD)
     );
     let marked = parts.iter().any(|part| part.contains(MARK));
     let caution = match marked || !reference.not_modelled.is_empty() {
@@ -62,7 +62,7 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
 /// Lists the costs that no number of the run contains because the machine does not model them; `None` if values are not
 /// instructions.
 pub fn unmodelled_costs(results: &Results) -> Option<String> {
-    let messaging = measured(results).any(|cell| cell.what.workload == Workload::Messaging);
+    let messaging = measured_cells(results).any(|cell| cell.what.workload == Workload::Messaging);
     let order = match messaging {
         true => " The tasks of messaging run in another order than on CPUs that run at once.",
         false => "",
@@ -77,25 +77,25 @@ pub fn unmodelled_costs(results: &Results) -> Option<String> {
 
 /// Compares polling by the guest with polling by the hypervisor where WFI traps; `None` unless all four cells were
 /// measured and values are not times of a host's threads.
-pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
+pub fn compare_polling(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;
     }
     let best = |wait: Wait, host: bool| {
-        let cells = measured(results).filter(|cell| {
+        let cells = measured_cells(results).filter(|cell| {
             cell.what.workload == WORKLOAD
                 && cell.what.wait == wait
                 && cell.what.trap == Trap::Wfi
                 && cell.what.deliver == Deliver::Inject
                 && (cell.what.host_poll_us != 0) == host
         });
-        let medians = cells.filter_map(|cell| Some((median(cell)?, cell)));
+        let medians = cells.filter_map(|cell| Some((shown_median(cell)?, cell)));
         let (p50, cell) = medians.min_by_key(|(p50, _)| *p50)?;
-        Some(starred(scale.show(p50), cell))
+        Some(starred_name(scale.show_value(p50), cell))
     };
     Some(format!(
         "Round trip (trapped WFI, injected), {}: no polling {}, host polls {}, guest polls {}, both poll {}.",
-        scale.unit(results),
+        scale.unit_of_results(results),
         best(Wait::Wfi, false)?,
         best(Wait::Wfi, true)?,
         best(REFERENCE, false)?,
@@ -103,25 +103,27 @@ pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
     ))
 }
 
-fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
+fn measured_cells(results: &Results) -> impl Iterator<Item = &Cell> {
     results.cells.iter().filter(|cell| cell.stats.is_some())
 }
 
 /// Returns the fastest cell with the reference's way of waiting.
-fn reference(results: &Results) -> Option<&Cell> {
-    measured(results)
+fn reference_cell(results: &Results) -> Option<&Cell> {
+    measured_cells(results)
         .filter(|cell| cell.what.workload == WORKLOAD && cell.what.wait == REFERENCE)
-        .filter(|cell| median(cell).is_some())
-        .min_by_key(|cell| median(cell))
+        .filter(|cell| shown_median(cell).is_some())
+        .min_by_key(|cell| shown_median(cell))
 }
 
 /// Returns the fastest cell of each other way of waiting, in the order of the cells.
-fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
+fn other_waits(results: &Results, reference: &Cell) -> Vec<Way> {
     let mut best: Vec<(String, Way)> = Vec::new();
-    let one = median(reference).unwrap_or(0).max(1);
-    for cell in measured(results).filter(|cell| comparable(cell, reference)) {
-        let Some(p50) = median(cell) else { continue };
-        let (known, ratio) = (name(cell), p50 as f64 / one as f64);
+    let one = shown_median(reference).unwrap_or(0).max(1);
+    for cell in measured_cells(results).filter(|cell| differs_only_in_wait(cell, reference)) {
+        let Some(p50) = shown_median(cell) else {
+            continue;
+        };
+        let (known, ratio) = (wait_name(cell), p50 as f64 / one as f64);
         let name = format!("{known} ({})", cell.what.wake);
         let way = Way { name, p50, ratio };
         match best.iter_mut().find(|(name, _)| *name == known) {
@@ -134,7 +136,7 @@ fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
 }
 
 /// Whether a cell differs from the reference only in the way of waiting.
-fn comparable(cell: &Cell, reference: &Cell) -> bool {
+fn differs_only_in_wait(cell: &Cell, reference: &Cell) -> bool {
     let same = |key| cell.word(key) == reference.word(key);
     cell.what.wait != REFERENCE
         && ["under", "workload", "deliver", "gap-us"]
@@ -143,7 +145,7 @@ fn comparable(cell: &Cell, reference: &Cell) -> bool {
 }
 
 /// Marks a name if the cell's wait depends on a property that the machine does not model.
-fn starred(name: String, cell: &Cell) -> String {
+fn starred_name(name: String, cell: &Cell) -> String {
     match cell.not_modelled.is_empty() {
         true => name,
         false => name + MARK,
@@ -151,10 +153,10 @@ fn starred(name: String, cell: &Cell) -> String {
 }
 
 /// Names the way of waiting, and adds the trap where the wait can halt.
-fn name(cell: &Cell) -> String {
+fn wait_name(cell: &Cell) -> String {
     let plan::Cell { wait, trap, .. } = cell.what;
     let trapped = wait.halts() && trap.wfi() || wait.uses_events() && trap.wfe();
-    let wait_shown = starred(wait.to_string(), cell);
+    let wait_shown = starred_name(wait.to_string(), cell);
     match (wait.halts() || wait.uses_events(), trapped) {
         (false, _) => wait_shown,
         (true, true) => format!("{wait_shown} trapped"),
@@ -206,7 +208,7 @@ mod tests {
             cell("poll-wfi", "none", "elide", 400),
         ]);
         assert_eq!(
-            sentence(&results, Scale::of(&results)),
+            summary_sentence(&results, Scale::for_results(&results)),
             "Cost relative to poll-wfi (inject, elide: 400 instructions a round trip = 1.00x; higher is slower), \
              each at its best: spin (elide) 0.45x, wfi untrapped (ipi) 1.50x, wfi trapped (ipi) 2.00x."
         );
@@ -217,7 +219,7 @@ mod tests {
         let mut spin = cell("spin", "none", "elide", 51);
         spin.not_modelled = vec!["cpus_run_at_once".into()];
         let results = results(vec![spin, cell("poll-wfi", "none", "elide", 78)]);
-        let text = sentence(&results, Scale::of(&results));
+        let text = summary_sentence(&results, Scale::for_results(&results));
         assert!(
             text.contains("spin* (elide) 0.65x. A ratio with a *"),
             "{text}"
@@ -229,7 +231,7 @@ mod tests {
         let mut few = cell("wfi", "none", "ipi", 90);
         few.stats.as_mut().unwrap().count = 19;
         let results = results(vec![few, cell("poll-wfi", "none", "elide", 78)]);
-        let text = sentence(&results, Scale::of(&results));
+        let text = summary_sentence(&results, Scale::for_results(&results));
         assert!(text.ends_with("nothing else was measured."), "{text}");
     }
 
@@ -251,7 +253,7 @@ mod tests {
     fn without_the_reference_there_is_a_count() {
         let results = results(vec![cell("wfi", "none", "ipi", 1)]);
         assert_eq!(
-            sentence(&results, Scale::of(&results)),
+            summary_sentence(&results, Scale::for_results(&results)),
             "Measured cells: 1, skipped: 0."
         );
     }

@@ -38,7 +38,7 @@ impl Canvas {
     }
 
     /// Draws a filled rectangle; `hint` is its tooltip.
-    pub fn rect(
+    pub fn draw_rect(
         &mut self,
         (x, y): (f64, f64),
         (width, height): (f64, f64),
@@ -46,56 +46,56 @@ impl Canvas {
         hint: &str,
     ) {
         let width = width.max(0.0);
-        self.put(format_args!(
+        self.append_shape(format_args!(
             r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}">{}</rect>"#,
-            title(hint)
+            tooltip(hint)
         ));
     }
 
     /// Draws a straight line.
-    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
-        self.put(format_args!(
+    pub fn draw_line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
+        self.append_shape(format_args!(
             r#"<line class="{class}" x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}"/>"#
         ));
     }
 
     /// Draws a dot.
-    pub fn dot(&mut self, (x, y): (f64, f64), class: &str, hint: &str) {
-        self.put(format_args!(
+    pub fn draw_dot(&mut self, (x, y): (f64, f64), class: &str, hint: &str) {
+        self.append_shape(format_args!(
             r#"<circle class="{class}" cx="{x:.1}" cy="{y:.1}" r="3">{}</circle>"#,
-            title(hint)
+            tooltip(hint)
         ));
     }
 
     /// Draws a line through points.
-    pub fn curve(&mut self, points: &[(f64, f64)], class: &str, hint: &str) {
+    pub fn draw_curve(&mut self, points: &[(f64, f64)], class: &str, hint: &str) {
         let mut path = String::new();
         for (index, (x, y)) in points.iter().enumerate() {
             let command = if index == 0 { 'M' } else { 'L' };
             // Writing to a string can't fail.
             let _ = write!(path, "{command}{x:.1} {y:.1}");
         }
-        self.put(format_args!(
+        self.append_shape(format_args!(
             r#"<path class="{class}" d="{path}">{}</path>"#,
-            title(hint)
+            tooltip(hint)
         ));
     }
 
     /// Draws a text. `y` is its baseline.
-    pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
+    pub fn draw_text(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        self.put(format_args!(
+        self.append_shape(format_args!(
             r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#,
-            escaped(text)
+            escape_xml(text)
         ));
     }
 
     /// Returns the drawing; `about` is the text for readers who can't see it.
-    pub fn finish(self, about: &str) -> Drawing {
+    pub fn into_drawing(self, about: &str) -> Drawing {
         Drawing {
             height: self.height,
             about: about.into(),
@@ -103,7 +103,7 @@ impl Canvas {
         }
     }
 
-    fn put(&mut self, shape: std::fmt::Arguments<'_>) {
+    fn append_shape(&mut self, shape: std::fmt::Arguments<'_>) {
         let _ = self.body.write_fmt(shape);
     }
 }
@@ -124,21 +124,21 @@ impl Render for Drawing {
         PreEscaped(format!(
             r#"<svg viewBox="0 0 {WIDTH:.0} {:.0}" role="img" aria-label="{}">{}</svg>"#,
             self.height,
-            escaped(&self.about),
+            escape_xml(&self.about),
             self.body
         ))
     }
 }
 
-fn title(hint: &str) -> String {
+fn tooltip(hint: &str) -> String {
     match hint {
         "" => String::new(),
-        hint => format!("<title>{}</title>", escaped(hint)),
+        hint => format!("<title>{}</title>", escape_xml(hint)),
     }
 }
 
 /// Escapes a text that is not markup.
-pub fn escaped(text: &str) -> String {
+pub fn escape_xml(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -153,13 +153,13 @@ pub fn escaped(text: &str) -> String {
 }
 
 /// Estimates the width of a text at the charts' size.
-pub fn width_of(text: &str) -> f64 {
+pub fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * 5.9
 }
 
 /// Formats a number for people: numbers of five digits or more have groups of three digits, and only numbers below 100
 /// have decimals, if there are any.
-pub fn number(value: f64) -> String {
+pub fn format_number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 || (value - value.round()).abs() < 0.005 => 0,
         size if size >= 10.0 => 1,
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short_and_grouped() {
-        let shown = [0.0, 0.126, 12.34, 77.0, 1234.6, 12_345.0, -1_234_567.0].map(number);
+        let shown = [0.0, 0.126, 12.34, 77.0, 1234.6, 12_345.0, -1_234_567.0].map(format_number);
         assert_eq!(
             shown,
             ["0", "0.13", "12.3", "77", "1,235", "12,345", "−1,234,567"]
@@ -191,9 +191,9 @@ mod tests {
     #[test]
     fn texts_can_not_be_markup() {
         let mut canvas = Canvas::new(10.0);
-        canvas.text((0.0, 0.0), Anchor::Start, "", "<script>&\"");
-        canvas.rect((0.0, 0.0), (-1.0, 1.0), "", "<b>");
-        let text = canvas.finish("a\"b").render().into_string();
+        canvas.draw_text((0.0, 0.0), Anchor::Start, "", "<script>&\"");
+        canvas.draw_rect((0.0, 0.0), (-1.0, 1.0), "", "<b>");
+        let text = canvas.into_drawing("a\"b").render().into_string();
         assert!(!text.contains("<script>") && !text.contains("<b>") && !text.contains("a\"b"));
         assert!(text.contains(r#"width="0.0""#));
     }

@@ -4,7 +4,7 @@
 mod medians;
 mod repetitions;
 
-pub use medians::{Units, names};
+pub use medians::{Units, distinguishing_columns};
 pub(crate) use repetitions::{Naming, equal_runs, medians_of_runs};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +17,8 @@ use crate::columns::{self, MARK};
 use crate::document::Document;
 use crate::layer_costs;
 use crate::pairs;
-use crate::scale::{Scale, operation_of};
-use crate::shortfalls::shortfalls;
+use crate::scale::{Scale, cell_operation};
+use crate::shortfalls::list_shortfalls;
 use crate::summary;
 
 /// Most skipped cells to list for each reason.
@@ -26,32 +26,32 @@ const LISTED: usize = 12;
 
 /// Returns the whole output, line by line, with tables at most `width` wide.
 pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
-    document(results).terminal(width)
+    output_document(results).terminal(width)
 }
 
 /// Returns the whole output.
-pub fn document(results: &Results) -> Document {
+pub fn output_document(results: &Results) -> Document {
     if !results.runs.is_empty() {
-        return repetitions::document(results);
+        return repetitions::repetitions_document(results);
     }
-    let scale = Scale::of(results);
-    let mut lines = Document::from(machine(results));
+    let scale = Scale::for_results(results);
+    let mut lines = Document::from(machine_lines(results));
     let mut tables: Vec<String> = Vec::new();
     for cell in &results.cells {
-        if !tables.contains(&cell.table()) {
-            tables.push(cell.table());
+        if !tables.contains(&cell.table_key()) {
+            tables.push(cell.table_key());
         }
     }
     for table in tables {
-        let has = |cell: &&Cell| cell.table() == table && cell.stats.is_some();
+        let has = |cell: &&Cell| cell.table_key() == table && cell.stats.is_some();
         let cells: Vec<&Cell> = results.cells.iter().filter(has).collect();
         if !cells.is_empty() {
             lines.push(String::new());
-            lines.push(heading(&table, results, &cells, scale));
-            let shown = pairs::thinned(&cells, pairs::MANY);
-            lines.table(columns::of(&shown, scale));
-            lines.extend(crate::path::paused(&cells));
-            lines.extend(crate::path::learned(&cells));
+            lines.push(table_heading(&table, results, &cells, scale));
+            let shown = pairs::drop_further_pairs(&cells, pairs::MANY);
+            lines.table(columns::columns_of_cells(&shown, scale));
+            lines.extend(crate::path::pause_note(&cells));
+            lines.extend(crate::path::learning_note(&cells));
             if let left @ 1.. = cells.len() - shown.len() {
                 lines.push(format!(
                     "{left} cells between other CPUs: see results.csv, and the map of the report"
@@ -59,23 +59,23 @@ pub fn document(results: &Results) -> Document {
             }
         }
     }
-    lines.extend(crate::path::legend(results.cells.iter()));
-    lines.extend(not_shown(results));
+    lines.extend(crate::path::column_legend(results.cells.iter()));
+    lines.extend(cells_not_shown(results));
     lines.push(String::new());
-    lines.extend(layer_costs::sentence(results, scale));
-    lines.extend(pairs::lines(results, scale));
-    lines.extend(summary::who_polls(results, scale));
-    lines.push(summary::sentence(results, scale));
+    lines.extend(layer_costs::cost_sentence(results, scale));
+    lines.extend(pairs::pair_lines(results, scale));
+    lines.extend(summary::compare_polling(results, scale));
+    lines.push(summary::summary_sentence(results, scale));
     lines.extend(summary::unmodelled_costs(results));
     lines
 }
 
 /// Describes the machine of the measurement, and its limits.
-fn machine(results: &Results) -> Vec<String> {
+fn machine_lines(results: &Results) -> Vec<String> {
     let machine = &results.machine;
     let mut parts = vec![
-        named_cpus(results),
-        format!("counter {}", machine.counter()),
+        name_cpus(results),
+        format!("counter {}", machine.counter_text()),
         match machine.core_hz {
             0 => String::new(),
             hertz => format!("core {:.0} MHz", hertz as f64 / 1e6),
@@ -92,7 +92,7 @@ fn machine(results: &Results) -> Vec<String> {
             "" => String::new(),
             name => format!("another hypervisor below ({name})"),
         },
-        atomics(results),
+        atomics_note(results),
     ];
     if let Some(emulator) = &machine.emulator {
         parts.push(format!(
@@ -104,14 +104,14 @@ fn machine(results: &Results) -> Vec<String> {
     let mut lines = vec![parts.join(", ")];
     let below = machine.below.iter();
     lines.extend(below.map(|(under, told)| format!("  under {under}: {told}")));
-    lines.extend(fidelity(results));
-    let clocks = clocks::lines(results);
+    lines.extend(fidelity_lines(results));
+    let clocks = clocks::clock_lines(results);
     lines.extend(clocks.iter().map(|line| format!("  {line}")));
     lines
 }
 
 /// Names the board and its CPUs if they are known: a log has neither board nor model.
-fn named_cpus(results: &Results) -> String {
+fn name_cpus(results: &Results) -> String {
     let machine = &results.machine;
     let board = match results.board.as_str() {
         "" => "a board that is not named",
@@ -130,7 +130,7 @@ fn named_cpus(results: &Results) -> String {
 
 /// Names the guest's atomic instructions if all cells have the same ones, because then no column shows them, and the
 /// machine may have chosen them.
-fn atomics(results: &Results) -> String {
+fn atomics_note(results: &Results) -> String {
     let mut words = results.cells.iter().map(|cell| cell.what.atomics);
     match words.next() {
         // Linux chooses its atomic instructions itself.
@@ -147,7 +147,7 @@ fn atomics(results: &Results) -> String {
 }
 
 /// Lists the probes' findings, sorted by answer.
-fn fidelity(results: &Results) -> Vec<String> {
+fn fidelity_lines(results: &Results) -> Vec<String> {
     let mut models = Vec::new();
     let mut lacks = Vec::new();
     let mut others = Vec::new();
@@ -170,10 +170,10 @@ fn fidelity(results: &Results) -> Vec<String> {
         .collect()
 }
 
-fn heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) -> String {
-    let unit = scale.unit_of(results, cells);
-    let operation = operation_of(cells[0]);
-    let caution = caution(cells, scale);
+fn table_heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) -> String {
+    let unit = scale.unit_of_cells(results, cells);
+    let operation = cell_operation(cells[0]);
+    let caution = unit_caution(cells, scale);
     format!(
         "{table}: {unit} per {operation} ({}){caution}",
         results.unit_how
@@ -181,7 +181,7 @@ fn heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) -> Str
 }
 
 /// Returns a caution about the unit of these cells, for the end of a heading.
-pub(crate) fn caution(cells: &[&Cell], scale: Scale) -> &'static str {
+pub(crate) fn unit_caution(cells: &[&Cell], scale: Scale) -> &'static str {
     if scale.of_host {
         "; emulated: this is how the host's threads behave, so only min and p50 are shown"
     } else if cells.iter().any(|cell| cell.what.is_open()) {
@@ -221,7 +221,7 @@ fn mark_legend(results: &Results) -> Vec<String> {
 }
 
 /// Lists cells that were skipped, by reason, and damaged ones.
-fn not_shown(results: &Results) -> Vec<String> {
+fn cells_not_shown(results: &Results) -> Vec<String> {
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for cell in &results.cells {
         if let Some(why) = &cell.skipped {
@@ -229,7 +229,7 @@ fn not_shown(results: &Results) -> Vec<String> {
         }
     }
     let mut lines = mark_legend(results);
-    let shortfalls = shortfalls(results);
+    let shortfalls = list_shortfalls(results);
     if !shortfalls.is_empty() {
         lines.push(String::new());
         lines.extend(shortfalls);
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn cycles_of_a_modelled_core_are_named_and_the_whole_distribution_is_shown() {
-        let mut results = results::samples::in_cycles();
+        let mut results = results::samples::results_in_cycles();
         for stats in results
             .cells
             .iter_mut()
@@ -311,17 +311,20 @@ mod tests {
         {
             stats.count = 10_000;
         }
-        let scale = Scale::of(&results);
+        let scale = Scale::for_results(&results);
         assert!(!scale.of_host);
         assert_eq!(
-            (scale.show(30).as_str(), scale.unit(&results)),
+            (
+                scale.show_value(30).as_str(),
+                scale.unit_of_results(&results)
+            ),
             ("30", "cycles")
         );
-        assert_eq!(scale.ticks(10), Some(1040.0));
+        assert_eq!(scale.convert_ticks(10), Some(1040.0));
         // A core that is half as fast measured this cell.
         let mut slower = results.cells[1].clone();
         slower.cycles_hz = Some(1_300_000_000);
-        assert_eq!(scale.of_cell(&slower).ticks(10), Some(520.0));
+        assert_eq!(scale.for_cell(&slower).convert_ticks(10), Some(520.0));
         // 4000 ticks share their bucket with other values: this is the same share of either core's cycles.
         let width = |scale: Scale, value| {
             scale
@@ -334,7 +337,7 @@ mod tests {
         };
         let (fast, slow) = (
             width(scale, 4000 * 104),
-            width(scale.of_cell(&slower), 4000 * 52),
+            width(scale.for_cell(&slower), 4000 * 52),
         );
         assert!((fast / slow - 2.0).abs() < 0.01, "{fast} {slow}");
         let text = lines(&results, None).join("\n");
@@ -379,9 +382,12 @@ mod tests {
             mode: "mttcg".into(),
             ..Default::default()
         });
-        let scale = Scale::of(&results);
+        let scale = Scale::for_results(&results);
         assert_eq!(
-            (scale.show(30).as_str(), scale.unit(&results)),
+            (
+                scale.show_value(30).as_str(),
+                scale.unit_of_results(&results)
+            ),
             ("60", "ns")
         );
         let text = lines(&results, None).join("\n");

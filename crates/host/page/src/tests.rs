@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties that hold for every page, whatever its contents.
 
-use results::samples::{in_cycles, results};
+use results::samples::{results, results_in_cycles};
 use results::{Cell, Results, Stage, Stats};
 
 use super::*;
@@ -48,7 +48,7 @@ fn cell(wait: Wait, limit: u32, gap: u32, p50: u64) -> Cell {
         p50: p50 / 3,
         ..stats
     };
-    let plain = results::samples::cell(wait, "insns", stats);
+    let plain = results::samples::measured_cell(wait, "insns", stats);
     Cell {
         what: plan::Cell {
             poll_limit_us: limit,
@@ -68,7 +68,7 @@ fn cell(wait: Wait, limit: u32, gap: u32, p50: u64) -> Cell {
 
 #[test]
 fn everything_that_was_measured_is_on_the_page() {
-    let page = html(None, &[run("a", rich())]);
+    let page = results_page(None, &[run("a", rich())]);
     for id in [
         "machine",
         "latency",
@@ -99,7 +99,7 @@ fn rich_in_cycles() -> Results {
     let insns = rich();
     let mut all = Results {
         cells: insns.cells,
-        ..in_cycles()
+        ..results_in_cycles()
     };
     for cell in &mut all.cells {
         cell.unit = "cycles".into();
@@ -125,7 +125,7 @@ fn rich_in_cycles() -> Results {
 #[test]
 fn no_chart_and_no_table_mixes_units() {
     let runs = [run("virt", rich()), run("gem5", rich_in_cycles())];
-    let page = html(None, &runs);
+    let page = results_page(None, &runs);
     let figures: Vec<&str> = page.split("<figure>").skip(1).collect();
     let figures = figures
         .iter()
@@ -148,7 +148,7 @@ fn no_chart_and_no_table_mixes_units() {
 #[test]
 fn the_same_cells_stand_side_by_side() {
     let runs = [run("virt", rich()), run("gem5", rich_in_cycles())];
-    let page = html(None, &runs);
+    let page = results_page(None, &runs);
     let section = page.split(r#"<section id="machines">"#).nth(1).unwrap();
     let section = section.split("</section>").next().unwrap();
     for text in [
@@ -164,13 +164,13 @@ fn the_same_cells_stand_side_by_side() {
         let chart = format!("<b>{title}</b> <span class=\"muted\">median");
         assert_eq!(page.matches(&chart).count(), 1, "{title}");
     }
-    let alone = html(None, &runs[..1]);
+    let alone = results_page(None, &runs[..1]);
     assert!(!alone.contains(r#"id="machines""#));
 }
 
 #[test]
 fn a_model_shows_its_parameters_and_its_clock() {
-    let page = html(None, &[run("gem5", in_cycles())]);
+    let page = results_page(None, &[run("gem5", results_in_cycles())]);
     for text in ["Parameters of the model", "60 ns", "chosen", "2600 MHz"] {
         assert!(page.contains(text), "{text}");
     }
@@ -181,16 +181,16 @@ fn a_model_shows_its_parameters_and_its_clock() {
 fn ticks_at_el2_are_not_shown_as_cycles() {
     // The run has 50 ticks of 104 cycles each, for one sample with two wake-ups.
     let mut results = rich_in_cycles();
-    let page = html(None, &[run("gem5", results.clone())]);
+    let page = results_page(None, &[run("gem5", results.clone())]);
     assert!(page.contains("mean cycles per wake-up at EL2") && page.contains("sgi: 2,600"));
     results.machine.core_hz = 0;
-    let page = html(None, &[run("gem5", results)]);
+    let page = results_page(None, &[run("gem5", results)]);
     assert!(!page.contains("at EL2 by cause"));
 }
 
 #[test]
 fn the_page_needs_nothing_else() {
-    let page = html(None, &[run("a", rich()), run("b", results())]);
+    let page = results_page(None, &[run("a", rich()), run("b", results())]);
     for part in ["src=", "@import", "url(", "http:", "https:"] {
         assert!(!page.contains(part), "{part}");
     }
@@ -201,7 +201,7 @@ fn the_page_needs_nothing_else() {
     );
     assert_eq!(page.matches("<script").count(), 1);
     assert!(page.contains(&format!("<script>{SCRIPT}</script>")));
-    assert!(page.contains(&policy()));
+    assert!(page.contains(&content_policy()));
     let page = without_script(&page);
     for part in ["NaN", "inf\"", "inf "] {
         assert!(!page.contains(&format!("\"{part}")), "{part}");
@@ -230,7 +230,7 @@ fn no_text_of_an_input_is_markup() {
             stats: Stats::default(),
         });
     }
-    let page = html(Some(evil), &[run(evil, results)]);
+    let page = results_page(Some(evil), &[run(evil, results)]);
     assert!(!page.contains("<img"));
 }
 
@@ -243,7 +243,7 @@ fn nothing_and_nonsense_make_a_page() {
         cell.histograms.clear();
     }
     for results in [empty, zero] {
-        let page = without_script(&html(None, &[run("a", results)]));
+        let page = without_script(&results_page(None, &[run("a", results)]));
         assert!(page.ends_with("</html>") && !page.contains("NaN"));
     }
 }
@@ -274,8 +274,8 @@ fn of_pairs(slow: [usize; 2]) -> Results {
 fn a_map_that_is_left_out_is_named_with_the_reason() {
     let mut results = of_pairs([5, 14]);
     let said = |results: &Results| {
-        let lines = pairs::lines(results, Scale::of(results)).join("\n");
-        (lines, html(None, &[run("a", results.clone())]))
+        let lines = pairs::pair_lines(results, Scale::for_results(results)).join("\n");
+        (lines, results_page(None, &[run("a", results.clone())]))
     };
     let few = |cell: &mut Cell| cell.stats.as_mut().unwrap().count = 19;
     results.cells[..7].iter_mut().for_each(few);
@@ -309,7 +309,7 @@ fn a_map_that_is_left_out_is_named_with_the_reason() {
 fn a_slow_pair_is_at_its_place_of_the_map() {
     for [from, to] in [[5, 14], [14, 5], [19, 0]] {
         let results = of_pairs([from, to]);
-        let lines = pairs::lines(&results, Scale::of(&results)).join("\n");
+        let lines = pairs::pair_lines(&results, Scale::for_results(&results)).join("\n");
         assert!(lines.contains("380 of 380 pairs"), "{lines}");
         assert!(
             lines.contains(&format!("farthest 300 ({from},{to})")),
@@ -323,7 +323,7 @@ fn a_slow_pair_is_at_its_place_of_the_map() {
             lines.contains("differ up to Aff1: 200 pairs, 100 to 300"),
             "{lines}"
         );
-        let page = html(None, &[run("a", results)]);
+        let page = results_page(None, &[run("a", results)]);
         let side = (svg::WIDTH - 58.0) / 20.0;
         let (x, y) = (56.0 + to as f64 * side, 26.0 + from as f64 * side);
         let slow = format!(r#"<rect class="heat h6" x="{x:.1}" y="{y:.1}""#);
@@ -349,7 +349,7 @@ fn every_cause_of_an_exit_has_a_column() {
     for cell in &mut all.cells {
         cell.exits = causes.map(|cause| (cause.to_owned(), 300)).into();
     }
-    let page = html(None, &[run("a", all)]);
+    let page = results_page(None, &[run("a", all)]);
     let exits = of_section(&page, "exits");
     for cause in causes {
         assert!(
@@ -359,7 +359,7 @@ fn every_cause_of_an_exit_has_a_column() {
     }
     // Each cause has 300 exits in 100 samples.
     assert!(exits.contains("<td>3</td><td>15</td>"), "{exits}");
-    let page = html(None, &[run("a", rich())]);
+    let page = results_page(None, &[run("a", rich())]);
     assert!(!of_section(&page, "exits").contains("<th>sysreg</th>"));
 }
 
@@ -381,7 +381,7 @@ fn where_it_goes_is_told_without_what_stamps_cost() {
             ..results::Critical::default()
         });
     }
-    let page = html(None, &[run("a", all)]);
+    let page = results_page(None, &[run("a", all)]);
     let stages = of_section(&page, "stages");
     let (_, figure) = stages.split_once("without stamps: mean").unwrap();
     let figure = figure.split("</figure>").next().unwrap();
@@ -390,6 +390,6 @@ fn where_it_goes_is_told_without_what_stamps_cost() {
         assert!(figure.contains(part), "{part} in {figure}");
     }
     assert!(!figure.contains("EL3"));
-    let plain = html(None, &[run("a", rich())]);
+    let plain = results_page(None, &[run("a", rich())]);
     assert!(!of_section(&plain, "stages").contains("without stamps: mean"));
 }

@@ -2,8 +2,8 @@
 //! Charts of one figure over runs. The runs are named along the axis.
 
 use crate::axis::Axis;
-use crate::frame::along;
-use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
+use crate::frame::draw_left_axis;
+use crate::svg::{Anchor, Canvas, Drawing, WIDTH, format_number, text_width};
 
 const LEFT: f64 = 48.0;
 const RIGHT: f64 = WIDTH - 30.0;
@@ -22,44 +22,49 @@ pub struct Trend {
 
 impl Trend {
     /// Draws the figure over runs with these names.
-    pub fn chart(&self, names: &[String], unit: &str, about: &str) -> Drawing {
+    pub fn draw_trend(&self, names: &[String], unit: &str, about: &str) -> Drawing {
         let values = self.points.iter().map(|point| point.1);
         let most = values.clone().fold(0.0, f64::max);
         let room = [1.0 - ROOM, 1.0 + ROOM].map(|part| most * part);
-        let y = Axis::around(values.chain(room), BOTTOM, TOP);
+        let y = Axis::around_values(values.chain(room), BOTTOM, TOP);
         let mut canvas = Canvas::new(BOTTOM + 20.0);
         let ticks: Vec<(f64, String)> = y
             .ticks()
             .into_iter()
-            .map(|(value, text)| (y.place(value), text))
+            .map(|(value, text)| (y.position_of(value), text))
             .collect();
-        along(&mut canvas, &ticks, (LEFT, RIGHT));
-        let unit = format!("{unit}{}", y.note());
-        canvas.text((2.0, 9.0), Anchor::Start, "tick", &unit);
-        let place = |run: usize| LEFT + 12.0 + run as f64 * step(names.len());
+        draw_left_axis(&mut canvas, &ticks, (LEFT, RIGHT));
+        let unit = format!("{unit}{}", y.scale_note());
+        canvas.draw_text((2.0, 9.0), Anchor::Start, "tick", &unit);
+        let place = |run: usize| LEFT + 12.0 + run as f64 * run_distance(names.len());
         write_names(&mut canvas, names, &place);
         let places = self
             .points
             .iter()
-            .map(|(run, value)| (place(*run), y.place(*value)));
+            .map(|(run, value)| (place(*run), y.position_of(*value)));
         let places: Vec<(f64, f64)> = places.collect();
-        canvas.curve(&places, "line c-blue", about);
+        canvas.draw_curve(&places, "line c-blue", about);
         let (mut last, mut free) = (None, 0.0);
         for ((x, at), (run, value)) in places.iter().zip(&self.points) {
-            let hint = format!("{}: {}", names[*run], number(*value));
-            canvas.dot((*x, *at), "fill c-blue", &hint);
-            let half = width_of(&number(*value)) / 2.0;
+            let hint = format!("{}: {}", names[*run], format_number(*value));
+            canvas.draw_dot((*x, *at), "fill c-blue", &hint);
+            let half = text_width(&format_number(*value)) / 2.0;
             if last != Some(*value) && x - half > free {
-                canvas.text((*x, at - 6.0), Anchor::Middle, "value", &number(*value));
+                canvas.draw_text(
+                    (*x, at - 6.0),
+                    Anchor::Middle,
+                    "value",
+                    &format_number(*value),
+                );
                 free = x + half;
             }
             last = Some(*value);
         }
-        canvas.finish(about)
+        canvas.into_drawing(about)
     }
 }
 
-fn step(runs: usize) -> f64 {
+fn run_distance(runs: usize) -> f64 {
     (RIGHT - LEFT - 24.0) / (runs.max(2) - 1) as f64
 }
 
@@ -67,10 +72,10 @@ fn step(runs: usize) -> f64 {
 fn write_names(canvas: &mut Canvas, names: &[String], place: &dyn Fn(usize) -> f64) {
     let mut free = f64::INFINITY;
     for (run, name) in names.iter().enumerate().rev() {
-        let half = width_of(name) / 2.0;
+        let half = text_width(name) / 2.0;
         let x = place(run).clamp(half.min(WIDTH / 2.0), (WIDTH - 2.0 - half).max(WIDTH / 2.0));
         if x + half < free - 4.0 {
-            canvas.text((x, BOTTOM + 15.0), Anchor::Middle, "tick", name);
+            canvas.draw_text((x, BOTTOM + 15.0), Anchor::Middle, "tick", name);
             free = x - half;
         }
     }
@@ -90,7 +95,7 @@ mod tests {
             points: vec![(0, 100.0), (2, 101.0)],
         };
         let text = trend
-            .chart(&names(&["1f2e3d4c", "middle", "0a1b2c3d"]), "ns", "")
+            .draw_trend(&names(&["1f2e3d4c", "middle", "0a1b2c3d"]), "ns", "")
             .body;
         for name in ["1f2e3d4c", "middle", "0a1b2c3d"] {
             assert!(text.contains(&format!(">{name}</text>")), "{text}");
@@ -112,7 +117,7 @@ mod tests {
         let trend = Trend {
             points: (0..60).map(|run| (run, run as f64)).collect(),
         };
-        let text = trend.chart(&all, "ns", "").body;
+        let text = trend.draw_trend(&all, "ns", "").body;
         assert!(text.contains(">run-number-59</text>"));
         let names = text.matches("</text>").count();
         assert!(names < 40, "{names} in {text}");

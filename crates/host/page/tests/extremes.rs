@@ -33,16 +33,16 @@ fn show(results: Results) {
         run("b", samples::results()),
         run("c", results),
     ];
-    let runs = merge::runs(both);
-    page::html(None, &runs);
+    let runs = merge::join_sweeps(both);
+    page::results_page(None, &runs);
     for run in &runs {
-        page::table::document(&run.results);
+        page::table::output_document(&run.results);
     }
     let merged = merge::into_one(&runs);
     let _ = (results::csv(&merged), merged.to_json());
     for a in &runs {
         let (a, b) = (std::slice::from_ref(a), &runs[..]);
-        let _ = Comparison::new(a, b, 0.05).figures().count();
+        let _ = Comparison::new(a, b, 0.05).cells_and_figures().count();
     }
 }
 
@@ -66,7 +66,7 @@ fn file(text: &str, at: &[(prop::sample::Index, usize)]) -> Result<Results, Stri
     }
     // The schema's own version is not among these numbers.
     value["schema"] = 1.into();
-    Results::read(&value.to_string(), ToString::to_string)
+    Results::read_json(&value.to_string(), ToString::to_string)
 }
 
 /// Returns a log with numbers replaced, and with the checksum of every line computed again.

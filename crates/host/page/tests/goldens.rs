@@ -4,14 +4,14 @@
 
 use std::path::Path;
 
-use results::goldens::{golden, runs};
+use results::goldens::{golden, logs_as_runs};
 use results::merge::{self, Run};
 
 /// Compares the page of some runs with the file that has this name.
 fn page_of(name: &str, runs: &[Run]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens");
     let path = folder.join(format!("{name}.html"));
-    golden(&path, &by_lines(&page::html(None, runs)));
+    golden(&path, &by_lines(&page::results_page(None, runs)));
 }
 
 /// Returns the page without style and script, and with one line per element, so that differences are readable.
@@ -28,7 +28,7 @@ const KEPT: [&str; 4] = ["cut", "parts", "paths", "unders"];
 
 #[test]
 fn golden_pages() {
-    let kept = runs()
+    let kept = logs_as_runs()
         .into_iter()
         .filter(|run| KEPT.contains(&run.label.as_str()));
     kept.for_each(|run| page_of(&run.label.clone(), &[run]));
@@ -46,18 +46,18 @@ fn texts(page: &str) -> String {
 /// Puts runs of several logs on one page, and boots of one thing on another.
 #[test]
 fn no_page_shows_the_name_of_a_probe() {
-    let several = merge::runs(runs());
+    let several = merge::join_sweeps(logs_as_runs());
     let boots: Vec<Run> = (1..4)
         .flat_map(|number| {
-            runs().into_iter().take(1).map(move |run| Run {
+            logs_as_runs().into_iter().take(1).map(move |run| Run {
                 label: format!("boot {number}"),
                 ..run
             })
         })
         .collect();
-    let alone = runs().into_iter().map(|run| vec![run]);
+    let alone = logs_as_runs().into_iter().map(|run| vec![run]);
     for runs in alone.chain([several, boots]) {
-        let text = texts(&page::html(None, &runs));
+        let text = texts(&page::results_page(None, &runs));
         for name in runs.iter().flat_map(|run| run.results.fidelity.keys()) {
             assert!(
                 !text.contains(name.as_str()),
@@ -71,14 +71,17 @@ fn no_page_shows_the_name_of_a_probe() {
 /// A page of boots of one thing has its machine, its caveats and its commands once.
 #[test]
 fn equal_boots_are_told_once() {
-    let run = runs().into_iter().find(|run| run.label == "paths").unwrap();
+    let run = logs_as_runs()
+        .into_iter()
+        .find(|run| run.label == "paths")
+        .unwrap();
     let boots: Vec<Run> = (1..7)
         .map(|number| Run {
             label: format!("boot {number}"),
             ..run.clone()
         })
         .collect();
-    let page = page::html(None, &boots);
+    let page = page::results_page(None, &boots);
     assert!(page.contains("6 boots of the same cells"));
     for once in [
         "Not modelled here",
@@ -88,7 +91,7 @@ fn equal_boots_are_told_once() {
     ] {
         assert!(page.matches(once).count() <= 1, "{once}");
     }
-    let alone = page::html(None, &[run]);
+    let alone = page::results_page(None, &[run]);
     assert_eq!(
         page.matches("<figure>").count(),
         alone.matches("<figure>").count()

@@ -41,7 +41,7 @@ impl Remedy {
     ///
     /// # Errors
     /// If neither works. The message names the missing tool and the remedy.
-    pub fn once<T>(
+    pub fn provide_once<T>(
         &self,
         of: &str,
         here: impl Fn() -> Option<T>,
@@ -89,20 +89,20 @@ impl Tools {
         architecture: Option<&'static str>,
         remedy: &'t Remedy,
     ) -> Result<Apt<'t>> {
-        self.lists("deb", SUITES, architecture, remedy)
+        self.read_lists("deb", SUITES, architecture, remedy)
     }
 
     /// Like [`Self::apt`], but with lists of source packages, and of the packages for this machine that build them.
     pub fn sources<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
-        self.lists("deb deb-src", SOURCES, None, remedy)
+        self.read_lists("deb deb-src", SOURCES, None, remedy)
     }
 
     /// Like [`Self::apt`], but for packages of this machine from every release that is known.
     pub fn all_suites<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
-        self.lists("deb", ALL, None, remedy)
+        self.read_lists("deb", ALL, None, remedy)
     }
 
-    fn lists<'t>(
+    fn read_lists<'t>(
         &'t self,
         types: &str,
         suites: &str,
@@ -110,7 +110,7 @@ impl Tools {
         remedy: &'t Remedy,
     ) -> Result<Apt<'t>> {
         let apt = Apt::new(self.folder.join("apt"), architecture, remedy)?;
-        apt.takes(types, suites)?;
+        apt.add_source(types, suites)?;
         apt.run("reading the package lists", &["update"])?;
         Ok(apt)
     }
@@ -172,10 +172,10 @@ impl<'t> Apt<'t> {
     }
 
     /// Writes apt's list of sources, with these types and suites.
-    fn takes(&self, types: &str, suites: &str) -> Result<()> {
+    fn add_source(&self, types: &str, suites: &str) -> Result<()> {
         let source = format!(
             "Types: {types}\nURIs: {}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYS}\n",
-            mirror()
+            choose_mirror()
         );
         self.write("etc/sources.list.d/rouse.sources", &source)
     }
@@ -222,7 +222,7 @@ impl<'t> Apt<'t> {
     }
 
     /// Returns the names of packages that match a regular expression.
-    pub fn names(&self, expression: &str) -> Result<Vec<String>> {
+    pub fn matching_names(&self, expression: &str) -> Result<Vec<String>> {
         let found = Command::new("apt-cache")
             .args(self.options())
             .args(["--names-only", "search", expression])
@@ -237,7 +237,7 @@ impl<'t> Apt<'t> {
 
     /// Returns the argument with which apt-get fetches the package or source `name` in this `version`; `name` may have
     /// a suite after `/`. If Debian no longer has the version, prints this and returns the newest one.
-    pub fn pinned(&self, name: &str, version: &str) -> Result<String> {
+    pub fn find_pinned(&self, name: &str, version: &str) -> Result<String> {
         let plain = name.split('/').next().unwrap_or(name);
         let listed = Command::new("apt-cache")
             .args(self.options())
@@ -258,7 +258,7 @@ impl<'t> Apt<'t> {
     }
 
     /// Returns the downloaded file whose name begins with `begins` and also contains `goes_on`.
-    pub fn archive(&self, begins: &str, goes_on: &str) -> Option<PathBuf> {
+    pub fn find_archive(&self, begins: &str, goes_on: &str) -> Option<PathBuf> {
         let entries = fs::read_dir(self.folder.join(ARCHIVES)).ok()?.flatten();
         entries.map(|entry| entry.path()).find(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -322,7 +322,7 @@ impl<'t> Apt<'t> {
 }
 
 /// Returns the system's own mirror of Debian.
-fn mirror() -> String {
+fn choose_mirror() -> String {
     let targets = output("apt-get", &["indextargets", "--no-release-info"]);
     let mut mirrors: Vec<String> = targets
         .unwrap_or_default()
@@ -353,9 +353,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("apt");
         let apt = Apt::new(folder.clone(), Some("arm64"), &REMEDY).unwrap();
-        apt.takes("deb", SUITES).unwrap();
-        assert_eq!(apt.pinned("xen", "1").unwrap(), "xen");
-        assert_eq!(apt.names("xen").unwrap(), Vec::<String>::new());
+        apt.add_source("deb", SUITES).unwrap();
+        assert_eq!(apt.find_pinned("xen", "1").unwrap(), "xen");
+        assert_eq!(apt.matching_names("xen").unwrap(), Vec::<String>::new());
         let failed = apt.run("downloading Xen", &["download", "xen"]);
         let error = failed.unwrap_err();
         assert!(is_bad_input(&error));

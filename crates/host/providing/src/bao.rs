@@ -81,7 +81,7 @@ impl Bao {
             hash_files(&source.join(part), &mut hash).with_context(|| shown.clone())?;
         }
         let hash = hash.finish();
-        let told = match commit(&source) {
+        let told = match commit_of(&source) {
             Some(commit) => format!("Bao {commit}"),
             None => format!("Bao, source {hash:016x}"),
         };
@@ -110,9 +110,9 @@ impl Bao {
     ///
     /// # Errors
     /// The tools are missing, or the build fails.
-    pub fn built(&self, machine: Machine) -> Result<Built> {
+    pub fn build_once(&self, machine: Machine) -> Result<Built> {
         let mut hash = XxHash64::with_seed(self.hash);
-        for change in changes(machine) {
+        for change in changes_for(machine) {
             hash.write(change.to.as_bytes());
         }
         hash.write(machine.platform().as_bytes());
@@ -138,7 +138,7 @@ impl Bao {
             trusted_firmware::provide(FIRMWARE)?;
         }
         let label = format!("Bao for {} CPUs", machine.cpus);
-        REMEDY.once(&format!("({label})"), here, |tools| {
+        REMEDY.provide_once(&format!("({label})"), here, |tools| {
             compiler::provide(&tools.sources(&REMEDY)?)?;
             self.build(machine, host, &folder)?;
             here().context("Bao was built without its files")
@@ -157,10 +157,10 @@ impl Bao {
         fs::create_dir_all(&configuration)?;
         fs::write(configuration.join("config.c"), machine.guest())?;
         fs::write(copy.join(DESCRIPTION), machine.platform())?;
-        for change in changes(machine) {
+        for change in changes_for(machine) {
             fs::write(copy.join(change.file), change.changed_text(&self.source)?)?;
         }
-        let mut make = compiler::make(&place.path().join("compiler"))?;
+        let mut make = compiler::make_command(&place.path().join("compiler"))?;
         make.arg(format!("PLATFORM={PLATFORM}"));
         make.arg(format!("CONFIG_REPO={}", configurations.display()));
         make.arg(format!("CONFIG={CONFIGURATION}"));
@@ -200,7 +200,7 @@ impl Bao {
         let [image, elf] = built;
         let start = partial.join("bao.start");
         match machine.platform.has_firmware {
-            true => trusted_firmware::write(FIRMWARE, &image, &start)?,
+            true => trusted_firmware::write_flash(FIRMWARE, &image, &start)?,
             false => drop(fs::copy(image, start)?),
         }
         fs::copy(elf, partial.join("bao.elf"))?;
@@ -252,7 +252,7 @@ const NO_FIRMWARE: Change = Change {
 };
 
 /// Returns the changes that a machine needs.
-fn changes(machine: Machine) -> impl Iterator<Item = &'static Change> {
+fn changes_for(machine: Machine) -> impl Iterator<Item = &'static Change> {
     let none = (!machine.platform.has_firmware).then_some(&NO_FIRMWARE);
     CHANGES.iter().chain(none)
 }
@@ -297,7 +297,7 @@ fn host_compiler() -> Result<&'static str> {
 }
 
 /// Returns the short hash of the checked-out commit, with a mark if files differ from that commit.
-fn commit(source: &Path) -> Option<String> {
+fn commit_of(source: &Path) -> Option<String> {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
         command.arg("-C").arg(source).args(arguments);
@@ -317,7 +317,7 @@ fn commit(source: &Path) -> Option<String> {
 
 /// Adds the names and contents of all files to `hash`.
 fn hash_files(path: &Path, hash: &mut XxHash64) -> Result<()> {
-    for (name, file) in files(path)? {
+    for (name, file) in sorted_files(path)? {
         hash.write(name.as_encoded_bytes());
         hash.write(&fs::read(&file).with_context(|| places::shown(&file))?);
     }
@@ -326,7 +326,7 @@ fn hash_files(path: &Path, hash: &mut XxHash64) -> Result<()> {
 
 /// Copies a file, or all files of a folder. Copies nothing if `from` does not exist.
 fn copy_files(from: &Path, to: &Path) -> Result<()> {
-    for (_, file) in files(from)? {
+    for (_, file) in sorted_files(from)? {
         let place = to.join(file.strip_prefix(from)?);
         // The path of a file relative to itself is empty.
         let place = if file == from { to.to_owned() } else { place };
@@ -339,7 +339,7 @@ fn copy_files(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Returns the files below `path` in sorted order, or `path` itself if it is a file. Each file comes with its own name.
-fn files(path: &Path) -> Result<Vec<(std::ffi::OsString, PathBuf)>> {
+fn sorted_files(path: &Path) -> Result<Vec<(std::ffi::OsString, PathBuf)>> {
     if path.is_file() {
         let name = path.file_name().unwrap_or(OsStr::new("")).to_owned();
         return Ok(vec![(name, path.to_owned())]);
@@ -354,7 +354,7 @@ fn files(path: &Path) -> Result<Vec<(std::ffi::OsString, PathBuf)>> {
     entries.sort();
     let mut all = Vec::new();
     for entry in entries {
-        all.extend(files(&entry)?);
+        all.extend(sorted_files(&entry)?);
     }
     Ok(all)
 }

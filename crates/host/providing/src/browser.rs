@@ -53,7 +53,7 @@ const FONTS: &str = r#"<?xml version="1.0"?>
 </fontconfig>
 "#;
 
-fn prefix() -> PathBuf {
+fn install_folder() -> PathBuf {
     places::target().join("tools/chromium")
 }
 
@@ -63,11 +63,11 @@ const EVERYTHING: &str = "CI";
 /// Returns the named browser, or the browser that an earlier run has provided.
 pub fn find() -> Option<PathBuf> {
     let named = env::var_os(VARIABLE).map(PathBuf::from);
-    named.or_else(|| Some(prefix().join(START)).filter(|start| start.is_file()))
+    named.or_else(|| Some(install_folder().join(START)).filter(|start| start.is_file()))
 }
 
 /// Returns a browser of this computer, which checks pages only if the user names it, because its fonts differ.
-pub fn elsewhere() -> Option<PathBuf> {
+pub fn find_other_browser() -> Option<PathBuf> {
     let mut known = ["chromium", "chromium-browser", "google-chrome"].into_iter();
     known.find_map(manager::on_the_path)
 }
@@ -100,7 +100,7 @@ pub fn provide() -> Result<PathBuf> {
     {
         bad_input!("{missing} is missing, and {why}; {instead}");
     }
-    REMEDY.once("", find, |tools| {
+    REMEDY.provide_once("", find, |tools| {
         let apt = tools.apt(None, &REMEDY)?;
         let install = [
             "-y",
@@ -112,7 +112,7 @@ pub fn provide() -> Result<PathBuf> {
             "downloading Chromium",
             &[&install[..], &PACKAGES[..]].concat(),
         )?;
-        let prefix = prefix();
+        let prefix = install_folder();
         apt.unpack(&prefix)?;
         prepare(&prefix).with_context(|| prefix.display().to_string())?;
         match find() {

@@ -34,7 +34,7 @@ const STEPS: [&str; 2] = ["cc1", "collect2"];
 const OTHERS: [&str; 5] = [MAKE, "flex", "bison", "m4", "bc"];
 const MAKE: &str = "make";
 
-fn prefix() -> PathBuf {
+fn install_folder() -> PathBuf {
     places::target().join("tools/compiler")
 }
 
@@ -47,7 +47,7 @@ pub fn obstacle() -> Option<&'static str> {
 
 /// Whether an earlier run has provided the compiler.
 pub fn is_provided() -> bool {
-    prefix().is_dir()
+    install_folder().is_dir()
 }
 
 /// Fetches and unpacks the compiler, unless an earlier run has done so.
@@ -61,18 +61,18 @@ pub fn provide(apt: &Apt<'_>) -> Result<()> {
         "--download-only",
         "install",
     ];
-    let packages = PACKAGES.map(|(name, version)| apt.pinned(name, version));
+    let packages = PACKAGES.map(|(name, version)| apt.find_pinned(name, version));
     let packages = packages.into_iter().collect::<Result<Vec<_>>>()?;
     let packages = packages.iter().map(String::as_str);
     let arguments: Vec<&str> = install.into_iter().chain(packages).collect();
     apt.run("downloading its compiler", &arguments)?;
-    apt.unpack(&prefix())
+    apt.unpack(&install_folder())
 }
 
 /// Writes scripts to `folder` that start the tools: the compiler's by their names with [`PREFIX`], the others by their
 /// own.
-pub fn scripts(folder: &Path) -> Result<()> {
-    let (prefix, version) = (prefix(), VERSION.trim_start_matches('-'));
+pub fn write_scripts(folder: &Path) -> Result<()> {
+    let (prefix, version) = (install_folder(), VERSION.trim_start_matches('-'));
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     // The compiler starts its assembler and its steps by their plain names. The scripts with these names have a folder
     // of their own, where nothing else finds them.
@@ -82,28 +82,28 @@ pub fn scripts(folder: &Path) -> Result<()> {
     let itself = format!(" -B{}/", own.display());
     for tool in ["gcc", "cpp"] {
         let program = bin.join(format!("{PREFIX}{tool}{VERSION}"));
-        script(folder, &format!("{PREFIX}{tool}"), &program, &itself)?;
+        write_script(folder, &format!("{PREFIX}{tool}"), &program, &itself)?;
     }
     for tool in BINUTILS {
         let program = bin.join(format!("{PREFIX}{tool}"));
-        script(folder, &format!("{PREFIX}{tool}"), &program, "")?;
-        script(&own, tool, &program, "")?;
+        write_script(folder, &format!("{PREFIX}{tool}"), &program, "")?;
+        write_script(&own, tool, &program, "")?;
     }
     let steps = prefix
         .join("usr/libexec/gcc-cross/aarch64-linux-gnu")
         .join(version);
     for step in STEPS {
-        script(&own, step, &steps.join(step), "")?;
+        write_script(&own, step, &steps.join(step), "")?;
     }
     for tool in OTHERS {
-        script(folder, tool, &bin.join(tool), "")?;
+        write_script(folder, tool, &bin.join(tool), "")?;
     }
     Ok(())
 }
 
 /// Returns `make` with the cross compiler; writes scripts that start the tools to `folder`.
-pub fn make(folder: &Path) -> Result<Command> {
-    scripts(folder)?;
+pub fn make_command(folder: &Path) -> Result<Command> {
+    write_scripts(folder)?;
     let mut make = Command::new(folder.join("make"));
     // Without this variable, `make` would use its own name for the compiler instead of the script's.
     make.arg(format!("CROSS_COMPILE={}/{PREFIX}", folder.display()));
@@ -112,8 +112,8 @@ pub fn make(folder: &Path) -> Result<Command> {
 }
 
 /// Writes the script `name`, which starts `program` with its own C library.
-fn script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<()> {
-    let prefix = prefix();
+fn write_script(folder: &Path, name: &str, program: &Path, arguments: &str) -> Result<()> {
+    let prefix = install_folder();
     let shown = |path: &Path| quoted(path);
     // After `make` has remade a makefile, it starts itself again by this name. The compiler finds its parts by the path
     // of its own program.
@@ -146,7 +146,7 @@ mod tests {
     fn make_knows_its_script_and_the_compiler_its_own_place() {
         let place = tempfile::tempdir().unwrap();
         let text = |name: &str| {
-            script(place.path(), name, Path::new("/tools/program"), "").unwrap();
+            write_script(place.path(), name, Path::new("/tools/program"), "").unwrap();
             fs::read_to_string(place.path().join(name)).unwrap()
         };
         assert!(text(MAKE).contains(" --argv0 \"$0\" --library-path"));

@@ -26,16 +26,16 @@ const MODULES: &str = "usr/lib/modules";
 pub fn provide() -> Result<PathBuf> {
     let folder = places::target().join("tools/trees");
     let here = || folder.is_dir().then(|| folder.clone());
-    REMEDY.once("", here, |tools| {
-        fetch(tools, &folder)?;
+    REMEDY.provide_once("", here, |tools| {
+        fetch_trees(tools, &folder)?;
         Ok(folder.clone())
     })
 }
 
-fn fetch(tools: &apt::Tools, folder: &Path) -> Result<()> {
+fn fetch_trees(tools: &apt::Tools, folder: &Path) -> Result<()> {
     let apt = tools.apt(Some("arm64"), &REMEDY)?;
-    let mut names = apt.names(PACKAGES)?;
-    names.sort_by_key(|name| version(name));
+    let mut names = apt.matching_names(PACKAGES)?;
+    names.sort_by_key(|name| version_numbers(name));
     let Some(name) = names.pop() else {
         bad_input!(
             "{} is in no suite of Debian that is known here; {}",
@@ -68,7 +68,7 @@ pub fn provide_one(name: &str) -> Result<PathBuf> {
 }
 
 /// Returns the numbers in a package's name, in their order.
-fn version(name: &str) -> Vec<u32> {
+fn version_numbers(name: &str) -> Vec<u32> {
     let numbers = name.split(|character: char| !character.is_ascii_digit());
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_newest_package_comes_last() {
-        let of = |release| version(&format!("linux-base-{release}+deb13-arm64"));
+        let of = |release| version_numbers(&format!("linux-base-{release}+deb13-arm64"));
         assert!(of("7.2.9") < of("7.2.11") && of("7.2.11") < of("7.3.4"));
         assert!(of("7.3.4") < of("10.0.1"));
     }

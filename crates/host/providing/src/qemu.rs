@@ -120,7 +120,7 @@ pub fn find() -> Found {
             )),
         };
     }
-    if let Some(emulator) = provide::provided() {
+    if let Some(emulator) = provide::find_provided() {
         return Found::Usable(emulator);
     }
     match Emulator::probe(PROGRAM.into(), Vec::new()) {
@@ -131,12 +131,12 @@ pub fn find() -> Found {
 
 /// Finds an emulator to use, or provides one.
 pub fn ensure() -> Result<Emulator> {
-    usable()?.map_or_else(provide::provide, Ok)
+    find_usable()?.map_or_else(provide::provide, Ok)
 }
 
 /// Finds an emulator to use. Returns `None` if none is found but one can be provided, and an error if none can be
 /// provided.
-pub fn usable() -> Result<Option<Emulator>> {
+pub fn find_usable() -> Result<Option<Emulator>> {
     match find() {
         Found::Usable(emulator) => Ok(Some(emulator)),
         Found::Unusable(why) => bad_input!("{why}"),

@@ -81,7 +81,7 @@ fn compiler() -> Option<&'static str> {
 
 /// Starts a thread that queries the compiler and Git for facts that every run needs, because each answer takes some
 /// hundredths of a second.
-pub fn ask_ahead() {
+pub fn look_up_early() {
     thread::spawn(|| (build(), tree()));
 }
 
@@ -161,10 +161,10 @@ pub fn host() -> Option<String> {
 /// The result is cached, since images are also compiled only once per run.
 pub fn build() -> Option<Build> {
     static BUILD: OnceLock<Option<Build>> = OnceLock::new();
-    BUILD.get_or_init(ask).clone()
+    BUILD.get_or_init(find_build).clone()
 }
 
-fn ask() -> Option<Build> {
+fn find_build() -> Option<Build> {
     let compiler = compiler()?;
     let commit = output("git", &["rev-parse", "HEAD"]).map(|commit| commit.trim().to_owned());
     // The build may also compile a file that is not in Git.
@@ -172,12 +172,12 @@ fn ask() -> Option<Build> {
     Some(Build {
         commit: commit.unwrap_or_default(),
         dirty: changed,
-        ..compiled_by(compiler)
+        ..parse_build(compiler)
     })
 }
 
 /// Parses the output of `rustc -vV`.
-fn compiled_by(said: &str) -> Build {
+fn parse_build(said: &str) -> Build {
     let line = |name: &str| {
         let mut lines = said.lines();
         let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -207,7 +207,7 @@ pub fn executables(messages: &[u8]) -> Vec<PathBuf> {
 
 /// Returns the commit of the compiler, if known.
 pub fn rustc_commit() -> Option<String> {
-    compiler().map(|said| compiled_by(said).rustc_commit)
+    compiler().map(|said| parse_build(said).rustc_commit)
 }
 
 /// Returns the first line of `rustc --version`.
@@ -277,7 +277,7 @@ mod tests {
         let said = "rustc 1.95.0 (59807616e 2026-04-14)\nbinary: rustc\n\
                     commit-hash: 59807616e1fa2540724bfbac14d7976d7e4a3860\n\
                     release: 1.95.0\nLLVM version: 22.1.2\n";
-        let build = compiled_by(said);
+        let build = parse_build(said);
         assert_eq!(
             (build.rustc.as_str(), build.llvm.as_str()),
             ("1.95.0", "22.1.2")
@@ -286,6 +286,6 @@ mod tests {
             build.rustc_commit,
             "59807616e1fa2540724bfbac14d7976d7e4a3860"
         );
-        assert_eq!(compiled_by("commit-hash: unknown\n"), Build::default());
+        assert_eq!(parse_build("commit-hash: unknown\n"), Build::default());
     }
 }

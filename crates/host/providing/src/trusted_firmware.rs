@@ -74,11 +74,11 @@ const FLAGS: [&str; 4] = [
 const STAGES: [&str; 3] = ["bl1.bin", "bl2.bin", "bl31.bin"];
 
 /// Checks that `release` is one that can be built.
-pub fn known(release: &str) -> Result<()> {
-    by_number(release).map(drop)
+pub fn check_known(release: &str) -> Result<()> {
+    find_release(release).map(drop)
 }
 
-fn by_number(number: &str) -> Result<&'static Release> {
+fn find_release(number: &str) -> Result<&'static Release> {
     let mut releases = RELEASES.iter();
     let found = releases.find(|release| release.number == number);
     found.ok_or_else(|| {
@@ -90,11 +90,11 @@ fn by_number(number: &str) -> Result<&'static Release> {
 }
 
 /// Writes a machine's flash to `path`, with the firmware `release` and the next stage `next`.
-pub fn write(release: &str, next: &Path, path: &Path) -> Result<()> {
+pub fn write_flash(release: &str, next: &Path, path: &Path) -> Result<()> {
     let folder = provide(release)?;
     let read = |path: &Path| fs::read(path).with_context(|| places::shown(path));
     let [first, loader, stays] = STAGES.map(|stage| read(&folder.join(stage)));
-    let flash = package::flash(&first?, &loader?, &stays?, &read(next)?)?;
+    let flash = package::make_flash(&first?, &loader?, &stays?, &read(next)?)?;
     Output::claim("--board", path)?.write_bytes(&flash)
 }
 
@@ -105,7 +105,7 @@ fn folder(release: &str) -> PathBuf {
 }
 
 /// Returns the folder of `release`, if it was built earlier.
-pub fn provided(release: &str) -> Option<PathBuf> {
+pub fn find_provided(release: &str) -> Option<PathBuf> {
     let folder = folder(release);
     let there = STAGES.iter().all(|stage| folder.join(stage).is_file());
     there.then_some(folder)
@@ -113,15 +113,15 @@ pub fn provided(release: &str) -> Option<PathBuf> {
 
 /// Returns the folder with the stages of `release`; builds them if they are missing.
 pub fn provide(release: &str) -> Result<PathBuf> {
-    let release = by_number(release)?;
-    let here = || provided(release.number);
+    let release = find_release(release)?;
+    let here = || find_provided(release.number);
     let Remedy { missing, instead } = REMEDY;
     if here().is_none()
         && let Some(obstacle) = compiler::obstacle()
     {
         bad_input!("{missing} is missing, and {obstacle}; {instead}");
     }
-    REMEDY.once(release.number, here, |tools| {
+    REMEDY.provide_once(release.number, here, |tools| {
         let apt = tools.sources(&REMEDY)?;
         compiler::provide(&apt)?;
         build(&apt, release)
@@ -131,23 +131,23 @@ pub fn provide(release: &str) -> Result<PathBuf> {
 /// Builds `release`; its folder exists only once it is complete.
 fn build(apt: &Apt<'_>, release: &Release) -> Result<PathBuf> {
     let Remedy { missing, instead } = REMEDY;
-    let source = apt.pinned(SOURCE, release.version)?;
+    let source = apt.find_pinned(SOURCE, release.version)?;
     apt.run(
         "downloading its source",
         &["source", "--download-only", &source],
     )?;
-    let archive = apt.archive(SOURCE, ".orig.tar.");
+    let archive = apt.find_archive(SOURCE, ".orig.tar.");
     let archive = archive.with_context(|| format!("{SOURCE} has no source; {instead}"))?;
     let place = Scratch::new()?;
     let mut unpack = Command::new("tar");
     unpack.arg("-xf").arg(archive).arg("--strip-components=1");
     unpack.current_dir(place.path());
-    finish(unpack, "unpacking its source", &place)?;
-    let mut make = compiler::make(&place.path().join("compiler"))?;
+    run_step(unpack, "unpacking its source", &place)?;
+    let mut make = compiler::make_command(&place.path().join("compiler"))?;
     make.args(FLAGS).args(release.flags);
     make.args(["-j2", "bl1", "bl2", "bl31"]);
     make.current_dir(place.path());
-    finish(make, "building it", &place)?;
+    run_step(make, "building it", &place)?;
     let folder = folder(release.number);
     let partial = folder.with_extension("partial");
     let _ = fs::remove_dir_all(&partial);
@@ -163,7 +163,7 @@ fn build(apt: &Apt<'_>, release: &Release) -> Result<PathBuf> {
 }
 
 /// Runs `command` to its end. If it fails, keeps its output.
-fn finish(mut command: Command, step: &str, place: &Scratch) -> Result<()> {
+fn run_step(mut command: Command, step: &str, place: &Scratch) -> Result<()> {
     step!("  {step}");
     let output = command.stdin(Stdio::null()).output();
     let Remedy { missing, instead } = REMEDY;
@@ -187,9 +187,14 @@ mod tests {
 
     #[test]
     fn a_release_that_can_t_be_built_is_refused_with_those_that_can() {
-        assert!(known("2.12.1").is_ok());
-        let error = known("1.0").unwrap_err();
+        assert!(check_known("2.12.1").is_ok());
+        let error = check_known("1.0").unwrap_err();
         assert!(is_bad_input(&error));
-        assert!(error.to_string().contains("use 2.12.1, 2.12.1-gicv2, 2.8.0"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("use 2.12.1, 2.12.1-gicv2, 2.8.0"),
+            "{error}"
+        );
     }
 }

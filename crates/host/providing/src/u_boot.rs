@@ -18,22 +18,22 @@ const REMEDY: Remedy = Remedy {
     instead: "use --board virt-uefi",
 };
 
-fn prefix() -> PathBuf {
+fn install_folder() -> PathBuf {
     places::target().join("tools/u-boot")
 }
 
 /// Returns the program's file, if an earlier run has provided it.
-fn provided() -> Option<PathBuf> {
-    Some(prefix().join(FILE)).filter(|file| file.is_file())
+fn find_provided() -> Option<PathBuf> {
+    Some(install_folder().join(FILE)).filter(|file| file.is_file())
 }
 
 /// Returns the program's file. Fetches, checks and unpacks it, unless an earlier run has done so.
 pub fn provide() -> Result<PathBuf> {
-    REMEDY.once("", provided, |tools| {
+    REMEDY.provide_once("", find_provided, |tools| {
         let apt = tools.apt(None, &REMEDY)?;
-        let package = apt.pinned(PACKAGE, VERSION)?;
+        let package = apt.find_pinned(PACKAGE, VERSION)?;
         apt.run("downloading U-Boot", &["download", &package])?;
-        apt.unpack(&prefix())?;
-        provided().with_context(|| format!("{PACKAGE} has no {FILE}; {}", REMEDY.instead))
+        apt.unpack(&install_folder())?;
+        find_provided().with_context(|| format!("{PACKAGE} has no {FILE}; {}", REMEDY.instead))
     })
 }

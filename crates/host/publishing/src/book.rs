@@ -26,17 +26,17 @@ use shell::{interrupt, places};
 pub fn book() -> Result<()> {
     interrupt::catch()?;
     let to = places::target().join("book");
-    interrupt::or(make(&to))?;
+    interrupt::or(make_site(&to))?;
     say!("{}", places::shown(&to.join("index.html")));
     Ok(())
 }
 
 /// Makes the site in `to`, and replaces an older site there.
-pub fn make(to: &Path) -> Result<()> {
-    let pages = summary::pages(places::root())?;
-    let mdbook = tool::ensure()?;
+pub fn make_site(to: &Path) -> Result<()> {
+    let pages = summary::listed_pages(places::root())?;
+    let mdbook = tool::ensure_mdbook()?;
     let place = Scratch::new()?;
-    layout::write(places::root(), &pages, place.path())?;
+    layout::write_pages(places::root(), &pages, place.path())?;
     let output = Command::new(&mdbook)
         .arg("build")
         .arg(place.path())
@@ -56,7 +56,7 @@ pub fn make(to: &Path) -> Result<()> {
     for left in ["404.html", ".nojekyll"] {
         let _ = fs::remove_file(to.join(left));
     }
-    let broken = links::broken(to)?;
+    let broken = links::broken_links(to)?;
     if !broken.is_empty() {
         let message = format!(
             "{} links lead nowhere; correct them in the documents",

@@ -64,7 +64,7 @@ struct File {
 }
 
 impl File {
-    fn text(text: String) -> Self {
+    fn from_text(text: String) -> Self {
         Self {
             bytes: text.into_bytes(),
             executable: false,
@@ -79,8 +79,8 @@ pub fn dist(args: &DistArgs) -> Result<()> {
     let build = toolchain::build();
     let folder = Folder::claim_new(TO, &to)?;
     interrupt::catch()?;
-    let files = interrupt::or(files(build.as_ref()))?;
-    write(&folder, &files)?;
+    let files = interrupt::or(checked_files(build.as_ref()))?;
+    write_files(&folder, &files)?;
     say!("{}", folder.close(None).complete()?);
     if build.is_none_or(|build| build.dirty || build.commit.is_empty()) {
         note!(
@@ -91,18 +91,21 @@ pub fn dist(args: &DistArgs) -> Result<()> {
 }
 
 /// Returns all files, after it has checked them for traces of this machine.
-fn files(build: Option<&results::Build>) -> Result<Files> {
-    let products = products::all()?;
-    let mut files = licences::of(&products)?;
-    files.insert("README.md".into(), File::text(readme::of(&products, build)));
+fn checked_files(build: Option<&results::Build>) -> Result<Files> {
+    let products = products::build_products()?;
+    let mut files = licences::licence_files(&products)?;
+    files.insert(
+        "README.md".into(),
+        File::from_text(readme::readme_text(&products, build)),
+    );
     for product in products {
         files.insert(product.name.clone(), product.file);
     }
-    site(&mut files)?;
+    add_site(&mut files)?;
     let traces = Traces::of_this_machine();
     let found = files
         .iter()
-        .filter_map(|(name, file)| Some(format!("{name}: {}", traces.find(&file.bytes)?)));
+        .filter_map(|(name, file)| Some(format!("{name}: {}", traces.find_path(&file.bytes)?)));
     let found: Vec<_> = found.collect();
     if !found.is_empty() {
         return Err(failure::listed(
@@ -111,16 +114,16 @@ fn files(build: Option<&results::Build>) -> Result<Files> {
             &found.join("\n"),
         ));
     }
-    files.insert(sums::FILE.into(), File::text(sums::of(&files)));
+    files.insert(sums::FILE.into(), File::from_text(sums::sums_text(&files)));
     Ok(files)
 }
 
 /// Adds the files of the documents' site.
-fn site(files: &mut Files) -> Result<()> {
+fn add_site(files: &mut Files) -> Result<()> {
     let place = Scratch::new()?;
     let made = place.path().join(SITE);
-    book::make(&made)?;
-    for name in sums::below(&made, &made)? {
+    book::make_site(&made)?;
+    for name in sums::files_below(&made, &made)? {
         let bytes = fs::read(made.join(&name)).with_context(|| name.clone())?;
         let executable = false;
         files.insert(format!("{SITE}/{name}"), File { bytes, executable });
@@ -129,7 +132,7 @@ fn site(files: &mut Files) -> Result<()> {
 }
 
 /// Writes the files; blocks of zeroes in a disk image take no space.
-fn write(folder: &Folder, files: &Files) -> Result<()> {
+fn write_files(folder: &Folder, files: &Files) -> Result<()> {
     for (name, file) in files {
         let path = folder.inside(name);
         let above = path.parent().context("a file is in a folder")?;

@@ -23,10 +23,10 @@ use shell::{files, places};
 /// Options of `pages`.
 #[derive(Args, Debug)]
 pub struct PagesArgs {
-    /// Pages to look at [default: one of each kind, made of results that tests keep]
+    /// Pages to check [default: one of each kind, made from results that tests keep]
     #[arg(value_name = "FILE.html")]
     pub files: Vec<PathBuf>,
-    /// Keep how they look: a picture of each width and colour scheme, and the PDF
+    /// Keep a picture of each page in each width and colour scheme, and its PDF
     #[arg(long, value_name = "DIR")]
     pub pictures: Option<PathBuf>,
 }
@@ -67,15 +67,18 @@ pub fn pages(args: &PagesArgs) -> Result<()> {
 pub fn make() -> Result<Vec<PathBuf>> {
     let folder = places::target().join("pages");
     files::make_folder(&folder)?;
-    let runs = goldens::runs();
+    let runs = goldens::logs_as_runs();
     let mut made: Vec<(String, String)> = Vec::new();
     for run in &runs {
         let label = run.label.clone();
-        made.push((label, page::html(None, std::slice::from_ref(run))));
+        made.push((label, page::results_page(None, std::slice::from_ref(run))));
     }
-    made.push(("over-time".into(), over_time::sample(&runs)));
-    made.push(("compare".into(), compare::page::sample(&runs)));
-    made.push(("all".into(), page::html(None, &merge::runs(runs))));
+    made.push(("over-time".into(), over_time::sample_page(&runs)));
+    made.push(("compare".into(), compare::page::sample_page(&runs)));
+    made.push((
+        "all".into(),
+        page::results_page(None, &merge::join_sweeps(runs)),
+    ));
     made.push(("experiments".into(), experiments::sample()));
     made.push(("cost-scale".into(), cost::sample()));
     let files = made.into_iter().map(|(name, page)| {

@@ -12,12 +12,12 @@ use anyhow::{Result, bail};
 use clap::Args;
 use results::Results;
 
-use documents::documents;
+use documents::all_documents;
 use hypervisors::Table;
 use running::boot::Show;
 use running::options::LimitArgs;
 use running::session;
-use runs::{FOLDER, Run, keep, kept, others};
+use runs::{FOLDER, Run, changed_cells, store_results, stored_results};
 use shell::failure::bad_input;
 use shell::folder::Folder;
 use shell::output::Output;
@@ -35,11 +35,11 @@ pub struct PublishArgs {
     /// Boards, `linux`, `neighbour` or `hypervisors` [default: all that can be measured here; with --check, virt and hypervisors]
     #[arg(value_name = "WHAT")]
     pub what: Vec<String>,
-    /// Only write the documents again, from what is kept in results/
+    /// Only rewrite the documents from the figures in results/
     #[arg(long, conflicts_with = "what")]
     pub page: bool,
-    /// Write nothing: fail if a figure of results/, of the table of hypervisors (under none and rouse) or of a document is
-    /// not the one that this tree measures
+    /// Write nothing; fail if a figure in results/, in the table of hypervisors (under none and rouse) or in a document
+    /// differs from the one that this tree measures
     #[arg(long, conflicts_with = "page")]
     pub check: bool,
     /// How long each run may take.
@@ -54,10 +54,10 @@ pub fn publish(args: &PublishArgs) -> Result<()> {
     }
     let (names, hypervisors) = chosen_runs(args)?;
     if args.check {
-        return check(&names, hypervisors, &args.limits);
+        return check_published(&names, hypervisors, &args.limits);
     }
-    measure(&names, &args.limits, |run, results| {
-        keep(&run.name, results)?;
+    measure_runs(&names, &args.limits, |run, results| {
+        store_results(&run.name, results)?;
         say!("kept: {FOLDER}/{}.json", run.name);
         Ok(())
     })?;
@@ -78,7 +78,7 @@ fn chosen_runs(args: &PublishArgs) -> Result<(Vec<String>, bool)> {
     if names.is_empty() {
         names = match args.check {
             true => vec![SHOWN.into()],
-            false => runs::here()?,
+            false => runs::runs_for_this_host()?,
         };
         names.push(HYPERVISORS.into());
     }
@@ -89,7 +89,7 @@ fn chosen_runs(args: &PublishArgs) -> Result<(Vec<String>, bool)> {
 }
 
 /// Makes runs, one after another, and passes the results of each to `take`.
-fn measure(
+fn measure_runs(
     names: &[String],
     limits: &LimitArgs,
     mut take: impl FnMut(&Run, Results) -> Result<()>,
@@ -97,7 +97,7 @@ fn measure(
     // Check every name before the first run starts.
     let mut jobs = Vec::new();
     for name in names {
-        let run = Run::of(name)?;
+        let run = Run::find_by_name(name)?;
         let job = run.job()?.within(limits);
         jobs.push((run, job));
     }
@@ -117,22 +117,22 @@ fn measure(
 }
 
 /// Fails unless the stored results and each document have the figures that a measurement of this tree gives.
-fn check(names: &[String], hypervisors: bool, limits: &LimitArgs) -> Result<()> {
-    let all = kept()?;
+fn check_published(names: &[String], hypervisors: bool, limits: &LimitArgs) -> Result<()> {
+    let all = stored_results()?;
     let mut wrong = Vec::new();
-    measure(names, limits, |run, results| {
+    measure_runs(names, limits, |run, results| {
         let Some((_, kept)) = all.iter().find(|(name, _)| *name == run.name) else {
             let name = &run.name;
             bad_input!("{FOLDER}/{name}.json is not there; run `cargo xtask dev publish {name}`");
         };
-        wrong.extend(others(&run.name, kept, &results));
+        wrong.extend(changed_cells(&run.name, kept, &results));
         Ok(())
     })?;
     if hypervisors {
-        wrong.extend(hypervisors::others(limits)?);
+        wrong.extend(hypervisors::measure_changed_cells(limits)?);
     }
     wrong.extend(
-        documents(&all)?
+        all_documents(&all)?
             .into_iter()
             .filter(|document| document.is != document.wanted)
             .map(|document| {
@@ -153,14 +153,14 @@ fn check(names: &[String], hypervisors: bool, limits: &LimitArgs) -> Result<()> 
 }
 
 fn write_pages() -> Result<()> {
-    let kept = kept()?;
+    let kept = stored_results()?;
     if kept.is_empty() {
         bad_input!("{FOLDER}/ has no results; run `cargo xtask dev publish`");
     }
-    for document in documents(&kept)? {
+    for document in all_documents(&kept)? {
         let path = document.path;
         Output::claim("publish", &places::inside(path))?.write(&document.wanted)?;
         say!("page: {path}");
     }
-    hypervisors::write()
+    hypervisors::rewrite_documents()
 }

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::ptr::{from_ref, null_mut};
 use std::sync::{Mutex, OnceLock};
 
-use rules::decode::{Operation, alignment, decode, decode_before, is_access};
+use rules::decode::{Operation, access_alignment, decode, decode_before, is_access};
 use rules::gic::{Frame, Mapped};
 use rules::{Access, CheckedCpu, Finding, Machine, Place, Shared};
 
@@ -70,11 +70,11 @@ struct Emulator {
 
 impl Machine for Emulator {
     fn read(&self, physical: u64) -> Option<u64> {
-        VALUE.with(|value| value.get_or_init(Value::new).memory(physical))
+        VALUE.with(|value| value.get_or_init(Value::new).read_memory(physical))
     }
 
     fn locate(&self, address: u64) -> Option<u64> {
-        physical(address)
+        translate_address(address)
     }
 
     fn find(&self, finding: &Finding) {
@@ -109,46 +109,49 @@ pub fn install(id: api::Id, findings: &str) -> Result<(), String> {
 
 /// The emulator calls this when a CPU is created.
 extern "C" fn starts(index: c_uint, _: api::Data) {
-    if let (Some(pstate), Some(general)) = (registers::find("cpsr"), registers::general()) {
+    if let (Some(pstate), Some(general)) = (registers::find("cpsr"), registers::find_general()) {
         HANDLES.get_or_init(|| Handles { pstate, general });
     }
     // A CPU is created on its own thread.
     HERE.set(Some(index));
     // SAFETY: the only reference in this callback.
-    *unsafe { ALL.of(index) } = Some(CheckedCpu::new(index as u16));
+    *unsafe { ALL.value_of_cpu(index) } = Some(CheckedCpu::new(index as u16));
 }
 
 /// Returns the value of a register of the CPU that this thread runs. `of` selects its handle.
-fn read(of: impl Fn(&Handles) -> *mut api::Handle) -> Option<u64> {
+fn read_register(of: impl Fn(&Handles) -> *mut api::Handle) -> Option<u64> {
     let handle = of(HANDLES.get()?);
     VALUE.with(|value| value.get_or_init(Value::new).read(handle))
 }
 
 /// Returns the value of a general register; register 31 is zero.
-fn general(number: u8) -> Option<u64> {
+fn general_register(number: u8) -> Option<u64> {
     match number {
         31 => Some(0),
-        _ => read(|handles| handles.general[usize::from(number)]),
+        _ => read_register(|handles| handles.general[usize::from(number)]),
     }
 }
 
 /// Returns the exception level of the CPU that this thread runs.
-fn level() -> Option<u8> {
-    read(|handles| handles.pstate).map(registers::level)
+fn current_level() -> Option<u8> {
+    read_register(|handles| handles.pstate).map(registers::level_in_pstate)
 }
 
 /// The emulator calls this when it translates a block. Registers callbacks for the instructions that matter. The
 /// callbacks' arguments are kept for ever, since the emulator may execute the block for ever.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
-    let Some(level) = level() else { return };
+    let Some(level) = current_level() else { return };
     // SAFETY: the block is valid during the call, and so are its instructions.
     let instructions: Vec<_> = unsafe {
         let count = api::qemu_plugin_tb_n_insns(block);
         let all = (0..count).map(|n| api::qemu_plugin_tb_get_insn(block, n));
         all.collect()
     };
-    let words: Vec<u32> = instructions.iter().map(|&one| word(one)).collect();
-    fetches(level, &instructions);
+    let words: Vec<u32> = instructions
+        .iter()
+        .map(|&one| instruction_word(one))
+        .collect();
+    report_fetch(level, &instructions);
     let mut before = None;
     for (n, &instruction) in instructions.iter().enumerate() {
         // SAFETY: the instruction is valid during the call.
@@ -178,7 +181,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
             step: operation.map(|operation| rules::ExecutedOperation { place, operation }),
             place,
             word: words[n],
-            alignment: if whole { 0 } else { alignment(words[n]) },
+            alignment: if whole { 0 } else { access_alignment(words[n]) },
             whole,
             exclusive: matches!(
                 operation,
@@ -201,18 +204,18 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
 }
 
 /// Reports that a block is fetched. The emulator translates a block again when the block's memory has changed.
-fn fetches(level: u8, instructions: &[*mut api::Instruction]) {
+fn report_fetch(level: u8, instructions: &[*mut api::Instruction]) {
     let Some(&first) = instructions.first() else {
         return;
     };
     // SAFETY: the instruction is valid during the translation.
     let pc = unsafe { api::qemu_plugin_insn_vaddr(first) };
     let bytes = 4 * instructions.len() as u64;
-    if let Some(address) = physical(pc)
+    if let Some(address) = translate_address(pc)
         && let Some(index) = HERE.get()
     {
         on_cpu(index, |cpu, shared| {
-            cpu.fetches(shared, Place { level, pc }, address, bytes);
+            cpu.note_fetch(shared, Place { level, pc }, address, bytes);
         });
     }
 }
@@ -243,7 +246,7 @@ fn word_near(instruction: *const api::Instruction, by: isize) -> Option<u32> {
     (!here.is_null() && same).then(|| u32::from_le(unsafe { there.read_unaligned() }))
 }
 
-fn word(instruction: *const api::Instruction) -> u32 {
+fn instruction_word(instruction: *const api::Instruction) -> u32 {
     let mut bytes = [0u8; 4];
     // SAFETY: the place has as many bytes as are asked for.
     unsafe {
@@ -255,7 +258,7 @@ fn word(instruction: *const api::Instruction) -> u32 {
 /// Runs `tell` on CPU `index`, for which this callback runs.
 fn on_cpu(index: c_uint, tell: impl FnOnce(&mut CheckedCpu, &Shared)) {
     // SAFETY: the only reference in this callback.
-    if let (Some(cpu), Some(shared)) = (unsafe { ALL.of(index) }.as_mut(), SHARED.get()) {
+    if let (Some(cpu), Some(shared)) = (unsafe { ALL.value_of_cpu(index) }.as_mut(), SHARED.get()) {
         tell(cpu, shared);
     }
 }
@@ -266,24 +269,26 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
     let step = unsafe { &*data.cast::<CheckedInstruction>() };
     let Some(told) = step.step else { return };
     let value = match told.operation {
-        Operation::Write { from, .. } => general(from),
+        Operation::Write { from, .. } => general_register(from),
         Operation::Clean(_) | Operation::InvalidateCode { all: false } => {
-            general((step.word & 0x1f) as u8).and_then(physical)
+            general_register((step.word & 0x1f) as u8).and_then(translate_address)
         }
         _ => None,
     };
-    on_cpu(index, |cpu, shared| cpu.executes(shared, told, value));
+    on_cpu(index, |cpu, shared| {
+        cpu.note_instruction(shared, told, value)
+    });
 }
 
 /// The emulator calls this after the instruction before has read a value into the general register with number `data`.
 extern "C" fn brought(index: c_uint, data: api::Data) {
-    if let Some(value) = general(data as usize as u8) {
-        on_cpu(index, |cpu, shared| cpu.reads(shared, value));
+    if let Some(value) = general_register(data as usize as u8) {
+        on_cpu(index, |cpu, shared| cpu.note_read_value(shared, value));
     }
 }
 
 /// Translates a virtual address of the CPU that this thread runs to a physical address.
-fn physical(address: u64) -> Option<u64> {
+fn translate_address(address: u64) -> Option<u64> {
     let mut physical = 0;
     // SAFETY: writes the one number.
     unsafe { api::qemu_plugin_translate_vaddr(address, &raw mut physical) }.then_some(physical)
@@ -293,7 +298,7 @@ fn physical(address: u64) -> Option<u64> {
 ///
 /// # Safety
 /// Call it in the callback of this access, with the `place` that belongs to the access.
-unsafe fn mapped(info: u32, place: *const api::Place) -> Option<Mapped> {
+unsafe fn gic_register(info: u32, place: *const api::Place) -> Option<Mapped> {
     // SAFETY: as the caller promises; the name is a string that the emulator keeps.
     let (name, physical, stored) = unsafe {
         (
@@ -321,7 +326,7 @@ extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) 
         let place = api::qemu_plugin_get_hwaddr(info, address);
         let device = !place.is_null() && api::qemu_plugin_hwaddr_is_io(place);
         let memory = !place.is_null() && !device;
-        let gic = device.then(|| mapped(info, place)).flatten();
+        let gic = device.then(|| gic_register(info, place)).flatten();
         let physical = memory.then(|| api::qemu_plugin_hwaddr_phys_addr(place));
         let size = api::qemu_plugin_mem_size_shift(info);
         (api::qemu_plugin_mem_is_store(info), size, physical, gic)
@@ -337,14 +342,14 @@ extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) 
         exclusive: step.exclusive,
         whole: step.whole,
     };
-    on_cpu(index, |cpu, shared| cpu.accesses(shared, &access));
+    on_cpu(index, |cpu, shared| cpu.note_access(shared, &access));
 }
 
 /// The emulator calls this after a CPU has taken an exception or an interrupt, which will return to `from`.
 extern "C" fn excepts(index: c_uint, kind: c_int, from: u64, _: u64, _: api::Data) {
-    let Some(level) = level() else { return };
+    let Some(level) = current_level() else { return };
     on_cpu(index, |cpu, shared| match kind {
-        api::INTERRUPT => cpu.interrupted(shared, from, level),
-        _ => cpu.excepts(shared, from, level),
+        api::INTERRUPT => cpu.note_interrupt(shared, from, level),
+        _ => cpu.note_exception(shared, from, level),
     });
 }

@@ -147,7 +147,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 /// The emulator calls this when a CPU is created. Finds the handle of the CPU's PSTATE.
 extern "C" fn starts(index: c_uint, _: api::Data) {
     // SAFETY: the only reference in this callback.
-    let cpu = unsafe { ALL.of(index) };
+    let cpu = unsafe { ALL.value_of_cpu(index) };
     cpu.pstate = registers::find("cpsr").unwrap_or(null_mut());
     cpu.value = Value::new();
 }
@@ -199,7 +199,7 @@ extern "C" fn enters(index: c_uint, data: api::Data) {
         return;
     }
     // SAFETY: the only reference in this callback.
-    let cpu = unsafe { ALL.of(index) };
+    let cpu = unsafe { ALL.value_of_cpu(index) };
     if let Some(pstate) = cpu.value.read(cpu.pstate) {
         let level = Level::of_pstate(pstate);
         block.level.store(level as u8, Relaxed);
@@ -211,21 +211,21 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let step = unsafe { &*data.cast::<TracedInstruction>() };
     // SAFETY: the only reference in this callback.
-    let cpu = unsafe { ALL.of(index) };
+    let cpu = unsafe { ALL.value_of_cpu(index) };
     let level = Level::of_pstate(u64::from(step.block.level.load(Relaxed)) << 2);
     match &mut cpu.before {
         Some(before) if level == Level::El1 => {
             let before = *before;
             cpu.before = None;
             let cpu = index as u16;
-            write(&[TraceEntry::Entered { cpu, before }]);
+            append_entries(&[TraceEntry::Entered { cpu, before }]);
         }
         Some(before) => *before += 1,
         None => {}
     }
     match step.mark {
         Some(mark) => cpu.handle_mark(index, mark),
-        None if cpu.window.is_some() => cpu.executes(level, step),
+        None if cpu.window.is_some() => cpu.record_instruction(level, step),
         None => {}
     }
 }
@@ -233,7 +233,7 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
 /// The emulator calls this after an instruction has accessed memory.
 extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
     // SAFETY: the only reference in this callback.
-    let cpu = unsafe { ALL.of(index) };
+    let cpu = unsafe { ALL.value_of_cpu(index) };
     if cpu.window.is_some() && cpu.run < MOST {
         // SAFETY: pure functions of the access.
         let (store, size) = unsafe {
@@ -250,7 +250,7 @@ extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
 
 impl TracedCpu {
     /// Notes that the CPU executes an instruction within the window.
-    fn executes(&mut self, level: Level, step: &TracedInstruction) {
+    fn record_instruction(&mut self, level: Level, step: &TracedInstruction) {
         let (last_level, last_pc) = self.last;
         self.last = (level, step.pc);
         let jumped = step.pc != last_pc.wrapping_add(4);
@@ -285,7 +285,7 @@ impl TracedCpu {
                     count: self.entries.len() as u64,
                 };
                 self.entries.insert(0, window);
-                write(&self.entries);
+                append_entries(&self.entries);
             }
             (Edge::End, _) => {}
         }
@@ -295,7 +295,7 @@ impl TracedCpu {
 }
 
 /// Appends entries to the trace, without entries of other CPUs between them.
-fn write(entries: &[TraceEntry]) {
+fn append_entries(entries: &[TraceEntry]) {
     let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_bytes()).collect();
     let Some(out) = OUT.get() else { return };
     let Ok(mut file) = out.lock() else { return };

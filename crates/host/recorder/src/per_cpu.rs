@@ -25,7 +25,7 @@ impl<T> PerCpu<T> {
     /// # Safety
     /// Call it once per callback, with the index that the callback received.
     #[expect(clippy::mut_from_ref, reason = "see `Sync`: no other thread has it")]
-    pub unsafe fn of(&self, index: c_uint) -> &mut T {
+    pub unsafe fn value_of_cpu(&self, index: c_uint) -> &mut T {
         // SAFETY: the caller holds no other reference.
         unsafe { &mut *self.0[index as usize].get() }
     }

@@ -30,22 +30,22 @@ impl Value {
             api::g_byte_array_set_size(self.0, 0);
             api::qemu_plugin_read_register(handle, self.0)
         };
-        read.then(|| self.number())
+        read.then(|| self.buffer_number())
     }
 
     /// Returns the word in memory at a physical address.
-    pub fn memory(&self, physical: u64) -> Option<u64> {
+    pub fn read_memory(&self, physical: u64) -> Option<u64> {
         if self.0.is_null() {
             return None;
         }
         // SAFETY: the array belongs to this plugin, and the emulator resizes it to the requested length; for an address
         // that is not memory, the emulator returns an error.
         let read = unsafe { api::qemu_plugin_read_memory_hwaddr(physical, self.0, 8) };
-        (read == 0).then(|| self.number())
+        (read == 0).then(|| self.buffer_number())
     }
 
     /// Returns the value in the buffer as a number.
-    fn number(&self) -> u64 {
+    fn buffer_number(&self) -> u64 {
         // SAFETY: the array belongs to this plugin, and has been filled.
         let bytes = unsafe {
             let value = &*self.0;
@@ -73,7 +73,7 @@ pub fn find(name: &str) -> Option<*mut api::Handle> {
 }
 
 /// Finds the registers x0 to x30.
-pub fn general() -> Option<[*mut api::Handle; 31]> {
+pub fn find_general() -> Option<[*mut api::Handle; 31]> {
     let mut general = [null_mut(); 31];
     for (number, handle) in general.iter_mut().enumerate() {
         *handle = find(&format!("x{number}"))?;
@@ -82,6 +82,6 @@ pub fn general() -> Option<[*mut api::Handle; 31]> {
 }
 
 /// Returns the exception level in a PSTATE.
-pub fn level(pstate: u64) -> u8 {
+pub fn level_in_pstate(pstate: u64) -> u8 {
     (pstate >> 2 & 3) as u8
 }

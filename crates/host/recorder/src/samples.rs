@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use critical::{Block, Chart, Counts, Reasons};
 
 use crate::api;
-use counting::{CountedBlock, executed};
+use counting::{CountedBlock, executed_without};
 use state::{Registers, State, WatchedInstruction};
 
 /// The plugin's state, once the plugin is installed.
@@ -40,7 +40,7 @@ pub fn install(id: api::Id, chart: &str, out: &str, traces: Option<&str>) -> Res
     let bytes = fs::read(chart).map_err(|error| format!("{chart}: {error}"))?;
     let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is not a chart"))?;
     TRACING.store(traces.is_some(), Relaxed);
-    *state() = Some(State::new(chart, out, traces));
+    *lock_state() = Some(State::new(chart, out, traces));
     // SAFETY: the functions have the signatures that the interface asks for.
     unsafe {
         api::qemu_plugin_register_vcpu_init_cb(id, starts, null_mut());
@@ -52,13 +52,13 @@ pub fn install(id: api::Id, chart: &str, out: &str, traces: Option<&str>) -> Res
     Ok(())
 }
 
-fn state() -> MutexGuard<'static, Option<State>> {
+fn lock_state() -> MutexGuard<'static, Option<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The emulator calls this when a CPU is created. Finds the handles of the CPU's registers.
 extern "C" fn starts(_: c_uint, _: api::Data) {
-    let mut state = state();
+    let mut state = lock_state();
     let Some(state) = state.as_mut() else { return };
     if state.registers.is_none() {
         state.registers = Registers::find();
@@ -68,9 +68,9 @@ extern "C" fn starts(_: c_uint, _: api::Data) {
 /// The emulator calls this when it translates a block. Registers a callback that counts the block's instructions, and
 /// callbacks for the instructions that matter.
 extern "C" fn translates(block: *mut api::Block, _: api::Data) {
-    let mut state = state();
+    let mut state = lock_state();
     let Some(state) = state.as_mut() else { return };
-    let Some(level) = state.registers.as_ref().and_then(Registers::level) else {
+    let Some(level) = state.registers.as_ref().and_then(Registers::current_level) else {
         return;
     };
     // SAFETY: the block is valid during the call, and so are its instructions.
@@ -84,12 +84,15 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     };
     // SAFETY: as above.
     let at = unsafe { api::qemu_plugin_insn_vaddr(first) };
-    let words: Vec<u32> = instructions.iter().map(|&one| word(one)).collect();
-    let kinds = state.code.kinds(level, at, &words);
+    let words: Vec<u32> = instructions
+        .iter()
+        .map(|&one| instruction_word(one))
+        .collect();
+    let kinds = state.code.kinds_of_block(level, at, &words);
     let mut rest = Counts::default();
     for (n, &instruction) in instructions.iter().enumerate().rev() {
         let (kind, before) = kinds[n];
-        if kind.happens() {
+        if kind.must_be_reported() {
             let step = WatchedInstruction {
                 kind,
                 word: words[n],
@@ -104,7 +107,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         }
     }
     let kinds = kinds.into_iter().map(|(kind, _)| kind).collect();
-    let known = CountedBlock::keep(Block::new(at, level, words, kinds), at);
+    let known = CountedBlock::keep_forever(Block::new(at, level, words, kinds), at);
     // SAFETY: the block is valid during the call, what is passed for ever.
     unsafe {
         let data = from_ref(known).cast_mut().cast();
@@ -116,19 +119,19 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
 extern "C" fn enters(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let block: &'static CountedBlock = unsafe { &*data.cast::<CountedBlock>() };
-    block.enters();
+    block.count_entry();
     if !TRACING.load(Relaxed) || !BUSY.load(Relaxed) {
         return;
     }
-    let mut state = state();
+    let mut state = lock_state();
     if let Some(tracing) = state.as_mut().and_then(|state| state.tracing.as_mut())
-        && let Some((from, block)) = counting::running()
+        && let Some((from, block)) = counting::running_block()
     {
-        tracing.enters(from, block);
+        tracing.note_block(from, block);
     }
 }
 
-fn word(instruction: *const api::Instruction) -> u32 {
+fn instruction_word(instruction: *const api::Instruction) -> u32 {
     let mut bytes = [0u8; 4];
     // SAFETY: the place has as many bytes as are asked for.
     unsafe {
@@ -168,9 +171,9 @@ extern "C" fn executes(_: c_uint, data: api::Data) {
     if !always && !BUSY.load(Relaxed) {
         return;
     }
-    let mut state = state();
+    let mut state = lock_state();
     if let Some(state) = state.as_mut() {
-        state.executes(step);
+        state.handle_instruction(step);
         let cutter = &state.cutter;
         let busy = cutter.is_open() || cutter.has_ended() || cutter.wants_value();
         BUSY.store(busy, Relaxed);
@@ -182,15 +185,15 @@ extern "C" fn accesses(_: c_uint, info: u32, address: u64, _: api::Data) {
     if !BUSY.load(Relaxed) {
         return;
     }
-    let mut state = state();
+    let mut state = lock_state();
     let Some(state) = state.as_mut().filter(|state| state.cutter.is_open()) else {
         return;
     };
     let (tpidr, now) = state.last;
     // SAFETY: a pure function of the access.
     match unsafe { api::qemu_plugin_mem_is_store(info) } {
-        true => state.cutter.stores(tpidr, now, address),
-        false => state.cutter.loads(tpidr, now, address),
+        true => state.cutter.record_store(tpidr, now, address),
+        false => state.cutter.record_load(tpidr, now, address),
     }
 }
 
@@ -199,27 +202,29 @@ extern "C" fn excepts(_: c_uint, kind: c_int, from: u64, vector: u64, _: api::Da
     if !BUSY.load(Relaxed) {
         return;
     }
-    let mut state = state();
+    let mut state = lock_state();
     if let Some(state) = state.as_mut().filter(|state| state.cutter.is_open()) {
         if kind == api::EXCEPTION && state.is_data_abort() {
-            counting::fails(from);
-            state.cutter.fails(executed(Counts::default()));
+            counting::end_before_failed(from);
+            state
+                .cutter
+                .record_failed_access(executed_without(Counts::default()));
         }
         if kind == api::INTERRUPT {
-            counting::interrupts(from);
+            counting::end_before_interrupt(from);
         }
-        state.excepts(kind, from, vector);
+        state.handle_exception(kind, from, vector);
     }
 }
 
 /// The emulator calls this when it ends. Writes the samples.
 extern "C" fn finishes(_: api::Data) {
-    let mut state = state();
+    let mut state = lock_state();
     let Some(state) = state.as_mut() else { return };
     let text = critical::to_text(state.cutter.samples());
     write_file(&state.out, &text);
     if let Some(tracing) = &mut state.tracing {
-        let text = tracing.text();
+        let text = tracing.take_text();
         write_file(&tracing.out, &text);
     }
 }

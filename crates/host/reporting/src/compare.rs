@@ -26,12 +26,12 @@ use results::compare::{ASPECTS, Comparison, differences};
 
 use crate::report;
 pub use first_look::first_look;
-pub use gate::cells;
+pub use gate::format_cells;
 use gate::{Gate, Judgement};
 use shell::failure::bad_input;
 use shell::output::Output;
 use shell::terminal::note;
-use side::{Side, percent};
+use side::{Side, parse_percent};
 
 /// The error if B is worse than the gate allows.
 #[derive(Debug)]
@@ -58,9 +58,9 @@ pub fn told(args: &CompareArgs) -> Result<()> {
         .as_ref()
         .map(|out| Output::claim("--out", out))
         .transpose()?;
-    let (document, page, judgement) = judge(args)?;
+    let (document, page, judgement) = judge_sides(args)?;
     args.format.show_document(&document)?;
-    report::keep(&page, out.zip(args.out.as_deref()))?;
+    report::write_page(&page, out.zip(args.out.as_deref()))?;
     match judgement {
         Judgement::Passed => Ok(()),
         Judgement::Failed(why) => Err(Worse(why).into()),
@@ -69,9 +69,9 @@ pub fn told(args: &CompareArgs) -> Result<()> {
 }
 
 /// Returns the document, the page, and whether B passes.
-fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
+fn judge_sides(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
     let gate = args.fail_if_worse.as_deref().map(Gate::parse).transpose()?;
-    let level = percent("--level", &args.level)?;
+    let level = parse_percent("--level", &args.level)?;
     if !(level > 0.0 && level < 50.0) {
         bad_input!(
             "--level: `{}` is not a level; name one above 0 and below 50 %",
@@ -81,14 +81,14 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
     let see = args
         .see
         .as_deref()
-        .map(|text| percent("--see", text))
+        .map(|text| parse_percent("--see", text))
         .transpose()?;
-    let allowed = allowed(args.allow.as_deref())?;
+    let allowed = parse_allowed(args.allow.as_deref())?;
     let (a, b) = match (args.runs.as_slice(), args.with.as_slice()) {
         ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
         ([], _) => bad_input!(
             "nothing to compare is named; name {}",
-            crate::saved_runs::what_there_is()
+            crate::saved_runs::possible_inputs()
         ),
         (_, []) => bad_input!(
             "{} named, and it is not clear which are whose; name two, or those of B after --with",
@@ -100,7 +100,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
         (a, b) => (a, b),
     };
     let (paths_a, paths_b) = (a, b);
-    let (mut a, mut b) = (Side::read("A", a)?, Side::read("B", b)?);
+    let (mut a, mut b) = (Side::read_runs("A", a)?, Side::read_runs("B", b)?);
     side::check_distinct((&a, paths_a), (&b, paths_b))?;
     for line in a.complaints().chain(b.complaints()) {
         note!("warning: {line}");
@@ -108,7 +108,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
     side::check_units(&a, &b)?;
     // A gate compares each cell only with the same cell.
     if gate.is_none() {
-        across::align(&mut a, &mut b);
+        across::align_cells(&mut a, &mut b);
     }
     let comparison = Comparison::new(&a.runs, &b.runs, level / 100.0);
     if comparison.pairs.is_empty() && comparison.lost.iter().all(|lost| lost.has == 0) {
@@ -126,7 +126,7 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
     }
     side::check_cells(&comparison)?;
     let mut differs = differences(&a.runs, &b.runs);
-    differs.extend(comparison.paths_differ());
+    differs.extend(comparison.path_difference());
     let judgement = match &gate {
         None => Judgement::Passed,
         Some(gate) => {
@@ -141,13 +141,13 @@ fn judge(args: &CompareArgs) -> Result<(Document, String, Judgement)> {
     let document = text::document(&comparison, &differs, &a, &b, see, whole);
     Ok((
         document,
-        page::page(&comparison, &differs, &a, &b),
+        page::comparison_page(&comparison, &differs, &a, &b),
         judgement,
     ))
 }
 
 /// Parses the aspects in which the sides may differ.
-fn allowed(list: Option<&str>) -> Result<Vec<&'static str>> {
+fn parse_allowed(list: Option<&str>) -> Result<Vec<&'static str>> {
     let words = list
         .unwrap_or_default()
         .split(',')

@@ -24,7 +24,7 @@ pub enum Format {
     Md,
     /// The tables, or the cells, for a spreadsheet
     Csv,
-    /// Data, as results.json where there is one
+    /// Data, in the form of results.json where there is one
     Json,
     /// Plain text of 76 columns, for a mailing list
     Mail,
@@ -33,10 +33,10 @@ pub enum Format {
 /// Options of the output.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct FormatArgs {
-    /// Form of what goes to standard output; all but table have every column
+    /// Form of standard output; every form except table has all columns
     #[arg(long, value_enum, value_name = "FORM", default_value = "table")]
     pub format: Format,
-    /// Show all columns, also those that a terminal has no room for
+    /// Show all columns, including those for which a terminal has no room
     #[arg(long)]
     pub wide: bool,
 }
@@ -61,7 +61,7 @@ impl FormatArgs {
         let screen = screen::document(results, screen::Rest::Elsewhere)
             .filter(|_| !self.wide && self.format == Format::Table);
         let Some(screen) = screen else {
-            return self.show(&self.whole(results), results);
+            return self.show_or_data(&self.answer_and_tables(results), results);
         };
         let width = terminal::width().unwrap_or(screen::WIDTH);
         terminal::print_document(&screen, Some(width));
@@ -69,7 +69,7 @@ impl FormatArgs {
     }
 
     /// Returns the answer for people, followed by the tables of all cells.
-    pub fn whole(&self, results: &Results) -> Document {
+    pub fn answer_and_tables(&self, results: &Results) -> Document {
         let answer = match self.format {
             Format::Table | Format::Md | Format::Mail => {
                 screen::document(results, screen::Rest::Below)
@@ -81,20 +81,20 @@ impl FormatArgs {
         if !whole.blocks().is_empty() {
             whole.push(String::new());
         }
-        whole.append(table::document(results));
+        whole.append(table::output_document(results));
         if !has_answer {
-            whole.append(programs::figures(results));
+            whole.append(programs::figures_document(results));
         }
         whole.explain_rounding();
         whole
     }
 
     /// Shows `document`, or `results` if the form is data.
-    pub fn show(&self, document: &Document, results: &Results) -> Result<()> {
+    pub fn show_or_data(&self, document: &Document, results: &Results) -> Result<()> {
         match self.format {
             Format::Csv => {
-                caveats(document);
-                write(&results::csv(results)?)
+                print_caveats(document);
+                print_text(&results::csv(results)?)
             }
             _ => self.show_with(document, || json::text(results)),
         }
@@ -107,7 +107,7 @@ impl FormatArgs {
         json: impl FnOnce() -> Result<String>,
     ) -> Result<()> {
         match self.format {
-            Format::Json => write(&json()?),
+            Format::Json => print_text(&json()?),
             _ => self.show_document(document),
         }
     }
@@ -120,19 +120,19 @@ impl FormatArgs {
                 terminal::print_document(document, width);
                 Ok(())
             }
-            Format::Md => write(&document.markdown(&command::this_command())),
-            Format::Mail => write(&document.mail(&command::this_command_in_ascii())),
+            Format::Md => print_text(&document.markdown(&command::this_command())),
+            Format::Mail => print_text(&document.mail(&command::this_command_in_ascii())),
             Format::Csv => {
-                caveats(document);
-                write(&document.csv()?)
+                print_caveats(document);
+                print_text(&document.csv()?)
             }
-            Format::Json => write(&json::text(&document.json(&command::this_command()))?),
+            Format::Json => print_text(&json::text(&document.json(&command::this_command()))?),
         }
     }
 }
 
 /// Prints caveats about the numbers on standard error, because a spreadsheet has no place for them.
-fn caveats(document: &Document) {
+fn print_caveats(document: &Document) {
     for block in document.blocks() {
         if let Block::Line(line) = block {
             note!("{line}");
@@ -140,7 +140,7 @@ fn caveats(document: &Document) {
     }
 }
 
-fn write(text: &str) -> Result<()> {
+fn print_text(text: &str) -> Result<()> {
     let line = if text.ends_with('\n') { "" } else { "\n" };
     let written = terminal::write(format!("{text}{line}").as_bytes());
     terminal::unless_reader_left(written).context("standard output can't be written")

@@ -3,7 +3,7 @@
 //! unless a reviewed change alters it.
 
 use page::{screen, table};
-use results::goldens::{golden, logs};
+use results::goldens::{golden, log_results};
 
 use shell::places;
 
@@ -13,7 +13,7 @@ const WIDTH: usize = 100;
 #[test]
 fn golden_tables() {
     let folder = places::inside("crates/host/reporting/tests/goldens");
-    for (name, results) in logs() {
+    for (name, results) in log_results() {
         let lines = table::lines(&results, Some(WIDTH)).join("\n");
         golden(&folder.join(format!("{name}.txt")), &(lines + "\n"));
     }
@@ -22,7 +22,7 @@ fn golden_tables() {
 #[test]
 fn golden_screens() {
     let folder = places::inside("crates/host/reporting/tests/goldens");
-    for (name, results) in logs() {
+    for (name, results) in log_results() {
         if let Some(screen) = screen::document(&results, screen::Rest::Elsewhere) {
             let lines = screen.terminal(Some(screen::WIDTH)).join("\n");
             golden(&folder.join(format!("{name}.screen.txt")), &(lines + "\n"));

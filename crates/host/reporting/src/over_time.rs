@@ -13,12 +13,12 @@ use page::Trend;
 use page::document::Document;
 use page::grid::Column;
 use page::scale::{Figure, Scale};
-use page::table::names;
+use page::table::distinguishing_columns;
 use results::compare::Figures;
 use results::merge::Run;
 use results::{Cell, keys};
 
-use crate::compare::{CompareArgs, across, cells};
+use crate::compare::{CompareArgs, across, format_cells};
 use crate::report;
 use moments::Moment;
 use shell::failure::bad_input;
@@ -41,27 +41,27 @@ struct CellOverTime<'r> {
 }
 
 impl CellOverTime<'_> {
-    fn known(&self) -> impl Iterator<Item = u64> {
+    fn known_medians(&self) -> impl Iterator<Item = u64> {
         self.medians.iter().flatten().map(|(median, _)| *median)
     }
 
-    fn changed(&self) -> bool {
-        self.known().min() != self.known().max()
+    fn has_changed(&self) -> bool {
+        self.known_medians().min() != self.known_medians().max()
     }
 
     /// Returns the ratio of the largest median to the least.
-    fn change(&self) -> f64 {
-        let [least, most] =
-            [self.known().min(), self.known().max()].map(|median| median.unwrap_or(0) as f64);
+    fn change_ratio(&self) -> f64 {
+        let [least, most] = [self.known_medians().min(), self.known_medians().max()]
+            .map(|median| median.unwrap_or(0) as f64);
         most / least.max(1.0)
     }
 }
 
 /// Runs `compare --over-time`.
 pub fn over_time(args: &CompareArgs) -> Result<()> {
-    let mut moments = moments::read(&args.runs)?;
+    let mut moments = moments::read_moments(&args.runs)?;
     // The texts of these times sort in order of time.
-    moments.sort_by(|a, b| a.first().began.cmp(&b.first().began));
+    moments.sort_by(|a, b| a.first_results().began.cmp(&b.first_results().began));
     let [first, .., last] = moments.as_slice() else {
         bad_input!(
             "{} run is not enough; keep more of them with `run --save NAME`, or name their folders",
@@ -69,17 +69,17 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
         );
     };
     for moment in &moments {
-        if moment.first().unit != first.first().unit {
+        if moment.first_results().unit != first.first_results().unit {
             bad_input!(
                 "{} counts {}, {} counts {}: name runs of one unit",
                 first.label,
-                first.first().unit,
+                first.first_results().unit,
                 moment.label,
-                moment.first().unit
+                moment.first_results().unit
             );
         }
     }
-    if rows(&moments).is_empty() {
+    if cells_over_time(&moments).is_empty() {
         bad_input!(
             "{} runs, {} to {}, have no cell in common{}; run them with the same options, or name others",
             moments.len(),
@@ -93,7 +93,7 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
         let apart = apart_note(&alone, &moments);
         note!("{label} is left out: no other run has one of its cells{apart}");
     }
-    let rows = rows(&moments);
+    let rows = cells_over_time(&moments);
     let out = args
         .out
         .as_ref()
@@ -102,13 +102,13 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
     args.format.claim()?;
     let shown = document(&moments, &rows, args.format.is_whole());
     args.format.show_document(&shown)?;
-    report::keep(&page(&moments, &rows), out.zip(args.out.as_deref()))
+    report::write_page(&page(&moments, &rows), out.zip(args.out.as_deref()))
 }
 
 /// Names the options that keep a moment's cells apart from all others, in brackets.
 fn apart_note(moment: &Moment, others: &[Moment]) -> String {
     let others: Vec<Run> = others.iter().flat_map(|one| one.runs.clone()).collect();
-    let apart = across::apart(&moment.runs, &others);
+    let apart = across::separating_keys(&moment.runs, &others);
     let apart = apart.map(|(key, one, other)| format!("{key} {one}, not {other}"));
     match apart.collect::<Vec<_>>() {
         none if none.is_empty() => String::new(),
@@ -118,10 +118,10 @@ fn apart_note(moment: &Moment, others: &[Moment]) -> String {
 
 /// Describes, for each moment, the options that have one value in all of its cells, and different values at different
 /// moments.
-fn differing(moments: &[Moment]) -> Vec<String> {
+fn differing_options(moments: &[Moment]) -> Vec<String> {
     let words: Vec<Vec<Option<String>>> = keys()
         .map(|key| {
-            let of = |moment: &Moment| across::only(&moment.runs, key);
+            let of = |moment: &Moment| across::common_word(&moment.runs, key);
             moments.iter().map(of).collect()
         })
         .collect();
@@ -140,7 +140,7 @@ fn differing(moments: &[Moment]) -> Vec<String> {
 
 /// Removes the moments that have no cell in common with any other moment, and returns them.
 fn take_lone(moments: &mut Vec<Moment>) -> Vec<Moment> {
-    let rows = rows(moments);
+    let rows = cells_over_time(moments);
     let has = |place: usize| rows.iter().any(|row| row.medians[place].is_some());
     let has: Vec<bool> = (0..moments.len()).map(has).collect();
     let mut has = has.into_iter();
@@ -149,7 +149,7 @@ fn take_lone(moments: &mut Vec<Moment>) -> Vec<Moment> {
 }
 
 /// Returns the cells that were measured at two moments or more, in the order of their first appearance.
-fn rows(moments: &[Moment]) -> Vec<CellOverTime<'_>> {
+fn cells_over_time(moments: &[Moment]) -> Vec<CellOverTime<'_>> {
     let mut rows: Vec<Vec<Vec<&Cell>>> = Vec::new();
     let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for (number, moment) in moments.iter().enumerate() {
@@ -162,14 +162,14 @@ fn rows(moments: &[Moment]) -> Vec<CellOverTime<'_>> {
             rows[place][number].push(cell);
         }
     }
-    let rows = rows.iter().filter_map(|cells| row(cells));
-    rows.filter(|row| row.known().count() > 1).collect()
+    let rows = rows.iter().filter_map(|cells| cell_over_time(cells));
+    rows.filter(|row| row.known_medians().count() > 1).collect()
 }
 
 /// Returns a cell at all moments. `None` if it was measured at none.
-fn row<'r>(cells: &[Vec<&'r Cell>]) -> Option<CellOverTime<'r>> {
+fn cell_over_time<'r>(cells: &[Vec<&'r Cell>]) -> Option<CellOverTime<'r>> {
     let cell = cells.iter().flatten().next()?;
-    let median = |cells: &Vec<&Cell>| Some(Figures::of_medians(cells)?.rounded_median());
+    let median = |cells: &Vec<&Cell>| Some(Figures::collect_medians(cells)?.rounded_median());
     Some(CellOverTime {
         cell,
         medians: cells.iter().map(median).collect(),
@@ -189,17 +189,17 @@ fn short_names(moments: &[Moment]) -> Vec<String> {
 /// Returns the sentence, the runs and the table. With `whole`, the table has all cells, else only those that changed,
 /// with the largest change first.
 fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Document {
-    let scale = Scale::of(moments[0].first());
+    let scale = Scale::for_results(moments[0].first_results());
     let (mut changed, same): (Vec<&CellOverTime<'_>>, Vec<&CellOverTime<'_>>) =
-        rows.iter().partition(|row| row.changed());
-    changed.sort_by(|one, other| other.change().total_cmp(&one.change()));
+        rows.iter().partition(|row| row.has_changed());
+    changed.sort_by(|one, other| other.change_ratio().total_cmp(&one.change_ratio()));
     let mut document = Document::from(vec![
         format!(
             "{} of {} cells changed over {} runs; medians in {}.{}",
             changed.len(),
             rows.len(),
             moments.len(),
-            scale.unit(moments[0].first()),
+            scale.unit_of_results(moments[0].first_results()),
             single_note(moments, rows.len()),
         ),
         String::new(),
@@ -208,9 +208,9 @@ fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Docum
         let runs = moment.runs.iter();
         runs.flat_map(|run| run.results.notes.clone()).collect()
     };
-    let differing = differing(moments);
+    let differing = differing_options(moments);
     for ((number, moment), own) in (1..).zip(moments).zip(differing) {
-        document.push(format!("{number}: {}{own}", moment.shown()));
+        document.push(format!("{number}: {}{own}", moment.describe()));
         let of_all = |note: &String| {
             moments
                 .iter()
@@ -223,19 +223,25 @@ fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Docum
     document.push(String::new());
     if whole {
         let all: Vec<&CellOverTime<'_>> = changed.into_iter().chain(same).collect();
-        let words = names(all.iter().map(|row| row.cell).collect());
-        document.table(words.into_iter().chain(medians(&all, scale)).collect());
+        let words = distinguishing_columns(all.iter().map(|row| row.cell).collect());
+        document.table(
+            words
+                .into_iter()
+                .chain(median_columns(&all, scale))
+                .collect(),
+        );
         document.explain_rounding();
         return document;
     }
     let more = changed.split_off(changed.len().min(ROWS)).len();
     if !changed.is_empty() {
-        let words = [titles(&changed)].into_iter();
-        document.table(words.chain(medians(&changed, scale)).collect());
+        let words = [cell_titles(&changed)].into_iter();
+        document.table(words.chain(median_columns(&changed, scale)).collect());
     }
     document.extend((more > 0).then(|| format!("and {more} more that changed: --wide")));
     document.extend(
-        (!same.is_empty()).then(|| format!("{} without a change: --wide", cells(same.len()))),
+        (!same.is_empty())
+            .then(|| format!("{} without a change: --wide", format_cells(same.len()))),
     );
     document.explain_rounding();
     document
@@ -257,11 +263,11 @@ fn single_note(moments: &[Moment], shown: usize) -> String {
 }
 
 /// Returns a column for each run. A narrow terminal shows only the first and the last.
-fn medians(rows: &[&CellOverTime<'_>], scale: Scale) -> Vec<Column> {
+fn median_columns(rows: &[&CellOverTime<'_>], scale: Scale) -> Vec<Column> {
     let runs = rows.first().map_or(0, |row| row.medians.len());
     let column = |run: usize| {
         let texts = rows.iter().map(|row| match row.medians[run] {
-            Some((median, bounds)) => scale.of_cell(row.cell).show_figure((median, bounds)),
+            Some((median, bounds)) => scale.for_cell(row.cell).show_figure((median, bounds)),
             None => "-".into(),
         });
         let column = Column::numbers("run", &(run + 1).to_string(), texts.collect());
@@ -274,15 +280,15 @@ fn medians(rows: &[&CellOverTime<'_>], scale: Scale) -> Vec<Column> {
 }
 
 fn page(moments: &[Moment], rows: &[CellOverTime<'_>]) -> String {
-    let mut changed: Vec<&CellOverTime<'_>> = rows.iter().filter(|row| row.changed()).collect();
-    changed.sort_by(|one, other| other.change().total_cmp(&one.change()));
-    let scale = Scale::of(moments[0].first());
+    let mut changed: Vec<&CellOverTime<'_>> = rows.iter().filter(|row| row.has_changed()).collect();
+    changed.sort_by(|one, other| other.change_ratio().total_cmp(&one.change_ratio()));
+    let scale = Scale::for_results(moments[0].first_results());
     let names = short_names(moments);
     let runs: Vec<Run> = moments
         .iter()
         .flat_map(|moment| moment.runs.clone())
         .collect();
-    let titles = titles(&changed);
+    let titles = cell_titles(&changed);
     let body = html! {
         h1 { "The same cells in " (moments.len()) " runs" }
         p.headline {
@@ -296,7 +302,7 @@ fn page(moments: &[Moment], rows: &[CellOverTime<'_>]) -> String {
                 p.about { "An axis spans 5 % of the largest value to each side at least." }
                 div.charts {
                     @for (row, title) in changed.iter().zip(titles.texts()).take(CHARTS) {
-                        (trend(row, title, (moments, &names), scale))
+                        (trend_chart(row, title, (moments, &names), scale))
                     }
                 }
             }
@@ -308,25 +314,25 @@ fn page(moments: &[Moment], rows: &[CellOverTime<'_>]) -> String {
 }
 
 /// Names the cells by the workload and the dimensions in which they differ.
-fn titles(rows: &[&CellOverTime<'_>]) -> Column {
+fn cell_titles(rows: &[&CellOverTime<'_>]) -> Column {
     let cells: Vec<&Cell> = rows.iter().map(|row| row.cell).collect();
-    let workloads = cells.iter().map(|cell| cell.table()).collect();
+    let workloads = cells.iter().map(|cell| cell.table_key()).collect();
     let mut columns = vec![Column::words("workload", workloads)];
-    let others = names(cells).into_iter();
+    let others = distinguishing_columns(cells).into_iter();
     columns.extend(others.filter(|column| column.title() != "workload"));
-    Column::joined("cell", &columns, " ")
+    Column::join_columns("cell", &columns, " ")
 }
 
 /// Returns the chart of a cell over time.
-fn trend(
+fn trend_chart(
     row: &CellOverTime<'_>,
     title: &str,
     (moments, names): (&[Moment], &[String]),
     scale: Scale,
 ) -> Markup {
-    let scale = scale.of_cell(row.cell);
+    let scale = scale.for_cell(row.cell);
     let points = row.medians.iter().enumerate();
-    let points = points.filter_map(|(run, median)| Some((run, scale.value((*median)?.0))));
+    let points = points.filter_map(|(run, median)| Some((run, scale.convert_value((*median)?.0))));
     let trend = Trend {
         points: points.collect(),
     };
@@ -336,12 +342,12 @@ fn trend(
         0.0 => String::new(),
         first => format!("{:+.1} %", (last - first) * 100.0 / first),
     };
-    let unit = scale.unit_of(moments[0].first(), &[row.cell]);
-    page::trend_of(title, &by, &trend, names, unit)
+    let unit = scale.unit_of_cells(moments[0].first_results(), &[row.cell]);
+    page::chart_of_trend(title, &by, &trend, names, unit)
 }
 
 /// Returns a sample page of `runs`, with different medians in each.
-pub fn sample(runs: &[Run]) -> String {
+pub fn sample_page(runs: &[Run]) -> String {
     let first = runs.iter().find(|run| run.results.cells.len() > 1);
     let later = |(number, run): (u64, &Run)| {
         let mut run = run.clone();
@@ -355,8 +361,8 @@ pub fn sample(runs: &[Run]) -> String {
         run
     };
     let runs = (1..).zip(first.into_iter().cycle().take(6)).map(later);
-    let moments: Vec<Moment> = runs.map(Moment::once).collect();
-    page(&moments, &rows(&moments))
+    let moments: Vec<Moment> = runs.map(Moment::of_one_run).collect();
+    page(&moments, &cells_over_time(&moments))
 }
 
 #[cfg(test)]

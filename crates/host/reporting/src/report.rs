@@ -38,17 +38,17 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     if args.inputs.is_empty() {
         bad_input!(
             "nothing to report is named; name {}",
-            crate::saved_runs::what_there_is()
+            crate::saved_runs::possible_inputs()
         );
     }
     let watts = args.watts.as_deref().map(watts::read).transpose()?;
     let inputs: Vec<Input> = args
         .inputs
         .iter()
-        .map(|path| Input::read(path))
+        .map(|path| Input::read_input(path))
         .collect::<Result<_>>()?;
     for input in &inputs {
-        let complaints = input.complaints();
+        let complaints = input.first_complaints();
         complaints.iter().for_each(|line| note!("warning: {line}"));
     }
     // A single input that is already a results.json need not be written again.
@@ -56,7 +56,7 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     if inputs.iter().all(|input| input.results.cells.is_empty()) {
         bad_input!("no cell of this is whole; capture the console again, or name other inputs");
     }
-    let places = Places::choose(args, &inputs, !as_it_is)?;
+    let places = Places::choose_places(args, &inputs, !as_it_is)?;
     let claim = |path: &Path| Output::claim("--out", path);
     let out = claim(&places.page)?;
     args.format.claim()?;
@@ -66,7 +66,7 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         anyhow::Ok((json?, csv?))
     });
     let data = data.transpose()?;
-    let mut runs = merge::runs(inputs.into_iter().map(Input::into_run).collect());
+    let mut runs = merge::join_sweeps(inputs.into_iter().map(Input::into_run).collect());
     if let Some(watts) = &watts {
         runs.iter_mut()
             .for_each(|run| run.results.model_energy(watts));
@@ -74,21 +74,21 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     let charts = args
         .svg
         .as_deref()
-        .map(|folder| Charts::claim(folder, &runs));
+        .map(|folder| Charts::claim_files(folder, &runs));
     let charts = charts.transpose()?;
-    let page = page::html(args.title.as_deref(), &runs);
-    let setups = merge::repetitions(&runs);
+    let page = page::results_page(args.title.as_deref(), &runs);
+    let setups = merge::group_repetitions(&runs);
     let firsts: Vec<Run> = setups.iter().map(|group| group[0].clone()).collect();
     let mut sentences = Document::default();
-    sentences.extend(machines::sentences(&machines::groups(&on_machines(
-        &firsts,
-    ))));
+    sentences.extend(machines::order_sentences(&machines::comparable_groups(
+        &first_run_per_machine(&firsts),
+    )));
     sentences
         .terminal(terminal::width())
         .iter()
         .for_each(|line| say!("{line}"));
     for run in &firsts {
-        let sentence = layer_costs::sentence(&run.results, Scale::of(&run.results));
+        let sentence = layer_costs::cost_sentence(&run.results, Scale::for_results(&run.results));
         sentence
             .iter()
             .for_each(|line| say!("{}: {line}", run.label));
@@ -100,27 +100,27 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         csv.write(&results::csv(&merged)?)?;
     }
     if let Some(charts) = charts {
-        charts.write()?;
+        charts.write_files()?;
     }
     if args.format.format == Format::Table {
         for setup in &setups {
             if setups.len() > 1 {
-                say!("{}:", name(setup));
+                say!("{}:", label_range(setup));
             }
             let repeated: Vec<Run> = setup.iter().map(|run| (*run).clone()).collect();
             args.format.show_results(&merge::into_one(&repeated))?;
             say!("");
         }
     } else {
-        let tables = document(&runs, &args.format);
-        args.format.show(&tables, &merge::into_one(&runs))?;
+        let tables = runs_document(&runs, &args.format);
+        args.format.show_or_data(&tables, &merge::into_one(&runs))?;
     }
     say!("report: {}", output::shown(&places.page));
     Ok(())
 }
 
 /// Returns the first run on each machine, in each unit.
-fn on_machines(runs: &[Run]) -> Vec<Run> {
+fn first_run_per_machine(runs: &[Run]) -> Vec<Run> {
     let mut known = BTreeSet::new();
     let machine = |run: &&Run| {
         let Results {
@@ -135,7 +135,7 @@ fn on_machines(runs: &[Run]) -> Vec<Run> {
 }
 
 /// Names the repetitions of a run by the first and the last label.
-fn name(setup: &[&Run]) -> String {
+fn label_range(setup: &[&Run]) -> String {
     match setup {
         [first, .., last] => format!("{} to {}", first.label, last.label),
         single => single.iter().map(|run| run.label.as_str()).collect(),
@@ -143,13 +143,13 @@ fn name(setup: &[&Run]) -> String {
 }
 
 /// Returns the tables of all runs.
-fn document(runs: &[Run], format: &FormatArgs) -> Document {
+fn runs_document(runs: &[Run], format: &FormatArgs) -> Document {
     let mut document = Document::default();
     for run in runs {
         if runs.len() > 1 {
             document.extend([String::new(), format!("{}:", run.label)]);
         }
-        document.append(format.whole(&run.results));
+        document.append(format.answer_and_tables(&run.results));
     }
     document
 }
@@ -161,12 +161,12 @@ pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
         results: results.clone(),
         commands: vec![commands.into()],
     };
-    page::html(None, &merge::runs(vec![run]))
+    page::results_page(None, &merge::join_sweeps(vec![run]))
 }
 
 /// Writes a page that a command makes besides its answer, to `out` if it was named or else to a new folder, and prints
 /// the page's path. If the folder can't be created, the answer stands without the page.
-pub fn keep(page: &str, out: Option<(Output, &Path)>) -> Result<()> {
+pub fn write_page(page: &str, out: Option<(Output, &Path)>) -> Result<()> {
     let (out, place) = match out {
         Some((out, place)) => (out, place.to_owned()),
         None => match new_folder() {
@@ -193,7 +193,7 @@ struct Places {
 }
 
 impl Places {
-    fn choose(args: &ReportArgs, inputs: &[Input], data: bool) -> Result<Self> {
+    fn choose_places(args: &ReportArgs, inputs: &[Input], data: bool) -> Result<Self> {
         let folder = match (&args.out, inputs) {
             (Some(out), _) if is_page(out) => {
                 let (page, data) = (out.clone(), None);

@@ -29,7 +29,7 @@ pub fn folder(name: &str) -> Result<PathBuf> {
             name.len()
         );
     }
-    let folder = all().join(name);
+    let folder = saved_folder().join(name);
     if folder.exists() {
         bad_input!(
             "--save: there is a run `{name}` already; choose another name, or remove it: rm -r {}",
@@ -41,7 +41,7 @@ pub fn folder(name: &str) -> Result<PathBuf> {
 
 /// Resolves `path`. A name that is not a path names a saved run.
 pub fn find(path: &Path) -> PathBuf {
-    let saved = all().join(path);
+    let saved = saved_folder().join(path);
     match is_name(path) && !path.exists() && saved.exists() {
         true => saved,
         false => path.to_owned(),
@@ -49,7 +49,7 @@ pub fn find(path: &Path) -> PathBuf {
 }
 
 /// Describes the possible inputs, and lists those that exist: the newest run and the saved runs.
-pub fn what_there_is() -> String {
+pub fn possible_inputs() -> String {
     let entries = fs::read_dir(places::target().join("runs"));
     let entries = entries.into_iter().flatten().flatten();
     let runs = entries.map(|entry| entry.path());
@@ -58,13 +58,13 @@ pub fn what_there_is() -> String {
     format!(
         "a run folder, a results.json or a serial log{}{}",
         newest.unwrap_or_default(),
-        told()
+        saved_names()
     )
 }
 
 /// Lists the names of all saved runs, for the end of an error's remedy. Empty if there are none.
-pub fn told() -> String {
-    let entries = fs::read_dir(all()).into_iter().flatten().flatten();
+pub fn saved_names() -> String {
+    let entries = fs::read_dir(saved_folder()).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
     names.sort();
@@ -75,7 +75,7 @@ pub fn told() -> String {
 }
 
 /// Returns the folder of saved runs.
-pub fn all() -> PathBuf {
+pub fn saved_folder() -> PathBuf {
     places::target().join("saved")
 }
 

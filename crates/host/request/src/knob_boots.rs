@@ -8,7 +8,7 @@ use plan::{Given, Machine, Plan, Trap};
 /// Returns the hypervisor's settings on `machine` for each boot of `plan`: every setting to which some cell belongs.
 /// The traps are those that the plan lists, unless `traps` is given.
 #[must_use]
-pub fn givens(plan: &Plan, mut machine: Machine, traps: Option<Trap>) -> Vec<Given> {
+pub fn settings_of_boots(plan: &Plan, mut machine: Machine, traps: Option<Trap>) -> Vec<Given> {
     let polls = plan.lists.host_poll_us.values.iter().copied();
     let polls: BTreeSet<u32> = polls.chain([0]).collect();
     let alone = traps.is_some();

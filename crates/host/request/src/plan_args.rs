@@ -21,24 +21,24 @@ pub struct PlanArgs {
     /// The values of the dimensions.
     #[command(flatten)]
     pub lists: ListArgs,
-    /// Wake-ups per cell, exactly, unless the cell's time is over first (--cell-ms)
+    /// Exact number of wake-ups per cell, unless the cell's time is over first (--cell-ms)
     #[arg(long, value_name = "N", visible_aliases = ["loops", "numipi"])]
     pub iterations: Option<String>,
-    /// Most wake-ups per cell. A cell ends earlier if two passes give the same percentiles (docs/records.md) [default: 2000,
-    /// or 200 with --gap-us]
+    /// Maximum number of wake-ups per cell. A cell ends earlier if two passes give the same percentiles
+    /// (docs/records.md) [default: 2000, or 200 with --gap-us]
     #[arg(long, value_name = "N", conflicts_with = "iterations")]
     pub max_iterations: Option<String>,
-    /// Time of the guest that a cell may take, milliseconds, requested pauses left out; 0 means no limit. With --metric
-    /// insns a millisecond is a million instructions [default: 10 with insns, else 500]
+    /// Guest time that a cell may take, in milliseconds without requested pauses; 0 means no limit. With --metric
+    /// insns, a millisecond is a million instructions [default: 10 with insns, else 500]
     #[arg(long, value_name = "MS")]
     pub cell_ms: Option<String>,
     /// Whether to run pingpong once more with time stamps, to show where the time goes: on, off
     #[arg(long, value_name = "on|off")]
     pub stages: Option<String>,
-    /// Measure only part I of N of the cells, I from 1; `report` merges the parts
+    /// Measure only part I of N of the cells, where I starts at 1; `report` merges the parts
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Few wake-ups per cell and no stages, for slow machines; options that name them win
+    /// Few wake-ups per cell and no stages, for slow machines; options for either take precedence
     #[arg(long)]
     pub quick: bool,
     /// Report every sample, not only the histogram
@@ -149,14 +149,14 @@ impl PlanArgs {
             return Vec::new();
         };
         let pair = workload.words.iter().find_map(|word| {
-            let other = self.with(workload.key, word).user_of(info)?;
+            let other = self.with_word(workload.key, word).user_of(info)?;
             Some(vec![(workload.key, vec![*word]), other])
         });
         pair.unwrap_or_default()
     }
 
     /// Returns these options with `word` as the list of the dimension `key`.
-    fn with(&self, key: &'static str, word: &str) -> Self {
+    fn with_word(&self, key: &'static str, word: &str) -> Self {
         let mut args = self.clone();
         args.lists.0.insert(key, word.to_owned());
         args
@@ -169,7 +169,7 @@ impl PlanArgs {
         let mut all = others.iter().chain([workload]);
         all.find_map(|other| {
             let with = |word: &&&'static str| {
-                let plan = self.with(other.key, word).plan();
+                let plan = self.with_word(other.key, word).plan();
                 plan.is_ok_and(|plan| plan.uses(info))
             };
             let words: Vec<&'static str> = other

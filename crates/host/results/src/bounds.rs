@@ -30,7 +30,7 @@ pub struct Numbers {
 
 impl Numbers {
     /// Checks `number`, the value of `key`, and adds it to the sum.
-    fn check(&mut self, key: &str, number: u64) -> Result<(), String> {
+    fn check_number(&mut self, key: &str, number: u64) -> Result<(), String> {
         let most = if key == "cpus" { CPUS } else { MOST };
         if number > most {
             return Err(format!("{number} is above {most}"));
@@ -60,7 +60,7 @@ impl Numbers {
                 }
                 // A word with too many digits for a u64 exceeds every bound.
                 let number = word.parse().unwrap_or(u64::MAX);
-                self.check(key, number)
+                self.check_number(key, number)
                     .map_err(|why| format!("{}: {why}", Quoted::new(key)))?;
             }
         }
@@ -72,7 +72,7 @@ impl Numbers {
         let at = path.len();
         match value {
             Value::Number(number) => {
-                let taken = self.check(key, magnitude(number));
+                let taken = self.check_number(key, magnitude(number));
                 return taken.map_err(|why| format!("{path}: {why}"));
             }
             Value::Array(all) => {
@@ -111,7 +111,10 @@ impl Results {
     /// # Errors
     /// Names the mistake and its place, as line and column or as the path of the field. `shown` formats the parser's
     /// error.
-    pub fn read(text: &str, shown: impl Fn(&serde_json::Error) -> String) -> Result<Self, String> {
+    pub fn read_json(
+        text: &str,
+        shown: impl Fn(&serde_json::Error) -> String,
+    ) -> Result<Self, String> {
         let results: Self = serde_json::from_str(text).map_err(|error| shown(&error))?;
         let value: Value = serde_json::from_str(text).map_err(|error| shown(&error))?;
         Numbers::default().check_json(&mut String::new(), "", &value)?;
@@ -131,7 +134,7 @@ mod tests {
     use crate::samples;
 
     fn read(text: &str) -> Result<Results, String> {
-        Results::read(text, ToString::to_string)
+        Results::read_json(text, ToString::to_string)
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::{Repeated, Results};
 pub const LATE: &str = "rouse: deadline: ";
 
 /// Returns the deadline that ended a boot in `text`, as the hypervisor reports it.
-pub fn late(text: &str) -> Option<&str> {
+pub fn missed_deadline(text: &str) -> Option<&str> {
     let line = text.lines().find_map(|line| line.split_once(LATE));
     line.map(|(_, why)| why.trim())
 }
@@ -26,7 +26,7 @@ pub fn has_records(text: &str) -> bool {
 ///
 /// A boot ends with its last record, or where the sequence numbers start again: the first records of the next boot may
 /// be lost, and its cells must not be taken for cells of the previous boot.
-pub fn boots(text: &str) -> Vec<Records> {
+pub fn split_boots(text: &str) -> Vec<Records> {
     let mut boots = Vec::new();
     let mut collector = Collector::default();
     let mut last = "";
@@ -60,7 +60,7 @@ fn marked_parts(line: &str) -> impl Iterator<Item = &str> {
 
 /// Collects the results of the boots in `text`. `None` without an undamaged record.
 pub fn results(text: &str) -> Option<Results> {
-    let boots = boots(text);
+    let boots = split_boots(text);
     let mut results = Results::new("", "", None);
     let mut complaints: [Repeated; 3] = Default::default();
     for (place, boot) in boots.iter().enumerate() {
@@ -68,14 +68,17 @@ pub fn results(text: &str) -> Option<Results> {
         results.add(under.and_then(|word| Under::parse(word)), boot);
         // The number of the boot matters only if there are several.
         let number = if boots.len() > 1 { place + 1 } else { 0 };
-        for (texts, all) in complaints_of(&mut results).into_iter().zip(&mut complaints) {
-            texts.drain(..).for_each(|text| all.add(number, text));
+        for (texts, all) in complaint_lists(&mut results)
+            .into_iter()
+            .zip(&mut complaints)
+        {
+            texts.drain(..).for_each(|text| all.add_text(number, text));
         }
     }
-    for (texts, all) in complaints_of(&mut results).into_iter().zip(complaints) {
+    for (texts, all) in complaint_lists(&mut results).into_iter().zip(complaints) {
         texts.extend(all.into_texts());
     }
-    if let Some(why) = late(text) {
+    if let Some(why) = missed_deadline(text) {
         results
             .problems
             .push(format!("the deadline is over: {why}"));
@@ -84,7 +87,7 @@ pub fn results(text: &str) -> Option<Results> {
 }
 
 /// Returns the lists of complaints: missing parts, damaged cells, other problems.
-fn complaints_of(results: &mut Results) -> [&mut Vec<String>; 3] {
+fn complaint_lists(results: &mut Results) -> [&mut Vec<String>; 3] {
     let Results {
         missing,
         damaged,

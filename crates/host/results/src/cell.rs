@@ -30,98 +30,100 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
         .chain(["system", "cpus"])
 }
 
-/// One combination, with its samples.
+/// One combination of values of all dimensions, with its samples.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub struct Cell {
-    /// The run that it is of, if that is one of several.
+    /// Name of the run that the cell belongs to, if there are several runs.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub run: String,
-    /// Number in its boot.
+    /// Number of the cell in its boot.
     pub id: u64,
     /// Hypervisor below the guest.
     #[serde(serialize_with = "word", deserialize_with = "known_word")]
     #[schemars(schema_with = "words_of_under")]
     pub under: Under,
-    /// The measured cell; fields of its own, and of `system`.
+    /// The values of the dimensions, which are fields of the cell and of `system`.
     #[serde(flatten, with = "words")]
     #[schemars(schema_with = "words::schema")]
     pub what: plan::Cell,
-    /// How Linux idled: the driver and the governor of cpuidle that ran, as `none/menu`; left out
-    /// where the guest is another.
+    /// How Linux idled: the active driver and governor of cpuidle, such as `none/menu`; left out if
+    /// the guest is not Linux.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub idles_by: String,
-    /// The idle states that cpuidle could choose from; left out where there were none.
+    /// Idle states from which cpuidle could choose; left out if there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub idle_states: Vec<IdleState>,
-    /// Period of the event stream as the counter makes it, nanoseconds; 0 without event stream.
+    /// Period of the event stream that the counter provides, nanoseconds; 0 without an event
+    /// stream.
     pub event_stream_made_ns: u64,
     /// CPUs that took part.
     pub cpus: u64,
-    /// Affinity of the CPU that wakes the other and measures, as MPIDR_EL1 has it; left out where
-    /// the workload is not between two CPUs, or where that is not known.
+    /// Affinity, as in MPIDR_EL1, of the CPU that wakes the other one and measures; left out if the
+    /// workload is not between two CPUs, or if the affinity is not known.
     #[serde(
         skip_serializing_if = "String::is_empty",
         deserialize_with = "checked_texts::read_affinity"
     )]
     #[schemars(schema_with = "checked_texts::schema_of_affinity")]
     pub sender: String,
-    /// Likewise of the CPU that is woken.
+    /// Likewise, the affinity of the CPU that is woken.
     #[serde(
         skip_serializing_if = "String::is_empty",
         deserialize_with = "checked_texts::read_affinity"
     )]
     #[schemars(schema_with = "checked_texts::schema_of_affinity")]
     pub receiver: String,
-    /// Wake-ups asked for at most.
+    /// Maximum number of wake-ups that was requested.
     pub iterations: u64,
-    /// Passes that it has; 0 if that is not known.
+    /// Number of passes of the cell that were run; 0 if not known.
     #[serde(skip_serializing_if = "is_zero")]
     pub passes: u64,
-    /// Passes that there can be.
+    /// Number of passes that were planned.
     #[serde(skip_serializing_if = "is_zero")]
     pub passes_planned: u64,
-    /// Median of each of its passes, in their order; left out if one of them is not known.
+    /// Median of each pass, in order; left out if one of the medians is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_p50: Vec<u64>,
-    /// The frequency of the core that measures, the sender's or the first CPU's, at the begin and at
-    /// the end of each of its passes, Hz, 0 where a clock stood; left out where the machine does
-    /// not tell it.
+    /// Frequency of the core that measures (the sender or the first CPU) at the beginning and at
+    /// the end of each pass, Hz; 0 where the clock stood still; left out if the machine does not
+    /// report it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_core_hz: Vec<[u64; 2]>,
-    /// By how much that moved, or what it was differed from the run's first pass on that core, as
-    /// a share of the highest; left out where it is at most 0.02.
+    /// By how much the frequency of the core changed, or differed from that of the run's first pass
+    /// on this core, as a share of the highest frequency; left out if at most 0.02.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_clock_moved: Option<f64>,
-    /// The clock of the core that measured, by which its ticks became cycles, Hz; left out where
-    /// values are no cycles.
+    /// Clock of the core that measured, which converted its ticks to cycles, Hz; left out if the
+    /// values are not cycles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles_hz: Option<u64>,
-    /// The step of the counter as a share of the median, at most 1; left out where it is at most
-    /// 0.05, not known, or no time is counted.
+    /// The step of the counter as a share of the median, at most 1; left out if it is at most 0.05
+    /// or not known, or if the values are not times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter_coarse: Option<f64>,
-    /// Samples and what was made like them: what counters are of; 0 if that is not known.
+    /// Number of wake-ups that the counters cover: samples, and others made in the same way; 0 if
+    /// not known.
     #[serde(skip_serializing_if = "is_zero")]
     pub made: u64,
-    /// Why it ended: `settled`, `samples` or `budget`; `null` if it did not, or if that
-    /// is not known.
+    /// Why the cell ended: `settled`, `samples` or `budget`; `null` if it did not end, or if the
+    /// reason is not known.
     #[serde(
         serialize_with = "optional_word",
         deserialize_with = "optional_known_word"
     )]
     #[schemars(schema_with = "words_of_end")]
     pub ended: Option<End>,
-    /// Unit of its values.
+    /// Unit of the cell's values.
     #[serde(deserialize_with = "checked_texts::read_unit")]
     #[schemars(schema_with = "checked_texts::schema_of_unit")]
     pub unit: String,
-    /// The sample from end to end; `null` if it was skipped.
+    /// Statistics of whole samples, from end to end; `null` if the cell was skipped.
     pub stats: Option<Stats>,
-    /// Its samples taken apart by what CPUs executed; absent where nothing looked on.
+    /// The samples, divided by what the CPUs executed; absent if execution was not traced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critical: Option<Critical>,
-    /// Its parts.
+    /// The stages of the samples.
     pub stages: Vec<Stage>,
     /// Exits by cause.
     pub exits: Counts,
@@ -129,27 +131,26 @@ pub struct Cell {
     pub ipis: Counts,
     /// Polls that ended at their limit.
     pub wakes: Counts,
-    /// Where the CPUs were within samples.
+    /// Time that the CPUs spent in each state within samples.
     pub residency: Counts,
-    /// Energy of a wake-up by stated watts: a model, not a measurement; left out where none
-    /// were stated, or the residency is not known.
+    /// Energy of a wake-up, computed from stated watts: a model, not a measurement; left out if no
+    /// watts were stated or the residency is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_model: Option<EnergyModel>,
-    /// Counters that have no place of their own, by group.
+    /// Counters that have no field of their own, by group.
     pub counters: BTreeMap<String, Counts>,
-    /// Values and counts, by stage.
+    /// Values and how often each occurred, by stage.
     pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
-    /// The samples themselves, by stage, if they were asked for.
+    /// The samples themselves, by stage, if they were requested.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub raw: BTreeMap<String, Vec<u64>>,
-    /// Property that the machine would have to model for the cell to show what its wait
-    /// is meant to do, and does not.
+    /// Properties that the cell's wait depends on and that the machine does not model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_modelled: Vec<String>,
-    /// The program that it ran; left out where it ran none.
+    /// The program that the cell ran; left out if it ran none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
-    /// Why it was not run.
+    /// Why the cell was not run.
     pub skipped: Option<String>,
 }
 
@@ -215,12 +216,12 @@ impl Cell {
     /// Whether exits are counted, either by the layer below, or by the emulator, which sees each exception to EL2. If
     /// neither counts exits, a missing count does not mean 0.
     pub fn has_exit_counts(&self) -> bool {
-        !self.under.is_other() || !self.exits.is_empty() || self.seen().is_some()
+        !self.under.is_other() || !self.exits.is_empty() || self.divided_samples().is_some()
     }
 
     /// Whether `floor` is the same cell on the bare machine, which traps and injects
     /// nothing.
-    pub fn is_over(&self, floor: &Self) -> bool {
+    pub fn has_bare_machine_twin(&self, floor: &Self) -> bool {
         floor.under == Under::None
             && floor.what == self.what.on_bare_machine()
             && floor.cpus == self.cpus
@@ -237,14 +238,14 @@ impl Cell {
     }
 
     /// Returns the whole sample with time stamps.
-    pub fn stamped(&self) -> Option<&Stage> {
+    pub fn stamped_stage(&self) -> Option<&Stage> {
         self.stages.iter().find(|stage| stage.name == STAMPED)
     }
 
     /// Returns the ratio of the median with time stamps to the median without, which is the distortion of a figure that
     /// needs time stamps. `None` if there are no time stamps.
     pub fn distortion(&self) -> Option<f64> {
-        let (with, without) = (self.stamped()?.stats.p50, self.stats?.p50);
+        let (with, without) = (self.stamped_stage()?.stats.p50, self.stats?.p50);
         (without > 0).then(|| with as f64 / without as f64)
     }
 
@@ -255,12 +256,12 @@ impl Cell {
             "under" => self.under.to_string(),
             "system" => self.system_text(),
             "cpus" => self.cpus.to_string(),
-            _ => self.told(Info::find(key)?),
+            _ => self.dimension_text(Info::find(key)?),
         })
     }
 
     /// Returns the value of a dimension. Empty if the results lack it.
-    pub fn told(&self, info: &Info) -> String {
+    pub fn dimension_text(&self, info: &Info) -> String {
         if info.is_told(&self.what) {
             info.text(&self.what).to_string()
         } else {
@@ -278,7 +279,7 @@ impl Cell {
     }
 
     /// Returns the samples' statistics if there are enough samples for a median. For a program, one run is enough.
-    pub fn with_median(&self) -> Option<Stats> {
+    pub fn stats_with_median(&self) -> Option<Stats> {
         let is_a_run = self.what.workload.is_a_run();
         self.stats
             .filter(|stats| is_a_run && stats.count > 0 || stats.supports(500))
@@ -292,9 +293,9 @@ impl Cell {
     }
 
     /// Returns the operation: the workload, and its shape if it has shapes.
-    pub fn subject(&self) -> String {
+    pub fn operation_name(&self) -> String {
         let plan::Cell { shape, .. } = self.what;
-        let table = self.table();
+        let table = self.table_key();
         match self.what.workload {
             Workload::Pingpong => table,
             other if other.is_linux() => table,
@@ -303,7 +304,7 @@ impl Cell {
     }
 
     /// Returns the key of the cell's table: the workload, and whether its requests come at fixed times.
-    pub fn table(&self) -> String {
+    pub fn table_key(&self) -> String {
         let loops = if self.what.is_open() {
             ", open loop"
         } else {
@@ -349,19 +350,19 @@ fn optional_word<S: Serializer>(
 }
 
 fn known_word<'de, W: Word, D: Deserializer<'de>>(deserializer: D) -> Result<W, D::Error> {
-    parsed(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    parse_word(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 fn optional_known_word<'de, W: Word, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<W>, D::Error> {
     let word = Option::<String>::deserialize(deserializer)?;
-    let word = word.map(|word| parsed(&word)).transpose();
+    let word = word.map(|word| parse_word(&word)).transpose();
     word.map_err(D::Error::custom)
 }
 
 /// Returns the value with this name. The error describes an unknown name.
-pub fn parsed<W: Word>(word: &str) -> Result<W, String> {
+pub fn parse_word<W: Word>(word: &str) -> Result<W, String> {
     let unknown = || {
         let word = Quoted::new(word);
         format!("there is no `{word}`; known are {}", W::NAMES.join(", "))

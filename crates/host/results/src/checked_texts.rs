@@ -12,7 +12,7 @@ use crate::UNITS;
 ///
 /// # Errors
 /// Names the unknown unit, and the known ones.
-pub fn unit(text: &str) -> Result<&'static str, String> {
+pub fn parse_unit(text: &str) -> Result<&'static str, String> {
     let known = UNITS.iter().find(|known| **known == text);
     known.copied().ok_or_else(|| {
         let units = UNITS[1..].join(", ");
@@ -27,7 +27,7 @@ pub fn unit(text: &str) -> Result<&'static str, String> {
 ///
 /// # Errors
 /// Names the text that is not an affinity.
-pub fn affinity(text: &str) -> Result<String, String> {
+pub fn parse_affinity(text: &str) -> Result<String, String> {
     let digits = text.strip_prefix("0x");
     let number = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
     let number = number.and_then(|digits| u64::from_str_radix(digits, 16).ok());
@@ -43,11 +43,13 @@ pub fn affinity(text: &str) -> Result<String, String> {
 
 pub fn read_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    unit(&text).map(str::to_owned).map_err(D::Error::custom)
+    parse_unit(&text)
+        .map(str::to_owned)
+        .map_err(D::Error::custom)
 }
 
 pub fn read_affinity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    affinity(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    parse_affinity(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 pub fn schema_of_unit(_: &mut SchemaGenerator) -> Schema {
@@ -64,9 +66,9 @@ mod tests {
 
     #[test]
     fn only_affinities_are_affinities() {
-        assert_eq!(affinity("0x0"), Ok("0x0".into()));
-        assert_eq!(affinity("0x10A"), Ok("0x10a".into()));
-        assert_eq!(affinity(""), Ok(String::new()));
+        assert_eq!(parse_affinity("0x0"), Ok("0x0".into()));
+        assert_eq!(parse_affinity("0x10A"), Ok("0x10a".into()));
+        assert_eq!(parse_affinity(""), Ok(String::new()));
         for text in [
             "0",
             "0x",
@@ -76,14 +78,14 @@ mod tests {
             " 0x0",
             "0x1ffffffffffffffff",
         ] {
-            assert!(affinity(text).is_err(), "{text}");
+            assert!(parse_affinity(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn only_units_are_units() {
-        assert_eq!(unit("vticks"), Ok("vticks"));
-        let why = unit(&"=1".repeat(1000)).unwrap_err();
+        assert_eq!(parse_unit("vticks"), Ok("vticks"));
+        let why = parse_unit(&"=1".repeat(1000)).unwrap_err();
         assert!(
             why.contains("(2000 characters)") && why.len() < 400,
             "{why}"

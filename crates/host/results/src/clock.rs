@@ -21,8 +21,8 @@ pub const MOVED: f64 = 0.02;
 pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     let mut first = BTreeMap::new();
     for cell in cells {
-        if let Some(hz) = read_hz(&cell.core_hz).next() {
-            first.entry(cell.measuring()).or_insert(hz);
+        if let Some(hz) = known_hz(&cell.core_hz).next() {
+            first.entry(cell.measuring_cpu()).or_insert(hz);
         }
     }
     first
@@ -30,8 +30,8 @@ pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
 
 /// Returns by how much the frequency at the beginning and end of each of `passes` moved, or by how much it differs from
 /// `first`, as a share of the highest frequency. `None` if the share is at most [`MOVED`].
-pub fn moved_by(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
-    let (low, high) = hz_range(read_hz(passes))?;
+pub fn frequency_shift(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
+    let (low, high) = hz_range(known_hz(passes))?;
     let (low, high) = hz_range([low, high].into_iter().chain(first))?;
     let share = (high - low) as f64 / high as f64;
     // The share is rounded to the accuracy of a reading.
@@ -39,7 +39,7 @@ pub fn moved_by(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
 }
 
 /// Returns the frequencies that were read. A clock that did not advance has no frequency.
-fn read_hz(passes: &[[u64; 2]]) -> impl Iterator<Item = u64> {
+fn known_hz(passes: &[[u64; 2]]) -> impl Iterator<Item = u64> {
     passes.iter().flatten().copied().filter(|&hz| hz != 0)
 }
 
@@ -51,7 +51,7 @@ fn hz_range(mut hz: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
 impl Cell {
     /// Returns the lowest and the highest frequency of the core during its passes, in Hz.
     pub fn core_hz(&self) -> Option<(u64, u64)> {
-        hz_range(read_hz(&self.pass_core_hz))
+        hz_range(known_hz(&self.pass_core_hz))
     }
 }
 
@@ -59,7 +59,9 @@ impl Results {
     /// Returns the median of the core's frequency during all passes, in Hz.
     pub fn core_hz_of_passes(&self) -> Option<u64> {
         let cells = self.cells.iter();
-        let mut all: Vec<u64> = cells.flat_map(|cell| read_hz(&cell.pass_core_hz)).collect();
+        let mut all: Vec<u64> = cells
+            .flat_map(|cell| known_hz(&cell.pass_core_hz))
+            .collect();
         all.sort_unstable();
         hist::of_sorted(&all, 500).copied()
     }
@@ -104,8 +106,8 @@ mod tests {
         let cells: Vec<CellRecords> = cells.collect();
         let first = first_hz(&cells);
         let moved = |cell: &CellRecords| {
-            let first = first.get(cell.measuring()).copied();
-            moved_by(first, &cell.core_hz).is_some()
+            let first = first.get(cell.measuring_cpu()).copied();
+            frequency_shift(first, &cell.core_hz).is_some()
         };
         cells.iter().map(moved).collect()
     }
@@ -139,17 +141,17 @@ mod tests {
         let steps = run.iter().flatten().map(|[begin, end]| begin - end);
         assert!(steps.max().unwrap() < GHZ / 100);
         // The last cell has its first two passes in a row, so its clock hardly moves between them.
-        assert!(moved_by(None, &run[199][..2]).is_none());
+        assert!(frequency_shift(None, &run[199][..2]).is_none());
         assert!(marks(&run)[199]);
-        assert_eq!(moved_by(Some(3 * GHZ), &run[199][..1]), Some(0.133));
+        assert_eq!(frequency_shift(Some(3 * GHZ), &run[199][..1]), Some(0.133));
     }
 
     #[test]
     fn what_was_not_seen_is_no_frequency() {
-        assert_eq!(moved_by(None, &[]), None);
-        assert_eq!(moved_by(Some(GHZ), &[]), None);
-        assert_eq!(moved_by(Some(GHZ), &[[0, GHZ], [GHZ, 0]]), None);
-        assert_eq!(moved_by(Some(GHZ), &[[0, 0]]), None);
+        assert_eq!(frequency_shift(None, &[]), None);
+        assert_eq!(frequency_shift(Some(GHZ), &[]), None);
+        assert_eq!(frequency_shift(Some(GHZ), &[[0, GHZ], [GHZ, 0]]), None);
+        assert_eq!(frequency_shift(Some(GHZ), &[[0, 0]]), None);
         let cell = |passes: &[[u64; 2]]| CellRecords {
             core_hz: passes.to_vec(),
             ..CellRecords::default()

@@ -17,4 +17,4 @@ pub const LEVEL: f64 = 0.05;
 pub use figures::{Compared, Figures, Verdict};
 pub use pairs::{Comparison, Lost, Pair};
 pub use quantity::Quantity;
-pub use setting::{ASPECTS, Differs, Order, differences, order};
+pub use setting::{ASPECTS, Differs, Order, differences, order_in_time};

@@ -12,29 +12,30 @@ use crate::records::{CellRecords, ClockRecords, Records};
 /// readings of a steady clock differ by up to 500. The limit is twice that.
 pub const AGREES_PPM: i64 = 1000;
 
-/// The clock of a core that measured.
+/// The clock of a core that measured samples.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize)]
 #[serde(default)]
 pub struct CoreClock {
-    /// Its place among the CPUs that run, as in `pair`.
+    /// The core's index among the CPUs that run, as in `pair`.
     pub cpu: u64,
-    /// Its MPIDR_EL1.
+    /// The core's MPIDR_EL1.
     pub affinity: String,
-    /// Its clock at the begin of the boot, Hz; left out if it stood or was not steady.
+    /// Frequency of the clock at the beginning of the boot, Hz; left out if the clock stood still
+    /// or was not steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begin_hz: Option<u64>,
-    /// Likewise at the end; left out of a boot that was cut short, too.
+    /// Likewise at the end of the boot; also left out if the boot was cut short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_hz: Option<u64>,
-    /// By how much it was faster at the end than at the begin, in millionths, negative if it was
-    /// slower; left out if one of them is.
+    /// By how much the clock was faster at the end than at the beginning, in millionths, negative
+    /// if it was slower; left out if one of the two frequencies is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift_ppm: Option<i64>,
 }
 
 impl CoreClock {
     /// Whether the clock drifted by more than the error of its readings.
-    pub fn drifts(&self) -> bool {
+    pub fn has_drifted(&self) -> bool {
         self.drift_ppm.is_some_and(|ppm| ppm.abs() > AGREES_PPM)
     }
 
@@ -44,26 +45,26 @@ impl CoreClock {
 }
 
 /// Returns by how many millionths `hertz` exceeds `than`.
-pub fn ppm(hertz: u64, than: u64) -> i64 {
+pub fn excess_ppm(hertz: u64, than: u64) -> i64 {
     let more = i128::from(hertz) - i128::from(than);
     let ppm = more * 1_000_000 / i128::from(than.max(1));
     i64::try_from(ppm).unwrap_or(i64::MAX)
 }
 
 /// Returns the median frequency of `clocks` at the beginning of the boot, and the clocks that differ from it.
-pub fn differing(clocks: &[CoreClock]) -> Option<(u64, Vec<&CoreClock>)> {
+pub fn differing_clocks(clocks: &[CoreClock]) -> Option<(u64, Vec<&CoreClock>)> {
     let mut begins: Vec<u64> = clocks.iter().filter_map(|clock| clock.begin_hz).collect();
     begins.sort_unstable();
     let middle = *begins.get(begins.len().checked_sub(1)? / 2)?;
     let differs = |clock: &&CoreClock| {
         let begin = clock.begin_hz;
-        begin.is_some_and(|hertz| ppm(hertz, middle).abs() > AGREES_PPM)
+        begin.is_some_and(|hertz| excess_ppm(hertz, middle).abs() > AGREES_PPM)
     };
     Some((middle, clocks.iter().filter(differs).collect()))
 }
 
 /// Returns the clocks of a boot, from its records.
-pub(crate) fn of_boot(records: &BTreeMap<u64, ClockRecords>) -> Vec<CoreClock> {
+pub(crate) fn clocks_of_boot(records: &BTreeMap<u64, ClockRecords>) -> Vec<CoreClock> {
     let known = |hertz: Option<u64>| hertz.filter(|&hertz| hertz != 0);
     let clocks = records.iter().map(|(&cpu, clock)| {
         let (begin_hz, end_hz) = (known(clock.begin_hz), known(clock.end_hz));
@@ -72,7 +73,9 @@ pub(crate) fn of_boot(records: &BTreeMap<u64, ClockRecords>) -> Vec<CoreClock> {
             affinity: clock.affinity.clone(),
             begin_hz,
             end_hz,
-            drift_ppm: begin_hz.zip(end_hz).map(|(begin, end)| ppm(end, begin)),
+            drift_ppm: begin_hz
+                .zip(end_hz)
+                .map(|(begin, end)| excess_ppm(end, begin)),
         }
     });
     clocks.collect()
@@ -80,7 +83,7 @@ pub(crate) fn of_boot(records: &BTreeMap<u64, ClockRecords>) -> Vec<CoreClock> {
 
 /// Adds the clocks of another boot to `all`. Keeps, for each core, the boot in which it
 /// drifted most.
-pub(crate) fn add(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
+pub(crate) fn add_boot(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
     for clock in more {
         let known = all.iter_mut();
         match known
@@ -100,7 +103,7 @@ impl Records {
     /// cell. In logs without a clock for each core, only the first core has one.
     pub(crate) fn cycles_hz(&self, cell: &CellRecords) -> Option<u64> {
         let (unit, _) = self.unit.as_ref()?;
-        let place: u64 = cell.measuring().parse().ok()?;
+        let place: u64 = cell.measuring_cpu().parse().ok()?;
         let own = self.core_clocks.get(&place);
         let first = || (place == 0).then(|| self.machine.get("core_hz")?.parse().ok());
         let hertz = own.and_then(|clock| clock.cycles_hz);
@@ -119,7 +122,7 @@ mod tests {
             end_hz: Some(end),
             cycles_hz: None,
         };
-        of_boot(&[(cpu, records)].into()).remove(0)
+        clocks_of_boot(&[(cpu, records)].into()).remove(0)
     }
 
     const GHZ: u64 = 1_000_000_000;
@@ -128,12 +131,15 @@ mod tests {
     fn drift_is_from_the_begin_to_the_end_and_an_unsteady_clock_has_none() {
         let slower = clock(1, 2 * GHZ, 2 * GHZ - 3_000_000);
         assert_eq!(slower.drift_ppm, Some(-1500));
-        assert!(slower.drifts());
+        assert!(slower.has_drifted());
         let steady = clock(1, 2 * GHZ, 2 * GHZ + 2_000_000);
-        assert_eq!((steady.drift_ppm, steady.drifts()), (Some(1000), false));
+        assert_eq!(
+            (steady.drift_ppm, steady.has_drifted()),
+            (Some(1000), false)
+        );
         let lost = clock(1, 2 * GHZ, 0);
         assert_eq!(
-            (lost.end_hz, lost.drift_ppm, lost.drifts()),
+            (lost.end_hz, lost.drift_ppm, lost.has_drifted()),
             (None, None, false)
         );
         assert_eq!(clock(1, 0, GHZ).begin_hz, None);
@@ -141,18 +147,18 @@ mod tests {
 
     #[test]
     fn those_that_differ_are_not_those_that_most_are_like() {
-        assert_eq!(differing(&[]), None);
-        assert_eq!(differing(&[clock(0, 0, 0)]), None);
+        assert_eq!(differing_clocks(&[]), None);
+        assert_eq!(differing_clocks(&[clock(0, 0, 0)]), None);
         let mut alike: Vec<CoreClock> = (0..8)
             .map(|cpu| clock(cpu, GHZ + cpu * 100_000, GHZ))
             .collect();
-        assert_eq!(differing(&alike), Some((GHZ + 300_000, vec![])));
+        assert_eq!(differing_clocks(&alike), Some((GHZ + 300_000, vec![])));
         alike[0].begin_hz = Some(GHZ / 2);
-        let (middle, others) = differing(&alike).unwrap();
+        let (middle, others) = differing_clocks(&alike).unwrap();
         assert_eq!((middle, others.len(), others[0].cpu), (GHZ + 300_000, 1, 0));
         // With two clocks, the slower one is the median.
         let two = [clock(0, 2 * GHZ, 2 * GHZ), clock(1, GHZ, GHZ)];
-        let (middle, others) = differing(&two).unwrap();
+        let (middle, others) = differing_clocks(&two).unwrap();
         assert_eq!((middle, others[0].cpu), (GHZ, 0));
     }
 
@@ -171,7 +177,7 @@ mod tests {
         for order in [[0_usize, 1, 2], [2, 1, 0], [1, 0, 2]] {
             let mut all = Vec::new();
             for boot in order {
-                add(&mut all, boots[boot].clone());
+                add_boot(&mut all, boots[boot].clone());
             }
             assert_eq!(all, expected);
         }

@@ -14,7 +14,7 @@ pub const COARSE: f64 = 0.05;
 /// Returns the counter's step as a share of the median `p50`, at most 1. `None` if the share is at most [`COARSE`] or
 /// not known, or if values are not times. `records` are the records of the boot. `cycles_hz` is the clock that
 /// converted the cell's values to cycles.
-pub fn coarse(records: &Records, cycles_hz: Option<u64>, p50: u64) -> Option<f64> {
+pub fn coarse_step_share(records: &Records, cycles_hz: Option<u64>, p50: u64) -> Option<f64> {
     let of = |key| records.machine.get(key)?.parse::<f64>().ok();
     let step = of("counter_step")?;
     let (unit, _) = records.unit.as_ref()?;
@@ -49,26 +49,32 @@ mod tests {
             "ticks",
             &[("counter_step", "16"), ("cntfrq_hz", "1000000000")],
         );
-        assert_eq!(coarse(&boot, None, 320), None);
-        assert_eq!(coarse(&boot, None, 319), Some(0.05));
-        assert_eq!(coarse(&boot, None, 160), Some(0.1));
-        assert_eq!(coarse(&boot, None, 10), Some(1.0));
-        assert_eq!(coarse(&boot, None, 0), Some(1.0));
+        assert_eq!(coarse_step_share(&boot, None, 320), None);
+        assert_eq!(coarse_step_share(&boot, None, 319), Some(0.05));
+        assert_eq!(coarse_step_share(&boot, None, 160), Some(0.1));
+        assert_eq!(coarse_step_share(&boot, None, 10), Some(1.0));
+        assert_eq!(coarse_step_share(&boot, None, 0), Some(1.0));
     }
 
     #[test]
     fn a_step_is_converted_as_samples_are() {
         let fields = [("counter_step", "1"), ("cntfrq_hz", "25000000")];
         let core = Some(1_000_000_000);
-        assert_eq!(coarse(&boot("cycles", &fields), core, 400), Some(0.1));
-        assert_eq!(coarse(&boot("cycles", &fields), core, 800), None);
-        assert_eq!(coarse(&boot("cycles", &fields), None, 400), None);
+        assert_eq!(
+            coarse_step_share(&boot("cycles", &fields), core, 400),
+            Some(0.1)
+        );
+        assert_eq!(coarse_step_share(&boot("cycles", &fields), core, 800), None);
+        assert_eq!(coarse_step_share(&boot("cycles", &fields), None, 400), None);
     }
 
     #[test]
     fn instructions_and_old_logs_have_no_coarse_counter() {
         let fields = [("counter_step", "16"), ("cntfrq_hz", "1000000000")];
-        assert_eq!(coarse(&boot("insns", &fields), None, 10), None);
-        assert_eq!(coarse(&boot("ticks", &fields[1..]), None, 10), None);
+        assert_eq!(coarse_step_share(&boot("insns", &fields), None, 10), None);
+        assert_eq!(
+            coarse_step_share(&boot("ticks", &fields[1..]), None, 10),
+            None
+        );
     }
 }

@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cell, INSNS, Results};
 
-/// Watts of one CPU in each state that residency tells apart.
+/// Watts of one CPU in each state of the residency.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Watts {
     /// Where the figures are from.
     pub source: String,
-    /// It runs the guest.
+    /// Watts while it runs the guest.
     pub run: f64,
-    /// It polls.
+    /// Watts while it polls.
     pub poll: f64,
-    /// It is halted in WFI.
+    /// Watts while it is halted in WFI.
     pub wfi: f64,
-    /// It works at EL2; as `run` if it is left out.
+    /// Watts while it works at EL2; if left out, the value of `run`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub el2: Option<f64>,
 }
 
-/// Energy of a cell's wake-ups by such a model.
+/// Energy of a cell's wake-ups, computed from stated watts.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct EnergyModel {
-    /// Microjoules of both CPUs for a wake-up, of the samples with time stamps.
+    /// Microjoules that both CPUs use for a wake-up, from the samples with time stamps.
     pub uj_per_wakeup: f64,
-    /// The model.
+    /// The watts that were stated.
     pub watts: Watts,
 }
 
@@ -60,7 +60,7 @@ impl Watts {
     }
 
     /// Describes the model in one line.
-    pub fn text(&self) -> String {
+    pub fn model_text(&self) -> String {
         let Self { run, poll, wfi, .. } = self;
         let el2 = self.el2.unwrap_or(*run);
         format!(
@@ -70,7 +70,7 @@ impl Watts {
     }
 
     /// Returns the watts in a state of residency. `None` if the model lacks the state.
-    fn of(&self, state: &str) -> Option<f64> {
+    fn watts_in_state(&self, state: &str) -> Option<f64> {
         match state {
             "run" => Some(self.run),
             "poll" => Some(self.poll),
@@ -118,8 +118,8 @@ impl Cell {
             return None;
         }
         let states = self.residency.iter();
-        let joules =
-            states.map(|(state, &ticks)| Some(watts.of(state)? * ticks as f64 / hz as f64));
+        let joules = states
+            .map(|(state, &ticks)| Some(watts.watts_in_state(state)? * ticks as f64 / hz as f64));
         let joules: f64 = joules.sum::<Option<f64>>()?;
         let wakeups = u64::from(self.what.workload.wakeups());
         Some(joules * 1e6 / (stamped * wakeups) as f64)

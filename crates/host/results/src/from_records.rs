@@ -34,7 +34,7 @@ impl Results {
     /// Leaves out cells whose unit differs from that of earlier boots, because a table has one unit.
     pub fn add(&mut self, under: Option<Under>, records: &Records) {
         if self.unit.is_empty() {
-            self.describe(records);
+            self.set_description(records);
         }
         let name = under.map_or("something unknown", Word::name);
         let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
@@ -42,19 +42,19 @@ impl Results {
             let first_hz = clock::first_hz(&records.cells);
             for cell in &records.cells {
                 self.problems.extend(cell.disagreement());
-                let first_hz = first_hz.get(cell.measuring()).copied();
+                let first_hz = first_hz.get(cell.measuring_cpu()).copied();
                 match convert_cell(under, unit, first_hz, cell) {
                     Ok(mut converted) => {
                         let cycles_hz = records.cycles_hz(cell);
                         let per_bucket =
-                            percentile_rounding::per_bucket(cycles_hz, self.machine.cntfrq_hz);
+                            percentile_rounding::units_per_tick(cycles_hz, self.machine.cntfrq_hz);
                         converted.round_percentiles(per_bucket);
                         let p50 = converted.stats.map(|stats| stats.p50);
                         let hands_over = self.machine.handed_over.contains_key(linux_idle::GUEST);
-                        converted.star_linux(hands_over);
+                        converted.note_unmodelled(hands_over);
                         self.notes.extend(converted.slow_halts());
-                        self.notes.extend(converted.late_polls());
-                        let coarse = |p50| counter::coarse(records, cycles_hz, p50);
+                        self.notes.extend(converted.late_polls_note());
+                        let coarse = |p50| counter::coarse_step_share(records, cycles_hz, p50);
                         self.cells.push(Cell {
                             cycles_hz,
                             counter_coarse: p50.and_then(coarse),
@@ -71,7 +71,7 @@ impl Results {
                 self.unit
             ));
         }
-        let missing = records.missing();
+        let missing = records.missing_parts();
         // Soaks and checks have no cells.
         let measures = records.plan.is_some() || !records.cells.is_empty();
         let cut = measures && !records.ended;
@@ -86,14 +86,14 @@ impl Results {
                 self.notes.push(note.clone());
             }
         }
-        self.serrors.add(&records.serrors);
-        core_clocks::add(
+        self.serrors.add_counts(&records.serrors);
+        core_clocks::add_boot(
             &mut self.machine.core_clocks,
-            core_clocks::of_boot(&records.core_clocks),
+            core_clocks::clocks_of_boot(&records.core_clocks),
         );
     }
 
-    fn describe(&mut self, records: &Records) {
+    fn set_description(&mut self, records: &Records) {
         let field = |key: &str| {
             records
                 .machine
@@ -159,50 +159,50 @@ fn convert_cell(
     let total = cell.stats.iter().find(|stat| stat.name == "total");
     let stages = cell.stats.iter().filter(|stat| stat.name != "total");
     let mut groups = group_counts(&cell.counts);
-    if !cell.tells_parts() {
+    if !cell.has_state_times() {
         // In old logs, these counters include more than the samples, and stem from different code.
         groups.retain(|name, _| !matches!(name.as_str(), "res" | "time"));
     }
     let mut group = |name: &str| groups.remove(name).unwrap_or_default();
     let told = DIMENSIONS.iter().map(|info| {
         let field = match info.place {
-            Place::Always | Place::Unusual => words::field(info),
+            Place::Always | Place::Unusual => words::field_name(info),
             Place::System => format!("sys.{}", info.key),
         };
         (info.key.to_owned(), word(&field))
     });
-    let what = words::read(told)?;
+    let what = words::read_cell(told)?;
     Ok(Cell {
         run: String::new(),
         id: cell.id,
         under: match cell.fields.get("under") {
             None => under.ok_or("under: it is not said")?,
-            Some(under) => cell::parsed(under).map_err(|why| format!("under: {why}"))?,
+            Some(under) => cell::parse_word(under).map_err(|why| format!("under: {why}"))?,
         },
         unit: unit_of(&what, unit).into(),
         what,
         idles_by: word("idles_by"),
-        idle_states: linux_idle::states(&word("idle_states"))?,
+        idle_states: linux_idle::parse_states(&word("idle_states"))?,
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
-        sender: checked_texts::affinity(&word("sender"))?,
-        receiver: checked_texts::affinity(&word("receiver"))?,
+        sender: checked_texts::parse_affinity(&word("sender"))?,
+        receiver: checked_texts::parse_affinity(&word("receiver"))?,
         iterations: number("iterations"),
         passes: number("passes"),
         passes_planned: number("passes_planned"),
         pass_p50: cell.pass_p50.clone(),
         pass_core_hz: cell.core_hz.clone(),
-        core_clock_moved: clock::moved_by(first_hz, &cell.core_hz),
+        core_clock_moved: clock::frequency_shift(first_hz, &cell.core_hz),
         cycles_hz: None,
         counter_coarse: None,
         made: number("made"),
         ended: match cell.fields.get("ended") {
             None => None,
-            Some(ended) => Some(cell::parsed(ended).map_err(|why| format!("ended: {why}"))?),
+            Some(ended) => Some(cell::parse_word(ended).map_err(|why| format!("ended: {why}"))?),
         },
-        stats: total.map(stats),
+        stats: total.map(stats_from_stat),
         critical: None,
-        stages: stages.map(stage).collect(),
+        stages: stages.map(stage_from_stat).collect(),
         exits: group("exit"),
         ipis: group("ipi"),
         wakes: group("wake"),
@@ -219,7 +219,7 @@ fn convert_cell(
             .split_terminator(',')
             .map(String::from)
             .collect(),
-        program: cell.program.clone().map(Program::read),
+        program: cell.program.clone().map(Program::with_figures),
         skipped: cell.skipped.clone(),
     })
 }
@@ -233,14 +233,14 @@ fn unit_of<'u>(cell: &plan::Cell, unit: &'u str) -> &'u str {
     }
 }
 
-fn stage(stat: &Stat) -> Stage {
+fn stage_from_stat(stat: &Stat) -> Stage {
     Stage {
         name: stat.name.clone(),
-        stats: stats(stat),
+        stats: stats_from_stat(stat),
     }
 }
 
-fn stats(stat: &Stat) -> Stats {
+fn stats_from_stat(stat: &Stat) -> Stats {
     let number = |key: &str| stat.values.get(key).copied().unwrap_or(0);
     let count = number("count");
     Stats {

@@ -13,7 +13,7 @@ use crate::{Results, capture};
 pub const AGAIN: &str = "ROUSE_REWRITE=1 cargo test -p results -p page -p xtask golden";
 
 /// Returns the folder of the logs.
-pub fn folder() -> PathBuf {
+pub fn logs_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
 }
 
@@ -22,8 +22,8 @@ pub fn folder() -> PathBuf {
 /// # Panics
 ///
 /// If a log can't be read.
-pub fn logs() -> Vec<(String, Results)> {
-    let entries = fs::read_dir(folder()).expect("the folder of logs can be read");
+pub fn log_results() -> Vec<(String, Results)> {
+    let entries = fs::read_dir(logs_folder()).expect("the folder of logs can be read");
     let files = entries.map(|entry| entry.expect("it can be listed").path());
     let mut files: Vec<PathBuf> = files
         .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
@@ -43,8 +43,8 @@ pub fn logs() -> Vec<(String, Results)> {
 }
 
 /// Returns the logs as runs.
-pub fn runs() -> Vec<Run> {
-    let runs = logs().into_iter().map(|(label, results)| Run {
+pub fn logs_as_runs() -> Vec<Run> {
+    let runs = log_results().into_iter().map(|(label, results)| Run {
         commands: vec![format!("cargo xtask report {label}.log")],
         label,
         results,

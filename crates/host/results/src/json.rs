@@ -31,13 +31,21 @@ struct Shallow {
 }
 
 impl Shallow {
-    fn open(&mut self, writer: &mut (impl Write + ?Sized), bracket: &[u8]) -> io::Result<()> {
+    fn open_bracket(
+        &mut self,
+        writer: &mut (impl Write + ?Sized),
+        bracket: &[u8],
+    ) -> io::Result<()> {
         self.depth += 1;
         self.filled = false;
         writer.write_all(bracket)
     }
 
-    fn close(&mut self, writer: &mut (impl Write + ?Sized), bracket: &[u8]) -> io::Result<()> {
+    fn close_bracket(
+        &mut self,
+        writer: &mut (impl Write + ?Sized),
+        bracket: &[u8],
+    ) -> io::Result<()> {
         self.depth -= 1;
         if self.filled && self.depth < DEPTH {
             self.break_line(writer)?;
@@ -45,7 +53,7 @@ impl Shallow {
         writer.write_all(bracket)
     }
 
-    fn next(&mut self, writer: &mut (impl Write + ?Sized), first: bool) -> io::Result<()> {
+    fn begin_item(&mut self, writer: &mut (impl Write + ?Sized), first: bool) -> io::Result<()> {
         if !first {
             writer.write_all(b",")?;
         }
@@ -63,11 +71,11 @@ impl Shallow {
 
 impl Formatter for Shallow {
     fn begin_array<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.open(writer, b"[")
+        self.open_bracket(writer, b"[")
     }
 
     fn end_array<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.close(writer, b"]")
+        self.close_bracket(writer, b"]")
     }
 
     fn begin_array_value<W: Write + ?Sized>(
@@ -75,7 +83,7 @@ impl Formatter for Shallow {
         writer: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.next(writer, first)
+        self.begin_item(writer, first)
     }
 
     fn end_array_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
@@ -84,11 +92,11 @@ impl Formatter for Shallow {
     }
 
     fn begin_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.open(writer, b"{")
+        self.open_bracket(writer, b"{")
     }
 
     fn end_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.close(writer, b"}")
+        self.close_bracket(writer, b"}")
     }
 
     fn begin_object_key<W: Write + ?Sized>(
@@ -96,7 +104,7 @@ impl Formatter for Shallow {
         writer: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.next(writer, first)
+        self.begin_item(writer, first)
     }
 
     fn begin_object_value<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {

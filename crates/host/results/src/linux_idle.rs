@@ -22,9 +22,9 @@ const WHOLE: f64 = 0.95;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize)]
 #[serde(default)]
 pub struct IdleState {
-    /// Its name.
+    /// Name of the state.
     pub name: String,
-    /// Exit latency, microseconds. A state without one polls.
+    /// Exit latency, microseconds; 0 for a state that polls.
     pub latency_us: u64,
     /// Target residency, microseconds.
     pub residency_us: u64,
@@ -38,7 +38,7 @@ impl std::fmt::Display for IdleState {
 }
 
 /// Reads the states in a record: `WFE:0:0,WFI:100:100`.
-pub fn states(text: &str) -> Result<Vec<IdleState>, String> {
+pub fn parse_states(text: &str) -> Result<Vec<IdleState>, String> {
     let state = |text: &str| {
         let (rest, residency) = text.rsplit_once(':')?;
         let (name, latency) = rest.rsplit_once(':')?;
@@ -63,7 +63,7 @@ struct Polls {
 
 impl Cell {
     /// Returns the polls of cpuidle, if a state that polls was entered.
-    fn polls(&self) -> Option<Polls> {
+    fn polls_of_cpuidle(&self) -> Option<Polls> {
         let place = self
             .idle_states
             .iter()
@@ -83,17 +83,17 @@ impl Cell {
     }
 
     /// Whether Linux polled while it idled.
-    fn polled(&self) -> bool {
-        POLLS.contains(&&*self.idles_by) || self.polls().is_some()
+    fn has_polled(&self) -> bool {
+        POLLS.contains(&&*self.idles_by) || self.polls_of_cpuidle().is_some()
     }
 
     /// Adds the properties that Linux's waits depend on and that the machine does not model. An emulator that counts
     /// instructions lets CPUs take turns, and its WFE returns at once, unless the kernel's waits hand over the turn.
-    pub(crate) fn star_linux(&mut self, hands_over: bool) {
+    pub(crate) fn note_unmodelled(&mut self, hands_over: bool) {
         if !self.what.workload.is_linux() || ![INSNS, VIRTUAL].contains(&self.unit.as_str()) {
             return;
         }
-        let polled = self.polled();
+        let polled = self.has_polled();
         let waits = polled || self.what.workload == Workload::LinuxMembarrier;
         if polled {
             self.not_modelled.push(AT_ONCE.into());
@@ -105,8 +105,8 @@ impl Cell {
 
     /// Returns a note if polls lasted until their limit, so that no wake-up ended them. If values include idle time,
     /// this is expected of polls.
-    pub(crate) fn late_polls(&self) -> Option<String> {
-        let polls = self.polls()?;
+    pub(crate) fn late_polls_note(&self) -> Option<String> {
+        let polls = self.polls_of_cpuidle()?;
         let each = polls.ns as f64 / polls.entries as f64;
         let sample = self.stats?.p50 as f64;
         let whole = polls.limit_ns > 0 && each >= WHOLE * polls.limit_ns as f64;
@@ -140,7 +140,7 @@ mod tests {
                 ..plan::Cell::default()
             },
             unit: INSNS.into(),
-            idle_states: states("WFE:0:0,WFI:100:100").unwrap(),
+            idle_states: parse_states("WFE:0:0,WFI:100:100").unwrap(),
             counters: [("cpuidle".to_owned(), counts.into())].into(),
             stats: Some(Stats {
                 count: 9,
@@ -152,17 +152,17 @@ mod tests {
     }
 
     fn stars(mut cell: Cell, hands_over: bool) -> Vec<String> {
-        cell.star_linux(hands_over);
+        cell.note_unmodelled(hands_over);
         cell.not_modelled
     }
 
     #[test]
     fn states_are_read_back() {
-        let read = states("cpu:1:0:0,WFI:100:200").unwrap();
+        let read = parse_states("cpu:1:0:0,WFI:100:200").unwrap();
         let shown: Vec<String> = read.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["cpu:1 0/0", "WFI 100/200"]);
-        assert_eq!(states(""), Ok(Vec::new()));
-        assert!(states("WFI").is_err() && states("WFI:x:1").is_err());
+        assert_eq!(parse_states(""), Ok(Vec::new()));
+        assert!(parse_states("WFI").is_err() && parse_states("WFI:x:1").is_err());
     }
 
     #[test]
@@ -192,19 +192,19 @@ mod tests {
 
     #[test]
     fn polls_that_nothing_ends_have_a_note() {
-        let note = cell(87, 8_659_000).late_polls().unwrap();
+        let note = cell(87, 8_659_000).late_polls_note().unwrap();
         assert!(note.contains("87 polls of 100 us"), "{note}");
         // Wake-ups end these polls.
-        assert_eq!(cell(500, 2_500_000).late_polls(), None);
+        assert_eq!(cell(500, 2_500_000).late_polls_note(), None);
         // The limit of haltpoll is not the residency of WFI.
         let mut own = cell(500, 20_000_000);
-        own.idle_states = states("poll:0:0,WFI:1:1").unwrap();
+        own.idle_states = parse_states("poll:0:0,WFI:1:1").unwrap();
         own.idles_by = "haltpoll/haltpoll".into();
-        assert_eq!(own.late_polls(), None);
+        assert_eq!(own.late_polls_note(), None);
         let idle = Cell {
             unit: VIRTUAL.into(),
             ..cell(87, 8_659_000)
         };
-        assert_eq!(idle.late_polls(), None);
+        assert_eq!(idle.late_polls_note(), None);
     }
 }

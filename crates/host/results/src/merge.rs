@@ -4,7 +4,7 @@
 
 mod boots;
 
-pub use boots::{boots, is_one_boot, once};
+pub use boots::{distinct_runs, is_one_boot, merge_run_texts};
 
 use std::collections::BTreeSet;
 
@@ -35,20 +35,20 @@ impl Run {
 }
 
 /// Returns the runs in some inputs. A part of a sweep continues its run.
-pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
+pub fn join_sweeps(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for part in boots(inputs) {
-        match runs.iter_mut().find(|run| continues(run, &part)) {
-            Some(run) => join(run, part),
+    for part in distinct_runs(inputs) {
+        match runs.iter_mut().find(|run| is_next_part(run, &part)) {
+            Some(run) => append_part(run, part),
             None => runs.push(part),
         }
     }
-    name_apart(&mut runs);
+    make_names_unique(&mut runs);
     runs
 }
 
 /// Groups repetitions: runs that differ in nothing but their time.
-pub fn repetitions(runs: &[Run]) -> Vec<Vec<&Run>> {
+pub fn group_repetitions(runs: &[Run]) -> Vec<Vec<&Run>> {
     let mut groups: Vec<Vec<&Run>> = Vec::new();
     for run in runs {
         let mut known = groups.iter_mut();
@@ -61,7 +61,7 @@ pub fn repetitions(runs: &[Run]) -> Vec<Vec<&Run>> {
 }
 
 /// Whether `part` is a further part of the sweep `run`, with no cell of `run`.
-fn continues(run: &Run, part: &Run) -> bool {
+fn is_next_part(run: &Run, part: &Run) -> bool {
     let (a, b) = (&run.results, &part.results);
     let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();
     is_one_setup(a, b) && b.cells.iter().all(|cell| !known.contains(&cell.key()))
@@ -90,19 +90,19 @@ fn is_one_machine(a: &Machine, b: &Machine) -> bool {
     *a == alike && apart <= a.core_hz.min(b.core_hz) / 500
 }
 
-fn join(run: &mut Run, part: Run) {
+fn append_part(run: &mut Run, part: Run) {
     run.label = format!("{}+{}", run.label, part.label);
     run.commands.extend(part.commands);
     let (all, more) = (&mut run.results, part.results);
     all.cells.extend(more.cells);
     // Each part has every nth cell.
-    all.cells.sort_by_key(rank);
+    all.cells.sort_by_key(rank_in_plan);
     all.incomplete |= more.incomplete;
     all.missing.extend(more.missing);
     all.damaged.extend(more.damaged);
     all.problems.extend(more.problems);
-    all.serrors.add(&more.serrors);
-    core_clocks::add(&mut all.machine.core_clocks, more.machine.core_clocks);
+    all.serrors.add_counts(&more.serrors);
+    core_clocks::add_boot(&mut all.machine.core_clocks, more.machine.core_clocks);
     let new: Vec<String> = more
         .notes
         .into_iter()
@@ -113,7 +113,7 @@ fn join(run: &mut Run, part: Run) {
 
 /// Returns the rank of a cell in its plan. Cells of a workload and shape are sorted by the layer below the guest, then
 /// in the order of the plan.
-fn rank(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
+fn rank_in_plan(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
     let plan::Cell {
         workload, shape, ..
     } = cell.what;
@@ -121,7 +121,7 @@ fn rank(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
 }
 
 /// Appends numbers to the names of runs that would have the same name.
-fn name_apart(runs: &mut [Run]) {
+fn make_names_unique(runs: &mut [Run]) {
     let mut known: BTreeSet<String> = BTreeSet::new();
     for run in runs {
         let numbered = (2..).map(|number| format!("{} ({number})", run.label));
@@ -133,7 +133,7 @@ fn name_apart(runs: &mut [Run]) {
     }
 }
 
-/// Returns all runs as one results.json, which [`runs`] divides again.
+/// Returns all runs as one results.json, which [`join_sweeps`] divides again.
 pub fn into_one(runs: &[Run]) -> Results {
     let [first, ..] = runs else {
         return Results::default();
@@ -148,7 +148,7 @@ pub fn into_one(runs: &[Run]) -> Results {
     all.serrors = Serrors::default();
     for run in runs {
         let results = &run.results;
-        all.serrors.add(&results.serrors);
+        all.serrors.add_counts(&results.serrors);
         let labelled = |texts: &[String]| -> Vec<String> {
             texts
                 .iter()

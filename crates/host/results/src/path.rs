@@ -13,28 +13,29 @@ use serde::{Deserialize, Serialize};
 use crate::types::is_zero;
 use crate::{Cell, Counts, Results, Stats};
 
-/// Path from the waker to the task, of the samples that `stats` is of,
-/// and what their work consists of. Everything counts instructions.
+/// The path from the waker to the task in the samples of `stats`, and the parts of their work. All
+/// values are instructions.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Critical {
     /// Samples whose path is known.
     pub samples: u64,
-    /// Samples whose path is not: the emulator changed CPUs in the middle of something.
+    /// Samples whose path is not known, because the emulator changed to another CPU at an unknown
+    /// instruction.
     pub unclear: u64,
-    /// The path: from the store that wakes to the task that runs, without what a CPU does
-    /// afterwards or beside.
+    /// The path: from the store that wakes the other CPU to the woken task, without work that is
+    /// done later or in parallel.
     pub path: Stats,
-    /// The path without bookkeeping: what ratios are made of.
+    /// The path without bookkeeping. Ratios use this value.
     pub net: Stats,
-    /// Work of the CPUs that took part, without that of others: a CPU that polls
-    /// for something else, for instance.
+    /// Work of the CPUs that took part, without the work of other CPUs, such as one that polls for
+    /// something else.
     pub parties: Stats,
-    /// Values of the path, and how often each came.
+    /// Values of the path, and how often each occurred.
     pub histogram: Vec<(u64, u64)>,
     /// Work of all CPUs in all samples; adds up to the sum of the samples.
     pub work: Work,
-    /// The part of it on the path.
+    /// The part of `work` that is on the path.
     pub on_path: Work,
     /// Exceptions taken to EL2 in all samples, by cause; empty under KVM, which counts exits itself.
     pub exits: Counts,
@@ -53,16 +54,15 @@ pub struct Work {
     pub el2: u64,
     /// Executed at EL3.
     pub el3: u64,
-    /// Not executed: every CPU halted, and the counter went on to the next timer.
+    /// Not executed: every CPU was halted, and the counter advanced to the next timer.
     pub skipped: u64,
-    /// Bookkeeping in the work, by kind: `statistics` that guest and
-    /// hypervisor keep, the `clock` that ends the sample, `flags` of handlers, the `loop`
-    /// around the task's turns.
+    /// Bookkeeping within the work, by kind: `statistics` that guest and hypervisor keep, the
+    /// `clock` that ends the sample, `flags` of handlers, the `loop` around the task's turns.
     pub bookkeeping: Counts,
 }
 
 impl Work {
-    fn of(executed: Executed, skipped: u64) -> Self {
+    fn from_executed(executed: Executed, skipped: u64) -> Self {
         let [el0, el1, el2, el3] = executed.levels;
         let classes = Class::ALL.iter().zip(executed.classes);
         Self {
@@ -76,12 +76,12 @@ impl Work {
     }
 
     /// Returns the sum of all work.
-    pub fn total(&self) -> u64 {
+    pub fn total_work(&self) -> u64 {
         self.el0 + self.el1 + self.el2 + self.el3 + self.skipped
     }
 
     /// Returns the sum of the bookkeeping.
-    pub fn bookkeeping(&self) -> u64 {
+    pub fn total_bookkeeping(&self) -> u64 {
         self.bookkeeping.values().sum()
     }
 }
@@ -90,7 +90,7 @@ impl Critical {
     /// Summarizes the `samples` of the cell with these `stats`. Each sample comes with the number of its occurrences.
     /// An error means that the observed samples are not the measured ones, and names the difference, or the sum that is
     /// wrong.
-    pub fn of(samples: &[(Sample, u64)], stats: &Stats) -> Result<Self, String> {
+    pub fn summarize_samples(samples: &[(Sample, u64)], stats: &Stats) -> Result<Self, String> {
         let mut values = BTreeMap::new();
         let mut paths = BTreeMap::new();
         let mut nets = BTreeMap::new();
@@ -117,13 +117,13 @@ impl Critical {
             *nets.entry(path - kept).or_default() += times;
             *parties.entry(sample.parties.total()).or_default() += times;
         }
-        check_same(&Stats::of(&values), stats)?;
-        let work = Work::of(work, skipped);
+        check_same_samples(&Stats::of(&values), stats)?;
+        let work = Work::from_executed(work, skipped);
         let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
-        if work.total() != sum {
+        if work.total_work() != sum {
             return Err(format!(
                 "the parts add up to {}, the samples to {sum}",
-                work.total()
+                work.total_work()
             ));
         }
         let causes = Cause::ALL.iter().zip(exits);
@@ -135,14 +135,14 @@ impl Critical {
             parties: Stats::of(&parties),
             histogram: paths.into_iter().collect(),
             work,
-            on_path: Work::of(on_path, 0),
+            on_path: Work::from_executed(on_path, 0),
             exits: causes.map(|(cause, n)| (cause.name().into(), n)).collect(),
         })
     }
 }
 
 /// Checks that the observed samples are the measured ones.
-fn check_same(seen: &Stats, measured: &Stats) -> Result<(), String> {
+fn check_same_samples(seen: &Stats, measured: &Stats) -> Result<(), String> {
     let close = (seen.mean - measured.mean).abs() * seen.count as f64 <= 0.5;
     let ends = |stats: &Stats| (stats.count, stats.min, stats.max);
     if ends(seen) == ends(measured) && close {
@@ -182,11 +182,12 @@ impl Cell {
     /// Returns the exits of the samples themselves if the emulator counted them, else all exits that the layer below
     /// counted.
     pub fn exits_of_samples(&self) -> &Counts {
-        self.seen().map_or(&self.exits, |seen| &seen.exits)
+        self.divided_samples()
+            .map_or(&self.exits, |seen| &seen.exits)
     }
 
     /// Returns the divided samples, if the emulator counted their exits.
-    pub fn seen(&self) -> Option<&Critical> {
+    pub fn divided_samples(&self) -> Option<&Critical> {
         let critical = self.critical.as_ref();
         critical.filter(|critical| !critical.exits.is_empty())
     }
@@ -194,7 +195,7 @@ impl Cell {
     /// Returns the number of [`Self::exits_of_samples`] with this cause, divided by the number of samples that they
     /// include.
     pub fn exits_per_sample(&self, cause: &str) -> f64 {
-        let Some(critical) = self.seen() else {
+        let Some(critical) = self.divided_samples() else {
             return self.per_sample(&self.exits, cause);
         };
         let count = critical.exits.get(cause).copied().unwrap_or(0);
@@ -234,24 +235,28 @@ mod tests {
     #[test]
     fn the_parts_of_all_samples_add_up_to_them() {
         let samples = [(sample(87, 66), 3), (sample(90, 67), 1)];
-        let all = Critical::of(&samples, &stats()).unwrap();
+        let all = Critical::summarize_samples(&samples, &stats()).unwrap();
         assert_eq!((all.samples, all.unclear), (4, 0));
         assert_eq!((all.path.p50, all.path.max, all.path.mean), (66, 67, 66.25));
         assert_eq!((all.net.p50, all.net.max), (63, 64));
         assert_eq!((all.parties.p50, all.parties.max), (71, 72));
         assert_eq!(all.histogram, [(66, 3), (67, 1)]);
-        assert_eq!((all.work.total(), all.work.el2), (3 * 87 + 90, 40));
+        assert_eq!((all.work.total_work(), all.work.el2), (3 * 87 + 90, 40));
         assert_eq!(
-            (all.work.bookkeeping(), all.on_path.bookkeeping()),
+            (
+                all.work.total_bookkeeping(),
+                all.on_path.total_bookkeeping()
+            ),
             (28, 12)
         );
-        assert_eq!(all.on_path.total(), 3 * 66 + 67);
+        assert_eq!(all.on_path.total_work(), 3 * 66 + 67);
         assert_eq!((all.exits["sgi"], all.exits["irq"]), (8, 4));
     }
 
     #[test]
     fn the_emulators_exits_come_before_those_of_the_layer_below() {
-        let critical = Critical::of(&[(sample(87, 66), 3), (sample(90, 67), 1)], &stats());
+        let critical =
+            Critical::summarize_samples(&[(sample(87, 66), 3), (sample(90, 67), 1)], &stats());
         let mut cell = Cell {
             under: plan::Under::Bao,
             made: 4,
@@ -295,7 +300,7 @@ mod tests {
                 "87 instructions were executed in a sample of 86",
             ),
         ] {
-            let told = Critical::of(&samples, &stats()).unwrap_err();
+            let told = Critical::summarize_samples(&samples, &stats()).unwrap_err();
             assert!(told.contains(why), "{told}");
         }
     }
@@ -307,10 +312,10 @@ mod tests {
             ..sample(90, 20)
         };
         let samples = [(sample(87, 66), 3), (unclear, 1)];
-        let all = Critical::of(&samples, &stats()).unwrap();
+        let all = Critical::summarize_samples(&samples, &stats()).unwrap();
         assert_eq!((all.samples, all.unclear), (3, 1));
         assert_eq!(all.path.max, 66);
-        assert_eq!(all.work.total(), 3 * 87 + 90);
+        assert_eq!(all.work.total_work(), 3 * 87 + 90);
     }
 
     #[test]

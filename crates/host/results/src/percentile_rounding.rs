@@ -17,7 +17,7 @@ impl Bounds {
     /// Returns the value to show for a percentile in the bucket of `value`: the middle of the part of the bucket that
     /// can contain samples with these bounds. All values of a bucket give the same result, so a rounded value may be
     /// rounded again. `per_bucket` is the number of units of values per unit of the clock whose values were sorted.
-    pub fn rounded(self, value: u64, per_bucket: f64) -> Rounded {
+    pub fn round_percentile(self, value: u64, per_bucket: f64) -> Rounded {
         let alike = hist::alike((value as f64 / per_bucket).round() as u64);
         let unit = |clock: u64| (clock as f64 * per_bucket).round() as u64;
         let (first, last) = (unit(alike.start), unit(alike.end - 1));
@@ -42,10 +42,10 @@ impl Bounds {
 }
 
 impl Stats {
-    fn round(&mut self, per_bucket: f64) {
+    fn round_stats(&mut self, per_bucket: f64) {
         let bounds = self.bounds();
         for percentile in [&mut self.p50, &mut self.p90, &mut self.p99, &mut self.p999] {
-            *percentile = bounds.rounded(*percentile, per_bucket).value;
+            *percentile = bounds.round_percentile(*percentile, per_bucket).value;
         }
     }
 }
@@ -54,14 +54,14 @@ impl Cell {
     /// Replaces the percentiles, which are values of buckets, by the values to show.
     pub(crate) fn round_percentiles(&mut self, per_bucket: f64) {
         if let Some(stats) = &mut self.stats {
-            stats.round(per_bucket);
+            stats.round_stats(per_bucket);
             let bounds = stats.bounds();
             for pass in &mut self.pass_p50 {
-                *pass = bounds.rounded(*pass, per_bucket).value;
+                *pass = bounds.round_percentile(*pass, per_bucket).value;
             }
         }
         for stage in &mut self.stages {
-            stage.stats.round(per_bucket);
+            stage.stats.round_stats(per_bucket);
         }
     }
 }
@@ -72,13 +72,13 @@ impl Results {
         let of_core = (self.unit == "cycles").then_some(self.machine.core_hz);
         for cell in &mut self.cells {
             let hertz = cell.cycles_hz.or(of_core.filter(|&hertz| hertz > 0));
-            cell.round_percentiles(per_bucket(hertz, self.machine.cntfrq_hz));
+            cell.round_percentiles(units_per_tick(hertz, self.machine.cntfrq_hz));
         }
     }
 }
 
 /// Returns the number of units of values per unit of the counter. If `cycles_hz` is set, values are cycles of a core.
-pub(crate) fn per_bucket(cycles_hz: Option<u64>, cntfrq_hz: u64) -> f64 {
+pub(crate) fn units_per_tick(cycles_hz: Option<u64>, cntfrq_hz: u64) -> f64 {
     match cycles_hz {
         Some(hertz) if cntfrq_hz > 0 => hertz as f64 / cntfrq_hz as f64,
         _ => 1.0,
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn no_percentile_is_outside_of_the_samples() {
         let known = |value, min, max| {
-            let Rounded { value, within } = Bounds { min, max }.rounded(value, 1.0);
+            let Rounded { value, within } = Bounds { min, max }.round_percentile(value, 1.0);
             (value, within)
         };
         assert_eq!(known(21_330, 21_330, 30_000), (21_337, 7));
@@ -137,12 +137,12 @@ mod tests {
             values.sort_unstable();
             let [min, value, max] = values[..] else { unreachable!() };
             let bounds = Bounds { min, max };
-            let Rounded { value: shown, within } = bounds.rounded(value, per_bucket);
+            let Rounded { value: shown, within } = bounds.round_percentile(value, per_bucket);
             prop_assert!((min..=max).contains(&shown));
             // Conversion rounds both ends of a bucket.
             prop_assert!(shown.abs_diff(value) <= within + per_bucket as u64 + 1);
             prop_assert!(per_bucket != 1.0 || shown.abs_diff(value) <= within);
-            prop_assert_eq!(bounds.rounded(shown, per_bucket).value, shown);
+            prop_assert_eq!(bounds.round_percentile(shown, per_bucket).value, shown);
         }
     }
 }

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Program {
-    /// Its output and its errors, as they came.
+    /// The program's output and errors, in the order in which they came.
     pub output: String,
-    /// Bytes in the middle of it that are left out.
+    /// Number of bytes that are left out of the middle of the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<u64>,
     /// A remark on the run, if there is one.
@@ -29,8 +29,8 @@ pub struct Program {
 impl Program {
     /// Finds the figures in the output.
     #[must_use]
-    pub fn read(mut self) -> Self {
-        self.figures = figures::of(&self.output);
+    pub fn with_figures(mut self) -> Self {
+        self.figures = figures::find_figures(&self.output);
         self
     }
 }

@@ -17,7 +17,7 @@ use crate::{Serrors, checked_texts};
 
 pub use boot::{BootProgress, ClockRecords, Probe, Records, Size};
 pub use cell::{CellRecords, Stat};
-use cell::{fields, text};
+use cell::{text_field, text_fields};
 
 /// Prefix of the kinds of records in a block whose cell has more passes to come.
 const PART: &str = "part-";
@@ -71,7 +71,7 @@ impl Collector {
             Err(Damage::Checksum | Damage::Form) => {}
             // This record does not depend on earlier ones.
             Ok(record) if matches!(record.kind, "refused" | "failed") => {
-                let why = text(&record, "why").unwrap_or_default();
+                let why = text_field(&record, "why").unwrap_or_default();
                 self.given_up = Some(match record.kind {
                     "refused" => GivenUp::Refused(why),
                     _ => GivenUp::Failed(why),
@@ -81,8 +81,8 @@ impl Collector {
                 self.records.begun = true;
                 self.check_sequence(record.seq);
                 match self.numbers.check_record(&record) {
-                    Ok(()) => self.take(&record),
-                    Err(why) => self.refuse(&record, &why),
+                    Ok(()) => self.take_record(&record),
+                    Err(why) => self.refuse_record(&record, &why),
                 }
             }
         }
@@ -96,7 +96,7 @@ impl Collector {
         if self.records.ended || self.block.take_if(on_its_way).is_none() {
             self.abandon_block();
         }
-        self.judge_spoilt();
+        self.report_damaged();
         // A cell that ends early is reported early.
         self.records.cells.sort_by_key(|cell| cell.id);
         if self.records.begun && !self.records.ended {
@@ -110,12 +110,12 @@ impl Collector {
 
     /// Reports damaged blocks: their cells are lost, or lack passes. Does not report a block
     /// if a newer block of its cell is whole.
-    fn judge_spoilt(&mut self) {
+    fn report_damaged(&mut self) {
         for (id, title) in std::mem::take(&mut self.spoilt) {
             let records = &mut self.records;
             match records.cells.iter().find(|cell| Some(cell.id) == id) {
                 None if !records.damaged.contains(&title) => records.damaged.push(title),
-                Some(cell) if cell.is_part() => {
+                Some(cell) if cell.lacks_passes() => {
                     let problem = format!(
                         "{title}: newer records of it are damaged; {} is what arrived whole",
                         cell.passes_text()
@@ -161,7 +161,7 @@ impl Collector {
     }
 
     /// Leaves out a record whose numbers are out of bounds, as if it were damaged.
-    fn refuse(&mut self, record: &Record<'_>, why: &str) {
+    fn refuse_record(&mut self, record: &Record<'_>, why: &str) {
         if let Some(block) = &mut self.block {
             block.spoilt = true;
         }
@@ -170,7 +170,7 @@ impl Collector {
         problems.push(format!("record {number} ({kind}) is damaged: {why}"));
     }
 
-    fn take(&mut self, record: &Record<'_>) {
+    fn take_record(&mut self, record: &Record<'_>) {
         let (part, kind) = match record.kind.strip_prefix(PART) {
             Some(kind) => (true, kind),
             None => (false, record.kind),
@@ -191,18 +191,18 @@ impl Collector {
                 if let Some(block) = &mut self.block {
                     block.records += 1;
                 }
-                self.take_other(kind, record);
+                self.take_other_record(kind, record);
             }
         }
     }
 
-    fn take_other(&mut self, kind: &str, record: &Record<'_>) {
-        let name = || text(record, "name").unwrap_or_default();
-        let value = |key| text(record, key).unwrap_or_default();
+    fn take_other_record(&mut self, kind: &str, record: &Record<'_>) {
+        let name = || text_field(record, "name").unwrap_or_default();
+        let value = |key| text_field(record, key).unwrap_or_default();
         let records = &mut self.records;
         match kind {
-            "boot" => records.machine.extend(fields(record)),
-            "machine" => records.machine.extend(fields(record)),
+            "boot" => records.machine.extend(text_fields(record)),
+            "machine" => records.machine.extend(text_fields(record)),
             "feature" => drop(records.features.insert(name(), value("value"))),
             "probe" => {
                 let (value, detail) = (value("value"), value("detail"));
@@ -220,7 +220,7 @@ impl Collector {
                     *hertz = record.number(key).or(*hertz);
                 }
             }
-            "unit" => match checked_texts::unit(&value("unit")) {
+            "unit" => match checked_texts::parse_unit(&value("unit")) {
                 Ok(unit) => records.unit = Some((unit.into(), value("how"))),
                 Err(why) => records.problems.push(why),
             },
@@ -286,11 +286,11 @@ impl Collector {
         match &mut self.block {
             Some(block) if Some(block.cell.id) == id => {
                 block.records += 1;
-                block.spoilt |= block.cell.take(kind, record).is_none();
+                block.spoilt |= block.cell.take_record(kind, record).is_none();
             }
             _ => {
                 self.abandon_block();
-                self.note_lost(id);
+                self.note_lost_cell(id);
             }
         }
     }
@@ -299,7 +299,7 @@ impl Collector {
         let id = record.number("id");
         match self.block.take() {
             Some(mut block) if Some(block.cell.id) == id => {
-                block.cell.end(record);
+                block.cell.read_passes(record);
                 let whole = !block.spoilt
                     && record.number("records") == Some(block.records + 1)
                     && block.cell.agrees_with(record);
@@ -313,7 +313,7 @@ impl Collector {
             other => {
                 self.block = other;
                 self.abandon_block();
-                self.note_lost(id);
+                self.note_lost_cell(id);
             }
         }
     }
@@ -321,7 +321,7 @@ impl Collector {
     /// Replaces the records that the cell had after fewer passes.
     fn keep_newest(&mut self, mut cell: CellRecords) {
         let mut cells = self.records.cells.iter_mut();
-        let known = cells.find(|known| known.id == cell.id && known.is_part());
+        let known = cells.find(|known| known.id == cell.id && known.lacks_passes());
         cell.note_pass(known.as_deref());
         match known {
             Some(known) => *known = cell,
@@ -338,7 +338,7 @@ impl Collector {
                 ended: !block.part,
                 ..self.step
             };
-            self.at = block.cell.words();
+            self.at = block.cell.describe_cell();
         }
     }
 
@@ -349,7 +349,7 @@ impl Collector {
     }
 
     /// Lists a cell whose beginning did not arrive as damaged, but only once.
-    fn note_lost(&mut self, id: Option<u64>) {
+    fn note_lost_cell(&mut self, id: Option<u64>) {
         let title = match id {
             Some(id) => format!("cell {id} (its first record is missing)"),
             None => "a cell without a number".into(),

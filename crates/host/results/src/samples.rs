@@ -8,7 +8,7 @@ use crate::records::{Collector, Records};
 use crate::{Cell, Emulator, Parameter, Results, Stats};
 
 /// Returns the record with this number, kind and fields, such as `stat id=1 name=total`. A value may have spaces.
-pub fn record(seq: usize, text: &str) -> String {
+pub fn numbered_record(seq: usize, text: &str) -> String {
     let (kind, fields) = text.split_once(' ').unwrap_or((text, ""));
     let mut line = Line::new(seq as u64, kind);
     let mut fields = fields.split(' ').filter(|word| !word.is_empty()).peekable();
@@ -23,15 +23,15 @@ pub fn record(seq: usize, text: &str) -> String {
 }
 
 /// Returns records, numbered from 0.
-pub fn numbered<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<String> {
+pub fn number_records<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<String> {
     let texts = texts.into_iter().enumerate();
     texts
-        .map(|(seq, text)| record(seq, text.as_ref()))
+        .map(|(seq, text)| numbered_record(seq, text.as_ref()))
         .collect()
 }
 
 /// Collects the records in `lines`.
-pub fn collect(lines: &[String]) -> Records {
+pub fn collect_records(lines: &[String]) -> Records {
     let mut collector = Collector::default();
     for line in lines {
         assert!(collector.feed(line), "{line}");
@@ -41,12 +41,12 @@ pub fn collect(lines: &[String]) -> Records {
 
 /// Returns the records of a boot with two cells.
 pub fn lines() -> Vec<String> {
-    lines_in("insns", "1000000000")
+    boot_records_in("insns", "1000000000")
 }
 
 /// Like [`lines`], in another unit, and with another `counter` and further fields of the machine.
-pub fn lines_in(unit: &str, counter: &str) -> Vec<String> {
-    numbered([
+pub fn boot_records_in(unit: &str, counter: &str) -> Vec<String> {
+    number_records([
         "boot under=rouse version=0.1.0",
         &format!("machine cpus=2 cntfrq_hz={counter}"),
         &format!("unit unit={unit} how=INST_RETIRED"),
@@ -65,12 +65,12 @@ pub fn lines_in(unit: &str, counter: &str) -> Vec<String> {
 /// Returns the results of [`lines`].
 pub fn results() -> Results {
     let mut results = Results::new("virt", "max", None);
-    results.add(Some(Under::Rouse), &collect(&lines()));
+    results.add(Some(Under::Rouse), &collect_records(&lines()));
     results
 }
 
 /// Returns a measured cell of `pingpong` by interrupt, with nothing trapped.
-pub fn cell(wait: Wait, unit: &str, stats: Stats) -> Cell {
+pub fn measured_cell(wait: Wait, unit: &str, stats: Stats) -> Cell {
     Cell {
         what: plan::Cell {
             workload: Workload::Pingpong,
@@ -84,8 +84,8 @@ pub fn cell(wait: Wait, unit: &str, stats: Stats) -> Cell {
 }
 
 /// Returns a run in cycles of a core that a simulator models.
-pub fn in_cycles() -> Results {
-    let lines = lines_in("cycles", "25000000 core_hz=2600000000");
+pub fn results_in_cycles() -> Results {
+    let lines = boot_records_in("cycles", "25000000 core_hz=2600000000");
     let parameter = Parameter {
         value: "60 ns".into(),
         source: "chosen".into(),
@@ -98,6 +98,6 @@ pub fn in_cycles() -> Results {
         parameters: [("memory".into(), parameter)].into(),
     };
     let mut results = Results::new("gem5", "O3", Some(emulator));
-    results.add(Some(Under::Rouse), &collect(&lines));
+    results.add(Some(Under::Rouse), &collect_records(&lines));
     results
 }

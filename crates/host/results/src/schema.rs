@@ -13,7 +13,7 @@ use crate::Results;
 ///
 /// # Panics
 /// Never: a schema is JSON.
-pub fn text() -> String {
+pub fn schema_text() -> String {
     // The schema describes files as they are written: a field that is always written is required.
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<Results>();

@@ -42,16 +42,16 @@ const PATH: [&str; 15] = [
 /// Returns the text of the file.
 pub fn csv(results: &Results) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(header())?;
+    writer.write_record(header_row())?;
     for cell in &results.cells {
-        let row = row(cell);
+        let row = cell_row(cell);
         writer.write_record(row.iter().map(|text| foreign::cell(text).into_owned()))?;
     }
     let bytes = writer.into_inner().context("results.csv")?;
     Ok(String::from_utf8(bytes)?)
 }
 
-fn header() -> Vec<String> {
+fn header_row() -> Vec<String> {
     let plain = keys().chain(["iterations", "unit"]).chain(STATS);
     let mut header: Vec<String> = plain.map(|name| name.replace('-', "_")).collect();
     for (group, names) in [("exits", &EXITS[..]), ("ipis", &IPIS), ("wakes", &WAKES)] {
@@ -64,7 +64,7 @@ fn header() -> Vec<String> {
     header
 }
 
-fn row(cell: &Cell) -> Vec<String> {
+fn cell_row(cell: &Cell) -> Vec<String> {
     let mut row = cell.key();
     row.extend([cell.iterations.to_string(), cell.unit.clone()]);
     match &cell.stats {
@@ -129,6 +129,6 @@ fn path_texts(critical: &Critical) -> [String; PATH.len()] {
         exact(work.el2),
         exact(work.el3),
         exact(work.skipped),
-        exact(work.bookkeeping()),
+        exact(work.total_bookkeeping()),
     ]
 }

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Stats {
-    /// How many.
+    /// Number of samples.
     pub count: u64,
-    /// Smallest.
+    /// Smallest sample.
     pub min: u64,
     /// Median.
     pub p50: u64,
@@ -22,7 +22,7 @@ pub struct Stats {
     pub p99: u64,
     /// 99.9th percentile.
     pub p999: u64,
-    /// Largest.
+    /// Largest sample.
     pub max: u64,
     /// Arithmetic mean.
     pub mean: f64,
@@ -55,7 +55,7 @@ impl Stats {
     }
 }
 
-/// A part of the sample.
+/// A part of the samples of a cell, between two time stamps.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub struct Stage {
@@ -98,7 +98,7 @@ impl Stats {
 
     /// Returns the least number of samples that suffices for the percentile of `per_mille` thousandths, which must be
     /// below 1000.
-    pub const fn needed(per_mille: u64) -> u64 {
+    pub const fn samples_needed(per_mille: u64) -> u64 {
         (Self::BEYOND * 1000).div_ceil(1000 - per_mille)
     }
 

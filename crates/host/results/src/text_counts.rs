@@ -19,7 +19,7 @@ struct Times {
 
 impl Repeated {
     /// Adds a text of boot number `boot`, counted from 1. 0 if unknown.
-    pub fn add(&mut self, boot: usize, text: String) {
+    pub fn add_text(&mut self, boot: usize, text: String) {
         if let Some(&place) = self.places.get(&text) {
             let times = &mut self.texts[place].1;
             times.count += 1;
@@ -35,7 +35,7 @@ impl Repeated {
     pub fn into_texts(self) -> impl Iterator<Item = String> {
         self.texts
             .into_iter()
-            .map(|(text, times)| match times.text() {
+            .map(|(text, times)| match times.occurrences_text() {
                 Some(times) => format!("{text} ({times})"),
                 None => text,
             })
@@ -43,7 +43,7 @@ impl Repeated {
 }
 
 impl Times {
-    fn text(&self) -> Option<String> {
+    fn occurrences_text(&self) -> Option<String> {
         match (self.count, self.boots) {
             (1, (0, _)) => None,
             (1, (boot, _)) => Some(format!("boot {boot}")),
@@ -61,7 +61,7 @@ mod tests {
     fn told(texts: &[(usize, &str)]) -> Vec<String> {
         let mut repeated = Repeated::default();
         for &(boot, text) in texts {
-            repeated.add(boot, text.into());
+            repeated.add_text(boot, text.into());
         }
         repeated.into_texts().collect()
     }

@@ -25,58 +25,58 @@ pub struct Results {
     /// Version of the schema: 1.
     #[schemars(range(min = 1, max = 1))]
     pub schema: u32,
-    /// Name and version of the program that wrote it, as `rouse 0.1.0`.
+    /// Name and version of the program that wrote the file, such as `rouse 0.1.0`.
     pub tool: String,
-    /// Sources and tools of the images; `null` where that is not known, as of
-    /// a serial log.
+    /// Sources and tools of the images; `null` where they are not known, such as for a serial log.
     pub build: Option<Build>,
-    /// When its first boot began, UTC, as RFC 3339 has it; left out of what was read from a log.
+    /// When the first boot began, UTC, in the format of RFC 3339; left out if the results were read
+    /// from a log.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub began: String,
     /// Name of the board.
     pub board: String,
-    /// Where it was measured.
+    /// The machine that was measured.
     pub machine: Machine,
     /// Properties that the machine was found to model.
     pub fidelity: BTreeMap<String, Value>,
-    /// More about it, for people.
+    /// Details of these properties, for people.
     pub fidelity_details: BTreeMap<String, String>,
     /// Unit of values.
     #[serde(deserialize_with = "checked_texts::read_unit")]
     #[schemars(schema_with = "checked_texts::schema_of_unit")]
     pub unit: String,
-    /// How that was found out.
+    /// How the unit was determined.
     pub unit_how: String,
     /// The cells.
     pub cells: Vec<Cell>,
-    /// Not all that was asked for was measured: a boot was cut short.
+    /// Whether something that was requested was not measured, because a boot was cut short.
     pub incomplete: bool,
-    /// Parts that are absent because of that.
+    /// The parts that were not measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Cells that can't be shown because records of theirs are missing.
+    /// Cells that can't be shown because some of their records are missing.
     pub damaged: Vec<String>,
-    /// Other faults of the records.
+    /// Other faults in the records.
     pub problems: Vec<String>,
-    /// SErrors behind which its boots went on; left out if there were none.
+    /// SErrors after which a boot went on; left out if there were none.
     #[serde(skip_serializing_if = "Serrors::is_none")]
     pub serrors: Serrors,
     /// Notes of the guest.
     pub notes: Vec<String>,
-    /// Where the cells come from, if that is more than one run.
+    /// The runs that the cells come from, if there is more than one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Origin>,
 }
 
-/// SErrors that EL2 has taken, and behind which a run went on.
+/// SErrors that EL2 took and after which the run went on.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize)]
 #[serde(default)]
 pub struct Serrors {
-    /// Errors that were pending when a CPU came to the hypervisor: firmware left them.
+    /// SErrors that firmware left: they were pending when a CPU entered the hypervisor.
     pub left: u64,
-    /// Those since then whose error had been corrected.
+    /// Later SErrors whose error had been corrected.
     pub corrected: u64,
-    /// Those since then that nothing had used.
+    /// Later restartable SErrors, whose error nothing had consumed.
     pub restartable: u64,
 }
 
@@ -84,49 +84,49 @@ pub struct Serrors {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Build {
-    /// Version of the compiler, as rustc's line `release`; empty if it is not known.
+    /// Version of the compiler, from rustc's line `release`; empty if it is not known.
     pub rustc: String,
-    /// The compiler's commit, 40 digits; empty where rustc does not tell it.
+    /// The compiler's commit, 40 digits; empty where rustc does not report it.
     pub rustc_commit: String,
     /// Version of the compiler's LLVM.
     pub llvm: String,
-    /// The tree's commit, 40 digits; empty outside of a git repository.
+    /// The tree's commit, 40 digits; empty outside a git repository.
     pub commit: String,
-    /// Whether files of the tree were not as in that commit.
+    /// Whether files of the tree differed from that commit.
     pub dirty: bool,
     /// SHA-256 of the packed image, 64 digits: the hypervisor with all images of the guest; empty where none was packed.
     pub image: String,
 }
 
-/// One of the runs that were put together.
+/// One of several merged runs.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub struct Origin {
-    /// Name of the run in `run` of its cells.
+    /// Name of the run, which its cells have in `run`.
     pub label: String,
-    /// Sources and tools of its images; `null` where that is not known.
+    /// Sources and tools of the run's images; `null` where they are not known.
     pub build: Option<Build>,
-    /// When its first boot began, as of the whole.
+    /// When the run's first boot began, in the format of the whole file's `began`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub began: String,
     /// Name of the board.
     pub board: String,
-    /// Where it was measured.
+    /// The machine that was measured.
     pub machine: Machine,
     /// Properties that the machine was found to model.
     pub fidelity: BTreeMap<String, Value>,
-    /// More about it, for people.
+    /// Details of these properties, for people.
     pub fidelity_details: BTreeMap<String, String>,
     /// Unit of values.
     #[serde(deserialize_with = "checked_texts::read_unit")]
     #[schemars(schema_with = "checked_texts::schema_of_unit")]
     pub unit: String,
-    /// How that was found out.
+    /// How the unit was determined.
     pub unit_how: String,
-    /// SErrors behind which its boots went on; left out if there were none.
+    /// SErrors after which a boot went on; left out if there were none.
     #[serde(skip_serializing_if = "Serrors::is_none")]
     pub serrors: Serrors,
-    /// Not all that was asked for was measured.
+    /// Whether something that was requested was not measured.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
 }
@@ -151,7 +151,7 @@ impl Origin {
     }
 }
 
-/// Where it was measured.
+/// The machine that was measured.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Machine {
@@ -163,15 +163,14 @@ pub struct Machine {
     pub cpus: u64,
     /// Frequency of the counter.
     pub cntfrq_hz: u64,
-    /// Ticks by which the counter advances at a time, as the guest found them; 0 if that is not
-    /// known.
+    /// Ticks by which the counter advances at a time, as the guest found; 0 if not known.
     #[serde(skip_serializing_if = "is_zero")]
     pub counter_step: u64,
     /// Frequency of the core, if the guest measured it; 0 otherwise.
     #[serde(skip_serializing_if = "is_zero")]
     pub core_hz: u64,
-    /// The clocks of the cores that measured, by affinity; left out where the machine does not tell
-    /// them.
+    /// The clocks of the cores that measured, by affinity; left out where the machine does not
+    /// report them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub core_clocks: Vec<CoreClock>,
     /// Interrupt controller.
@@ -180,20 +179,20 @@ pub struct Machine {
     pub list_registers: u64,
     /// Features of the architecture.
     pub features: BTreeMap<String, Value>,
-    /// `null` on hardware.
+    /// The emulator; `null` on hardware.
     pub emulator: Option<Emulator>,
     /// `fdt` or `acpi`.
     pub firmware: String,
-    /// The hypervisor below that is not Rouse, by the name that it or the machine's
-    /// description gives; empty if none is named.
+    /// Name of a hypervisor other than Rouse below the guest, as it or the machine's description
+    /// gives it; empty if none is named.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hypervisor: String,
-    /// Hypervisors of others that guests ran under, by the words of `under`: name, version, and
-    /// what else makes numbers what they are, as `Xen 4.20.4-pre, scheduler credit2`.
+    /// Other projects' hypervisors that guests ran under, by the words of `under`: name, version,
+    /// and whatever else affects the numbers, such as `Xen 4.20.4-pre, scheduler credit2`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub below: BTreeMap<String, String>,
-    /// How many WFE and WFET were replaced by YIELD in a kernel before it was loaded: `guest`, and `host` of KVM. Left
-    /// out where each kernel ran as it is.
+    /// Number of WFE and WFET instructions that were replaced by YIELD before a kernel was loaded:
+    /// in `guest`, and in the `host` of KVM. Left out where each kernel ran unmodified.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub handed_over: BTreeMap<String, u64>,
 }
@@ -202,27 +201,27 @@ pub struct Machine {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Emulator {
-    /// Its name.
+    /// Name of the emulator.
     pub name: String,
-    /// Its version, as `11.1.3`.
+    /// Version of the emulator, such as `11.1.3`.
     pub version: String,
-    /// Everything that it says of its version, with the revision of the package; empty
-    /// if it says no more than that.
+    /// The emulator's full description of its version, with the revision of the package; empty if
+    /// it has nothing to add to `version`.
     pub exact: String,
-    /// How it runs: `icount` or `mttcg` of QEMU, the CPU model of gem5.
+    /// Mode of the emulator: `icount` or `mttcg` for QEMU, the CPU model for gem5.
     pub mode: String,
     /// Options of the modelled machine, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Parameter>,
 }
 
-/// One of the choices that make a modelled machine what it is.
+/// One of the parameters of a modelled machine.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Parameter {
-    /// Its value, with the unit.
+    /// The value, with its unit.
     pub value: String,
-    /// Where that is from.
+    /// Where the value comes from.
     pub source: String,
 }
 
@@ -232,7 +231,7 @@ pub(crate) fn is_zero(number: &u64) -> bool {
 
 impl Machine {
     /// Formats the counter for people: `1000 MHz`, with its step if the step is more than a tick.
-    pub fn counter(&self) -> String {
+    pub fn counter_text(&self) -> String {
         let frequency = format!("{} MHz", self.cntfrq_hz as f64 / 1e6);
         match self.counter_step {
             0 | 1 => frequency,
@@ -241,14 +240,14 @@ impl Machine {
     }
 
     /// Names the kernel, if Linux is the guest: `Linux 6.12.117, HZ 250`.
-    pub fn kernel(&self) -> Option<String> {
-        let hz = self.feature("linux_hz");
+    pub fn kernel_text(&self) -> Option<String> {
+        let hz = self.feature_text("linux_hz");
         let hz = hz.map_or(String::new(), |hz| format!(", HZ {hz}"));
-        Some(format!("Linux {}{hz}", self.feature("linux")?))
+        Some(format!("Linux {}{hz}", self.feature_text("linux")?))
     }
 
     /// Returns a feature as text.
-    pub fn feature(&self, name: &str) -> Option<String> {
+    pub fn feature_text(&self, name: &str) -> Option<String> {
         Some(match self.features.get(name)? {
             serde_json::Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -262,14 +261,14 @@ impl Serrors {
     }
 
     /// Adds the SErrors of another boot.
-    pub fn add(&mut self, more: &Self) {
+    pub fn add_counts(&mut self, more: &Self) {
         self.left += more.left;
         self.corrected += more.corrected;
         self.restartable += more.restartable;
     }
 
     /// Formats the number of SErrors of each kind for people. `None` if there were no SErrors.
-    pub fn text(&self) -> Option<String> {
+    pub fn counts_text(&self) -> Option<String> {
         (!self.is_none()).then(|| {
             format!(
                 "SErrors: {} left by firmware, {} corrected, {} restartable; the run went on behind each, \
@@ -282,7 +281,7 @@ impl Serrors {
 
 impl Build {
     /// Formats the compiler, for people: `rustc 1.95.0 (59807616e1fa..., LLVM 22.1.2)`.
-    pub fn compiler(&self) -> String {
+    pub fn compiler_text(&self) -> String {
         let parts = [
             self.rustc_commit.clone(),
             match self.llvm.as_str() {
@@ -299,16 +298,16 @@ impl Build {
     }
 
     /// Formats the tree for people: its commit, and whether files have changed since.
-    pub fn tree(&self) -> String {
-        self.tree_as(self.commit.clone())
+    pub fn tree_text(&self) -> String {
+        self.tree_text_with(self.commit.clone())
     }
 
     /// Formats the tree for people, with only the first digits of the commit.
     pub fn short_tree(&self) -> String {
-        self.tree_as(self.commit.chars().take(12).collect())
+        self.tree_text_with(self.commit.chars().take(12).collect())
     }
 
-    fn tree_as(&self, commit: String) -> String {
+    fn tree_text_with(&self, commit: String) -> String {
         match (commit.as_str(), self.dirty) {
             ("", _) => String::new(),
             (_, false) => commit,
@@ -339,7 +338,7 @@ impl Results {
     /// Whether the counts are the same in every run. This holds for instructions that an emulator counts, and for
     /// everything that a simulator computes from a model. It does not hold for Linux, which draws random numbers from
     /// another seed in each repetition.
-    pub fn repeats(&self) -> bool {
+    pub fn has_repeatable_counts(&self) -> bool {
         let is_linux = |cell: &Cell| cell.what.workload.is_linux();
         let simulated = self.machine.emulator.as_ref();
         !self.cells.iter().any(is_linux)
@@ -361,14 +360,14 @@ impl Results {
 
     /// Returns the notes; each appears once, for all runs that have it.
     pub fn shown_notes(&self) -> Vec<String> {
-        merge::once(&self.notes, &self.runs)
+        merge::merge_run_texts(&self.notes, &self.runs)
     }
 
     /// Describes what a boot that was cut short has not measured. `None` if nothing is missing.
     pub fn incomplete_text(&self) -> Option<String> {
         let missing = match self.missing.as_slice() {
             [] => "the run was cut short".into(),
-            missing => merge::once(missing, &self.runs).join("; "),
+            missing => merge::merge_run_texts(missing, &self.runs).join("; "),
         };
         self.incomplete.then_some(missing)
     }

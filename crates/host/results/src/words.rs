@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 const SYSTEM: &str = "system";
 
 /// Returns the name of a dimension's field.
-pub fn field(info: &Info) -> String {
+pub fn field_name(info: &Info) -> String {
     info.key.replace('-', "_")
 }
 
@@ -28,13 +28,13 @@ pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::
     let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
     for info in fields.filter(|info| info.is_told(cell)) {
         match info.kind {
-            ValueKind::Numbers => map.serialize_entry(&field(info), &info.rank(cell))?,
+            ValueKind::Numbers => map.serialize_entry(&field_name(info), &info.rank(cell))?,
             ValueKind::Words
             | ValueKind::Cpus
             | ValueKind::Pairs
             | ValueKind::Tables
             | ValueKind::Names => {
-                map.serialize_entry(&field(info), &info.text(cell).to_string())?;
+                map.serialize_entry(&field_name(info), &info.text(cell).to_string())?;
             }
         }
     }
@@ -57,7 +57,7 @@ pub fn schema(_: &mut SchemaGenerator) -> Schema {
         match info.place {
             Place::System => drop(system.insert(info.key.into(), text_schema(info))),
             Place::Always | Place::Unusual => {
-                let name = field(info);
+                let name = field_name(info);
                 if info.place == Place::Always {
                     required.push(name.clone());
                 }
@@ -122,20 +122,20 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cell, D
     };
     let mut words: Vec<(String, String)> = Vec::new();
     for info in DIMENSIONS.iter().filter(|info| info.place != Place::System) {
-        let value = fields.get(&field(info));
+        let value = fields.get(&field_name(info));
         words.extend(value.map(|value| (info.key.to_owned(), text(value))));
     }
     if let Some(Value::Object(system)) = fields.get(SYSTEM) {
         words.extend(system.iter().map(|(key, value)| (key.clone(), text(value))));
     }
-    read(words).map_err(D::Error::custom)
+    read_cell(words).map_err(D::Error::custom)
 }
 
 /// Returns the cell with these words, by the names of the dimensions. Missing or empty words have their neutral values.
 ///
 /// # Errors
 /// Names the unknown word, and the known ones.
-pub fn read(words: impl IntoIterator<Item = (String, String)>) -> Result<Cell, String> {
+pub fn read_cell(words: impl IntoIterator<Item = (String, String)>) -> Result<Cell, String> {
     let mut cell = Cell::default();
     for (key, word) in words {
         if !word.is_empty() {

@@ -95,13 +95,19 @@ impl Alarms {
         let found = Comparison::new(a, b, LEVEL);
         assert!(found.runs_needed() <= a.len().min(b.len()));
         self.comparisons += 1;
-        self.figures += found.figures().count();
-        let changed = found.figures().filter(|(_, figure)| figure.changed());
+        self.figures += found.cells_and_figures().count();
+        let changed = found
+            .cells_and_figures()
+            .filter(|(_, figure)| figure.has_changed());
         let changed = changed.count();
         self.cells += changed;
         self.any += usize::from(changed > 0);
         let worse = |verdict| verdict == Verdict::Worse;
-        self.gates += usize::from(found.figures().any(|(_, figure)| worse(figure.verdict)));
+        self.gates += usize::from(
+            found
+                .cells_and_figures()
+                .any(|(_, figure)| worse(figure.verdict)),
+        );
     }
 }
 
@@ -198,8 +204,15 @@ fn a_slowdown_of_the_sgi_path_is_found() {
     assert_eq!((a.len(), b.len()), (80, 80));
     let found = Comparison::new(&a, &b, LEVEL);
     for pair in &found.pairs {
-        let total = pair.total().unwrap();
-        println!("80: {:?}", (total.percent(), total.sees(), total.p_value));
+        let total = pair.deciding_figure().unwrap();
+        println!(
+            "80: {:?}",
+            (
+                total.percent_difference(),
+                total.least_detectable_percent(),
+                total.p_value
+            )
+        );
         let expected = match pair.cell.what.deliver {
             Deliver::Inject => Verdict::Worse,
             Deliver::Direct => Verdict::NoDifference,
@@ -208,12 +221,14 @@ fn a_slowdown_of_the_sgi_path_is_found() {
     }
     for runs in [20, 48] {
         let few = Comparison::new(&a[..runs], &b[..runs], LEVEL);
-        let seen = few.pairs.iter().map(|pair| pair.total().unwrap());
-        let seen: Vec<_> = seen.map(|total| (total.percent(), total.sees())).collect();
+        let seen = few.pairs.iter().map(|pair| pair.deciding_figure().unwrap());
+        let seen: Vec<_> = seen
+            .map(|total| (total.percent_difference(), total.least_detectable_percent()))
+            .collect();
         println!("{runs}: {seen:?}, asked for: {:?}", few.runs_to_see(5.0));
     }
     // The first 48 of each side did not show it, and recommended 80.
     let few = Comparison::new(&a[..48], &b[..48], LEVEL);
-    assert_eq!(few.count(Verdict::NoDifference), 2);
+    assert_eq!(few.count_verdict(Verdict::NoDifference), 2);
     assert_eq!(few.runs_to_see(5.0)[0], Some(80));
 }

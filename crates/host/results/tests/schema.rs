@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 fn golden_schema() {
     golden(
         &root().join("docs/results.schema.json"),
-        &results::schema::text(),
+        &results::schema::schema_text(),
     );
 }
 
 /// Results with all optional fields.
 fn sample() -> Value {
-    let log = std::fs::read_to_string(goldens::folder().join("passes.log")).unwrap();
+    let log = std::fs::read_to_string(goldens::logs_folder().join("passes.log")).unwrap();
     serde_json::to_value(results::capture::results(&log).unwrap()).unwrap()
 }
 
@@ -57,7 +57,7 @@ fn planted_mistakes_are_found() {
 /// Checks that the schema has all dimensions of the table, without naming them here.
 #[test]
 fn every_dimension_is_in_it() {
-    let schema: Value = serde_json::from_str(&results::schema::text()).unwrap();
+    let schema: Value = serde_json::from_str(&results::schema::schema_text()).unwrap();
     let fields = &schema["$defs"]["Cell"]["properties"];
     for info in &plan::DIMENSIONS {
         let field = match info.place {
@@ -87,7 +87,7 @@ fn named_files_follow_it() {
 #[test]
 fn every_field_and_column_is_documented() {
     let document = std::fs::read_to_string(root().join("docs/results.md")).unwrap();
-    let schema: Value = serde_json::from_str(&results::schema::text()).unwrap();
+    let schema: Value = serde_json::from_str(&results::schema::schema_text()).unwrap();
     let objects = schema["$defs"]
         .as_object()
         .unwrap()

@@ -31,7 +31,7 @@ pub struct Access {
 impl Access {
     /// Returns a mask with a bit for each accessed byte of the line, without bytes of the next line.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub fn byte_mask(&self) -> u64 {
         let many = 1u32.checked_shl(self.size.into()).unwrap_or(u32::MAX);
         if self.whole || many >= u64::BITS {
             return u64::MAX;

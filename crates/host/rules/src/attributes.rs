@@ -3,7 +3,7 @@
 
 use crate::decode::Operation;
 use crate::rule::Now;
-use crate::tables::{ADDRESS, below_of, leads_on};
+use crate::tables::{ADDRESS, points_to_table, table_below};
 
 /// A type of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ struct Page {
 
 impl Types {
     /// Drops the cached types if `operation` may change translations.
-    pub fn executed(&mut self, now: &Now<'_>, operation: Operation) {
+    pub fn drop_if_changed(&mut self, now: &Now<'_>, operation: Operation) {
         if may_change_type(operation) {
             *self = Self::default();
         }
@@ -46,23 +46,23 @@ impl Types {
             broadcast: true, ..
         } = operation
         {
-            now.shared.invalidate();
+            now.shared.count_tlbi();
         }
     }
 
     /// Returns the type of memory at `address` for the level of `now`. Returns `None` if the level does not translate
     /// addresses, or if its tables do not map the address.
-    pub fn of(&mut self, now: &Now<'_>, address: u64) -> Option<Type> {
+    pub fn type_at(&mut self, now: &Now<'_>, address: u64) -> Option<Type> {
         let page = Page {
             address: address >> PAGE,
             level: now.place.level.max(1),
-            invalidated: now.shared.invalidated(),
+            invalidated: now.shared.tlbi_count(),
         };
         let kept = &mut self.pages[page.address as usize % KEPT];
         match *kept {
             Some((one, kind)) if one == page => Some(kind),
             _ => {
-                let kind = walk(now, page.level, address)?;
+                let kind = walk_tables(now, page.level, address)?;
                 *kept = Some((page, kind));
                 Some(kind)
             }
@@ -92,24 +92,27 @@ fn may_change_type(operation: Operation) -> bool {
 }
 
 /// Walks the tables of `level`, and returns the memory type of `address` (DDI 0487K.a, D8.2 and D8.6).
-fn walk(now: &Now<'_>, level: u8, address: u64) -> Option<Type> {
-    if level > 2 || !now.controls.translates(level) || address >> now.controls.bits(level) != 0 {
+fn walk_tables(now: &Now<'_>, level: u8, address: u64) -> Option<Type> {
+    if level > 2
+        || !now.controls.translates(level)
+        || address >> now.controls.address_bits(level) != 0
+    {
         return None;
     }
     let intermediate = level == 1;
     let locate = |address| now.shared.locate(address);
     let (mut table, mut at) = now.controls.root(level)?;
-    table = below_of(table, intermediate, &locate)?;
+    table = table_below(table, intermediate, &locate)?;
     loop {
         let index = address >> (PAGE + 9 * u64::from(3 - at)) & 511;
         let descriptor = now.shared.read(table + 8 * index)?;
         if descriptor & 1 == 0 {
             return None;
         }
-        if !leads_on(descriptor, at) {
-            return Some(memory_type(now.controls.memory(level), descriptor));
+        if !points_to_table(descriptor, at) {
+            return Some(memory_type(now.controls.mair(level), descriptor));
         }
-        table = below_of(descriptor & ADDRESS, intermediate, &locate)?;
+        table = table_below(descriptor & ADDRESS, intermediate, &locate)?;
         at += 1;
     }
 }

@@ -36,43 +36,43 @@ impl Barriers {
     }
 
     /// Counts a DSB that `cpu` has executed.
-    pub fn execute(&self, cpu: u16) {
+    pub fn count_dsb(&self, cpu: u16) {
         if let Some(executed) = self.executed.get(usize::from(cpu)) {
             executed.fetch_add(1, Relaxed);
             self.cpus.fetch_max(usize::from(cpu) + 1, Relaxed);
         }
     }
 
-    fn executed(&self, cpu: usize) -> u64 {
+    fn dsb_count(&self, cpu: usize) -> u64 {
         let executed = self.executed.get(cpu);
         executed.map_or(0, |executed| executed.load(Relaxed))
     }
 
     /// Notes that `cpu` begins an operation that a DSB of the same CPU completes.
-    pub fn begin(&self, cpu: u16, begun: &Begun) {
-        let count = self.executed(cpu.into()) & ((1 << SHIFT) - 1);
+    pub fn begin_operation(&self, cpu: u16, begun: &Begun) {
+        let count = self.dsb_count(cpu.into()) & ((1 << SHIFT) - 1);
         begun.0.store(u64::from(cpu) << SHIFT | count, Relaxed);
     }
 
     /// Whether a DSB has completed the operation `begun`.
     pub fn have_completed(&self, begun: &Begun) -> bool {
-        let (cpu, count) = begun.parts();
-        self.executed(cpu) > count
+        let (cpu, count) = begun.cpu_and_count();
+        self.dsb_count(cpu) > count
     }
 
     /// Returns the counts of DSBs, for a CPU that has a context synchronization event now.
-    pub fn see(&self) -> Seen {
+    pub fn dsb_counts(&self) -> Seen {
         let cpus = self.cpus.load(Relaxed);
-        Seen((0..cpus).map(|cpu| self.executed(cpu)).collect())
+        Seen((0..cpus).map(|cpu| self.dsb_count(cpu)).collect())
     }
 }
 
 impl Begun {
-    pub fn copy(&self, other: &Self) {
+    pub fn copy_from(&self, other: &Self) {
         self.0.store(other.0.load(Relaxed), Relaxed);
     }
 
-    fn parts(&self) -> (usize, u64) {
+    fn cpu_and_count(&self) -> (usize, u64) {
         let begun = self.0.load(Relaxed);
         ((begun >> SHIFT) as usize, begun & ((1 << SHIFT) - 1))
     }
@@ -80,8 +80,8 @@ impl Begun {
 
 impl Seen {
     /// Whether one of the counted DSBs has completed `begun`.
-    pub fn has(&self, begun: &Begun) -> bool {
-        let (cpu, count) = begun.parts();
+    pub fn has_completed(&self, begun: &Begun) -> bool {
+        let (cpu, count) = begun.cpu_and_count();
         self.0.get(cpu).is_some_and(|executed| *executed > count)
     }
 }

@@ -34,7 +34,7 @@ impl Controls {
     /// are to Device memory, unless HCR_EL2.DC makes them Normal for EL1 (DDI 0487K.a, D8.2.12).
     #[must_use]
     #[inline]
-    pub fn caches(&self, level: u8) -> bool {
+    pub fn uses_caches(&self, level: u8) -> bool {
         const DC: u64 = 1 << 12;
         self.sctlr(level) & 5 == 5 || level < 2 && self.hcr & DC != 0
     }
@@ -61,13 +61,13 @@ impl Controls {
 
     /// Returns the number of address bits that TTBR0_EL1 or TTBR0_EL2 translates.
     #[must_use]
-    pub fn bits(&self, level: u8) -> u64 {
+    pub fn address_bits(&self, level: u8) -> u64 {
         64 - (self.tables[usize::from(level)].1 & 0x3f).clamp(16, 39)
     }
 
     /// Returns MAIR_EL1 or MAIR_EL2.
     #[must_use]
-    pub fn memory(&self, level: u8) -> u64 {
+    pub fn mair(&self, level: u8) -> u64 {
         self.memory[usize::from(level)]
     }
 
@@ -77,7 +77,7 @@ impl Controls {
         self.root(0)
     }
 
-    pub(crate) fn wrote(&mut self, register: Register, value: u64) {
+    pub(crate) fn note_write(&mut self, register: Register, value: u64) {
         match register {
             SCTLR_EL1 => self.sctlr[1] = value,
             SCTLR_EL2 => self.sctlr[2] = value,

@@ -44,37 +44,42 @@ impl CheckedCpu {
 
     /// Notes that the CPU is about to execute an instruction. `value` is the value of the instruction's general
     /// register, if the instruction writes a system register or names an address.
-    pub fn executes(&mut self, shared: &Shared, step: ExecutedOperation, value: Option<u64>) {
-        self.settle(shared);
+    pub fn note_instruction(
+        &mut self,
+        shared: &Shared,
+        step: ExecutedOperation,
+        value: Option<u64>,
+    ) {
+        self.settle_instruction(shared);
         self.begun = Some((step, value));
         // Nothing traps at EL2, so the operation is settled now. If it is a wait, there may never be a later event that
         // would settle it.
         let traps = step.place.level < 2 && step.operation != Operation::SendEvent;
         if !traps && !Self::wants_value(step.operation) {
-            self.settle(shared);
+            self.settle_instruction(shared);
         }
     }
 
     /// Notes that the last reported read, for which [`Self::wants_value`] holds, has returned
     /// `value`.
-    pub fn reads(&mut self, shared: &Shared, value: u64) {
+    pub fn note_read_value(&mut self, shared: &Shared, value: u64) {
         if let Some((step, read)) = &mut self.begun
             && Self::wants_value(step.operation)
         {
             *read = Some(value);
-            self.settle(shared);
+            self.settle_instruction(shared);
         }
     }
 
     /// Notes that the CPU has accessed memory.
     #[inline]
-    pub fn accesses(&mut self, shared: &Shared, access: &Access) {
+    pub fn note_access(&mut self, shared: &Shared, access: &Access) {
         // An atomic operation is reported before its own access to memory, which must not settle it.
         if self
             .begun
             .is_some_and(|(step, _)| step.place != access.place)
         {
-            self.settle(shared);
+            self.settle_instruction(shared);
         }
         let now = Now {
             cpu: self.number,
@@ -82,13 +87,13 @@ impl CheckedCpu {
             controls: &self.controls,
             shared,
         };
-        self.rules.accessed(&now, access);
+        self.rules.on_access(&now, access);
     }
 
     /// Notes that instructions from `place` on, in `bytes` of memory from `physical` on, are fetched
     /// for the first time since they were written.
-    pub fn fetches(&mut self, shared: &Shared, place: Place, physical: u64, bytes: u64) {
-        self.settle(shared);
+    pub fn note_fetch(&mut self, shared: &Shared, place: Place, physical: u64, bytes: u64) {
+        self.settle_instruction(shared);
         let now = Now {
             cpu: self.number,
             place,
@@ -97,26 +102,26 @@ impl CheckedCpu {
         };
         let lines = physical & !(LINE - 1)..physical.saturating_add(bytes);
         for line in lines.step_by(LINE as usize) {
-            self.rules.fetched(&now, line);
+            self.rules.on_fetch(&now, line);
         }
     }
 
     /// Notes that the CPU has taken an interrupt to `level`, which will return to `from`. An interrupt is taken between
     /// two instructions, so the last instruction was executed, even if its address is `from`, as at the beginning of a
     /// loop.
-    pub fn interrupted(&mut self, shared: &Shared, from: u64, level: u8) {
-        self.settle(shared);
-        self.enters(shared, from, level);
+    pub fn note_interrupt(&mut self, shared: &Shared, from: u64, level: u8) {
+        self.settle_instruction(shared);
+        self.enter_level(shared, from, level);
     }
 
     /// Notes that the CPU has taken an exception to `level`, which will return to `from`. The emulator reports the
     /// exception afterwards. If an instruction trapped, the exception came from the level of that instruction.
     /// Otherwise, the level from which the exception came is not known.
-    pub fn excepts(&mut self, shared: &Shared, from: u64, level: u8) {
+    pub fn note_exception(&mut self, shared: &Shared, from: u64, level: u8) {
         // If the exception returns to the last instruction, that instruction was not executed. A call was executed,
         // because its exception returns to the next instruction.
         let trapped = self.begun.take_if(|(step, _)| step.place.pc == from);
-        self.settle(shared);
+        self.settle_instruction(shared);
         if let Some((step, _)) = trapped {
             let now = Now {
                 cpu: self.number,
@@ -124,23 +129,23 @@ impl CheckedCpu {
                 controls: &self.controls,
                 shared,
             };
-            self.rules.trapped(&now, step.operation);
+            self.rules.on_trap(&now, step.operation);
         }
-        self.enters(shared, from, level);
+        self.enter_level(shared, from, level);
     }
 
-    fn enters(&mut self, shared: &Shared, from: u64, level: u8) {
+    fn enter_level(&mut self, shared: &Shared, from: u64, level: u8) {
         let now = Now {
             cpu: self.number,
             place: Place { level, pc: from },
             controls: &self.controls,
             shared,
         };
-        self.rules.entered(&now, level);
+        self.rules.on_level_entry(&now, level);
     }
 
     /// Passes the last instruction to the rules as executed, because it did not trap.
-    pub fn settle(&mut self, shared: &Shared) {
+    pub fn settle_instruction(&mut self, shared: &Shared) {
         let Some((step, value)) = self.begun.take() else {
             return;
         };
@@ -150,13 +155,13 @@ impl CheckedCpu {
             controls: &self.controls,
             shared,
         };
-        self.rules.executed(&now, step.operation, value);
+        self.rules.on_instruction(&now, step.operation, value);
         if let (Operation::Write { register, .. }, Some(value)) = (step.operation, value) {
-            self.controls.wrote(register, value);
+            self.controls.note_write(register, value);
         }
     }
 
-    /// Whether the emulator reports the value that `operation` reads: see [`Self::reads`].
+    /// Whether the emulator reports the value that `operation` reads: see [`Self::note_read_value`].
     #[must_use]
     pub fn wants_value(operation: Operation) -> bool {
         matches!(

@@ -161,13 +161,13 @@ pub fn decode_before(word: u32, after: impl IntoIterator<Item = u32>) -> Option<
         return Some(operation);
     };
     Some(if !matches!(register, CNTVCT_EL0 | CNTPCT_EL0) {
-        let bits = used_bits::bits(into, after);
+        let bits = used_bits::used_bits(into, after);
         Operation::Read {
             register,
             into,
             bits,
         }
-    } else if is_measured(word, after) {
+    } else if is_kept_as_time(word, after) {
         Operation::Measure { register }
     } else {
         operation
@@ -310,7 +310,7 @@ pub fn is_access(word: u32) -> bool {
 /// Returns the logarithm of the alignment that an access of `word` needs on Device memory: the size
 /// of an element, or of both elements of an exclusive pair (DDI 0487K.a, B2.8).
 #[must_use]
-pub fn alignment(word: u32) -> u8 {
+pub fn access_alignment(word: u32) -> u8 {
     let (size, vector) = ((word >> 30) as u8, word >> 26 & 1 == 1);
     match word >> 27 & 7 {
         // Exclusives and ordered accesses. Structures of SIMD are aligned to a byte.
@@ -327,7 +327,7 @@ pub fn alignment(word: u32) -> u8 {
 /// Whether the value of `mrs`, a read of a counter, is kept unchanged or as the end of a duration: the instructions
 /// `after` it in its block store it, or subtract something from it and keep the difference. Code that waits for a
 /// deadline does not count: it compares the value, or adds to it.
-fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
+fn is_kept_as_time(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
     let counter = mrs & 0x1f;
     for word in after {
         if is_access(word) {

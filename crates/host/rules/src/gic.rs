@@ -53,7 +53,7 @@ impl Mapped {
 
     /// Whether GICD_CTLR or GICR_CTLR shows that a write is still pending.
     #[must_use]
-    pub const fn pends(&self) -> bool {
+    pub const fn shows_pending_write(&self) -> bool {
         let rwp = match self.frame {
             Frame::Distributor => 1 << 31,
             Frame::Redistributor(_) => 1 << 3,
@@ -63,7 +63,7 @@ impl Mapped {
 
     /// Whether this is GICD_ICENABLER\<n>, GICR_ICENABLER0, or one of their variants with E.
     #[must_use]
-    pub const fn disables(&self) -> bool {
+    pub const fn is_disable_register(&self) -> bool {
         let enabler = match (self.frame, self.offset) {
             (Frame::Distributor, 0x180..0x200 | 0x1400..0x1480) => true,
             (Frame::Redistributor(_), offset) => matches!(offset, 0x1_0180..0x1_018c),
@@ -75,7 +75,7 @@ impl Mapped {
     /// Whether the access makes an interrupt pending. The registers are GICD_ISPENDR\<n>, GICR_ISPENDR0, their variants
     /// with E, GICD_SETSPI, or GICR_SETLPIR.
     #[must_use]
-    pub fn rings(&self) -> bool {
+    pub fn makes_pending(&self) -> bool {
         let (pends, sets) = match self.frame {
             Frame::Distributor => (
                 matches!(self.offset, 0x200..0x280 | 0x1600..0x1680),
@@ -117,13 +117,20 @@ mod tests {
             value,
         };
         let redistributor = Frame::Redistributor(0x080a_0000);
-        assert!(of(redistributor, 0, 8).pends() && !of(redistributor, 0, 1 << 31).pends());
-        assert!(of(Frame::Distributor, 0, 1 << 31).pends());
         assert!(
-            of(redistributor, 0x1_0180, 1).disables() && !of(redistributor, 0x180, 1).disables()
+            of(redistributor, 0, 8).shows_pending_write()
+                && !of(redistributor, 0, 1 << 31).shows_pending_write()
         );
-        assert!(!of(Frame::Distributor, 0x184, 0).disables());
-        assert!(of(redistributor, 0x1_0200, 1).rings() && !of(redistributor, 0x1_0280, 1).rings());
+        assert!(of(Frame::Distributor, 0, 1 << 31).shows_pending_write());
+        assert!(
+            of(redistributor, 0x1_0180, 1).is_disable_register()
+                && !of(redistributor, 0x180, 1).is_disable_register()
+        );
+        assert!(!of(Frame::Distributor, 0x184, 0).is_disable_register());
+        assert!(
+            of(redistributor, 0x1_0200, 1).makes_pending()
+                && !of(redistributor, 0x1_0280, 1).makes_pending()
+        );
         for (frame, offset, value, rings) in [
             (Frame::Distributor, 0x204, 1, true),
             (Frame::Distributor, 0x204, 0, false),
@@ -137,7 +144,7 @@ mod tests {
             (redistributor, 0x40, 0, true),
         ] {
             let register = of(frame, offset, value);
-            assert_eq!(register.rings(), rings, "{register:?}");
+            assert_eq!(register.makes_pending(), rings, "{register:?}");
         }
     }
 }

@@ -21,24 +21,24 @@ pub struct Lines<T> {
     regions: Made<Made<Box<[T]>>>,
 }
 
-fn none<T>(many: u64) -> Made<T> {
+fn make_empty<T>(many: u64) -> Made<T> {
     (0..many).map(|_| OnceLock::new()).collect()
 }
 
 impl<T: Default> Lines<T> {
     pub fn new() -> Self {
         Self {
-            regions: none(REGIONS),
+            regions: make_empty(REGIONS),
         }
     }
 
     /// Returns the value of the line with physical address `address`.
     #[inline]
-    pub fn of(&self, address: u64) -> Option<&T> {
+    pub fn value_of_line(&self, address: u64) -> Option<&T> {
         let line = address / LINE;
         let part = line / PART;
         let region = self.regions.get(usize::try_from(part / PARTS).ok()?)?;
-        let parts = region.get_or_init(|| none(PARTS));
+        let parts = region.get_or_init(|| make_empty(PARTS));
         let values = parts[(part % PARTS) as usize]
             .get_or_init(|| (0..PART).map(|_| T::default()).collect());
         values.get((line % PART) as usize)
@@ -54,12 +54,15 @@ mod tests {
     #[test]
     fn each_line_has_its_own() {
         let lines = Lines::<AtomicU8>::new();
-        lines.of(0x4000_0040).unwrap().store(7, Relaxed);
-        assert_eq!(lines.of(0x4000_007f).unwrap().load(Relaxed), 7);
-        assert_eq!(lines.of(0x4000_0080).unwrap().load(Relaxed), 0);
+        lines.value_of_line(0x4000_0040).unwrap().store(7, Relaxed);
+        assert_eq!(lines.value_of_line(0x4000_007f).unwrap().load(Relaxed), 7);
+        assert_eq!(lines.value_of_line(0x4000_0080).unwrap().load(Relaxed), 0);
         // RAM of `sbsa-ref` begins at 1 TiB.
-        lines.of(0x100_0000_0000).unwrap().store(9, Relaxed);
-        assert!(lines.of((1 << 48) - 1).is_some());
-        assert!(lines.of(1 << 48).is_none() && lines.of(u64::MAX).is_none());
+        lines
+            .value_of_line(0x100_0000_0000)
+            .unwrap()
+            .store(9, Relaxed);
+        assert!(lines.value_of_line((1 << 48) - 1).is_some());
+        assert!(lines.value_of_line(1 << 48).is_none() && lines.value_of_line(u64::MAX).is_none());
     }
 }

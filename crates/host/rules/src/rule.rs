@@ -56,20 +56,20 @@ pub trait Rule: Default {
 
     /// Handles an executed instruction. `value` is the value of its general register: the written
     /// value, the address, or, for a read, the value read if known.
-    fn executed(&mut self, _now: &Now<'_>, _operation: Operation, _value: Option<u64>) {}
+    fn on_instruction(&mut self, _now: &Now<'_>, _operation: Operation, _value: Option<u64>) {}
 
     /// Handles an instruction that trapped to a higher level, which may emulate it.
-    fn trapped(&mut self, _now: &Now<'_>, _operation: Operation) {}
+    fn on_trap(&mut self, _now: &Now<'_>, _operation: Operation) {}
 
     /// Handles an access to memory.
     #[inline]
-    fn accessed(&mut self, _now: &Now<'_>, _access: &Access) {}
+    fn on_access(&mut self, _now: &Now<'_>, _access: &Access) {}
 
     /// Handles the fetch of instructions in the line of memory at `line`.
-    fn fetched(&mut self, _now: &Now<'_>, _line: u64) {}
+    fn on_fetch(&mut self, _now: &Now<'_>, _line: u64) {}
 
     /// Handles an exception to `level`.
-    fn entered(&mut self, _now: &Now<'_>, _level: u8) {}
+    fn on_level_entry(&mut self, _now: &Now<'_>, _level: u8) {}
 
     /// Programs that break the rule, and programs that keep it.
     #[cfg(test)]

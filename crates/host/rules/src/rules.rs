@@ -31,25 +31,25 @@ macro_rules! rules {
         pub struct Rules { $($module: $module::$rule,)* }
 
         impl Rules {
-            pub fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
-                $(self.$module.executed(now, operation, value);)*
+            pub fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+                $(self.$module.on_instruction(now, operation, value);)*
             }
 
             #[inline]
-            pub fn accessed(&mut self, now: &Now<'_>, access: &Access) {
-                $(self.$module.accessed(now, access);)*
+            pub fn on_access(&mut self, now: &Now<'_>, access: &Access) {
+                $(self.$module.on_access(now, access);)*
             }
 
-            pub fn fetched(&mut self, now: &Now<'_>, line: u64) {
-                $(self.$module.fetched(now, line);)*
+            pub fn on_fetch(&mut self, now: &Now<'_>, line: u64) {
+                $(self.$module.on_fetch(now, line);)*
             }
 
-            pub fn trapped(&mut self, now: &Now<'_>, operation: Operation) {
-                $(self.$module.trapped(now, operation);)*
+            pub fn on_trap(&mut self, now: &Now<'_>, operation: Operation) {
+                $(self.$module.on_trap(now, operation);)*
             }
 
-            pub fn entered(&mut self, now: &Now<'_>, level: u8) {
-                $(self.$module.entered(now, level);)*
+            pub fn on_level_entry(&mut self, now: &Now<'_>, level: u8) {
+                $(self.$module.on_level_entry(now, level);)*
             }
         }
 

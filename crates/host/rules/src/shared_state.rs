@@ -67,12 +67,12 @@ impl Shared {
     }
 
     /// Counts a TLBI for all CPUs.
-    pub(crate) fn invalidate(&self) {
+    pub(crate) fn count_tlbi(&self) {
         self.invalidated.fetch_add(1, Relaxed);
     }
 
     /// Returns the number of TLBIs for all CPUs so far.
-    pub(crate) fn invalidated(&self) -> u64 {
+    pub(crate) fn tlbi_count(&self) -> u64 {
         self.invalidated.load(Relaxed)
     }
 

@@ -46,7 +46,7 @@ pub struct Change {
 impl Tables {
     /// Adds the table of `level` at `address`, and the tables below it. Calls `found` with the address of each new
     /// table.
-    pub fn add(
+    pub fn add_table(
         &mut self,
         address: u64,
         level: u8,
@@ -71,16 +71,16 @@ impl Tables {
             },
         );
         found(address);
-        for descriptor in below.into_iter().filter(|one| leads_on(*one, level)) {
-            if let Some(next) = below_of(descriptor, intermediate, locate) {
-                self.add(next, level + 1, intermediate, (read, locate), found);
+        for descriptor in below.into_iter().filter(|one| points_to_table(*one, level)) {
+            if let Some(next) = table_below(descriptor, intermediate, locate) {
+                self.add_table(next, level + 1, intermediate, (read, locate), found);
             }
         }
     }
 
     /// Returns the change that a store of `new` to `address` makes. Returns `None` if the entry stays equal, or if no
     /// table contains the address.
-    pub fn change(&mut self, address: u64, new: u64) -> Option<Change> {
+    pub fn change_by_store(&mut self, address: u64, new: u64) -> Option<Change> {
         let table = self.0.get_mut(&(address & !(TABLE - 1)))?;
         let entry = &mut table.entries[(address % TABLE / 8) as usize];
         let old = std::mem::replace(entry, new);
@@ -95,12 +95,12 @@ impl Tables {
 }
 
 /// Whether `descriptor`, at `level`, points to another table.
-pub fn leads_on(descriptor: u64, level: u8) -> bool {
+pub fn points_to_table(descriptor: u64, level: u8) -> bool {
     descriptor & 3 == 3 && level < 3
 }
 
 /// Returns the physical address of the table to which `descriptor` points.
-pub fn below_of(descriptor: u64, intermediate: bool, locate: Locate<'_>) -> Option<u64> {
+pub fn table_below(descriptor: u64, intermediate: bool, locate: Locate<'_>) -> Option<u64> {
     let address = descriptor & ADDRESS;
     if intermediate {
         locate(address)
@@ -138,7 +138,7 @@ mod tests {
         let mut tables = Tables::default();
         let mut found = Vec::new();
         let same = |address| Some(address);
-        tables.add(0x1000, 0, false, (&read, &same), &mut |at| found.push(at));
+        tables.add_table(0x1000, 0, false, (&read, &same), &mut |at| found.push(at));
         assert_eq!(found, [0x1000, 0x2000, 0x5000, 0x7000]);
         let change = Change {
             old: 0x9703,
@@ -146,9 +146,9 @@ mod tests {
             level: 3,
             intermediate: false,
         };
-        assert_eq!(tables.change(0x7ff8, 0), Some(change));
-        assert_eq!(tables.change(0x7ff8, 0), None);
-        assert_eq!(tables.change(0x9000, 1), None);
+        assert_eq!(tables.change_by_store(0x7ff8, 0), Some(change));
+        assert_eq!(tables.change_by_store(0x7ff8, 0), None);
+        assert_eq!(tables.change_by_store(0x9000, 1), None);
     }
 
     #[test]

@@ -286,7 +286,7 @@ impl Program {
                     .filter(|_| self.invalidated)
                 {
                     let place = Place { level: 2, pc: 0 };
-                    cpu.executes(&shared, ExecutedOperation { place, operation }, None);
+                    cpu.note_instruction(&shared, ExecutedOperation { place, operation }, None);
                 }
                 cpu
             });
@@ -294,7 +294,7 @@ impl Program {
             let place = Place { level, pc };
             let mut execute = |operation: Option<Operation>, value| {
                 if let Some(operation) = operation {
-                    cpu.executes(&shared, ExecutedOperation { place, operation }, value);
+                    cpu.note_instruction(&shared, ExecutedOperation { place, operation }, value);
                 }
             };
             match event {
@@ -302,7 +302,7 @@ impl Program {
                 Event::Read(register, value) => {
                     execute(decode(0xd530_0000 | register.to_word()), None);
                     if let Some(value) = value {
-                        cpu.reads(&shared, value);
+                        cpu.note_read_value(&shared, value);
                     }
                 }
                 Event::ReadBefore(register, next) => {
@@ -319,26 +319,26 @@ impl Program {
                 } => {
                     execute(decode(word), None);
                     let to = (!device).then_some(address);
-                    cpu.accesses(&shared, &access(place, word, address, to, None));
+                    cpu.note_access(&shared, &access(place, word, address, to, None));
                 }
                 Event::Gic(word, register) => {
                     let device = access(place, word, register.offset, None, Some(register));
-                    cpu.accesses(&shared, &device);
+                    cpu.note_access(&shared, &device);
                 }
-                Event::Fetch(address) => cpu.fetches(&shared, place, address, 4),
+                Event::Fetch(address) => cpu.note_fetch(&shared, place, address, 4),
                 Event::Memory(address, value) => {
                     machine.0.lock().unwrap().memory.insert(address, value);
                 }
                 Event::Traps(to) => {
                     pc -= 4;
-                    cpu.excepts(&shared, pc, to);
+                    cpu.note_exception(&shared, pc, to);
                 }
-                Event::Interrupt(to) => cpu.interrupted(&shared, pc, to),
-                Event::InterruptOfLoop(to) => cpu.interrupted(&shared, pc - 4, to),
+                Event::Interrupt(to) => cpu.note_interrupt(&shared, pc, to),
+                Event::InterruptOfLoop(to) => cpu.note_interrupt(&shared, pc - 4, to),
             }
         }
         for cpu in cpus.values_mut() {
-            cpu.settle(&shared);
+            cpu.settle_instruction(&shared);
         }
         let known = machine.0.lock().unwrap();
         known.findings.clone()
@@ -363,7 +363,7 @@ fn access(
         store: word >> 22 & 1 == 0 || operation == Some(Operation::Atomic),
         alignment: match operation {
             Some(Operation::Zero) => 0,
-            _ => decode::alignment(word),
+            _ => decode::access_alignment(word),
         },
         exclusive: operation.is_some_and(|one| one != Operation::Zero),
         whole: operation == Some(Operation::Zero),

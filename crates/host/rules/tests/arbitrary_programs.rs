@@ -2,7 +2,7 @@
 //! The rules handle anything that CPUs may execute, without a panic.
 
 use proptest::prelude::*;
-use rules::decode::{alignment, decode_before, is_access};
+use rules::decode::{access_alignment, decode_before, is_access};
 use rules::gic::{Frame, Mapped};
 use rules::{Access, CheckedCpu, ExecutedOperation, Finding, Machine, Place, RULES, Shared};
 
@@ -46,11 +46,11 @@ proptest! {
             let cpu = &mut cpus[usize::from(number)];
             let place = Place { level, pc: 4 * n as u64 };
             if let Some(operation) = decode_before(word, [word]) {
-                cpu.executes(&shared, ExecutedOperation { place, operation }, (what > 1).then_some(value));
-                cpu.reads(&shared, value);
+                cpu.note_instruction(&shared, ExecutedOperation { place, operation }, (what > 1).then_some(value));
+                cpu.note_read_value(&shared, value);
             }
             if is_access(word) || what == 2 {
-                cpu.accesses(&shared, &Access {
+                cpu.note_access(&shared, &Access {
                     place,
                     address: value,
                     physical: (what > 2).then_some(value),
@@ -61,18 +61,18 @@ proptest! {
                     }),
                     size: (word >> 30) as u8,
                     store: value & 1 == 0,
-                    alignment: alignment(word),
+                    alignment: access_alignment(word),
                     exclusive: what == 3,
                     whole: what == 2,
                 });
             }
             if what == 7 {
-                cpu.fetches(&shared, place, value, 4);
+                cpu.note_fetch(&shared, place, value, 4);
             }
             if what == 0 && value & 1 == 0 {
-                cpu.excepts(&shared, place.pc, level);
+                cpu.note_exception(&shared, place.pc, level);
             } else if what == 0 {
-                cpu.interrupted(&shared, place.pc, level);
+                cpu.note_interrupt(&shared, place.pc, level);
             }
         }
     }

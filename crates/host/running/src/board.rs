@@ -205,11 +205,11 @@ impl Board {
 
     pub fn counter_hz(&self, metric: Metric) -> Result<u64> {
         let frequency = self.cpus.counter_hz.get(&metric);
-        frequency.copied().ok_or_else(|| self.has_no(metric))
+        frequency.copied().ok_or_else(|| self.metric_error(metric))
     }
 
     /// Returns the error for a metric that the board lacks, with the remedy.
-    fn has_no(&self, metric: Metric) -> anyhow::Error {
+    fn metric_error(&self, metric: Metric) -> anyhow::Error {
         let why = match metric {
             Metric::Cycles => ", QEMU does not model them",
             Metric::Insns | Metric::Time => "",
@@ -245,7 +245,7 @@ impl Board {
 
     /// Returns how the image reaches the board: in the requested way, or else in the board's first way.
     pub fn boot(&self, asked: Option<Boot>) -> Result<Boot> {
-        let starts = self.machine.trusted().map(|trusted| trusted.starts);
+        let starts = self.machine.trusted_loader().map(|trusted| trusted.starts);
         match (asked, starts) {
             (Some(Boot::Kernel), Some(Starts::UBoot)) => bad_input!(
                 "--boot: board {} boots disks alone; use --boot virtio, or --board virt-tfa",
@@ -284,7 +284,7 @@ impl Board {
     }
 
     /// Checks that the board's file has a machine for a guest under `under`.
-    pub fn runs(&self, under: Under) -> Result<()> {
+    pub fn check_machine(&self, under: Under) -> Result<()> {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
             EmulatedMachine::Gem5(_) if under == Under::Bao || !under.is_other() => Ok(()),
@@ -314,7 +314,7 @@ impl Board {
 
 /// Returns the names of the boards, sorted.
 pub fn names() -> Result<Vec<String>> {
-    let folder = folder();
+    let folder = boards_folder();
     let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -332,14 +332,14 @@ const FILE: &str = "board.toml";
 
 /// Returns the path of board `name` in the source tree, whether or not the path exists.
 fn path_of(name: &str) -> PathBuf {
-    let of_its_own = folder().join(name).join(FILE);
+    let of_its_own = boards_folder().join(name).join(FILE);
     match of_its_own.exists() {
         true => of_its_own,
-        false => folder().join(format!("{name}.toml")),
+        false => boards_folder().join(format!("{name}.toml")),
     }
 }
 
-fn folder() -> PathBuf {
+fn boards_folder() -> PathBuf {
     places::inside("boards")
 }
 

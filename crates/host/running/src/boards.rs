@@ -18,7 +18,7 @@ every run measures it.";
 /// Prints the boards.
 pub fn list() -> Result<()> {
     for name in names()? {
-        print_lines(lines(&Board::load(&name)?)?);
+        print_lines(describe_board(&Board::load(&name)?)?);
         say!("");
     }
     print_lines(COMMON.lines());
@@ -26,7 +26,7 @@ pub fn list() -> Result<()> {
 }
 
 /// Describes a board.
-fn lines(board: &Board) -> Result<Vec<String>> {
+fn describe_board(board: &Board) -> Result<Vec<String>> {
     let cpus = &board.cpus;
     let mut lines = vec![format!("{}: {}", board.name, board.about)];
     let mut add = |title: &str, texts: &[String]| {
@@ -54,10 +54,10 @@ fn lines(board: &Board) -> Result<Vec<String>> {
 
 /// Adds the properties of a QEMU board.
 fn add_qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
-    add("counter", &[counter(board)]);
+    add("counter", &[counter_text(board)]);
     let loaded =
         "the bare machine (--under none): always loaded by QEMU, with a device tree, at EL1";
-    let starts = board.machine.trusted().map(|trusted| trusted.starts);
+    let starts = board.machine.trusted_loader().map(|trusted| trusted.starts);
     let (boots, bare) = match starts {
         None if board.machine.firmware().is_some() => (
             "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
@@ -106,7 +106,7 @@ fn model_line(board: &Board) -> String {
 }
 
 /// Returns the counter's frequency for each of the board's metrics.
-fn counter(board: &Board) -> String {
+fn counter_text(board: &Board) -> String {
     let frequencies = board.cpus.counter_hz.iter();
     let texts =
         frequencies.map(|(metric, &hertz)| format!("{} MHz ({metric})", hertz as f64 / 1e6));
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_board_is_described_line_by_line() {
-        let lines = lines(&Board::load("graviton3").unwrap()).unwrap();
+        let lines = describe_board(&Board::load("graviton3").unwrap()).unwrap();
         assert!(lines[0].starts_with("graviton3: "));
         assert_eq!(lines[1], "    CPUs     1 to 64, 2 by default; neoverse-v1");
         assert_eq!(lines[2], "    counter  1000 MHz (insns), 1050 MHz (time)");

@@ -62,7 +62,7 @@ impl Ready {
     /// Finds the emulator of `job`, and builds its images. From here on, a signal is only
     /// noted, because whatever was begun, above all a folder, has to be cleaned up.
     pub fn make(job: &Job) -> Result<Self> {
-        let (ready, lacks) = Self::for_some(job, |_, _| ())?;
+        let (ready, lacks) = Self::make_available(job, |_, _| ())?;
         lacks
             .into_iter()
             .next()
@@ -71,11 +71,11 @@ impl Ready {
 
     /// Like [`make`](Self::make), but goes on without hypervisors that are not available, and fails if none
     /// is left. Runs `meanwhile` while images are built, once the emulator is there.
-    pub fn for_some(job: &Job, meanwhile: fn(&Emulator, &Job)) -> Result<(Self, Lacks)> {
+    pub fn make_available(job: &Job, meanwhile: fn(&Emulator, &Job)) -> Result<(Self, Lacks)> {
         interrupt::catch()?;
-        let usable = timings::part(Part::Emulator, || interrupt::or(Emulator::usable(job)))?;
-        toolchain::ask_ahead();
-        let account = Account::here();
+        let usable = timings::time_part(Part::Emulator, || interrupt::or(Emulator::usable(job)))?;
+        toolchain::look_up_early();
+        let account = Account::of_this_thread();
         // A missing emulator is downloaded while the images are compiled.
         let emulator = || -> Result<Emulator> {
             let emulator = usable.map_or_else(|| interrupt::or(Emulator::provide()), Ok)?;
@@ -84,7 +84,7 @@ impl Ready {
         };
         let (emulator, built) = thread::scope(|scope| {
             let emulator = scope.spawn(|| account.charge(emulator));
-            let built = timings::part(Part::Pack, || interrupt::or(job.load.build()));
+            let built = timings::time_part(Part::Pack, || interrupt::or(job.load.build()));
             let emulator = emulator.join().unwrap_or_else(|panic| resume_unwind(panic));
             anyhow::Ok((emulator?, built?))
         })?;
@@ -93,7 +93,7 @@ impl Ready {
         let mut ready = Self { emulator, built };
         let mut lacks = Lacks::new();
         for &under in &job.unders {
-            match interrupt::or(ready.provide(job, under)) {
+            match interrupt::or(ready.provide_hypervisor(job, under)) {
                 Err(why) if is_bad_input(&why) => lacks.push((under, why)),
                 provided => provided?,
             }
@@ -106,7 +106,7 @@ impl Ready {
     }
 
     /// Provides the hypervisor `under`, if it is not ours.
-    fn provide(&mut self, job: &Job, under: Under) -> Result<()> {
+    fn provide_hypervisor(&mut self, job: &Job, under: Under) -> Result<()> {
         let built = &mut self.built;
         if under.kvm_mode().is_some() && built.host.is_none() {
             built.host = Some(Host::ensure(
@@ -206,7 +206,7 @@ impl<'a, L: Write> Boots<'a, L> {
         let mut command = self
             .emulator
             .command(job, variant, self.built, place.path())?;
-        let before = job.before.as_deref().zip(self.repeats(job));
+        let before = job.before.as_deref().zip(self.repeating_emulator(job));
         let before = before.map(|(before, qemu)| {
             before.boot(&qemu.exact, &command, place.path(), &plugin_files(&launch))
         });
@@ -214,7 +214,7 @@ impl<'a, L: Write> Boots<'a, L> {
         self.emulator.supervise(&mut command, place.path());
         match &launch.recorder {
             Some(Recorder::Plugin { plugin, options }) => {
-                launch::record(&mut command, plugin, options);
+                launch::load_recorder(&mut command, plugin, options);
             }
             Some(Recorder::Tracers(folder)) => {
                 command.arg("--trace").arg(folder);
@@ -222,7 +222,7 @@ impl<'a, L: Write> Boots<'a, L> {
             None => {}
         }
         self.kept
-            .begin(&launch.title, &shell::command::typed(&command));
+            .add_command(&launch.title, &shell::command::typed(&command));
         let watch = Watch {
             place: place.path(),
             limits: job.limits,
@@ -234,22 +234,22 @@ impl<'a, L: Write> Boots<'a, L> {
             refuses_off: (variant.under == Under::Bao).then_some(launch::BAO_REFUSES_OFF),
         };
         let raw = raw_source(variant.under, job.load.packed().source());
-        let console = Console::new(symbols(job, variant, self.built), raw);
+        let console = Console::new(symbols_of_boot(job, variant, self.built), raw);
         let log = &mut self.log;
         let mut outcome =
-            timings::part(Part::Boots, || match before.as_ref().and_then(Boot::went) {
+            timings::time_part(Part::Boots, || match before.as_ref().and_then(Boot::went) {
                 Some(went) => follow::follow_stored(went, console, log, watch),
                 None => follow::follow(command, console, log, watch),
             })?;
         if let Some((before, went)) = before.zip(outcome.went.take()) {
             before.keep(&went)?;
         }
-        self.kept.add(&launch.title, &outcome, self.show);
+        self.kept.add_boot(&launch.title, &outcome, self.show);
         Ok(outcome)
     }
 
     /// Returns the emulator, if all boots of `job` have the same outcome: see [`crate::boot_cache`].
-    fn repeats(&self, job: &Job) -> Option<&'a qemu::Emulator> {
+    fn repeating_emulator(&self, job: &Job) -> Option<&'a qemu::Emulator> {
         match self.emulator {
             Emulator::Qemu(qemu) if job.metric == Metric::Insns => {
                 job.disturb.is_none().then_some(qemu)
@@ -280,15 +280,15 @@ const fn raw_source(under: Under, source: Source) -> Source {
 }
 
 /// Returns the names of functions in the images of a boot.
-fn symbols(job: &Job, variant: Variant, built: &Built) -> Symbols {
+fn symbols_of_boot(job: &Job, variant: Variant, built: &Built) -> Symbols {
     let mut symbols = Symbols::default();
     let base = job.board().machine.image_base();
     if variant.under == Under::Rouse {
-        symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
+        symbols.add_image(symbols::HYPERVISOR, &built.hypervisor, base);
     }
     if let Some(guest) = &built.guest(job.image(variant)).elf {
         let base = base.filter(|_| variant.under == Under::None);
-        symbols.add(symbols::GUEST, guest, base);
+        symbols.add_image(symbols::GUEST, guest, base);
     }
     symbols
 }

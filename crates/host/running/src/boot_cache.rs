@@ -84,11 +84,11 @@ impl BootCache {
         test: impl FnOnce(&Arc<Self>) -> Result<T>,
     ) -> Result<(T, Option<String>)> {
         let boots = places::target().join("tests").join("boots");
-        let before = Arc::new(Self::below(&boots, name, again));
+        let before = Arc::new(Self::in_folder(&boots, name, again));
         match test(&before) {
             Ok(came) => Ok((came, before.prune_after_pass())),
             Err(error) => {
-                before.failed()?;
+                before.forget_all()?;
                 Err(error)
             }
         }
@@ -97,7 +97,7 @@ impl BootCache {
     /// Returns the boots of compared kernels, without those that are older than [`KEPT`]. With `again`, even known
     /// boots are made.
     pub fn of_kernels(again: bool) -> Arc<Self> {
-        let before = Self::below(&places::target(), "boots", again);
+        let before = Self::in_folder(&places::target(), "boots", again);
         before.remove_old(SystemTime::now());
         Arc::new(before)
     }
@@ -113,11 +113,11 @@ impl BootCache {
 
     /// Returns how many boots were reused, and how many there were in all. `None` if no boot was reused.
     pub fn reused(&self) -> Option<(usize, usize)> {
-        let now = self.now();
+        let now = self.lock_now();
         (now.as_before > 0).then_some((now.as_before, now.boots))
     }
 
-    fn below(boots: &Path, name: &str, again: bool) -> Self {
+    fn in_folder(boots: &Path, name: &str, again: bool) -> Self {
         Self {
             folder: boots.join(name),
             again,
@@ -150,7 +150,7 @@ impl BootCache {
     /// After the test has passed, removes the boots that the test no longer makes. Returns, for people, the number of
     /// reused boots, if any.
     fn prune_after_pass(&self) -> Option<String> {
-        let now = self.now();
+        let now = self.lock_now();
         self.remove(|entry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
@@ -172,7 +172,7 @@ impl BootCache {
     }
 
     /// Makes the next run of the test boot everything, because this one has failed.
-    fn failed(&self) -> Result<()> {
+    fn forget_all(&self) -> Result<()> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(error).with_context(|| places::shown(&self.folder))
@@ -183,7 +183,7 @@ impl BootCache {
 
     /// Locks the data of this run. Ignores poisoning, because a panic in a test ends the program, so nothing reads
     /// what it left.
-    fn now(&self) -> MutexGuard<'_, Now> {
+    fn lock_now(&self) -> MutexGuard<'_, Now> {
         self.of_now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -202,7 +202,7 @@ impl Boot<'_> {
     /// Returns the boot's earlier outcome, if known, after putting the recorder's files in their places. A test that
     /// makes the same boot twice checks that the outcomes agree, so the second boot is really made.
     pub fn went(&self) -> Option<BootOutcome> {
-        let mut now = self.before.now();
+        let mut now = self.before.lock_now();
         now.boots += 1;
         let first = now.names.insert(self.name.clone());
         drop(now);
@@ -218,7 +218,7 @@ impl Boot<'_> {
                 fs::copy(folder.join(name), path).ok()?;
             }
         }
-        self.before.now().as_before += 1;
+        self.before.lock_now().as_before += 1;
         Some(went)
     }
 
@@ -229,7 +229,7 @@ impl Boot<'_> {
         fs::create_dir_all(parent).with_context(shown)?;
         partial_files::sweep(parent);
         // Another run of the same test may be keeping the same boot, or may have kept it first.
-        let Some(folder) = partial_files::Folder::begin(parent, &self.name).with_context(shown)?
+        let Some(folder) = partial_files::Folder::claim(parent, &self.name).with_context(shown)?
         else {
             return Ok(());
         };

@@ -75,7 +75,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     );
     interrupt::catch()?;
     let built = interrupt::or(load.build())?;
-    kernel.write_bytes(&read(&built.guest(atomics).image)?)?;
+    kernel.write_bytes(&read_file(&built.guest(atomics).image)?)?;
     config.write_bytes(CONFIG.as_bytes())?;
     let arguments = load.boot_arguments(Variant::of(choice));
     line.write_bytes(format!("{arguments}\n").as_bytes())?;
@@ -83,7 +83,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-fn read(path: &PathBuf) -> Result<Vec<u8>> {
+fn read_file(path: &PathBuf) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| path.display().to_string())
 }
 

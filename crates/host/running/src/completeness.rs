@@ -25,10 +25,10 @@ impl Completeness {
         for &under in &job.unders {
             planned += job.load.plan.cells(&job.machine(under).ok()?).count();
         }
-        Some(Self::count(planned * job.repeat, results))
+        Some(Self::count_cells(planned * job.repeat, results))
     }
 
-    fn count(planned: usize, results: &Results) -> Self {
+    fn count_cells(planned: usize, results: &Results) -> Self {
         let known = results.cells.len();
         let partial = results.cells.iter().filter(|cell| cell.is_part()).count();
         Self {
@@ -75,10 +75,10 @@ mod tests {
             ..Results::default()
         };
         assert_eq!(
-            Completeness::count(7, &results).to_string(),
+            Completeness::count_cells(7, &results).to_string(),
             "cells: 2 complete, 1 partial, 4 missing"
         );
         // Cells that the guest lists beyond those expected are not missing.
-        assert_eq!(Completeness::count(1, &results).missing, 0);
+        assert_eq!(Completeness::count_cells(1, &results).missing, 0);
     }
 }

@@ -101,19 +101,19 @@ impl Console {
     }
 
     /// Returns a line in a form that is safe to read and keep.
-    pub fn passed(&mut self, line: &str) -> String {
-        let passed = pass(&mut self.guard, line);
+    pub fn safe_form(&mut self, line: &str) -> String {
+        let passed = escape_text(&mut self.guard, line);
         // This ends the line for the guard.
         let _ = self.guard.pass(b'\n');
         passed
     }
 
-    /// Like [`passed`](Self::passed), for an unfinished line.
-    pub fn passed_so_far(&self, begun: &str) -> String {
-        pass(&mut self.guard.clone(), begun)
+    /// Like [`safe_form`](Self::safe_form), for an unfinished line.
+    pub fn safe_form_so_far(&self, begun: &str) -> String {
+        escape_text(&mut self.guard.clone(), begun)
     }
 
-    /// Reads a line that was [`passed`](Self::passed).
+    /// Reads a line that was [`safe_form`](Self::safe_form).
     pub fn feed(&mut self, line: &str) -> LineKind {
         if self.collector.feed(line) {
             return self.note_given_up();
@@ -129,7 +129,7 @@ impl Console {
             return LineKind::Crash;
         }
         let Some((_, text)) = line.split_once(OURS) else {
-            return self.hear(line);
+            return self.read_other_line(line);
         };
         self.firmware_is_over = true;
         if let Some(stage) = text.strip_prefix("stage ") {
@@ -148,7 +148,7 @@ impl Console {
             self.survey.push(line.to_owned());
             return LineKind::Survey;
         } else if let Some(why) = text.strip_prefix("refused: ") {
-            self.refuse(why.trim());
+            self.note_refusal(why.trim());
             return LineKind::Refused;
         }
         LineKind::Other
@@ -160,9 +160,9 @@ impl Console {
     }
 
     /// Reads a line that is not ours.
-    fn hear(&mut self, line: &str) -> LineKind {
-        if let Some(why) = not_started(line).filter(|_| !self.firmware_is_over) {
-            self.refuse(why);
+    fn read_other_line(&mut self, line: &str) -> LineKind {
+        if let Some(why) = why_not_started(line).filter(|_| !self.firmware_is_over) {
+            self.note_refusal(why);
             return LineKind::Refused;
         }
         if !line.trim().is_empty() {
@@ -179,7 +179,7 @@ impl Console {
         match self.collector.given_up.take() {
             None => LineKind::Record,
             Some(GivenUp::Refused(why)) => {
-                self.refuse(&format!("the program on Linux: {why}"));
+                self.note_refusal(&format!("the program on Linux: {why}"));
                 LineKind::Refused
             }
             Some(GivenUp::Failed(why)) => {
@@ -194,7 +194,7 @@ impl Console {
     /// printed nothing.
     pub fn hint(&self) -> String {
         let quoted = |line: &str| {
-            let line = terminal::plain(line);
+            let line = terminal::strip_sequences(line);
             let line = line.trim();
             match line.char_indices().nth(QUOTED) {
                 Some((end, _)) => format!("`{}...`", &line[..end]),
@@ -209,7 +209,7 @@ impl Console {
     }
 
     /// Keeps the first reason why Rouse cannot run on the machine, because the others follow from it.
-    fn refuse(&mut self, why: &str) {
+    fn note_refusal(&mut self, why: &str) {
         self.refused.get_or_insert_with(|| why.to_owned());
     }
 
@@ -230,7 +230,7 @@ impl Console {
     }
 }
 
-fn pass(guard: &mut Guard, text: &str) -> String {
+fn escape_text(guard: &mut Guard, text: &str) -> String {
     let mut passed = String::with_capacity(text.len());
     for c in text.chars() {
         // No mark has a character of several bytes, and control characters are skipped.
@@ -242,7 +242,7 @@ fn pass(guard: &mut Guard, text: &str) -> String {
 }
 
 /// Returns why firmware does not start the image, if the line has the reason.
-fn not_started(line: &str) -> Option<&'static str> {
+fn why_not_started(line: &str) -> Option<&'static str> {
     let (_, said) = line.split_once(BOOT_MANAGER)?;
     let mut known = NOT_STARTED.iter();
     let (_, why) = known.find(|(words, _)| said.contains(words))?;

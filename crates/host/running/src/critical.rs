@@ -68,13 +68,13 @@ impl Watcher {
         built: &Built,
     ) -> Result<Option<Self>> {
         let wanted = has_samples(job) && (job.traces || matches!(emulator, Emulator::Qemu(_)));
-        let chart = wanted.then(|| chart(job, variant, built)).transpose()?;
+        let chart = wanted.then(|| new_chart(job, variant, built)).transpose()?;
         let Some(chart) = chart.flatten() else {
             return Ok(None);
         };
         Ok(Some(match emulator {
             Emulator::Qemu(qemu) => {
-                let plugin = plugin(qemu.command())?;
+                let plugin = build_plugin(qemu.command())?;
                 Self::Plugin(Plugin::new(plugin, &chart, job.traces)?)
             }
             Emulator::Gem5(_) => Self::Tracers(Tracers::new(job, chart)?),
@@ -98,7 +98,7 @@ impl Watcher {
             },
             Self::Tracers(tracers) => Watched {
                 samples: None,
-                traces: Some(tracers.end()),
+                traces: Some(tracers.read_traces()),
             },
         }
     }
@@ -106,7 +106,7 @@ impl Watcher {
 
 /// Returns the code whose samples are observed. `None` if it has no marks. Our guest, which is at EL1, is not
 /// followed if KVM's host is at EL1 too, because none of the guest's samples was found.
-fn chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
+fn new_chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
     let ours = built.guest(job.image(variant)).elf.as_ref();
     let program = built.program.as_ref();
     let marked = ours.map(|elf| (1, elf)).or(program.map(|elf| (0, elf)));
@@ -190,14 +190,14 @@ pub fn has_samples(job: &Job) -> bool {
 }
 
 /// Builds the plugin if `job` needs it. A failure is reported later, by the boot that needs the plugin.
-pub fn prepare(emulator: &Emulator, job: &Job) {
+pub fn build_if_needed(emulator: &Emulator, job: &Job) {
     if let (Emulator::Qemu(qemu), true) = (emulator, has_samples(job)) {
-        let _ = plugin(qemu.command());
+        let _ = build_plugin(qemu.command());
     }
 }
 
 /// Builds the plugin. Fails if the emulator that `command` starts does not support plugins.
-pub fn plugin(mut command: Command) -> Result<PathBuf> {
+pub fn build_plugin(mut command: Command) -> Result<PathBuf> {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
     if let Some(plugin) = PLUGIN.get() {
         return Ok(plugin.clone());

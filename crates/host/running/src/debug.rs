@@ -44,14 +44,14 @@ pub fn debug(args: &JobArgs, port: u16) -> Result<()> {
     for variant in job.variants()? {
         let mut command = emulator.command(&job, variant, &built, place.path())?;
         wait_for_debugger(&mut command, &stub);
-        introduce(
+        print_usage(
             variant,
             debugger.as_ref(),
             symbols(&job, variant, &built),
             port,
         );
         let machine = command.spawn().context("QEMU can't be started")?;
-        follow(machine, &gone)?;
+        wait_for_end(machine, &gone)?;
         if interrupt::requested() {
             break;
         }
@@ -91,17 +91,17 @@ fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<
 }
 
 /// Prints the commands to type.
-fn introduce(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Symbols>, port: u16) {
+fn print_usage(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Symbols>, port: u16) {
     say!("The machine, {variant}, waits for a debugger to let the CPUs go. In another terminal:");
     say!("");
     match debugger {
         Some(debugger) => say!("{}", debugger.command(symbols, port)),
         None => {
-            say!("{}", debugger::usual().command(symbols, port));
+            say!("{}", debugger::usual_debugger().command(symbols, port));
             say!("");
             say!(
                 "(No debugger that knows arm64 is here: {}.)",
-                debugger::remedy()
+                debugger::how_to_install()
             );
         }
     }
@@ -114,7 +114,7 @@ fn introduce(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Symb
 }
 
 /// Waits until the machine ends. Ends it once its debugger has `gone`, or on a signal.
-fn follow(mut machine: Child, gone: &Receiver<()>) -> Result<()> {
+fn wait_for_end(mut machine: Child, gone: &Receiver<()>) -> Result<()> {
     loop {
         if let Some(status) = machine.try_wait().context("QEMU can't be waited for")? {
             if !status.success() && gone.try_recv().is_err() && !interrupt::requested() {

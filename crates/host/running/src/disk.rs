@@ -59,10 +59,10 @@ pub fn image(args: &ImageArgs) -> Result<()> {
 }
 
 /// Returns the only choice of the boot. There must be only one, because a disk can't change it.
-fn one_choice(load: &Load) -> Result<Choice> {
-    match load.plan.choices(load.linux())[..] {
+fn only_choice(load: &Load) -> Result<Choice> {
+    match load.plan.choices(load.measures_linux())[..] {
         [choice] => Ok(choice),
-        _ if load.linux() => bad_input!(
+        _ if load.measures_linux() => bad_input!(
             "--linux-cpuidle: a kernel idles in one way from its boot on; name one word here, and make a disk for each"
         ),
         _ => bad_input!(
@@ -74,22 +74,22 @@ fn one_choice(load: &Load) -> Result<Choice> {
 
 /// Writes a disk with these boot arguments to `path`.
 pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
-    let text = text::of(arguments, built.is_ours())?;
+    let text = text::boot_text(arguments, built.is_ours())?;
     Output::claim("--boot", path)?.write_bytes(&with(built, &text)?)
 }
 
 /// Returns the disk's text for `load`, if a disk can be made of it.
 pub fn text(load: &Load) -> Result<String> {
     load.board.boots_disks("--board")?;
-    let arguments = load.boot_arguments(Variant::of(one_choice(load)?));
-    text::of(&arguments, load.guest.is_none())
+    let arguments = load.boot_arguments(Variant::of(only_choice(load)?));
+    text::boot_text(&arguments, load.guest.is_none())
 }
 
 /// Returns a disk with this text.
 pub fn with(built: &Built, text: &str) -> Result<Vec<u8>> {
     let image = &built.packed;
     let image = fs::read(image).with_context(|| image.display().to_string())?;
-    volume::disk(&image, text)
+    volume::disk_with_files(&image, text)
 }
 
 fn default_path(load: &Load) -> Result<PathBuf> {
@@ -106,7 +106,7 @@ fn next_step(load: &Load) -> String {
          {docs} has the way from here to a table: snapshot, machine image, instance, console, report.",
         config::PATH
     );
-    if let Some(deadlines) = load.deadlines.shown() {
+    if let Some(deadlines) = load.deadlines.describe() {
         said += &format!("\n{deadlines}");
     }
     if !load.plan.compact {

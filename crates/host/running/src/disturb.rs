@@ -108,11 +108,11 @@ fn disturb(pid: u32, place: &Path, seed: u64, end: &AtomicBool) -> Result<Done> 
         }
         let time = random_time(&mut random, 20, 20_000);
         let count = match (random.u8(..8), &mut monitor) {
-            (0, _) => system::stop(pid, time)?.then_some(&mut done.stopped),
+            (0, _) => system::stop_process(pid, time)?.then_some(&mut done.stopped),
             (1, Some(monitor)) => pause(monitor, time).then_some(&mut done.paused),
             _ => {
                 let choose = |threads: usize| random.usize(..threads);
-                system::hold(pid, time, choose)?.then_some(&mut done.held)
+                system::hold_thread(pid, time, choose)?.then_some(&mut done.held)
             }
         };
         count.into_iter().for_each(|count| *count += 1);

@@ -31,7 +31,7 @@ impl Emulator {
     /// Returns the emulator for `job`, or `None` if QEMU is missing and can be provided.
     pub fn usable(job: &Job) -> Result<Option<Self>> {
         Ok(match job.board().machine {
-            EmulatedMachine::Qemu(_) => qemu::usable()?.map(Self::Qemu),
+            EmulatedMachine::Qemu(_) => qemu::find_usable()?.map(Self::Qemu),
             EmulatedMachine::Gem5(_) => Some(Self::Gem5(gem5::find(job.gem5.as_deref())?)),
         })
     }
@@ -88,8 +88,8 @@ impl Emulator {
                 name: "QEMU".into(),
                 version: qemu.version.to_string(),
                 exact: qemu.exact.clone(),
-                mode: launch::mode(job.metric).name.into(),
-                parameters: [ram(job)].into(),
+                mode: launch::mode_for(job.metric).name.into(),
+                parameters: [ram_parameter(job)].into(),
             },
             Self::Gem5(gem5) => results::Emulator {
                 name: "gem5".into(),
@@ -100,7 +100,7 @@ impl Emulator {
                     .parameters
                     .iter()
                     .map(parameter)
-                    .chain([ram(job)])
+                    .chain([ram_parameter(job)])
                     .collect(),
             },
         }
@@ -108,7 +108,7 @@ impl Emulator {
 }
 
 /// Returns the machine's RAM in the form of results.
-fn ram(job: &Job) -> (String, Parameter) {
+fn ram_parameter(job: &Job) -> (String, Parameter) {
     let parameter = Parameter {
         value: job.memory.to_string(),
         source: job.memory.source().into(),

@@ -135,7 +135,7 @@ impl Emulator {
     ) -> Result<Command> {
         let board = job.board();
         let script = board.beside(&board.gem5("--board")?.script);
-        let from_checkpoint = job.load.linux() && job.measures();
+        let from_checkpoint = job.load.measures_linux() && job.measures();
         let [boot, rest] = match from_checkpoint {
             true => job.load.checkpoint_arguments(variant),
             false => [job.load.boot_arguments(variant), String::new()],

@@ -86,7 +86,7 @@ impl Guest<'_> {
     }
 
     /// Returns the name of images for `board` with this guest.
-    fn kind(&self, board: &str) -> String {
+    fn image_name(&self, board: &str) -> String {
         match self {
             Self::Ours(Program::Measuring) => board.to_owned(),
             Self::Ours(Program::Trials) => format!("{board}-trials"),
@@ -137,7 +137,7 @@ impl Built {
     }
 
     /// Returns the version of the other hypervisor `under`, if it was provided.
-    pub fn below(&self, under: Under) -> Option<&str> {
+    pub fn version(&self, under: Under) -> Option<&str> {
         match under {
             Under::None | Under::Rouse => None,
             Under::Bao => Some(&self.bao.as_ref()?.told),
@@ -158,7 +158,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
 
 /// Like [`build`], but builds the `planted` images for tests.
 pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Built> {
-    let compiled = compiled(guest.binary(), planted)?;
+    let compiled = compile_once(guest.binary(), planted)?;
     let (llsc, lse) = (compiled.llsc.as_ref(), compiled.lse.as_ref());
     let flat = match (llsc, guest) {
         (Some(llsc), _) => &llsc.flat,
@@ -209,7 +209,7 @@ pub fn build_planted(board: &str, guest: Guest, planted: Planted) -> Result<Buil
     let files: Vec<_> = files
         .filter_map(|(name, bytes)| Some((name, bytes?)))
         .collect();
-    let mut kind = guest.kind(board);
+    let mut kind = guest.image_name(board);
     if planted != Planted::NOTHING {
         kind = format!("{kind}-{PLANTED}");
     }
@@ -244,7 +244,7 @@ struct Compiled {
 
 impl Compiled {
     /// Reads the `binary` of `package` that was built last.
-    fn read(package: &str, binary: &str, atomics: Atomics) -> Result<Self> {
+    fn read_built(package: &str, binary: &str, atomics: Atomics) -> Result<Self> {
         let elf = read_elf(binary, atomics)?;
         let flat = flatten(&elf).with_context(|| format!("the image of {package}"))?;
         Ok(Self { elf, flat })
@@ -260,7 +260,7 @@ struct Pair {
 }
 
 /// Compiles the hypervisor and the `guest`.
-fn compiled(guest: Option<PackageBinary>, planted: Planted) -> Result<Arc<Pair>> {
+fn compile_once(guest: Option<PackageBinary>, planted: Planted) -> Result<Arc<Pair>> {
     static PAIRS: Once<(Option<PackageBinary>, Planted), Pair> = Once::new();
     PAIRS.get((guest, planted), || {
         toolchain::ensure_target(toolchain::TARGET)?;
@@ -282,17 +282,17 @@ fn compile(guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
     // In parallel, because most of the time goes to the last step, which uses one CPU.
     thread::scope(|scope| {
         let ours = &binaries[1..];
-        let account = Account::here();
+        let account = Account::of_this_thread();
         let lse = scope.spawn(move || account.charge(|| cargo_build(ours, Atomics::Lse)));
         cargo_build(&binaries, Atomics::Llsc)?;
         lse.join().unwrap_or_else(|panic| resume_unwind(panic))
     })?;
     let guest = |atomics| {
-        let read = guest.map(|(package, binary)| Compiled::read(package, binary, atomics));
+        let read = guest.map(|(package, binary)| Compiled::read_built(package, binary, atomics));
         read.transpose()
     };
     Ok(Pair {
-        hypervisor: Compiled::read(HYPERVISOR, HYPERVISOR, Atomics::Llsc)?,
+        hypervisor: Compiled::read_built(HYPERVISOR, HYPERVISOR, Atomics::Llsc)?,
         llsc: guest(Atomics::Llsc)?,
         lse: guest(Atomics::Lse)?,
     })
@@ -320,7 +320,7 @@ fn only_binary(package: &'static str) -> Result<Vec<u8>> {
                 planted: false,
             };
             cargo_build(&[binary], Atomics::Llsc)?;
-            Compiled::read(package, package, Atomics::Llsc)
+            Compiled::read_built(package, package, Atomics::Llsc)
         })
     })?;
     Ok(compiled.flat.clone())
@@ -343,7 +343,7 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     let arguments = ["--release", "--target", toolchain::LINUX];
     let package = ["--package", package, "--bin", binary];
     let directory = build_folder(Atomics::Llsc);
-    let flags = flags::of_linux();
+    let flags = flags::flags_of_linux();
     let config = ["--config", &*flags];
     let path = directory.join(toolchain::LINUX).join("release");
     let path = path.join(binary);
@@ -358,7 +358,7 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
 pub fn build_for_others(board: &str, guest: Guest) -> Result<PathBuf> {
     let built = build(board, guest)?;
     let image = fs::read(&built.packed)?;
-    let path = folder().join(format!("rouse-{}.img", guest.kind(board)));
+    let path = folder().join(format!("rouse-{}.img", guest.image_name(board)));
     Output::claim("build", &path)?.write_bytes(&image)?;
     Ok(path)
 }
@@ -392,9 +392,9 @@ pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
         build_folder(Atomics::Lse),
         recorder_folder(),
     ];
-    let given = Sources::touched(places::root(), folder().join("contents.json"), &folders)?;
+    let given = Sources::touch_changed(places::root(), folder().join("contents.json"), &folders)?;
     let built = build();
-    given.end()?;
+    given.write_final_record()?;
     built
 }
 
@@ -434,7 +434,7 @@ fn cargo_build(binaries: &[Binary], atomics: Atomics) -> Result<()> {
     if binaries.is_empty() {
         return Ok(());
     }
-    let flags = flags::of_images(atomics);
+    let flags = flags::flags_of_images(atomics);
     let mut arguments = vec!["--profile", PROFILE, "--target", toolchain::TARGET];
     arguments.extend(["--config", &flags]);
     arguments.extend(

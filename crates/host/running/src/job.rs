@@ -105,11 +105,11 @@ impl Job {
         let metric = board.metric(args.metric)?;
         load.plan.cycles = metric == Metric::Cycles;
         load.plan.event_loses_irq = board.machine.event_loses_irq(model);
-        variant::usable(&mut load, model)?;
-        let hands_over = checks::hands_over(args, metric, &load);
-        let measured = load.linux();
+        variant::restrict_to_usable(&mut load, model)?;
+        let hands_over = checks::replaces_waits(args, metric, &load);
+        let measured = load.measures_linux();
         if let Some(guest) = load.guest.as_mut().filter(|_| hands_over && measured) {
-            guest.hand_over();
+            guest.yield_at_waits();
         }
         let board = &load.board;
         let cpus = board.cpus(args.cpus)?;
@@ -132,11 +132,11 @@ impl Job {
             model: model.into(),
             metric,
             hands_over,
-            memory: checks::memory(args, board)?,
-            dtb: args.dtb.as_ref().map(checks::tree).transpose()?,
-            parameters: checks::parameters(args, board)?,
+            memory: checks::choose_ram(args, board)?,
+            dtb: args.dtb.as_ref().map(checks::check_tree).transpose()?,
+            parameters: checks::choose_parameters(args, board)?,
             gem5: args.gem5.clone(),
-            limits: Limits::new(&LimitArgs::default(), patience(&load) + programs),
+            limits: Limits::new(&LimitArgs::default(), default_patience(&load) + programs),
             watts: board.watts.clone(),
             expect_reset: args.expect_reset,
             disturb: args.disturb,
@@ -147,7 +147,7 @@ impl Job {
             load,
         };
         if job.unders.is_empty() {
-            job.unders = job.possible()?;
+            job.unders = job.possible_hypervisors()?;
         }
         job.check_reset()?;
         if job.boot != Boot::Kernel {
@@ -195,7 +195,7 @@ impl Job {
                 "--host-kernel: it is for guests under KVM; add --under kvm, or leave it out"
             );
         }
-        if args.as_loaded && (metric != Metric::Insns || !is_kvm && !job.load.linux()) {
+        if args.as_loaded && (metric != Metric::Insns || !is_kvm && !job.load.measures_linux()) {
             bad_input!(
                 "--as-loaded: no kernel is changed here; use --metric insns with --guest and --workload linux-pipe, or with --under \
                  kvm, or leave it out"
@@ -207,11 +207,11 @@ impl Job {
             );
         }
         for &under in &job.unders {
-            job.board().runs(under)?;
+            job.board().check_machine(under)?;
             job.check_audit(under)?;
         }
         // Cells that can't run under one of several hypervisors are skipped there.
-        let runs = job.unders.iter().map(|&under| job.something_runs(under));
+        let runs = job.unders.iter().map(|&under| job.check_any_runs(under));
         let runs: Vec<_> = runs.collect();
         if runs.iter().all(Result::is_err) {
             runs.into_iter().collect::<Result<()>>()?;
@@ -294,13 +294,13 @@ impl Job {
 
     /// Whether our guest, or our program on another kernel, runs in order to measure and not to check.
     pub fn measures(&self) -> bool {
-        (self.load.guest.is_none() || self.load.linux()) && self.load.measures
+        (self.load.guest.is_none() || self.load.measures_linux()) && self.load.measures
     }
 
     /// Whether boots get the same input from outside. They do where instructions are counted, and also if the guest
     /// is a kernel that depends on this input.
     pub fn boots_are_alike(&self) -> bool {
-        self.load.linux() || self.metric == Metric::Insns
+        self.load.measures_linux() || self.metric == Metric::Insns
     }
 
     fn counter_hz(&self) -> Result<u64> {
@@ -318,7 +318,7 @@ impl Job {
             wfxt: true,
             lse: true,
             ecv: true,
-            linux: self.load.linux(),
+            linux: self.load.measures_linux(),
             frequency: self.counter_hz()?,
             under,
             given: None,
@@ -330,12 +330,12 @@ impl Job {
 
     /// Returns all hypervisors of the board under which part of this request can run.
     /// If none can, the error has the first reason.
-    fn possible(&self) -> Result<Vec<Under>> {
+    fn possible_hypervisors(&self) -> Result<Vec<Under>> {
         let runs = |&under: &Under| {
-            let board = self.board().runs(under);
+            let board = self.board().check_machine(under);
             board
                 .and_then(|()| self.check_audit(under))
-                .and_then(|()| self.something_runs(under))
+                .and_then(|()| self.check_any_runs(under))
                 .and_then(|()| match under {
                     Under::Bao => Bao::source(self.bao.as_deref()).map(drop),
                     _ => Ok(()),
@@ -358,7 +358,7 @@ impl Job {
 
     /// Refuses an audit of Rouse where Rouse does not run.
     fn check_audit(&self, under: Under) -> Result<()> {
-        if under.is_other() && self.load.linux() && !self.measures() {
+        if under.is_other() && self.load.measures_linux() && !self.measures() {
             bad_input!(
                 "--append: rouse.linux-soak has Rouse audited, and under {under} there is nothing to audit; use --under rouse"
             );
@@ -367,7 +367,7 @@ impl Job {
     }
 
     /// Refuses a request if every cell would be skipped.
-    fn something_runs(&self, under: Under) -> Result<()> {
+    fn check_any_runs(&self, under: Under) -> Result<()> {
         if self.load.guest.is_some() && !self.measures() {
             return Ok(());
         }
@@ -396,7 +396,7 @@ const SLOWER: u32 = 20;
 
 /// Returns the default limit without progress. The board's limit is for the default number of wake-ups of a cell,
 /// as a cell need not show progress before its end. More wake-ups take longer, and pauses between them add up.
-fn patience(load: &Load) -> Duration {
+fn default_patience(load: &Load) -> Duration {
     let plan = &load.plan;
     let lists = &plan.lists;
     let longest = [&lists.gap_us, &lists.arrival_us, &lists.service_us]

@@ -95,22 +95,22 @@ impl Host {
         hands_over: bool,
         monitor: fn() -> Result<Vec<u8>>,
     ) -> Result<Self> {
-        let host = Self::with(kernel, monitor)?;
+        let host = Self::make_host(kernel, monitor)?;
         match hands_over {
-            true => host.hand_over(),
+            true => host.yield_at_waits(),
             false => Ok(host),
         }
     }
 
     /// Returns a host with Debian's kernel that runs `program` instead of the monitor alone.
     pub fn of(program: Vec<u8>) -> Result<Self> {
-        Self::with(None, || Ok(program))
+        Self::make_host(None, || Ok(program))
     }
 
-    fn with(kernel: Option<&Path>, monitor: impl FnOnce() -> Result<Vec<u8>>) -> Result<Self> {
+    fn make_host(kernel: Option<&Path>, monitor: impl FnOnce() -> Result<Vec<u8>>) -> Result<Self> {
         let kernel = kernel::ensure(kernel)?;
         Ok(Self {
-            told: kernel::told(&kernel)?,
+            told: kernel::read_banner(&kernel)?,
             monitor: monitor()?,
             kernel,
             handed_over: None,
@@ -119,7 +119,7 @@ impl Host {
     }
 
     /// Makes the kernel's waits by event hand the turn over, in a copy of its file.
-    fn hand_over(self) -> Result<Self> {
+    fn yield_at_waits(self) -> Result<Self> {
         let file = fs::read(&self.kernel).with_context(|| self.kernel.display().to_string())?;
         let mut image = match unpack::find_image(file) {
             Ok(image) => image,

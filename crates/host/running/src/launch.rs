@@ -5,7 +5,7 @@ mod under_bao;
 mod under_kvm;
 mod under_xen;
 
-pub use under_bao::{BaoLayout, REFUSES_OFF as BAO_REFUSES_OFF, bao, bao_alone, under_bao};
+pub use under_bao::{BaoLayout, REFUSES_OFF as BAO_REFUSES_OFF, bao_alone, build_bao, under_bao};
 pub use under_kvm::under_kvm;
 pub use under_xen::{under_xen, xen_alone};
 
@@ -46,7 +46,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
             "none",
             "-no-reboot",
         ])
-        .args(mode(job.metric).args);
+        .args(mode_for(job.metric).args);
     for device in &qemu.devices {
         command.args(["-device", device]);
     }
@@ -58,20 +58,20 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
         command.args(["-serial", "null"]);
     }
     if job.boots_are_alike() {
-        alike(&mut command, seed);
+        fix_inputs(&mut command, seed);
     }
     let mut arguments = job.load.boot_arguments(variant);
     if let Some(own) = &qemu.append {
         arguments = format!("{arguments} {own}");
     }
     if let Some(firmware) = &job.dirty_firmware {
-        dirty(&mut command, firmware);
+        add_dirty_firmware(&mut command, firmware);
     }
     // A boot on the bare machine has no firmware: see boards/virt-uefi.toml.
     if under == Under::None {
         command.args(["-serial", "stdio"]);
         let image = &built.guest(job.image(variant)).image;
-        if let Some(trusted) = board.machine.trusted()
+        if let Some(trusted) = board.machine.trusted_loader()
             && trusted.starts == Starts::Image
         {
             if built.initrd.is_some() {
@@ -79,23 +79,23 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
                     "--initrd: Trusted Firmware-A passes none on; leave --under none out, or use --board virt"
                 );
             }
-            started_by(&mut command, &trusted.release, image, image)?;
+            start_trusted(&mut command, &trusted.release, image, image)?;
         }
-        kernel(&mut command, image, &arguments);
+        load_kernel(&mut command, image, &arguments);
         if let Some(initrd) = &built.initrd {
             command.arg("-initrd").arg(initrd);
         }
         return Ok(command);
     }
     if let Some(firmware) = board.machine.firmware() {
-        flash(&mut command, firmware)?;
+        add_firmware(&mut command, firmware)?;
     }
-    if let Some(trusted) = board.machine.trusted() {
+    if let Some(trusted) = board.machine.trusted_loader() {
         let next = match trusted.starts {
             Starts::Image => built.packed.clone(),
             Starts::UBoot => u_boot::provide()?,
         };
-        started_by(&mut command, &trusted.release, &next, &built.packed)?;
+        start_trusted(&mut command, &trusted.release, &next, &built.packed)?;
     }
     match &qemu.console {
         None => drop(command.args(["-serial", "stdio"])),
@@ -117,18 +117,18 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
             if board.machine.firmware().is_some() {
                 arguments = format!("{PREFIX}{OPTIONS} {arguments}");
             }
-            kernel(&mut command, &built.packed, &arguments);
+            load_kernel(&mut command, &built.packed, &arguments);
             return Ok(command);
         }
         Boot::Virtio => "virtio-blk-pci",
         Boot::Nvme => "nvme,serial=rouse",
     };
-    disk(&mut command, device, &written(built, &arguments)?);
+    attach_disk(&mut command, device, &write_disk(built, &arguments)?);
     Ok(command)
 }
 
 /// Makes all input from outside, the machine's random numbers and the time of day, the same in each boot.
-fn alike(command: &mut Command, seed: u64) {
+fn fix_inputs(command: &mut Command, seed: u64) {
     command.args(["-seed", &seed.to_string()]);
     command.args(["-rtc", "base=2026-01-01,clock=vm"]);
 }
@@ -142,7 +142,7 @@ pub struct Mode {
 
 /// Returns the emulator's mode for a metric. To count instructions, the emulator must run one CPU
 /// at a time, take a nanosecond per instruction, and skip pauses.
-pub fn mode(metric: Metric) -> Mode {
+pub fn mode_for(metric: Metric) -> Mode {
     match metric {
         Metric::Insns => Mode {
             name: "icount",
@@ -156,14 +156,14 @@ pub fn mode(metric: Metric) -> Mode {
 }
 
 /// Puts firmware into the machine. The firmware's variables are not kept.
-fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
+fn add_firmware(command: &mut Command, of: &Firmware) -> Result<()> {
     let code = firmware(&of.code)?;
     let Some(variables) = &of.variables else {
         command.arg("-bios").arg(code);
         return Ok(());
     };
-    drive(command, "if=pflash,unit=0,readonly=on", &code);
-    drive(
+    add_drive(command, "if=pflash,unit=0,readonly=on", &code);
+    add_drive(
         command,
         "if=pflash,unit=1,snapshot=on",
         &firmware(variables)?,
@@ -173,15 +173,15 @@ fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
 
 /// Makes the machine start from Trusted Firmware-A, which starts `next`. Writes the flash
 /// next to the image.
-fn started_by(command: &mut Command, release: &str, next: &Path, image: &Path) -> Result<()> {
+fn start_trusted(command: &mut Command, release: &str, next: &Path, image: &Path) -> Result<()> {
     let path = image.with_extension(format!("{release}.flash"));
-    trusted_firmware::write(release, next, &path)?;
+    trusted_firmware::write_flash(release, next, &path)?;
     command.arg("-bios").arg(path);
     Ok(())
 }
 
 /// Puts the firmware of tests into the machine, and passes the state that the firmware has to leave.
-fn dirty(command: &mut Command, firmware: &DirtyFirmware) {
+fn add_dirty_firmware(command: &mut Command, firmware: &DirtyFirmware) {
     command.arg("-bios").arg(&firmware.file);
     // QEMU does not accept an empty string.
     if !firmware.leaves.is_empty() {
@@ -191,14 +191,14 @@ fn dirty(command: &mut Command, firmware: &DirtyFirmware) {
 }
 
 /// Makes QEMU load `image`, or pass it to the firmware.
-fn kernel(command: &mut Command, image: &Path, arguments: &str) {
+fn load_kernel(command: &mut Command, image: &Path, arguments: &str) {
     command.arg("-kernel").arg(image);
     command.args(["-append", arguments]);
 }
 
 /// Writes the disk that a run boots. Its path depends on its contents. So the disk differs from the user's disk,
 /// which `image` writes, and from a disk with other contents that another run uses at the same time.
-fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
+fn write_disk(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     arguments.hash(&mut hasher);
     let path = &built.packed;
@@ -208,14 +208,14 @@ fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
 }
 
 /// Attaches the disk at `path`, read-only.
-fn disk(command: &mut Command, device: &str, path: &Path) {
-    drive(command, "if=none,id=disk,readonly=on", path);
+fn attach_disk(command: &mut Command, device: &str, path: &Path) {
+    add_drive(command, "if=none,id=disk,readonly=on", path);
     let device = format!("{device},drive=disk,bootindex=0");
     command.args(["-device", &device]);
 }
 
 /// Makes a drive of the file at `path`.
-fn drive(command: &mut Command, options: &str, path: &Path) {
+fn add_drive(command: &mut Command, options: &str, path: &Path) {
     // A comma ends a value unless it is doubled.
     let path = path.to_string_lossy().replace(',', ",,");
     let drive = format!("{options},format=raw,file={path}");
@@ -242,7 +242,7 @@ pub fn end_with_us(command: &mut Command) {
 }
 
 /// Makes the emulator load the recorder, `plugin`, with options that name files.
-pub fn record(command: &mut Command, plugin: &Path, options: &[(&str, &Path)]) {
+pub fn load_recorder(command: &mut Command, plugin: &Path, options: &[(&str, &Path)]) {
     // A comma ends a value unless it is doubled.
     let doubled = |path: &Path| path.display().to_string().replace(',', ",,");
     let mut value = format!("file={}", doubled(plugin));
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_comma_ends_no_path() {
         let mut command = Command::new("qemu");
-        drive(&mut command, "if=none", Path::new("/a,b"));
+        add_drive(&mut command, "if=none", Path::new("/a,b"));
         assert_eq!(typed(&command), "qemu -drive if=none,format=raw,file=/a,,b");
     }
 }

@@ -65,7 +65,7 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
                 true => GEM5_SMALL_KERNEL_MIB,
                 false => GEM5_KERNEL_MIB,
             };
-            let files = FILES_TIMES * given.files().unwrap_or(0) as u64;
+            let files = FILES_TIMES * given.size_of_files().unwrap_or(0) as u64;
             job.memory.settle(format!("{}M", mib + files.div_ceil(MIB)));
         }
         return Ok(());
@@ -74,7 +74,7 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
     if job.dtb.is_some() || job.board().tree().is_some() {
         return Ok(());
     }
-    if let Some(files) = job.load.guest.as_ref().and_then(Given::files) {
+    if let Some(files) = job.load.guest.as_ref().and_then(Given::size_of_files) {
         let more = (FILES_TIMES * files as u64).div_ceil(FILES_STEP) * FILES_STEP;
         let size = job.memory.bytes() + more;
         job.memory.settle(format!("{}M", size / MIB));
@@ -116,7 +116,7 @@ fn least_size(job: &Job, built: &Built) -> Result<Option<String>> {
     let variants = job.variants()?;
     let others = variants.iter().any(|variant| variant.under.is_other());
     // Trusted Firmware-A loads at its own addresses.
-    let placed = job.dirty_firmware.is_some() || job.board().machine.trusted().is_some();
+    let placed = job.dirty_firmware.is_some() || job.board().machine.trusted_loader().is_some();
     let given = job.load.guest.is_some() || placed;
     if job.memory.is_chosen() || others || given {
         return Ok(None);
@@ -164,7 +164,7 @@ impl Needs {
             bad_input!("--guest: it is not an arm64 Image");
         };
         let own = match &guest.elf {
-            Some(elf) => guests_own(elf, job, variant)?,
+            Some(elf) => bytes_of_own_guest(elf, job, variant)?,
             None => 0,
         };
         let initrd = match &built.initrd {
@@ -176,8 +176,8 @@ impl Needs {
         let bytes = end.saturating_add(own).saturating_add(initrd);
         let (packed, hypervisor) = match under {
             Under::Rouse => {
-                let taken = Taken::read(&built.hypervisor)?;
-                let neighbour = neighbours(job, variant).map_or(0, |kib| taken.per_neighbour + kib);
+                let taken = Taken::read_sizes(&built.hypervisor)?;
+                let neighbour = walk_bytes(job, variant).map_or(0, |kib| taken.per_neighbour + kib);
                 let each = taken.per_cpu + neighbour;
                 (&built.packed, Some(taken.fixed + cpus * each))
             }
@@ -231,15 +231,15 @@ impl Needs {
 
 /// Returns the bytes that each CPU's neighbour walks, if the boot arguments request neighbours. Parses the arguments
 /// like the hypervisor.
-fn neighbours(job: &Job, variant: Variant) -> Option<u64> {
+fn walk_bytes(job: &Job, variant: Variant) -> Option<u64> {
     let arguments = job.load.boot_arguments(variant);
     let (read, _) = Arguments::<Names>::read(&arguments);
     read.plan.neighbours.map(|kib| u64::from(kib) * 1024)
 }
 
 /// Returns the bytes that our own guest takes for its measurement in this boot.
-fn guests_own(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
-    let taken = Taken::read(elf)?;
+fn bytes_of_own_guest(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
+    let taken = Taken::read_sizes(elf)?;
     let machine = job.machine(variant.under)?;
     let plan = job.load.plan_of(variant);
     let values = if plan.raw {
@@ -289,7 +289,7 @@ struct Taken {
 }
 
 impl Taken {
-    fn read(elf: &Path) -> Result<Self> {
+    fn read_sizes(elf: &Path) -> Result<Self> {
         let shown = || elf.display().to_string();
         let bytes = fs::read(elf).with_context(shown)?;
         let file = ElfFile64::<object::Endianness>::parse(&*bytes).with_context(shown)?;

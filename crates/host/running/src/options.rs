@@ -21,7 +21,7 @@ use reporting::format::FormatArgs;
 
 /// Parses a number whose bounds are known and checked later. A number that does not fit
 /// becomes the largest one, which is still too large then.
-fn count(word: &str) -> Result<u32, String> {
+fn parse_count(word: &str) -> Result<u32, String> {
     word.parse().or_else(|_| match plan::magnitude(word) {
         Some(value) if value > u32::MAX.into() => Ok(u32::MAX),
         _ => Err("it is not a whole number".into()),
@@ -40,22 +40,22 @@ pub fn at_least_one(word: &str) -> Result<NonZeroUsize, String> {
 /// Images to boot and their boot arguments.
 #[derive(Args, Clone, Debug)]
 pub struct LoadArgs {
-    /// Machine: a name of boards/NAME.toml, or a file of this kind
+    /// Machine: the NAME in boards/NAME.toml, or a file of that kind
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "virt")]
     pub board: String,
     /// The plan.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Another kernel.
+    /// The options that name another kernel.
     #[command(flatten)]
     pub given: GivenArgs,
-    /// Commands in it.
+    /// The commands to run in the guest.
     #[command(flatten)]
     pub exec: ExecArgs,
     /// Further boot arguments, passed on as they are
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Option<String>,
-    /// Print what the machine is, for the first boot on a new one: ID registers, tables, GIC, counters, PMU
+    /// Describe the machine, for the first boot on a new one: ID registers, tables, GIC, counters, PMU
     #[arg(long)]
     pub survey: bool,
     /// How long the machine may take.
@@ -63,19 +63,21 @@ pub struct LoadArgs {
     pub deadlines: DeadlineArgs,
 }
 
-/// How long the machine may take, by its own counter; the hypervisor sees to that.
+/// How long the machine may take, by its own counter. The hypervisor enforces these limits.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct DeadlineArgs {
-    /// Time of the machine that a boot may take from the hypervisor's start. Then the hypervisor shows what every CPU does, and turns
-    /// the machine off; 0 is any [default: none; with `image` four times what the plan is expected to take, and 300]
+    /// Machine time that a boot may take from the hypervisor's start. After that, the hypervisor shows what every CPU
+    /// is doing and turns the machine off; 0 means no limit [default: none; with `image`, four times the plan's
+    /// expected time, plus 300]
     #[arg(long, value_name = "SECONDS")]
     pub deadline: Option<u64>,
-    /// Likewise for a pass of a cell, with its report [default: none; with `image` four times what the longest cell is expected to take,
-    /// at least 60]
+    /// Likewise for a pass of a cell, including its report [default: none; with `image`, four times the longest cell's
+    /// expected time, at least 60]
     #[arg(long, value_name = "SECONDS")]
     pub cell_deadline: Option<u64>,
-    /// Whether the hypervisor keeps the last CPU, of three or more, so that a deadline ends also a guest that owns the interrupts of all
-    /// its CPUs and takes none [default: off; with `image` on, if cells are delivered directly]
+    /// Whether the hypervisor keeps the last of three or more CPUs for itself, so that a deadline also ends a guest
+    /// that owns the interrupts of all its CPUs and takes none of them [default: off; with `image`, on if interrupts
+    /// are delivered directly]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub keep_cpu: Option<bool>,
 }
@@ -94,13 +96,14 @@ pub struct JobArgs {
     /// Images to boot.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// How the image reaches the machine: kernel (QEMU loads it or hands it to the firmware), virtio, nvme (as the
-    /// disk that `image` writes, which the firmware boots). With --under none it is always loaded
-    /// [default: kernel, or virtio where the board boots disks alone]
+    /// How the image reaches the machine: kernel (QEMU loads it or hands it to the firmware), virtio, nvme (as the disk
+    /// that `image` writes, which the firmware boots). With --under none, the emulator always loads it [default:
+    /// kernel, or virtio where the board boots only disks]
     #[arg(long, value_enum, value_name = "HOW")]
     pub boot: Option<Boot>,
-    /// Hypervisor below the guest: rouse (the hypervisor), none (the bare machine), xen (its first domain), bao, kvm, kvm-nvhe,
-    /// kvm-protected (Linux's, as a host in the emulator), or all that the board has [default: rouse]
+    /// Hypervisor below the guest: rouse (this project's), none (the bare machine), xen (the guest is its first
+    /// domain), bao, kvm, kvm-nvhe, kvm-protected (Linux's, with the host in the emulator), or all that the board has
+    /// [default: rouse]
     #[arg(long, value_name = "LIST")]
     pub under: Option<Unders>,
     /// The kernel of KVM's host, an arm64 Image [default: Debian's, which is fetched once]
@@ -112,43 +115,44 @@ pub struct JobArgs {
     /// Xen, an arm64 Image [default: Debian's, which is fetched once]
     #[arg(long, value_name = "FILE")]
     pub xen: Option<PathBuf>,
-    /// Further words of Xen's command line, as one text
+    /// Further words for Xen's command line, as one argument
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub xen_args: Option<String>,
     /// Number of CPUs [default: the board's]
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub cpus: Option<u32>,
-    /// CPU model, of those that `doctor --boards` lists [default: the board's]
+    /// CPU model, one of those that `doctor --boards` lists [default: the board's]
     #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
     pub cpu: Option<String>,
-    /// Unit: insns are exact and repeatable, time has CPUs that really run at once, cycles are those of a core
-    /// that the emulator models [default: insns where the board has it, else the first of those that `doctor --boards` lists]
+    /// Unit: insns are exact and repeatable; with time, CPUs really run at once; cycles are those of a core that the
+    /// emulator models [default: insns where the board has it, else the first one that `doctor --boards` lists]
     #[arg(long, value_enum)]
     pub metric: Option<Metric>,
-    /// RAM of the machine, with unit: 64M, 2G [default: the board's]
+    /// RAM of the machine, with a unit: 64M, 2G [default: the board's]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Flattened device tree to boot with instead of the machine's own
     #[arg(long, value_name = "FILE")]
     pub dtb: Option<PathBuf>,
-    /// The gem5 program, for boards of gem5 [default: $GEM5, or what is on the PATH]
+    /// The gem5 program, for boards of gem5 [default: $GEM5, or the one on the PATH]
     #[arg(long, value_name = "PATH")]
     pub gem5: Option<PathBuf>,
     /// Parameters of a board of gem5: plain, graviton-like (boards/gem5/parameters.toml) [default: plain]
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
-    /// Change single values of the preset: core-mhz=3000,l2-kib=512
+    /// Change individual values of the preset: core-mhz=3000,l2-kib=512
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub set: Option<String>,
-    /// Load kernels as they are. By default, where instructions are counted, each WFE and WFET of Linux, as guest and as KVM's host, is a
-    /// YIELD: the emulator's WFE would keep the turn of a CPU that waits for another one (docs/linux.md)
+    /// Load kernels unmodified. By default, where instructions are counted, each WFE and WFET of Linux, as guest and as
+    /// KVM's host, is replaced by a YIELD: in the emulator's WFE, a CPU that waits for another one would keep its turn
+    /// (docs/linux.md)
     #[arg(long)]
     pub as_loaded: bool,
-    /// With --guest: the guest must end by a reset (PSCI SYSTEM_RESET); if it turns the machine off, the run fails
+    /// With --guest: the guest must end with a reset (PSCI SYSTEM_RESET); if it turns the machine off, the run fails
     #[arg(long)]
     pub expect_reset: bool,
     /// Disturb QEMU at random moments, drawn from this seed: hold single threads, stop the process, pause the machine.
-    /// Values in units of time mean nothing then
+    /// Values in units of time are then meaningless
     #[arg(long, value_name = "SEED")]
     pub disturb: Option<u64>,
 }
@@ -190,16 +194,17 @@ impl JobArgs {
 /// How long boots may take.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LimitArgs {
-    /// How long a boot may make no progress. Progress is a record, stage or line that was not there before. The time is
-    /// the emulator's own, so a busy host does not matter [default: 240, 3600 on gem5; longer for more wake-ups and pauses]
+    /// How long a boot may go without progress: without a new record, stage or line. The time is the emulator's own, so
+    /// a busy host does not matter [default: 240, 3600 on gem5; longer for more wake-ups and pauses]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
-    /// How long the whole command may take by the clock, with progress or without; what was measured by then is kept [default: no limit]
+    /// Wall-clock time that the whole command may take, with or without progress; results up to then are kept [default:
+    /// no limit]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,
 }
 
-/// Unit of a run. The order is that in which a board's are preferred.
+/// Unit of a run. The variants are in the order in which a board prefers its units.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
@@ -232,7 +237,7 @@ pub enum Unders {
 
 impl Unders {
     /// Returns the named hypervisors. Empty if all are requested.
-    pub fn named(&self) -> &[Under] {
+    pub fn hypervisors(&self) -> &[Under] {
         match self {
             Self::All => &[],
             Self::Named(unders) => unders,
@@ -307,22 +312,25 @@ pub struct RunArgs {
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Boot with the CPUs stopped and a debugger's port open, and print the command of the debugger that is here: the port is 1234, or PORT
+    /// Boot with the CPUs stopped and a debugger's port open, and print the command that starts the debugger installed
+    /// here; PORT is 1234 by default
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "1234", conflicts_with_all = OF_RESULTS)]
     pub debug: Option<u16>,
-    /// Where KVM runs, with --under kvm, kvm-nvhe or kvm-protected: here (on this machine, arm64 Linux with /dev/kvm, in time or cycles),
-    /// emulator (on a host in the emulator) [default: here where that can be and no option wants an emulator, else emulator]
+    /// Where KVM runs, with --under kvm, kvm-nvhe or kvm-protected: here (on this machine, arm64 Linux with /dev/kvm,
+    /// in time or cycles), emulator (on a host in the emulator) [default: here if that is possible and no option needs
+    /// an emulator, else emulator]
     #[arg(long, value_enum, value_name = "WHERE")]
     pub kvm: Option<Place>,
-    /// Measure everything this many times, each time in boots of its own: times differ from boot to boot, and `compare` needs at least five runs; Linux draws
-    /// other random numbers in each [default: 1; with two kernels, enough for the test of five figures a cell]
+    /// Measure everything R times, each time with new boots: times differ from boot to boot, and `compare` needs at
+    /// least five runs; Linux draws different random numbers in each [default: 1; with two kernels, enough for the test
+    /// of five figures per cell]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
-    /// How many emulators run at a time: parts of the cells, and whatever else has a boot of its own. The results are the same [default:
-    /// as many as this computer has CPUs and memory for; 1 with --metric time]
+    /// How many emulators run at a time, for parts of the cells and for whatever else boots separately. The results do
+    /// not depend on it [default: as many as this computer has CPUs and memory for; 1 with --metric time]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub jobs: Option<NonZeroUsize>,
-    /// Measure --guest as it is and with these words on its command line, by turns, and compare
+    /// Measure --guest without and with these words on its command line, alternately, and compare
     #[arg(
         long,
         value_name = "TEXT",
@@ -334,30 +342,30 @@ pub struct RunArgs {
     /// is, 125 if it can't be built or measured, 128 if the request is wrong [without a number: 0]
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0", requires = "guest")]
     pub bisect: Option<String>,
-    /// With two kernels, make even boots that were made before (target/boots): where instructions are counted, an equal boot of
-    /// an unchanged kernel has equal results, and is not made again for 14 days
+    /// With two kernels, repeat even boots whose results are kept (target/boots): where instructions are counted, an
+    /// identical boot of an unchanged kernel has identical results, and is not repeated for 14 days
     #[arg(long, requires = "guest")]
     pub again: bool,
-    /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
-    /// for a model of the energy per wake-up (docs/results.md), in place of the board's own
+    /// Watts of a CPU that runs, polls, waits in wfi or works at el2, with their source, in the form of the table
+    /// `watts` in a board's file. They replace the board's own in the model of the energy per wake-up (docs/results.md)
     #[arg(long, value_name = "FILE.toml")]
     pub watts: Option<PathBuf>,
     /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Call this run NAME: compare and report know it by that (target/saved/NAME)
+    /// Name this run: `compare` and `report` then accept NAME for it (target/saved/NAME)
     #[arg(long, value_name = "NAME", conflicts_with = "out")]
     pub save: Option<String>,
     /// Write a copy of results.json to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// List the cells of each boot with the time that they should take, and boot nothing
+    /// List the cells of each boot with their expected time, and boot nothing
     #[arg(long)]
     pub list: bool,
     /// Print how long each part took
     #[arg(long)]
     pub timings: bool,
-    /// In which form it answers.
+    /// The form of the output.
     #[command(flatten)]
     pub format: FormatArgs,
 }
@@ -365,9 +373,9 @@ pub struct RunArgs {
 /// Options of `image`.
 #[derive(Args, Debug)]
 pub struct ImageArgs {
-    /// Starts it: uefi (firmware: a disk), kvm (arm64 Linux with /dev/kvm: one static program with the monitor and the
-    /// guest in it, which takes the words of `run` itself), card (the firmware of a Raspberry Pi: files for a card)
-    /// [default: card with --board raspi4b, else uefi]
+    /// Software that starts the image: uefi (firmware: a disk), kvm (arm64 Linux with /dev/kvm: one static program that
+    /// contains the monitor and the guest and takes the options of `run` itself), card (a Raspberry Pi's firmware:
+    /// files for a card) [default: card with --board raspi4b, else uefi]
     #[arg(long = "for", value_enum, value_name = "WHAT")]
     pub what: Option<For>,
     /// Content of the disk.
@@ -376,8 +384,9 @@ pub struct ImageArgs {
     /// Report cycles of the core, where its PMU counts them, in place of ticks of the counter
     #[arg(long)]
     pub cycles: bool,
-    /// The disk or the program: a new file, or an old one that is replaced; - is standard output; a disk may be a block device, with
-    /// --force; for a card, a folder [default: target/image/rouse-BOARD.disk, target/image/rouse-kvm, target/image/rouse-BOARD]
+    /// The disk or the program: a new file, or an existing one, which is replaced; - is standard output; a disk may be
+    /// a block device, with --force; for a card, a folder [default: target/image/rouse-BOARD.disk,
+    /// target/image/rouse-kvm, target/image/rouse-BOARD]
     #[arg(long, value_name = "FILE", visible_alias = "output")]
     pub out: Option<PathBuf>,
     /// Write to a block device, whose contents are lost
@@ -390,7 +399,7 @@ pub struct ImageArgs {
 pub enum Place {
     /// On this machine.
     Here,
-    /// On one of the emulator's.
+    /// On a host in the emulator.
     Emulator,
 }
 

@@ -128,10 +128,10 @@ impl Boots {
         if let Some(port) = args.debug {
             return Ok(Self::Stopped(port));
         }
-        if kvm::place::is_here(args)? {
+        if kvm::place::is_measured_here(args)? {
             return Ok(Self::Here);
         }
-        match pair::jobs(args)? {
+        match pair::two_jobs(args)? {
             Some(jobs) => Ok(Self::Pair(Box::new(jobs))),
             None => Ok(Self::Job(Box::new(Job::of_run(args)?))),
         }
@@ -149,7 +149,7 @@ fn measure_job(args: &RunArgs, job: &Job) -> Result<()> {
         false => Show::Console,
     };
     let session = session::run(job, folder, show)?;
-    let told = timings::part(Part::Shown, || tell(&session, &args.format));
+    let told = timings::time_part(Part::Shown, || print_results(&session, &args.format));
     // A run that measured nothing must not replace an older file.
     let keeps = session.failure.is_none() || session.results.has_cells();
     let copied = match copy.filter(|_| keeps) {
@@ -182,7 +182,7 @@ pub fn ended(session: Session) -> Result<()> {
 }
 
 /// Prints the table and the place of the other files.
-fn tell(session: &Session, format: &FormatArgs) -> Result<()> {
+fn print_results(session: &Session, format: &FormatArgs) -> Result<()> {
     if !session.results.has_cells() {
         say!("");
         say!("log: {}", session.log);

@@ -19,7 +19,7 @@ use stage::Stage;
 
 use crate::boot::{Lacks, Ready, Show, Turns};
 use crate::completeness::Completeness;
-use crate::critical::prepare;
+use crate::critical::build_if_needed;
 use crate::job::{Job, Variant};
 use crate::strict::BrokenRule;
 use crate::traces::TracesOfBoot;
@@ -54,7 +54,7 @@ pub struct Session {
 
 /// Builds the images, boots once for each variant, and repeats these boots the requested number of times.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
-    let ready = Ready::for_some(job, prepare)?;
+    let ready = Ready::make_available(job, build_if_needed)?;
     let mut run = Run::new(job, &ready, &folder, show, None)?;
     let failure = run.run_all()?;
     run.close(failure, folder)
@@ -68,7 +68,7 @@ pub fn alternately(
     folders: [Folder; 2],
     show: Show,
 ) -> Result<[Session; 2]> {
-    let ready = |n: usize| Ready::for_some(jobs[n], prepare);
+    let ready = |n: usize| Ready::make_available(jobs[n], build_if_needed);
     let ready = [ready(0)?, ready(1)?];
     let run = |n: usize| Run::new(jobs[n], &ready[n], &folders[n], show, Some(names[n]));
     let mut runs = [run(0)?, run(1)?];
@@ -78,7 +78,7 @@ pub fn alternately(
     let mut failed = [None, None];
     'all: for number in 1..=jobs[0].repeat {
         if number == 2 {
-            let [a, b] = runs.each_ref().map(|run| run.came.first());
+            let [a, b] = runs.each_ref().map(|run| run.came.first_results());
             for line in compare::first_look(a, b, jobs[0].repeat) {
                 step!("{line}");
             }
@@ -86,7 +86,7 @@ pub fn alternately(
         // Both sides may run in parallel if emulators may. Where values are times, emulators may not.
         if jobs[0].jobs.get() > 1 {
             let [a, b] = &mut runs;
-            let [a, b] = at_once(|| a.repetition(number), || b.repetition(number));
+            let [a, b] = run_both(|| a.run_repetition(number), || b.run_repetition(number));
             failed = [a?, b?];
             if failed.iter().any(Option::is_some) {
                 break 'all;
@@ -99,7 +99,7 @@ pub fn alternately(
             [0, 1]
         };
         for n in turns {
-            failed[n] = runs[n].repetition(number)?;
+            failed[n] = runs[n].run_repetition(number)?;
             if failed[n].is_some() {
                 break 'all;
             }
@@ -110,7 +110,7 @@ pub fn alternately(
 }
 
 /// Calls both functions at the same time.
-fn at_once<T: Send>(one: impl FnOnce() -> T + Send, other: impl FnOnce() -> T + Send) -> [T; 2] {
+fn run_both<T: Send>(one: impl FnOnce() -> T + Send, other: impl FnOnce() -> T + Send) -> [T; 2] {
     thread::scope(|scope| {
         let other = scope.spawn(other);
         let one = one();
@@ -171,7 +171,7 @@ impl<'j> Run<'j> {
     /// Runs all repetitions, or stops at a failure. Returns an error only if there is nothing to keep.
     fn run_all(&mut self) -> Result<Option<Failure>> {
         for number in 1..=self.stage.job.repeat {
-            if let Some(failure) = self.repetition(number)? {
+            if let Some(failure) = self.run_repetition(number)? {
                 return Ok(Some(failure));
             }
         }
@@ -179,10 +179,10 @@ impl<'j> Run<'j> {
     }
 
     /// Runs one repetition, and keeps its results.
-    fn repetition(&mut self, number: usize) -> Result<Option<Failure>> {
-        self.came.begin();
+    fn run_repetition(&mut self, number: usize) -> Result<Option<Failure>> {
+        self.came.begin_repetition();
         let failure = self.boot_all(number);
-        self.came.keep(number, failure)
+        self.came.keep_repetition(number, failure)
     }
 
     /// Boots once for each variant, with as many in parallel as the job allows, until a failure.
@@ -202,7 +202,7 @@ impl<'j> Run<'j> {
             variants,
             *at_a_time,
             |place, variant: Variant| {
-                if locked(&failed).contains(&variant.under) {
+                if lock(&failed).contains(&variant.under) {
                     return Boot::Skipped;
                 }
                 if let Some(signal) = interrupt::signal() {
@@ -217,8 +217,8 @@ impl<'j> Run<'j> {
             |boot| {
                 // This cannot fail: see `Log`.
                 let _ = turns.next();
-                let this = timings::part(Part::Records, || came.take(boot));
-                locked(&failed).extend(came.failed.keys());
+                let this = timings::time_part(Part::Records, || came.take_boot(boot));
+                lock(&failed).extend(came.failed.keys());
                 if matches!(this, Ok(None)) {
                     return ControlFlow::Continue(());
                 }
@@ -241,9 +241,9 @@ impl<'j> Run<'j> {
         let Self { log, mut came, .. } = self;
         let failure = failure.or_else(|| came.failed.pop_first().map(|(_, failure)| failure));
         came.kept.write(&mut folder);
-        let all = came.together();
+        let all = came.join_repetitions();
         if all.has_cells() {
-            timings::part(Part::Written, || {
+            timings::time_part(Part::Written, || {
                 folder.write("results.json", &all.to_json()?);
                 folder.write("results.csv", &results::csv(&all)?);
                 let page = report::of_run(&folder.name(), &all, came.kept.commands());
@@ -257,7 +257,7 @@ impl<'j> Run<'j> {
         let failure = failure
             .or_else(|| judge_results(&all, came.job.metric))
             .or_else(|| closed.lacks.map(unwritten))
-            .map(|failure| with_cells(failure, came.job, &all));
+            .map(|failure| add_cell_count(failure, came.job, &all));
         Ok(Session {
             failure,
             results: all,
@@ -272,7 +272,7 @@ impl<'j> Run<'j> {
 }
 
 /// Adds to a failure the number of cells measured in spite of it.
-fn with_cells(mut failure: Failure, job: &Job, results: &Results) -> Failure {
+fn add_cell_count(mut failure: Failure, job: &Job, results: &Results) -> Failure {
     if let Some(cells) = Completeness::of(job, results) {
         failure.why += &format!("; {cells}");
     }
@@ -280,6 +280,6 @@ fn with_cells(mut failure: Failure, job: &Job, results: &Results) -> Failure {
 }
 
 /// Locks `mutex`. Ignores poisoning, because a panic in a boot ends the program, so nothing reads what it left.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -78,7 +78,7 @@ impl Checker {
         };
         let place = Scratch::new()?;
         Ok(Self {
-            plugin: crate::critical::plugin(qemu.command())?,
+            plugin: crate::critical::build_plugin(qemu.command())?,
             findings: place.path().join("findings"),
             _place: place,
         })
@@ -94,7 +94,7 @@ impl Checker {
 
     /// Returns the findings in our images, after the boot, without those that a comment explains. Firmware and other
     /// kernels are not judged.
-    pub fn found(&self, symbols: &Symbols) -> Result<Vec<BrokenRule>> {
+    pub fn broken_rules(&self, symbols: &Symbols) -> Result<Vec<BrokenRule>> {
         let text = fs::read_to_string(&self.findings).context("the recorder left no findings")?;
         let findings = text.lines().filter_map(Finding::parse);
         Ok(findings
@@ -105,8 +105,8 @@ impl Checker {
 
 /// Returns a finding with the names of its code. `None` if it is not in our code, or if a comment explains it.
 fn name_code(finding: &Finding, symbols: &Symbols) -> Option<BrokenRule> {
-    let level = level(finding.place)?;
-    let site = symbols.site(level, finding.place.pc)?;
+    let level = level_of(finding.place)?;
+    let site = symbols.find_site(level, finding.place.pc)?;
     if is_explained(&finding.rule, &site) {
         return None;
     }
@@ -122,7 +122,7 @@ fn name_code(finding: &Finding, symbols: &Symbols) -> Option<BrokenRule> {
         finding.what,
     );
     if let Some(other) = finding.other {
-        let site = self::level(other).and_then(|level| symbols.site(level, other.pc));
+        let site = self::level_of(other).and_then(|level| symbols.find_site(level, other.pc));
         let site = site.as_ref().map_or(format!("{:#x}", other.pc), full_place);
         shown += &format!("; the other instruction: {site}");
     }
@@ -134,7 +134,7 @@ fn name_code(finding: &Finding, symbols: &Symbols) -> Option<BrokenRule> {
     })
 }
 
-fn level(place: Place) -> Option<Level> {
+fn level_of(place: Place) -> Option<Level> {
     match place.level {
         1 => Some(Level::El1),
         2 => Some(Level::El2),
@@ -156,10 +156,10 @@ fn function_in<'s>(site: &'s Site, frame: &'s Frame) -> &'s str {
     let outwards = site.frames.iter().skip_while(|one| *one != frame);
     let mut names = outwards
         .filter(|one| one.file == frame.file)
-        .map(|one| plain(&one.function));
+        .map(|one| short_name(&one.function));
     names
         .find(|name| !name.starts_with('{'))
-        .unwrap_or_else(|| plain(&frame.function))
+        .unwrap_or_else(|| short_name(&frame.function))
 }
 
 /// Returns the file and the function of an instruction, or its symbol.
@@ -182,7 +182,7 @@ fn full_place(site: &Site) -> String {
 }
 
 /// Returns a function's name without its path and generic parameters.
-fn plain(function: &str) -> &str {
+fn short_name(function: &str) -> &str {
     let name = function.split('<').next().unwrap_or(function);
     match name.rsplit("::").next() {
         Some(last) if !last.is_empty() => last,
@@ -197,12 +197,12 @@ fn is_explained(rule: &str, site: &Site) -> bool {
         let text = fs::read_to_string(places::root().join(&frame.file)).ok()?;
         Some((text, frame.line as usize))
     });
-    lines.any(|(text, line)| explains(&text, line, rule))
+    lines.any(|(text, line)| explains_rule(&text, line, rule))
         || site.frames.is_empty() && is_label_explained(&site.symbol, rule)
 }
 
 /// Whether a comment on line `line` of `text`, or right before it, is about `rule`.
-fn explains(text: &str, line: usize, rule: &str) -> bool {
+fn explains_rule(text: &str, line: usize, rule: &str) -> bool {
     let wanted = [rule, "any rule"].map(|rule| format!("{SILENCE}{rule}: "));
     let speaks = |line: &&str| wanted.iter().any(|wanted| line.contains(wanted));
     let lines: Vec<&str> = text.lines().take(line).collect();
@@ -228,7 +228,7 @@ fn is_label_explained(symbol: &str, rule: &str) -> bool {
             let line = text
                 .lines()
                 .position(|line| line.trim_start().starts_with(&label));
-            line.is_some_and(|line| explains(&text, line + 1, rule))
+            line.is_some_and(|line| explains_rule(&text, line + 1, rule))
         })
 }
 
@@ -296,19 +296,19 @@ mod tests {
     #[test]
     fn a_comment_explains_its_own_rule_at_its_own_place() {
         let text = "fn f() {\n    // strict wait-can-end: the end of the machine\n    // in any case\n    wfi();\n    wfi();\n}\n";
-        assert!(explains(text, 4, "wait-can-end"));
-        assert!(!explains(text, 5, "wait-can-end") && !explains(text, 4, "synchronised"));
-        assert!(explains(
+        assert!(explains_rule(text, 4, "wait-can-end"));
+        assert!(!explains_rule(text, 5, "wait-can-end") && !explains_rule(text, 4, "synchronised"));
+        assert!(explains_rule(
             "// strict any rule: why\nwfi();",
             2,
             "wait-can-end"
         ));
-        assert!(explains(
+        assert!(explains_rule(
             "wfi(); // strict wait-can-end: why\n",
             1,
             "wait-can-end"
         ));
-        assert!(!explains(
+        assert!(!explains_rule(
             "wfi(); // strict wait-can-end\n",
             1,
             "wait-can-end"

@@ -64,26 +64,26 @@ impl TracesOfBoot {
             });
         };
         if let Some(guest) = &built.guest(job.image(variant)).elf {
-            add("guest", &[1], Form::Elf, read(guest)?);
+            add("guest", &[1], Form::Elf, read_file(guest)?);
         }
         if let Some(guest) = &job.load.guest {
             add("linux", &[1], Form::Image, guest.image.clone());
         }
         if let Some(program) = &built.program {
-            add("rouse-linux", &[0], Form::Elf, read(program)?);
+            add("rouse-linux", &[0], Form::Elf, read_file(program)?);
         }
         match (variant.under, &built.host, &built.xen) {
-            (Under::Rouse, ..) => add("hypervisor", &[2], Form::Elf, read(&built.hypervisor)?),
+            (Under::Rouse, ..) => add("hypervisor", &[2], Form::Elf, read_file(&built.hypervisor)?),
             (Under::Bao, ..) => add(
                 "bao",
                 &[2],
                 Form::Elf,
-                read(&launch::bao(job, variant, built)?.elf)?,
+                read_file(&launch::build_bao(job, variant, built)?.elf)?,
             ),
-            (Under::Xen, _, Some(xen)) => add("xen", &[2], Form::Xen, read(&xen.image)?),
+            (Under::Xen, _, Some(xen)) => add("xen", &[2], Form::Xen, read_file(&xen.image)?),
             (Under::Kvm | Under::KvmNvhe | Under::KvmProtected, Some(host), _) => {
                 let (kernel, monitor) = host.code();
-                let image = unpack::find_image(read(kernel)?);
+                let image = unpack::find_image(read_file(kernel)?);
                 let image = image.map_err(|why| anyhow!("{}: {why}", kernel.display()))?;
                 add("host", host_levels(variant.under), Form::Image, image);
                 add("rouse-kvm", &[0], Form::Elf, monitor.to_vec());
@@ -106,7 +106,7 @@ const fn host_levels(under: Under) -> &'static [u8] {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
+fn read_file(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| path.display().to_string())
 }
 

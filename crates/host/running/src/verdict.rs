@@ -150,7 +150,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
         Ending::Late(why) => (LATE, format!("the deadline is over: {why}")),
         Ending::Refused(words) => (REFUSED, format!("refused: {words}")),
         Ending::Hang(stall) => {
-            let (shown, places) = (stall_text(stall), places::of_registers(&outcome.registers));
+            let (shown, places) = (stall_text(stall), places::name_places(&outcome.registers));
             (HANG, format!("{shown}{places}; {stage}"))
         }
         Ending::OutOfTime => (OUT_OF_TIME, format!("the time limit is over; {stage}")),
@@ -170,7 +170,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
             };
             (STOPPED, format!("ended early{said}; {stage}"))
         }
-        Ending::Reset => (RESET, has_reset("the guest")),
+        Ending::Reset => (RESET, reset_text("the guest")),
         Ending::Status(0) | Ending::Off | Ending::Stopped(_) | Ending::Guest(_) => return None,
         Ending::Status(status) => (EXIT, format!("ended with exit status {status}; {stage}")),
     };
@@ -207,11 +207,11 @@ fn judge_end(ended: &Ended) -> (&'static str, String) {
                  runs any more; the console has the vector and both syndromes"
             ),
         ),
-        End::Off | End::Reset => (RESET, has_reset(&by)),
+        End::Off | End::Reset => (RESET, reset_text(&by)),
     }
 }
 
-fn has_reset(by: &str) -> String {
+fn reset_text(by: &str) -> String {
     format!("{by} has reset the machine; --expect-reset if it should")
 }
 

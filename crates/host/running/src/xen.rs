@@ -50,7 +50,7 @@ impl Xen {
         let asked = options
             .filter_map(|word| word.strip_prefix(SCHED))
             .next_back();
-        let told = told(&lines, asked)?;
+        let told = parse(&lines, asked)?;
         Ok(Self { image, told })
     }
 
@@ -61,7 +61,7 @@ impl Xen {
 }
 
 /// Returns version and scheduler from Xen's lines. `asked` is the requested scheduler.
-fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
+fn parse(lines: &[String], asked: Option<&str>) -> Result<String> {
     let after = |words: &str| lines.iter().find_map(|line| line.split_once(words));
     let inner = |text: &str| -> Option<String> {
         Some(text.split_once('(')?.1.trim_end_matches(')').into())
@@ -97,29 +97,29 @@ fn find_image(named: Option<&Path>) -> Result<PathBuf> {
         Ok(image) => image,
         Err(error) => bad_input!("--xen: {shown} can't be read ({error}); name an Image of Xen"),
     };
-    match image_check::check(&image) {
+    match image_check::check_image(&image) {
         Ok(()) => Ok(named.to_owned()),
         Err(why) => bad_input!("--xen: {shown} {why}"),
     }
 }
 
-fn prefix() -> PathBuf {
+fn install_folder() -> PathBuf {
     places::target().join("tools/xen")
 }
 
 /// Returns the Xen that an earlier run has provided.
-pub fn provided() -> Option<PathBuf> {
-    Some(prefix().join(FILE)).filter(|file| file.is_file())
+pub fn find_provided() -> Option<PathBuf> {
+    Some(install_folder().join(FILE)).filter(|file| file.is_file())
 }
 
 /// Provides Debian's Xen: fetches, checks and unpacks it, unless an earlier run has done so.
 fn provide() -> Result<PathBuf> {
-    REMEDY.once("", provided, |tools| {
+    REMEDY.provide_once("", find_provided, |tools| {
         let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
-        let package = apt.pinned(PACKAGE, PINNED)?;
+        let package = apt.find_pinned(PACKAGE, PINNED)?;
         apt.run("downloading Xen", &["download", &package])?;
-        apt.unpack(&prefix())?;
-        provided().with_context(|| format!("{PACKAGE} has no {FILE}; {}", REMEDY.instead))
+        apt.unpack(&install_folder())?;
+        find_provided().with_context(|| format!("{PACKAGE} has no {FILE}; {}", REMEDY.instead))
     })
 }
 
@@ -149,16 +149,16 @@ mod tests {
         let uses = "(XEN) Using scheduler: SMP Credit Scheduler rev2 (credit2)";
         let said = format!("{banner}\n(XEN) GICv3\n{uses}");
         assert_eq!(
-            told(&lines(&said), None).unwrap(),
+            parse(&lines(&said), None).unwrap(),
             "Xen 4.20.4-pre (Debian 4.20.3+127-g1), scheduler credit2"
         );
-        assert!(told(&lines(&said), Some("credit2")).is_ok());
-        let error = told(&lines(&said), Some("null")).unwrap_err().to_string();
+        assert!(parse(&lines(&said), Some("credit2")).is_ok());
+        let error = parse(&lines(&said), Some("null")).unwrap_err().to_string();
         assert!(
             error.contains("no scheduler `null`, and takes credit2"),
             "{error}"
         );
-        let error = told(&lines("- Xen must be entered in NS EL2 mode -"), None).unwrap_err();
+        let error = parse(&lines("- Xen must be entered in NS EL2 mode -"), None).unwrap_err();
         assert!(error.to_string().contains("--cpu"), "{error}");
     }
 }

@@ -37,16 +37,16 @@ pub struct Advance {
 
 impl Advance {
     /// Returns whether a line of the console shows something new.
-    pub fn shows(&mut self, line: &str) -> bool {
+    pub fn is_new_line(&mut self, line: &str) -> bool {
         match Record::parse(line) {
-            Ok(record) => self.is_new(&record),
+            Ok(record) => self.is_new_record(&record),
             Err(wire::Damage::NotARecord) => self.has_new_words(line),
             // A damaged record may be an old one.
             Err(wire::Damage::Checksum | wire::Damage::Form) => false,
         }
     }
 
-    fn is_new(&mut self, record: &Record<'_>) -> bool {
+    fn is_new_record(&mut self, record: &Record<'_>) -> bool {
         if record.seq < self.next {
             return false;
         }
@@ -89,23 +89,23 @@ mod tests {
     #[test]
     fn records_count_by_their_number() {
         let mut advance = Advance::default();
-        assert!(advance.shows(&record(0, "boot", 0)));
-        assert!(advance.shows(&record(1, "machine", 0)));
+        assert!(advance.is_new_line(&record(0, "boot", 0)));
+        assert!(advance.is_new_line(&record(1, "machine", 0)));
         // The machine has started again.
-        assert!(!advance.shows(&record(0, "boot", 0)));
-        assert!(!advance.shows(&record(1, "machine", 0)));
-        assert!(advance.shows(&record(7, "note", 0)));
+        assert!(!advance.is_new_line(&record(0, "boot", 0)));
+        assert!(!advance.is_new_line(&record(1, "machine", 0)));
+        assert!(advance.is_new_line(&record(7, "note", 0)));
         // A damaged record does not count.
-        assert!(!advance.shows(&record(8, "note", 0).replace("note", "nose")));
+        assert!(!advance.is_new_line(&record(8, "note", 0).replace("note", "nose")));
     }
 
     #[test]
     fn progress_counts_by_what_is_done() {
         let mut advance = Advance::default();
-        assert!(advance.shows(&record(0, "progress", 3)));
-        assert!(!advance.shows(&record(1, "progress", 3)));
-        assert!(!advance.shows(&record(2, "progress", 2)));
-        assert!(advance.shows(&record(3, "progress", 4)));
+        assert!(advance.is_new_line(&record(0, "progress", 3)));
+        assert!(!advance.is_new_line(&record(1, "progress", 3)));
+        assert!(!advance.is_new_line(&record(2, "progress", 2)));
+        assert!(advance.is_new_line(&record(3, "progress", 4)));
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
             ("rouse: stage cpus: 2 up", true),
             ("rouse: stage cpus: 2 up", false),
         ] {
-            assert_eq!(advance.shows(line), new, "{line}");
+            assert_eq!(advance.is_new_line(line), new, "{line}");
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
             let letter = |digit: usize| char::from(b'a' + (number / digit % 26) as u8);
             [1, 26, 676, 17_576].map(letter).iter().collect::<String>()
         });
-        assert_eq!(noise.filter(|line| advance.shows(line)).count(), MOST);
-        assert!(advance.shows(&record(0, "boot", 0)));
+        assert_eq!(noise.filter(|line| advance.is_new_line(line)).count(), MOST);
+        assert!(advance.is_new_line(&record(0, "boot", 0)));
     }
 }

@@ -17,10 +17,10 @@ use crate::terminal;
 /// Options of every verb.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CommonArgs {
-    /// Whether the output has colours: always, never, or on a terminal without NO_COLOR
+    /// Whether the output has colours: always, never, or auto: on a terminal without NO_COLOR
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_possible_values = true, hide_short_help = true, help_heading = OUTPUT)]
     pub color: Colour,
-    /// Print results and errors, and no progress
+    /// Print only results and errors, no progress
     #[arg(long, short, global = true, hide_short_help = true, help_heading = OUTPUT)]
     pub quiet: bool,
 }
@@ -59,7 +59,7 @@ impl CommonArgs {
 pub fn read<C: Parser>() -> Result<Option<C>> {
     let mut command = C::command();
     let typed = command.try_get_matches_from_mut(env::args_os());
-    let typed = typed.inspect(|typed| file_arguments::note_all(&command, typed));
+    let typed = typed.inspect(|typed| file_arguments::note_values(&command, typed));
     let error = match typed.and_then(|typed| C::from_arg_matches(&typed)) {
         Ok(line) => return Ok(Some(line)),
         Err(error) => error.format(&mut command),

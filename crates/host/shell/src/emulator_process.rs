@@ -70,7 +70,7 @@ impl End {
     }
 
     /// Describes the end if it is unexpected.
-    pub fn mishap(self) -> Option<String> {
+    pub fn describe_mishap(self) -> Option<String> {
         match self {
             Self::Killed | Self::Well => None,
             Self::Status(status) => Some(format!("ended with status {status}")),
@@ -112,8 +112,8 @@ impl EmulatorProcess {
     }
 
     /// Returns the unfinished line of the console. The receiver already has every line before it.
-    pub fn begun(&self) -> String {
-        locked(&self.console).begun().to_owned()
+    pub fn unfinished_line(&self) -> String {
+        lock(&self.console).unfinished_line().to_owned()
     }
 
     /// Samples the threads of the emulator and its child processes. `None` where the host does not report them.
@@ -186,19 +186,19 @@ fn read_lines(
             };
             // The lock is held throughout. So when a caller reads the unfinished line, all lines before it have been
             // sent.
-            let mut lines = locked(&lines);
+            let mut lines = lock(&lines);
             let mut ended = bytes[..length].iter().filter_map(|&byte| lines.push(byte));
             if ended.any(|line| sender.send(kind(line)).is_err()) {
                 return;
             }
         }
         // Without a receiver, the line is dropped.
-        let _ = locked(&lines).last().map(|line| sender.send(kind(line)));
+        let _ = lock(&lines).last().map(|line| sender.send(kind(line)));
     });
 }
 
 /// Locks `lines`. Ignores poisoning, because a panic while the lock is held ends the program.
-fn locked(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
+fn lock(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -212,7 +212,7 @@ fn add_process(process: u64, sample: &mut Sample) {
         let Ok(stat) = fs::read_to_string(task.path().join("stat")) else {
             continue;
         };
-        if let Some((number, thread)) = thread_of(&stat) {
+        if let Some((number, thread)) = parse_thread(&stat) {
             sample.insert(number, thread);
         }
         let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
@@ -223,7 +223,7 @@ fn add_process(process: u64, sample: &mut Sample) {
 
 /// Parses the file `stat` of a thread in /proc (proc_pid_stat(5)). The thread's name, in parentheses, may contain
 /// anything.
-fn thread_of(stat: &str) -> Option<(u64, Thread)> {
+fn parse_thread(stat: &str) -> Option<(u64, Thread)> {
     let (number, rest) = stat.split_once(" (")?;
     let (_, rest) = rest.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split(' ').collect();
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn threads_are_read_whatever_their_name() {
         let stat = "77 (a) R 9 (x) S 1 77 77 0 -1 4194304 97 0 0 0 12 5 0 0 20 0 1 0 119355";
-        let (number, thread) = thread_of(stat).unwrap();
+        let (number, thread) = parse_thread(stat).unwrap();
         assert_eq!((number, thread.state), (77, State::Asleep));
         assert_eq!(thread.ran, Duration::from_millis(170));
         for (letter, state) in [
@@ -254,9 +254,9 @@ mod tests {
             ("t", State::Stopped),
         ] {
             let stat = stat.replace(") S ", &format!(") {letter} "));
-            assert_eq!(thread_of(&stat).unwrap().1.state, state);
+            assert_eq!(parse_thread(&stat).unwrap().1.state, state);
         }
-        assert_eq!(thread_of("77 (cut"), None);
+        assert_eq!(parse_thread("77 (cut"), None);
     }
 
     fn shell(script: &str) -> (EmulatorProcess, Receiver<OutputLine>) {
@@ -278,7 +278,7 @@ mod tests {
             assert!(lines.iter().next().is_none());
             let ended = process.wait();
             assert_eq!(
-                (ended, ended.mishap().as_deref()),
+                (ended, ended.describe_mishap().as_deref()),
                 (end, mishap),
                 "{script}"
             );

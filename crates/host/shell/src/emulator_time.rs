@@ -76,7 +76,7 @@ impl OwnTime {
             self.now += elapsed;
             return;
         };
-        let worked = self.worked(&sample);
+        let worked = self.least_time_of_work(&sample);
         let is = |state| sample.values().any(|thread| thread.state == state);
         self.now += match is(State::Busy) || is(State::Stopped) {
             true => worked,
@@ -86,7 +86,7 @@ impl OwnTime {
     }
 
     /// Returns the least time that the work since the last sample takes.
-    fn worked(&self, sample: &Sample) -> Duration {
+    fn least_time_of_work(&self, sample: &Sample) -> Duration {
         let mut busiest = Duration::ZERO;
         let mut all = Duration::ZERO;
         for (number, thread) in sample {

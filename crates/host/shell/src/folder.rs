@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use crate::failure::bad_input;
 use crate::log::Log;
-use crate::output::follow;
+use crate::output::follow_links;
 use crate::{files, partial_files, places};
 
 /// Suffix of the name of an incomplete folder.
@@ -59,11 +59,11 @@ impl Folder {
                 "{option}: {shown} can't be created ({error}); name a folder that can"
             ))
         };
-        let target = follow(out).map_err(cant)?;
+        let target = follow_links(out).map_err(cant)?;
         if is_taken(&target) {
             bad_input!("{option}: {shown} exists and is not an empty folder; name another one");
         }
-        match Self::begin(&target).map_err(cant)? {
+        match Self::begin_folder(&target).map_err(cant)? {
             Some(folder) => Ok(folder),
             None => bad_input!("{option}: another run is writing to {shown}; name another one"),
         }
@@ -77,7 +77,7 @@ impl Folder {
             if is_taken(&target) {
                 continue;
             }
-            match Self::begin(&target) {
+            match Self::begin_folder(&target) {
                 Ok(Some(folder)) => return Ok(folder),
                 Ok(None) => {}
                 Err(error) => bad_input!(
@@ -90,12 +90,12 @@ impl Folder {
     }
 
     /// Begins a folder. `None` if another run is making the same folder, or has just finished it.
-    fn begin(target: &Path) -> io::Result<Option<Self>> {
+    fn begin_folder(target: &Path) -> io::Result<Option<Self>> {
         let parent = target.parent().unwrap_or(Path::new("/"));
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         fs::create_dir_all(parent)?;
         partial_files::sweep(parent);
-        let partial = partial_files::Folder::begin(parent, &name)?;
+        let partial = partial_files::Folder::claim(parent, &name)?;
         // The run that has the name of the unfinished folder has the final name too.
         let partial = partial.filter(|_| !is_taken(target));
         Ok(partial.map(|partial| Self {
@@ -134,7 +134,7 @@ impl Folder {
     pub fn close(mut self, log: Option<&Log>) -> Closed {
         if let Some(log) = log {
             log.show_what_is_nowhere();
-            self.lost.extend(log.moved());
+            self.lost.extend(log.describe_move());
         }
         if self.lost.is_empty() {
             // Renaming replaces an empty folder and fails on one that is no longer empty.
@@ -153,17 +153,17 @@ impl Folder {
                 }
             }
         }
-        self.leave()
+        self.keep_incomplete()
     }
 
     /// Keeps the files written so far. `why` is the reason why others are missing.
     pub fn give_up(mut self, why: &str) -> Closed {
         self.lost.push(why.into());
-        self.leave()
+        self.keep_incomplete()
     }
 
     /// Keeps the files written so far, under a name that shows that they are incomplete.
-    fn leave(self) -> Closed {
+    fn keep_incomplete(self) -> Closed {
         let name = self.target.file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned() + INCOMPLETE;
         let numbered = (2..).map(|number| format!("{name}-{number}"));
@@ -185,7 +185,7 @@ impl Folder {
             };
             break;
         }
-        let place = places::shown(&partial.stay());
+        let place = places::shown(&partial.keep_for_next_run());
         Closed {
             place,
             lacks: Some(lost.join("; ")),

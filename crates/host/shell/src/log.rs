@@ -49,7 +49,7 @@ impl Log {
     }
 
     /// Returns the log's place and the reason, as the end of a sentence, if it had to move.
-    pub fn moved(&self) -> Option<String> {
+    pub fn describe_move(&self) -> Option<String> {
         let why = self.lost.as_ref()?;
         let place = places::shown(&self.path);
         Some(match self.memory.len() {
@@ -130,7 +130,7 @@ mod tests {
         log.write_all(b"\xff\n").unwrap();
         assert_eq!(fs::read(path).unwrap(), b"one\r\n\xff\n");
         assert_eq!(log.text().unwrap(), "one\r\n\u{fffd}\n");
-        assert_eq!(log.moved(), None);
+        assert_eq!(log.describe_move(), None);
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
         log.write_all(b"after\n").unwrap();
         assert_eq!(log.text().unwrap(), "before\nat\nafter\n");
         assert_eq!(fs::read(&log.path).unwrap(), b"before\nat\nafter\n");
-        let moved = log.moved().unwrap();
+        let moved = log.describe_move().unwrap();
         assert!(moved.contains("No space left"), "{moved}");
         assert!(moved.contains(&places::shown(&log.path)), "{moved}");
         // The other disk is full too.
@@ -154,6 +154,6 @@ mod tests {
         log.file = File::options().write(true).open("/dev/full").unwrap();
         log.write_all(b"nowhere\n").unwrap();
         assert_eq!(log.text().unwrap(), "before\nnowhere\n");
-        assert!(log.moved().unwrap().contains("shown above"));
+        assert!(log.describe_move().unwrap().contains("shown above"));
     }
 }

@@ -10,11 +10,11 @@ const LONG: usize = 1000;
 
 /// Describes the mistake in a file of JSON.
 pub fn of_json(error: &serde_json::Error) -> String {
-    shortened(error)
+    shorten(error)
 }
 
 /// Shortens serde's message, which quotes the whole value.
-fn shortened(error: &impl Display) -> String {
+fn shorten(error: &impl Display) -> String {
     let mut text = error.to_string();
     for mark in ['"', '`'] {
         let ends = text.rfind(&format!("{mark}, expected"));
@@ -34,7 +34,7 @@ pub fn told(text: &str, error: &toml::de::Error) -> String {
     let number = before.map_or(0, |before| before.matches('\n').count());
     let line = text.lines().nth(number).unwrap_or_default();
     let key = line.split('=').next().unwrap_or_default().trim();
-    let what = shortened(&error.message().lines().collect::<Vec<_>>().join("; "));
+    let what = shorten(&error.message().lines().collect::<Vec<_>>().join("; "));
     let place = format!("line {}", number + 1);
     if key.is_empty() || what.contains(&format!("`{key}`")) {
         return format!("{place}: {what}");

@@ -104,7 +104,7 @@ impl Output {
                 let bytes = terminal::bytes_for(&file, bytes);
                 terminal::unless_reader_left(file.write_all(&bytes)).map_err(Into::into)
             }
-            To::File { target, partial } => replace(&target, partial, bytes).map_err(Into::into),
+            To::File { target, partial } => overwrite(&target, partial, bytes).map_err(Into::into),
             To::Disk(file) => write_disk(file, bytes),
         };
         written.with_context(|| format!("{} can't be written", self.shown))
@@ -128,20 +128,20 @@ impl To {
         let kind = match fs::metadata(named) {
             Ok(what) => what.file_type(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Self::file(named).map_err(cant);
+                return Self::claim_file(named).map_err(cant);
             }
             Err(error) => return Err(cant(error)),
         };
         if kind.is_fifo() {
-            fifo(option, named).map(Self::Through).map_err(cant)
+            open_fifo(option, named).map(Self::Through).map_err(cant)
         } else if kind.is_char_device() || (kind.is_file() && is_descriptor(named)) {
             let file = OpenOptions::new().append(true).open(named);
             file.map(Self::Through).map_err(cant)
         } else if kind.is_file() {
-            Self::file(named).map_err(cant)
+            Self::claim_file(named).map_err(cant)
         } else if kind.is_block_device() {
             match disks {
-                Disks::Forced => disk(named).map(Self::Disk).map_err(cant),
+                Disks::Forced => open_disk(named).map(Self::Disk).map_err(cant),
                 Disks::Unforced => bad_input!(
                     "{option}: {shown} is a block device, whose contents would be lost; --force writes to it"
                 ),
@@ -161,14 +161,14 @@ impl To {
     }
 
     /// Returns the destination for a file that is replaced, or does not exist yet.
-    fn file(named: &Path) -> io::Result<Self> {
-        let target = follow(named)?;
+    fn claim_file(named: &Path) -> io::Result<Self> {
+        let target = follow_links(named)?;
         // A read-only file must not be replaced either.
         let old = match OpenOptions::new().write(true).open(&target) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             old => Some(old?.metadata()?),
         };
-        let partial = partial_files::file(parent(&target))?;
+        let partial = partial_files::file(parent_folder(&target))?;
         if let Some(old) = old {
             partial.as_file().set_permissions(old.permissions())?;
         }
@@ -178,7 +178,7 @@ impl To {
 
 /// Opens a FIFO, which blocks until there is a reader. Opens it only once, because a reader would take the end of an
 /// earlier opening for the end of the contents, and would leave.
-fn fifo(option: &str, named: &Path) -> io::Result<File> {
+fn open_fifo(option: &str, named: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
     match options.write(true).custom_flags(nonblocking).open(named) {
@@ -197,7 +197,7 @@ fn fifo(option: &str, named: &Path) -> io::Result<File> {
 
 /// Opens a block device that nothing else uses. A mounted device is refused (open(2),
 /// O_EXCL on block devices).
-fn disk(named: &Path) -> io::Result<File> {
+fn open_disk(named: &Path) -> io::Result<File> {
     let alone = OFlags::EXCL.bits() as i32;
     let mut options = OpenOptions::new();
     options
@@ -231,11 +231,11 @@ fn is_descriptor(named: &Path) -> bool {
 }
 
 /// Follows the links of a path, and returns the target, which need not exist.
-pub fn follow(path: &Path) -> io::Result<PathBuf> {
+pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = std::path::absolute(path)?;
     for _ in 0..LINKS {
         match fs::read_link(&path) {
-            Ok(next) => path = parent(&path).join(next),
+            Ok(next) => path = parent_folder(&path).join(next),
             Err(_) => return Ok(path),
         }
     }
@@ -243,7 +243,7 @@ pub fn follow(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Returns the folder of a path.
-fn parent(path: &Path) -> &Path {
+fn parent_folder(path: &Path) -> &Path {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
@@ -251,7 +251,7 @@ fn parent(path: &Path) -> &Path {
 }
 
 /// Replaces the target's contents by `bytes`.
-fn replace(target: &Path, partial: NamedTempFile, bytes: &[u8]) -> io::Result<()> {
+fn overwrite(target: &Path, partial: NamedTempFile, bytes: &[u8]) -> io::Result<()> {
     write_sparse(partial.as_file(), bytes)?;
     partial.persist(target)?;
     Ok(())

@@ -49,7 +49,7 @@ pub struct Folder {
 
 impl Folder {
     /// Begins the folder `name` in `parent`. `None` if another run is making it.
-    pub fn begin(parent: &Path, name: &str) -> io::Result<Option<Self>> {
+    pub fn claim(parent: &Path, name: &str) -> io::Result<Option<Self>> {
         let path = parent.join(format!("{PREFIX}{name}{SUFFIX}"));
         loop {
             match fs::create_dir(&path) {
@@ -79,7 +79,7 @@ impl Folder {
     }
 
     /// Keeps the folder as it is, for the next run to name or remove.
-    pub fn stay(mut self) -> PathBuf {
+    pub fn keep_for_next_run(mut self) -> PathBuf {
         self.lock = None;
         std::mem::take(&mut self.path)
     }
@@ -184,7 +184,7 @@ pub struct Shared {
 
 impl Shared {
     /// Locks the folder at `path`. `None` if it does not exist or is being removed.
-    pub fn hold(path: &Path) -> Option<Self> {
+    pub fn lock(path: &Path) -> Option<Self> {
         let _lock = File::open(path).ok()?;
         match _lock.try_lock_shared() {
             Err(TryLockError::WouldBlock) => None,
@@ -216,7 +216,7 @@ mod tests {
     fn what_a_killed_run_has_left_is_removed_and_what_another_is_at_is_not() {
         let parent = tempfile::tempdir().unwrap();
         let at = |name: &str| parent.path().join(name);
-        let running = Folder::begin(parent.path(), "running").unwrap().unwrap();
+        let running = Folder::claim(parent.path(), "running").unwrap().unwrap();
         let writing = file(parent.path()).unwrap();
         // A killed run has left these: the names exist, the locks do not.
         fs::create_dir_all(at(".rouse.killed.partial/deep")).unwrap();
@@ -260,7 +260,7 @@ mod tests {
             fs::create_dir_all(at(folder)).unwrap();
             fs::write(at(folder).join("serial.log"), "@r1 0 boot #0\n").unwrap();
         };
-        let running = Folder::begin(parent.path(), "running").unwrap().unwrap();
+        let running = Folder::claim(parent.path(), "running").unwrap().unwrap();
         fs::write(running.path().join("serial.log"), "@r1 0 boot #0\n").unwrap();
         log(".rouse.a.partial");
         log("a-killed");
@@ -281,12 +281,12 @@ mod tests {
     #[test]
     fn a_name_belongs_to_one_maker() {
         let parent = tempfile::tempdir().unwrap();
-        let first = Folder::begin(parent.path(), "x").unwrap().unwrap();
-        assert!(Folder::begin(parent.path(), "x").unwrap().is_none());
+        let first = Folder::claim(parent.path(), "x").unwrap().unwrap();
+        assert!(Folder::claim(parent.path(), "x").unwrap().is_none());
         let path = first.path().to_owned();
         drop(first);
         assert!(!path.exists());
-        assert!(Folder::begin(parent.path(), "x").unwrap().is_some());
+        assert!(Folder::claim(parent.path(), "x").unwrap().is_some());
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
                 threads.spawn(move || {
                     for number in 0..200 {
                         let name = format!("{maker}-{number}");
-                        let folder = Folder::begin(parent, &name).unwrap().unwrap();
+                        let folder = Folder::claim(parent, &name).unwrap().unwrap();
                         fs::write(folder.path().join("x"), "y").unwrap();
                         folder.rename(&parent.join(name)).unwrap();
                     }
@@ -317,9 +317,9 @@ mod tests {
     fn what_is_held_stays() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("shared");
-        assert!(Shared::hold(&path).is_none());
+        assert!(Shared::lock(&path).is_none());
         fs::create_dir(&path).unwrap();
-        let (one, other) = (Shared::hold(&path).unwrap(), Shared::hold(&path).unwrap());
+        let (one, other) = (Shared::lock(&path).unwrap(), Shared::lock(&path).unwrap());
         drop(one);
         Shared::remove_unless_held(&path);
         assert!(path.exists());

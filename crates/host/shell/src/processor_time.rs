@@ -30,7 +30,7 @@ pub struct Account(Arc<AtomicU64>);
 
 impl Account {
     /// Returns the account of this thread.
-    pub fn here() -> Self {
+    pub fn of_this_thread() -> Self {
         HERE.with_borrow(Self::clone)
     }
 
@@ -93,7 +93,7 @@ fn read_all(source: Option<impl Read>) -> io::Result<Vec<u8>> {
 
 /// Like [`Child::wait`].
 pub fn wait(child: &mut Child) -> io::Result<ExitStatus> {
-    if ended(child, true) {
+    if has_ended(child, true) {
         charge_child(child);
     }
     child.wait()
@@ -101,7 +101,7 @@ pub fn wait(child: &mut Child) -> io::Result<ExitStatus> {
 
 /// Like [`Child::try_wait`].
 pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
-    if ended(child, false) {
+    if has_ended(child, false) {
         charge_child(child);
     }
     child.try_wait()
@@ -110,13 +110,13 @@ pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
 /// Adds the time of a process that has ended.
 fn charge_child(child: &Child) {
     if let Some(ticks) = ticks_of(&child.id().to_string()) {
-        Account::here().add(ticks);
+        Account::of_this_thread().add(ticks);
     }
 }
 
 /// Whether a process has ended and nobody has waited for it yet.
 #[cfg(target_os = "linux")]
-fn ended(child: &Child, block: bool) -> bool {
+fn has_ended(child: &Child, block: bool) -> bool {
     use nix::errno::Errno;
     use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
     use nix::unistd::Pid;
@@ -139,23 +139,23 @@ fn ended(child: &Child, block: bool) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-const fn ended(_: &Child, _: bool) -> bool {
+const fn has_ended(_: &Child, _: bool) -> bool {
     false
 }
 
 /// Returns the processor time of this thread, in ticks.
 fn own_ticks() -> u64 {
     // utime and stime are fields 14 and 15.
-    read("/proc/thread-self/stat", 14..=15).unwrap_or(0)
+    read_ticks("/proc/thread-self/stat", 14..=15).unwrap_or(0)
 }
 
 /// Returns the processor time, in ticks, of a process and of its children that it has waited for.
 fn ticks_of(process: &str) -> Option<u64> {
     // utime and stime, followed by cutime and cstime.
-    read(&format!("/proc/{process}/stat"), 14..=17)
+    read_ticks(&format!("/proc/{process}/stat"), 14..=17)
 }
 
-fn read(path: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64> {
+fn read_ticks(path: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64> {
     sum_fields(&fs::read_to_string(path).ok()?, fields)
 }
 

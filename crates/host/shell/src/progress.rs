@@ -73,7 +73,7 @@ impl Progress {
         if of > 0 && self.begun.is_none() {
             self.begun = Some((Instant::now(), done));
         }
-        self.learn(collector);
+        self.follow_plan(collector);
         let interval = match self.boot {
             Some(_) => TERMINAL,
             None => PLAIN,
@@ -85,12 +85,12 @@ impl Progress {
         let what = match (of, stage) {
             (0, Some(stage)) => stage.split(':').next().unwrap_or(stage).to_owned(),
             (0, None) => "booting".into(),
-            _ if done == 0 => self.described(collector).unwrap_or_default(),
-            _ => self.cell(collector),
+            _ if done == 0 => self.describe_plan(collector).unwrap_or_default(),
+            _ => self.last_cell(collector),
         };
-        let rate = self.rate(done).unwrap_or_default();
+        let rate = self.describe_rate(done).unwrap_or_default();
         let what = format!("{what}{rate}");
-        let left = self.left(done, of);
+        let left = self.seconds_left(done, of);
         match &mut self.boot {
             Some(boot) => boot.show(&self.title, &what, (done, of), left),
             None => {
@@ -107,43 +107,43 @@ impl Progress {
     }
 
     /// Follows the steps of a plan, whether they are shown or not.
-    fn learn(&mut self, collector: &Collector) {
+    fn follow_plan(&mut self, collector: &Collector) {
         let now = self.start.elapsed().as_secs_f64();
         if let (None, Some(plan)) = (&self.estimate, collector.plan()) {
             let settles = self.planned.as_ref().is_some_and(|planned| planned.settles);
             self.estimate = Some(Estimate::new(plan, settles, now));
             // A terminal's line shows the description until there is more to show.
             if self.boot.is_none()
-                && let Some(described) = self.described(collector)
+                && let Some(described) = self.describe_plan(collector)
             {
                 step!("{}: {described}", self.title);
             }
         }
         if let Some(estimate) = &mut self.estimate {
-            estimate.step(collector.step, now);
+            estimate.note_progress(collector.step, now);
         }
     }
 
     /// Describes the plan, if its boot has reported it.
-    fn described(&self, collector: &Collector) -> Option<String> {
+    fn describe_plan(&self, collector: &Collector) -> Option<String> {
         let planned = self.planned.as_ref()?;
-        Some(planned.described(collector.plan()?))
+        Some(planned.describe_plan(collector.plan()?))
     }
 
     /// Returns the name of the cell that was run last.
-    fn cell(&self, collector: &Collector) -> String {
+    fn last_cell(&self, collector: &Collector) -> String {
         let place = collector.step.done.checked_sub(1);
         let names = self.planned.as_ref().map(|planned| &planned.names);
         let name = names
             .zip(self.estimate.as_ref())
-            .filter(|(names, estimate)| names.len() == estimate.cells())
+            .filter(|(names, estimate)| names.len() == estimate.number_of_cells())
             .zip(place)
             .and_then(|((names, estimate), place)| names.get(estimate.cell(place)?));
         name.unwrap_or(&collector.at).clone()
     }
 
     /// Returns the rate so far.
-    fn rate(&self, done: u64) -> Option<String> {
+    fn describe_rate(&self, done: u64) -> Option<String> {
         let (unit, (begun, before)) = (self.unit?, self.begun?);
         let new = done.checked_sub(before).filter(|new| *new > 0)?;
         let rate = new as f64 / begun.elapsed().as_secs_f64();
@@ -152,9 +152,9 @@ impl Progress {
 
     /// Returns the remaining seconds. Without a plan, assumes the rate so
     /// far.
-    fn left(&self, done: u64, of: u64) -> Option<u64> {
+    fn seconds_left(&self, done: u64, of: u64) -> Option<u64> {
         if let Some(estimate) = &self.estimate {
-            let left = estimate.left(self.start.elapsed().as_secs_f64())?;
+            let left = estimate.seconds_left(self.start.elapsed().as_secs_f64())?;
             return Some(left.ceil() as u64);
         }
         let (begun, before) = self.begun?;
@@ -172,19 +172,19 @@ mod tests {
     fn a_rate_is_of_what_was_done_since_it_began() {
         let mut progress = Progress::new("test".into()).with_rate("parts");
         progress.begun = Some((Instant::now() - Duration::from_secs(10), 100));
-        assert_eq!(progress.rate(100), None);
-        assert_eq!(progress.rate(300).unwrap(), ", 20 parts/s");
-        assert_eq!(Progress::new("test".into()).rate(300), None);
+        assert_eq!(progress.describe_rate(100), None);
+        assert_eq!(progress.describe_rate(300).unwrap(), ", 20 parts/s");
+        assert_eq!(Progress::new("test".into()).describe_rate(300), None);
     }
 
     #[test]
     fn what_is_left_takes_as_long_as_the_rest() {
         let mut progress = Progress::new("test".into());
-        assert_eq!(progress.left(3, 10), None);
+        assert_eq!(progress.seconds_left(3, 10), None);
         progress.begun = Some((Instant::now() - Duration::from_secs(9), 1));
-        assert_eq!(progress.left(1, 10), None);
-        assert_eq!(progress.left(4, 10), Some(19));
-        assert_eq!(progress.left(10, 10), Some(0));
+        assert_eq!(progress.seconds_left(1, 10), None);
+        assert_eq!(progress.seconds_left(4, 10), Some(19));
+        assert_eq!(progress.seconds_left(10, 10), Some(0));
     }
 
     #[test]
@@ -205,10 +205,10 @@ mod tests {
         // There and back.
         for (done, name) in [(1, 0), (2, 1), (3, 1), (4, 0)] {
             collector.step.done = done;
-            assert_eq!(progress.cell(&collector), names[name], "{done}");
+            assert_eq!(progress.last_cell(&collector), names[name], "{done}");
         }
         // The guest has other cells than the host knows.
         progress.estimate = Some(Estimate::new(Default::default(), true, 0.0));
-        assert_eq!(progress.cell(&collector), "pingpong wfi");
+        assert_eq!(progress.last_cell(&collector), "pingpong wfi");
     }
 }

@@ -17,7 +17,7 @@ const BESIDES: u64 = 512 << 20;
 
 /// Returns how many emulators this computer has CPUs and memory for at a time, if each machine has `ram` bytes.
 pub fn emulators_that_fit(ram: u64) -> NonZeroUsize {
-    let fit = available().map_or(usize::MAX, |bytes| {
+    let fit = available_memory().map_or(usize::MAX, |bytes| {
         usize::try_from(bytes / (ram + BESIDES)).unwrap_or(usize::MAX)
     });
     let cpus = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -26,7 +26,7 @@ pub fn emulators_that_fit(ram: u64) -> NonZeroUsize {
 
 /// Returns the bytes of memory that a program can use without displacing others, if the system reports them
 /// (proc_meminfo(5), MemAvailable).
-fn available() -> Option<u64> {
+fn available_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()
@@ -56,7 +56,7 @@ pub fn in_order<I: Send, T: Send>(
     let threads = items.size_hint().1.unwrap_or(usize::MAX).min(jobs.get());
     let queue = Mutex::new(items);
     let over = AtomicBool::new(false);
-    let account = Account::here();
+    let account = Account::of_this_thread();
     // This is a separate function, so that the queue is free during the work.
     let next = || match over.load(Ordering::Relaxed) {
         true => None,

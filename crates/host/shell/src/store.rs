@@ -43,7 +43,7 @@ pub fn find_or_make(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> 
     loop {
         let name = folder_name(kind, files, salt);
         let path = parent.join(&name);
-        match Shared::hold(&path) {
+        match Shared::lock(&path) {
             Some(_held) if has_files(&path, files) => {
                 remove_others(parent, kind, &name);
                 return Ok(Kept { path, _held });
@@ -54,15 +54,15 @@ pub fn find_or_make(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> 
                 Shared::remove_unless_held(&path);
                 salt += 1;
             }
-            None => make(parent, &name, files)
+            None => make_folder(parent, &name, files)
                 .map_err(|error| files::refused(parent, "written", &error))?,
         }
     }
 }
 
 /// Makes the folder `name` unless another run does.
-fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
-    let Some(folder) = partial_files::Folder::begin(parent, name)? else {
+fn make_folder(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
+    let Some(folder) = partial_files::Folder::claim(parent, name)? else {
         thread::sleep(TICK);
         return Ok(());
     };

@@ -52,9 +52,9 @@ pub use crate::step;
 
 /// Whether only results and errors are printed.
 static QUIET: AtomicBool = AtomicBool::new(false);
-/// Whether the terminal shows a line that [`rewrite`] printed.
+/// Whether the terminal shows a line that [`rewrite_line`] printed.
 static IN_PLACE: Mutex<bool> = Mutex::new(false);
-/// Whether a line begun by [`begin`] is unfinished.
+/// Whether a line begun by [`begin_line`] is unfinished.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Whether standard output belongs to a requested file.
 static DIVERTED: AtomicBool = AtomicBool::new(false);
@@ -79,7 +79,7 @@ pub fn is_quiet() -> bool {
 
 /// Returns a line of a machine's console without the sequences with which firmware moves the
 /// terminal's cursor or clears its screen.
-pub fn plain(line: &str) -> String {
+pub fn strip_sequences(line: &str) -> String {
     let mut plain = String::new();
     let mut rest = line.chars();
     while let Some(c) = rest.next() {
@@ -101,7 +101,7 @@ const LONGEST: usize = 2000;
 
 /// Prints a line. [`finish`] reports a failure later, because a run goes on for the files that it writes.
 pub fn print(line: fmt::Arguments<'_>) {
-    put(&escaped(&line.to_string()));
+    put_line(&escape_line(&line.to_string()));
 }
 
 /// Prints lines.
@@ -113,27 +113,27 @@ pub fn print_lines<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) {
 
 /// Prints a document with tables at most `width` wide, in colours if the terminal has them.
 pub fn print_document(document: &Document, width: Option<usize>) {
-    let paint = colour::paint(has_colours());
+    let paint = colour::painter(has_colours());
     // The document's texts were escaped when they got their places and colours.
     document
         .painted(width, paint)
         .iter()
-        .for_each(|line| put(line));
+        .for_each(|line| put_line(line));
 }
 
 /// Prints text that begins a line, or continues the unfinished one.
-pub fn begin(text: &str) {
+pub fn begin_line(text: &str) {
     BEGUN.store(true, Ordering::Relaxed);
-    write_out(&escaped(text));
+    write_out(&escape_line(text));
     // Without a line end, nothing else flushes the text.
     let _ = io::stdout().flush();
 }
 
-/// Prints `rest`, the part of `whole` that [`begin`] has not yet printed, or all of `whole` if other output came
+/// Prints `rest`, the part of `whole` that [`begin_line`] has not yet printed, or all of `whole` if other output came
 /// between.
-pub fn end(whole: &str, rest: &str) {
+pub fn end_line(whole: &str, rest: &str) {
     let goes_on = BEGUN.swap(false, Ordering::Relaxed);
-    write_out(&(escaped(if goes_on { rest } else { whole }) + "\n"));
+    write_out(&(escape_line(if goes_on { rest } else { whole }) + "\n"));
 }
 
 /// Ends the unfinished line, if there is one.
@@ -144,8 +144,8 @@ fn end_begun() {
 }
 
 fn write_out(text: &str) {
-    clear();
-    remember(match DIVERTED.load(Ordering::Relaxed) {
+    clear_line();
+    remember_error(match DIVERTED.load(Ordering::Relaxed) {
         true => io::stderr().write_all(text.as_bytes()),
         false => io::stdout().write_all(text.as_bytes()),
     });
@@ -158,37 +158,37 @@ pub fn print_aside(line: fmt::Arguments<'_>) {
     let line = line.to_string();
     let line = match line.chars().nth(LONGEST) {
         Some(_) => Quoted::up_to(LONGEST, &line).to_string(),
-        None => escaped(&line),
+        None => escape_line(&line),
     };
-    clear();
+    clear_line();
     let _ = io::stderr().write_all((line + "\n").as_bytes());
 }
 
 /// Replaces the rewritten line on standard error, a terminal, unless an unfinished line of the output is there.
-pub fn rewrite(line: &str) {
+pub fn rewrite_line(line: &str) {
     if BEGUN.load(Ordering::Relaxed) {
         return;
     }
     let mut in_place = IN_PLACE.lock().unwrap_or_else(PoisonError::into_inner);
     *in_place = true;
-    let _ = write!(io::stderr(), "\r\x1b[K{}", escaped(line));
+    let _ = write!(io::stderr(), "\r\x1b[K{}", escape_line(line));
 }
 
 /// Removes the rewritten line, if there is one.
-pub fn clear() {
+pub fn clear_line() {
     let mut in_place = IN_PLACE.lock().unwrap_or_else(PoisonError::into_inner);
     if std::mem::take(&mut *in_place) {
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
 }
 
-fn put(line: &str) {
+fn put_line(line: &str) {
     end_begun();
     write_out(&format!("{line}\n"));
 }
 
 /// Returns a line in a form that is safe for a terminal.
-fn escaped(line: &str) -> String {
+fn escape_line(line: &str) -> String {
     escaped_unless(line, |c| c == '\t')
 }
 
@@ -219,7 +219,7 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
 
 /// Fails if requested output could not be printed.
 pub fn finish() -> Result<()> {
-    remember(io::stdout().flush());
+    remember_error(io::stdout().flush());
     let lost = LOST.lock().map_or(None, |mut lost| lost.take());
     lost.map_or(Ok(()), Err)
         .context("not everything could be printed, make room or name another place")
@@ -233,7 +233,7 @@ pub fn unless_reader_left(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn remember(written: io::Result<()>) {
+fn remember_error(written: io::Result<()>) {
     if let (Err(error), Ok(mut lost)) = (unless_reader_left(written), LOST.lock()) {
         lost.get_or_insert(error);
     }
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn what_firmware_draws_is_left_out() {
         let line = "\u{1b}[2J\u{1b}[01;01H\u{1b}[=3hrouse: a\tb\u{7}\r \u{e4}\u{1b}[";
-        assert_eq!(plain(line), "rouse: a\tb \u{e4}");
+        assert_eq!(strip_sequences(line), "rouse: a\tb \u{e4}");
     }
 
     /// Text that is printed elsewhere would not be escaped.
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn a_line_is_one_and_acts_on_nothing() {
         let line = "a\tb\n\u{1b}[31mc\r\u{202e}";
-        assert_eq!(escaped(line), "a\tb\\u{a}\\u{1b}[31mc\\u{d}\\u{202e}");
+        assert_eq!(escape_line(line), "a\tb\\u{a}\\u{1b}[31mc\\u{d}\\u{202e}");
     }
 
     #[test]

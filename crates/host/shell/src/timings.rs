@@ -38,7 +38,7 @@ impl Part {
         Self::Shown,
     ];
 
-    const fn about(self) -> &'static str {
+    const fn description(self) -> &'static str {
         match self {
             Self::Emulator => "to find the emulator",
             Self::Cargo => "Cargo: to build the images, or to see that they are built",
@@ -60,7 +60,7 @@ thread_local! {
 }
 
 /// Does `work`, and counts its time for this part.
-pub fn part<T>(part: Part, work: impl FnOnce() -> T) -> T {
+pub fn time_part<T>(part: Part, work: impl FnOnce() -> T) -> T {
     let outside = INSIDE.replace(Duration::ZERO);
     let begun = Instant::now();
     let done = work();
@@ -75,12 +75,12 @@ pub fn part<T>(part: Part, work: impl FnOnce() -> T) -> T {
 /// Prints the time of a command that began at `begun`, part by part.
 pub fn tell(begun: Instant) {
     let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-    lines(&taken, begun.elapsed())
+    time_lines(&taken, begun.elapsed())
         .iter()
         .for_each(|line| note!("{line}"));
 }
 
-fn lines(taken: &[(Part, Duration)], whole: Duration) -> Vec<String> {
+fn time_lines(taken: &[(Part, Duration)], whole: Duration) -> Vec<String> {
     let line = |took: Duration, about: &str| format!("{:>8.3} s  {about}", took.as_secs_f64());
     let mut lines = vec![String::from("timings, by the clock:")];
     let mut known = Duration::ZERO;
@@ -94,7 +94,7 @@ fn lines(taken: &[(Part, Duration)], whole: Duration) -> Vec<String> {
             1 => String::new(),
             times => format!(", {times} times"),
         };
-        lines.push(line(took, &format!("{}{times}", part.about())));
+        lines.push(line(took, &format!("{}{times}", part.description())));
     }
     // Parallel boots together take more time than the clock shows.
     let rest = whole.saturating_sub(known);
@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn time_within_a_part_is_that_of_the_inner_one() {
         let tick = Duration::from_millis(30);
-        part(Part::Written, || {
-            part(Part::Shown, || thread::sleep(tick));
+        time_part(Part::Written, || {
+            time_part(Part::Shown, || thread::sleep(tick));
         });
         let taken = TAKEN.lock().unwrap();
         let of = |wanted: Part| taken.iter().find(|(part, _)| *part == wanted).unwrap().1;
@@ -128,7 +128,7 @@ mod tests {
             (Part::Boots, second),
             (Part::Cargo, second),
         ];
-        let lines = lines(&taken, 4 * second);
+        let lines = time_lines(&taken, 4 * second);
         assert_eq!(
             lines[1],
             "   1.000 s  Cargo: to build the images, or to see that they are built"

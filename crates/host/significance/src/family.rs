@@ -9,7 +9,7 @@
 //! The price is that each test needs a smaller p-value, and ranks can't give arbitrarily small ones: see
 //! [`runs_needed`].
 
-use crate::least_p;
+use crate::least_p_value;
 
 /// The least number of runs per side for a verdict, even if there is only one test. With four runs per side, the
 /// smallest p-value is 0.029.
@@ -18,7 +18,7 @@ pub const FEWEST: usize = 5;
 const MOST: usize = 200;
 
 /// Returns the p-values, adjusted for their number, in the given order.
-pub fn holm(p_values: &[f64]) -> Vec<f64> {
+pub fn holm_adjusted(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
     let mut adjusted = vec![1.0; p_values.len()];
@@ -34,7 +34,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// Returns how many runs each of two sides needs so that one of `tests` tests can reach `level` after the adjustment,
 /// if its sides do not overlap. The result is at least [`FEWEST`].
 pub fn runs_needed(tests: usize, level: f64) -> usize {
-    let enough = |runs: &usize| least_p(*runs, *runs) * tests as f64 <= level;
+    let enough = |runs: &usize| least_p_value(*runs, *runs) * tests as f64 <= level;
     (FEWEST..MOST).find(enough).unwrap_or(MOST)
 }
 
@@ -45,12 +45,12 @@ mod tests {
 
     #[test]
     fn holms_example() {
-        let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+        let adjusted = holm_adjusted(&[0.01, 0.04, 0.03, 0.005]);
         let expected = [0.03, 0.06, 0.06, 0.02];
         for (adjusted, expected) in adjusted.iter().zip(expected) {
             assert!((adjusted - expected).abs() < 1e-12, "{adjusted} {expected}");
         }
-        assert!(holm(&[]).is_empty());
+        assert!(holm_adjusted(&[]).is_empty());
     }
 
     #[test]
@@ -62,8 +62,8 @@ mod tests {
         // With one run fewer, no test could reach the level.
         for tests in [2, 24, 264] {
             let runs = runs_needed(tests, 0.01);
-            assert!(least_p(runs, runs) * tests as f64 <= 0.01);
-            assert!(least_p(runs - 1, runs - 1) * tests as f64 > 0.01);
+            assert!(least_p_value(runs, runs) * tests as f64 <= 0.01);
+            assert!(least_p_value(runs - 1, runs - 1) * tests as f64 > 0.01);
         }
     }
 
@@ -77,7 +77,7 @@ mod tests {
             let count = sorted.len();
             let small = |&(index, p): &(usize, &f64)| p * (count - index) as f64 <= level;
             let rejected = sorted.iter().enumerate().take_while(small).count();
-            let adjusted = holm(&p_values);
+            let adjusted = holm_adjusted(&p_values);
             prop_assert_eq!(adjusted.iter().filter(|p| **p <= level).count(), rejected);
             prop_assert!(adjusted.iter().zip(&p_values).all(|(adjusted, p)| adjusted >= p));
         }

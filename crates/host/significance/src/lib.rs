@@ -9,9 +9,9 @@
 //! |---|---|---|
 //! | do two sets of runs differ | [`p_value`] | exact rank sum test |
 //! | do pairs of figures differ | [`signed_p_value`] | exact signed rank test |
-//! | which of many figures differ | [`holm`] | Holm's step-down procedure |
+//! | which of many figures differ | [`holm_adjusted`] | Holm's step-down procedure |
 //! | how many runs do so many tests need | [`runs_needed`] | the smallest p that ranks can give |
-//! | what difference would have been seen | [`detectable`] | the power of the test, for runs spread as these are |
+//! | what difference would have been seen | [`detectable_shift`] | the power of the test, for runs spread as these are |
 //! | how many runs show a given difference | [`runs_to_see`] | the same |
 //!
 //! All methods rely on one condition: if the two sides are the same, any order of their runs is as likely
@@ -25,9 +25,9 @@ mod power;
 mod rank;
 mod signed;
 
-pub use family::{FEWEST, holm, runs_needed};
-pub use power::{LADDER, POWER, detectable, residuals, runs_to_see};
-pub use rank::{least_p, p_value};
+pub use family::{FEWEST, holm_adjusted, runs_needed};
+pub use power::{LADDER, POWER, detectable_shift, residuals, runs_to_see};
+pub use rank::{least_p_value, p_value};
 pub use signed::signed_p_value;
 
 /// Returns the median of figures, which is the figure with the rank that all percentiles use ([`hist::rank`]). Returns

@@ -50,13 +50,13 @@ pub fn residuals(sides: &[&[f64]]) -> Vec<f64> {
 /// Returns the smallest shift that a test of `a` against `b` figures at `level` detects with probability
 /// [`POWER`] if figures are spread like `residuals`. `None` if the test can't detect any shift, or
 /// without residuals.
-pub fn detectable(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
+pub fn detectable_shift(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
     if residuals.is_empty() {
         return None;
     }
     match a + b > FEW {
-        true => by_formula(residuals, a, b, level),
-        false => by_simulation(residuals, a, b, critical_u(a, b, level)?),
+        true => shift_by_formula(residuals, a, b, level),
+        false => shift_by_simulation(residuals, a, b, critical_u(a, b, level)?),
     }
 }
 
@@ -64,12 +64,12 @@ pub fn detectable(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f
 /// from [`LADDER`]. `None` if [`LADDER`] has no sufficient number, or without residuals.
 pub fn runs_to_see(residuals: &[f64], shift: f64, level: f64) -> Option<usize> {
     let enough = |runs: &&usize| {
-        detectable(residuals, **runs, **runs, level).is_some_and(|least| least <= shift)
+        detectable_shift(residuals, **runs, **runs, level).is_some_and(|least| least <= shift)
     };
     LADDER.iter().find(enough).copied()
 }
 
-fn by_simulation(residuals: &[f64], a: usize, b: usize, critical: usize) -> Option<f64> {
+fn shift_by_simulation(residuals: &[f64], a: usize, b: usize, critical: usize) -> Option<f64> {
     let mut random = fastrand::Rng::with_seed(SEED);
     let mut shifts: Vec<f64> = (0..DRAWS)
         .map(|_| {
@@ -86,7 +86,7 @@ fn by_simulation(residuals: &[f64], a: usize, b: usize, critical: usize) -> Opti
 
 /// Returns the smallest detectable shift by Noether's formula, which gives the share of all pairs that have to be in
 /// the order of the shift.
-fn by_formula(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
+fn shift_by_formula(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
     let normal = Normal::standard();
     let far = normal.inverse_cdf(1.0 - level / 2.0) + normal.inverse_cdf(POWER);
     let part = 0.5 + far * ((a + b + 1) as f64 / (12 * a * b) as f64).sqrt();
@@ -121,7 +121,7 @@ fn critical_u(a: usize, b: usize, level: f64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{least_p, p_value};
+    use crate::{least_p_value, p_value};
 
     fn figures(random: &mut fastrand::Rng, count: usize, shift: f64) -> Vec<f64> {
         let normal = Normal::standard();
@@ -152,7 +152,7 @@ mod tests {
             (40, 40, 1e-4),
             (60, 60, 0.01),
         ] {
-            let shift = detectable(&spread, a, b, level).unwrap();
+            let shift = detectable_shift(&spread, a, b, level).unwrap();
             let often = share_found(a, b, level, shift);
             let above = if a + b > FEW { 0.17 } else { 0.1 };
             let about = POWER - 0.1..POWER + above;
@@ -165,12 +165,12 @@ mod tests {
     #[test]
     fn of_five_runs_of_a_side_the_answer_is_about_right() {
         let mut random = fastrand::Rng::with_seed(3);
-        let truth = detectable(&figures(&mut random, 1000, 0.0), 6, 6, 0.01).unwrap();
+        let truth = detectable_shift(&figures(&mut random, 1000, 0.0), 6, 6, 0.01).unwrap();
         let mut told: Vec<f64> = (0..100)
             .filter_map(|_| {
                 let sides = [5, 5].map(|runs| figures(&mut random, runs, 0.0));
                 let residuals = residuals(&[&sides[0], &sides[1]]);
-                detectable(&residuals, 6, 6, 0.01)
+                detectable_shift(&residuals, 6, 6, 0.01)
             })
             .collect();
         told.sort_by(f64::total_cmp);
@@ -186,10 +186,10 @@ mod tests {
         for (runs, level, most) in [(5, 0.01, 0), (5, 0.05, 2), (8, 0.05, 13), (10, 0.01, 16)] {
             assert_eq!(critical_u(runs, runs, level), Some(runs * runs - most));
         }
-        assert_eq!(critical_u(5, 5, least_p(5, 5) * 0.999), None);
-        assert_eq!(detectable(&[1.0], 4, 4, 0.01), None);
-        assert_eq!(detectable(&[1.0], 0, 9, 0.01), None);
-        assert_eq!(detectable(&[], 9, 9, 0.01), None);
+        assert_eq!(critical_u(5, 5, least_p_value(5, 5) * 0.999), None);
+        assert_eq!(detectable_shift(&[1.0], 4, 4, 0.01), None);
+        assert_eq!(detectable_shift(&[1.0], 0, 9, 0.01), None);
+        assert_eq!(detectable_shift(&[], 9, 9, 0.01), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
     }
-    let ranks = ranks(&[a, b].concat());
+    let ranks = doubled_ranks(&[a, b].concat());
     let found: usize = ranks[..a.len()].iter().sum();
     let ways = count_ways(&ranks, a.len());
     let all: f64 = ways.iter().sum();
@@ -28,14 +28,14 @@ pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
 
 /// Returns the smallest p-value that `a` and `b` figures can give: that of two sides without overlap. It is 2 divided
 /// by the number of ways to choose `a` of `a + b`.
-pub fn least_p(a: usize, b: usize) -> f64 {
+pub fn least_p_value(a: usize, b: usize) -> f64 {
     let fewer = a.min(b);
     let ways = (1..=fewer).fold(1.0, |ways, k| ways * (a + b - fewer + k) as f64 / k as f64);
     (2.0 / ways).min(1.0)
 }
 
 /// Returns twice the rank of each figure, so that mean ranks of ties are whole numbers too. The smallest result is 2.
-pub fn ranks(figures: &[f64]) -> Vec<usize> {
+pub fn doubled_ranks(figures: &[f64]) -> Vec<usize> {
     let rank = |figure: &f64| {
         let below = figures.iter().filter(|other| *other < figure).count();
         let equal = figures.iter().filter(|other| *other == figure).count();
@@ -46,7 +46,7 @@ pub fn ranks(figures: &[f64]) -> Vec<usize> {
 
 /// Returns `ways` with one more rank. `ways` has, for each sum, the number of subsets of the ranks so far that have
 /// this sum.
-pub fn with_rank(ways: &[f64], rank: usize) -> Vec<f64> {
+pub fn add_rank(ways: &[f64], rank: usize) -> Vec<f64> {
     let mut sums = ways.to_vec();
     sums.resize(ways.len() + rank, 0.0);
     let with = sums[rank..].iter_mut().zip(ways);
@@ -87,7 +87,7 @@ mod tests {
     /// Computes the p-value from every way to divide the figures.
     fn by_hand(a: &[f64], b: &[f64]) -> f64 {
         let all = [a, b].concat();
-        let ranks = ranks(&all);
+        let ranks = doubled_ranks(&all);
         let found: usize = ranks[..a.len()].iter().sum();
         let (mut ways, mut below, mut above) = (0, 0, 0);
         for set in 0u32..1 << all.len() {
@@ -119,14 +119,14 @@ mod tests {
         for (runs, ways) in [(4, 70.0), (5, 252.0), (10, 184_756.0)] {
             let a: Vec<f64> = (0..runs).map(f64::from).collect();
             let b: Vec<f64> = (0..runs).map(|run| f64::from(run) + 100.0).collect();
-            let least = least_p(a.len(), b.len());
+            let least = least_p_value(a.len(), b.len());
             assert!((least * ways / 2.0 - 1.0).abs() < 1e-12);
             assert!((p_value(&a, &b) / least - 1.0).abs() < 1e-12);
             assert!((p_value(&b, &a) / least - 1.0).abs() < 1e-12);
         }
         assert_eq!(p_value(&[1.0], &[]), 1.0);
         assert_eq!(p_value(&[1.0; 9], &[1.0; 9]), 1.0);
-        assert_eq!((least_p(1, 1), least_p(0, 3)), (1.0, 1.0));
+        assert_eq!((least_p_value(1, 1), least_p_value(0, 3)), (1.0, 1.0));
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
         let b: Vec<f64> = (0..60).map(|run| f64::from(run) + 0.5).collect();
         assert!(p_value(&a, &b) > 0.7);
         let far: Vec<f64> = b.iter().map(|figure| figure + 100.0).collect();
-        assert!((p_value(&a, &far) / least_p(60, 60) - 1.0).abs() < 1e-9);
+        assert!((p_value(&a, &far) / least_p_value(60, 60) - 1.0).abs() < 1e-9);
     }
 
     proptest! {

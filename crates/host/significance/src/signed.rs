@@ -7,7 +7,7 @@
 //! sign is at most the smaller observed one. Differences that are 0 have no sign and are left out, as in Wilcoxon's
 //! paper.
 
-use crate::rank::{ranks, with_rank};
+use crate::rank::{add_rank, doubled_ranks};
 
 /// Returns the probability that, without an effect, `differences` lie as far to either side of 0 as they do. Returns 1
 /// if all are 0.
@@ -15,7 +15,7 @@ pub fn signed_p_value(differences: &[f64]) -> f64 {
     let signed = differences.iter().copied().filter(|it| *it != 0.0);
     let signed: Vec<f64> = signed.collect();
     let sizes: Vec<f64> = signed.iter().map(|it| it.abs()).collect();
-    let ranks = ranks(&sizes);
+    let ranks = doubled_ranks(&sizes);
     let of_sign = |above: bool| -> usize {
         let each = ranks.iter().zip(&signed);
         let each = each.filter(|(_, it)| (**it > 0.0) == above);
@@ -24,7 +24,7 @@ pub fn signed_p_value(differences: &[f64]) -> f64 {
     let fewer = of_sign(true).min(of_sign(false));
     let ways = ranks
         .iter()
-        .fold(vec![1.0], |ways, &rank| with_rank(&ways, rank));
+        .fold(vec![1.0], |ways, &rank| add_rank(&ways, rank));
     let all: f64 = ways.iter().sum();
     let below: f64 = ways[..=fewer].iter().sum();
     (2.0 * below / all).min(1.0)
@@ -43,7 +43,7 @@ mod tests {
             .filter(|it| *it != 0.0)
             .collect();
         let sizes: Vec<f64> = signed.iter().map(|it| it.abs()).collect();
-        let ranks = ranks(&sizes);
+        let ranks = doubled_ranks(&sizes);
         let all: usize = ranks.iter().sum();
         let nearer = |sum: usize| sum.min(all - sum);
         let above = ranks.iter().zip(&signed).filter(|(_, it)| **it > 0.0);

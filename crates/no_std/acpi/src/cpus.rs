@@ -27,29 +27,29 @@ pub fn read(
 ) -> Result<Cpus, Error> {
     let mut cpus = Cpus::default();
     for gicc in madt.cpus() {
-        match (gicc.enabled()?, gicc.online_capable()?) {
+        match (gicc.is_enabled()?, gicc.is_online_capable()?) {
             (false, true) => cpus.online_capable += 1,
             (false, false) => cpus.unusable += 1,
             (true, online_capable) => {
                 if online_capable {
                     let expected = "not both Enabled (bit 0) and Online Capable (bit 3)";
                     let flags = gicc.0.u32(GICC_FLAGS)?;
-                    tolerated.note(Err(gicc.0.defect(GICC_FLAGS, expected, flags)));
+                    tolerated.note_defect(Err(gicc.0.defect(GICC_FLAGS, expected, flags)));
                 }
                 let mpidr = affinity(&gicc, room)?;
-                cpus.add(&gicc, mpidr, psci, room)?;
+                cpus.add_cpu(&gicc, mpidr, psci, room)?;
             }
         }
     }
     if room.cpus.is_empty() {
-        return Err(madt.missing("a GICC structure of an enabled CPU"));
+        return Err(madt.missing_structure("a GICC structure of an enabled CPU"));
     }
     room.sort();
     Ok(cpus)
 }
 
 impl Cpus {
-    fn add(
+    fn add_cpu(
         &mut self,
         gicc: &Gicc<'_>,
         mpidr: u64,
@@ -67,7 +67,7 @@ impl Cpus {
             }
         };
         if !room.cpus.is_full() {
-            self.parked += usize::from(gicc.mailbox()? != 0);
+            self.parked += usize::from(gicc.mailbox_address()? != 0);
         }
         room.add(Cpu { mpidr, enable });
         Ok(())

@@ -66,7 +66,7 @@ fn read(dbg2: &View<'_>, claims: &mut Claims<'_>) -> Result<Option<Console>, Err
         let length = dbg2.u16(at.saturating_add(LENGTH))?;
         let expected = "a device with the length of its structure, within the table";
         let device = dbg2
-            .part(at, length.into())
+            .sub_view(at, length.into())
             .filter(|device| device.len() >= SIZE);
         let device = device.ok_or_else(|| dbg2.defect(at + LENGTH, expected, length))?;
         if device.u16(PORT_TYPE)? == SERIAL {

@@ -28,7 +28,7 @@ pub enum Table {
 
 impl Table {
     /// Returns the table that carries this signature (5.2.6).
-    pub(crate) const fn of(signature: [u8; 4]) -> Self {
+    pub(crate) const fn from_signature(signature: [u8; 4]) -> Self {
         match &signature {
             b"XSDT" => Self::Xsdt,
             b"FACP" => Self::Fadt,

@@ -20,21 +20,21 @@ const PSCI_USE_HVC: u16 = 1 << 1;
 
 /// Returns the name of the hypervisor that runs this machine, if the table is long enough and names
 /// one in its field Hypervisor Vendor Identity (since revision 6).
-pub fn hypervisor(fadt: &View<'_>) -> Option<Name> {
-    name(&fadt.array::<8>(HYPERVISOR).ok()?)
+pub fn hypervisor_name(fadt: &View<'_>) -> Option<Name> {
+    name(&fadt.bytes_at::<8>(HYPERVISOR).ok()?)
 }
 
 /// Returns how PSCI is called, if there is PSCI. Like Linux, accepts a table that is too short or
 /// too old for its revision, provided that it has the flags and at least one is set.
 pub fn psci_conduit(fadt: &View<'_>, tolerated: &mut Tolerated) -> Result<Option<Conduit>, Error> {
-    fadt.at_least(MINOR_VERSION + 1, "132 bytes or more")?;
+    fadt.check_length(MINOR_VERSION + 1, "132 bytes or more")?;
     let (major, minor) = (fadt.u8(REVISION)?, fadt.u8(MINOR_VERSION)? & 0xf);
     let flags = fadt.u16(ARM_BOOT_ARCH)?;
     let long_enough = match major {
-        0..=5 => fadt.at_least(268, "268 bytes or more in revision 5"),
-        6.. => fadt.at_least(276, "276 bytes or more since revision 6"),
+        0..=5 => fadt.check_length(268, "268 bytes or more in revision 5"),
+        6.. => fadt.check_length(276, "276 bytes or more since revision 6"),
     };
-    tolerated.note(long_enough);
+    tolerated.note_defect(long_enough);
     if (major, minor) < (5, 1) {
         let old = match major {
             5 => fadt.defect(MINOR_VERSION, "revision 5.1 or later", minor),
@@ -43,7 +43,7 @@ pub fn psci_conduit(fadt: &View<'_>, tolerated: &mut Tolerated) -> Result<Option
         if flags == 0 {
             return Err(old);
         }
-        tolerated.note(Err(old));
+        tolerated.note_defect(Err(old));
     }
     match (flags & PSCI_COMPLIANT != 0, flags & PSCI_USE_HVC != 0) {
         (true, false) => Ok(Some(Conduit::Smc)),

@@ -46,9 +46,9 @@ pub fn read(
     claims: &mut Claims<'_>,
     ranges: &mut ArrayVec<Region, MAX_CPUS>,
 ) -> Result<Described, Error> {
-    let (distributor, version) = distributor(madt, claims)?;
+    let (distributor, version) = find_distributor(madt, claims)?;
     let (its, its_ignored) = translation_services(madt, claims)?;
-    described_ranges(madt, claims, ranges)?;
+    add_gicr_ranges(madt, claims, ranges)?;
     let per_cpu = ranges.is_empty();
     let stride = if per_cpu {
         let size = match version {
@@ -57,12 +57,12 @@ pub fn read(
             _ => GICV3_REDISTRIBUTOR,
         };
         // Each range is one redistributor, whatever its GICR_TYPER says.
-        own_frames(madt, claims, size, ranges)?;
+        add_gicc_frames(madt, claims, size, ranges)?;
         Some(size)
     } else {
         None
     };
-    let maintenance = maintenance(madt)?;
+    let maintenance = maintenance_intid(madt)?;
     Ok(Described {
         distributor,
         stride,
@@ -76,7 +76,7 @@ pub fn read(
 }
 
 /// Returns the only distributor and the GIC's version.
-fn distributor(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<(Region, u8), Error> {
+fn find_distributor(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<(Region, u8), Error> {
     let mut found = None;
     for structure in madt.structures() {
         let Structure::Distributor(gicd) = structure else {
@@ -95,9 +95,9 @@ fn distributor(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<(Region, u8),
             return Err(gicd.defect(GICD_BASE, "a single GICD structure", base));
         }
         let region = Region { base, size: FRAME };
-        found = Some((gicd.claim(GICD_BASE, region, FRAME, claims)?, version));
+        found = Some((gicd.claim_at(GICD_BASE, region, FRAME, claims)?, version));
     }
-    found.ok_or_else(|| madt.missing("a GICD structure"))
+    found.ok_or_else(|| madt.missing_structure("a GICD structure"))
 }
 
 /// Returns the addresses of the translation services, and how many more did not fit.
@@ -113,7 +113,7 @@ fn translation_services(
         };
         let base = its.u64(ITS_BASE)?;
         if found.try_push(base).is_ok() {
-            its.claim(ITS_BASE, Region { base, size: ITS }, FRAME, claims)?;
+            its.claim_at(ITS_BASE, Region { base, size: ITS }, FRAME, claims)?;
         } else {
             ignored += 1;
         }
@@ -122,7 +122,7 @@ fn translation_services(
 }
 
 /// Adds the ranges of the GICR structures to `ranges`, which may stay empty.
-fn described_ranges(
+fn add_gicr_ranges(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
     ranges: &mut ArrayVec<Region, MAX_CPUS>,
@@ -142,14 +142,14 @@ fn described_ranges(
         if ranges.is_full() {
             return Err(gicr.defect(GICR_BASE, "no more than 512 GICR structures", base));
         }
-        ranges.push(gicr.claim(GICR_BASE, Region { base, size }, FRAME, claims)?);
+        ranges.push(gicr.claim_at(GICR_BASE, Region { base, size }, FRAME, claims)?);
     }
     Ok(())
 }
 
 /// Adds the redistributors that the GICC structures of enabled CPUs name. The redistributors of
 /// other CPUs are left out, because they may not even respond.
-fn own_frames(
+fn add_gicc_frames(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
     size: u64,
@@ -159,32 +159,32 @@ fn own_frames(
         if frames.is_full() {
             break;
         }
-        if cpu.enabled()? {
-            frames.push(own_frame(&cpu, claims, size)?);
+        if cpu.is_enabled()? {
+            frames.push(claim_gicc_frame(&cpu, claims, size)?);
         }
     }
     Ok(())
 }
 
-fn own_frame(cpu: &Gicc<'_>, claims: &mut Claims<'_>, size: u64) -> Result<Region, Error> {
-    let base = cpu.redistributor()?;
+fn claim_gicc_frame(cpu: &Gicc<'_>, claims: &mut Claims<'_>, size: u64) -> Result<Region, Error> {
+    let base = cpu.redistributor_base()?;
     if base == 0 {
         let expected = "a redistributor's address, as there is no GICR structure";
         return Err(cpu.0.defect(GICC_REDISTRIBUTOR, expected, base));
     }
     cpu.0
-        .claim(GICC_REDISTRIBUTOR, Region { base, size }, FRAME, claims)
+        .claim_at(GICC_REDISTRIBUTOR, Region { base, size }, FRAME, claims)
 }
 
 /// Returns the maintenance interrupt, on which all enabled CPUs must agree, or `None` if their
 /// structures leave it out.
-fn maintenance(madt: &Madt<'_>) -> Result<Option<u32>, Error> {
+fn maintenance_intid(madt: &Madt<'_>) -> Result<Option<u32>, Error> {
     let mut common = None;
     for cpu in madt.cpus() {
-        if !cpu.enabled()? {
+        if !cpu.is_enabled()? {
             continue;
         }
-        let named = cpu.maintenance()?;
+        let named = cpu.maintenance_intid()?;
         if named != 0 {
             read_ppi(&cpu.0, GICC_MAINTENANCE)?;
         }

@@ -49,7 +49,7 @@ pub fn add_watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), E
         let least = if kind == WATCHDOG { WATCHDOG_SIZE } else { 4 };
         let expected = "a platform timer with the length of its type, within the table";
         let timer = gtdt
-            .part(at, length.into())
+            .sub_view(at, length.into())
             .filter(|timer| timer.len() >= least)
             .ok_or(gtdt.defect(at + LENGTH, expected, length))?;
         if kind == WATCHDOG {
@@ -66,13 +66,13 @@ pub fn add_watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), E
 /// Returns the timers' INTIDs, which must differ from each other and from `maintenance`. Accepts a
 /// table that is too short for its revision if it has these fields.
 pub fn read(gtdt: &View<'_>, maintenance: u32, tolerated: &mut Tolerated) -> Result<Timer, Error> {
-    tolerated.note(match gtdt.u8(REVISION)? {
+    tolerated.note_defect(match gtdt.u8(REVISION)? {
         // Revision 1, in ACPI 5.0, has a different layout.
         revision @ 0..2 => return Err(gtdt.defect(REVISION, "revision 2 or later", revision)),
-        2 => gtdt.at_least(96, "96 bytes or more in revision 2"),
-        3.. => gtdt.at_least(104, "104 bytes or more since revision 3"),
+        2 => gtdt.check_length(96, "96 bytes or more in revision 2"),
+        3.. => gtdt.check_length(104, "104 bytes or more since revision 3"),
     });
-    gtdt.at_least(PLATFORM_TIMERS, "88 bytes or more")?;
+    gtdt.check_length(PLATFORM_TIMERS, "88 bytes or more")?;
     let timer = Timer {
         phys: read_ppi(gtdt, NON_SECURE_EL1)?,
         virt: read_ppi(gtdt, VIRTUAL_EL1)?,

@@ -68,7 +68,7 @@ pub fn read<'a>(
     bootargs: &'a str,
     room: &'a mut Room,
 ) -> Result<Description<'a>, Error> {
-    let found = root::find(tables, rsdp)?;
+    let found = root::find_tables(tables, rsdp)?;
     let madt = Madt::new(found.madt)?;
     let mut tolerated = Tolerated::default();
     let psci = fadt::psci_conduit(&found.fadt, &mut tolerated)?;
@@ -85,8 +85,8 @@ pub fn read<'a>(
     let room: &Room = room;
     Ok(Description {
         notes: Notes {
-            oem: found.xsdt.array(view::OEM_ID)?,
-            oem_table: found.xsdt.array(view::OEM_TABLE_ID)?,
+            oem: found.xsdt.bytes_at(view::OEM_ID)?,
+            oem_table: found.xsdt.bytes_at(view::OEM_TABLE_ID)?,
             damaged: found.damaged,
             gic_version: gic.version,
             redistributor_per_cpu: gic.per_cpu,
@@ -118,7 +118,7 @@ pub fn read<'a>(
             uart: console.uart,
             psci,
             bootargs,
-            hypervisor: fadt::hypervisor(&found.fadt),
+            hypervisor: fadt::hypervisor_name(&found.fadt),
             described_by: Firmware::Acpi,
         },
     })

@@ -33,7 +33,7 @@ pub fn list(tables: &impl Tables, rsdp: u64) -> ArrayVec<Listed, MAX_LISTED> {
         return found;
     };
     found.extend(entry_at(tables, address));
-    let Ok(xsdt) = View::checked(tables, Table::Xsdt, address) else {
+    let Ok(xsdt) = View::read_table(tables, Table::Xsdt, address) else {
         return found;
     };
     for offset in (HEADER..xsdt.len()).step_by(8) {
@@ -65,14 +65,14 @@ pub fn conduit(tables: &impl Tables, rsdp: u64) -> Option<Conduit> {
 /// Returns the first table of this kind, if its length and checksum are right.
 fn lookup<'t>(tables: &'t impl Tables, rsdp: u64, table: Table) -> Option<View<'t>> {
     let listed = list(tables, rsdp);
-    let found = |listed: &&Listed| Table::of(listed.signature) == table;
+    let found = |listed: &&Listed| Table::from_signature(listed.signature) == table;
     let listed = listed.iter().find(found)?;
-    View::checked(tables, table, listed.place.base).ok()
+    View::read_table(tables, table, listed.place.base).ok()
 }
 
 fn entry_at(tables: &impl Tables, address: u64) -> Option<Listed> {
-    let header = View::unchecked(tables, Table::Xsdt, address, HEADER).ok()?;
-    let signature = header.array(0).ok()?;
+    let header = View::read_unchecked(tables, Table::Xsdt, address, HEADER).ok()?;
+    let signature = header.bytes_at(0).ok()?;
     let place = Region {
         base: address,
         size: u64::from(header.u32(4).ok()?),
@@ -80,6 +80,6 @@ fn entry_at(tables: &impl Tables, address: u64) -> Option<Listed> {
     Some(Listed {
         signature,
         place,
-        sound: View::checked(tables, Table::of(signature), address).is_ok(),
+        sound: View::read_table(tables, Table::from_signature(signature), address).is_ok(),
     })
 }

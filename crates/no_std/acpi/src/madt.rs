@@ -28,12 +28,12 @@ impl Gicc<'_> {
     }
 
     /// Whether the CPU can be started now.
-    pub fn enabled(&self) -> Result<bool, Error> {
+    pub fn is_enabled(&self) -> Result<bool, Error> {
         Ok(self.flags()? & ENABLED != 0)
     }
 
     /// Whether the CPU could be added later.
-    pub fn online_capable(&self) -> Result<bool, Error> {
+    pub fn is_online_capable(&self) -> Result<bool, Error> {
         Ok(self.flags()? & ONLINE_CAPABLE != 0)
     }
 
@@ -43,17 +43,17 @@ impl Gicc<'_> {
     }
 
     /// Returns the address of the CPU's mailbox in the parking protocol, or 0.
-    pub fn mailbox(&self) -> Result<u64, Error> {
+    pub fn mailbox_address(&self) -> Result<u64, Error> {
         self.0.u64(GICC_PARKED)
     }
 
     /// Returns the address of the CPU's redistributor, or 0.
-    pub fn redistributor(&self) -> Result<u64, Error> {
+    pub fn redistributor_base(&self) -> Result<u64, Error> {
         self.0.u64(GICC_REDISTRIBUTOR)
     }
 
     /// Returns the INTID of the CPU's maintenance interrupt, or 0.
-    pub fn maintenance(&self) -> Result<u32, Error> {
+    pub fn maintenance_intid(&self) -> Result<u32, Error> {
         self.0.u32(GICC_MAINTENANCE)
     }
 }
@@ -82,17 +82,17 @@ pub struct Madt<'t> {
 impl<'t> Madt<'t> {
     /// Checks that the table divides into structures.
     pub fn new(view: View<'t>) -> Result<Self, Error> {
-        view.at_least(FIRST, "44 bytes or more")?;
+        view.check_length(FIRST, "44 bytes or more")?;
         let madt = Self { view };
         let mut offset = FIRST;
         while offset < view.len() {
-            offset += madt.structure(offset)?.1;
+            offset += madt.structure_at(offset)?.1;
         }
         Ok(madt)
     }
 
     /// Returns the error for a table that lacks a structure.
-    pub fn missing(&self, expected: &'static str) -> Error {
+    pub fn missing_structure(&self, expected: &'static str) -> Error {
         self.view.defect(self.view.len(), expected, 0_u64)
     }
 
@@ -101,7 +101,7 @@ impl<'t> Madt<'t> {
         let madt = *self;
         let mut offset = FIRST;
         core::iter::from_fn(move || {
-            let (structure, length) = madt.structure(offset).ok()?;
+            let (structure, length) = madt.structure_at(offset).ok()?;
             offset += length;
             Some(structure)
         })
@@ -116,7 +116,7 @@ impl<'t> Madt<'t> {
     }
 
     /// Returns the structure at `offset`, and its length, which is not 0.
-    fn structure(&self, offset: usize) -> Result<(Structure<'t>, usize), Error> {
+    fn structure_at(&self, offset: usize) -> Result<(Structure<'t>, usize), Error> {
         let view = self.view;
         let kind = view.u8(offset)?;
         let length = view.u8(offset + 1)?;
@@ -133,7 +133,7 @@ impl<'t> Madt<'t> {
             return Err(defect(expected));
         }
         let part = view
-            .part(offset, usize::from(length))
+            .sub_view(offset, usize::from(length))
             .ok_or_else(|| defect("a structure that ends within the table"))?;
         let structure = match kind {
             0xb => Structure::Cpu(Gicc(part)),

@@ -28,7 +28,7 @@ impl Tolerated {
     }
 
     /// Records `checked` if it is a defect.
-    pub(crate) fn note(&mut self, checked: Result<(), Error>) {
+    pub(crate) fn note_defect(&mut self, checked: Result<(), Error>) {
         if let Err(defect) = checked {
             self.first.get_or_insert(defect);
             self.count += 1;

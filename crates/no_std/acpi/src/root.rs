@@ -34,8 +34,8 @@ pub struct CheckedTables<'t> {
 }
 
 /// Follows the RSDP at physical address `rsdp` to the tables, and checks them.
-pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>, Error> {
-    let xsdt = View::checked(tables, Table::Xsdt, xsdt_address(tables, rsdp)?)?;
+pub fn find_tables<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>, Error> {
+    let xsdt = View::read_table(tables, Table::Xsdt, xsdt_address(tables, rsdp)?)?;
     if !(xsdt.len() - HEADER).is_multiple_of(8) {
         let expected = "a length of 36 bytes and 8 for each entry";
         return Err(xsdt.defect(4, expected, xsdt.len() as u64));
@@ -56,7 +56,7 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>,
             Table::Gtdt => &mut gtdt,
             Table::Spcr => &mut spcr,
             _ => {
-                match View::checked(tables, table, address) {
+                match View::read_table(tables, table, address) {
                     Ok(whole) if table == Table::Dbg2 => dbg2 = dbg2.or(Some(whole)),
                     Ok(_) => {}
                     Err(error) => {
@@ -70,7 +70,7 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<CheckedTables<'t>,
         if slot.is_some() {
             return Err(xsdt.defect(offset, "a table not yet listed", address));
         }
-        *slot = Some(View::checked(tables, table, address));
+        *slot = Some(View::read_table(tables, table, address));
     }
     // The SPCR may be missing. A table whose signature is damaged may be the SPCR, though.
     let spcr = match (spcr, damage) {
@@ -96,20 +96,20 @@ fn table_kind(
     offset: usize,
     address: u64,
 ) -> Result<Table, Error> {
-    let header = View::unchecked(tables, Table::Xsdt, address, HEADER)
+    let header = View::read_unchecked(tables, Table::Xsdt, address, HEADER)
         .map_err(|_| xsdt.defect(offset, "the address of a readable table", address))?;
-    Ok(Table::of(header.array(0)?))
+    Ok(Table::from_signature(header.bytes_at(0)?))
 }
 
 /// Checks the RSDP (5.2.5.3) and returns the address of the XSDT.
 pub fn xsdt_address(tables: &impl Tables, rsdp: u64) -> Result<u64, Error> {
-    let first = View::unchecked(tables, Table::Rsdp, rsdp, RSDP_FIRST)?;
-    let signature = first.array(0)?;
+    let first = View::read_unchecked(tables, Table::Rsdp, rsdp, RSDP_FIRST)?;
+    let signature = first.bytes_at(0)?;
     if signature != *b"RSD PTR " {
         let found = u64::from_be_bytes(signature);
         return Err(first.defect(0, "the signature 'RSD PTR '", found));
     }
-    first.sums_to_zero(
+    first.check_sum(
         RSDP_CHECKSUM,
         "a checksum that makes the sum of the first 20 bytes 0",
     )?;
@@ -117,7 +117,7 @@ pub fn xsdt_address(tables: &impl Tables, rsdp: u64) -> Result<u64, Error> {
     if revision < 2 {
         return Err(first.defect(RSDP_REVISION, "revision 2 or later", revision));
     }
-    let fixed = View::unchecked(tables, Table::Rsdp, rsdp, RSDP_SIZE)?;
+    let fixed = View::read_unchecked(tables, Table::Rsdp, rsdp, RSDP_SIZE)?;
     let length = fixed.u32(RSDP_LENGTH)?;
     let longest = if revision == 2 { RSDP_SIZE } else { RSDP_MAX };
     let expected = "36 bytes, or up to 4096 after revision 2";
@@ -125,8 +125,8 @@ pub fn xsdt_address(tables: &impl Tables, rsdp: u64) -> Result<u64, Error> {
         .ok()
         .filter(|size| (RSDP_SIZE..=longest).contains(size))
         .ok_or(fixed.defect(RSDP_LENGTH, expected, length))?;
-    let whole = View::unchecked(tables, Table::Rsdp, rsdp, size)?;
-    whole.sums_to_zero(
+    let whole = View::read_unchecked(tables, Table::Rsdp, rsdp, size)?;
+    whole.check_sum(
         RSDP_EXTENDED_CHECKSUM,
         "an extended checksum that makes the sum of all bytes 0",
     )?;

@@ -26,7 +26,7 @@ pub struct Console {
 
 /// Returns the console that the table names.
 pub fn read(spcr: &View<'_>, claims: &mut Claims<'_>) -> Result<Console, Error> {
-    spcr.at_least(80, "80 bytes or more")?;
+    spcr.check_length(80, "80 bytes or more")?;
     let revision = spcr.u8(REVISION)?;
     // In revision 1, only two interface types exist, and they mean other registers.
     if revision < 2 {
@@ -56,7 +56,7 @@ pub fn console_at(
         return Err(view.defect(gas, "address space 0 (memory)", space));
     }
     let kind = match interface {
-        0x00 | 0x01 | 0x12 => ns16550(view, gas)?,
+        0x00 | 0x01 | 0x12 => ns16550_kind(view, gas)?,
         0x0c => UartKind::Imx,
         0x11 | 0x13 => UartKind::Geni,
         // The access size is not checked here, because some firmware gives a wrong one: all
@@ -64,7 +64,7 @@ pub fn console_at(
         _ => UartKind::Pl011,
     };
     let uart = Uart { kind, base };
-    view.claim(gas + ADDRESS, uart.registers(), kind.align(), claims)?;
+    view.claim_at(gas + ADDRESS, uart.registers(), kind.alignment(), claims)?;
     Ok(Console {
         interface,
         uart: Some(uart),
@@ -73,7 +73,7 @@ pub fn console_at(
 
 /// Returns the distance and access width of a 16550's registers. The structure's bit width is the
 /// distance; it must be a power of two no smaller than the access size.
-fn ns16550(view: &View<'_>, gas: usize) -> Result<UartKind, Error> {
+fn ns16550_kind(view: &View<'_>, gas: usize) -> Result<UartKind, Error> {
     let offset = view.u8(gas + BIT_OFFSET)?;
     if offset != 0 {
         return Err(view.defect(gas + BIT_OFFSET, "bit offset 0", offset));

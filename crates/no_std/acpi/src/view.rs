@@ -35,7 +35,7 @@ pub struct View<'t> {
 
 impl<'t> View<'t> {
     /// Returns the `length` bytes at physical address `address`, unchecked.
-    pub fn unchecked(
+    pub fn read_unchecked(
         tables: &'t impl Tables,
         table: Table,
         address: u64,
@@ -58,10 +58,10 @@ impl<'t> View<'t> {
 
     /// Returns the table at physical address `address` after checking its signature, length and
     /// checksum (5.2.6).
-    pub fn checked(tables: &'t impl Tables, table: Table, address: u64) -> Result<Self, Error> {
-        let header = Self::unchecked(tables, table, address, HEADER)?;
-        let signature = header.array(0)?;
-        if Table::of(signature) != table {
+    pub fn read_table(tables: &'t impl Tables, table: Table, address: u64) -> Result<Self, Error> {
+        let header = Self::read_unchecked(tables, table, address, HEADER)?;
+        let signature = header.bytes_at(0)?;
+        if Table::from_signature(signature) != table {
             let found = u64::from(u32::from_be_bytes(signature));
             return Err(header.defect(0, "the table's signature", found));
         }
@@ -71,14 +71,14 @@ impl<'t> View<'t> {
             .ok()
             .filter(|size| (HEADER..=MAX_LENGTH).contains(size))
             .ok_or(header.defect(LENGTH, expected, length))?;
-        let whole = Self::unchecked(tables, table, address, size)?;
-        whole.sums_to_zero(CHECKSUM, "a checksum that makes the sum of all bytes 0")?;
+        let whole = Self::read_unchecked(tables, table, address, size)?;
+        whole.check_sum(CHECKSUM, "a checksum that makes the sum of all bytes 0")?;
         Ok(whole)
     }
 
     /// Refuses the view if its bytes do not sum to 0 modulo 256. The error shows the sum and
     /// `offset`, the offset of the checksum.
-    pub fn sums_to_zero(&self, offset: usize, expected: &'static str) -> Result<(), Error> {
+    pub fn check_sum(&self, offset: usize, expected: &'static str) -> Result<(), Error> {
         let sum = self.bytes.iter().fold(0_u8, |sum, b| sum.wrapping_add(*b));
         match sum {
             0 => Ok(()),
@@ -87,7 +87,7 @@ impl<'t> View<'t> {
     }
 
     /// Refuses the table unless it has `size` bytes; `expected` says so in the error.
-    pub fn at_least(&self, size: usize, expected: &'static str) -> Result<(), Error> {
+    pub fn check_length(&self, size: usize, expected: &'static str) -> Result<(), Error> {
         if self.len() < size {
             return Err(self.defect(LENGTH, expected, self.len() as u64));
         }
@@ -95,7 +95,7 @@ impl<'t> View<'t> {
     }
 
     /// Returns the `length` bytes from `offset` on, or `None` if the view ends before.
-    pub fn part(&self, offset: usize, length: usize) -> Option<Self> {
+    pub fn sub_view(&self, offset: usize, length: usize) -> Option<Self> {
         let end = offset.checked_add(length)?;
         Some(Self {
             table: self.table,
@@ -120,7 +120,7 @@ impl<'t> View<'t> {
     }
 
     /// Claims `region`, whose base is the field at `offset` and must be a multiple of `align`.
-    pub fn claim(
+    pub fn claim_at(
         &self,
         offset: usize,
         region: Region,
@@ -135,13 +135,13 @@ impl<'t> View<'t> {
             Unfit::Shared => "registers that overlap no other device's",
             Unfit::TooMany => "no more devices than are counted here",
         };
-        let taken = claims.take(region, align);
+        let taken = claims.claim(region, align);
         taken.map_err(|unfit| self.defect(offset, expected(unfit), region.base))
     }
 
     /// Returns the `N` bytes at `offset`.
-    pub fn array<const N: usize>(&self, offset: usize) -> Result<[u8; N], Error> {
-        self.part(offset, N)
+    pub fn bytes_at<const N: usize>(&self, offset: usize) -> Result<[u8; N], Error> {
+        self.sub_view(offset, N)
             .and_then(|part| part.bytes.try_into().ok())
             .ok_or_else(|| {
                 let left = self.len().saturating_sub(offset) as u64;
@@ -151,21 +151,21 @@ impl<'t> View<'t> {
 
     /// Returns the byte at `offset`.
     pub fn u8(&self, offset: usize) -> Result<u8, Error> {
-        self.array(offset).map(u8::from_le_bytes)
+        self.bytes_at(offset).map(u8::from_le_bytes)
     }
 
     /// Returns the 16-bit number at `offset`.
     pub fn u16(&self, offset: usize) -> Result<u16, Error> {
-        self.array(offset).map(u16::from_le_bytes)
+        self.bytes_at(offset).map(u16::from_le_bytes)
     }
 
     /// Returns the 32-bit number at `offset`.
     pub fn u32(&self, offset: usize) -> Result<u32, Error> {
-        self.array(offset).map(u32::from_le_bytes)
+        self.bytes_at(offset).map(u32::from_le_bytes)
     }
 
     /// Returns the 64-bit number at `offset`.
     pub fn u64(&self, offset: usize) -> Result<u64, Error> {
-        self.array(offset).map(u64::from_le_bytes)
+        self.bytes_at(offset).map(u64::from_le_bytes)
     }
 }

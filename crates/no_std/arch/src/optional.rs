@@ -88,17 +88,17 @@ optional! {
     Tcr2 = "TCR2_EL2", 2 0 3, has_tcr2;
     Sctlr2 = "SCTLR2_EL2", 1 0 3, has_sctlr2;
     Hcrx = "HCRX_EL2", 1 2 2, has_hcrx;
-    Hfgrtr = "HFGRTR_EL2", 1 1 4, has_traps;
-    Hfgwtr = "HFGWTR_EL2", 1 1 5, has_traps;
-    Hfgitr = "HFGITR_EL2", 1 1 6, has_traps;
-    Hdfgrtr = "HDFGRTR_EL2", 3 1 4, has_traps;
-    Hdfgwtr = "HDFGWTR_EL2", 3 1 5, has_traps;
+    Hfgrtr = "HFGRTR_EL2", 1 1 4, has_fgt;
+    Hfgwtr = "HFGWTR_EL2", 1 1 5, has_fgt;
+    Hfgitr = "HFGITR_EL2", 1 1 6, has_fgt;
+    Hdfgrtr = "HDFGRTR_EL2", 3 1 4, has_fgt;
+    Hdfgwtr = "HDFGWTR_EL2", 3 1 5, has_fgt;
     Hafgrtr = "HAFGRTR_EL2", 3 1 6, has_monitor_traps;
-    Hfgrtr2 = "HFGRTR2_EL2", 3 1 2, has_more_traps;
-    Hfgwtr2 = "HFGWTR2_EL2", 3 1 3, has_more_traps;
-    Hfgitr2 = "HFGITR2_EL2", 3 1 7, has_more_traps;
-    Hdfgrtr2 = "HDFGRTR2_EL2", 3 1 0, has_more_traps;
-    Hdfgwtr2 = "HDFGWTR2_EL2", 3 1 1, has_more_traps;
+    Hfgrtr2 = "HFGRTR2_EL2", 3 1 2, has_fgt2;
+    Hfgwtr2 = "HFGWTR2_EL2", 3 1 3, has_fgt2;
+    Hfgitr2 = "HFGITR2_EL2", 3 1 7, has_fgt2;
+    Hdfgrtr2 = "HDFGRTR2_EL2", 3 1 0, has_fgt2;
+    Hdfgwtr2 = "HDFGWTR2_EL2", 3 1 1, has_fgt2;
     Mpam2 = "MPAM2_EL2", 10 5 0, has_mpam;
     MpamHcr = "MPAMHCR_EL2", 10 4 0, has_mpam_hcr;
 }
@@ -136,12 +136,12 @@ const fn has_hcrx(features: &Features) -> bool {
 }
 
 #[inline(always)]
-const fn has_traps(features: &Features) -> bool {
+const fn has_fgt(features: &Features) -> bool {
     features.traps > 0
 }
 
 #[inline(always)]
-const fn has_more_traps(features: &Features) -> bool {
+const fn has_fgt2(features: &Features) -> bool {
     features.traps > 1
 }
 

@@ -54,9 +54,9 @@ pub fn parse<'a>(file: &[u8], room: &'a mut [u8]) -> Result<&'a str, Error> {
                 At::Word
             }
         };
-        place = place.advance(byte);
+        place = place.after_byte(byte);
     }
-    Ok(words.text())
+    Ok(words.into_text())
 }
 
 /// The part of a line that the reader is in.
@@ -77,18 +77,18 @@ impl<'a> Words<'a> {
     /// Adds a byte, which is or is not the `first` of a word. Returns `None` if there is no room.
     fn add_byte(&mut self, first: bool, byte: u8) -> Option<()> {
         if first && self.length > 0 {
-            self.push(b' ')?;
+            self.push_byte(b' ')?;
         }
-        self.push(byte)
+        self.push_byte(byte)
     }
 
-    fn push(&mut self, byte: u8) -> Option<()> {
+    fn push_byte(&mut self, byte: u8) -> Option<()> {
         *self.room.get_mut(self.length)? = byte;
         self.length += 1;
         Some(())
     }
 
-    fn text(self) -> &'a str {
+    fn into_text(self) -> &'a str {
         // Only ASCII was added, which is valid UTF-8.
         core::str::from_utf8(&self.room[..self.length]).unwrap_or_default()
     }
@@ -104,7 +104,7 @@ pub struct Place {
 }
 
 impl Place {
-    fn advance(self, byte: u8) -> Self {
+    fn after_byte(self, byte: u8) -> Self {
         match byte {
             b'\n' => Self {
                 line: self.line + 1,

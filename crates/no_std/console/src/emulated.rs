@@ -25,7 +25,7 @@ struct Kept {
     reset: u16,
 }
 
-const fn kept(offset: u64, bits: u16, reset: u16) -> Kept {
+const fn kept_register(offset: u64, bits: u16, reset: u16) -> Kept {
     Kept {
         offset,
         bits,
@@ -35,14 +35,14 @@ const fn kept(offset: u64, bits: u16, reset: u16) -> Kept {
 
 /// UARTILPR, UARTIBRD, UARTFBRD, UARTLCR_H, UARTCR, UARTIFLS, UARTIMSC, UARTDMACR.
 const KEPT: [Kept; 8] = [
-    kept(0x20, 0xff, 0),
-    kept(0x24, 0xffff, 0),
-    kept(0x28, 0x3f, 0),
-    kept(0x2c, 0xff, 0),
-    kept(0x30, 0xff87, 0x300),
-    kept(0x34, 0x3f, 0x12),
-    kept(0x38, 0x7ff, 0),
-    kept(0x48, 0x7, 0),
+    kept_register(0x20, 0xff, 0),
+    kept_register(0x24, 0xffff, 0),
+    kept_register(0x28, 0x3f, 0),
+    kept_register(0x2c, 0xff, 0),
+    kept_register(0x30, 0xff87, 0x300),
+    kept_register(0x34, 0x3f, 0x12),
+    kept_register(0x38, 0x7ff, 0),
+    kept_register(0x48, 0x7, 0),
 ];
 
 /// The registers of an emulated PL011.

@@ -60,7 +60,7 @@ impl Port {
     /// accept the last byte, only one look is taken, so only the first lost byte costs time,
     /// however long the output is.
     pub fn byte(&mut self, byte: u8) {
-        for _ in 0..self.patience() {
+        for _ in 0..self.max_status_reads() {
             if driver::is_ready(self.uart.kind, &self.registers()) {
                 self.stalled = false;
                 driver::send(self.uart.kind, &mut self.registers(), byte);
@@ -77,7 +77,7 @@ impl Port {
     pub fn drain(&mut self) {
         /// Number of bytes that a FIFO holds.
         const FIFO: u32 = 64;
-        let patience = self.patience().saturating_mul(FIFO);
+        let patience = self.max_status_reads().saturating_mul(FIFO);
         if !(0..patience).any(|_| driver::is_idle(self.uart.kind, &self.registers())) {
             self.stalled = true;
         }
@@ -88,7 +88,7 @@ impl Port {
     }
 
     /// Returns the maximum number of reads of the status register for the next byte.
-    const fn patience(&self) -> u32 {
+    const fn max_status_reads(&self) -> u32 {
         if self.stalled { 1 } else { PATIENCE }
     }
 }
@@ -193,16 +193,16 @@ mod tests {
         let kind = UartKind::Pl011;
         let mut port = port(kind, &mut registers);
         port.byte(b'x');
-        assert_eq!(port.patience(), 1);
+        assert_eq!(port.max_status_reads(), 1);
         let text = "a line that is not read\n".repeat(1000);
         port.write_str(&text).unwrap();
         // The port sends a carriage return before each line feed.
         let bytes = (text.len() + 1000) as u64;
-        assert_eq!((port.lost(), port.patience()), (1 + bytes, 1));
+        assert_eq!((port.lost(), port.max_status_reads()), (1 + bytes, 1));
         registers[6] = 0;
         port.byte(b'y');
         assert_eq!((port.lost(), registers[0]), (1 + bytes, u32::from(b'y')));
-        assert_eq!(port.patience(), PATIENCE);
+        assert_eq!(port.max_status_reads(), PATIENCE);
     }
 
     #[test]

@@ -11,7 +11,7 @@ const IMMEDIATE: u32 = 0xffff << 5;
 const MAGIC: u16 = 0x5200;
 
 /// Returns the instruction MOVZ XZR with this immediate.
-pub(crate) const fn movz(immediate: u16) -> u32 {
+pub(crate) const fn encode_movz(immediate: u16) -> u32 {
     MOVZ | (immediate as u32) << 5
 }
 
@@ -53,7 +53,7 @@ impl Mark {
     /// Returns the instruction that encodes the mark.
     #[must_use]
     pub const fn instruction(self) -> u32 {
-        movz(self.immediate())
+        encode_movz(self.immediate())
     }
 
     /// Returns the mark that `instruction` encodes, if any.

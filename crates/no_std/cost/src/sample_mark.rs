@@ -41,13 +41,13 @@ impl SampleMark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mark::movz;
+    use crate::mark::encode_movz;
     use crate::{Edge, Mark, Path};
 
     #[test]
     fn marks_of_samples_and_of_paths_are_distinct() {
         for mark in SampleMark::ALL {
-            let instruction = movz(mark.immediate());
+            let instruction = encode_movz(mark.immediate());
             assert_eq!(SampleMark::decode(instruction), Some(mark));
             assert_eq!(SampleMark::decode(instruction ^ 1 << 30), None);
             assert_eq!(SampleMark::decode(instruction & !1), None);
@@ -60,6 +60,6 @@ mod tests {
             };
             assert_eq!(SampleMark::decode(mark.instruction()), None);
         }
-        assert_eq!(SampleMark::decode(movz(0x5304)), None);
+        assert_eq!(SampleMark::decode(encode_movz(0x5304)), None);
     }
 }

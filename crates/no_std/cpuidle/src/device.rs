@@ -60,7 +60,7 @@ impl Device {
     pub fn select(&mut self, moment: &Moment, next_timer: impl FnOnce() -> u64) -> Choice {
         let limit = moment.latency_limit_ns.min(self.latency_limit_ns);
         let moment = Moment {
-            latency_limit_ns: self.psd.applied(moment.now_ns, limit),
+            latency_limit_ns: self.psd.applied_limit(moment.now_ns, limit),
             io_waiters: self.io_waiters,
             ..*moment
         };
@@ -80,8 +80,8 @@ impl Device {
     }
 
     /// Records that state `index` could not be entered.
-    pub fn rejected(&mut self, index: usize) {
-        self.statistics.rejected(index);
+    pub fn count_rejection(&mut self, index: usize) {
+        self.statistics.count_rejection(index);
         self.governor.refused();
     }
 

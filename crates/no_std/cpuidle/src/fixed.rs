@@ -28,7 +28,7 @@ impl Fixed {
 /// Polls for `limit_ns`, or halts if that is 0. Halting respects the latency limit; if no halting
 /// state does, the CPU goes on polling.
 pub(crate) fn poll_or_halt(states: &Table, moment: &Moment, limit_ns: u64) -> Choice {
-    if let Some(state) = states.poll().filter(|_| limit_ns != 0) {
+    if let Some(state) = states.poll_state().filter(|_| limit_ns != 0) {
         return Choice {
             state,
             stop_tick: false,
@@ -36,7 +36,7 @@ pub(crate) fn poll_or_halt(states: &Table, moment: &Moment, limit_ns: u64) -> Ch
         };
     }
     let state = states.first_halt(moment.latency_limit_ns);
-    Choice::of(states, state, !states.at(state).polls())
+    Choice::with_poll_limit(states, state, !states.at(state).polls())
 }
 
 impl Governor for Fixed {
@@ -62,7 +62,7 @@ mod tests {
         let mut governor = Fixed::new(300_000);
         let mut chosen = Vec::new();
         for wake in [Wake::PollTimeout, Wake::Interrupt, Wake::Request] {
-            let choice = governor.select(&states, &Moment::at(0), || 0);
+            let choice = governor.select(&states, &Moment::quiet_at(0), || 0);
             let state = choice.state;
             chosen.push((state, choice.poll_limit_ns));
             governor.reflect(
@@ -76,16 +76,16 @@ mod tests {
         }
         assert_eq!(chosen, [(0, 300_000), (1, 0), (0, 300_000)]);
         let mut never = Fixed::new(0);
-        assert_eq!(never.select(&states, &Moment::at(0), || 0).state, 1);
+        assert_eq!(never.select(&states, &Moment::quiet_at(0), || 0).state, 1);
     }
 
     #[test]
     fn where_a_halt_takes_too_long_it_polls_on() {
         let strict = Moment {
             latency_limit_ns: 1_999,
-            ..Moment::at(0)
+            ..Moment::quiet_at(0)
         };
         let choice = Fixed::new(0).select(&table(), &strict, || 0);
-        assert_eq!(choice, Choice::of(&table(), 0, false));
+        assert_eq!(choice, Choice::with_poll_limit(&table(), 0, false));
     }
 }

@@ -24,7 +24,7 @@ pub struct Moment {
 impl Moment {
     /// The moment `now_ns` on a CPU with no tick, no limit and no load.
     #[must_use]
-    pub const fn at(now_ns: u64) -> Self {
+    pub const fn quiet_at(now_ns: u64) -> Self {
         Self {
             now_ns,
             next_tick_ns: FOREVER,
@@ -52,7 +52,7 @@ impl Choice {
     /// `state`, with the table's limit for polling.
     #[must_use]
     #[inline(always)]
-    pub const fn of(states: &Table, state: usize, stop_tick: bool) -> Self {
+    pub const fn with_poll_limit(states: &Table, state: usize, stop_tick: bool) -> Self {
         let poll_limit_ns = if states.at(state).polls() {
             states.poll_limit_ns()
         } else {

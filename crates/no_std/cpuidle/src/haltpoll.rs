@@ -31,7 +31,7 @@ impl Governor for Haltpoll {
         let strict = moment.latency_limit_ns == 0;
         if !states.at(0).polls() || (self.0.limit() == 0 && !strict) {
             let state = usize::from(states.at(0).polls());
-            return Choice::of(states, state, !strict);
+            return Choice::with_poll_limit(states, state, !strict);
         }
         let limit_ns = self.0.kept_limit();
         let poll = Choice::keep_tick(states, 0);

@@ -41,7 +41,7 @@ impl Ladder {
     }
 
     /// The state that the last stay, in `rung`, leads to.
-    fn step(&mut self, states: &Table, limit_ns: u64, rung: usize, bottom: usize) -> usize {
+    fn next_rung(&mut self, states: &Table, limit_ns: u64, rung: usize, bottom: usize) -> usize {
         let exit_ns = states.at(rung).exit_latency_ns;
         let keeps = |index: usize| states.at(index).exit_latency_ns <= limit_ns;
         let up = rung + 1;
@@ -82,13 +82,13 @@ impl Governor for Ladder {
         let next = if limit_ns == 0 {
             0
         } else {
-            self.step(states, limit_ns, rung, bottom)
+            self.next_rung(states, limit_ns, rung, bottom)
         };
         if next != rung || limit_ns == 0 {
             self.promotions[rung % MAX_STATES] = 0;
         }
         self.rung = Some(next);
-        Choice::of(states, next, true)
+        Choice::with_poll_limit(states, next, true)
     }
 
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {

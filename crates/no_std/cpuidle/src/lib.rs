@@ -17,7 +17,7 @@
 //! let table = Table::new(&states, 4_000_000).unwrap();
 //! let mut idle = Device::new(table, Setup::new(Name::Fixed, 10));
 //! // The CPU has nothing to do, and its next timer is in 1 ms.
-//! let choice = idle.select(&Moment::at(0), || 1_000_000);
+//! let choice = idle.select(&Moment::quiet_at(0), || 1_000_000);
 //! assert_eq!((choice.state, choice.poll_limit_ns), (0, 10_000));
 //! // It polled for 3 us and saw a request.
 //! idle.reflect(&Outcome { state: 0, residency_ns: 3_000, wake: Wake::Request });

@@ -14,7 +14,7 @@
 //! begin at 1 and intervals at 0, and a choice made without asking for the timer is charged to the
 //! last factor.
 
-use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
+use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, ns_to_next_event, ns_until_timer};
 use crate::{Choice, FOREVER, Governor, Moment, Outcome, Table, Wake};
 
 mod search;
@@ -87,7 +87,7 @@ impl Menu {
     }
 
     /// Whether the kernel asks this governor even if there is only one state.
-    pub(crate) const fn is_asked_of_one(&self) -> bool {
+    pub(crate) const fn runs_with_one_state(&self) -> bool {
         match self.release {
             Release::V6_2 | Release::V6_14 => true,
             Release::Now => false,
@@ -109,12 +109,12 @@ impl Menu {
                     event_ns: states.tick_ns() / 2,
                 }
             }
-            None => self.by_timer(moment, until_timer(moment, next_timer)),
+            None => self.forecast_by_timer(moment, ns_until_timer(moment, next_timer)),
         };
         self.next_timer_ns = forecast.timer_ns;
         let lost = moment.tick_stopped
             && forecast.stay_ns < states.tick_ns()
-            && (self.release != Release::Now || is_far(forecast.timer_ns, states));
+            && (self.release != Release::Now || is_timer_far(forecast.timer_ns, states));
         if lost {
             forecast.stay_ns = forecast.timer_ns;
         }
@@ -122,18 +122,18 @@ impl Menu {
     }
 
     /// The forecast by the factor learnt for timers as far away as this one.
-    fn by_timer(&mut self, moment: &Moment, timer_ns: u64) -> Forecast {
-        self.bucket = bucket_of(timer_ns) + self.waiters(moment).min(1) as usize * BUCKETS;
+    fn forecast_by_timer(&mut self, moment: &Moment, timer_ns: u64) -> Forecast {
+        self.bucket = bucket_of(timer_ns) + self.io_waiters(moment).min(1) as usize * BUCKETS;
         let corrected_us = scaled_us(timer_ns, self.factors[self.bucket % self.factors.len()]);
         let typical_us = match self.release {
             Release::V6_2 => self.intervals.typical_below(corrected_us),
             Release::V6_14 => self.intervals.typical_of_low(),
-            Release::Now => self.intervals.typical(),
+            Release::Now => self.intervals.typical_stay(),
         };
         Forecast {
             stay_ns: typical_us.unwrap_or(corrected_us).min(corrected_us) * 1000,
             timer_ns,
-            event_ns: next_event(moment, timer_ns),
+            event_ns: ns_to_next_event(moment, timer_ns),
         }
     }
 
@@ -143,14 +143,14 @@ impl Menu {
             Release::V6_2 => None,
             Release::V6_14 => self.intervals.typical_of_low(),
             Release::Now if moment.tick_stopped => None,
-            Release::Now => self.intervals.typical(),
+            Release::Now => self.intervals.typical_stay(),
         };
         let typical_ns = typical_us? * 1000;
         (typical_ns <= SHORT_NS).then_some(typical_ns)
     }
 
     /// Number of tasks that wait for I/O, if that matters.
-    fn waiters(&self, moment: &Moment) -> u32 {
+    fn io_waiters(&self, moment: &Moment) -> u32 {
         match self.release {
             Release::V6_2 => moment.io_waiters,
             Release::V6_14 | Release::Now => 0,
@@ -161,7 +161,7 @@ impl Menu {
     fn latency_limit(&self, moment: &Moment, stay_ns: u64) -> u64 {
         let bound = match self.release {
             _ if moment.tick_stopped => FOREVER,
-            Release::V6_2 => stay_ns / (1 + PER_WAITER * u64::from(self.waiters(moment))),
+            Release::V6_2 => stay_ns / (1 + PER_WAITER * u64::from(self.io_waiters(moment))),
             Release::V6_14 => stay_ns,
             Release::Now => FOREVER,
         };
@@ -169,7 +169,7 @@ impl Menu {
     }
 
     /// Returns the length to learn from a stay, ns.
-    fn measured(&self, states: &Table, outcome: &Outcome) -> u64 {
+    fn stay_to_learn(&self, states: &Table, outcome: &Outcome) -> u64 {
         let exit_ns = states.at(outcome.state).exit_latency_ns;
         let measured_ns = match outcome.wake {
             Wake::Tick if self.next_timer_ns > states.tick_ns() => UNENDED_NS,
@@ -182,7 +182,7 @@ impl Menu {
 }
 
 /// Whether the timer is far away: without a tick, only the timer corrects a wrong prediction.
-const fn is_far(timer_ns: u64, states: &Table) -> bool {
+const fn is_timer_far(timer_ns: u64, states: &Table) -> bool {
     timer_ns > states.tick_ns().saturating_mul(SAFE_TICKS)
 }
 
@@ -215,8 +215,8 @@ impl Governor for Menu {
         }
         self.open = true;
         let forecast = self.forecast(states, moment, next_timer);
-        if search::first_at_once(states, moment, &forecast) {
-            return Choice::of(states, 0, !states.at(0).polls());
+        if search::takes_first_state(states, moment, &forecast) {
+            return Choice::with_poll_limit(states, 0, !states.at(0).polls());
         }
         let limit_ns = self.latency_limit(moment, forecast.stay_ns);
         let (state, stay_ns) = search::state_for(self.release, states, moment, &forecast, limit_ns);
@@ -224,7 +224,7 @@ impl Governor for Menu {
     }
 
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
-        let measured_ns = self.measured(states, outcome);
+        let measured_ns = self.stay_to_learn(states, outcome);
         let timer_ns = self.next_timer_ns;
         // A stay of 50 ms or more counts as one until its timer, so there is no overflow.
         let part = match (RESOLUTION * measured_ns.min(MAX_INTERESTING_NS)).checked_div(timer_ns) {
@@ -234,7 +234,7 @@ impl Governor for Menu {
         let bucket = self.bucket % self.factors.len();
         let factor = &mut self.factors[bucket];
         *factor = *factor - *factor / DECAY as u32 + part as u32;
-        self.intervals.add(measured_ns);
+        self.intervals.add_stay(measured_ns);
         self.open = false;
     }
 }

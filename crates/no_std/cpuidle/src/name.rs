@@ -187,7 +187,7 @@ impl Selected {
     /// Since Linux 7.0, the kernel calls neither select nor reflect of a governor with one state.
     const fn has_no_choice(&self, states: &Table) -> bool {
         let asked = match self {
-            Self::Menu(governor) => governor.is_asked_of_one(),
+            Self::Menu(governor) => governor.runs_with_one_state(),
             Self::TeoUtil(_) | Self::Fixed(_) => true,
             Self::Teo(_) | Self::Ladder(_) | Self::Haltpoll(_) => false,
         };
@@ -216,7 +216,7 @@ impl Governor for Selected {
         if states.at(choice.state).enabled {
             choice
         } else {
-            Choice::of(states, states.shallowest(), choice.stop_tick)
+            Choice::with_poll_limit(states, states.shallowest(), choice.stop_tick)
         }
     }
 

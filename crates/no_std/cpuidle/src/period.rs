@@ -100,7 +100,7 @@ impl Period {
                     wake,
                 });
             } else {
-                device.rejected(choice.state);
+                device.count_rejection(choice.state);
             }
         });
         event
@@ -116,7 +116,7 @@ impl Period {
             next_tick_ns,
             tick_stopped: self.tick_stopped,
             utilisation: cpu.utilisation(),
-            ..Moment::at(now_ns)
+            ..Moment::quiet_at(now_ns)
         };
         let (choice, way) = cpu.with_device(|device| {
             let choice = device.select(&moment, || cpu.next_timer_ns(now));

@@ -69,7 +69,7 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
 
     /// How many CPUs should poll.
     #[must_use]
-    pub fn users(&self) -> u32 {
+    pub fn polling_cpus(&self) -> u32 {
         self.0.iter().map(|on| u32::from(on.load(Acquire))).sum()
     }
 }
@@ -112,16 +112,16 @@ mod tests {
     #[test]
     fn each_cpu_has_a_switch_and_users_are_counted_once() {
         let switch = PollSwitch::<64>::new();
-        assert_eq!((switch.show(3), switch.users()), ("0\n", 0));
+        assert_eq!((switch.show(3), switch.polling_cpus()), ("0\n", 0));
         assert_eq!(switch.store(3, b"1\n"), Ok(true));
         assert_eq!(switch.store(3, b"yes"), Ok(false));
         assert_eq!(switch.store(63, b"on"), Ok(true));
-        assert_eq!(switch.users(), 2);
+        assert_eq!(switch.polling_cpus(), 2);
         assert!(switch.is_on(3) && switch.is_on(63) && !switch.is_on(2));
         assert_eq!((switch.show(3), switch.show(2)), ("1\n", "0\n"));
         assert_eq!(switch.store(2, b"0"), Ok(false));
         assert_eq!(switch.store(3, b"off"), Ok(true));
-        assert_eq!((switch.users(), switch.show(3)), (1, "0\n"));
+        assert_eq!((switch.polling_cpus(), switch.show(3)), (1, "0\n"));
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         switch.store(1, b"1").unwrap();
         for text in [&b"maybe"[..], b"", b"2"] {
             assert_eq!(switch.store(1, text), Err(Invalid));
-            assert_eq!((switch.show(1), switch.users()), ("1\n", 1));
+            assert_eq!((switch.show(1), switch.polling_cpus()), ("1\n", 1));
         }
         assert!(Invalid.to_string().starts_with("neither 1"));
     }

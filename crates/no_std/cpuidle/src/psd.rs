@@ -59,7 +59,7 @@ impl Psd {
 
     /// The latency limit that applies in place of `limit_ns` because of the window.
     #[must_use]
-    pub const fn applied(&self, now_ns: u64, limit_ns: u64) -> u64 {
+    pub const fn applied_limit(&self, now_ns: u64, limit_ns: u64) -> u64 {
         if self.limit_ns < limit_ns && self.is_open(now_ns) {
             self.limit_ns
         } else {
@@ -92,15 +92,15 @@ mod tests {
     fn zero_is_off() {
         let mut psd = Psd::new(0, MS);
         psd.submitted(0);
-        assert_eq!(psd.applied(0, 5), 5);
+        assert_eq!(psd.applied_limit(0, 5), 5);
     }
 
     #[test]
     fn the_stricter_limit_applies() {
         let mut psd = Psd::with_limit(3, MS, 2_500);
         psd.submitted(0);
-        assert_eq!(psd.applied(1, u64::MAX), 2_500);
-        assert_eq!(psd.applied(1, 1_000), 1_000);
-        assert_eq!(psd.applied(3 * MS, u64::MAX), u64::MAX);
+        assert_eq!(psd.applied_limit(1, u64::MAX), 2_500);
+        assert_eq!(psd.applied_limit(1, 1_000), 1_000);
+        assert_eq!(psd.applied_limit(3 * MS, u64::MAX), u64::MAX);
     }
 }

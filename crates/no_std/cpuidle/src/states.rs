@@ -86,7 +86,7 @@ struct ListedState {
 
 impl ListedState {
     /// A state with the default times.
-    const fn plain(label: Label) -> Option<Self> {
+    const fn with_default_times(label: Label) -> Option<Self> {
         Some(Self { label, times: None })
     }
 }
@@ -109,9 +109,9 @@ enum What {
 impl States {
     /// `poll+wfi+standby`.
     pub const DEFAULT: Self = Self(What::Listed([
-        ListedState::plain(Label::Poll),
-        ListedState::plain(Label::Wfi),
-        ListedState::plain(Label::Standby),
+        ListedState::with_default_times(Label::Poll),
+        ListedState::with_default_times(Label::Wfi),
+        ListedState::with_default_times(Label::Standby),
         None,
     ]));
 
@@ -189,13 +189,13 @@ impl States {
     /// Whether one of the states polls.
     #[must_use]
     pub fn polls(&self) -> bool {
-        self.has(StateKind::Poll)
+        self.has_kind(StateKind::Poll)
     }
 
     /// Whether WFI is one of the states.
     #[must_use]
     pub fn halts_by_wfi(&self) -> bool {
-        self.has(StateKind::Wfi)
+        self.has_kind(StateKind::Wfi)
     }
 
     /// Whether the table leaves the exit latency of `standby` to another option.
@@ -207,7 +207,7 @@ impl States {
     /// The longest exit latency of the slow states, in us, if `standby` takes `standby_us` by
     /// default.
     #[must_use]
-    pub fn leaving_us(&self, standby_us: u32) -> u32 {
+    pub fn slow_exit_us(&self, standby_us: u32) -> u32 {
         let slow = self
             .entries()
             .filter(|entry| entry.label.kind() == StateKind::Standby);
@@ -220,7 +220,7 @@ impl States {
 
     /// The sort key of the table: by its states, then by as many of their times as fit.
     #[must_use]
-    pub fn rank(&self) -> u64 {
+    pub fn sort_key(&self) -> u64 {
         match self.0 {
             What::ArmPollIdle(limit_us) => 1 << 63 | u64::from(limit_us),
             What::Listed(list) => {
@@ -247,7 +247,7 @@ impl States {
         list.into_iter().flatten()
     }
 
-    fn has(&self, kind: StateKind) -> bool {
+    fn has_kind(&self, kind: StateKind) -> bool {
         match self.0 {
             What::Listed(_) => self.entries().any(|entry| entry.label.kind() == kind),
             What::ArmPollIdle(_) => kind != StateKind::Standby,

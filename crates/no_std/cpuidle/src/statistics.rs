@@ -77,7 +77,7 @@ impl Statistics {
     }
 
     /// Records that state `index` could not be entered.
-    pub const fn rejected(&mut self, index: usize) {
+    pub const fn count_rejection(&mut self, index: usize) {
         self.0[index % MAX_STATES].rejected += 1;
     }
 }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_refusal_is_no_stay() {
         let mut statistics = Statistics::new();
-        statistics.rejected(2);
+        statistics.count_rejection(2);
         let total = statistics.total();
         assert_eq!((total.rejected, total.usage, total.time_ns), (1, 0, 0));
     }

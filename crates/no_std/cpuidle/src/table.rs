@@ -87,7 +87,7 @@ impl Table {
             _ => return Err(TableError::Count(states.len())),
         }
         check_order(states)?;
-        table.refresh()?;
+        table.update_derived()?;
         Ok(table)
     }
 
@@ -116,13 +116,13 @@ impl Table {
         }
         let mut changed = *self;
         changed.states[index].enabled = enabled;
-        changed.refresh()?;
+        changed.update_derived()?;
         *self = changed;
         Ok(())
     }
 
     /// Recomputes the values that depend on which states are enabled.
-    fn refresh(&mut self) -> Result<(), TableError> {
+    fn update_derived(&mut self) -> Result<(), TableError> {
         let first = self.states().iter().position(|state| state.enabled);
         self.shallowest = first.ok_or(TableError::NoneEnabled)?;
         let longest = self.tick_ns / POLL_MAX_OF_TICK;
@@ -222,7 +222,7 @@ impl Table {
     /// The polling state, if it is enabled.
     #[must_use]
     #[inline(always)]
-    pub const fn poll(&self) -> Option<usize> {
+    pub const fn poll_state(&self) -> Option<usize> {
         let first = self.at(0);
         if first.enabled && first.polls() {
             Some(0)

@@ -24,7 +24,7 @@
 //! ([`Selected`](crate::Selected) replaces disabled states), and a stay that never happened
 //! precedes the very first choice.
 
-use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
+use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, ns_to_next_event, ns_until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
 /// Growth of a metric per event.
@@ -83,24 +83,24 @@ impl Teo {
         }
     }
 
-    fn decay(&mut self, states: &Table) {
+    fn decay_bins(&mut self, states: &Table) {
         self.total = 0;
         for bin in self.bins.iter_mut().take(states.count()) {
-            decay(&mut bin.hits);
-            decay(&mut bin.intercepts);
+            decay_metric(&mut bin.hits);
+            decay_metric(&mut bin.intercepts);
             self.total += bin.hits + bin.intercepts;
         }
-        decay(&mut self.tick_intercepts);
-        decay(&mut self.short_idles);
-        decay(&mut self.total_tick);
+        decay_metric(&mut self.tick_intercepts);
+        decay_metric(&mut self.short_idles);
+        decay_metric(&mut self.total_tick);
     }
 
     /// The length of a stay to learn from, in ns; also counts short stays.
-    fn measured(&mut self, outcome: &Outcome, exit_latency_ns: u64) -> u64 {
+    fn stay_to_learn(&mut self, outcome: &Outcome, exit_latency_ns: u64) -> u64 {
         if outcome.wake == Wake::PollTimeout {
             return KTIME_MAX;
         }
-        let measured_ns = without_exit(outcome.residency_ns, exit_latency_ns);
+        let measured_ns = stay_without_exit(outcome.residency_ns, exit_latency_ns);
         if outcome.residency_ns < exit_latency_ns || measured_ns < SHORT_NS {
             self.short_idles += PULSE;
         }
@@ -108,7 +108,7 @@ impl Teo {
     }
 
     /// The bin in which a wake-up by the tick counts as a hit, if any; `timer` is the timer's bin.
-    fn hit_of_tick(&mut self, states: &Table, wake: Wake, timer: usize) -> Option<usize> {
+    fn bin_of_tick(&mut self, states: &Table, wake: Wake, timer: usize) -> Option<usize> {
         if wake != Wake::Tick {
             return None;
         }
@@ -123,7 +123,7 @@ impl Teo {
     }
 
     /// Returns the deepest state that is worth entering according to the wake-ups so far.
-    fn by_experience(&self, states: &Table) -> usize {
+    fn state_by_experience(&self, states: &Table) -> usize {
         let deepest = states.deepest(FOREVER, FOREVER);
         let (mut intercepts, mut hits) = (0, 0);
         for bin in self.bins.iter().take(deepest) {
@@ -133,7 +133,7 @@ impl Teo {
         if 2 * intercepts <= self.total.saturating_sub(hits) {
             return deepest;
         }
-        let most = self.most_intercepts(states);
+        let most = self.most_intercepted_bin(states);
         let mut above = 0;
         for index in (states.shallowest()..deepest).rev() {
             above += self.bins[index % MAX_STATES].intercepts;
@@ -146,7 +146,7 @@ impl Teo {
 
     /// The bin with the most intercepts, except the last state's; if there are several, the
     /// deepest.
-    fn most_intercepts(&self, states: &Table) -> usize {
+    fn most_intercepted_bin(&self, states: &Table) -> usize {
         let (mut most, mut intercepts) = (0, 0);
         let bins = self.bins.iter().take(states.count() - 1);
         for (index, bin) in bins.enumerate() {
@@ -168,14 +168,14 @@ impl Teo {
 }
 
 /// Reduces the metric by an eighth, or to 0 if it is too small for that.
-const fn decay(metric: &mut u32) {
+const fn decay_metric(metric: &mut u32) {
     let part = *metric >> DECAY_SHIFT;
     *metric = if part == 0 { 0 } else { *metric - part };
 }
 
 /// The length of the stay without the time to leave the state, estimated as half the exit latency,
 /// in ns.
-pub(crate) const fn without_exit(residency_ns: u64, exit_latency_ns: u64) -> u64 {
+pub(crate) const fn stay_without_exit(residency_ns: u64, exit_latency_ns: u64) -> u64 {
     if residency_ns >= exit_latency_ns {
         residency_ns - exit_latency_ns / 2
     } else {
@@ -229,11 +229,11 @@ impl Governor for Teo {
             return Choice::with_tick(states, moment, only, stay_ns, states.tick_ns() / 2);
         }
         let bound = deepest_within(states, states.count(), moment.latency_limit_ns);
-        let state = self.by_experience(states).min(bound);
+        let state = self.state_by_experience(states).min(bound);
         if self.timer_does_not_matter(states, moment, state) {
             return Choice::keep_tick(states, state);
         }
-        let sleep_ns = until_timer(moment, next_timer);
+        let sleep_ns = ns_until_timer(moment, next_timer);
         self.sleep_length_ns = sleep_ns;
         let tick_ns = states.tick_ns();
         let within_tick = |state| states.at(state).target_residency_ns < tick_ns;
@@ -242,7 +242,7 @@ impl Governor for Teo {
             && within_tick(state)
         {
             let deepest = states.deepest(sleep_ns, FOREVER).min(bound);
-            return Choice::of(states, state.max(deepest), true);
+            return Choice::with_poll_limit(states, state.max(deepest), true);
         }
         if state == 0 {
             return Choice::keep_tick(states, state);
@@ -254,21 +254,21 @@ impl Governor for Teo {
         } else {
             sleep_ns
         };
-        let event_ns = next_event(moment, sleep_ns);
+        let event_ns = ns_to_next_event(moment, sleep_ns);
         Choice::with_tick(states, moment, state, duration_ns, event_ns)
     }
 
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
-        self.decay(states);
+        self.decay_bins(states);
         let exit_latency_ns = states.at(outcome.state).exit_latency_ns;
-        let measured_ns = self.measured(outcome, exit_latency_ns);
+        let measured_ns = self.stay_to_learn(outcome, exit_latency_ns);
         let (timer, stay) = bins_of(states, self.sleep_length_ns, measured_ns);
         let near = match self.sleep_length_ns.checked_sub(measured_ns) {
             Some(missed_ns) => missed_ns < exit_latency_ns / 2,
             None => true,
         };
         let on_time = timer == stay && near;
-        let hit = self.hit_of_tick(states, outcome.wake, timer);
+        let hit = self.bin_of_tick(states, outcome.wake, timer);
         if let Some(bin) = hit.or(on_time.then_some(timer)) {
             self.bins[bin % MAX_STATES].hits += PULSE;
         } else {

@@ -23,8 +23,8 @@
 //! code ignores the latency limit, and so does this module. In the code, a hit in the first bin
 //! precedes the very first choice; nothing depends on that hit, so it is left out here.
 
-use crate::teo::{PULSE, bins_of, deepest_within, without_exit};
-use crate::tick::{KTIME_MAX, next_event, until_timer};
+use crate::teo::{PULSE, bins_of, deepest_within, stay_without_exit};
+use crate::tick::{KTIME_MAX, ns_to_next_event, ns_until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
 /// A metric loses 1 / 2^this at each event.
@@ -81,7 +81,7 @@ struct Early {
 impl Early {
     /// Whether `intercepts` and `recent` are each more than half of the sum of that name here, as
     /// far as that sum was kept as a reason.
-    fn outweighed_by(self, intercepts: u32, recent: u32) -> bool {
+    fn is_outweighed_by(self, intercepts: u32, recent: u32) -> bool {
         self.intercepts.is_none_or(|all| 2 * intercepts > all)
             && self.recent.is_none_or(|all| 2 * recent > all)
     }
@@ -123,7 +123,7 @@ impl TeoUtil {
 
     /// A shallower state and the stay to expect in it, in place of `candidate` and
     /// `duration_ns`.
-    fn shallower(
+    fn shallower_state(
         &self,
         states: &Table,
         moment: &Moment,
@@ -138,8 +138,8 @@ impl TeoUtil {
             intercepts += bin.intercepts;
             recent += bin.recent;
             let span = (index, middle_of_bin(states, index));
-            let (enabled, time_ok) = (states.at(index).enabled, time_ok(states, moment, span.1));
-            if early.outweighed_by(intercepts, recent) {
+            let (enabled, time_ok) = (states.at(index).enabled, may_enter(states, moment, span.1));
+            if early.is_outweighed_by(intercepts, recent) {
                 return if enabled && time_ok { span } else { suitable };
             }
             if enabled && time_ok {
@@ -152,7 +152,7 @@ impl TeoUtil {
         (candidate, duration_ns)
     }
 
-    fn remember(&mut self, intercepted: Option<u8>) {
+    fn remember_bin(&mut self, intercepted: Option<u8>) {
         let slot = &mut self.recent[self.oldest % RECENT];
         if let Some(bin) = core::mem::replace(slot, intercepted) {
             self.bins[usize::from(bin) % MAX_STATES].recent -= 1;
@@ -177,7 +177,7 @@ fn middle_of_bin(states: &Table, index: usize) -> u64 {
 
 /// Whether a CPU may enter a state in which it expects to stay `span_ns`: without a tick, possibly
 /// nothing takes it out of a state that is too shallow.
-const fn time_ok(states: &Table, moment: &Moment, span_ns: u64) -> bool {
+const fn may_enter(states: &Table, moment: &Moment, span_ns: u64) -> bool {
     !moment.tick_stopped || span_ns >= states.tick_ns()
 }
 
@@ -202,9 +202,9 @@ impl Governor for TeoUtil {
         moment: &Moment,
         next_timer: impl FnOnce() -> u64,
     ) -> Choice {
-        let sleep_ns = until_timer(moment, next_timer);
+        let sleep_ns = ns_until_timer(moment, next_timer);
         self.sleep_length_ns = sleep_ns;
-        let event_ns = next_event(moment, sleep_ns);
+        let event_ns = ns_to_next_event(moment, sleep_ns);
         let finish =
             |state, duration_ns| Choice::with_tick(states, moment, state, duration_ns, event_ns);
         if states.at(0).enabled && sleep_ns < states.at(1).target_residency_ns {
@@ -215,7 +215,7 @@ impl Governor for TeoUtil {
         if utilised && let (2, Some(halt)) = (states.count(), (0..2).find(halts)) {
             let span_ns = middle_of_bin(states, 0);
             return match self.util {
-                Util::Corrected if time_ok(states, moment, span_ns) => finish(halt, span_ns),
+                Util::Corrected if may_enter(states, moment, span_ns) => finish(halt, span_ns),
                 Util::Corrected => finish(states.deepest(FOREVER, FOREVER), span_ns),
                 Util::Ignored | Util::Posted => finish(halt, sleep_ns),
             };
@@ -227,7 +227,7 @@ impl Governor for TeoUtil {
             return finish(state, sleep_ns);
         }
         if let Some(early) = self.early_wakeups(state) {
-            (state, duration_ns) = self.shallower(states, moment, early, state, duration_ns);
+            (state, duration_ns) = self.shallower_state(states, moment, early, state, duration_ns);
         }
         let limit_ns = moment.latency_limit_ns;
         state = state.min(deepest_within(states, first + 1, limit_ns));
@@ -235,7 +235,7 @@ impl Governor for TeoUtil {
             let shallower = shallower_halt(states, state, duration_ns);
             let span_ns = middle_of_bin(states, shallower);
             match self.util {
-                Util::Corrected if time_ok(states, moment, span_ns) => {
+                Util::Corrected if may_enter(states, moment, span_ns) => {
                     (state, duration_ns) = (shallower, span_ns);
                 }
                 Util::Corrected => {}
@@ -255,7 +255,7 @@ impl Governor for TeoUtil {
         let measured_ns = if at_timer {
             KTIME_MAX
         } else {
-            without_exit(
+            stay_without_exit(
                 outcome.residency_ns,
                 states.at(outcome.state).exit_latency_ns,
             )
@@ -269,10 +269,10 @@ impl Governor for TeoUtil {
         let (timer, stay) = bins_of(states, self.sleep_length_ns, measured_ns);
         if timer == stay {
             self.bins[timer % MAX_STATES].hits += PULSE;
-            self.remember(None);
+            self.remember_bin(None);
         } else {
             self.bins[stay % MAX_STATES].intercepts += PULSE;
-            self.remember(Some(stay as u8));
+            self.remember_bin(Some(stay as u8));
         }
     }
 }

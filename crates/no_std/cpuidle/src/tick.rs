@@ -14,7 +14,7 @@ pub const SAFE_TICKS: u64 = 2;
 impl Choice {
     /// `state` without stopping the tick.
     pub(crate) const fn keep_tick(states: &Table, state: usize) -> Self {
-        Self::of(states, state, false)
+        Self::with_poll_limit(states, state, false)
     }
 
     /// `state` for a stay that is expected to last `duration_ns`. Stops the tick if it would cut
@@ -29,7 +29,7 @@ impl Choice {
     ) -> Self {
         let cut_short = duration_ns >= states.tick_ns();
         if moment.tick_stopped || (cut_short && !states.at(state).polls()) {
-            return Self::of(states, state, true);
+            return Self::with_poll_limit(states, state, true);
         }
         // Shallower states are left sooner, so the latency limit does not matter.
         let pays = states.deepest(next_event_ns, FOREVER);
@@ -42,12 +42,12 @@ pub const KTIME_MAX: u64 = i64::MAX as u64;
 
 /// Returns the result of `next_timer` in the form that Linux's governors get: their clock ends at
 /// [`KTIME_MAX`], and a missing timer counts as due then.
-pub fn until_timer(moment: &Moment, next_timer: impl FnOnce() -> u64) -> u64 {
+pub fn ns_until_timer(moment: &Moment, next_timer: impl FnOnce() -> u64) -> u64 {
     next_timer().min(KTIME_MAX.saturating_sub(moment.now_ns))
 }
 
 /// Time to the timer or the tick, whichever comes first, in ns.
-pub const fn next_event(moment: &Moment, next_timer_ns: u64) -> u64 {
+pub const fn ns_to_next_event(moment: &Moment, next_timer_ns: u64) -> u64 {
     if moment.tick_stopped || next_timer_ns < moment.next_tick_ns {
         next_timer_ns
     } else {

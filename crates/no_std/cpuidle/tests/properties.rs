@@ -115,7 +115,7 @@ fn perform(device: &mut Device, step: &IdleEvent) -> Option<(usize, bool, u64)> 
         }
         IdleEvent::Enable(index, enabled) => drop(device.set_enabled(index, enabled)),
         IdleEvent::Submit(now_ns) => device.submitted(now_ns),
-        IdleEvent::Rejected(index) => device.rejected(index),
+        IdleEvent::Rejected(index) => device.count_rejection(index),
     }
     None
 }
@@ -149,7 +149,7 @@ proptest! {
             let IdleEvent::Idle(moment, ..) = *step else { unreachable!() };
             let state = before.states()[index];
             prop_assert!(state.enabled, "{name}: {index} of {before:?}");
-            let limit_ns = psd.applied(moment.now_ns, limit_ns.min(moment.latency_limit_ns));
+            let limit_ns = psd.applied_limit(moment.now_ns, limit_ns.min(moment.latency_limit_ns));
             let keeps = |state: &State| state.enabled && state.exit_latency_ns <= limit_ns;
             let excused = match name.name() {
                 Name::Menu62 | Name::Menu614 => moment.tick_stopped,
@@ -202,7 +202,7 @@ fn a_psd_window_makes_every_governor_poll() {
         device.set_psd(Psd::new(Psd::DEFAULT_MS, MS));
         device.submitted(5 * MS);
         let idle = |device: &mut Device, now_ns| {
-            let state = device.select(&Moment::at(now_ns), || 50 * MS).state;
+            let state = device.select(&Moment::quiet_at(now_ns), || 50 * MS).state;
             device.reflect(&Outcome {
                 state,
                 residency_ns: MS,

@@ -52,7 +52,7 @@ pub fn settle(mut trial: impl FnMut(u32) -> Verdict) -> Finding {
     let mut tally = TrialResults::default();
     for number in 0..TRIES {
         let bound = (BOUND_US + number % DOUBLED * LONGER_US) << (number / DOUBLED);
-        if let Some(finding) = tally.add(trial(bound)) {
+        if let Some(finding) = tally.add_trial(trial(bound)) {
             return finding;
         }
     }
@@ -76,7 +76,7 @@ struct TrialResults {
 
 impl TrialResults {
     /// Adds a trial; returns the answer, if the trial completes one.
-    fn add(&mut self, verdict: Verdict) -> Option<Finding> {
+    fn add_trial(&mut self, verdict: Verdict) -> Option<Finding> {
         let (yes, ticks) = match verdict {
             Verdict::Yes(ticks) => (true, ticks),
             Verdict::No(ticks) => (false, ticks),

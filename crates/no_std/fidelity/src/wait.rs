@@ -65,7 +65,7 @@ impl Wait {
 
     /// Whether the alarm ended the wait long after `when`, the time at which another cause should
     /// have ended it, and very soon after the alarm was due.
-    fn outlasted(&self, when: u64) -> bool {
+    fn ended_long_after(&self, when: u64) -> bool {
         when < self.due && self.end_is_close(when, self.due)
     }
 
@@ -82,7 +82,7 @@ impl Wait {
     ///
     /// # Errors
     /// Returns the reason why the cause is unknown.
-    pub fn ended(&self) -> Result<End, &'static str> {
+    pub fn end_cause(&self) -> Result<End, &'static str> {
         match self.rang {
             Some(at) if at <= self.end => {
                 if at < self.start || !self.began_long_before(self.due) {
@@ -103,7 +103,7 @@ impl Wait {
 /// Yes if the alarm ended the wait, no if the wait was over at once. If anything but the alarm
 /// ended a longer wait, WFE did not wait and the CPU was descheduled, or another event came.
 pub fn wfe(wait: &Wait) -> Verdict {
-    match wait.ended() {
+    match wait.end_cause() {
         Err(why) => Verdict::Void(why),
         Ok(End::Alarm) => Verdict::Yes(wait.ticks()),
         Ok(End::Other) if wait.is_at_once() => Verdict::No(wait.ticks()),
@@ -129,11 +129,11 @@ pub fn first_event(wait: &Wait) -> Verdict {
 /// it. If the alarm ended the wait long after the action, then either the action ends no wait, or
 /// this CPU was descheduled until the alarm rang.
 pub fn by_action(wait: &Wait, action: Option<Action>, before: Verdict) -> Verdict {
-    match (wait.ended(), action) {
+    match (wait.end_cause(), action) {
         (Err(why), _) => Verdict::Void(why),
         (Ok(End::Other), None) => before,
         (Ok(End::Other), Some(_)) => Verdict::Yes(wait.ticks()),
-        (Ok(End::Alarm), Some(action)) if wait.outlasted(action.until) => {
+        (Ok(End::Alarm), Some(action)) if wait.ended_long_after(action.until) => {
             Verdict::Doubt(wait.ticks())
         }
         (Ok(End::Alarm), _) => Verdict::Void(ACTED_LATE),
@@ -153,9 +153,9 @@ pub fn deadline(bound: u64) -> u64 {
 /// or this CPU was descheduled until the alarm rang.
 pub fn wfet(wait: &Wait, asked: u64) -> Verdict {
     let ticks = wait.ticks();
-    match wait.ended() {
+    match wait.end_cause() {
         Err(why) => Verdict::Void(why),
-        Ok(End::Alarm) if wait.outlasted(wait.start + asked) => Verdict::Doubt(ticks),
+        Ok(End::Alarm) if wait.ended_long_after(wait.start + asked) => Verdict::Doubt(ticks),
         Ok(End::Alarm) => Verdict::Void(ENDED_LATE),
         Ok(End::Other) if ticks < asked => Verdict::No(ticks),
         Ok(End::Other) if ticks < 2 * asked => Verdict::Yes(ticks),
@@ -169,7 +169,7 @@ pub fn wfet(wait: &Wait, asked: u64) -> Verdict {
 /// The first WFET must have reached its deadline. Yes if the second WFET was over at once; no if it
 /// lasted until its own deadline.
 pub fn timeout_is_event(wait: &Wait, asked: u64, first: u64, second: u64) -> Verdict {
-    match wait.ended() {
+    match wait.end_cause() {
         Err(why) => Verdict::Void(why),
         Ok(End::Alarm) => Verdict::Void(ENDED_LATE),
         Ok(End::Other) if first < asked => Verdict::Void(BY_OTHER),

@@ -44,7 +44,7 @@ pub fn locate(gic: &Gic<'_>, mpidr: u64, first: u64, typer: impl Fn(u64) -> u64)
     let begin = ranges.iter().position(|range| range.contains(first));
     let rest = begin.and_then(|begin| ranges[begin..].split_first());
     if let Some((range, behind)) = rest {
-        let find = |range, first| search(gic, range, first, mpidr, LAST, &typer);
+        let find = |range, first| search_range(gic, range, first, mpidr, LAST, &typer);
         let mut behind = behind.iter();
         let found = find(range, first).or_else(|| behind.find_map(|range| find(range, range.base)));
         if found.is_some() {
@@ -52,11 +52,11 @@ pub fn locate(gic: &Gic<'_>, mpidr: u64, first: u64, typer: impl Fn(u64) -> u64)
         }
     }
     let mut all = ranges.iter();
-    all.find_map(|range| search(gic, range, range.base, mpidr, 0, &typer))
+    all.find_map(|range| search_range(gic, range, range.base, mpidr, 0, &typer))
 }
 
 /// Searches `range` from frame `first` on, up to a frame whose GICR_TYPER has a bit of `end`.
-fn search(
+fn search_range(
     gic: &Gic<'_>,
     range: &Region,
     first: u64,

@@ -36,7 +36,7 @@ const EXTENDED: u32 = 4096;
 
 /// Returns the counterpart of `register` for extended SPIs: GICD_IGROUPR0E is at 0x1000, and the
 /// others follow in the same order, with room for four times as many (IHI 0069H, 12.8).
-const fn extended(register: u64) -> u64 {
+const fn extended_register(register: u64) -> u64 {
     0x1000 + 4 * (register - IGROUPR)
 }
 
@@ -74,7 +74,7 @@ pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
                 store_32(word(register + 4 * n), u32::MAX);
             }
             for n in 0..more {
-                store_32(word(extended(register) + 4 * n), u32::MAX);
+                store_32(word(extended_register(register) + 4 * n), u32::MAX);
             }
             await_disabled(gic.distributor.base);
         }
@@ -121,7 +121,7 @@ impl Spi {
         if self.is_version2 {
             return;
         }
-        let (word, bit) = (self.word(IGROUPR), self.bit());
+        let (word, bit) = (self.register_address(IGROUPR), self.register_bit());
         // SAFETY: the caller of `new` promised that the frame is mapped.
         unsafe { store_32(word, load_32(word) | bit) }
     }
@@ -155,69 +155,69 @@ impl Spi {
 
     /// Enables the SPI.
     pub fn enable(&self) {
-        self.write(ISENABLER);
+        self.write_bit(ISENABLER);
     }
 
     /// Disables the SPI, and waits until that takes effect.
     pub fn disable(&self) {
-        self.write(ICENABLER);
+        self.write_bit(ICENABLER);
         // SAFETY: the caller of `new` promised that the frame is mapped.
         unsafe { await_disabled(self.distributor) };
     }
 
     /// Makes the SPI pending.
     pub fn set_pending(&self) {
-        self.write(ISPENDR);
+        self.write_bit(ISPENDR);
     }
 
     /// Clears the SPI's pending state.
     pub fn clear_pending(&self) {
-        self.write(ICPENDR);
+        self.write_bit(ICPENDR);
     }
 
     /// Makes the SPI active.
     pub fn set_active(&self) {
-        self.write(ISACTIVER);
+        self.write_bit(ISACTIVER);
     }
 
     /// Clears the SPI's active state.
     pub fn clear_active(&self) {
-        self.write(ICACTIVER);
+        self.write_bit(ICACTIVER);
     }
 
     /// Whether the SPI is pending.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        self.read(ISPENDR)
+        self.is_bit_set(ISPENDR)
     }
 
     /// Whether the SPI is active.
     #[must_use]
     pub fn is_active(&self) -> bool {
-        self.read(ISACTIVER)
+        self.is_bit_set(ISACTIVER)
     }
 
-    const fn word(&self, register: u64) -> u64 {
+    const fn register_address(&self, register: u64) -> u64 {
         let (register, number) = match self.intid < EXTENDED {
             true => (register, self.intid),
-            false => (extended(register), self.intid - EXTENDED),
+            false => (extended_register(register), self.intid - EXTENDED),
         };
         self.distributor + register + (number / 32 * 4) as u64
     }
 
-    const fn bit(&self) -> u32 {
+    const fn register_bit(&self) -> u32 {
         1 << (self.intid % 32)
     }
 
-    fn read(&self, register: u64) -> bool {
+    fn is_bit_set(&self, register: u64) -> bool {
         // SAFETY: as above; reading these registers changes nothing.
-        unsafe { load_32(self.word(register)) & self.bit() != 0 }
+        unsafe { load_32(self.register_address(register)) & self.register_bit() != 0 }
     }
 
     /// Writes a register in which only ones have an effect, so no exclusive access is needed.
-    fn write(&self, register: u64) {
+    fn write_bit(&self, register: u64) {
         // SAFETY: as above; the register changes only the bit written as one.
-        unsafe { store_32(self.word(register), self.bit()) }
+        unsafe { store_32(self.register_address(register), self.register_bit()) }
     }
 }
 

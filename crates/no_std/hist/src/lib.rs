@@ -39,7 +39,7 @@ pub const fn index(value: u64) -> usize {
 
 /// Returns the lowest value that bucket `index` counts.
 #[must_use]
-pub const fn lowest(index: usize) -> u64 {
+pub const fn lowest_in(index: usize) -> u64 {
     if (index as u64) < EXACT {
         return index as u64;
     }
@@ -52,7 +52,7 @@ pub const fn lowest(index: usize) -> u64 {
 #[must_use]
 pub const fn alike(value: u64) -> Range<u64> {
     let bucket = index(value);
-    lowest(bucket)..lowest(bucket + 1)
+    lowest_in(bucket)..lowest_in(bucket + 1)
 }
 
 /// Counts of values. A histogram of all zeroes is empty, so that memory of an arena can be used
@@ -141,7 +141,7 @@ impl Histogram {
     /// Iterates over the non-empty buckets, each as its lowest value and its count, in order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u32)> {
         self.used()
-            .map(|index| (lowest(index), self.counts[index]))
+            .map(|index| (lowest_in(index), self.counts[index]))
             .filter(|&(_, count)| count != 0)
     }
 
@@ -202,9 +202,9 @@ mod tests {
     #[test]
     fn buckets_are_contiguous() {
         for bucket in 0..BUCKETS {
-            assert_eq!(index(lowest(bucket)), bucket);
+            assert_eq!(index(lowest_in(bucket)), bucket);
             if bucket > 0 {
-                assert_eq!(index(lowest(bucket) - 1), bucket - 1);
+                assert_eq!(index(lowest_in(bucket) - 1), bucket - 1);
             }
         }
     }
@@ -248,7 +248,7 @@ mod tests {
             values.sort_unstable();
             let rank = (values.len() as u64 * per_mille).div_ceil(1000).max(1);
             let exact = values[rank as usize - 1];
-            let bucket = lowest(index(exact)).clamp(values[0], values[values.len() - 1]);
+            let bucket = lowest_in(index(exact)).clamp(values[0], values[values.len() - 1]);
             prop_assert_eq!(histogram.quantile(per_mille), bucket);
             prop_assert_eq!(histogram.min(), values[0]);
             prop_assert_eq!(histogram.max(), values[values.len() - 1]);

@@ -14,7 +14,7 @@
 //! their values are high or low. The median of both passes together lies between their medians,
 //! which are in the same bucket, so it is the median that each pass has found by itself.
 
-use crate::{Histogram, index, lowest, nearest_rank};
+use crate::{Histogram, index, lowest_in, nearest_rank};
 
 /// The quantiles of a distribution that are printed, in thousandths.
 pub const QUANTILES: [(&str, u64); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)];
@@ -49,7 +49,7 @@ impl Histogram {
         }
         let since = || {
             let new = |index: usize| self.counts[index] - before.counts[index];
-            self.used().map(move |index| (lowest(index), new(index)))
+            self.used().map(move |index| (lowest_in(index), new(index)))
         };
         QUANTILES.iter().all(|&(_, per_mille)| {
             let first = nearest_rank(before.buckets(), first, per_mille);

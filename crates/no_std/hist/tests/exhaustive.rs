@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests the buckets with every value up to a million, and above that with every bucket's edges.
 
-use hist::{BUCKETS, Histogram, index, lowest};
+use hist::{BUCKETS, Histogram, index, lowest_in};
 
 /// Checks that the bucket of `value` contains the value, and is narrow enough.
 fn check(value: u64) {
     let bucket = index(value);
-    assert!(lowest(bucket) <= value, "{value}");
+    assert!(lowest_in(bucket) <= value, "{value}");
     assert!(
-        bucket + 1 == BUCKETS || value < lowest(bucket + 1),
+        bucket + 1 == BUCKETS || value < lowest_in(bucket + 1),
         "{value}"
     );
     // 0.2 %: a bucket is no wider than a 512th of its values.
-    assert!((value - lowest(bucket)) * 512 <= value, "{value}");
+    assert!((value - lowest_in(bucket)) * 512 <= value, "{value}");
 }
 
 #[test]
@@ -20,8 +20,8 @@ fn every_small_value_and_every_edge() {
     let limit = if cfg!(miri) { 3000 } else { 1 << 20 };
     (0..limit).for_each(check);
     for bucket in (0..BUCKETS).step_by(if cfg!(miri) { 97 } else { 1 }) {
-        check(lowest(bucket));
-        check(lowest(bucket).saturating_sub(1));
+        check(lowest_in(bucket));
+        check(lowest_in(bucket).saturating_sub(1));
     }
     assert_eq!(index(u64::MAX), BUCKETS - 1);
     assert_eq!(index((1 << 40) - 1), BUCKETS - 1);

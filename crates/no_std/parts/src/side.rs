@@ -171,16 +171,16 @@ impl<'l> Side<'l> {
             Some(Traced::Synchronous) => begun(cause(data)),
             Some(Traced::Interrupt) => begun(cause_index("irq")),
             Some(Traced::Resume) => None,
-            Some(Traced::Poll) => return self.set_doing(Doing::Poll),
-            Some(Traced::Halt) => return self.set_doing(Doing::Halt),
-            Some(Traced::Awake) => return self.set_doing(Doing::Work),
+            Some(Traced::Poll) => return self.set_activity(Doing::Poll),
+            Some(Traced::Halt) => return self.set_activity(Doing::Halt),
+            Some(Traced::Awake) => return self.set_activity(Doing::Work),
             Some(Traced::Sent | Traced::Nothing) | None => return,
         };
         self.unknown[EL2] = false;
         self.exit = exit;
     }
 
-    fn set_doing(&mut self, doing: Doing) {
+    fn set_activity(&mut self, doing: Doing) {
         if let Some(exit) = &mut self.exit {
             exit.doing = doing;
         }

@@ -38,11 +38,11 @@ macro_rules! arguments {
         impl<'a, P: Part<'a>> Arguments<'a, P> {
             /// Stores one argument. If a name repeats, its first value counts outside the plan, and
             /// its last value within the plan.
-            fn take(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
+            fn take_argument(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
                 match key {
                     $($key => keep_first(&mut self.$field, $read(key, value)?),)*
                     $($own_key => keep_first(&mut self.$own, $own_read(key, value)?),)*
-                    _ => return self.plan.take(key, value),
+                    _ => return self.plan.take_argument(key, value),
                 }
                 Ok(())
             }
@@ -85,7 +85,7 @@ pub const KEEP_CPU: &str = "keep-cpu";
 pub(crate) const GIVEN_TRAP: &str = "given-trap";
 /// Says how long the layer below polls in this boot, if cells can't change that time.
 pub(crate) const GIVEN_HOST_POLL_US: &str = "given-host-poll-us";
-/// Says that no other boot traps different waits.
+/// Says that all boots of the run trap the same waits.
 pub(crate) const GIVEN_ALONE: &str = "given-alone";
 /// The boot arguments begin after this word.
 pub const OPTIONS: &str = "options";
@@ -115,7 +115,7 @@ arguments! {
         given_trap: Option<Trap> = GIVEN_TRAP, read_word;
         /// How long that layer polls on a trapped WFI, in microseconds.
         given_host_poll_us: Option<u64> = GIVEN_HOST_POLL_US, read_count;
-        /// Whether no other boot traps different waits.
+        /// Whether all boots of the run trap the same waits.
         given_alone: bool = GIVEN_ALONE, read_switch;
         /// Seed of random choices.
         seed: Option<u64> = SEED, read_count;
@@ -212,14 +212,14 @@ pub trait Part<'a>: Default {
     ///
     /// # Errors
     /// [`Error`] names what is wrong.
-    fn take(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>>;
+    fn take_argument(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>>;
 
     /// Whether a vCPU may have a neighbour.
     fn has_neighbours(&self) -> bool;
 }
 
 impl<'a> Part<'a> for Plan {
-    fn take(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
+    fn take_argument(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
         self.set(key, values)
     }
 
@@ -241,7 +241,7 @@ pub struct Names {
 }
 
 impl<'a> Part<'a> for Names {
-    fn take(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
+    fn take_argument(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
         match key {
             ATOMICS if value.contains(',') || value == "all" => {
                 Err(Error::Several { key, words: value })
@@ -260,7 +260,7 @@ impl<'a> Part<'a> for Names {
                 Ok(())
             }
             _ if keys().any(|known| known == key) => Ok(()),
-            _ => Err(Error::unknown(key)),
+            _ => Err(Error::unknown_key(key)),
         }
     }
 
@@ -290,7 +290,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         for word in text.split_ascii_whitespace() {
             if let Some(argument) = word.strip_prefix(PREFIX) {
                 let (key, value) = argument.split_once('=').unwrap_or((argument, ""));
-                wrong = wrong.or(arguments.take(key, value).err());
+                wrong = wrong.or(arguments.take_argument(key, value).err());
             }
         }
         (arguments, wrong)
@@ -416,7 +416,7 @@ fn is_for_hypervisor(word: &str) -> bool {
 
 impl<'a> Error<'a> {
     /// Returns the error for an unknown argument `key`, with the nearest known argument.
-    pub(crate) fn unknown(key: &'a str) -> Self {
+    pub(crate) fn unknown_key(key: &'a str) -> Self {
         let nearest = nearest(key, keys()).unwrap_or_default();
         Self::UnknownKey { key, nearest }
     }

@@ -28,7 +28,7 @@ impl Cell {
 
     /// Returns the cell with the wait that it really has: Linux decides by itself how it idles, so
     /// nothing that follows from the waits of other guests applies to it.
-    pub(crate) fn as_it_waits(mut self) -> Self {
+    pub(crate) fn with_real_wait(mut self) -> Self {
         if self.workload.is_linux() {
             self.wait = Self::default().wait;
         }
@@ -82,14 +82,14 @@ impl Cell {
     }
 
     /// How many CPUs take part besides the one that measures; `None` means all CPUs.
-    const fn partners(&self) -> Option<usize> {
+    const fn partner_count(&self) -> Option<usize> {
         match self.workload {
             Workload::Ipi => match self.shape {
                 Shape::Dry | Shape::Itself => Some(0),
                 Shape::One => Some(1),
                 Shape::Broadcast => None,
             },
-            other => other.partners(),
+            other => other.partner_count(),
         }
     }
 
@@ -97,7 +97,7 @@ impl Cell {
     #[must_use]
     pub fn has_pair(&self) -> bool {
         let wakes = !self.workload.has_tasks() && !self.workload.is_alone();
-        wakes && self.partners() == Some(1)
+        wakes && self.partner_count() == Some(1)
     }
 
     /// The pairs of `cpus` CPUs that the cell can run between. A round trip goes both ways.
@@ -111,7 +111,7 @@ impl Cell {
     #[must_use]
     pub fn members(&self, cpus: usize) -> usize {
         let others = cpus.saturating_sub(1);
-        self.partners().unwrap_or(others).min(others)
+        self.partner_count().unwrap_or(others).min(others)
     }
 
     /// How many of `cpus` CPUs take no part and make noise.
@@ -126,12 +126,12 @@ impl Cell {
     /// Returns the reason why the other CPUs can't make the cell's noise.
     pub(crate) fn why_no_noise(&self, machine: &Machine) -> Option<SkipReason> {
         let noise = self.noise;
-        match self.partners() {
+        match self.partner_count() {
             _ if noise == Noise::None => None,
             _ if !machine.cpus_at_once => Some(SkipReason::NoiseTakesTurns),
             None => Some(SkipReason::NoBystander),
             Some(partners) => {
-                let cpus = 1 + partners + noise.takes();
+                let cpus = 1 + partners + noise.min_cpus();
                 (machine.cpus < cpus).then_some(SkipReason::FewBystanders { noise, cpus })
             }
         }
@@ -181,11 +181,11 @@ impl Cell {
     }
 
     /// Whether the cell needs a second CPU.
-    pub(crate) fn needs_second(&self) -> bool {
+    pub(crate) fn needs_second_cpu(&self) -> bool {
         match self.workload {
             Workload::Ipi => self.shape.has_receiver(),
             Workload::Io => self.completion != Completion::SAME,
-            other => other.needs_second(),
+            other => other.needs_second_cpu(),
         }
     }
 
@@ -241,7 +241,7 @@ impl Cell {
     /// # Errors
     /// [`Error`]: there is no such dimension, or `word` is wrong.
     pub fn set<'a>(&mut self, key: &'a str, word: &'a str) -> Result<(), Error<'a>> {
-        let info = Info::find(key).ok_or_else(|| Error::unknown(key))?;
+        let info = Info::find(key).ok_or_else(|| Error::unknown_key(key))?;
         info.set(self, word)
     }
 

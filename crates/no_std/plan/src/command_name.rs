@@ -53,7 +53,7 @@ impl Value for CommandName {
     }
 
     /// The first eight characters. Names that share these keep their order in the plan.
-    fn place(self) -> u64 {
+    fn sort_key(self) -> u64 {
         let mut first = [0; 8];
         first
             .iter_mut()
@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn their_order_is_the_alphabets() {
-        let place = |text| CommandName::parse(text).unwrap().place();
+        let place = |text| CommandName::parse(text).unwrap().sort_key();
         assert!(place("hackbench") < place("perf") && place("perf") < place("perf-pipe"));
-        assert_eq!(CommandName::NONE.place(), 0);
+        assert_eq!(CommandName::NONE.sort_key(), 0);
     }
 }

@@ -47,12 +47,12 @@ impl Value for Completion {
         }
     }
 
-    fn several(word: &str) -> impl Iterator<Item = Self> {
+    fn expand_word(word: &str) -> impl Iterator<Item = Self> {
         let ends = Self::ENDS.iter().map(|(_, value)| *value);
         ends.filter(move |_| word == "all")
     }
 
-    fn place(self) -> u64 {
+    fn sort_key(self) -> u64 {
         self.0.into()
     }
 }

@@ -81,7 +81,7 @@ impl CpuSet {
 
     /// The sort key of the set, ordered like the number that has the same bits: that number if it
     /// is small, otherwise its length and as many of its highest bits as fit.
-    pub(crate) fn place(&self) -> u64 {
+    pub(crate) fn sort_key(&self) -> u64 {
         let Some(top) = (0..MAX_CPUS).rev().find(|&cpu| self.has(cpu)) else {
             return 0;
         };
@@ -222,9 +222,9 @@ mod tests {
         let sets = [
             "none", "0", "1", "0-1", "2", "63", "10+63", "64", "63-64", "510", "511",
         ];
-        let places = sets.map(|text| CpuSet::parse(text).unwrap().place());
+        let places = sets.map(|text| CpuSet::parse(text).unwrap().sort_key());
         assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
-        assert!(CpuSet::ALL.place() > *places.last().unwrap());
+        assert!(CpuSet::ALL.sort_key() > *places.last().unwrap());
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Shard {
     }
 
     /// Whether listed cell `number`, from 0, belongs to this part.
-    const fn has(self, number: usize) -> bool {
+    const fn has_cell(self, number: usize) -> bool {
         number % self.of as usize == self.index as usize - 1
     }
 }
@@ -147,10 +147,10 @@ impl Plan {
         expanded
             .enumerate()
             .filter(|&(number, ref cell)| self.first_of_its_kind(number, cell))
-            .flat_map(|(_, cell)| self.in_pairs(cell, machine))
+            .flat_map(|(_, cell)| self.expand_pairs(cell, machine))
             .filter(|cell| self.is_listed(cell, machine))
             .enumerate()
-            .filter(|&(number, _)| self.shard.has(number))
+            .filter(|&(number, _)| self.shard.has_cell(number))
             .map(|(_, cell)| cell)
             .filter(|cell| self.is_of_boot(cell, machine))
     }
@@ -163,7 +163,7 @@ impl Plan {
             return true;
         };
         match cell.skip_reason(machine) {
-            None => given.suits(cell),
+            None => given.is_wanted_by(cell),
             Some(_) => {
                 let first = self.lists.trap.values.iter().next().copied();
                 given.host_poll_us == 0 && (given.alone || Some(given.trap) == first)
@@ -222,12 +222,12 @@ impl Plan {
             at[dimension] = number % length;
             number /= length;
         }
-        self.lists.cell(&at)
+        self.lists.cell_at(&at)
     }
 
     /// Returns `cell` once for each of the wanted pairs of CPUs. For `all`, skips pairs that are
     /// also named, whatever the number of CPUs.
-    fn in_pairs(&self, cell: Cell, machine: &Machine) -> impl Iterator<Item = Cell> + use<'_> {
+    fn expand_pairs(&self, cell: Cell, machine: &Machine) -> impl Iterator<Item = Cell> + use<'_> {
         let named = &self.lists.pair.values;
         let is_all = |pair: &&Pair| matches!(pair, Pair::All { .. });
         let first_of_all = named.iter().find(is_all).copied();

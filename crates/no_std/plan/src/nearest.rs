@@ -8,12 +8,12 @@ const MOST: usize = 40;
 /// are several, the first. `None` if `known` is empty.
 #[must_use]
 pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    known.min_by_key(|known| distance(word, known))
+    known.min_by_key(|known| edit_distance(word, known))
 }
 
 /// How many letters must be inserted, deleted, changed or swapped with their neighbours to turn one
 /// word into the other (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let (a, b) = (&a[..a.len().min(MOST)], &b[..b.len().min(MOST)]);
     // Row n holds the distances of the first n letters of `a` from all prefixes of `b`.
@@ -56,12 +56,12 @@ mod tests {
             ("aab", "baa", 2),
             ("abcdef", "badcfe", 3),
         ] {
-            assert_eq!(distance(a, b), changes, "{a} {b}");
-            assert_eq!(distance(b, a), changes, "{b} {a}");
+            assert_eq!(edit_distance(a, b), changes, "{a} {b}");
+            assert_eq!(edit_distance(b, a), changes, "{b} {a}");
         }
         let long = "x".repeat(100);
-        assert_eq!(distance(&long, &long), 0);
-        assert_eq!(distance(&long, "y"), MOST);
+        assert_eq!(edit_distance(&long, &long), 0);
+        assert_eq!(edit_distance(&long, "y"), MOST);
     }
 
     #[test]

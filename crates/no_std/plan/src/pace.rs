@@ -235,7 +235,7 @@ impl Cell {
         };
         let (pause, polled) = (self.pause_us(), u64::from(self.polled_us()));
         // The additional exit latency where governors may choose a deep state.
-        let leaving = u64::from(self.states.leaving_us(self.standby_us));
+        let leaving = u64::from(self.states.slow_exit_us(self.standby_us));
         let path = self.path_ns(instructions) * share / 1000;
         let worked = path.saturating_add((polled + leaving) * share);
         // Time within a pause is not part of the cell's own time.

@@ -97,7 +97,7 @@ impl Pair {
     }
 
     /// The sort key of the pair: it follows the rows of a map, which has a row for each sender.
-    pub(crate) const fn place(self) -> u64 {
+    pub(crate) const fn sort_key(self) -> u64 {
         match self {
             Self::Of { from, to } => (from as u64) << 16 | to as u64,
             Self::All { most, seed } => 1 << 62 | (most as u64 & 0xff_ffff) << 32 | seed as u64,

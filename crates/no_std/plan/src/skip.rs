@@ -63,15 +63,15 @@ pub struct Given {
     pub trap: Trap,
     /// How long the hypervisor polls on a trapped WFI, in microseconds; 0 is off.
     pub host_poll_us: u32,
-    /// Whether no other boot traps different waits, so that this boot runs every cell to which the
-    /// trap makes no difference.
+    /// Whether all boots of the run trap the same waits, so that this boot runs every cell to which
+    /// the trap makes no difference.
     pub alone: bool,
 }
 
 impl Given {
     /// Whether `cell` wants these settings.
     #[must_use]
-    pub fn suits(&self, cell: &Cell) -> bool {
+    pub fn is_wanted_by(&self, cell: &Cell) -> bool {
         self.traps_of(cell) && self.host_poll_us == cell.host_poll_us
     }
 

@@ -52,7 +52,7 @@ impl Plan {
                 return self
                     .lists
                     .set(key, values)
-                    .unwrap_or_else(|| Err(Error::unknown(key)));
+                    .unwrap_or_else(|| Err(Error::unknown_key(key)));
             }
         }
         Ok(())
@@ -89,8 +89,8 @@ impl fmt::Display for Shard {
 /// [`Arguments::parse`](crate::Arguments::parse) reads.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.lists.show(f)?;
-        self.stages.show(f, "stages")?;
+        self.lists.print_arguments(f)?;
+        self.stages.print_argument(f, "stages")?;
         let iterations = if self.settle {
             "max-iterations"
         } else {

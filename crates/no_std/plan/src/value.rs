@@ -36,12 +36,12 @@ pub trait Value: Copy + PartialEq + fmt::Display + 'static {
     fn read<'a>(key: &'a str, word: &'a str, range: Self::Range) -> Result<Self, Error<'a>>;
 
     /// The values that `word` stands for, if it stands for several.
-    fn several(_word: &str) -> impl Iterator<Item = Self> {
+    fn expand_word(_word: &str) -> impl Iterator<Item = Self> {
         core::iter::empty()
     }
 
     /// The sort key of the value.
-    fn place(self) -> u64;
+    fn sort_key(self) -> u64;
 }
 
 impl<W: Word> Value for W {
@@ -58,12 +58,12 @@ impl<W: Word> Value for W {
         Self::parse(word).ok_or(Error::UnknownWord { key, word, known })
     }
 
-    fn several(word: &str) -> impl Iterator<Item = Self> {
+    fn expand_word(word: &str) -> impl Iterator<Item = Self> {
         let all = Self::ALL.iter().copied();
         all.filter(move |value| value.is_meant_by(word))
     }
 
-    fn place(self) -> u64 {
+    fn sort_key(self) -> u64 {
         let mut all = Self::ALL.iter();
         all.position(|other| *other == self)
             .unwrap_or(Self::ALL.len()) as u64
@@ -80,7 +80,7 @@ impl Value for u32 {
         read_number(key, word, min, max)
     }
 
-    fn place(self) -> u64 {
+    fn sort_key(self) -> u64 {
         self.into()
     }
 }
@@ -94,8 +94,8 @@ impl Value for CpuSet {
         Self::parse(word).ok_or(Error::Cpus { key, word })
     }
 
-    fn place(self) -> u64 {
-        Self::place(&self)
+    fn sort_key(self) -> u64 {
+        Self::sort_key(&self)
     }
 }
 
@@ -111,8 +111,8 @@ impl Value for Pair {
         Self::parse(word).ok_or(Error::Pair { key, word })
     }
 
-    fn place(self) -> u64 {
-        Self::place(self)
+    fn sort_key(self) -> u64 {
+        Self::sort_key(self)
     }
 }
 
@@ -127,12 +127,12 @@ impl Value for Hz {
         Self::parse(word).ok_or(Error::UnknownWord { key, word, known })
     }
 
-    fn several(word: &str) -> impl Iterator<Item = Self> {
+    fn expand_word(word: &str) -> impl Iterator<Item = Self> {
         let all = Self::ALL.iter().copied();
         all.filter(move |_| word == "all")
     }
 
-    fn place(self) -> u64 {
+    fn sort_key(self) -> u64 {
         self.get().into()
     }
 }
@@ -146,8 +146,8 @@ impl Value for States {
         Self::parse(word).map_err(|why| Error::States { key, why })
     }
 
-    fn place(self) -> u64 {
-        self.rank()
+    fn sort_key(self) -> u64 {
+        Self::sort_key(&self)
     }
 }
 
@@ -205,17 +205,17 @@ impl<T: Value> Dimension<T> {
         self.named = true;
         self.values.clear();
         for word in values.split(T::SEPARATOR) {
-            let mut several = T::several(word).peekable();
+            let mut several = T::expand_word(word).peekable();
             if several.peek().is_none() {
-                self.add(key, T::read(key, word, range)?)?;
+                self.add_value(key, T::read(key, word, range)?)?;
             }
-            several.try_for_each(|value| self.add(key, value))?;
+            several.try_for_each(|value| self.add_value(key, value))?;
         }
         Ok(())
     }
 
     /// Adds a value unless the list has it.
-    fn add<'a>(&mut self, key: &'a str, value: T) -> Result<(), Error<'a>> {
+    fn add_value<'a>(&mut self, key: &'a str, value: T) -> Result<(), Error<'a>> {
         if self.values.contains(&value) {
             return Ok(());
         }
@@ -224,7 +224,7 @@ impl<T: Value> Dimension<T> {
     }
 
     /// Prints the values as a boot argument if they were named.
-    pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>, key: &str) -> fmt::Result {
+    pub(crate) fn print_argument(&self, f: &mut fmt::Formatter<'_>, key: &str) -> fmt::Result {
         if !self.named {
             return Ok(());
         }

@@ -332,7 +332,7 @@ impl Under {
 impl Noise {
     /// The fewest CPUs that the noise needs.
     #[must_use]
-    pub const fn takes(self) -> usize {
+    pub const fn min_cpus(self) -> usize {
         match self {
             Self::None => 0,
             Self::Stream | Self::Tlbi => 1,

@@ -59,7 +59,7 @@ impl fmt::Display for Short {
 /// multiple of 4096, and the guest gets the largest region that remains.
 ///
 /// # Errors
-/// [`Short`] names the RAM for which there is not enough.
+/// [`Short`] says whether the free RAM is too small for the hypervisor or for the guest.
 pub fn divide(memory: &[Region], taken: &[Region], hypervisor: u64) -> Result<Division, Short> {
     const PAGE: u64 = 4096;
     let free = largest_free(memory, taken, PAGE).filter(|free| free.size >= hypervisor);
@@ -95,7 +95,7 @@ fn largest_in(bank: Region, taken: &[Region], align: u64) -> Option<Region> {
     let mut start = bank.base;
     let ends = cuts.iter().map(|cut| (cut.base, cut.end()));
     for (gap_end, next_start) in ends.chain([(bank.end(), bank.end())]) {
-        let gap = aligned(start, gap_end, align);
+        let gap = aligned_part(start, gap_end, align);
         if gap.is_some_and(|gap| best.is_none_or(|best| gap.size > best.size)) {
             best = gap;
         }
@@ -105,7 +105,7 @@ fn largest_in(bank: Region, taken: &[Region], align: u64) -> Option<Region> {
 }
 
 /// The part of `start..end` that begins and ends on multiples of `align`.
-fn aligned(start: u64, end: u64, align: u64) -> Option<Region> {
+fn aligned_part(start: u64, end: u64, align: u64) -> Option<Region> {
     let base = start.checked_next_multiple_of(align)?;
     let size = end.checked_sub(base)? & !(align - 1);
     (size > 0).then_some(Region { base, size })

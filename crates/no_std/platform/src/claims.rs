@@ -38,7 +38,7 @@ pub enum Unfit {
 impl Unfit {
     /// Returns why no registers can be in `region`; `None` if they can.
     #[must_use]
-    pub fn of(region: Region, align: u64, end: u64, ram: &[Region]) -> Option<Self> {
+    pub fn check_region(region: Region, align: u64, end: u64, ram: &[Region]) -> Option<Self> {
         let Region { base, size } = region;
         if base == 0 || !base.is_multiple_of(align) {
             return Some(Self::Unaligned(align));
@@ -86,8 +86,8 @@ impl<'a> Claims<'a> {
     ///
     /// # Errors
     /// [`Unfit`] if the region can't be there.
-    pub fn take(&mut self, region: Region, align: u64) -> Result<Region, Unfit> {
-        if let Some(unfit) = Unfit::of(region, align, self.end, self.ram) {
+    pub fn claim(&mut self, region: Region, align: u64) -> Result<Region, Unfit> {
+        if let Some(unfit) = Unfit::check_region(region, align, self.end, self.ram) {
             return Err(unfit);
         }
         if self.claimed.iter().any(|other| other.overlaps(&region)) {

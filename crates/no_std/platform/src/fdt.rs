@@ -11,7 +11,7 @@ use crate::{
     AFFINITY, Conduit, Cpu, Enable, Error, Firmware, GicV2, MAX_BANKS, Name, Platform, Ram, Region,
     Report, Reserved, Room, name,
 };
-use devices::{claim_distributor, claim_redistributors, gic, timer, uart, usable_uart};
+use devices::{claim_distributor, claim_redistributors, find_uart, read_gic, timer, usable_uart};
 use nodes::Nodes;
 
 /// A property of `/chosen` in those of our own trees that were made from ACPI tables, and its
@@ -27,7 +27,7 @@ impl<'a> Platform<'a> {
     /// required by its binding.
     pub fn from_fdt(blob: &'a [u8], room: &'a mut Room) -> Result<Self, Error> {
         let tree = Tree::new(blob)?;
-        let memory = memory(tree, room.end);
+        let memory = read_memory(tree, room.end);
         // Missing RAM is reported last, since a boot loader may have written nothing else.
         let missing = memory.is_empty().then(|| no_memory(tree));
         let platform = Self::from_fdt_with_ram(blob, memory, room)?;
@@ -44,9 +44,9 @@ impl<'a> Platform<'a> {
         room: &'a mut Room,
     ) -> Result<Self, Error> {
         let tree = Tree::new(blob)?;
-        let nodes = Nodes::of(tree);
+        let nodes = Nodes::from_tree(tree);
         let controller = nodes.gic()?;
-        let psci = psci(&nodes)?;
+        let psci = psci_conduit(&nodes)?;
         let timer = timer(&nodes)?;
         room.clear();
         let mut claims = Claims::new(&memory, room.end, &mut room.claimed);
@@ -54,10 +54,10 @@ impl<'a> Platform<'a> {
         if registers_of_all.1.is_none() {
             claim_redistributors(controller, &mut claims, &mut room.redistributors)?;
         }
-        let uart = match uart(&nodes) {
+        let uart = match find_uart(&nodes) {
             Some((node, uart)) => {
                 let unfit = |why| registers_error(&node, uart.base, why);
-                let claimed = claims.take(uart.registers(), uart.kind.align());
+                let claimed = claims.claim(uart.registers(), uart.kind.alignment());
                 claimed.map(|_| Some(uart)).map_err(unfit)?
             }
             None => None,
@@ -72,14 +72,14 @@ impl<'a> Platform<'a> {
             cpus: &room.cpus,
             cpus_ignored: room.ignored,
             memory,
-            reserved: reserved(&nodes)?,
-            gic: gic(&nodes, &timer, registers_of_all, &room.redistributors)?,
+            reserved: read_reserved(&nodes)?,
+            gic: read_gic(&nodes, &timer, registers_of_all, &room.redistributors)?,
             timer,
             uart,
             psci,
-            bootargs: chosen(&nodes, "bootargs").unwrap_or(""),
+            bootargs: in_chosen(&nodes, "bootargs").unwrap_or(""),
             hypervisor: hypervisor_name(&nodes),
-            described_by: match chosen(&nodes, DESCRIBED_BY) {
+            described_by: match in_chosen(&nodes, DESCRIBED_BY) {
                 Some(ACPI) => Firmware::Acpi,
                 _ => Firmware::Fdt,
             },
@@ -93,12 +93,12 @@ impl<'a> Report<'a> {
     /// is damaged, for a machine whose physical addresses end at `end`.
     #[must_use]
     pub fn from_fdt(blob: &'a [u8], end: u64) -> Self {
-        let nodes = Tree::as_far_as_it_goes(blob).map(Nodes::of);
+        let nodes = Tree::as_far_as_it_goes(blob).map(Nodes::from_tree);
         let nodes = nodes.as_ref();
-        let bootargs = nodes.and_then(|nodes| chosen(nodes, "bootargs"));
+        let bootargs = nodes.and_then(|nodes| in_chosen(nodes, "bootargs"));
         Self {
-            uart: nodes.and_then(|nodes| usable_uart(nodes, end, &memory(nodes.tree, end))),
-            psci: nodes.and_then(|nodes| psci(nodes).ok().flatten()),
+            uart: nodes.and_then(|nodes| usable_uart(nodes, end, &read_memory(nodes.tree, end))),
+            psci: nodes.and_then(|nodes| psci_conduit(nodes).ok().flatten()),
             // The boot arguments may be there even if the structure does not lead to them.
             bootargs: bootargs.or_else(|| uart_argument(blob)).unwrap_or(""),
         }
@@ -120,7 +120,7 @@ fn registers_error(node: &Node<'_>, base: u64, why: Unfit) -> Error {
     Error::Registers { node, base, why }
 }
 
-fn chosen<'a>(nodes: &Nodes<'a>, name: &str) -> Option<&'a str> {
+fn in_chosen<'a>(nodes: &Nodes<'a>, name: &str) -> Option<&'a str> {
     nodes.chosen?.string(name)
 }
 
@@ -160,7 +160,7 @@ pub fn other_monitor(blob: &[u8]) -> Option<&str> {
         .filter(|name| *name != MONITOR)
 }
 
-fn psci(nodes: &Nodes<'_>) -> Result<Option<Conduit>, Error> {
+fn psci_conduit(nodes: &Nodes<'_>) -> Result<Option<Conduit>, Error> {
     let Some(node) = nodes.psci else {
         return Ok(None);
     };
@@ -184,7 +184,7 @@ fn add_cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
             node: "cpu",
             property: "reg",
         };
-        let mpidr = cpu.property("reg").and_then(address).ok_or(reg)?;
+        let mpidr = cpu.property("reg").and_then(read_address).ok_or(reg)?;
         let known = |other: &Cpu| other.mpidr == mpidr;
         if mpidr & !AFFINITY != 0 {
             return Err(reg);
@@ -208,7 +208,7 @@ fn is_cpu(node: &Node<'_>) -> bool {
 }
 
 /// Reads a number of one or two cells.
-fn address(value: &[u8]) -> Option<u64> {
+fn read_address(value: &[u8]) -> Option<u64> {
     let high = match value.len() {
         4 => return cell(value, 0).map(u64::from),
         8 => cell(value, 0)?,
@@ -221,7 +221,7 @@ fn enable_method(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
     match cpu.string("enable-method") {
         Some("psci") => Ok(Enable::Psci),
         Some("spin-table") => {
-            let release = cpu.property("cpu-release-addr").and_then(address);
+            let release = cpu.property("cpu-release-addr").and_then(read_address);
             // Trees have 0 here if the loader has to write the address.
             let Some(release) = release.filter(|release| *release != 0) else {
                 return Err(Error::NoReleaseAddress);
@@ -230,7 +230,7 @@ fn enable_method(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
                 base: release,
                 size: 8,
             };
-            match Unfit::of(word, word.size, end, &[]) {
+            match Unfit::check_region(word, word.size, end, &[]) {
                 Some(why) => Err(registers_error(&cpu, release, why)),
                 None => Ok(Enable::SpinTable(release)),
             }
@@ -243,7 +243,7 @@ fn enable_method(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
 
 /// Returns the nodes of RAM. The tree also describes the secure side's RAM, for that side, and
 /// marks it as disabled for us.
-fn banks(tree: Tree<'_>) -> impl Iterator<Item = Node<'_>> {
+fn memory_nodes(tree: Tree<'_>) -> impl Iterator<Item = Node<'_>> {
     let children = tree
         .nodes()
         .next()
@@ -253,8 +253,8 @@ fn banks(tree: Tree<'_>) -> impl Iterator<Item = Node<'_>> {
 }
 
 /// The RAM below `end`.
-fn memory(tree: Tree<'_>, end: u64) -> Ram {
-    let regions = banks(tree).flat_map(|node| node.regions());
+fn read_memory(tree: Tree<'_>, end: u64) -> Ram {
+    let regions = memory_nodes(tree).flat_map(|node| node.regions());
     let below = regions
         .filter(|region| region.base < end)
         .map(|region| Region {
@@ -270,7 +270,7 @@ fn memory(tree: Tree<'_>, end: u64) -> Ram {
 
 /// Returns the error that says why there is no RAM.
 fn no_memory(tree: Tree<'_>) -> Error {
-    match banks(tree).next() {
+    match memory_nodes(tree).next() {
         None => Error::NoNode("memory"),
         Some(_) => Error::Property {
             node: "memory",
@@ -279,7 +279,7 @@ fn no_memory(tree: Tree<'_>) -> Error {
     }
 }
 
-fn reserved(nodes: &Nodes<'_>) -> Result<Reserved, Error> {
+fn read_reserved(nodes: &Nodes<'_>) -> Result<Reserved, Error> {
     let mut reserved: Reserved = nodes.tree.reservations().collect();
     let children = nodes
         .reserved_memory

@@ -86,54 +86,54 @@ where
     /// [`BufferTooSmall`]; the contents of the buffer are then undefined.
     pub fn write(&self, buffer: &mut [u8]) -> Result<usize, BufferTooSmall> {
         let mut w = Writer::new(buffer)?;
-        w.begin("")?;
+        w.begin_node("")?;
         w.cells("#address-cells", &[2])?;
         w.cells("#size-cells", &[2])?;
         w.cells("interrupt-parent", &[GIC_PHANDLE])?;
         w.strings("compatible", &["rouse,guest", "linux,dummy-virt"])?;
-        self.chosen(&mut w)?;
-        self.cpus(&mut w)?;
-        w.begin("memory")?;
+        self.write_chosen(&mut w)?;
+        self.write_cpus(&mut w)?;
+        w.begin_node("memory")?;
         w.strings("device_type", &["memory"])?;
         w.regions("reg", [self.memory].into_iter())?;
-        w.end()?;
-        self.services(&mut w)?;
-        self.interrupts(&mut w)?;
+        w.end_node()?;
+        self.write_services(&mut w)?;
+        self.write_gic(&mut w)?;
         if let Some(uart) = self.uart {
-            serial(&mut w, uart)?;
+            write_serial(&mut w, uart)?;
         }
         if let Some((compatible, page)) = self.exits {
-            w.begin("exits")?;
+            w.begin_node("exits")?;
             w.strings("compatible", &[compatible])?;
             w.regions("reg", [page].into_iter())?;
-            w.end()?;
+            w.end_node()?;
         }
-        w.end()?;
+        w.end_node()?;
         w.finish()
     }
 
     /// Writes the nodes of the services that the guest can call.
-    fn services(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+    fn write_services(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
         if let Some(conduit) = self.conduit {
-            w.begin("psci")?;
+            w.begin_node("psci")?;
             w.strings("compatible", &["arm,psci-1.0", "arm,psci-0.2"])?;
             let method = match conduit {
                 Conduit::Smc => "smc",
                 Conduit::Hvc => "hvc",
             };
             w.strings("method", &[method])?;
-            w.end()?;
+            w.end_node()?;
         }
         if let Some(hypervisor) = self.hypervisor {
-            w.begin("hypervisor")?;
+            w.begin_node("hypervisor")?;
             w.strings("compatible", &[hypervisor])?;
-            w.end()?;
+            w.end_node()?;
         }
         Ok(())
     }
 
-    fn chosen(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
-        w.begin("chosen")?;
+    fn write_chosen(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+        w.begin_node("chosen")?;
         w.pieces("bootargs", self.bootargs.clone())?;
         if let Some(initrd) = self.initrd {
             for (name, address) in [
@@ -153,11 +153,11 @@ where
         if self.uart.is_some() {
             w.strings("stdout-path", &["/serial"])?;
         }
-        w.end()
+        w.end_node()
     }
 
-    fn cpus(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
-        w.begin("cpus")?;
+    fn write_cpus(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+        w.begin_node("cpus")?;
         w.cells("#address-cells", &[2])?;
         w.cells("#size-cells", &[0])?;
         for (index, mpidr) in self.cpus.clone().enumerate() {
@@ -165,7 +165,7 @@ where
             name[4] = hex_digit(index >> 8);
             name[5] = hex_digit(index >> 4);
             name[6] = hex_digit(index);
-            w.begin(core::str::from_utf8(&name).unwrap_or("cpu"))?;
+            w.begin_node(core::str::from_utf8(&name).unwrap_or("cpu"))?;
             w.strings("device_type", &["cpu"])?;
             w.strings("compatible", &["arm,armv8"])?;
             if self.conduit.is_some() {
@@ -180,16 +180,16 @@ where
                     .collect();
                 w.cells("cpu-idle-states", &states)?;
             }
-            w.end()?;
+            w.end_node()?;
         }
         if !self.idle_states.is_empty() {
-            idle_states(w, self.idle_states)?;
+            write_idle_states(w, self.idle_states)?;
         }
-        w.end()
+        w.end_node()
     }
 
-    fn interrupts(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
-        w.begin("interrupt-controller")?;
+    fn write_gic(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+        w.begin_node("interrupt-controller")?;
         let compatible = match self.version2 {
             Some(_) => "arm,cortex-a15-gic",
             None => "arm,gic-v3",
@@ -211,8 +211,8 @@ where
             w.cells("redistributor-stride", &cells)?;
         }
         w.cells("phandle", &[GIC_PHANDLE])?;
-        w.end()?;
-        w.begin("timer")?;
+        w.end_node()?;
+        w.begin_node("timer")?;
         w.strings("compatible", &["arm,armv8-timer"])?;
         // Secure physical (which a guest lacks, but the binding needs the place), non-secure
         // physical, virtual, hypervisor.
@@ -223,41 +223,41 @@ where
         }
         w.cells("interrupts", &interrupts)?;
         w.cells("always-on", &[])?;
-        w.end()
+        w.end_node()
     }
 }
 
 /// Writes the idle states (Devicetree binding `idle-states`): CPU_SUSPEND with the state's number
 /// as power state, a retention state of the core that returns to the caller (DEN0022, 5.4.2,
 /// original format). In the binding, the residency includes the entry.
-fn idle_states(w: &mut Writer<'_>, states: &[IdleState]) -> Result<(), BufferTooSmall> {
-    w.begin("idle-states")?;
+fn write_idle_states(w: &mut Writer<'_>, states: &[IdleState]) -> Result<(), BufferTooSmall> {
+    w.begin_node("idle-states")?;
     w.strings("entry-method", &["psci"])?;
     for (number, state) in (0..).zip(states.iter().take(MOST_STATES)) {
         let mut name = *b"standby-0";
         name[8] = hex_digit(number as usize);
         let name = core::str::from_utf8(&name).unwrap_or_default();
         // The first state, usually the only one, needs no number.
-        w.begin(if number == 0 { "standby" } else { name })?;
+        w.begin_node(if number == 0 { "standby" } else { name })?;
         w.strings("compatible", &["arm,idle-state"])?;
         w.cells("arm,psci-suspend-param", &[number])?;
         w.cells("entry-latency-us", &[ENTRY_US])?;
         w.cells("exit-latency-us", &[state.exit_us])?;
         w.cells("min-residency-us", &[state.residency_us])?;
         w.cells("phandle", &[STATES_PHANDLE + number])?;
-        w.end()?;
+        w.end_node()?;
     }
-    w.end()
+    w.end_node()
 }
 
-fn serial(w: &mut Writer<'_>, uart: Uart) -> Result<(), BufferTooSmall> {
-    w.begin("clock")?;
+fn write_serial(w: &mut Writer<'_>, uart: Uart) -> Result<(), BufferTooSmall> {
+    w.begin_node("clock")?;
     w.strings("compatible", &["fixed-clock"])?;
     w.cells("#clock-cells", &[0])?;
     w.cells("clock-frequency", &[24_000_000])?;
     w.cells("phandle", &[CLOCK_PHANDLE])?;
-    w.end()?;
-    w.begin("serial")?;
+    w.end_node()?;
+    w.begin_node("serial")?;
     let registers = Region {
         base: uart.base,
         size: UART_SIZE,
@@ -284,7 +284,7 @@ fn serial(w: &mut Writer<'_>, uart: Uart) -> Result<(), BufferTooSmall> {
     // The emulated UART raises no interrupt; the line exists for drivers
     // that insist on one.
     w.cells("interrupts", &[0, 1, LEVEL_HIGH])?;
-    w.end()
+    w.end_node()
 }
 
 fn hex_digit(value: usize) -> u8 {

@@ -125,14 +125,14 @@ impl Image {
         if !header[MAGIC..].starts_with(b"ARM\x64") {
             return Err(Error::NoImage);
         }
-        let flags = doubleword(header, FLAGS);
-        let size = doubleword(header, IMAGE_SIZE);
+        let flags = read_doubleword(header, FLAGS);
+        let size = read_doubleword(header, IMAGE_SIZE);
         if flags & BIG_ENDIAN != 0 {
             return Err(Error::BigEndian);
         }
         let text_offset = match size {
             0 => OLD_OFFSET,
-            _ => doubleword(header, TEXT_OFFSET),
+            _ => read_doubleword(header, TEXT_OFFSET),
         };
         if !text_offset.is_multiple_of(4) {
             return Err(Error::Offset(text_offset));
@@ -185,7 +185,7 @@ impl Image {
 }
 
 /// Reads the field at `at`, which lies in the header.
-fn doubleword(header: &[u8; HEADER], at: usize) -> u64 {
+fn read_doubleword(header: &[u8; HEADER], at: usize) -> u64 {
     let bytes = header[at..].first_chunk().copied();
     u64::from_le_bytes(bytes.unwrap_or_default())
 }

@@ -34,7 +34,7 @@ impl Reserved {
         let mut at = at.saturating_sub(1);
         while at + 1 < list.len() {
             if list[at].end() >= list[at + 1].base {
-                join(list, at);
+                merge_with_next(list, at);
             } else if list[at].base < region.base {
                 at += 1;
             } else {
@@ -44,13 +44,13 @@ impl Reserved {
         if list.is_full() {
             let gap = |at: &usize| list[at + 1].base - list[*at].end();
             let least = (0..list.len() - 1).min_by_key(gap);
-            least.into_iter().for_each(|at| join(list, at));
+            least.into_iter().for_each(|at| merge_with_next(list, at));
         }
     }
 }
 
 /// Merges the region at `at` with the next one.
-fn join(list: &mut ArrayVec<Region, { MAX_RESERVED + 1 }>, at: usize) {
+fn merge_with_next(list: &mut ArrayVec<Region, { MAX_RESERVED + 1 }>, at: usize) {
     let after = list.remove(at + 1);
     let end = list[at].end().max(after.end());
     list[at].size = end - list[at].base;

@@ -75,7 +75,7 @@ impl<'a> Tree<'a> {
                 return Err(Error::Malformed(at));
             }
         }
-        tree.check().map(|()| tree)
+        tree.check_structure().map(|()| tree)
     }
 
     /// The well-formed parts of the tree in `blob`; `None` if `blob` does not begin like a tree.
@@ -101,8 +101,8 @@ impl<'a> Tree<'a> {
     /// The regions of the memory reservation block (5.3), without the entry that ends the block.
     pub fn reservations(&self) -> impl Iterator<Item = Region> + 'a {
         let entries = self.reservations.chunks_exact(16).map(|entry| Region {
-            base: number(&entry[..8]).unwrap_or(0),
-            size: number(&entry[8..]).unwrap_or(0),
+            base: read_number(&entry[..8]).unwrap_or(0),
+            size: read_number(&entry[8..]).unwrap_or(0),
         });
         entries.take_while(|entry| entry.base != 0 || entry.size != 0)
     }
@@ -135,11 +135,11 @@ impl<'a> Tree<'a> {
     }
 
     /// Checks that the structure is well-formed up to its end token.
-    fn check(&self) -> Result<(), Error> {
+    fn check_structure(&self) -> Result<(), Error> {
         let (mut at, mut depth, mut after_node) = (self.structure, 0, false);
         loop {
             let damaged = Error::Malformed(at);
-            let (item, next) = self.item(at).ok_or(damaged)?;
+            let (item, next) = self.item_at(at).ok_or(damaged)?;
             match item {
                 // There is only one root.
                 Item::Begin(_) if depth == 0 && after_node => return Err(damaged),
@@ -166,21 +166,21 @@ impl<'a> Tree<'a> {
     fn item_or_guess(&self, at: usize) -> Option<(Item<'a>, usize)> {
         let tokens = [PROPERTY, BEGIN_NODE, END_NODE].into_iter();
         let before = |next: usize| {
-            self.item(next)
+            self.item_at(next)
                 .is_some_and(|(item, _)| self.is_likely(&item))
         };
         let seems = |token| {
-            let (item, next) = self.item_of(token, at)?;
+            let (item, next) = self.item_of_token(token, at)?;
             (self.is_likely(&item) && before(next)).then_some((item, next))
         };
         let whole = |at: &usize| {
-            let found = self.item(*at).map(|(item, _)| item);
+            let found = self.item_at(*at).map(|(item, _)| item);
             found.is_some_and(|item| {
                 !matches!(item, Item::End | Item::Last) && self.is_likely(&item)
             })
         };
         let later = || (at + 4..self.end).step_by(4).find(whole);
-        self.item(at)
+        self.item_at(at)
             .or_else(|| tokens.clone().find_map(seems))
             .or_else(|| Some((Item::Nop, later()?)))
     }
@@ -198,12 +198,12 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the item at offset `at`, and the offset of the next token.
-    fn item(&self, at: usize) -> Option<(Item<'a>, usize)> {
-        self.item_of(cell(self.blob.get(at..self.end)?, 0)?, at)
+    fn item_at(&self, at: usize) -> Option<(Item<'a>, usize)> {
+        self.item_of_token(cell(self.blob.get(at..self.end)?, 0)?, at)
     }
 
     /// Returns the item of `token` at offset `at`, and the offset of the next token.
-    fn item_of(&self, token: u32, at: usize) -> Option<(Item<'a>, usize)> {
+    fn item_of_token(&self, token: u32, at: usize) -> Option<(Item<'a>, usize)> {
         let rest = self.blob.get(at..self.end)?;
         let padded = |size: usize| size.checked_next_multiple_of(4)?.checked_add(at);
         match token {
@@ -302,7 +302,7 @@ impl<'a> Node<'a> {
         let depth = path.depth;
         let inside = Nodes {
             tree: self.tree,
-            at: self.start(),
+            at: self.first_property(),
             path,
             least: depth,
         };
@@ -311,7 +311,7 @@ impl<'a> Node<'a> {
 
     /// The value of a property.
     pub fn property(&self, name: &str) -> Option<&'a [u8]> {
-        let mut at = self.start();
+        let mut at = self.first_property();
         loop {
             let (item, next) = self.tree.item_or_guess(at)?;
             match item {
@@ -333,7 +333,7 @@ impl<'a> Node<'a> {
 
     /// The names of its properties.
     pub fn property_names(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let (tree, mut at) = (self.tree, self.start());
+        let (tree, mut at) = (self.tree, self.first_property());
         core::iter::from_fn(move || {
             loop {
                 let (item, next) = tree.item_or_guess(at)?;
@@ -417,7 +417,7 @@ impl<'a> Node<'a> {
         whole.then(|| {
             reg.chunks_exact(entry).filter_map(move |entry| {
                 let (base, size) = entry.split_at(4 * address);
-                let (base, size) = (number(base)?, number(size)?);
+                let (base, size) = (read_number(base)?, read_number(size)?);
                 Some(Region { base, size })
             })
         })
@@ -443,9 +443,9 @@ impl<'a> Node<'a> {
                 let wide = 4 * parent.address_cells();
                 let mut entries = ranges.chunks_exact((child + wide + size).max(1));
                 address = entries.find_map(|entry| {
-                    let offset = address.checked_sub(number(&entry[..child])?)?;
-                    let inside = offset < number(&entry[child + wide..])?;
-                    inside.then_some(number(&entry[child..child + wide])?.checked_add(offset)?)
+                    let offset = address.checked_sub(read_number(&entry[..child])?)?;
+                    let inside = offset < read_number(&entry[child + wide..])?;
+                    inside.then_some(read_number(&entry[child..child + wide])?.checked_add(offset)?)
                 })?;
             }
             bus = parent;
@@ -464,13 +464,13 @@ impl<'a> Node<'a> {
     }
 
     /// Offset of its first property.
-    const fn start(&self) -> usize {
+    const fn first_property(&self) -> usize {
         self.path.at[self.path.depth]
     }
 }
 
 /// Reads a number of several cells; `None` if it has more than 64 bits.
-fn number(cells: &[u8]) -> Option<u64> {
+fn read_number(cells: &[u8]) -> Option<u64> {
     let (high, low) = cells.split_at(cells.len().saturating_sub(8));
     let fits = high.iter().all(|&byte| byte == 0);
     fits.then(|| {

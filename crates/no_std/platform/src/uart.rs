@@ -110,7 +110,7 @@ impl UartKind {
 
     /// Bytes from its first register to the end of the last register in use, and bytes of an
     /// access.
-    const fn extent(self) -> (u64, u64) {
+    const fn register_extent(self) -> (u64, u64) {
         match self {
             Self::Pl011 => (0x1000, 4),
             Self::Ns16550 { shift, width } => (8 << shift, width as u64),
@@ -123,8 +123,8 @@ impl UartKind {
 
     /// Returns the alignment of the model's registers, in bytes.
     #[must_use]
-    pub const fn align(self) -> u64 {
-        self.extent().1
+    pub const fn alignment(self) -> u64 {
+        self.register_extent().1
     }
 }
 
@@ -134,7 +134,7 @@ impl Uart {
     pub const fn registers(&self) -> Region {
         Region {
             base: self.base,
-            size: self.kind.extent().0,
+            size: self.kind.register_extent().0,
         }
     }
 }
@@ -191,7 +191,7 @@ impl Named {
             _ => return None,
         };
         let uart = Uart { kind, base };
-        let named = Unfit::of(uart.registers(), kind.align(), END, &[])
+        let named = Unfit::check_region(uart.registers(), kind.alignment(), END, &[])
             .is_none()
             .then_some(Self::Ready(uart))?;
         parts.next().is_none().then_some(named)

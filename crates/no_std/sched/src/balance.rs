@@ -60,7 +60,7 @@ struct Cost {
 
 impl Cost {
     /// Records a search that took `ns` and ended at `now_ns`; returns whether the cost decayed.
-    fn note(&mut self, ns: u64, now_ns: u64) -> bool {
+    fn note_cost(&mut self, ns: u64, now_ns: u64) -> bool {
         let decays = ns <= self.max_ns && now_ns.saturating_sub(self.at_ns) > DECAY_NS;
         if ns > self.max_ns {
             (self.max_ns, self.at_ns) = (ns, now_ns);
@@ -142,7 +142,7 @@ impl Newidle {
             let size = 2 << level;
             search_domain(me, size, cpus, &queue, &mut found);
             let after = now();
-            decayed |= domain.note(after.saturating_sub(before), after);
+            decayed |= domain.note_cost(after.saturating_sub(before), after);
             last = Some(after.max(before));
             if size >= cpus {
                 found.overloaded = Some(found.busiest.is_some() || queue(me).is_overloaded());
@@ -275,13 +275,13 @@ mod tests {
     #[test]
     fn a_cost_is_the_longest_and_decays_once_a_second() {
         let mut cost = Cost::default();
-        assert!(!cost.note(256_000, 10));
-        assert!(!cost.note(1000, 10 + DECAY_NS));
+        assert!(!cost.note_cost(256_000, 10));
+        assert!(!cost.note_cost(1000, 10 + DECAY_NS));
         assert_eq!(cost.max_ns, 256_000);
-        assert!(cost.note(1000, 11 + DECAY_NS));
+        assert!(cost.note_cost(1000, 11 + DECAY_NS));
         assert_eq!(cost.max_ns, 253_000);
-        assert!(!cost.note(1000, 12 + DECAY_NS));
-        assert!(!cost.note(300_000, 12 + DECAY_NS));
+        assert!(!cost.note_cost(1000, 12 + DECAY_NS));
+        assert!(!cost.note_cost(300_000, 12 + DECAY_NS));
         assert_eq!(cost.max_ns, 300_000);
     }
 

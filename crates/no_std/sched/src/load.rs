@@ -29,7 +29,7 @@ const FRACTIONS: [u64; HALF as usize] = {
 
 /// Returns `value` as it has decayed after `periods` periods.
 #[must_use]
-pub const fn decayed(value: u64, periods: u64) -> u64 {
+pub const fn decay_value(value: u64, periods: u64) -> u64 {
     let halves = periods / HALF as u64;
     if halves >= 64 {
         return 0;
@@ -85,9 +85,9 @@ impl Load {
         let share = ran * ((FULL as u64) << 20) / PERIOD_NS;
         // The average converges to `share`, so the difference decays.
         self.average = if self.average > share {
-            share + decayed(self.average - share, periods)
+            share + decay_value(self.average - share, periods)
         } else {
-            share - decayed(share - self.average, periods)
+            share - decay_value(share - self.average, periods)
         };
     }
 
@@ -105,12 +105,12 @@ mod tests {
 
     #[test]
     fn the_past_counts_half_after_32_periods() {
-        assert_eq!(decayed(1000, 0), 1000);
-        assert!((499..=500).contains(&decayed(1000, 32)));
-        assert!((248..=250).contains(&decayed(1000, 64)));
-        assert_eq!(decayed(u64::MAX, 64 * 32), 0);
+        assert_eq!(decay_value(1000, 0), 1000);
+        assert!((499..=500).contains(&decay_value(1000, 32)));
+        assert!((248..=250).contains(&decay_value(1000, 64)));
+        assert_eq!(decay_value(u64::MAX, 64 * 32), 0);
         // After 16 periods, the factor is 2^(-1/2), which is 0.7071.
-        assert!((7070..=7071).contains(&decayed(10_000, 16)));
+        assert!((7070..=7071).contains(&decay_value(10_000, 16)));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use crate::esr::encoding;
 
 /// Returns the mask of the four-bit field whose lowest bit is `low`.
-const fn field(low: u32) -> u64 {
+const fn field_mask(low: u32) -> u64 {
     0xf << low
 }
 
@@ -49,46 +49,46 @@ const VIEWS: [View; 11] = [
     View {
         crm: 4,
         op2: 0,
-        shown: field(0)
-            | field(4)
-            | field(16)
-            | field(20)
-            | field(24)
-            | field(48)
-            | field(56)
-            | field(60),
+        shown: field_mask(0)
+            | field_mask(4)
+            | field_mask(16)
+            | field_mask(20)
+            | field_mask(24)
+            | field_mask(48)
+            | field_mask(56)
+            | field_mask(60),
         limits: &[Limit { low: 0, most: 1 }, Limit { low: 4, most: 1 }],
     },
     // PFR1: BT, SSBS, CSV2_frac. Hidden: MTE, SME, NMI, GCS, THE and the fractional fields of
     // features that PFR0 hides.
-    View::new(4, 1, field(0) | field(4) | field(32)),
+    View::new(4, 1, field_mask(0) | field_mask(4) | field_mask(32)),
     // DFR0: DebugVer, PMUVer, BRPs, WRPs, CTX_CMPs. Hidden: trace, SPE, BRBE.
     View::new(
         5,
         0,
-        field(0) | field(8) | field(12) | field(20) | field(28),
+        field_mask(0) | field_mask(8) | field_mask(12) | field_mask(20) | field_mask(28),
     ),
     // ISAR0: everything except TME.
-    View::new(6, 0, !field(24)),
+    View::new(6, 0, !field_mask(24)),
     // ISAR1: everything except LS64.
-    View::new(6, 1, !field(60)),
+    View::new(6, 1, !field_mask(60)),
     // ISAR2: WFxT, RPRES, GPA3, APA3, MOPS, BC, PAC_frac, CLRBHB, PRFMSLC, RPRFM, CSSC. Hidden:
     // 128-bit system registers and instructions.
     View::new(
         6,
         2,
-        0x0fff_ffff | field(28) | field(40) | field(48) | field(52),
+        0x0fff_ffff | field_mask(28) | field_mask(40) | field_mask(48) | field_mask(52),
     ),
     // MMFR0: everything.
     View::new(7, 0, u64::MAX),
     // MMFR1: everything except limited ordering regions.
-    View::new(7, 1, !field(16)),
+    View::new(7, 1, !field_mask(16)),
     // MMFR2: everything except nested virtualization.
-    View::new(7, 2, !field(24)),
+    View::new(7, 2, !field_mask(24)),
     // MMFR3: Spec_FPACC. Hidden: features of TCR2_EL1 and SCTLR2_EL1, which trap.
-    View::new(7, 3, field(60)),
+    View::new(7, 3, field_mask(60)),
     // MMFR4: E2H0, which has no other effect for a guest at EL1.
-    View::new(7, 4, field(24)),
+    View::new(7, 4, field_mask(24)),
 ];
 
 /// Whether `name` encodes one of this module's feature registers.
@@ -110,8 +110,8 @@ pub fn seen(name: u32, value: u64) -> u64 {
     let mut seen = value & view.shown;
     for limit in view.limits {
         let most = limit.most << limit.low;
-        if seen & field(limit.low) > most {
-            seen = seen & !field(limit.low) | most;
+        if seen & field_mask(limit.low) > most {
+            seen = seen & !field_mask(limit.low) | most;
         }
     }
     if (crm, op2) == (5, 0) {
@@ -125,7 +125,7 @@ pub fn seen(name: u32, value: u64) -> u64 {
 #[must_use]
 pub const fn without_copies(name: u32, seen: u64) -> u64 {
     match name == encoding(3, 0, 0, 6, 2) {
-        true => seen & !field(16),
+        true => seen & !field_mask(16),
         false => seen,
     }
 }
@@ -184,8 +184,8 @@ mod tests {
             let name = encoding(3, 0, 0, crm, op2);
             let extra = if name == DFR0 { NO_DOUBLE_LOCK } else { 0 };
             for low in (0..64).step_by(4) {
-                let seen = seen(name, value) & !extra & field(low);
-                prop_assert!(seen <= value & field(low));
+                let seen = seen(name, value) & !extra & field_mask(low);
+                prop_assert!(seen <= value & field_mask(low));
             }
         }
     }

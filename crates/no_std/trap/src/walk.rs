@@ -49,19 +49,19 @@ impl Half {
     }
 
     /// Returns the number of bits of an address that one level translates.
-    const fn stride(&self) -> u32 {
+    const fn bits_per_level(&self) -> u32 {
         self.page - 3
     }
 
     /// Returns the level at which walks begin.
     const fn start(&self) -> u32 {
-        4 - (self.bits - self.page).div_ceil(self.stride())
+        4 - (self.bits - self.page).div_ceil(self.bits_per_level())
     }
 
     /// Returns the address of the descriptor for `va` at `level` in `table`.
-    const fn descriptor(&self, table: u64, va: u64, level: u32) -> u64 {
-        let shift = self.page + (3 - level) * self.stride();
-        let index = (va & ((1 << self.bits) - 1)) >> shift & ((1 << self.stride()) - 1);
+    const fn descriptor_address(&self, table: u64, va: u64, level: u32) -> u64 {
+        let shift = self.page + (3 - level) * self.bits_per_level();
+        let index = (va & ((1 << self.bits) - 1)) >> shift & ((1 << self.bits_per_level()) - 1);
         table + 8 * index
     }
 }
@@ -74,7 +74,7 @@ pub fn level(regime: &Regime, va: u64, ipa: u64, read: impl Fn(u64) -> Option<u6
     let half = Half::of(regime, va)?;
     let mut table = half.table;
     for level in half.start()..=3 {
-        let place = half.descriptor(table, va, level);
+        let place = half.descriptor_address(table, va, level);
         if place >> 12 == ipa >> 12 {
             return Some(level);
         }

@@ -132,7 +132,7 @@ impl List {
         if let Some(left) = self.queued().first() {
             return Err(Fault::Forgotten(left.intid()));
         }
-        match (private.deliverable(), private.requested()) {
+        match (private.deliverable(), private.unserved_intids()) {
             _ if direct => Ok(()),
             (0, 0) => Ok(()),
             (0, bits) => Err(Fault::Requested(bits)),

@@ -19,7 +19,7 @@ pub fn replace_part(access: Access, start: u64, value: u64, written: u64) -> u64
 
 /// Whether `access` is a naturally aligned part, not larger than `size` bytes,
 /// of a register of `size` bytes.
-pub const fn fits(access: Access, size: u32) -> bool {
+pub const fn is_aligned_part(access: Access, size: u32) -> bool {
     access.size <= size && access.offset.is_multiple_of(access.size as u64)
 }
 

@@ -98,8 +98,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
                 return true;
             }
             None if hw.is_none() => self.private.set_pending(intid),
-            // Another CPU has just disabled it. The interrupt stays physically active until the
-            // pending `evaluate` lets its line interrupt again.
+            // Another CPU has just disabled it. It stays physically active until this CPU's pending
+            // call of `evaluate` clears the active state, so that the line can interrupt again.
             None => {}
         }
         false
@@ -166,7 +166,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     /// levels of other timers have to wait in the machine, where they disappear with the line.
     pub fn follow_timers(&mut self) {
         let timers = self.interface.timers();
-        let ready = self.private.all_ready() & timers;
+        let ready = self.private.ready_intids() & timers;
         self.interface.enable(ready, timers & !ready);
     }
 
@@ -255,6 +255,6 @@ fn expect_arrivals<I: Interface>(list: &mut List, interface: &I, private: &Priva
         let hw = (timers >> intid & 1 != 0).then_some(intid);
         let priority = private.ready(intid);
         let value = priority.map(|priority| ListRegister::pending(intid, priority, hw));
-        list.expect(intid, value);
+        list.expect_arrival(intid, value);
     }
 }

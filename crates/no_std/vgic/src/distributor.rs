@@ -6,10 +6,10 @@
 
 mod offsets;
 
-use crate::bits::{fits, ones, read_part, replace_part};
-use crate::redistributor::{from_pairs, to_pairs};
+use crate::bits::{is_aligned_part, ones, read_part, replace_part};
+use crate::redistributor::{bits_to_pairs, pairs_to_bits};
 use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET, PRIVATE};
-use offsets::{bit_array, icfgr, irouter, spi_bit, spi_index};
+use offsets::{bit_array, icfgr_spi, irouter_spi, spi_bit, spi_index};
 
 /// Number of SPIs.
 pub const SPIS: usize = 64;
@@ -92,7 +92,7 @@ impl Distributor {
 
     /// Whether SPI n may be delivered to `vcpu`: it is enabled, forwarded and routed there. SPIs
     /// that may go to any vCPU go to the first one.
-    pub(crate) const fn deliverable(&self, n: usize, vcpu: Vcpu) -> bool {
+    pub(crate) const fn is_deliverable(&self, n: usize, vcpu: Vcpu) -> bool {
         let ready = self.enabled & !self.active;
         let routed = match self.route[n] & ANY {
             0 => self.route[n] == vcpu.affinity,
@@ -108,7 +108,7 @@ impl Distributor {
             |n: usize| self.listed >> n & 1 != 0 && usize::from(self.holder[n]) != vcpu.number;
         let pending = ones(self.pending).map(|n| n as usize);
         let best = pending
-            .filter(|&n| self.deliverable(n, vcpu))
+            .filter(|&n| self.is_deliverable(n, vcpu))
             .filter(|&n| !held_elsewhere(n))
             .min_by_key(|&n| self.priority[n])?;
         self.pending &= !(1 << best);
@@ -164,7 +164,7 @@ impl Distributor {
     }
 
     /// Whether an SPI is pending that no vCPU holds.
-    pub(crate) const fn has_waiting(&self) -> bool {
+    pub(crate) const fn has_waiting_spi(&self) -> bool {
         self.pending & !self.listed != 0
     }
 
@@ -186,9 +186,9 @@ impl Distributor {
             0x004 => (SPIS as u64 / 32) | 9 << 19 | 1 << 24 | 1 << 25,
             0x008 => IIDR,
             PIDR2_OFFSET => PIDR2,
-            0x400..0x460 if fits(access, 4) => self.priorities(access),
-            0x6000..0x6300 if fits(access, 8) => {
-                let (n, start) = irouter(access.offset);
+            0x400..0x460 if is_aligned_part(access, 4) => self.priorities(access),
+            0x6000..0x6300 if is_aligned_part(access, 8) => {
+                let (n, start) = irouter_spi(access.offset);
                 n.map_or(0, |n| read_part(access, start, self.route[n]))
             }
             _ if access.size == 4 => self.read_word(access.offset),
@@ -198,8 +198,8 @@ impl Distributor {
 
     fn read_word(&self, offset: u64) -> u64 {
         let Some((register, shift)) = bit_array(offset) else {
-            return match icfgr(offset) {
-                Some(shift) => to_pairs((self.edge >> shift) as u32 & 0xffff),
+            return match icfgr_spi(offset) {
+                Some(shift) => bits_to_pairs((self.edge >> shift) as u32 & 0xffff),
                 None => 0,
             };
         };
@@ -219,9 +219,9 @@ impl Distributor {
             // SETSPI_NSR and CLRSPI_NSR take an INTID.
             0x040 => self.pending |= spi_bit(value),
             0x048 => self.clear_pending(spi_bit(value)),
-            0x400..0x460 if fits(access, 4) => self.set_priorities(access, value),
-            0x6000..0x6300 if fits(access, 8) => {
-                let (n, start) = irouter(access.offset);
+            0x400..0x460 if is_aligned_part(access, 4) => self.set_priorities(access, value),
+            0x6000..0x6300 if is_aligned_part(access, 8) => {
+                let (n, start) = irouter_spi(access.offset);
                 if let Some(n) = n {
                     self.route[n] = replace_part(access, start, self.route[n], value) & ROUTE;
                 }
@@ -234,9 +234,9 @@ impl Distributor {
 
     fn write_word(&mut self, offset: u64, value: u64) -> bool {
         let Some((register, shift)) = bit_array(offset) else {
-            if let Some(shift) = icfgr(offset) {
+            if let Some(shift) = icfgr_spi(offset) {
                 let kept = self.edge & !(0xffff << shift);
-                self.edge = kept | u64::from(from_pairs(value)) << shift;
+                self.edge = kept | u64::from(pairs_to_bits(value)) << shift;
             }
             return false;
         };

@@ -114,7 +114,7 @@ impl List {
 
     /// Sets the value to list when private `intid` arrives; `None` if more, or nothing, has to be
     /// done.
-    pub fn expect(&mut self, intid: u32, value: Option<ListRegister>) {
+    pub fn expect_arrival(&mut self, intid: u32, value: Option<ListRegister>) {
         self.arrivals[intid as usize].value = value.unwrap_or(ListRegister::EMPTY);
         self.update_first(intid as usize);
     }
@@ -129,9 +129,9 @@ impl List {
         };
     }
 
-    /// Lists private `intid` with the value of [`List::expect`], if its register is empty and
-    /// nothing waits; returns whether it did. Hypervisors without the assembly use this, which does
-    /// the same.
+    /// Lists private `intid` with the value of [`List::expect_arrival`], if its register is empty
+    /// and nothing waits; returns whether it did. Hypervisors without the assembly use this, which
+    /// does the same.
     #[inline(always)]
     pub fn arrive(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
         let Arrival { value, slot } = self.arrivals[intid as usize];
@@ -146,7 +146,7 @@ impl List {
     /// Makes `intid` pending; `hw` is the physical INTID that it is mapped to.
     pub fn inject(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
         let new = ListRegister::pending(intid, priority, hw);
-        match self.own_register(bank, intid) {
+        match self.last_register(bank, intid) {
             Some(slot) => bank.write(slot, new),
             None => self.inject_anywhere(bank, new),
         }
@@ -156,7 +156,7 @@ impl List {
     #[inline(always)]
     pub fn inject_last(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
         let new = ListRegister::pending(intid, priority, hw);
-        match self.own_register(bank, intid) {
+        match self.last_register(bank, intid) {
             Some(slot) => bank.write_last(slot, new),
             None => self.inject_anywhere(bank, new),
         }
@@ -164,7 +164,7 @@ impl List {
 
     /// The register where `intid` was listed last, if that is empty and nothing waits.
     #[inline(always)]
-    fn own_register(&self, bank: &impl Bank, intid: u32) -> Option<usize> {
+    fn last_register(&self, bank: &impl Bank, intid: u32) -> Option<usize> {
         if u64::from(intid) >= self.straight {
             return None;
         }
@@ -177,7 +177,7 @@ impl List {
         let mut listed = Listed::read(bank);
         match (listed.find(new.intid()), self.find_queued(new.intid())) {
             (Some((slot, old)), _) => {
-                let value = old.joined(new);
+                let value = old.merged_with(new);
                 if old.is_active() && value.priority() != old.priority() {
                     listed.set(bank, slot, ListRegister::EMPTY);
                     self.queue.push(value);
@@ -185,7 +185,7 @@ impl List {
                     listed.set(bank, slot, value);
                 }
             }
-            (None, Some(at)) => self.queue[at] = self.queue[at].joined(new),
+            (None, Some(at)) => self.queue[at] = self.queue[at].merged_with(new),
             (None, None) => self.queue.push(new),
         }
         self.refill_from(&mut listed, bank);
@@ -241,7 +241,7 @@ impl List {
     fn refill_from(&mut self, listed: &mut Listed, bank: &mut impl Bank) {
         while let Some(next) = self.most_urgent() {
             let waiting = self.queue[next];
-            let Some((slot, evicted)) = listed.room_for(waiting) else {
+            let Some((slot, evicted)) = listed.slot_for(waiting) else {
                 break;
             };
             listed.set(bank, slot, waiting);
@@ -321,11 +321,11 @@ impl List {
 
     /// Requests a maintenance interrupt for the time when the guest ends `intid`: ICH_EISR_EL2 then
     /// shows it, and [`Self::sync_spis`] is due, not [`Self::refill`].
-    pub(crate) fn notice_end(&mut self, bank: &mut impl Bank, intid: u32) {
+    pub(crate) fn request_end_notice(&mut self, bank: &mut impl Bank, intid: u32) {
         if let Some(at) = self.find_queued(intid) {
-            self.queue[at] = self.queue[at].with_notice();
+            self.queue[at] = self.queue[at].with_end_notice();
         } else if let Some((slot, one)) = Listed::read(bank).find(intid) {
-            bank.write(slot, one.with_notice());
+            bank.write(slot, one.with_end_notice());
         }
     }
 

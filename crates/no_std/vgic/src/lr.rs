@@ -83,7 +83,7 @@ impl ListRegister {
     /// Removes the pending state; returns the empty value if no state is left.
     #[must_use]
     pub const fn without_pending(self) -> Self {
-        Self(self.0 & !PENDING).or_empty()
+        Self(self.0 & !PENDING).empty_if_inactive()
     }
 
     /// Adds the active state. A hardware interrupt must not keep the pending state: the physical
@@ -97,13 +97,13 @@ impl ListRegister {
     /// Removes the active state; returns the empty value if no state is left.
     #[must_use]
     pub const fn without_active(self) -> Self {
-        Self(self.0 & !ACTIVE).or_empty()
+        Self(self.0 & !ACTIVE).empty_if_inactive()
     }
 
     /// Requests a maintenance interrupt when it is deactivated. Does nothing for hardware
     /// interrupts, which have no such request.
     #[must_use]
-    pub const fn with_notice(self) -> Self {
+    pub const fn with_end_notice(self) -> Self {
         Self(self.0 | if self.0 & HW == 0 { EOI } else { 0 })
     }
 
@@ -121,7 +121,7 @@ impl ListRegister {
 
     /// Returns its value after an acknowledge.
     #[must_use]
-    pub const fn acknowledged(self) -> Self {
+    pub const fn after_acknowledge(self) -> Self {
         Self(self.0 & !PENDING | ACTIVE)
     }
 
@@ -140,16 +140,16 @@ impl ListRegister {
     /// interrupt has ended; the CPU that took it deactivates it then. Two pending states become
     /// one, and one acknowledge takes both.
     #[must_use]
-    pub const fn joined(self, new: Self) -> Self {
+    pub const fn merged_with(self, new: Self) -> Self {
         match (self.0 & HW != 0, new.0 & HW != 0) {
             (true, true) => self,
-            (false, true) => self.with_notice(),
-            (true, false) => Self(self.0 & (PENDING | ACTIVE) | new.0).with_notice(),
+            (false, true) => self.with_end_notice(),
+            (true, false) => Self(self.0 & (PENDING | ACTIVE) | new.0).with_end_notice(),
             (false, false) => Self(self.0 & (PENDING | ACTIVE | EOI) | new.0),
         }
     }
 
-    const fn or_empty(self) -> Self {
+    const fn empty_if_inactive(self) -> Self {
         if self.0 & (PENDING | ACTIVE) == 0 {
             Self::EMPTY
         } else {

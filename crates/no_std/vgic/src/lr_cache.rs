@@ -73,7 +73,7 @@ impl Listed {
     /// the register of the least urgent interrupt that is pending, or will be when it ends, if that
     /// is less urgent than `waiting`; or, if no interrupt can be acknowledged, the register of the
     /// most urgent active interrupt, which ends first.
-    pub fn room_for(&self, waiting: ListRegister) -> Option<(usize, ListRegister)> {
+    pub fn slot_for(&self, waiting: ListRegister) -> Option<(usize, ListRegister)> {
         if self.empty != 0 {
             return Some((self.empty.trailing_zeros() as usize, ListRegister::EMPTY));
         }

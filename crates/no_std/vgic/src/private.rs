@@ -86,7 +86,7 @@ impl Private {
 
     /// The INTIDs that can be delivered, as of the last [`Self::refresh`].
     #[must_use]
-    pub fn all_ready(&self) -> u32 {
+    pub fn ready_intids(&self) -> u32 {
         self.ready.load(Relaxed)
     }
 
@@ -132,14 +132,14 @@ impl Private {
 
     /// INTIDs with a request that the owner has not served.
     #[must_use]
-    pub(crate) fn requested(&self) -> u32 {
-        self.pending.to_clear() | self.active.to_clear() | self.active.to_set()
+    pub(crate) fn unserved_intids(&self) -> u32 {
+        self.pending.bits_to_clear() | self.active.bits_to_clear() | self.active.bits_to_set()
     }
 
     /// INTIDs that are pending and not in a list register.
     #[must_use]
     pub fn pending(&self) -> u32 {
-        self.pending.to_set()
+        self.pending.bits_to_set()
     }
 
     /// Makes `intid` pending until it can be delivered.

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::bits::{fits, read_part};
+use crate::bits::{is_aligned_part, read_part};
 use crate::private::Private;
 use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET};
 
@@ -54,7 +54,7 @@ impl Redistributor<'_> {
     fn read(&self, access: Access) -> u64 {
         match access.offset {
             0x04 => IIDR,
-            0x08..0x10 if fits(access, 8) => read_part(access, 0x08, self.typer()),
+            0x08..0x10 if is_aligned_part(access, 8) => read_part(access, 0x08, self.typer()),
             // ChildrenAsleep follows ProcessorSleep at once.
             0x14 => u64::from(self.private.sleeping.load(Acquire)) * 0b110,
             PIDR2_OFFSET => PIDR2,
@@ -70,7 +70,7 @@ impl Redistributor<'_> {
 
     fn access_sgi_frame(&self, access: Access) -> (u64, bool) {
         match access.offset {
-            0x400..0x420 if fits(access, 4) => self.access_priorities(access),
+            0x400..0x420 if is_aligned_part(access, 4) => self.access_priorities(access),
             0x080..0x400 | 0xc00..0xc08 if access.size == 4 => self.access_bits(access),
             _ => (0, false),
         }
@@ -85,16 +85,16 @@ impl Redistributor<'_> {
                 0x100 | 0x180 => private.enabled.load(Acquire).into(),
                 0x200 | 0x280 => {
                     let listed = private.listed_pending.load(Acquire);
-                    let listed = listed & !private.pending.to_clear();
-                    (private.pending.to_set() | listed | self.lines).into()
+                    let listed = listed & !private.pending.bits_to_clear();
+                    (private.pending.bits_to_set() | listed | self.lines).into()
                 }
                 0x300 | 0x380 => {
                     let listed = private.listed_active.load(Acquire);
-                    let listed = listed & !private.active.to_clear();
-                    (private.active.to_set() | listed).into()
+                    let listed = listed & !private.active.bits_to_clear();
+                    (private.active.bits_to_set() | listed).into()
                 }
                 0xc00 => SGIS_EDGE,
-                0xc04 => to_pairs(private.edge.load(Acquire) >> 16),
+                0xc04 => bits_to_pairs(private.edge.load(Acquire) >> 16),
                 _ => 0,
             };
             return (value, false);
@@ -107,7 +107,7 @@ impl Redistributor<'_> {
             0x280 => private.pending.clear(bits),
             0x300 => private.active.set(bits),
             0x380 => private.active.clear(bits),
-            0xc04 => private.edge.store(from_pairs(value) << 16, Release),
+            0xc04 => private.edge.store(pairs_to_bits(value) << 16, Release),
             _ => return (0, false),
         }
         (0, access.offset < 0x400)
@@ -133,13 +133,13 @@ impl Redistributor<'_> {
 }
 
 /// Sixteen bits as the upper bits of sixteen pairs, the format of ICFGR.
-pub fn to_pairs(bits: u32) -> u64 {
+pub fn bits_to_pairs(bits: u32) -> u64 {
     (0..16).fold(0, |pairs, n| {
         pairs | u64::from(bits >> n & 1) << (2 * n + 1)
     })
 }
 
-/// The reverse of [`to_pairs`].
-pub fn from_pairs(pairs: u64) -> u32 {
+/// The reverse of [`bits_to_pairs`].
+pub fn pairs_to_bits(pairs: u64) -> u32 {
     (0..16).fold(0, |bits, n| bits | ((pairs >> (2 * n + 1) & 1) as u32) << n)
 }

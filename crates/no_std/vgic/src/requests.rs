@@ -21,59 +21,59 @@ impl Requests {
 
     /// Serves a write of GICR_ISxxx: the last write counts.
     pub fn set(&self, bits: u32) {
-        self.change(|set, clear| (set | bits, clear & !bits));
+        self.change_both(|set, clear| (set | bits, clear & !bits));
     }
 
     /// Serves a write of GICR_ICxxx.
     pub fn clear(&self, bits: u32) {
-        self.change(|set, clear| (set & !bits, clear | bits));
+        self.change_both(|set, clear| (set & !bits, clear | bits));
     }
 
     /// The holder gives back `bits`, except those that it has to clear.
     pub fn give_back(&self, bits: u32) {
-        self.change(|set, clear| (set | bits & !clear, clear));
+        self.change_both(|set, clear| (set | bits & !clear, clear));
     }
 
     /// The holder takes over the set bits in `of`.
     pub fn take_set(&self, of: u32) -> u32 {
         // The common case has no request. A CPU that sets one sends EVALUATE afterwards.
-        if self.to_set() & of == 0 {
+        if self.bits_to_set() & of == 0 {
             return 0;
         }
-        self.change(|set, clear| (set & !of, clear)).0 & of
+        self.change_both(|set, clear| (set & !of, clear)).0 & of
     }
 
     /// The holder takes over the bits that it has to clear.
     pub fn take_clear(&self) -> u32 {
-        if self.to_clear() == 0 {
+        if self.bits_to_clear() == 0 {
             return 0;
         }
-        self.change(|set, _| (set, 0)).1
+        self.change_both(|set, _| (set, 0)).1
     }
 
     /// Returns the bits that are set and not yet at the holder.
-    pub fn to_set(&self) -> u32 {
-        halves(self.0.load(Acquire)).0
+    pub fn bits_to_set(&self) -> u32 {
+        split_halves(self.0.load(Acquire)).0
     }
 
     /// Returns the bits that the holder has to clear.
-    pub fn to_clear(&self) -> u32 {
-        halves(self.0.load(Acquire)).1
+    pub fn bits_to_clear(&self) -> u32 {
+        split_halves(self.0.load(Acquire)).1
     }
 
     /// Changes both bitmaps; returns their old values.
-    fn change(&self, to: impl Fn(u32, u32) -> (u32, u32)) -> (u32, u32) {
+    fn change_both(&self, to: impl Fn(u32, u32) -> (u32, u32)) -> (u32, u32) {
         let changed = |now| {
-            let (set, clear) = halves(now);
+            let (set, clear) = split_halves(now);
             let (set, clear) = to(set, clear);
             Some(u64::from(clear) << 32 | u64::from(set))
         };
         // The function always returns a new value; both results hold the old one.
         let (Ok(was) | Err(was)) = self.0.fetch_update(AcqRel, Acquire, changed);
-        halves(was)
+        split_halves(was)
     }
 }
 
-const fn halves(word: u64) -> (u32, u32) {
+const fn split_halves(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }

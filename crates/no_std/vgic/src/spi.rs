@@ -32,13 +32,13 @@ impl List {
             self.inject(bank, spi.intid, spi.priority, None);
         }
         for n in held_spis(distributor, vcpu).filter(|n| distributor.pending >> n & 1 != 0) {
-            self.notice_end(bank, PRIVATE + n as u32);
+            self.request_end_notice(bank, PRIVATE + n as u32);
         }
         self.reprioritise(bank, |intid| distributor.priority_of(intid));
         self.others = distributor.active != 0;
         self.refill(bank);
         self.publish_spis(bank, distributor, vcpu);
-        released && distributor.has_waiting()
+        released && distributor.has_waiting_spi()
     }
 
     /// Checks SPI n, which this list holds; returns whether it has released it.
@@ -56,7 +56,7 @@ impl List {
         }
         if distributor.withdraw & bit != 0 {
             self.withdraw(bank, intid);
-        } else if !distributor.deliverable(n, vcpu) && self.withdraw(bank, intid).is_some() {
+        } else if !distributor.is_deliverable(n, vcpu) && self.withdraw(bank, intid).is_some() {
             distributor.give_back(intid);
         }
         if distributor.deactivate & bit != 0 {

@@ -138,7 +138,7 @@ impl Switch {
             let mut lines_set = self.lines_set.lock();
             if self.direct.load(SeqCst) {
                 if bits & EVALUATE != 0 {
-                    write_all(&mut lines_set, private, physical, forward());
+                    write_hardware(&mut lines_set, private, physical, forward());
                 }
                 set_sgis(bits, private, physical);
                 return Sent::Done;
@@ -156,7 +156,7 @@ impl Switch {
         let mut lines_set = self.lines_set.lock();
         let direct = self.direct.load(SeqCst);
         if direct {
-            write_all(&mut lines_set, private, physical, forward());
+            write_hardware(&mut lines_set, private, physical, forward());
         }
         direct
     }
@@ -180,7 +180,7 @@ impl Switch {
         }
         delivery.unlist();
         let forward = delivery.shared.with(|distributor| distributor.forwards());
-        write_all(&mut lines_set, delivery.private, physical, forward);
+        write_hardware(&mut lines_set, delivery.private, physical, forward);
         set_sgis(bits, delivery.private, physical);
         Some(bits & !(SGIS | EVALUATE))
     }
@@ -197,7 +197,7 @@ impl Switch {
         if physical.active() & guest_intids(physical) != 0 {
             return None;
         }
-        self.take_back(&mut lines_set, delivery, physical);
+        self.take_back_pending(&mut lines_set, delivery, physical);
         Some(())
     }
 
@@ -211,11 +211,11 @@ impl Switch {
         let active = physical.active() & guest_intids(physical);
         physical.clear_active(active);
         ones(active.into()).for_each(|intid| delivery.activate(intid));
-        self.take_back(&mut lines_set, delivery, physical);
+        self.take_back_pending(&mut lines_set, delivery, physical);
     }
 
     /// Takes pending interrupts out of the machine, under the lock.
-    fn take_back<I: Interface, S: Shared>(
+    fn take_back_pending<I: Interface, S: Shared>(
         &self,
         lines_set: &mut u32,
         delivery: &Delivery<'_, I, S>,
@@ -248,7 +248,7 @@ fn set_sgis(bits: u32, private: &Private, physical: &impl Physical) {
 
 /// Writes the registers to the machine, under the lock, so that the last CPU to write has also read
 /// them last.
-fn write_all(lines_set: &mut u32, private: &Private, physical: &impl Physical, forward: bool) {
+fn write_hardware(lines_set: &mut u32, private: &Private, physical: &impl Physical, forward: bool) {
     let guests = guest_intids(physical);
     let ready = private.refresh(forward) & guests;
     for intid in ones(guests.into()) {

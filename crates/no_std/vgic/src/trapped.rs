@@ -67,22 +67,22 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
             let kind = self.interface.kind();
             let fixed = (kind >> 29 & 7) << 8 | (kind >> 23 & 7) << 11 | (kind >> 21 & 1) << 15;
             let fixed = fixed | (kind >> 22 & 1) << 14 | self.interface.ranges();
-            fixed | self.get(Field::COMMON) | self.get(Field::SPLIT) << 1
+            fixed | self.get_vmcr(Field::COMMON) | self.get_vmcr(Field::SPLIT) << 1
         };
         let value = match register {
             Register::Acknowledge => self.acknowledge().into(),
             Register::HighestPending => self.highest().map_or(NONE, |(_, one)| one.intid()).into(),
-            Register::ActivePriorities(n) if n < self.words() => {
+            Register::ActivePriorities(n) if n < self.word_count() => {
                 self.interface.active_priorities(n).into()
             }
             Register::Running => self.running_priority().into(),
-            Register::CommonBinaryPoint => self.get(Field::COMMON_BINARY_POINT),
-            Register::BinaryPoint if self.get(Field::COMMON) != 0 => {
-                7.min(self.get(Field::COMMON_BINARY_POINT) + 1)
+            Register::CommonBinaryPoint => self.get_vmcr(Field::COMMON_BINARY_POINT),
+            Register::BinaryPoint if self.get_vmcr(Field::COMMON) != 0 => {
+                7.min(self.get_vmcr(Field::COMMON_BINARY_POINT) + 1)
             }
-            Register::BinaryPoint => self.get(Field::BINARY_POINT),
-            Register::Enable => self.get(Field::ENABLE),
-            Register::Mask => self.get(Field::MASK),
+            Register::BinaryPoint => self.get_vmcr(Field::BINARY_POINT),
+            Register::Enable => self.get_vmcr(Field::ENABLE),
+            Register::Mask => self.get_vmcr(Field::MASK),
             Register::Control => control(),
             Register::ActivePriorities(_) | Register::End | Register::Deactivate => return None,
         };
@@ -92,24 +92,24 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
     fn write(&mut self, register: Register, value: u64) -> Option<Due> {
         let least = 7 - u64::from(self.preemption_bits());
         match register {
-            Register::End => return Some(self.end(value as u32 & 0xff_ffff)),
+            Register::End => return Some(self.end_interrupt(value as u32 & 0xff_ffff)),
             Register::Deactivate => return Some(self.deactivate(value as u32 & 0xff_ffff)),
-            Register::ActivePriorities(n) if n < self.words() => {
+            Register::ActivePriorities(n) if n < self.word_count() => {
                 self.interface.set_active_priorities(n, value as u32);
             }
             Register::CommonBinaryPoint => {
-                self.set(Field::COMMON_BINARY_POINT, (value & 7).max(least));
+                self.set_vmcr(Field::COMMON_BINARY_POINT, (value & 7).max(least));
             }
-            Register::BinaryPoint if self.get(Field::COMMON) != 0 => {}
-            Register::BinaryPoint => self.set(Field::BINARY_POINT, (value & 7).max(least + 1)),
-            Register::Enable => self.set(Field::ENABLE, value & 1),
+            Register::BinaryPoint if self.get_vmcr(Field::COMMON) != 0 => {}
+            Register::BinaryPoint => self.set_vmcr(Field::BINARY_POINT, (value & 7).max(least + 1)),
+            Register::Enable => self.set_vmcr(Field::ENABLE, value & 1),
             Register::Mask => {
                 let bits = (self.interface.kind() >> 29 & 7) + 1;
-                self.set(Field::MASK, value & 0xff & 0xff << (8 - bits));
+                self.set_vmcr(Field::MASK, value & 0xff & 0xff << (8 - bits));
             }
             Register::Control => {
-                self.set(Field::COMMON, value & 1);
-                self.set(Field::SPLIT, value >> 1 & 1);
+                self.set_vmcr(Field::COMMON, value & 1);
+                self.set_vmcr(Field::SPLIT, value >> 1 & 1);
             }
             Register::ActivePriorities(_)
             | Register::Acknowledge
@@ -126,22 +126,22 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         };
         let priority = u32::from(one.priority());
         let group = priority & self.group_mask();
-        if u64::from(priority) >= self.get(Field::MASK) || group >= self.running_priority() {
+        if u64::from(priority) >= self.get_vmcr(Field::MASK) || group >= self.running_priority() {
             return NONE;
         }
         let level = group >> (8 - self.preemption_bits());
         let word = self.interface.active_priorities(level as usize / 32);
         self.interface
             .set_active_priorities(level as usize / 32, word | 1 << (level % 32));
-        self.interface.write(slot, one.acknowledged());
+        self.interface.write(slot, one.after_acknowledge());
         self.list.refill(&mut self.interface);
         one.intid()
     }
 
     /// ICC_EOIR1_EL1: priority drop and, with EOImode 0, deactivation. Does nothing if no priority
     /// is active.
-    fn end(&mut self, intid: u32) -> Due {
-        let words = 0..self.words();
+    fn end_interrupt(&mut self, intid: u32) -> Due {
+        let words = 0..self.word_count();
         let mut words = words.map(|n| (n, self.interface.active_priorities(n)));
         let Some((n, word)) = words.find(|(_, word)| *word != 0) else {
             return Due::Nothing;
@@ -150,14 +150,14 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
             return Due::Nothing;
         }
         self.interface.set_active_priorities(n, word & (word - 1));
-        match self.get(Field::SPLIT) {
+        match self.get_vmcr(Field::SPLIT) {
             0 => self.deactivate(intid),
             _ => Due::Nothing,
         }
     }
 
-    /// ICC_DIR_EL1, or the second half of [`Self::end`]. Any vCPU may end an SPI that software has
-    /// set active by a register write.
+    /// ICC_DIR_EL1, or the second half of [`Self::end_interrupt`]. Any vCPU may end an SPI that
+    /// software has set active by a register write.
     fn deactivate(&mut self, intid: u32) -> Due {
         if let Some(old) = self.list.deactivate(&mut self.interface, intid) {
             if let Some(physical) = old.hw() {
@@ -186,12 +186,12 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         let used = ones(used.into()).map(|slot| (slot as usize, interface.read(slot as usize)));
         let waiting = used.filter(|(_, one)| one.is_waiting());
         let best = waiting.min_by_key(|(_, one)| one.priority());
-        best.filter(|_| self.get(Field::ENABLE) != 0)
+        best.filter(|_| self.get_vmcr(Field::ENABLE) != 0)
     }
 
     /// The running priority; [`IDLE`] if the CPU handles no interrupt.
     fn running_priority(&self) -> u32 {
-        let words = (0..self.words()).map(|n| (n as u32, self.interface.active_priorities(n)));
+        let words = (0..self.word_count()).map(|n| (n as u32, self.interface.active_priorities(n)));
         let mut words = words.filter(|(_, word)| *word != 0);
         words.next().map_or(IDLE, |(n, word)| {
             (32 * n + word.trailing_zeros()) << (8 - self.preemption_bits())
@@ -200,9 +200,9 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
 
     /// The bits of a priority that decide whether it preempts (4.8.2).
     fn group_mask(&self) -> u32 {
-        let point = match self.get(Field::COMMON) {
-            0 => self.get(Field::BINARY_POINT).saturating_sub(1),
-            _ => self.get(Field::COMMON_BINARY_POINT),
+        let point = match self.get_vmcr(Field::COMMON) {
+            0 => self.get_vmcr(Field::BINARY_POINT).saturating_sub(1),
+            _ => self.get_vmcr(Field::COMMON_BINARY_POINT),
         };
         0xff << (point + 1) & 0xff
     }
@@ -212,15 +212,15 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
     }
 
     /// How many registers of active priorities there are.
-    fn words(&self) -> usize {
+    fn word_count(&self) -> usize {
         1 << self.preemption_bits().saturating_sub(5)
     }
 
-    fn get(&self, Field(shift, all): Field) -> u64 {
+    fn get_vmcr(&self, Field(shift, all): Field) -> u64 {
         self.interface.settings() >> shift & all
     }
 
-    fn set(&mut self, Field(shift, all): Field, value: u64) {
+    fn set_vmcr(&mut self, Field(shift, all): Field, value: u64) {
         let rest = self.interface.settings() & !(all << shift);
         self.interface.set_settings(rest | value << shift);
     }

@@ -395,13 +395,13 @@ fn fields_of_a_list_register() {
     // A hardware interrupt is not pending and active at once; a software interrupt may be.
     assert_eq!(software.with_active().0 >> 62, 0b11);
     assert_eq!(hardware.with_active().0 >> 62, 0b10);
-    assert_eq!(software.with_notice().0, software.0 | 1 << 41);
-    assert_eq!(hardware.with_notice(), hardware);
+    assert_eq!(software.with_end_notice().0, software.0 | 1 << 41);
+    assert_eq!(hardware.with_end_notice(), hardware);
 }
 
 #[test]
 fn an_end_is_told_by_a_software_interrupt_without_a_state() {
-    let told = ListRegister::pending(40, 0, None).with_notice();
+    let told = ListRegister::pending(40, 0, None).with_end_notice();
     let ended = ListRegister(told.0 & !(1 << 62));
     assert!(ended.has_ended());
     for (bit, why) in [(63, "active"), (62, "pending"), (61, "hardware")] {
@@ -415,22 +415,22 @@ fn of_two_arrivals_one_interrupt_is_left() {
     let software = ListRegister::pending(27, 0x80, None);
     let hardware = ListRegister::pending(27, 0x80, Some(27));
     let active = software.with_active().without_pending();
-    assert_eq!(hardware.joined(hardware), hardware);
-    assert_eq!(software.joined(software), software);
+    assert_eq!(hardware.merged_with(hardware), hardware);
+    assert_eq!(software.merged_with(software), software);
     // A level joins a state that software set: its end has to be reported.
-    assert_eq!(software.joined(hardware), software.with_notice());
-    assert_eq!(hardware.joined(software), software.with_notice());
-    assert_eq!(active.joined(hardware), active.with_notice());
+    assert_eq!(software.merged_with(hardware), software.with_end_notice());
+    assert_eq!(hardware.merged_with(software), software.with_end_notice());
+    assert_eq!(active.merged_with(hardware), active.with_end_notice());
     let handled = hardware.with_active();
     assert_eq!(
-        handled.joined(software),
-        software.with_active().with_notice()
+        handled.merged_with(software),
+        software.with_active().with_end_notice()
     );
     // The new interrupt's priority wins; the request to signal an end stays.
     let urgent = ListRegister::pending(27, 0x10, None);
-    assert_eq!(active.joined(urgent), urgent.with_active());
+    assert_eq!(active.merged_with(urgent), urgent.with_active());
     assert_eq!(
-        active.with_notice().joined(urgent),
-        urgent.with_active().with_notice()
+        active.with_end_notice().merged_with(urgent),
+        urgent.with_active().with_end_notice()
     );
 }

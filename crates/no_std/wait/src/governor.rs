@@ -61,7 +61,7 @@ impl Tunables {
         }
     }
 
-    const fn grown(&self, limit: u64) -> u64 {
+    const fn grow_limit(&self, limit: u64) -> u64 {
         let grown = limit.saturating_mul(self.grow);
         let grown = if grown < self.grow_start {
             self.grow_start
@@ -72,7 +72,7 @@ impl Tunables {
     }
 
     /// Shrinks `limit`. A result below `grow_start` becomes 0, because such short polls don't pay.
-    const fn shrunk(&self, limit: u64) -> u64 {
+    const fn shrink_limit(&self, limit: u64) -> u64 {
         let shrunk = match limit.checked_div(self.shrink) {
             Some(shrunk) => shrunk,
             None => 0,
@@ -129,9 +129,9 @@ impl Guest {
     pub const fn halted(&mut self, blocked: u64) {
         self.missed = false;
         if blocked > self.limit && blocked <= self.tunables.max {
-            self.limit = self.tunables.grown(self.limit);
+            self.limit = self.tunables.grow_limit(self.limit);
         } else if blocked > self.tunables.max {
-            self.limit = self.tunables.shrunk(self.limit);
+            self.limit = self.tunables.shrink_limit(self.limit);
         }
     }
 }
@@ -163,9 +163,9 @@ impl Host {
         }
         // The limit is never above `max`.
         self.limit = if total > self.tunables.max {
-            self.tunables.shrunk(self.limit)
+            self.tunables.shrink_limit(self.limit)
         } else {
-            self.tunables.grown(self.limit)
+            self.tunables.grow_limit(self.limit)
         };
     }
 }

@@ -54,7 +54,7 @@ impl Source {
     }
 
     /// Returns the marks that must not pass: none, one or both.
-    const fn marks(self) -> &'static [&'static str] {
+    const fn forbidden_marks(self) -> &'static [&'static str] {
         match self {
             Self::Ours => &[],
             Self::Program => &[OURS],
@@ -89,7 +89,7 @@ impl Guard {
             return None;
         }
         let mut whole = false;
-        for (mark, seen) in self.source.marks().iter().zip(&mut self.seen) {
+        for (mark, seen) in self.source.forbidden_marks().iter().zip(&mut self.seen) {
             let mark = mark.as_bytes();
             // No mark contains its first character twice, so after a mismatch, only this byte can
             // begin another match.

@@ -47,14 +47,14 @@ impl Line {
             text: ArrayString::new(),
             overflow: false,
         };
-        line.append(format_args!("{MARK}{seq} {kind}"));
+        line.append_text(format_args!("{MARK}{seq} {kind}"));
         line
     }
 
     /// Adds a field; its value is escaped as needed.
     #[must_use]
     pub fn field(mut self, key: &str, value: impl Display) -> Self {
-        self.append(format_args!(" {key}="));
+        self.append_text(format_args!(" {key}="));
         let escaped = write!(Escape(&mut self), "{value}");
         self.overflow |= escaped.is_err();
         self
@@ -74,7 +74,7 @@ impl Line {
         (!self.overflow && closed.is_ok()).then_some(self.text)
     }
 
-    fn append(&mut self, text: fmt::Arguments<'_>) {
+    fn append_text(&mut self, text: fmt::Arguments<'_>) {
         self.overflow |= self.write_fmt(text).is_err();
     }
 }
@@ -89,7 +89,7 @@ impl Write for Line {
 }
 
 /// Whether a byte appears unescaped in a value.
-const fn is_plain(byte: u8) -> bool {
+const fn is_unescaped(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'%' | b'#' | b'=')
 }
 
@@ -101,7 +101,7 @@ fn is_name(word: &str) -> bool {
 
 /// Whether `field` is a key and a value as [`Line::field`] writes them.
 fn is_field(field: &str) -> bool {
-    let is_escaped = |value: &str| value.bytes().all(|byte| is_plain(byte) || byte == b'%');
+    let is_escaped = |value: &str| value.bytes().all(|byte| is_unescaped(byte) || byte == b'%');
     field
         .split_once('=')
         .is_some_and(|(key, value)| is_name(key) && is_escaped(value))
@@ -112,7 +112,7 @@ struct Escape<'l>(&'l mut Line);
 impl Write for Escape<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         text.bytes().try_for_each(|byte| {
-            if is_plain(byte) {
+            if is_unescaped(byte) {
                 self.0.write_char(char::from(byte))
             } else {
                 write!(self.0, "%{byte:02x}")

@@ -21,10 +21,10 @@ static END: AtomicU64 = AtomicU64::new(0);
 /// Checks that writes from just before an eviction are visible after it, that code and constants do
 /// not change, and that no write of another CPU is lost.
 pub fn keeps_memory() -> Result<(), Failure> {
-    let image = checksum();
+    let image = image_checksum();
     THEIRS.store(0, Release);
     END.store(0, Release);
-    workers::on_second(|| {
+    workers::run_on_2nd(|| {
         while END.load(Acquire) == 0 {
             let before = THEIRS.load(Relaxed);
             THEIRS.store(before + 1, Release);
@@ -41,7 +41,7 @@ pub fn keeps_memory() -> Result<(), Failure> {
         for (n, word) in OURS.iter().enumerate() {
             word.store(value(n), Relaxed);
         }
-        cache_eviction::evict(2);
+        cache_eviction::evict_wake_path(2);
         let mut ours = OURS.iter().enumerate();
         kept &= ours.all(|(n, word)| word.load(Relaxed) == value(n));
         moved &= clock::wait_for(|| THEIRS.load(Acquire) > last);
@@ -52,8 +52,8 @@ pub fn keeps_memory() -> Result<(), Failure> {
     ensure(kept, "a word is not what was written")?;
     ensure(moved, "the other CPU does not get on")?;
     ensure(!lost, "the other CPU's write is lost")?;
-    ensure(checksum() == image, "code or constants changed")?;
-    if !hypervisor::present() {
+    ensure(image_checksum() == image, "code or constants changed")?;
+    if !hypervisor::exists() {
         return Ok(());
     }
     let cpus = percpu::all().len() as u64;
@@ -65,7 +65,7 @@ pub fn keeps_memory() -> Result<(), Failure> {
 }
 
 /// Returns a sum over this image's code and constants that depends on the place of each word.
-pub fn checksum() -> u64 {
+pub fn image_checksum() -> u64 {
     let regions = [layout::text(), layout::rodata()];
     let words = regions.into_iter().flat_map(|region| region.step_by(8));
     words.fold(0, |sum: u64, address| {

@@ -14,15 +14,15 @@ const INVALID_PARAMETERS: i32 = -2;
 const ALREADY_ON: i32 = -4;
 const OFF: i64 = 1;
 
-fn psci(function: u64, arguments: [u64; 3]) -> i32 {
+fn call_psci(function: u64, arguments: [u64; 3]) -> i32 {
     call(function, arguments)[0] as i32
 }
 
 pub fn version_and_features() -> Result<(), Failure> {
-    ensure(hypervisor::version() >= 0x1_0000, "PSCI older than 1.0")?;
-    ensure(psci(PSCI_FEATURES, [CPU_ON, 0, 0]) >= 0, "no CPU_ON")?;
+    ensure(hypervisor::psci_ver() >= 0x1_0000, "PSCI older than 1.0")?;
+    ensure(call_psci(PSCI_FEATURES, [CPU_ON, 0, 0]) >= 0, "no CPU_ON")?;
     ensure(
-        psci(PSCI_FEATURES, [0x8400_00ff, 0, 0]) == NOT_SUPPORTED,
+        call_psci(PSCI_FEATURES, [0x8400_00ff, 0, 0]) == NOT_SUPPORTED,
         "PSCI_FEATURES reports a function that does not exist",
     )
 }
@@ -30,7 +30,7 @@ pub fn version_and_features() -> Result<(), Failure> {
 pub fn cpu_on_refuses() -> Result<(), Failure> {
     let entry = boot::secondary_entry();
     let running = percpu::all()[1].mpidr;
-    let on = |mpidr| psci(CPU_ON, [mpidr, entry, 0]);
+    let on = |mpidr| call_psci(CPU_ON, [mpidr, entry, 0]);
     ensure(on(running) == ALREADY_ON, "a running CPU")?;
     ensure(on(PerCpu::this().mpidr) == ALREADY_ON, "the caller itself")?;
     ensure(on(0xff_00ff_fff0) == INVALID_PARAMETERS, "an absent CPU")
@@ -40,12 +40,12 @@ pub fn off_and_on_again() -> Result<(), Failure> {
     let other = percpu::all()[1];
     for _ in 0..3 {
         other.set_offline();
-        workers::on_second(hypervisor::cpu_off);
+        workers::run_on_2nd(hypervisor::cpu_off);
         let off = clock::wait_for(|| hypervisor::affinity_info(other.mpidr) == OFF);
         ensure(off, "not off after 5 s")?;
-        ensure(smp::start(other) == 0, "CPU_ON failed")?;
+        ensure(smp::start_cpu(other) == 0, "CPU_ON failed")?;
         ensure(other.is_online(), "did not come back")?;
-        workers::on_second(|| {});
+        workers::run_on_2nd(|| {});
         workers::wait_for_second();
     }
     Ok(())
@@ -64,7 +64,7 @@ pub fn standby_returns() -> Result<(), Failure> {
 
 pub fn unknown_calls_are_refused() -> Result<(), Failure> {
     for function in [0x8000_ffff, 0xc200_0001, 0x8300_0000, 0xc600_00ff] {
-        ensure(psci(function, [0; 3]) == NOT_SUPPORTED, "not refused")?;
+        ensure(call_psci(function, [0; 3]) == NOT_SUPPORTED, "not refused")?;
     }
     Ok(())
 }

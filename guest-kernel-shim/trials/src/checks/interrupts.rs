@@ -25,7 +25,7 @@ const SGIS: u32 = 16;
 const SPI: u32 = 40;
 
 /// Clears the journals, and enables every private interrupt that the checks use.
-fn begin() {
+fn prepare_check() {
     for cpu in percpu::online() {
         journal(cpu).clear();
         interrupts::redistributor(cpu).enable_all(0xffff);
@@ -33,26 +33,26 @@ fn begin() {
 }
 
 /// Waits until a journal has `count` entries, long enough for any machine; returns whether it has exactly these.
-fn entries(journal: &Journal, count: usize) -> bool {
+fn has_count(journal: &Journal, count: usize) -> bool {
     clock::wait_for(|| journal.count() >= count) && journal.count() == count
 }
 
 /// Waits long enough for an unexpected interrupt to come.
-fn settle() {
-    clock::pause(clock::ticks(200));
+fn wait_a_while() {
+    clock::pause(clock::us_to_ticks(200));
 }
 
-fn other() -> &'static PerCpu {
+fn other_cpu() -> &'static PerCpu {
     percpu::all()[1]
 }
 
 pub fn sgi_to_self() -> Result<(), Failure> {
-    begin();
+    prepare_check();
     let me = PerCpu::this();
     for intid in FIRST..SGIS {
         gic_cpu::send_sgi(intid, me.mpidr);
         ensure(
-            entries(journal(me), (intid - FIRST + 1) as usize),
+            has_count(journal(me), (intid - FIRST + 1) as usize),
             "not received",
         )?;
         ensure(journal(me).last() == Some(intid), "another INTID came")?;
@@ -61,12 +61,12 @@ pub fn sgi_to_self() -> Result<(), Failure> {
 }
 
 pub fn every_sgi_to_another() -> Result<(), Failure> {
-    begin();
-    let received = journal(other());
+    prepare_check();
+    let received = journal(other_cpu());
     for intid in FIRST..SGIS {
-        gic_cpu::send_sgi(intid, other().mpidr);
+        gic_cpu::send_sgi(intid, other_cpu().mpidr);
         ensure(
-            entries(received, (intid - FIRST + 1) as usize),
+            has_count(received, (intid - FIRST + 1) as usize),
             "not received",
         )?;
         ensure(received.last() == Some(intid), "another INTID came")?;
@@ -75,13 +75,13 @@ pub fn every_sgi_to_another() -> Result<(), Failure> {
 }
 
 pub fn broadcast_spares_the_sender() -> Result<(), Failure> {
-    begin();
+    prepare_check();
     gic_cpu::send_sgi_to_others(9);
     gic_cpu::send_sgi_to_others(3);
     for cpu in percpu::online().skip(1) {
-        ensure(entries(journal(cpu), 2), "a CPU did not get both")?;
+        ensure(has_count(journal(cpu), 2), "a CPU did not get both")?;
     }
-    settle();
+    wait_a_while();
     ensure(journal(PerCpu::this()).count() == 0, "the sender got one")
 }
 
@@ -91,9 +91,9 @@ pub fn more_than_there_are_list_registers() -> Result<(), Failure> {
     static STEP: AtomicU32 = AtomicU32::new(0);
     const MASKED: u32 = 1;
     const SENT: u32 = 2;
-    begin();
+    prepare_check();
     STEP.store(0, Release);
-    workers::on_second(|| {
+    workers::run_on_2nd(|| {
         insn::mask_irq();
         STEP.store(MASKED, Release);
         clock::wait_for(|| STEP.load(Acquire) == SENT);
@@ -101,26 +101,26 @@ pub fn more_than_there_are_list_registers() -> Result<(), Failure> {
     });
     clock::wait_for(|| STEP.load(Acquire) == MASKED);
     for intid in (FIRST..SGIS).rev() {
-        gic_cpu::send_sgi(intid, other().mpidr);
-        gic_cpu::send_sgi(intid, other().mpidr);
+        gic_cpu::send_sgi(intid, other_cpu().mpidr);
+        gic_cpu::send_sgi(intid, other_cpu().mpidr);
     }
     STEP.store(SENT, Release);
     workers::wait_for_second();
     ensure(
-        entries(journal(other()), (SGIS - FIRST) as usize),
+        has_count(journal(other_cpu()), (SGIS - FIRST) as usize),
         "some were lost",
     )?;
-    settle();
+    wait_a_while();
     let all = (FIRST..SGIS).fold(0, |bits, intid| bits | 1 << intid);
-    ensure(journal(other()).set() == all, "not each came")?;
+    ensure(journal(other_cpu()).intid_bits() == all, "not each came")?;
     ensure(
-        journal(other()).count() == (SGIS - FIRST) as usize,
+        journal(other_cpu()).count() == (SGIS - FIRST) as usize,
         "some came twice",
     )
 }
 
 pub fn most_urgent_first() -> Result<(), Failure> {
-    begin();
+    prepare_check();
     let me = PerCpu::this();
     let redistributor = interrupts::redistributor(me);
     for intid in FIRST..SGIS {
@@ -129,9 +129,9 @@ pub fn most_urgent_first() -> Result<(), Failure> {
     }
     insn::mask_irq();
     (FIRST..SGIS).for_each(|intid| gic_cpu::send_sgi(intid, me.mpidr));
-    clock::pause(clock::ticks(20));
+    clock::pause(clock::us_to_ticks(20));
     insn::unmask_irq();
-    let all = entries(journal(me), (SGIS - FIRST) as usize);
+    let all = has_count(journal(me), (SGIS - FIRST) as usize);
     for intid in 0..SGIS {
         // SAFETY: as above.
         unsafe { redistributor.set_priority(intid, 0x80) };
@@ -145,19 +145,19 @@ pub fn most_urgent_first() -> Result<(), Failure> {
 }
 
 pub fn disabled_stays_pending() -> Result<(), Failure> {
-    begin();
+    prepare_check();
     let me = PerCpu::this();
     let redistributor = interrupts::redistributor(me);
     redistributor.disable_all(1 << 5);
     gic_cpu::send_sgi(5, me.mpidr);
-    settle();
+    wait_a_while();
     ensure(journal(me).count() == 0, "a disabled one came")?;
     ensure(
         redistributor.pending() & 1 << 5 != 0,
         "not shown as pending",
     )?;
     redistributor.enable_all(1 << 5);
-    ensure(entries(journal(me), 1), "did not come when enabled")?;
+    ensure(has_count(journal(me), 1), "did not come when enabled")?;
     ensure(
         redistributor.pending() & 1 << 5 == 0,
         "still shown as pending",
@@ -165,7 +165,7 @@ pub fn disabled_stays_pending() -> Result<(), Failure> {
 }
 
 pub fn pending_can_be_withdrawn() -> Result<(), Failure> {
-    begin();
+    prepare_check();
     let me = PerCpu::this();
     let redistributor = interrupts::redistributor(me);
     insn::mask_irq();
@@ -174,13 +174,13 @@ pub fn pending_can_be_withdrawn() -> Result<(), Failure> {
     redistributor.clear_pending(1 << 6);
     let hidden = redistributor.pending() & 1 << 6 == 0;
     insn::unmask_irq();
-    settle();
+    wait_a_while();
     ensure(shown && hidden, "the pending registers do not show it")?;
     ensure(journal(me).count() == 0, "it came all the same")
 }
 
 pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
-    begin();
+    prepare_check();
     let gic = &machine::platform().gic;
     for cpu in percpu::online().take(2) {
         journal(cpu).clear();
@@ -191,7 +191,7 @@ pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
         spi.enable();
         insn::dsb_ishst();
         spi.set_pending();
-        ensure(entries(journal(cpu), 1), "did not come")?;
+        ensure(has_count(journal(cpu), 1), "did not come")?;
         ensure(journal(cpu).last() == Some(SPI), "another INTID came")?;
     }
     Ok(())
@@ -200,10 +200,10 @@ pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
 /// Checks that a CPU that turns itself off while an interrupt is active takes others when it is on
 /// again. That interrupt stays active until software ends it through a register.
 pub fn off_while_active() -> Result<(), Failure> {
-    begin();
-    let other = other();
+    prepare_check();
+    let other = other_cpu();
     other.set_offline();
-    workers::on_second(|| {
+    workers::run_on_2nd(|| {
         let me = PerCpu::this();
         insn::mask_irq();
         gic_cpu::send_sgi(5, me.mpidr);
@@ -214,37 +214,37 @@ pub fn off_while_active() -> Result<(), Failure> {
     });
     let off = clock::wait_for(|| hypervisor::affinity_info(other.mpidr) == 1);
     ensure(off, "not off after 5 s")?;
-    ensure(smp::start(other) == 0, "CPU_ON failed")?;
-    begin();
+    ensure(smp::start_cpu(other) == 0, "CPU_ON failed")?;
+    prepare_check();
     gic_cpu::send_sgi(6, other.mpidr);
-    ensure(entries(journal(other), 1), "takes no interrupt any more")?;
+    ensure(has_count(journal(other), 1), "takes no interrupt any more")?;
     let redistributor = interrupts::redistributor(other);
     ensure(redistributor.active() & 1 << 5 != 0, "not active any more")?;
     redistributor.clear_active(1 << 5);
     gic_cpu::send_sgi(5, other.mpidr);
-    ensure(entries(journal(other), 2), "can't be ended by register")
+    ensure(has_count(journal(other), 2), "can't be ended by register")
 }
 
 /// Sets the virtual timer to expire in `ticks`.
-fn arm(ticks: u64) {
+fn arm_timer(ticks: u64) {
     CNTV_CVAL_EL0.set(clock::now() + ticks);
     CNTV_CTL_EL0.set(1);
     insn::isb();
 }
 
 pub fn timer_again_and_again() -> Result<(), Failure> {
-    begin();
+    prepare_check();
     let me = PerCpu::this();
     let intid = machine::platform().timer.virt;
     interrupts::redistributor(me).enable_all(1 << intid);
     for round in 1..=5 {
         let start = clock::now();
-        arm(clock::ticks(50));
+        arm_timer(clock::us_to_ticks(50));
         // The handler masks the timer, so one expiry causes one interrupt.
-        ensure(entries(journal(me), round), "did not come")?;
-        ensure(clock::now() - start >= clock::ticks(50), "came early")?;
+        ensure(has_count(journal(me), round), "did not come")?;
+        ensure(clock::now() - start >= clock::us_to_ticks(50), "came early")?;
     }
-    settle();
+    wait_a_while();
     interrupts::redistributor(me).disable_all(1 << intid);
     ensure(journal(me).count() == 5, "came more often than it expired")
 }
@@ -261,15 +261,15 @@ pub fn timer_taken_back() -> Result<(), Failure> {
         |redistributor, bit| redistributor.clear_active(bit),
     ];
     for take_back in ways {
-        begin();
+        prepare_check();
         redistributor.enable_all(1 << intid);
         insn::mask_irq();
-        arm(0);
-        settle();
+        arm_timer(0);
+        wait_a_while();
         take_back(redistributor, 1 << intid);
         redistributor.enable_all(1 << intid);
         insn::unmask_irq();
-        let came = entries(journal(me), 1);
+        let came = has_count(journal(me), 1);
         redistributor.disable_all(1 << intid);
         ensure(came, "did not come again")?;
     }
@@ -279,7 +279,7 @@ pub fn timer_taken_back() -> Result<(), Failure> {
 /// Checks that WFIT and WFET end at their deadline, or at once if that has passed.
 pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
     const TRIES: u32 = 64;
-    let limit = clock::ticks(200);
+    let limit = clock::us_to_ticks(200);
     let time = |wait: fn(u64), deadline: u64| {
         let start = clock::now();
         wait(start.wrapping_add(deadline));
@@ -314,31 +314,31 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
 /// signalled, as in a handler: the exception return has to set the event register (DDI 0487K.a,
 /// D1.7.1), or a lock's WFE would miss the unlocking store, whose monitor the return has cleared.
 pub fn exit_leaves_an_event() -> Result<(), Failure> {
-    leaves_an_event(|| {})
+    check_event_left(|| {})
 }
 
 /// Checks the same on a CPU with a neighbour, which gets no slices and waits for the guest's WFI.
 pub fn exit_beside_a_neighbour() -> Result<(), Failure> {
-    let result = leaves_an_event(|| {
-        hypervisor::set(KnobValue::Slice(0));
-        hypervisor::set(KnobValue::Neighbour(Neighbour::Work));
+    let result = check_event_left(|| {
+        hypervisor::set_knob(KnobValue::Slice(0));
+        hypervisor::set_knob(KnobValue::Neighbour(Neighbour::Work));
     });
-    workers::on_second(|| hypervisor::set(KnobValue::Neighbour(Neighbour::None)));
+    workers::run_on_2nd(|| hypervisor::set_knob(KnobValue::Neighbour(Neighbour::None)));
     workers::wait_for_second();
     result
 }
 
-fn leaves_an_event(prepare: fn()) -> Result<(), Failure> {
+fn check_event_left(prepare: fn()) -> Result<(), Failure> {
     static PREPARE: SpinMutex<fn()> = SpinMutex::new(|| {});
     /// The step that this CPU waits for, or has reached.
     static STEP: AtomicU32 = AtomicU32::new(0);
     const READY: u32 = 1;
     const SENT: u32 = 2;
     const OVER: u32 = 3;
-    begin();
+    prepare_check();
     STEP.store(0, Release);
     *PREPARE.lock() = prepare;
-    workers::on_second(|| {
+    workers::run_on_2nd(|| {
         PREPARE.lock()();
         let open = ICC_PMR_EL1.get();
         ICC_PMR_EL1.set(0);
@@ -354,32 +354,32 @@ fn leaves_an_event(prepare: fn()) -> Result<(), Failure> {
         insn::unmask_irq();
     });
     clock::wait_for(|| STEP.load(Acquire) == READY);
-    gic_cpu::send_sgi(FIRST, other().mpidr);
+    gic_cpu::send_sgi(FIRST, other_cpu().mpidr);
     // The exit comes before the other CPU continues.
-    settle();
+    wait_a_while();
     STEP.store(SENT, Release);
     let over = clock::wait_for(|| STEP.load(Acquire) == OVER);
     // The SEV ends a WFE that still waits.
     insn::sev();
     workers::wait_for_second();
     ensure(over, "WFE waited after an exit")?;
-    ensure(entries(journal(other()), 1), "the interrupt was lost")
+    ensure(has_count(journal(other_cpu()), 1), "the interrupt was lost")
 }
 
 pub fn masked_interrupt_ends_wfi() -> Result<(), Failure> {
-    begin();
+    prepare_check();
     let me = PerCpu::this();
     let intid = machine::platform().timer.virt;
     interrupts::redistributor(me).enable_all(1 << intid);
     insn::mask_irq();
-    arm(clock::ticks(100));
+    arm_timer(clock::us_to_ticks(100));
     // ISTATUS: the timer has expired.
     while CNTV_CTL_EL0.get() & 4 == 0 {
         insn::wfi();
     }
     let untouched = journal(me).count() == 0;
     insn::unmask_irq();
-    let came = entries(journal(me), 1);
+    let came = has_count(journal(me), 1);
     interrupts::redistributor(me).disable_all(1 << intid);
     ensure(untouched, "taken though masked")?;
     ensure(came, "did not come when unmasked")

@@ -9,8 +9,8 @@ mod delivery;
 mod timer;
 mod waits;
 
-pub use delivery::{begin, handed_over};
-pub use timer::{Timer, nothing, redistributor, with_each};
+pub use delivery::{kept_over_delivery_switch, note_delivery};
+pub use timer::{Timer, for_each_timer, none_due, redistributor};
 pub use waits::gone_from_a_later_wait;
 
 use arch::regs::ICC_CTLR_EL1;
@@ -22,25 +22,25 @@ use super::outcome::{Failure, ensure};
 use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{clock, workers};
-use timer::pause;
+use timer::spin_briefly;
 
 /// ICC_CTLR_EL1.EOImode.
 const SPLIT: u64 = 1 << 1;
 
 /// Checks that the interrupt of a timer that was turned off is gone.
 pub fn gone_with_the_level() -> Result<(), Failure> {
-    with_each(|timer| {
+    for_each_timer(|timer| {
         timer.raise();
         ensure(timer.pending(), "not shown as pending")?;
         timer.lower();
         ensure(!timer.pending(), "shown as pending though its timer is off")?;
-        nothing()?;
+        none_due()?;
         // The interrupt is not taken either.
         timer.raise();
         timer.lower();
         ensure(!timer.pending(), "pending again")?;
         insn::unmask_irq();
-        pause();
+        spin_briefly();
         insn::mask_irq();
         ensure(journal(PerCpu::this()).count() == 0, "it was taken")
     })
@@ -48,45 +48,45 @@ pub fn gone_with_the_level() -> Result<(), Failure> {
 
 /// Checks that this also holds if only the acknowledge reads the state.
 pub fn gone_without_a_look() -> Result<(), Failure> {
-    with_each(|timer| {
+    for_each_timer(|timer| {
         for _ in 0..3 {
             timer.raise();
             timer.lower();
-            nothing()?;
+            none_due()?;
         }
         // The other timer's interrupt comes first, and this timer's line changes while that
         // interrupt is handled.
         timer.other().raise();
         timer.raise();
         timer.lower();
-        timer.other().take()?;
+        timer.other().acknowledge()?;
         timer.other().lower();
         gic_cpu::end(timer.other().intid);
-        nothing()
+        none_due()
     })
 }
 
 /// Checks that a read returns the level, whether the interrupt is enabled or not, and that it comes if that is high.
 pub fn disabled_follows_the_level() -> Result<(), Failure> {
-    with_each(|timer| {
+    for_each_timer(|timer| {
         timer.raise();
         timer.disable();
         ensure(timer.pending(), "not shown as pending when disabled")?;
-        nothing()?;
+        none_due()?;
         timer.lower();
         ensure(!timer.pending(), "disabled, off, and shown as pending")?;
         timer.enable();
-        nothing()?;
+        none_due()?;
         timer.raise();
         timer.disable();
         timer.lower();
         timer.enable();
-        nothing()?;
+        none_due()?;
         timer.disable();
         timer.raise();
         ensure(timer.pending(), "not pending, as it was disabled before")?;
         timer.enable();
-        timer.take()?;
+        timer.acknowledge()?;
         timer.lower();
         gic_cpu::end(timer.intid);
         Ok(())
@@ -96,22 +96,22 @@ pub fn disabled_follows_the_level() -> Result<(), Failure> {
 /// Checks that a level that stays high beyond the end of its interrupt causes the next interrupt,
 /// until it is low.
 pub fn held_over_the_end() -> Result<(), Failure> {
-    with_each(|timer| {
+    for_each_timer(|timer| {
         for looks in [true, false] {
             timer.raise();
             for _ in 0..3 {
-                timer.take()?;
+                timer.acknowledge()?;
                 if looks {
                     ensure(timer.active(), "not shown as active")?;
                     ensure(timer.pending(), "not active and pending")?;
                 }
-                nothing()?;
+                none_due()?;
                 gic_cpu::end(timer.intid);
-                pause();
+                spin_briefly();
             }
             timer.lower();
             ensure(!looks || !timer.pending(), "pending after its last end")?;
-            nothing()?;
+            none_due()?;
         }
         Ok(())
     })
@@ -119,16 +119,16 @@ pub fn held_over_the_end() -> Result<(), Failure> {
 
 /// Checks that an interrupt that software made pending stays so, whatever the level, until it is taken.
 pub fn latched_by_software() -> Result<(), Failure> {
-    with_each(|timer| {
+    for_each_timer(|timer| {
         let latch = || redistributor().set_pending(timer.bit());
         let unlatch = || redistributor().clear_pending(timer.bit());
         latch();
         ensure(timer.pending(), "set pending and not shown")?;
-        timer.take()?;
+        timer.acknowledge()?;
         ensure(timer.active(), "taken and not active")?;
         ensure(!timer.pending(), "taken and still pending")?;
         gic_cpu::end(timer.intid);
-        nothing()?;
+        none_due()?;
         // The level comes and goes, but the pending state stays; one acknowledge serves level and pending state.
         for both in [false, true] {
             latch();
@@ -137,10 +137,10 @@ pub fn latched_by_software() -> Result<(), Failure> {
                 timer.lower();
             }
             ensure(timer.pending(), "gone with the level though set")?;
-            timer.take()?;
+            timer.acknowledge()?;
             timer.lower();
             gic_cpu::end(timer.intid);
-            nothing()?;
+            none_due()?;
         }
         // The interrupt is made pending while it is active, by the level or by software.
         for raised in [true, false] {
@@ -149,24 +149,24 @@ pub fn latched_by_software() -> Result<(), Failure> {
             } else {
                 latch();
             }
-            timer.take()?;
+            timer.acknowledge()?;
             timer.lower();
             latch();
             ensure(timer.pending() && timer.active(), "not active and pending")?;
             gic_cpu::end(timer.intid);
-            timer.take()?;
+            timer.acknowledge()?;
             timer.raise();
             gic_cpu::end(timer.intid);
-            timer.take()?;
+            timer.acknowledge()?;
             timer.lower();
             gic_cpu::end(timer.intid);
-            nothing()?;
+            none_due()?;
         }
         // The pending state is cleared through a register, which does not affect a level.
         latch();
         unlatch();
         ensure(!timer.pending(), "taken back and pending")?;
-        nothing()?;
+        none_due()?;
         timer.raise();
         unlatch();
         ensure(timer.pending(), "a level that is high can be taken back")?;
@@ -175,14 +175,14 @@ pub fn latched_by_software() -> Result<(), Failure> {
         timer.lower();
         ensure(timer.pending(), "gone when disabled, though set")?;
         timer.enable();
-        timer.take()?;
+        timer.acknowledge()?;
         gic_cpu::end(timer.intid);
-        nothing()
+        none_due()
     })
 }
 
 /// Sets ICC_CTLR_EL1.EOImode.
-pub fn split(on: bool) {
+pub fn set_eoi_mode(on: bool) {
     let control = ICC_CTLR_EL1.get() & !SPLIT;
     ICC_CTLR_EL1.set(control | if on { SPLIT } else { 0 });
     insn::isb();
@@ -190,30 +190,30 @@ pub fn split(on: bool) {
 
 /// Checks that the rules also hold if the end and the deactivation are two steps.
 pub fn ended_in_two_steps() -> Result<(), Failure> {
-    with_each(|timer| {
+    for_each_timer(|timer| {
         let split_ends = || {
             timer.raise();
-            timer.take()?;
+            timer.acknowledge()?;
             gic_cpu::end(timer.intid);
-            pause();
-            nothing()?;
+            spin_briefly();
+            none_due()?;
             ensure(timer.active(), "deactivated by its end")?;
             gic_cpu::deactivate(timer.intid);
-            timer.take()?;
+            timer.acknowledge()?;
             timer.lower();
             gic_cpu::end(timer.intid);
             redistributor().set_pending(timer.bit());
             gic_cpu::deactivate(timer.intid);
-            timer.take()?;
+            timer.acknowledge()?;
             gic_cpu::end(timer.intid);
             gic_cpu::deactivate(timer.intid);
             timer.raise();
             timer.lower();
-            nothing()
+            none_due()
         };
-        split(true);
+        set_eoi_mode(true);
         let result = split_ends();
-        split(false);
+        set_eoi_mode(false);
         result
     })
 }
@@ -233,8 +233,8 @@ pub fn seen_from_another() -> Result<(), Failure> {
         STEP.store(0, Release);
         static ENABLED: AtomicBool = AtomicBool::new(false);
         ENABLED.store(enabled, Release);
-        workers::on_second(|| {
-            let _ = with_each(|timer| {
+        workers::run_on_2nd(|| {
+            let _ = for_each_timer(|timer| {
                 if timer.physical {
                     return Ok(());
                 }

@@ -10,7 +10,7 @@ use core::ops::Range;
 
 use gic::Spi;
 
-use super::levels::{Timer, nothing, redistributor, split, with_each};
+use super::levels::{Timer, for_each_timer, none_due, redistributor, set_eoi_mode};
 use super::outcome::{Failure, ensure};
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, machine};
@@ -24,7 +24,7 @@ const SPIS: Range<u32> = 40..48;
 const USUAL: u8 = 0x80;
 
 /// Acknowledges `intid`, which has to be the most urgent interrupt, after giving it time to come.
-fn take(intid: u32) -> Result<(), Failure> {
+fn acknowledge(intid: u32) -> Result<(), Failure> {
     let got = Cell::new(gic_cpu::SPURIOUS);
     clock::wait_for(|| {
         got.set(gic_cpu::acknowledge());
@@ -33,33 +33,33 @@ fn take(intid: u32) -> Result<(), Failure> {
     ensure(got.get() == intid, "it is not there to be acknowledged")
 }
 
-fn send(intid: u32) {
+fn send_sgi(intid: u32) {
     gic_cpu::send_sgi(intid, PerCpu::this().mpidr);
     clock::wait_for(|| redistributor().pending() >> intid & 1 != 0);
 }
 
-fn active(bits: u32, what: Failure) -> Result<(), Failure> {
+fn ensure_active(bits: u32, what: Failure) -> Result<(), Failure> {
     ensure(redistributor().active() == bits, what)
 }
 
-fn prioritise(intid: u32, priority: u8) {
+fn set_priority(intid: u32, priority: u8) {
     // SAFETY: this is this CPU's own redistributor.
     unsafe { redistributor().set_priority(intid, priority) };
 }
 
-/// Runs `check` through [`with_each`], with EOImode `two_steps`; leaves no SGI active.
+/// Runs `check` through [`for_each_timer`], with EOImode `two_steps`; leaves no SGI active.
 fn with_sgis(two_steps: bool, check: impl Fn(Timer) -> Result<(), Failure>) -> Result<(), Failure> {
     redistributor().enable_all(SGI_BITS);
-    let result = with_each(|timer| {
-        split(two_steps);
+    let result = for_each_timer(|timer| {
+        set_eoi_mode(two_steps);
         let result = check(timer);
-        split(false);
+        set_eoi_mode(false);
         redistributor().clear_pending(SGI_BITS);
         redistributor().clear_active(SGI_BITS);
-        prioritise(timer.intid, USUAL);
+        set_priority(timer.intid, USUAL);
         result
     });
-    SGIS.for_each(|intid| prioritise(intid, USUAL));
+    SGIS.for_each(|intid| set_priority(intid, USUAL));
     result
 }
 
@@ -69,36 +69,36 @@ pub fn each_more_urgent() -> Result<(), Failure> {
     with_sgis(false, |timer| {
         let mut all = 0;
         for intid in SGIS {
-            prioritise(intid, (0x100 - 0x10 * intid) as u8);
-            send(intid);
-            take(intid)?;
+            set_priority(intid, (0x100 - 0x10 * intid) as u8);
+            send_sgi(intid);
+            acknowledge(intid)?;
             all |= 1 << intid;
         }
-        prioritise(timer.intid, 0);
+        set_priority(timer.intid, 0);
         timer.raise();
-        take(timer.intid)?;
-        active(all | timer.bit(), "not all are active")?;
-        nothing()?;
+        acknowledge(timer.intid)?;
+        ensure_active(all | timer.bit(), "not all are active")?;
+        none_due()?;
         timer.lower();
         gic_cpu::end(timer.intid);
         for intid in SGIS.rev() {
-            active(all, "another one is active")?;
-            send(intid);
-            nothing()?;
+            ensure_active(all, "another one is active")?;
+            send_sgi(intid);
+            none_due()?;
             // The level stays high, so the timer's interrupt comes again after it has been ended.
             timer.raise();
-            take(timer.intid)?;
+            acknowledge(timer.intid)?;
             gic_cpu::end(timer.intid);
-            take(timer.intid)?;
+            acknowledge(timer.intid)?;
             timer.lower();
             gic_cpu::end(timer.intid);
             gic_cpu::end(intid);
-            take(intid)?;
-            active(all, "not active again")?;
+            acknowledge(intid)?;
+            ensure_active(all, "not active again")?;
             gic_cpu::end(intid);
             all &= !(1 << intid);
         }
-        active(0, "something is still active")
+        ensure_active(0, "something is still active")
     })
 }
 
@@ -107,71 +107,71 @@ pub fn each_more_urgent() -> Result<(), Failure> {
 pub fn ended_and_active() -> Result<(), Failure> {
     with_sgis(true, |timer| {
         timer.raise();
-        take(timer.intid)?;
+        acknowledge(timer.intid)?;
         gic_cpu::end(timer.intid);
         let mut all = timer.bit();
         for intid in SGIS {
-            send(intid);
-            take(intid)?;
+            send_sgi(intid);
+            acknowledge(intid)?;
             gic_cpu::end(intid);
             all |= 1 << intid;
-            active(all, "not all are active")?;
+            ensure_active(all, "not all are active")?;
         }
-        nothing()?;
+        none_due()?;
         let order = SGIS.step_by(2).chain(SGIS.skip(1).step_by(2).rev());
         for intid in order {
-            send(intid);
-            nothing()?;
+            send_sgi(intid);
+            none_due()?;
             gic_cpu::deactivate(intid);
-            take(intid)?;
-            active(all, "not active again")?;
+            acknowledge(intid)?;
+            ensure_active(all, "not active again")?;
             gic_cpu::end(intid);
             gic_cpu::deactivate(intid);
             all &= !(1 << intid);
-            active(all, "another one is active")?;
+            ensure_active(all, "another one is active")?;
         }
         // The level is still high.
         gic_cpu::deactivate(timer.intid);
-        take(timer.intid)?;
+        acknowledge(timer.intid)?;
         timer.lower();
         gic_cpu::end(timer.intid);
         gic_cpu::deactivate(timer.intid);
-        active(0, "something is still active")
+        ensure_active(0, "something is still active")
     })
 }
 
 /// Checks that software can make more interrupts active than there are list registers. Each can be
 /// ended, and a new priority of an active and pending interrupt takes effect when it comes again.
-pub fn set_active() -> Result<(), Failure> {
+pub fn nested_set_active() -> Result<(), Failure> {
     with_sgis(true, |_| {
         redistributor().set_active(SGI_BITS);
-        active(SGI_BITS, "set active and not shown")?;
-        SGIS.for_each(send);
-        nothing()?;
+        ensure_active(SGI_BITS, "set active and not shown")?;
+        SGIS.for_each(send_sgi);
+        none_due()?;
         for intid in SGIS {
             gic_cpu::deactivate(intid);
-            take(intid)?;
+            acknowledge(intid)?;
             gic_cpu::end(intid);
         }
         redistributor().clear_active(SGI_BITS);
-        active(0, "cleared and active")?;
-        split(false);
-        send(5);
-        take(5)?;
-        send(5);
-        prioritise(5, 0x40);
-        send(6);
+        ensure_active(0, "cleared and active")?;
+        set_eoi_mode(false);
+        send_sgi(5);
+        acknowledge(5)?;
+        send_sgi(5);
+        set_priority(5, 0x40);
+        send_sgi(6);
         gic_cpu::end(5);
-        take(5)?;
+        acknowledge(5)?;
         gic_cpu::end(5);
-        take(6)?;
+        acknowledge(6)?;
         gic_cpu::end(6);
-        active(0, "something is still active")
+        ensure_active(0, "something is still active")
     })
 }
 
 /// Checks that this also holds for SPIs. An SPI that software made active is ended like any other.
-pub fn shared() -> Result<(), Failure> {
+pub fn nested_spis() -> Result<(), Failure> {
     let gic = &machine::platform().gic;
     // SAFETY: the machine's description is true, and nothing else uses these SPIs.
     let spi = |intid| unsafe { Spi::new(gic, intid) };
@@ -182,31 +182,31 @@ pub fn shared() -> Result<(), Failure> {
             spi(intid).route(PerCpu::this().mpidr);
             spi(intid).enable();
             spi(intid).set_pending();
-            take(intid)?;
+            acknowledge(intid)?;
             gic_cpu::end(intid);
-            send(sgi);
-            take(sgi)?;
+            send_sgi(sgi);
+            acknowledge(sgi)?;
             gic_cpu::end(sgi);
         }
         for (intid, sgi) in SPIS.zip(SGIS) {
             ensure(spi(intid).is_active(), "not active")?;
             spi(intid).set_pending();
-            nothing()?;
+            none_due()?;
             gic_cpu::deactivate(intid);
-            take(intid)?;
+            acknowledge(intid)?;
             gic_cpu::end(intid);
             gic_cpu::deactivate(intid);
             gic_cpu::deactivate(sgi);
             ensure(!spi(intid).is_active(), "still active")?;
         }
-        active(0, "something is still active")?;
+        ensure_active(0, "something is still active")?;
         let first = spi(SPIS.start);
         first.set_active();
         first.set_pending();
         insn::isb();
-        nothing()?;
+        none_due()?;
         gic_cpu::deactivate(SPIS.start);
-        take(SPIS.start)?;
+        acknowledge(SPIS.start)?;
         gic_cpu::end(SPIS.start);
         gic_cpu::deactivate(SPIS.start);
         ensure(!first.is_active(), "still active")

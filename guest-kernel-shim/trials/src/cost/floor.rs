@@ -15,7 +15,7 @@ use wait::request::RESCHED;
 use wait::target::Target;
 
 use super::pair::{self, READY, RECEIVED};
-use super::{begin, end, passes};
+use super::{mark_begin, mark_end, pass_count};
 use core::sync::atomic::Ordering::AcqRel;
 use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::PerCpu;
@@ -36,72 +36,72 @@ pub fn obstacle(injects: bool, cold: bool) -> Option<&'static str> {
 }
 
 /// Takes the path of HVC.
-pub fn call() {
-    until_timer(Floor::Empty, || {
-        for _ in 0..passes() {
-            one_call();
+pub fn cost_call() {
+    run_to_timer(Floor::Empty, || {
+        for _ in 0..pass_count() {
+            pass_call();
         }
     });
 }
 
 /// Makes one pass; not inlined, so that the same instructions make all passes.
 #[inline(never)]
-fn one_call() {
-    begin::<{ Path::FloorCall as u8 }>();
+fn pass_call() {
+    mark_begin::<{ Path::FloorCall as u8 }>();
     // SAFETY: the vector returns and changes nothing.
     unsafe { asm!("hvc #0", options(nostack, preserves_flags)) };
-    end::<{ Path::FloorCall as u8 }>();
+    mark_end::<{ Path::FloorCall as u8 }>();
 }
 
 /// Sends SGIs from this CPU to the second, while both use these vectors.
-pub fn sgi() {
+pub fn cost_sgi() {
     fn receive() {
         let me = PerCpu::this();
-        assert!(hypervisor::floor(Floor::Receive), "floor: refused");
-        for _ in 0..passes() {
+        assert!(hypervisor::use_floor(Floor::Receive), "floor: refused");
+        for _ in 0..pass_count() {
             me.take_interrupted();
-            begin::<{ Path::FloorReceive as u8 }>();
+            mark_begin::<{ Path::FloorReceive as u8 }>();
             READY.fetch_add(1, AcqRel);
             while !me.take_interrupted() {
                 insn::yield_now();
             }
-            end::<{ Path::FloorReceive as u8 }>();
+            mark_end::<{ Path::FloorReceive as u8 }>();
             me.request.take(RESCHED);
             RECEIVED.fetch_add(1, AcqRel);
         }
         // Any call ends the use of these vectors.
         hypervisor::info(abi::Info::Version);
     }
-    pair::reset();
-    let target = pair::second().mpidr;
-    workers::on_second(receive);
-    until_timer(Floor::Send, || {
-        for round in 1..=passes() {
-            pair::until(&READY, round);
-            pair::settle();
-            begin::<{ Path::FloorSend as u8 }>();
+    pair::reset_counts();
+    let target = pair::second_cpu().mpidr;
+    workers::run_on_2nd(receive);
+    run_to_timer(Floor::Send, || {
+        for round in 1..=pass_count() {
+            pair::wait_for_count(&READY, round);
+            pair::pause_for_wait();
+            mark_begin::<{ Path::FloorSend as u8 }>();
             gic_cpu::send_sgi(interrupts::RESCHED, target);
-            end::<{ Path::FloorSend as u8 }>();
-            pair::until(&RECEIVED, round);
+            mark_end::<{ Path::FloorSend as u8 }>();
+            pair::wait_for_count(&RECEIVED, round);
         }
     });
     workers::wait_for_second();
 }
 
 /// Sends an SGI to the second CPU, which waits while it uses these vectors.
-pub fn wait() {
-    pair::reset();
-    workers::on_second(|| until_timer(Floor::Wait, pair::park::<{ Path::FloorWait as u8 }>));
-    pair::send(Waker::wake);
+pub fn cost_wait() {
+    pair::reset_counts();
+    workers::run_on_2nd(|| run_to_timer(Floor::Wait, pair::park::<{ Path::FloorWait as u8 }>));
+    pair::send_each_round(Waker::wake);
 }
 
 /// Runs `work` with the vectors of `floor`, and makes the timer end their use, because the guest
 /// owns its registers.
-fn until_timer(floor: Floor, work: impl FnOnce()) {
+fn run_to_timer(floor: Floor, work: impl FnOnce()) {
     let me = PerCpu::this();
     interrupts::redistributor(me).enable_all(1 << machine::platform().timer.virt);
     journal(me).clear();
-    assert!(hypervisor::floor(floor), "floor: refused");
+    assert!(hypervisor::use_floor(floor), "floor: refused");
     work();
     CNTV_CVAL_EL0.set(clock::now());
     CNTV_CTL_EL0.set(1);

@@ -11,7 +11,7 @@ use cost::Path;
 use wait::request::RESCHED;
 use wait::target::Target;
 
-use super::{begin, cool, end, passes, settling};
+use super::{empty_caches, mark_begin, mark_end, pass_count, settling_us};
 use guest_kernel_shim::interrupts::journal;
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::wake::Waker;
@@ -22,148 +22,148 @@ pub static READY: AtomicU32 = AtomicU32::new(0);
 pub static RECEIVED: AtomicU32 = AtomicU32::new(0);
 
 /// Gives the other CPU, which has reported that it is ready, time to get to its wait.
-pub fn settle() {
-    clock::pause(clock::ticks(settling()));
+pub fn pause_for_wait() {
+    clock::pause(clock::us_to_ticks(settling_us()));
 }
 
 /// Waits in WFE, which the store of another CPU ends (DDI 0487K.a, D1.7.1.4 and B2.12.2): a loop that
 /// spins for millions of instructions, while that CPU empties caches, would be most of a simulator's work.
-pub fn until(counter: &AtomicU32, count: u32) {
+pub fn wait_for_count(counter: &AtomicU32, count: u32) {
     while insn::load_exclusive(counter) != count {
         insn::wfe();
     }
 }
 
-pub fn reset() {
+pub fn reset_counts() {
     READY.store(0, Release);
     RECEIVED.store(0, Release);
 }
 
-pub fn second() -> &'static PerCpu {
+pub fn second_cpu() -> &'static PerCpu {
     percpu::all()[1]
 }
 
 /// Sends a wake-up to the second CPU through `wake` each time it is ready.
-pub fn send(wake: fn(&Waker, &PerCpu)) {
+pub fn send_each_round(wake: fn(&Waker, &PerCpu)) {
     let me = PerCpu::this();
-    let waker = Waker::new(second(), RESCHED, interrupts::RESCHED, false, false);
-    for round in 1..=passes() {
-        until(&READY, round);
-        settle();
+    let waker = Waker::new(second_cpu(), RESCHED, interrupts::RESCHED, false, false);
+    for round in 1..=pass_count() {
+        wait_for_count(&READY, round);
+        pause_for_wait();
         wake(&waker, me);
-        until(&RECEIVED, round);
+        wait_for_count(&RECEIVED, round);
     }
     workers::wait_for_second();
 }
 
 /// Makes one pass of a sender's path, `PATH`; not inlined, so that the code around it does not change the code in it.
 #[inline(never)]
-fn marked<const PATH: u8>(waker: &Waker, me: &PerCpu) {
-    begin::<PATH>();
+fn pass_wake<const PATH: u8>(waker: &Waker, me: &PerCpu) {
+    mark_begin::<PATH>();
     waker.wake(me);
-    end::<PATH>();
+    mark_end::<PATH>();
 }
 
 /// Sends to a CPU that runs other code.
-pub fn sgi() {
+pub fn cost_sgi() {
     fn receive() {
         let me = PerCpu::this();
-        for _ in 0..passes() {
+        for _ in 0..pass_count() {
             me.take_interrupted();
-            cool();
-            begin::<{ Path::SgiReceive as u8 }>();
+            empty_caches();
+            mark_begin::<{ Path::SgiReceive as u8 }>();
             READY.fetch_add(1, AcqRel);
             while !me.take_interrupted() {
                 insn::yield_now();
             }
-            end::<{ Path::SgiReceive as u8 }>();
+            mark_end::<{ Path::SgiReceive as u8 }>();
             me.request.take(RESCHED);
             RECEIVED.fetch_add(1, AcqRel);
         }
     }
-    reset();
-    workers::on_second(receive);
-    send(marked::<{ Path::SgiSend as u8 }>);
+    reset_counts();
+    workers::run_on_2nd(receive);
+    send_each_round(pass_wake::<{ Path::SgiSend as u8 }>);
 }
 
-/// Like [`sgi`], but with an SGI that EL2 may not send as a physical SGI.
+/// Like [`cost_sgi`], but with an SGI that EL2 may not send as a physical SGI.
 pub fn doorbell() {
     /// The first SGI that is never sent as a physical SGI.
     const INTID: u32 = 8;
     fn receive() {
         let me = PerCpu::this();
         interrupts::redistributor(me).enable_all(1 << INTID);
-        for _ in 0..passes() {
+        for _ in 0..pass_count() {
             journal(me).clear();
-            cool();
-            begin::<{ Path::DoorbellReceive as u8 }>();
+            empty_caches();
+            mark_begin::<{ Path::DoorbellReceive as u8 }>();
             READY.fetch_add(1, AcqRel);
             while journal(me).count() == 0 {
                 insn::yield_now();
             }
-            end::<{ Path::DoorbellReceive as u8 }>();
+            mark_end::<{ Path::DoorbellReceive as u8 }>();
             RECEIVED.fetch_add(1, AcqRel);
         }
     }
     #[inline(never)]
     fn one_doorbell(intid: u32, target: u64) {
-        begin::<{ Path::DoorbellSend as u8 }>();
+        mark_begin::<{ Path::DoorbellSend as u8 }>();
         gic_cpu::send_sgi(intid, target);
-        end::<{ Path::DoorbellSend as u8 }>();
+        mark_end::<{ Path::DoorbellSend as u8 }>();
     }
-    reset();
-    let target = second().mpidr;
-    workers::on_second(receive);
-    for round in 1..=passes() {
-        until(&READY, round);
-        settle();
+    reset_counts();
+    let target = second_cpu().mpidr;
+    workers::run_on_2nd(receive);
+    for round in 1..=pass_count() {
+        wait_for_count(&READY, round);
+        pause_for_wait();
         one_doorbell(INTID, target);
-        until(&RECEIVED, round);
+        wait_for_count(&RECEIVED, round);
     }
     workers::wait_for_second();
 }
 
 /// Sends to a CPU that waits in the plain idle loop.
-pub fn wfi() {
-    reset();
-    workers::on_second(park::<{ Path::Wfi as u8 }>);
-    send(marked::<{ Path::WfiSend as u8 }>);
+pub fn cost_wfi() {
+    reset_counts();
+    workers::run_on_2nd(park::<{ Path::Wfi as u8 }>);
+    send_each_round(pass_wake::<{ Path::WfiSend as u8 }>);
 }
 
 /// Sends to a CPU that waits in the plain idle loop and has a neighbour.
-pub fn switch() {
-    reset();
-    workers::on_second(|| {
-        hypervisor::set(KnobValue::Neighbour(Neighbour::Work));
+pub fn cost_switch() {
+    reset_counts();
+    workers::run_on_2nd(|| {
+        hypervisor::set_knob(KnobValue::Neighbour(Neighbour::Work));
         park::<{ Path::Switch as u8 }>();
-        hypervisor::set(KnobValue::Neighbour(Neighbour::None));
+        hypervisor::set_knob(KnobValue::Neighbour(Neighbour::None));
     });
-    send(Waker::wake);
+    send_each_round(Waker::wake);
 }
 
-/// Waits for each wake-up of [`send`], as path `PATH`.
+/// Waits for each wake-up of [`send_each_round`], as path `PATH`.
 pub fn park<const PATH: u8>() {
     let me = PerCpu::this();
-    for _ in 0..passes() {
-        cool();
+    for _ in 0..pass_count() {
+        empty_caches();
         READY.fetch_add(1, AcqRel);
-        begin::<PATH>();
+        mark_begin::<PATH>();
         idle::park(me);
-        end::<PATH>();
+        mark_end::<PATH>();
         RECEIVED.fetch_add(1, AcqRel);
     }
 }
 
 /// Sends to all other CPUs, which wait in a WFI: if there are more CPUs than the emulating machine
 /// has, spinning CPUs would only take turns.
-pub fn broadcast() {
+pub fn cost_broadcast() {
     fn receive(me: &PerCpu) {
-        for _ in 0..passes() {
+        for _ in 0..pass_count() {
             insn::mask_irq();
             me.take_interrupted();
-            cool();
+            empty_caches();
             READY.fetch_add(1, AcqRel);
-            begin::<{ Path::SgiReceive as u8 }>();
+            mark_begin::<{ Path::SgiReceive as u8 }>();
             while !me.take_interrupted() {
                 insn::wfi();
                 insn::unmask_irq();
@@ -173,24 +173,24 @@ pub fn broadcast() {
                 insn::isb();
                 insn::mask_irq();
             }
-            end::<{ Path::SgiReceive as u8 }>();
+            mark_end::<{ Path::SgiReceive as u8 }>();
             insn::unmask_irq();
             RECEIVED.fetch_add(1, AcqRel);
         }
     }
     fn send() {
         let others = percpu::online().count() as u32 - 1;
-        for round in 1..=passes() {
-            until(&READY, round * others);
-            settle();
-            begin::<{ Path::Broadcast as u8 }>();
+        for round in 1..=pass_count() {
+            wait_for_count(&READY, round * others);
+            pause_for_wait();
+            mark_begin::<{ Path::Broadcast as u8 }>();
             gic_cpu::send_sgi_to_others(interrupts::RESCHED);
-            end::<{ Path::Broadcast as u8 }>();
-            until(&RECEIVED, round * others);
+            mark_end::<{ Path::Broadcast as u8 }>();
+            wait_for_count(&RECEIVED, round * others);
         }
     }
-    reset();
-    workers::everywhere(|| {
+    reset_counts();
+    workers::run_on_all(|| {
         let me = PerCpu::this();
         if me.index == 0 {
             send();
@@ -201,32 +201,32 @@ pub fn broadcast() {
 }
 
 /// Turns the second CPU off and on again. The marked window begins before it is turned off, and
-/// [`super::started`] ends the window.
-pub fn cpu_on() {
+/// [`super::note_started`] ends the window.
+pub fn cost_cpu_on() {
     /// The value that AFFINITY_INFO returns for a CPU that is off (DEN0022F.b, 5.1.5).
     const OFF: i64 = 1;
     fn turn_off() {
         PerCpu::this().set_offline();
-        begin::<{ Path::CpuStart as u8 }>();
+        mark_begin::<{ Path::CpuStart as u8 }>();
         hypervisor::cpu_off();
     }
-    for _ in 0..passes() {
-        let target = second();
+    for _ in 0..pass_count() {
+        let target = second_cpu();
         let context = core::ptr::from_ref(target) as u64;
-        workers::on_second(turn_off);
+        workers::run_on_2nd(turn_off);
         clock::wait_for(|| !target.is_online() && hypervisor::affinity_info(target.mpidr) == OFF);
-        cool();
-        settle();
+        empty_caches();
+        pause_for_wait();
         pages::clean(platform::Region {
             base: context,
             size: size_of::<PerCpu>() as u64,
         });
-        begin::<{ Path::CpuOn as u8 }>();
+        mark_begin::<{ Path::CpuOn as u8 }>();
         hypervisor::cpu_on(target.mpidr, boot::secondary_entry(), context);
-        end::<{ Path::CpuOn as u8 }>();
+        mark_end::<{ Path::CpuOn as u8 }>();
         clock::wait_for(|| target.is_online());
         // The second CPU has left its errand in the middle, so it gets an empty one.
-        workers::on_second(|| {});
+        workers::run_on_2nd(|| {});
         workers::wait_for_second();
     }
 }

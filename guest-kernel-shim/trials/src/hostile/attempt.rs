@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tries code that may fault, wherever it faults and however.
 //!
-//! A synchronous exception during [`attempt`] ends the attempt: the handler takes its stack pointer
+//! A synchronous exception during [`run_attempt`] ends the attempt: the handler takes its stack pointer
 //! from memory, because the code may have changed any register, notes the syndrome and returns to
-//! the caller of [`attempt`]. Only one CPU at a time may do this.
+//! the caller of [`run_attempt`]. Only one CPU at a time may do this.
 
 use core::arch::{asm, global_asm};
 use core::sync::atomic::AtomicU64;
@@ -70,13 +70,13 @@ impl Outcome {
     }
 
     /// Whether the attempt ended with an undefined instruction at `pc`.
-    pub fn undefined(&self, pc: u64) -> bool {
+    pub fn is_undefined_at(&self, pc: u64) -> bool {
         self.trap()
             .is_some_and(|trap| trap.esr & !(1 << 25) == 0 && trap.elr == pc)
     }
 
     /// Whether the attempt ended with a synchronous external abort on data at `address`.
-    pub fn aborted(&self, address: u64) -> bool {
+    pub fn abort_at(&self, address: u64) -> bool {
         self.trap()
             .is_some_and(|trap| trap.class() == 0x25 && trap.fault() == 0x10 && trap.far == address)
     }
@@ -191,7 +191,7 @@ hostile_vectors:
 /// # Safety
 /// Whatever the code does, it must not change this CPU's stack above the stack pointer, nor the
 /// memory of others. It must run inside of [`with_vectors`].
-pub unsafe fn attempt(code: u64, a: u64, b: u64) -> Outcome {
+pub unsafe fn run_attempt(code: u64, a: u64, b: u64) -> Outcome {
     let mut outcome = Outcome::default();
     // SAFETY: the assembly saves the registers that the calling convention keeps, and restores them
     // however the code ends. The outcome is as large as what it writes.

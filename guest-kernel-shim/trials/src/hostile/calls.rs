@@ -27,23 +27,23 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
                 for wide in [0, 1] {
                     for number in NUMBERS.into_iter().chain([random.below(0x1_0000)]) {
                         let function = fast << 31 | wide << 30 | owner << 24 | number;
-                        unknown(tally, random, conduit, function);
+                        check_unknown(tally, random, conduit, function);
                         // Bits 23:16 are zero in every function that exists.
                         let reserved = (1 + random.below(255)) << 16;
-                        unknown(tally, random, conduit, function | reserved);
+                        check_unknown(tally, random, conduit, function | reserved);
                     }
                 }
             }
         }
     }
-    known(tally, random);
-    knobs(tally, random);
-    watches(tally);
-    periods(tally);
+    check_known(tally, random);
+    check_knobs(tally, random);
+    check_watches(tally);
+    check_long_period(tally);
 }
 
 /// Checks that a watch whose period is beyond the counter's range never ends: no wake-up counts as lost.
-fn periods(tally: &mut Tally) {
+fn check_long_period(tally: &mut Tally) {
     let watch = |period| {
         let place = platform().memory[0].base;
         call(Call::Watch.function(), [place, period, 0])[0]
@@ -58,7 +58,7 @@ fn periods(tally: &mut Tally) {
     ];
     for period in long.into_iter().chain([u64::MAX - 1, u64::MAX]) {
         let answer = watch(period);
-        clock::pause(clock::ticks(10));
+        clock::pause(clock::us_to_ticks(10));
         tally.case(
             answer == SUCCESS,
             format_args!("watch for {period:#x}: {answer:#x}"),
@@ -76,7 +76,7 @@ fn is_known(function: u64) -> bool {
 }
 
 /// Checks that a function that is not served is refused, and that no register changes.
-fn unknown(tally: &mut Tally, random: &mut Random, conduit: Conduit, function: u64) {
+fn check_unknown(tally: &mut Tally, random: &mut Random, conduit: Conduit, function: u64) {
     if is_known(function) {
         return;
     }
@@ -93,7 +93,7 @@ fn unknown(tally: &mut Tally, random: &mut Random, conduit: Conduit, function: u
 }
 
 /// Checks that existing functions return their defined values, whatever the other registers hold.
-fn known(tally: &mut Tally, random: &mut Random) {
+fn check_known(tally: &mut Tally, random: &mut Random) {
     for conduit in [Conduit::Hvc, Conduit::Smc] {
         for _ in 0..16 {
             let mut registers: Registers = core::array::from_fn(|_| random.draw());
@@ -113,13 +113,13 @@ fn known(tally: &mut Tally, random: &mut Random) {
         let answer = call(Call::Trace.function(), [vcpu, 0, 0])[0];
         tally.case(answer == INVALID, format_args!("events of vCPU {vcpu}"));
     }
-    evictions(tally);
-    nothing_said(tally, random);
+    check_evictions(tally);
+    check_empty_text(tally, random);
 }
 
 /// Checks that a text that begins with its end is empty, whatever follows, and that only the result
 /// registers change.
-fn nothing_said(tally: &mut Tally, random: &mut Random) {
+fn check_empty_text(tally: &mut Tally, random: &mut Random) {
     for conduit in [Conduit::Hvc, Conduit::Smc] {
         let mut registers: Registers = core::array::from_fn(|_| random.draw());
         registers[0] = random.draw() << 32 | Call::Console.function();
@@ -133,7 +133,7 @@ fn nothing_said(tally: &mut Tally, random: &mut Random) {
 
 /// Checks that everything that exists can be evicted, again and again while other CPUs run, that
 /// nothing else can be evicted, and that no other argument matters.
-fn evictions(tally: &mut Tally) {
+fn check_evictions(tally: &mut Tally) {
     let cpus = percpu::all().len() as u64;
     let evict = |what| call(Call::Evict.function(), [what, u64::MAX, 1 << 40])[0];
     let common = [[abi::EVICT_IMAGE, abi::EVICT_TRANSLATIONS]; 4];
@@ -154,7 +154,7 @@ fn evictions(tally: &mut Tally) {
 }
 
 /// Checks that knobs refuse invalid values; valid values are reset afterwards.
-fn knobs(tally: &mut Tally, random: &mut Random) {
+fn check_knobs(tally: &mut Tally, random: &mut Random) {
     let turn = |knob: u64, value: u64| call(Call::Set.function(), [knob, value, 0])[0];
     for knob in 0..Knob::COUNT as u64 + 8 {
         for value in [2, 3, 4, 1 << 31, 1 << 32, u64::MAX, random.draw() | 1 << 40] {
@@ -171,14 +171,14 @@ fn knobs(tally: &mut Tally, random: &mut Random) {
         }
     }
     // The knobs that were reset include the neighbour's knobs.
-    neighbour::begin();
+    neighbour::give_neighbour();
     for knob in [u64::MAX, 1 << 32, 1 << 63] {
         tally.case(turn(knob, 0) == INVALID, format_args!("knob {knob:#x}"));
     }
 }
 
 /// Checks that EL2 watches and logs nothing outside this guest's memory.
-fn watches(tally: &mut Tally) {
+fn check_watches(tally: &mut Tally) {
     let ram = platform().memory[0];
     let places = [
         0,

@@ -5,7 +5,7 @@
 
 use arch::insn;
 
-use super::attempt::{Outcome, attempt};
+use super::attempt::{Outcome, run_attempt};
 use super::shapes::{self, Kind, Shape};
 use super::stubs;
 use super::tally::Tally;
@@ -27,25 +27,25 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     let me = PerCpu::this();
     let redistributors = gic.redistributors[0].base;
     let mine = redistributors + me.index as u64 * FRAMES;
-    window::with(|| {
-        every_offset(tally, random, gic.distributor.base, 0x1_0000, is_shared);
-        every_offset(tally, random, mine, FRAMES, |_| false);
-        recover(me);
-        every_offset(tally, random, redistributors, FRAMES, is_of_another_cpu);
+    window::run_with_window(|| {
+        try_offsets(tally, random, gic.distributor.base, 0x1_0000, is_shared);
+        try_offsets(tally, random, mine, FRAMES, |_| false);
+        restore_devices(me);
+        try_offsets(tally, random, redistributors, FRAMES, is_of_another_cpu);
         if let Some(uart) = platform().uart {
-            every_offset(tally, random, uart.base, 0x1000, |offset| offset < 4);
+            try_offsets(tally, random, uart.base, 0x1000, |offset| offset < 4);
         }
         for base in [gic.distributor.base, mine + 0x1_0000] {
             for offset in [0x100, 0x200, 0x400, PIDR2 & !15] {
-                every_shape(tally, base + offset);
-                every_alignment(tally, base + offset);
+                try_shapes(tally, base + offset);
+                try_alignments(tally, base + offset);
             }
         }
-        every_register(tally, gic.distributor.base);
-        every_register(tally, mine);
-        absent(tally, redistributors + percpu::all().len() as u64 * FRAMES);
+        try_registers(tally, gic.distributor.base);
+        try_registers(tally, mine);
+        try_absent_cpu(tally, redistributors + percpu::all().len() as u64 * FRAMES);
     });
-    recover(me);
+    restore_devices(me);
 }
 
 /// Whether a register of the distributor serves all CPUs: writing it could turn interrupts off for
@@ -60,7 +60,7 @@ fn is_of_another_cpu(offset: u64) -> bool {
 }
 
 /// Returns the offsets to try: all that have registers, and some that have none.
-fn offsets(size: u64) -> impl Iterator<Item = u64> {
+fn tried_offsets(size: u64) -> impl Iterator<Item = u64> {
     let dense = |offset: u64| match offset & 0xffff {
         0..0x500 | 0xc00..0xd10 | 0x6000..0x6340 | 0xffc0.. => true,
         other => other.is_multiple_of(0x80),
@@ -69,22 +69,22 @@ fn offsets(size: u64) -> impl Iterator<Item = u64> {
 }
 
 /// Tries loads and stores of every size: each of them is served, whatever is there.
-fn every_offset(
+fn try_offsets(
     tally: &mut Tally,
     random: &mut Random,
     base: u64,
     size: u64,
     spare: impl Fn(u64) -> bool,
 ) {
-    for offset in offsets(size) {
-        let place = window::show(base + offset, As::Device);
-        for shape in shapes::all().filter(|shape| is_plain(*shape, place)) {
+    for offset in tried_offsets(size) {
+        let place = window::map_page(base + offset, As::Device);
+        for shape in shapes::all().filter(|shape| is_described(*shape, place)) {
             if shape.kind == Kind::Store && (spare(offset) || spare(offset + shape.size - 1)) {
                 continue;
             }
             // SAFETY: these are registers of devices. Effects on this CPU are repaired in the end,
             // and registers that affect other CPUs are left out.
-            let outcome = unsafe { attempt(shape.code, place, random.draw()) };
+            let outcome = unsafe { run_attempt(shape.code, place, random.draw()) };
             tally.case(
                 outcome.returned(),
                 format_args!("{} at {:#x}: {outcome}", shape.name, base + offset),
@@ -94,22 +94,22 @@ fn every_offset(
 }
 
 /// Whether a syndrome describes the access, and the access is aligned.
-fn is_plain(shape: Shape, place: u64) -> bool {
+fn is_described(shape: Shape, place: u64) -> bool {
     matches!(shape.kind, Kind::Load | Kind::Store) && place.is_multiple_of(shape.size)
 }
 
 /// Checks that an access that neither syndrome nor instruction describes is refused with an abort,
 /// and that any other access is served.
-fn every_shape(tally: &mut Tally, address: u64) {
+fn try_shapes(tally: &mut Tally, address: u64) {
     for shape in shapes::all() {
-        let place = window::show(address, As::Normal);
+        let place = window::map_page(address, As::Normal);
         // SAFETY: as above; these registers ignore the value, which is zero.
-        let outcome = unsafe { attempt(shape.code, place, 0) };
+        let outcome = unsafe { run_attempt(shape.code, place, 0) };
         let good = match shape.kind {
             Kind::Load | Kind::Store | Kind::DecodedLoad | Kind::DecodedStore => outcome.returned(),
             Kind::Maintenance | Kind::Harmless => true,
             // SIMD is off for this kernel.
-            _ => outcome.aborted(place) || outcome.trap().is_some_and(|trap| trap.class() == 0x07),
+            _ => outcome.abort_at(place) || outcome.trap().is_some_and(|trap| trap.class() == 0x07),
         };
         tally.case(
             good,
@@ -120,22 +120,22 @@ fn every_shape(tally: &mut Tally, address: u64) {
 
 /// Checks that an unaligned access causes an alignment fault if the guest maps the page as a
 /// device, and is served or refused if the page is mapped as memory.
-fn every_alignment(tally: &mut Tally, address: u64) {
+fn try_alignments(tally: &mut Tally, address: u64) {
     for how in [As::Device, As::Normal] {
         for skew in 1..8 {
             for shape in shapes::all() {
-                let place = window::show(address & !7, how) + skew;
+                let place = window::map_page(address & !7, how) + skew;
                 if !matches!(shape.kind, Kind::Load) || place.is_multiple_of(shape.size) {
                     continue;
                 }
                 // SAFETY: these are reads of registers, and reading them changes nothing.
-                let outcome = unsafe { attempt(shape.code, place, 0) };
+                let outcome = unsafe { run_attempt(shape.code, place, 0) };
                 let misaligned = outcome
                     .trap()
                     .is_some_and(|trap| trap.class() == 0x25 && trap.fault() == 0x21);
                 let good = match how {
                     As::Device => misaligned,
-                    _ => misaligned || outcome.returned() || outcome.aborted(place),
+                    _ => misaligned || outcome.returned() || outcome.abort_at(place),
                 };
                 tally.case(
                     good,
@@ -150,7 +150,7 @@ fn every_alignment(tally: &mut Tally, address: u64) {
 }
 
 /// Tries loads to every register, with every extension, and stores of every register.
-fn every_register(tally: &mut Tally, base: u64) {
+fn try_registers(tally: &mut Tally, base: u64) {
     /// Position of Rn, the register with the address.
     const RN: u32 = 5;
     /// Loads of PIDR2's byte, halfword and word, in all their forms.
@@ -163,7 +163,7 @@ fn every_register(tally: &mut Tally, base: u64) {
         0xb940_0000,
         0xb980_0000,
     ];
-    let place = window::show(base + PIDR2, As::Device);
+    let place = window::map_page(base + PIDR2, As::Device);
     for load in LOADS {
         for register in 0..32 {
             // X16 and X17 hold the address and the return address, unless they are tested; then two others do.
@@ -180,7 +180,7 @@ fn every_register(tally: &mut Tally, base: u64) {
                 0xd65f_0000 | back << RN,        // ret xB
             ];
             // SAFETY: the registers of the calling convention are restored.
-            let outcome = unsafe { stubs::run(&code, place, 0) };
+            let outcome = unsafe { stubs::run_code(&code, place, 0) };
             let expected = if register == 31 { 0 } else { GICV3 };
             // Halfwords and bytes of a register that has words may read as zero, because the
             // architecture leaves this open.
@@ -196,14 +196,14 @@ fn every_register(tally: &mut Tally, base: u64) {
 }
 
 /// Tries the redistributor of a CPU that does not exist.
-fn absent(tally: &mut Tally, base: u64) {
+fn try_absent_cpu(tally: &mut Tally, base: u64) {
     for offset in [0, 8, 0x14, 0x1_0000, 0x1_0100, PIDR2] {
-        let place = window::show(base + offset, As::Device);
-        for shape in shapes::all().filter(|shape| is_plain(*shape, place)) {
+        let place = window::map_page(base + offset, As::Device);
+        for shape in shapes::all().filter(|shape| is_described(*shape, place)) {
             // SAFETY: nothing is there that an access could change.
-            let outcome: Outcome = unsafe { attempt(shape.code, place, 0) };
+            let outcome: Outcome = unsafe { run_attempt(shape.code, place, 0) };
             tally.case(
-                outcome.aborted(place),
+                outcome.abort_at(place),
                 format_args!("{} at an absent redistributor: {outcome}", shape.name),
             );
         }
@@ -211,7 +211,7 @@ fn absent(tally: &mut Tally, base: u64) {
 }
 
 /// Restores this CPU's redistributor and the distributor's SPIs.
-fn recover(me: &PerCpu) {
+fn restore_devices(me: &PerCpu) {
     let redistributor = interrupts::redistributor(me);
     redistributor.disable_all(u32::MAX);
     redistributor.clear_pending(u32::MAX);

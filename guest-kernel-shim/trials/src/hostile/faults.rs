@@ -5,7 +5,7 @@
 
 use core::arch::global_asm;
 
-use super::attempt::attempt;
+use super::attempt::run_attempt;
 use super::tally::Tally;
 use super::victims;
 use guest_kernel_shim::machine::platform;
@@ -76,7 +76,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     for (n, classes) in CLASSES.iter().enumerate() {
         let at = instructions() + 4 * n as u64;
         // SAFETY: each instruction ends in an exception and changes nothing.
-        let outcome = unsafe { attempt(at, 0, 0) };
+        let outcome = unsafe { run_attempt(at, 0, 0) };
         let good = outcome.trap().is_some_and(|trap| {
             // After a call, ELR_EL1 is the address of the next instruction.
             let next = at + if trap.class() == SVC { 4 } else { 0 };
@@ -84,12 +84,12 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
         });
         tally.case(good, format_args!("instruction {n}: {outcome}"));
     }
-    returns(tally);
-    stopped(tally);
+    try_returns(tally);
+    try_endless_faults(tally);
 }
 
 /// Tries an exception return to every mode, including modes that do not exist here (D1.4.5).
-fn returns(tally: &mut Tally) {
+fn try_returns(tally: &mut Tally) {
     const ILLEGAL: u64 = 0x0e;
     const FETCH_FROM_EL0: u64 = 0x20;
     let target = instructions();
@@ -97,7 +97,7 @@ fn returns(tally: &mut Tally) {
         for flags in [0x3c0, 0x3c0 | 1 << 20, 0x3c0 | 1 << 21] {
             // SAFETY: the target is an undefined instruction, which EL0 can't even
             // fetch.
-            let outcome = unsafe { attempt(return_to(), target, flags | mode) };
+            let outcome = unsafe { run_attempt(return_to(), target, flags | mode) };
             let good = match mode {
                 // EL0 and, if the CPU has it, AArch32 at EL0.
                 0 | 16 => outcome
@@ -122,16 +122,16 @@ fn returns(tally: &mut Tally) {
         (0x1000, 0x21),
     ] {
         // SAFETY: nothing at these addresses can be executed.
-        let outcome = unsafe { attempt(return_to(), address, 0x3c5) };
+        let outcome = unsafe { run_attempt(return_to(), address, 0x3c5) };
         let good = outcome.trap().is_some_and(|trap| trap.class() == class);
         tally.case(good, format_args!("return to {address:#x}: {outcome}"));
     }
 }
 
 /// Makes exceptions without end, which only EL2 can notice.
-fn stopped(tally: &mut Tally) {
-    let victim = victims::all()[0];
-    tally.case(victims::take(victim), format_args!("CPU_OFF"));
+fn try_endless_faults(tally: &mut Tally) {
+    let victim = victims::all_victims()[0];
+    tally.case(victims::take_cpu(victim), format_args!("CPU_OFF"));
     let ram = platform().memory[0];
     let places = [
         ("nothing", 0x1000),
@@ -147,7 +147,7 @@ fn stopped(tally: &mut Tally) {
             (victims::tables(), "tables"),
         ] {
             let address = address & !0x7ff;
-            let answer = victims::start(victim, act, address) as i64;
+            let answer = victims::start_victim(victim, act, address) as i64;
             tally.case(answer == 0, format_args!("CPU_ON: {answer}"));
             tally.case(
                 victims::is_off_soon(victim),
@@ -156,12 +156,12 @@ fn stopped(tally: &mut Tally) {
         }
     }
     // The vCPU then works when it is turned on again.
-    let counter = victims::reset_count();
-    let answer = victims::start(victim, victims::off(), counter) as i64;
+    let counter = victims::reset_counts();
+    let answer = victims::start_victim(victim, victims::off(), counter) as i64;
     tally.case(
         answer == 0,
         format_args!("CPU_ON of one that was stopped: {answer}"),
     );
-    let off = victims::is_off_soon(victim) && victims::count() == 1;
+    let off = victims::is_off_soon(victim) && victims::visit_count() == 1;
     tally.case(off, format_args!("one that was stopped does not run again"));
 }

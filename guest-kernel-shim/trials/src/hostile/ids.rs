@@ -5,7 +5,7 @@
 use aarch64_cpu::registers::{MIDR_EL1, MPIDR_EL1, Readable};
 
 use super::attempt::Outcome;
-use super::registers::{mrs, msr};
+use super::registers::{mrs_instruction, msr_instruction};
 use super::stubs;
 use super::tally::Tally;
 use guest_kernel_shim::percpu::PerCpu;
@@ -39,27 +39,27 @@ const HIDDEN: [(u32, u32, u64, &str); 14] = [
 pub fn run(tally: &mut Tally, _random: &mut Random) {
     for crm in 1..8 {
         for op2 in 0..8 {
-            let first = read(crm, op2);
+            let first = read_id_register(crm, op2);
             tally.case(
                 first.returned(),
                 format_args!("S3_0_C0_C{crm}_{op2} can't be read: {first}"),
             );
-            let again = read(crm, op2);
+            let again = read_id_register(crm, op2);
             tally.case(
                 again.value == first.value,
                 format_args!("S3_0_C0_C{crm}_{op2} changes"),
             );
-            let code = [msr(0x4000 | crm << 3 | op2)];
+            let code = [msr_instruction(0x4000 | crm << 3 | op2)];
             // SAFETY: this writes a register that can only be read.
-            let written = unsafe { stubs::run(&code, 0, 0) };
+            let written = unsafe { stubs::run_code(&code, 0, 0) };
             tally.case(
-                written.undefined(stubs::place()),
+                written.is_undefined_at(stubs::place()),
                 format_args!("S3_0_C0_C{crm}_{op2} can be written: {written}"),
             );
         }
     }
     for (crm, op2, mask, what) in HIDDEN {
-        let value = read(crm, op2).value;
+        let value = read_id_register(crm, op2).value;
         tally.case(
             value & mask == 0,
             format_args!("S3_0_C0_C{crm}_{op2} promises {what}: {value:#x}"),
@@ -74,7 +74,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
 }
 
 /// Reads the ID register with these values of CRm and op2.
-fn read(crm: u32, op2: u32) -> Outcome {
+fn read_id_register(crm: u32, op2: u32) -> Outcome {
     // SAFETY: the read has no effect.
-    unsafe { stubs::run(&[mrs(0x4000 | crm << 3 | op2)], 0, 0) }
+    unsafe { stubs::run_code(&[mrs_instruction(0x4000 | crm << 3 | op2)], 0, 0) }
 }

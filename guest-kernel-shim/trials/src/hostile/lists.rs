@@ -25,7 +25,7 @@ const MOST: usize = (SGIS.end - SGIS.start + SPIS.end - SPIS.start) as usize;
 const PATIENCE: u32 = 10_000;
 
 /// Returns the SGIs that can be delivered in the way `deliver`.
-fn sgis(deliver: Deliver) -> Range<u32> {
+fn usable_sgis(deliver: Deliver) -> Range<u32> {
     match deliver {
         Deliver::Inject => SGIS,
         Deliver::Direct => SGIS.start..interrupts::usable_sgi_count().min(SGIS.end),
@@ -49,27 +49,27 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     let most = match tally.deliver() {
         Deliver::Inject => MOST,
         // A virtual SPI can't be delivered directly.
-        Deliver::Direct => sgis(tally.deliver()).len(),
+        Deliver::Direct => usable_sgis(tally.deliver()).len(),
     };
     for count in (1..=most).filter(|count| *count < 20 || count.is_multiple_of(13)) {
         for (name, order) in ORDERS {
-            let sources = pend(me, sgis(tally.deliver()), count, order, random);
-            let taken = take(&sources);
+            let sources = pend_interrupts(me, usable_sgis(tally.deliver()), count, order, random);
+            let taken = take_all(&sources);
             tally.case(
                 taken.is_ok(),
                 format_args!("{count} with {name} priorities: {taken:?}"),
             );
-            clear_all(me);
+            clear_interrupts(me);
         }
     }
     for count in 1..=16 {
-        nested(tally, me, count);
+        try_nesting(tally, me, count);
     }
-    clear_all(me);
+    clear_interrupts(me);
 }
 
 /// Makes `count` interrupts pending for this CPU, while it has them masked.
-fn pend(
+fn pend_interrupts(
     me: &PerCpu,
     sgis: Range<u32>,
     count: usize,
@@ -123,12 +123,12 @@ fn next() -> Option<u32> {
 }
 
 /// Takes all of `sources`, one after another.
-fn take(sources: &Sources) -> Result<(), (&'static str, u32)> {
+fn take_all(sources: &Sources) -> Result<(), (&'static str, u32)> {
     let mut left = sources.clone();
     while !left.is_empty() {
         let intid = next().ok_or(("one is lost of", left.len() as u32))?;
         gic_cpu::end(intid);
-        remove(&mut left, intid)?;
+        remove_most_urgent(&mut left, intid)?;
     }
     match gic_cpu::acknowledge() {
         gic_cpu::SPURIOUS => Ok(()),
@@ -137,7 +137,7 @@ fn take(sources: &Sources) -> Result<(), (&'static str, u32)> {
 }
 
 /// Removes `intid` from `left`; it has to be one of the most urgent interrupts there.
-fn remove(left: &mut Sources, intid: u32) -> Result<(), (&'static str, u32)> {
+fn remove_most_urgent(left: &mut Sources, intid: u32) -> Result<(), (&'static str, u32)> {
     let most = left.iter().map(|(_, priority)| *priority).min();
     let at = left.iter().position(|(one, _)| *one == intid);
     let (_, priority) = left.remove(at.ok_or(("unasked for or twice", intid))?);
@@ -150,12 +150,12 @@ fn remove(left: &mut Sources, intid: u32) -> Result<(), (&'static str, u32)> {
 
 /// Nests interrupts `count` deep: each is more urgent than the previous one, and is taken at once,
 /// however many list registers there are.
-fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
+fn try_nesting(tally: &mut Tally, me: &PerCpu, count: usize) {
     let redistributor = interrupts::redistributor(me);
     let mut active: ArrayVec<u32, 16> = ArrayVec::new();
     let mut due = 0;
     let mut at_once = true;
-    let sgis = sgis(tally.deliver()).take(count);
+    let sgis = usable_sgis(tally.deliver()).take(count);
     let count = sgis.len();
     // With two security states, the machine's own interface has only four bits of a priority (IHI
     // 0069H, 4.8.1).
@@ -189,11 +189,11 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
         at_once && ended == due,
         format_args!("{due} nested, {ended} came, at once: {at_once}"),
     );
-    clear_all(me);
+    clear_interrupts(me);
 }
 
 /// Makes sure that only this kernel's interrupts are pending, active or enabled.
-fn clear_all(me: &PerCpu) {
+fn clear_interrupts(me: &PerCpu) {
     let redistributor = interrupts::redistributor(me);
     redistributor.clear_pending(u32::MAX);
     redistributor.clear_active(u32::MAX);

@@ -21,36 +21,36 @@ static THERE: AtomicBool = AtomicBool::new(false);
 const SLICE_US: u32 = 50;
 
 /// Notes whether the plan asks for neighbours.
-pub fn learn(plan: &Plan) {
+pub fn note_plan(plan: &Plan) {
     THERE.store(plan.lists.neighbour.values[0].is_there(), Relaxed);
 }
 
 /// Whether CPUs have neighbours.
-pub fn is_there() -> bool {
+pub fn has_neighbours() -> bool {
     THERE.load(Relaxed)
 }
 
 /// Whether a class can run with a neighbour: with direct delivery, no interrupt would end a turn.
-pub fn may_be(deliver: Deliver) -> bool {
-    deliver == Deliver::Inject || !is_there()
+pub fn can_run(deliver: Deliver) -> bool {
+    deliver == Deliver::Inject || !has_neighbours()
 }
 
 /// Gives the running CPU its neighbour, which gets slices, and also the CPU during a trapped WFE.
-pub fn begin() {
-    if is_there() {
-        hypervisor::set(KnobValue::Slice(clock::ticks(SLICE_US)));
-        hypervisor::set(KnobValue::YieldOnWfe(true));
-        hypervisor::set(KnobValue::Neighbour(Neighbour::Hostile));
+pub fn give_neighbour() {
+    if has_neighbours() {
+        hypervisor::set_knob(KnobValue::Slice(clock::us_to_ticks(SLICE_US)));
+        hypervisor::set_knob(KnobValue::YieldOnWfe(true));
+        hypervisor::set_knob(KnobValue::Neighbour(Neighbour::Hostile));
     }
 }
 
 /// Checks that the neighbour has made progress and that none of its state has changed. Then ends
 /// the neighbour.
-pub fn end(tally: &mut Tally) {
-    if !is_there() {
+pub fn check_and_end(tally: &mut Tally) {
+    if !has_neighbours() {
         return;
     }
-    let slices = || hypervisor::shared()[Shared::Slices as usize];
+    let slices = || hypervisor::neighbour_counts()[Shared::Slices as usize];
     let before = slices();
     let kept = Cell::new(true);
     // If CPUs are threads of a busy host, a slice may begin late.
@@ -58,13 +58,13 @@ pub fn end(tally: &mut Tally) {
         kept.set(kept.get() && keeps_registers());
         slices() > before
     });
-    let damaged = hypervisor::shared()[Shared::Damaged as usize];
-    hypervisor::set(KnobValue::Neighbour(Neighbour::None));
-    hypervisor::set(KnobValue::Slice(0));
-    hypervisor::set(KnobValue::YieldOnWfe(false));
-    tally.race(kept.get(), format_args!("a turn changed a register"));
-    tally.race(turns, format_args!("the neighbour has no turn any more"));
-    tally.race(
+    let damaged = hypervisor::neighbour_counts()[Shared::Damaged as usize];
+    hypervisor::set_knob(KnobValue::Neighbour(Neighbour::None));
+    hypervisor::set_knob(KnobValue::Slice(0));
+    hypervisor::set_knob(KnobValue::YieldOnWfe(false));
+    tally.check_part(kept.get(), format_args!("a turn changed a register"));
+    tally.check_part(turns, format_args!("the neighbour has no turn any more"));
+    tally.check_part(
         damaged == 0,
         format_args!("the neighbour found {damaged} values changed"),
     );
@@ -73,10 +73,10 @@ pub fn end(tally: &mut Tally) {
 /// Returns whether this CPU's registers keep their values over some slices.
 fn keeps_registers() -> bool {
     insn::mask_irq();
-    let system = System::put(1);
-    clock::pause(clock::ticks(4 * SLICE_US));
-    let kept = system.is_kept();
-    system.put_back();
+    let system = System::write_values(1);
+    clock::pause(clock::us_to_ticks(4 * SLICE_US));
+    let kept = system.is_unchanged();
+    system.restore();
     insn::unmask_irq();
     kept
 }

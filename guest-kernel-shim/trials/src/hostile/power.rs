@@ -22,19 +22,19 @@ const WIDE: u64 = 1 << 30;
 /// Number of rounds in which a CPU is turned on while it turns itself off.
 const RACES: u64 = 200;
 
-fn psci(function: u64, arguments: [u64; 3]) -> i64 {
+fn call_psci(function: u64, arguments: [u64; 3]) -> i64 {
     call(function, arguments)[0] as i64
 }
 
 /// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
-    let victim = victims::all()[0];
-    tally.case(victims::take(victim), format_args!("CPU_OFF"));
-    targets(tally, random);
-    entries(tally, victim, random);
-    others(tally, random);
-    affinity(tally, victim);
-    races(tally, victim);
+    let victim = victims::all_victims()[0];
+    tally.case(victims::take_cpu(victim), format_args!("CPU_OFF"));
+    try_targets(tally, random);
+    try_entries(tally, victim, random);
+    try_other_functions(tally, random);
+    try_affinity_info(tally, victim);
+    try_races(tally, victim);
     for (act, name) in [
         (victims::off(), "plainly"),
         (victims::off_active(), "with interrupts active"),
@@ -44,17 +44,17 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         ),
         (victims::off(), "plainly again"),
     ] {
-        comes_back(tally, victim, act, name);
+        check_comes_back(tally, victim, act, name);
     }
 }
 
 /// Tries CPUs that can't be turned on.
-fn targets(tally: &mut Tally, random: &mut Random) {
+fn try_targets(tally: &mut Tally, random: &mut Random) {
     let entry = boot::secondary_entry();
     let running = [percpu::all()[0], percpu::all()[1], PerCpu::this()];
     for function in [CPU_ON, CPU_ON & !WIDE] {
         for cpu in running {
-            let answer = psci(function, [cpu.mpidr, entry, 0]);
+            let answer = call_psci(function, [cpu.mpidr, entry, 0]);
             tally.case(
                 answer == ALREADY_ON,
                 format_args!("CPU_ON of {:#x}, which runs: {answer}", cpu.mpidr),
@@ -72,7 +72,7 @@ fn targets(tally: &mut Tally, random: &mut Random) {
             .into_iter()
             .chain((0..8).map(|_| 0x10 + random.below(0xf0_0000)))
         {
-            let answer = psci(function, [mpidr, entry, 0]);
+            let answer = call_psci(function, [mpidr, entry, 0]);
             tally.case(
                 answer == INVALID_PARAMETERS,
                 format_args!("CPU_ON of {mpidr:#x}, which is not there: {answer}"),
@@ -80,7 +80,7 @@ fn targets(tally: &mut Tally, random: &mut Random) {
         }
         // These bits of the target have to be zero.
         for bit in 24..32 {
-            let answer = psci(function, [1 << bit | 1, entry, 0]);
+            let answer = call_psci(function, [1 << bit | 1, entry, 0]);
             tally.case(
                 answer == INVALID_PARAMETERS,
                 format_args!("CPU_ON with bit {bit}: {answer}"),
@@ -88,7 +88,7 @@ fn targets(tally: &mut Tally, random: &mut Random) {
         }
     }
     for bit in 32..64 {
-        let answer = psci(CPU_ON, [1 << bit | 1, entry, 0]);
+        let answer = call_psci(CPU_ON, [1 << bit | 1, entry, 0]);
         tally.case(
             answer == INVALID_PARAMETERS,
             format_args!("CPU_ON with bit {bit}: {answer}"),
@@ -97,7 +97,7 @@ fn targets(tally: &mut Tally, random: &mut Random) {
 }
 
 /// Tries entries outside this guest's memory, with which the CPU must stay off.
-fn entries(tally: &mut Tally, victim: &'static PerCpu, random: &mut Random) {
+fn try_entries(tally: &mut Tally, victim: &'static PerCpu, random: &mut Random) {
     let ram = platform().memory[0];
     let base = guest_kernel_shim::hypervisor::info(abi::Info::Base);
     let mut places = [
@@ -122,7 +122,7 @@ fn entries(tally: &mut Tally, victim: &'static PerCpu, random: &mut Random) {
         *place = random.draw() | 1 << 45;
     }
     for place in places {
-        let answer = psci(CPU_ON, [victim.mpidr, place, 0]);
+        let answer = call_psci(CPU_ON, [victim.mpidr, place, 0]);
         tally.case(
             answer == INVALID_ADDRESS,
             format_args!("CPU_ON at {place:#x}: {answer}"),
@@ -135,14 +135,14 @@ fn entries(tally: &mut Tally, victim: &'static PerCpu, random: &mut Random) {
 }
 
 /// Tries the other functions: those that exist are served, and the others are refused.
-fn others(tally: &mut Tally, random: &mut Random) {
+fn try_other_functions(tally: &mut Tally, random: &mut Random) {
     /// VERSION, SUSPEND, OFF, ON, AFFINITY_INFO, MIGRATE_INFO_TYPE, SYSTEM_OFF,
     /// SYSTEM_RESET, FEATURES.
     const SERVED: [u64; 9] = [0, 1, 2, 3, 4, 6, 8, 9, 0xa];
     for number in (0..0x20).filter(|number| !SERVED.contains(number)) {
         for wide in [0, WIDE] {
             let function = 0x8400_0000 | wide | number;
-            let answer = psci(function, [random.draw(), random.draw(), random.draw()]);
+            let answer = call_psci(function, [random.draw(), random.draw(), random.draw()]);
             tally.case(
                 answer == NOT_SUPPORTED || answer == INVALID_PARAMETERS,
                 format_args!("PSCI {function:#x}: {answer}"),
@@ -152,7 +152,7 @@ fn others(tally: &mut Tally, random: &mut Random) {
     for number in 0..0x20 {
         for wide in [0, WIDE] {
             let function = 0x8400_0000 | wide | number;
-            let answer = psci(0x8400_000a, [function, random.draw(), random.draw()]);
+            let answer = call_psci(0x8400_000a, [function, random.draw(), random.draw()]);
             let served = SERVED.contains(&number);
             let good = answer == NOT_SUPPORTED || served && answer >= 0;
             tally.case(
@@ -162,14 +162,14 @@ fn others(tally: &mut Tally, random: &mut Random) {
         }
     }
     for _ in 0..16 {
-        let answer = psci(0x8400_000a, [random.draw() | 1 << 29, 0, 0]);
+        let answer = call_psci(0x8400_000a, [random.draw() | 1 << 29, 0, 0]);
         tally.case(
             answer == NOT_SUPPORTED || answer == INVALID_PARAMETERS,
             format_args!("PSCI_FEATURES of nonsense: {answer}"),
         );
         // This sets reserved bits of the power state; a refused call does not wait.
         let state = random.draw() as u32 | 1 << 31;
-        let answer = psci(0xc400_0001, [u64::from(state), 0, 0]);
+        let answer = call_psci(0xc400_0001, [u64::from(state), 0, 0]);
         tally.case(
             answer == INVALID_PARAMETERS,
             format_args!("CPU_SUSPEND {state:#x}: {answer}"),
@@ -178,21 +178,21 @@ fn others(tally: &mut Tally, random: &mut Random) {
 }
 
 /// Calls AFFINITY_INFO for levels and CPUs that do not exist.
-fn affinity(tally: &mut Tally, victim: &PerCpu) {
+fn try_affinity_info(tally: &mut Tally, victim: &PerCpu) {
     for level in [4, 5, 1 << 31, u64::from(u32::MAX)] {
-        let answer = psci(AFFINITY_INFO, [0, level, 0]);
+        let answer = call_psci(AFFINITY_INFO, [0, level, 0]);
         tally.case(
             answer == INVALID_PARAMETERS,
             format_args!("AFFINITY_INFO of level {level}: {answer}"),
         );
     }
     for level in 0..4 {
-        let answer = psci(AFFINITY_INFO, [0, level, 0]);
+        let answer = call_psci(AFFINITY_INFO, [0, level, 0]);
         tally.case(
             answer == 0,
             format_args!("AFFINITY_INFO of level {level}: {answer}"),
         );
-        let answer = psci(AFFINITY_INFO, [0xfe_0000_0000, level, 0]);
+        let answer = call_psci(AFFINITY_INFO, [0xfe_0000_0000, level, 0]);
         let expected = if level == 3 {
             answer
         } else {
@@ -203,7 +203,7 @@ fn affinity(tally: &mut Tally, victim: &PerCpu) {
             format_args!("AFFINITY_INFO of nobody, level {level}: {answer}"),
         );
     }
-    let answer = psci(AFFINITY_INFO, [victim.mpidr, 0, 0]);
+    let answer = call_psci(AFFINITY_INFO, [victim.mpidr, 0, 0]);
     tally.case(
         answer == 1,
         format_args!("AFFINITY_INFO of one that is off: {answer}"),
@@ -212,12 +212,12 @@ fn affinity(tally: &mut Tally, victim: &PerCpu) {
 
 /// Calls CPU_ON again and again, while the target turns itself off as soon as it runs: after every
 /// success, it must have run.
-fn races(tally: &mut Tally, victim: &'static PerCpu) {
-    let counter = victims::reset_count();
+fn try_races(tally: &mut Tally, victim: &'static PerCpu) {
+    let counter = victims::reset_counts();
     let mut started = 0;
     while started < RACES {
-        let answer = victims::start(victim, victims::off(), counter) as i64;
-        tally.race(
+        let answer = victims::start_victim(victim, victims::off(), counter) as i64;
+        tally.check_part(
             matches!(answer, SUCCESS | ALREADY_ON | ON_PENDING),
             format_args!("CPU_ON in a race: {answer}"),
         );
@@ -231,7 +231,7 @@ fn races(tally: &mut Tally, victim: &'static PerCpu) {
         victims::is_off_soon(victim),
         format_args!("it does not turn off"),
     );
-    let count = victims::count();
+    let count = victims::visit_count();
     tally.case(
         count == started,
         format_args!("turned on {started} times and ran {count} times"),
@@ -239,9 +239,9 @@ fn races(tally: &mut Tally, victim: &'static PerCpu) {
 }
 
 /// Checks that a CPU that has turned itself off in any state can be turned on again, and runs.
-fn comes_back(tally: &mut Tally, victim: &'static PerCpu, act: u64, name: &str) {
-    let counter = victims::reset_count();
-    let answer = victims::start(victim, act, counter) as i64;
+fn check_comes_back(tally: &mut Tally, victim: &'static PerCpu, act: u64, name: &str) {
+    let counter = victims::reset_counts();
+    let answer = victims::start_victim(victim, act, counter) as i64;
     tally.case(
         answer == SUCCESS,
         format_args!("CPU_ON before it goes off {name}: {answer}"),
@@ -250,7 +250,7 @@ fn comes_back(tally: &mut Tally, victim: &'static PerCpu, act: u64, name: &str) 
         victims::is_off_soon(victim),
         format_args!("it does not go off {name}"),
     );
-    let answer = victims::start(victim, victims::off(), counter) as i64;
+    let answer = victims::start_victim(victim, victims::off(), counter) as i64;
     tally.case(
         answer == SUCCESS,
         format_args!("CPU_ON after it went off {name}: {answer}"),
@@ -261,7 +261,7 @@ fn comes_back(tally: &mut Tally, victim: &'static PerCpu, act: u64, name: &str) 
     );
     // The count is read only when the CPU is off: it counts without caches, perhaps between our invalidation and read.
     tally.case(
-        victims::count() == 2,
+        victims::visit_count() == 2,
         format_args!("it does not run after it went off {name}"),
     );
 }

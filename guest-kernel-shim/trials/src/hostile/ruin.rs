@@ -21,7 +21,7 @@ const TRIPS: u32 = 20;
 /// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let gic = &platform().gic;
-    let all = victims::all();
+    let all = victims::all_victims();
     let acts = [
         ("spins", victims::spin(), 0),
         ("sleeps", victims::sleep(), 0),
@@ -40,7 +40,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     let first = random.draw() as usize;
     for (n, victim) in all.iter().enumerate() {
         let (name, act, place) = acts[(first.wrapping_add(n)) % acts.len()];
-        tally.case(victims::take(victim), format_args!("CPU_OFF"));
+        tally.case(victims::take_cpu(victim), format_args!("CPU_OFF"));
         let argument = if place == OWN {
             gic.redistributors[0].base + victim.index as u64 * FRAMES + SGI_FRAME
         } else {
@@ -48,7 +48,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         };
         // Bit 0 says that the victim owns its interrupts.
         let direct = u64::from(tally.deliver() == Deliver::Direct);
-        let answer = victims::start(victim, act, argument | direct) as i64;
+        let answer = victims::start_victim(victim, act, argument | direct) as i64;
         tally.case(
             answer == 0,
             format_args!("one that {name}: CPU_ON {answer}"),

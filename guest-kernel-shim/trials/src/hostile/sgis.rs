@@ -6,7 +6,7 @@
 use arch::insn;
 use arch::regs::ICC_CTLR_EL1;
 
-use super::attempt::attempt;
+use super::attempt::run_attempt;
 use super::bystanders::others_go_on;
 use super::stubs;
 use super::tally::Tally;
@@ -24,7 +24,7 @@ const WRITES: [(&str, u32); 3] = [
 const ALL_OTHERS: u64 = 1 << 40;
 
 /// Returns the targets, as bits of the register, and whether they include this CPU.
-fn forms(me: u64, random: &mut Random) -> [(&'static str, u64, bool); 30] {
+fn target_forms(me: u64, random: &mut Random) -> [(&'static str, u64, bool); 30] {
     let mine = 1 << (me & 15);
     // Without RSS (ICC_CTLR_EL1, bit 18), the range has no meaning.
     let ranges = ICC_CTLR_EL1.get() >> 18 & 1 != 0;
@@ -72,18 +72,18 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         "the list's upper half is for absent CPUs"
     );
     for (name, write) in WRITES {
-        stubs::write(&[write, stubs::RET]);
+        stubs::write_code(&[write, stubs::RET]);
         for intid in 0..16u64 {
-            for (form, value, mine) in forms(me.mpidr, random) {
-                clear(me);
+            for (form, value, mine) in target_forms(me.mpidr, random) {
+                clear_pending(me);
                 // SAFETY: this sends interrupts that every CPU of this kernel takes.
-                let outcome = unsafe { attempt(stubs::place(), value | intid << 24, 0) };
+                let outcome = unsafe { run_attempt(stubs::place(), value | intid << 24, 0) };
                 insn::isb();
                 // An SGI of the secure world is lost if the guest owns the interface.
                 let inject = tally.deliver() == plan::Deliver::Inject;
-                let mine_to_send = interrupts::sgis() >> intid & 1 != 0;
+                let mine_to_send = interrupts::usable_sgis() >> intid & 1 != 0;
                 let due = mine && name == "SGI1R" && (inject || mine_to_send);
-                let got = pending(me, intid, due);
+                let got = is_pending(me, intid, due);
                 // A guest that owns the interface reaches the machine's own registers through the
                 // other two names, so the machine decides the effect of a write.
                 let checked = inject || name == "SGI1R" && mine_to_send;
@@ -95,13 +95,13 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
             }
         }
     }
-    storm(tally, random);
-    clear(me);
+    send_storm(tally, random);
+    clear_pending(me);
 }
 
 /// Sends as many SGIs as possible, to any CPU; the other CPUs must still make progress.
-fn storm(tally: &mut Tally, random: &mut Random) {
-    stubs::write(&[WRITES[0].1, stubs::RET]);
+fn send_storm(tally: &mut Tally, random: &mut Random) {
+    stubs::write_code(&[WRITES[0].1, stubs::RET]);
     for _ in 0..20 {
         for _ in 0..200 {
             let value = match random.below(4) {
@@ -111,18 +111,18 @@ fn storm(tally: &mut Tally, random: &mut Random) {
                 _ => random.draw(),
             };
             // SAFETY: as above.
-            unsafe { attempt(stubs::place(), value, 0) };
+            unsafe { run_attempt(stubs::place(), value, 0) };
         }
         tally.case(others_go_on(1), format_args!("nobody measures in a storm"));
     }
 }
 
 /// Returns whether `intid` is pending for this CPU; waits for this if it should be so `soon`.
-fn pending(me: &PerCpu, intid: u64, soon: bool) -> bool {
+fn is_pending(me: &PerCpu, intid: u64, soon: bool) -> bool {
     let look = || interrupts::redistributor(me).pending() >> intid & 1 != 0;
     if soon { clock::wait_for(look) } else { look() }
 }
 
-fn clear(me: &PerCpu) {
+fn clear_pending(me: &PerCpu) {
     interrupts::redistributor(me).clear_pending(0xffff);
 }

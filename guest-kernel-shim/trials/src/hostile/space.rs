@@ -6,7 +6,7 @@ use abi::Info;
 use arrayvec::ArrayVec;
 use platform::Region;
 
-use super::attempt::{Outcome, attempt, with_simd};
+use super::attempt::{Outcome, run_attempt, with_simd};
 use super::shapes::{self, Kind, Shape};
 use super::tally::Tally;
 use super::window::{self, As};
@@ -54,7 +54,7 @@ const RAM: u64 = 1 << 30;
 const BLOCK: u64 = 2 << 20;
 
 /// Whether this guest has something at `address`.
-fn is_mine(address: u64) -> bool {
+fn is_of_guest(address: u64) -> bool {
     let platform = platform();
     let devices = platform.gic.redistributors.iter();
     let mut all = platform
@@ -71,7 +71,7 @@ fn is_mine(address: u64) -> bool {
 }
 
 /// Returns every address to try.
-fn addresses(random: &mut Random) -> impl Iterator<Item = u64> {
+fn tried_addresses(random: &mut Random) -> impl Iterator<Item = u64> {
     let platform = platform();
     let ram = platform.memory[0];
     let behind = 0x080a_0000 + percpu::all().len() as u64 * 0x2_0000;
@@ -93,32 +93,32 @@ fn addresses(random: &mut Random) -> impl Iterator<Item = u64> {
         .chain(powers)
         .chain(search)
         .chain(random)
-        .filter(|&address| !is_mine(address))
+        .filter(|&address| !is_of_guest(address))
 }
 
 /// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     let everything = || {
-        for address in addresses(random) {
+        for address in tried_addresses(random) {
             for shape in shapes::all() {
-                touch(tally, address, shape, As::Normal);
+                try_access(tally, address, shape, As::Normal);
                 if matches!(shape.kind, Kind::Load | Kind::Store) {
-                    touch(tally, address, shape, As::Device);
+                    try_access(tally, address, shape, As::Device);
                 }
             }
-            fetch(tally, address);
+            try_fetch(tally, address);
         }
-        own_memory(tally);
+        check_own_memory(tally);
     };
-    with_simd(|| window::with(everything));
+    with_simd(|| window::run_with_window(everything));
 }
 
-fn touch(tally: &mut Tally, address: u64, shape: Shape, how: As) {
-    let place = window::show(address, how);
+fn try_access(tally: &mut Tally, address: u64, shape: Shape, how: As) {
+    let place = window::map_page(address, how);
     // SAFETY: the instruction accesses only the page in the window.
-    let outcome = unsafe { attempt(shape.code, place, 0) };
+    let outcome = unsafe { run_attempt(shape.code, place, 0) };
     let answered = (EXITS..EXITS + EXITS_SIZE).contains(&address) && outcome.returned();
-    let good = answered || expected(shape.kind, &outcome, place);
+    let good = answered || is_expected(shape.kind, &outcome, place);
     tally.case(
         good,
         format_args!("{} at IPA {address:#x} as {how:?}: {outcome}", shape.name),
@@ -127,25 +127,25 @@ fn touch(tally: &mut Tally, address: u64, shape: Shape, how: As) {
 
 /// Whether the outcome is right for an unmapped address: a synchronous external abort with the
 /// right direction and address.
-pub fn expected(kind: Kind, outcome: &Outcome, place: u64) -> bool {
+pub fn is_expected(kind: Kind, outcome: &Outcome, place: u64) -> bool {
     const WNR: u64 = 1 << 6;
     const CM: u64 = 1 << 8;
     let bits = outcome.trap().map_or(0, |trap| trap.esr & (WNR | CM));
     match kind {
-        Kind::Load | Kind::DecodedLoad | Kind::OtherLoad => outcome.aborted(place) && bits == 0,
+        Kind::Load | Kind::DecodedLoad | Kind::OtherLoad => outcome.abort_at(place) && bits == 0,
         Kind::Store | Kind::DecodedStore | Kind::OtherStore => {
-            outcome.aborted(place) && bits == WNR
+            outcome.abort_at(place) && bits == WNR
         }
-        Kind::Atomic => outcome.aborted(place) && bits & CM == 0,
-        Kind::Maintenance => outcome.returned() || outcome.aborted(place) && bits & CM != 0,
+        Kind::Atomic => outcome.abort_at(place) && bits & CM == 0,
+        Kind::Maintenance => outcome.returned() || outcome.abort_at(place) && bits & CM != 0,
         Kind::Harmless => outcome.returned(),
     }
 }
 
-fn fetch(tally: &mut Tally, address: u64) {
-    let place = window::show(address, As::Code);
+fn try_fetch(tally: &mut Tally, address: u64) {
+    let place = window::map_page(address, As::Code);
     // SAFETY: nothing there can be executed.
-    let outcome = unsafe { attempt(place, 0, 0) };
+    let outcome = unsafe { run_attempt(place, 0, 0) };
     let good = outcome.trap().is_some_and(|trap| {
         trap.class() == 0x21 && trap.fault() == 0x10 && trap.far == place && trap.elr == place
     });
@@ -153,11 +153,11 @@ fn fetch(tally: &mut Tally, address: u64) {
 }
 
 /// Checks that the guest's memory reads the same at its address and through the window.
-fn own_memory(tally: &mut Tally) {
+fn check_own_memory(tally: &mut Tally) {
     let base = arch::layout::base();
     for page in 0..8 {
         let address = base + page * 0x1000;
-        let place = window::show(address, As::Normal);
+        let place = window::map_page(address, As::Normal);
         // SAFETY: the two addresses are this kernel's own code, which nothing changes.
         let (here, there) = unsafe {
             (

@@ -6,7 +6,7 @@
 
 use core::arch::{asm, global_asm};
 
-use super::attempt::{Outcome, attempt};
+use super::attempt::{Outcome, run_attempt};
 
 /// Number of instructions that fit into the page.
 pub const WORDS: usize = 1024;
@@ -69,7 +69,7 @@ hostile_write:
 );
 
 /// Puts `code`, whose length has to be even, into the page. IRQs have to be masked.
-pub fn write(code: &[u32]) {
+pub fn write_code(code: &[u32]) {
     assert!(code.len() <= WORDS && code.len().is_multiple_of(2));
     // SAFETY: source and destination have that length, and nothing else uses the destination. Because of the
     // identity mapping, their addresses are the same without translation, and the source was cleaned to memory.
@@ -82,11 +82,11 @@ pub fn write(code: &[u32]) {
 /// Puts `code` into the page with a return after it, and tries the code with x0 and x1.
 ///
 /// # Safety
-/// Like [`attempt`].
-pub unsafe fn run(code: &[u32], a: u64, b: u64) -> Outcome {
+/// Like [`run_attempt`].
+pub unsafe fn run_code(code: &[u32], a: u64, b: u64) -> Outcome {
     let mut padded = [RET; 16];
     padded[..code.len()].copy_from_slice(code);
-    write(&padded[..(code.len() + 2) & !1]);
+    write_code(&padded[..(code.len() + 2) & !1]);
     // SAFETY: as the caller promises.
-    unsafe { attempt(place(), a, b) }
+    unsafe { run_attempt(place(), a, b) }
 }

@@ -44,21 +44,21 @@ const WRITES: [&[u64]; 3] = [
 
 /// Runs the class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
-    let victim = victims::all()[0];
-    tally.case(victims::take(victim), format_args!("CPU_OFF"));
+    let victim = victims::all_victims()[0];
+    tally.case(victims::take_cpu(victim), format_args!("CPU_OFF"));
     for act in [
         victims::off_owned(),
         victims::off_direct(),
         victims::switch(),
     ] {
         for writes in WRITES {
-            against(tally, random, victim, act, writes);
+            run_against(tally, random, victim, act, writes);
         }
     }
 }
 
 /// Makes the victim do `act` again and again, while `writes` are made.
-fn against(
+fn run_against(
     tally: &mut Tally,
     random: &mut Random,
     victim: &'static PerCpu,
@@ -67,24 +67,24 @@ fn against(
 ) {
     let mut wrong = 0;
     for _ in 0..ROUNDS {
-        let counter = victims::reset_count();
-        write(victim, CLEAR_ACTIVE, u32::MAX);
-        let started = victims::start(victim, act, counter) == 0;
+        let counter = victims::reset_counts();
+        write_register(victim, CLEAR_ACTIVE, u32::MAX);
+        let started = victims::start_victim(victim, act, counter) == 0;
         let end = clock::now() + PATIENCE_S * clock::frequency();
         let mut off = false;
         while !off && clock::now() < end {
             hammer_redistributor(victim, random, writes);
             off = victims::is_off(victim);
         }
-        if !started || !off || victims::count() != 1 || victims::complaints() != 0 {
+        if !started || !off || victims::visit_count() != 1 || victims::complaint_count() != 0 {
             wrong += 1;
         }
     }
-    tally.race(
+    tally.check_part(
         wrong == 0,
         format_args!("{wrong} of {ROUNDS} rounds against {writes:x?} ended otherwise"),
     );
-    settles(tally, victim);
+    check_delivery(tally, victim);
 }
 
 /// Writes some of the registers `writes`, sends an SGI, and writes GICD_CTLR's own value back.
@@ -98,19 +98,19 @@ fn hammer_redistributor(victim: &PerCpu, random: &mut Random, writes: &[u64]) {
                 // SAFETY: this is GICD_CTLR, which the guest has mapped, and which gets the value that it has.
                 unsafe { control.write_volatile(control.read_volatile()) };
             }
-            _ => write(victim, random.of(writes), bits),
+            _ => write_register(victim, random.of(writes), bits),
         }
     }
 }
 
-fn write(victim: &PerCpu, offset: u64, value: u32) {
+fn write_register(victim: &PerCpu, offset: u64, value: u32) {
     let place = (redistributor(victim).base() + offset) as *mut u32;
     // SAFETY: this is a register of the redistributor of a vCPU that does not run this kernel.
     unsafe { place.write_volatile(value) };
 }
 
 /// Checks that every SGI comes to the victim, which has no interrupt active.
-fn settles(tally: &mut Tally, victim: &'static PerCpu) {
+fn check_delivery(tally: &mut Tally, victim: &'static PerCpu) {
     for (offset, value) in [
         (CLEAR_ACTIVE, u32::MAX),
         (CLEAR_PENDING, u32::MAX),
@@ -121,16 +121,16 @@ fn settles(tally: &mut Tally, victim: &'static PerCpu) {
         (PRIORITY + 8, 0x8080_8080),
         (PRIORITY + 12, 0x8080_8080),
     ] {
-        write(victim, offset, value);
+        write_register(victim, offset, value);
     }
     for act in [victims::takes(), victims::takes_direct()] {
-        let counter = victims::reset_count();
-        let started = victims::start(victim, act, counter);
+        let counter = victims::reset_counts();
+        let started = victims::start_victim(victim, act, counter);
         tally.case(started == 0, format_args!("CPU_ON afterwards: {started}"));
         for intid in 0..16 {
             insn::write_sgi(arch::gic_cpu::sgi_value(intid, victim.mpidr));
         }
-        let came = victims::is_off_soon(victim) && victims::count() == 1;
+        let came = victims::is_off_soon(victim) && victims::visit_count() == 1;
         tally.case(came, format_args!("an SGI does not come any more"));
         if !came {
             hypervisor::call(0x8400_0008, [0; 3]);

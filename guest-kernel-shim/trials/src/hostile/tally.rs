@@ -49,12 +49,12 @@ impl Tally {
         }
         self.wrong += 1;
         if self.wrong <= SHOWN {
-            output::line(format_args!("hostile {}: WRONG: {what}", self.class));
+            output::print(format_args!("hostile {}: WRONG: {what}", self.class));
         }
     }
 
     /// Checks a part of a case that is counted elsewhere.
-    pub fn race(&mut self, good: bool, what: fmt::Arguments<'_>) {
+    pub fn check_part(&mut self, good: bool, what: fmt::Arguments<'_>) {
         if !good {
             self.case(false, what);
         }
@@ -68,7 +68,7 @@ impl Tally {
             wrong,
             deliver,
         } = self;
-        output::line(format_args!(
+        output::print(format_args!(
             "hostile {class} {}: {cases} cases survived, {wrong} wrong",
             deliver.name()
         ));

@@ -34,10 +34,10 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
                     (random.draw() | 1 << 62) & !(1 << 63),
                 ];
                 for deadline in past {
-                    set(tally, virt, control, enabled, deadline, true);
+                    try_case(tally, virt, control, enabled, deadline, true);
                 }
                 for deadline in future {
-                    set(tally, virt, control, enabled, deadline, false);
+                    try_case(tally, virt, control, enabled, deadline, false);
                 }
             }
         }
@@ -45,23 +45,23 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
 }
 
 /// Tries a timer in one state: whether it has expired, and whether its interrupt comes.
-fn set(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline: u64, over: bool) {
+fn try_case(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline: u64, over: bool) {
     let redistributor = interrupts::redistributor(PerCpu::this());
     let timer = &platform().timer;
     let intid = if virt { timer.virt } else { timer.phys };
     if enabled {
         redistributor.enable_all(1 << intid);
     }
-    write(virt, deadline, control);
-    let status = read(virt) & STATUS != 0;
+    write_timer(virt, deadline, control);
+    let status = read_control(virt) & STATUS != 0;
     // Without ENABLE, ISTATUS is UNKNOWN.
     let right = control & ENABLE == 0 || status == over;
     let due = over && enabled && control & (ENABLE | MASK) == ENABLE;
-    let came = take(intid, due);
-    write(virt, u64::MAX, 0);
+    let came = take_interrupt(intid, due);
+    write_timer(virt, u64::MAX, 0);
     redistributor.disable_all(1 << intid);
     // Interrupts from before the timer was turned off may still be listed.
-    while take(intid, false) {}
+    while take_interrupt(intid, false) {}
     redistributor.clear_pending(1 << intid);
     tally.case(
         right && came == due,
@@ -72,13 +72,13 @@ fn set(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline: u64
 }
 
 /// Takes the timer's interrupt if it comes; waits for it if it should come `soon`.
-fn take(intid: u32, soon: bool) -> bool {
+fn take_interrupt(intid: u32, soon: bool) -> bool {
     let look = || {
         let taken = gic_cpu::acknowledge();
         if taken != gic_cpu::SPURIOUS {
             if taken == intid {
                 // The timer's level has to fall before the end, or the interrupt would come again.
-                write(intid == platform().timer.virt, u64::MAX, 0);
+                write_timer(intid == platform().timer.virt, u64::MAX, 0);
             }
             gic_cpu::end(taken);
         }
@@ -87,7 +87,7 @@ fn take(intid: u32, soon: bool) -> bool {
     if soon { clock::wait_for(look) } else { look() }
 }
 
-fn write(virt: bool, deadline: u64, control: u64) {
+fn write_timer(virt: bool, deadline: u64, control: u64) {
     if virt {
         CNTV_CVAL_EL0.set(deadline);
         CNTV_CTL_EL0.set(control);
@@ -98,7 +98,7 @@ fn write(virt: bool, deadline: u64, control: u64) {
     insn::isb();
 }
 
-fn read(virt: bool) -> u64 {
+fn read_control(virt: bool) -> u64 {
     if virt {
         CNTV_CTL_EL0.get()
     } else {

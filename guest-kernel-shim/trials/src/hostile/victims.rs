@@ -318,19 +318,19 @@ fn count_region() -> Region {
 }
 
 /// Returns how often victims have counted a visit.
-pub fn count() -> u64 {
+pub fn visit_count() -> u64 {
     pages::clean(count_region());
     COUNT.0.load(Acquire)
 }
 
 /// Returns how often EL2's audit did not agree with the machine.
-pub fn complaints() -> u64 {
+pub fn complaint_count() -> u64 {
     pages::clean(count_region());
     COUNT.1.load(Acquire)
 }
 
 /// Resets both counts, and returns their address.
-pub fn reset_count() -> u64 {
+pub fn reset_counts() -> u64 {
     COUNT.0.store(0, Release);
     COUNT.1.store(0, Release);
     pages::clean(count_region());
@@ -338,22 +338,22 @@ pub fn reset_count() -> u64 {
 }
 
 /// Returns the CPUs between the measuring CPUs and the hostile CPU.
-pub fn all() -> &'static [&'static PerCpu] {
+pub fn all_victims() -> &'static [&'static PerCpu] {
     let cpus = percpu::all();
     &cpus[2..cpus.len() - 1]
 }
 
 /// Takes `victim` away from this kernel, by making it turn itself off; returns whether it is off.
-pub fn take(victim: &'static PerCpu) -> bool {
+pub fn take_cpu(victim: &'static PerCpu) -> bool {
     if victim.is_online() {
         victim.set_offline();
-        workers::leave_to(victim, hypervisor::cpu_off);
+        workers::start_on(victim, hypervisor::cpu_off);
     }
     is_off_soon(victim)
 }
 
 /// Turns `victim` on at `act` with x0 = `argument`; returns the status of PSCI.
-pub fn start(victim: &PerCpu, act: u64, argument: u64) -> u64 {
+pub fn start_victim(victim: &PerCpu, act: u64, argument: u64) -> u64 {
     call(CPU_ON, [victim.mpidr, act, argument])[0]
 }
 

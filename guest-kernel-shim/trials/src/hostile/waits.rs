@@ -5,7 +5,7 @@
 use arch::{gic_cpu, insn};
 use plan::Trap;
 
-use super::attempt::attempt;
+use super::attempt::run_attempt;
 use super::bystanders::others_go_on;
 use super::stubs;
 use super::tally::Tally;
@@ -30,21 +30,21 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         if features().wfxt {
             for instruction in [WFET, WFIT] {
                 for register in 0..32 {
-                    deadlines(tally, random, trap, instruction, register);
+                    try_limits(tally, random, trap, instruction, register);
                 }
             }
         }
-        storm(tally, trap);
+        try_many_waits(tally, trap);
     }
     hypervisor::set_trap(Trap::None);
-    quiet();
+    undo_wake();
 }
 
 /// Tries deadlines in `register`.
-fn deadlines(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u32, register: u32) {
+fn try_limits(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u32, register: u32) {
     // X16 or X17 keeps the return address.
     let back = if register == 16 { 17 } else { 16 };
-    stubs::write(&[
+    stubs::write_code(&[
         0xaa1e_03e0 | back,     // mov xB, x30
         0xaa00_03e0 | register, // mov xN, x0
         instruction | register,
@@ -54,14 +54,14 @@ fn deadlines(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u3
     ]);
     let now = clock::now();
     let over = [0, 1, now / 2, now, random.below(now)];
-    let near = [now + clock::ticks(20), now + clock::ticks(50)];
+    let near = [now + clock::us_to_ticks(20), now + clock::us_to_ticks(50)];
     let far = [1 << 62, 1 << 63, u64::MAX - 1, u64::MAX, now + (1 << 40)];
     for deadline in over.into_iter().chain(near).chain(far) {
         // A distant deadline needs an event or an interrupt that ends the wait. XZR needs this too:
         // QEMU 11.1 takes it for the stack pointer.
-        wake(far.contains(&deadline) || register == 31);
+        ensure_wake(far.contains(&deadline) || register == 31);
         // SAFETY: the code only waits; the registers of the calling convention are restored.
-        let outcome = unsafe { attempt(stubs::place(), deadline, 0) };
+        let outcome = unsafe { run_attempt(stubs::place(), deadline, 0) };
         let kept = if register == 31 { 0 } else { deadline };
         tally.case(
             outcome.returned() && outcome.value == kept,
@@ -69,12 +69,12 @@ fn deadlines(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u3
                 "{instruction:#x} with {deadline:#x} in register {register}, trap {trap:?}: {outcome}"
             ),
         );
-        quiet();
+        undo_wake();
     }
 }
 
 /// Makes sure that the next wait ends, if this is `needed`.
-fn wake(needed: bool) {
+fn ensure_wake(needed: bool) {
     if needed {
         let me = PerCpu::this();
         interrupts::redistributor(me).enable_all(1 << SGI);
@@ -84,17 +84,17 @@ fn wake(needed: bool) {
 }
 
 /// Executes as many waits as fit, one after another, each of which ends at once.
-fn storm(tally: &mut Tally, trap: Trap) {
+fn try_many_waits(tally: &mut Tally, trap: Trap) {
     for (name, instruction) in [("WFE", WFE), ("WFI", WFI)] {
-        stubs::write(&[instruction, stubs::RET]);
-        wake(true);
+        stubs::write_code(&[instruction, stubs::RET]);
+        ensure_wake(true);
         for _ in 0..2000 {
             insn::sevl();
             // SAFETY: the instruction only waits.
-            let outcome = unsafe { attempt(stubs::place(), 0, 0) };
-            tally.race(outcome.returned(), format_args!("{name}: {outcome}"));
+            let outcome = unsafe { run_attempt(stubs::place(), 0, 0) };
+            tally.check_part(outcome.returned(), format_args!("{name}: {outcome}"));
         }
-        quiet();
+        undo_wake();
         tally.case(
             others_go_on(1),
             format_args!("nobody measures in a storm of {name}, trap {trap:?}"),
@@ -102,8 +102,8 @@ fn storm(tally: &mut Tally, trap: Trap) {
     }
 }
 
-/// Undoes [`wake`].
-fn quiet() {
+/// Undoes [`ensure_wake`].
+fn undo_wake() {
     let redistributor = interrupts::redistributor(PerCpu::this());
     redistributor.clear_pending(1 << SGI);
     redistributor.disable_all(1 << SGI);

@@ -4,7 +4,7 @@
 
 use abi::Info;
 
-use super::attempt::{Outcome, attempt, with_simd};
+use super::attempt::{Outcome, run_attempt, with_simd};
 use super::shapes::{self, Kind};
 use super::tally::Tally;
 use super::window::{self, TABLE};
@@ -37,32 +37,32 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
         for (name, target) in targets {
             for level in 1..=3 {
                 // The table of this level lies at the target.
-                window::point(level - 1, target | TABLE);
-                walk(tally, name, level);
-                window::repair();
+                window::set_descriptor(level - 1, target | TABLE);
+                try_unreadable_table(tally, name, level);
+                window::restore_tables();
             }
         }
         for (name, target) in targets {
             for level in [1, 2] {
-                block(tally, name, target, level);
-                window::repair();
+                try_block(tally, name, target, level);
+                window::restore_tables();
             }
         }
     };
-    with_simd(|| window::with(tables));
+    with_simd(|| window::run_with_window(tables));
 }
 
 /// Tries every access through a table that can't be read.
-fn walk(tally: &mut Tally, name: &str, level: u64) {
+fn try_unreadable_table(tally: &mut Tally, name: &str, level: u64) {
     let place = window::ADDRESS + 0x240;
     for shape in shapes::all() {
         // SAFETY: nothing can be reached through the broken table.
-        let outcome = unsafe { attempt(shape.code, place, 0) };
+        let outcome = unsafe { run_attempt(shape.code, place, 0) };
         let good = match shape.kind {
             Kind::Maintenance | Kind::Harmless => {
-                outcome.returned() || faulted(&outcome, place, level)
+                outcome.returned() || has_faulted(&outcome, place, level)
             }
-            _ => faulted(&outcome, place, level),
+            _ => has_faulted(&outcome, place, level),
         };
         tally.case(
             good,
@@ -73,7 +73,7 @@ fn walk(tally: &mut Tally, name: &str, level: u64) {
         );
     }
     // SAFETY: as above.
-    let outcome = unsafe { attempt(window::ADDRESS, 0, 0) };
+    let outcome = unsafe { run_attempt(window::ADDRESS, 0, 0) };
     let good = outcome.trap().is_some_and(|trap| {
         trap.class() == 0x21 && trap.fault() == WALK + level && trap.far == window::ADDRESS
     });
@@ -83,18 +83,18 @@ fn walk(tally: &mut Tally, name: &str, level: u64) {
     );
 }
 
-fn faulted(outcome: &Outcome, place: u64, level: u64) -> bool {
+fn has_faulted(outcome: &Outcome, place: u64, level: u64) -> bool {
     outcome.trap().is_some_and(|trap| {
         trap.class() == 0x25 && trap.fault() == WALK + level && trap.far == place
     })
 }
 
 /// Tries a block that maps an unmapped address, or an address of a smaller device.
-fn block(tally: &mut Tally, name: &str, target: u64, level: u64) {
+fn try_block(tally: &mut Tally, name: &str, target: u64, level: u64) {
     let size = if level == 1 { 1 << 30 } else { 1 << 21 };
     // A block: bits 1:0 are 0b01. It is accessed, normal memory.
     let start = target & !(size - 1);
-    window::point(level, start | 0x705 | 3 << 53);
+    window::set_descriptor(level, start | 0x705 | 3 << 53);
     let place = window::ADDRESS + (size - 0x8000);
     let beyond = start + (size - 0x8000);
     if platform().memory[0].contains(beyond) {
@@ -102,9 +102,9 @@ fn block(tally: &mut Tally, name: &str, target: u64, level: u64) {
     }
     for shape in shapes::all().filter(|shape| shape.kind == Kind::Load) {
         // SAFETY: nothing is there that an access could change.
-        let outcome = unsafe { attempt(shape.code, place, 0) };
+        let outcome = unsafe { run_attempt(shape.code, place, 0) };
         tally.case(
-            outcome.aborted(place),
+            outcome.abort_at(place),
             format_args!(
                 "{} in a level {level} block at {name}: {outcome}",
                 shape.name

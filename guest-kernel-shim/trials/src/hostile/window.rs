@@ -58,7 +58,7 @@ pub enum As {
 }
 
 /// Runs `work` with the window mapped.
-pub fn with(work: impl FnOnce()) {
+pub fn run_with_window(work: impl FnOnce()) {
     let kept = (TTBR0_EL1.get(), TCR_EL1.get());
     let original = (kept.0 & 0xffff_ffff_f000) as *const u64;
     for n in 0..512 {
@@ -71,28 +71,28 @@ pub fn with(work: impl FnOnce()) {
     LEVEL3.set(0, 0);
     TCR_EL1.set(kept.1 & !IPS | IPS_48);
     TTBR0_EL1.set(ROOT.address() | kept.0 >> 48 << 48);
-    flush();
+    flush_tlbs();
     work();
     TTBR0_EL1.set(kept.0);
     TCR_EL1.set(kept.1);
-    flush();
+    flush_tlbs();
 }
 
 /// Maps the page that contains `address` in the window; returns where `address` is there.
-pub fn show(address: u64, how: As) -> u64 {
+pub fn map_page(address: u64, how: As) -> u64 {
     let attributes = match how {
         As::Device => DATA,
         As::Normal => DATA | NORMAL,
         // The page is read-only (7): a writable page is never executable here.
         As::Code => DATA & !(1 << 53) | NORMAL | 1 << 7,
     };
-    point(3, address & 0xffff_ffff_f000 | attributes);
+    set_descriptor(3, address & 0xffff_ffff_f000 | attributes);
     ADDRESS | address & 0xfff
 }
 
 /// Sets the descriptor of level 0 to 3 that leads to the window, after making it invalid (DDI
 /// 0487K.a, D8.17.1).
-pub fn point(level: u64, descriptor: u64) {
+pub fn set_descriptor(level: u64, descriptor: u64) {
     let (table, index) = match level {
         0 => (&ROOT, 1),
         1 => (&LEVEL1, 0),
@@ -101,19 +101,19 @@ pub fn point(level: u64, descriptor: u64) {
     };
     for descriptor in [0, descriptor] {
         table.set(index, descriptor);
-        flush();
+        flush_tlbs();
     }
 }
 
 /// Restores the tables.
-pub fn repair() {
-    point(0, LEVEL1.address() | TABLE);
-    point(1, LEVEL2.address() | TABLE);
-    point(2, LEVEL3.address() | TABLE);
-    point(3, 0);
+pub fn restore_tables() {
+    set_descriptor(0, LEVEL1.address() | TABLE);
+    set_descriptor(1, LEVEL2.address() | TABLE);
+    set_descriptor(2, LEVEL3.address() | TABLE);
+    set_descriptor(3, 0);
 }
 
-fn flush() {
+fn flush_tlbs() {
     insn::dsb_ishst();
     insn::tlbi_vmalle1();
     insn::dsb_nsh();

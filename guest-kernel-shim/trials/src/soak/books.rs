@@ -13,23 +13,23 @@ use gic::Spi;
 use platform::MAX_CPUS;
 
 use super::state::wait_for;
-use super::violation::{Kind, violation};
+use super::violation::{Kind, stop_machine};
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu;
 use guest_kernel_shim::percpu::PerCpu;
 
 /// The first SGI that this kernel does not use itself. Only CPU n sends number `OWN + n`; any CPU may send the SGIs
-/// from [`shared`] on.
+/// from [`first_shared_sgi`] on.
 pub const OWN: u32 = 2;
 
 /// Returns the first SGI that any CPU may send, see [`OWN`]: with fewer SGIs, each kind has fewer.
-pub fn shared() -> u32 {
-    OWN + senders()
+pub fn first_shared_sgi() -> u32 {
+    OWN + sender_count()
 }
 
 /// Returns the number of CPUs that have an SGI of their own to send.
-pub fn senders() -> u32 {
-    match sgis() {
+pub fn sender_count() -> u32 {
+    match usable_sgi_count() {
         SGIS => MAX_SENDERS,
         // Any CPU may send the last two SGIs.
         fewer => fewer - OWN - 2,
@@ -37,7 +37,7 @@ pub fn senders() -> u32 {
 }
 
 /// Returns the first INTID that can't be used: it is not an SGI, or belongs to the secure world.
-pub fn sgis() -> u32 {
+pub fn usable_sgi_count() -> u32 {
     guest_kernel_shim::interrupts::usable_sgi_count()
 }
 
@@ -68,7 +68,7 @@ impl Channel {
 
     /// Notes that the only sender is about to send. Returns `false` if the sender must not send,
     /// because the last interrupt has not been taken yet and interrupts may not `merge`.
-    pub fn send(&self, merge: bool) -> bool {
+    pub fn note_send(&self, merge: bool) -> bool {
         let open = self.is_open();
         if open && !merge {
             return false;
@@ -79,14 +79,14 @@ impl Channel {
     }
 
     /// Notes that one of several senders is about to send.
-    pub fn send_shared(&self) {
+    pub fn note_shared_send(&self) {
         if self.sent.fetch_add(1, AcqRel) != 0 {
             self.uncertain.fetch_add(1, AcqRel);
         }
     }
 
     /// Records that the sender is about to withdraw the interrupts that have not been taken yet.
-    pub fn take_back(&self) {
+    pub fn note_withdrawal(&self) {
         let open = self.sent.load(Acquire) - self.taken.load(Acquire);
         self.uncertain.fetch_max(open, AcqRel);
     }
@@ -97,7 +97,7 @@ impl Channel {
     }
 
     /// Notes that an interrupt was taken; returns whether one had been sent.
-    fn take(&self) -> bool {
+    fn note_taken(&self) -> bool {
         let taken = self.taken.fetch_add(1, AcqRel) + 1;
         taken <= self.sent.load(Acquire)
     }
@@ -137,19 +137,19 @@ static BOOKS: [Books; MAX_CPUS] = [const {
 static SPIS: [Channel; MAX_SENDERS as usize] = [const { Channel::new() }; MAX_SENDERS as usize];
 
 /// Returns the channels whose receiver is `cpu`.
-pub fn of(cpu: &PerCpu) -> &'static Books {
+pub fn books_of(cpu: &PerCpu) -> &'static Books {
     &BOOKS[cpu.index]
 }
 
 /// Returns the channel of the SPI that only `cpu` sends.
-pub fn spi(cpu: &PerCpu) -> &'static Channel {
+pub fn spi_channel(cpu: &PerCpu) -> &'static Channel {
     &SPIS[cpu.index]
 }
 
 /// Returns the channel of `intid` at `cpu`, if the soak uses that INTID.
 fn channel(cpu: &PerCpu, intid: u32) -> Option<&'static Channel> {
     let timer = &platform().timer;
-    let books = of(cpu);
+    let books = books_of(cpu);
     match intid {
         OWN..SGIS => Some(&books.sgi[intid as usize]),
         PPI => Some(&books.ppi),
@@ -160,12 +160,12 @@ fn channel(cpu: &PerCpu, intid: u32) -> Option<&'static Channel> {
 }
 
 /// Notes that `cpu` has acknowledged `intid`; the interrupt handler calls this.
-pub fn taken(cpu: &PerCpu, intid: u32) {
+pub fn note_interrupt(cpu: &PerCpu, intid: u32) {
     match channel(cpu, intid) {
-        None => violation(Kind::Delivery, format_args!("INTID {intid} is nobody's")),
-        Some(channel) if !channel.take() => {
+        None => stop_machine(Kind::Delivery, format_args!("INTID {intid} is nobody's")),
+        Some(channel) if !channel.note_taken() => {
             let (taken, sent) = (channel.taken.load(Acquire), channel.sent.load(Acquire));
-            violation(
+            stop_machine(
                 Kind::Delivery,
                 format_args!("INTID {intid} was taken {taken} times and sent {sent} times"),
             )
@@ -175,26 +175,26 @@ pub fn taken(cpu: &PerCpu, intid: u32) {
 }
 
 /// Waits until every interrupt that must come for `cpu` has come, long enough for any machine.
-pub fn settle(cpu: &PerCpu) {
+pub fn wait_settled(cpu: &PerCpu) {
     for intid in OWN..SPI {
         if let Some(channel) = channel(cpu, intid) {
-            settle_one(channel, intid);
+            wait_one_settled(channel, intid);
         }
     }
 }
 
 /// Waits until every SPI that must come has come, at whichever CPU takes it.
-pub fn settle_spis() {
+pub fn wait_spis_settled() {
     for (channel, intid) in SPIS.iter().zip(SPI..) {
-        settle_one(channel, intid);
+        wait_one_settled(channel, intid);
     }
 }
 
-fn settle_one(channel: &Channel, intid: u32) {
+fn wait_one_settled(channel: &Channel, intid: u32) {
     if !wait_for(|| channel.is_settled()) {
         let (taken, sent) = (channel.taken.load(Acquire), channel.sent.load(Acquire));
         let uncertain = channel.uncertain.load(Acquire);
-        violation(
+        stop_machine(
             Kind::Loss,
             format_args!(
                 "INTID {intid} was sent {sent} times, {uncertain} of them uncertain, and taken {taken} times"
@@ -204,9 +204,9 @@ fn settle_one(channel: &Channel, intid: u32) {
 }
 
 /// Resets the books after every interrupt has come.
-pub fn reset() {
+pub fn reset_books() {
     for cpu in percpu::all() {
-        let books = of(cpu);
+        let books = books_of(cpu);
         books.sgi.iter().for_each(Channel::reset);
         books.timer.iter().for_each(Channel::reset);
         books.ppi.reset();

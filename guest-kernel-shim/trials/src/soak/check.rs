@@ -13,7 +13,7 @@ use wait::request::REQUESTS;
 
 use super::books::{self, PPI, SGIS};
 use super::state::wait_for;
-use super::violation::{Kind, violation};
+use super::violation::{Kind, stop_machine};
 use guest_kernel_shim::interrupts::{self, redistributor};
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::{self, PerCpu};
@@ -30,9 +30,9 @@ const IDLE: u64 = 0xff;
 const PRIORITY: u8 = 0x80;
 
 /// Returns the SGIs and PPIs that are enabled while the soak runs.
-pub fn enabled() -> u32 {
+pub fn enabled_interrupts() -> u32 {
     let timer = &platform().timer;
-    interrupts::sgis() | 1 << timer.virt | 1 << timer.phys | 1 << PPI
+    interrupts::usable_sgis() | 1 << timer.virt | 1 << timer.phys | 1 << PPI
 }
 
 /// State of a CPU that one check leaves for the next.
@@ -50,7 +50,7 @@ static BEFORE: [Before; MAX_CPUS] = [const {
 }; MAX_CPUS];
 
 /// Checks the masks: after every operation, outside of any handler.
-pub fn masks(after: &str) {
+pub fn check_masks(after: &str) {
     if platform().gic.version2.is_some() {
         // No code that runs there writes the masks of the CPU interface.
         return;
@@ -61,7 +61,7 @@ pub fn masks(after: &str) {
     let split = ICC_CTLR_EL1.get() & 1 << 1;
     let open = daif & 1 << 7 == 0 && mask >= OPEN && group & 1 == 1;
     if !open || split != 0 || running != IDLE {
-        violation(
+        stop_machine(
             Kind::Mask,
             format_args!(
                 "after {after}: DAIF {daif:#x}, PMR {mask:#x}, IGRPEN1 {group}, EOImode {split}, RPR {running:#x}"
@@ -72,10 +72,10 @@ pub fn masks(after: &str) {
 
 /// Checks that the identification of distributor and redistributor does not change, and that
 /// pending and active registers can be read at any time.
-pub fn identification(me: &PerCpu, random: &mut Random) {
+pub fn check_identification(me: &PerCpu, random: &mut Random) {
     let redistributor = redistributor(me);
     match random.below(5) {
-        0 => enables(me),
+        0 => check_enables(me),
         1 => drop(redistributor.pending()),
         2 => drop(redistributor.active()),
         3 => {
@@ -83,7 +83,7 @@ pub fn identification(me: &PerCpu, random: &mut Random) {
             let identity = unsafe { gic::identify(&platform().gic) };
             let version = identity.pidr2 >> 4 & 0xf;
             if !(3..=4).contains(&version) {
-                violation(
+                stop_machine(
                     Kind::Answer,
                     format_args!("GICD_PIDR2 {:#x}", identity.pidr2),
                 );
@@ -96,11 +96,11 @@ pub fn identification(me: &PerCpu, random: &mut Random) {
     }
 }
 
-fn enables(me: &PerCpu) {
+fn check_enables(me: &PerCpu) {
     let found = redistributor(me).enabled();
-    let wanted = enabled();
+    let wanted = enabled_interrupts();
     if found != wanted {
-        violation(
+        stop_machine(
             Kind::Mask,
             format_args!("GICR_ISENABLER0 {found:#x}, should be {wanted:#x}"),
         );
@@ -108,17 +108,17 @@ fn enables(me: &PerCpu) {
 }
 
 /// Checks that EL2's counters, its times and this guest's times only grow.
-pub fn counters(me: &PerCpu) {
-    if !hypervisor::present() {
+pub fn check_counters(me: &PerCpu) {
+    if !hypervisor::exists() {
         return;
     }
     let before = &BEFORE[me.index];
-    growing(&before.counters, hypervisor::counters(), "exits");
-    let events = hypervisor::events(me.index);
+    check_growing(&before.counters, hypervisor::read_counters(), "exits");
+    let events = hypervisor::last_events(me.index);
     let mut later = clock::now();
     for (time, what) in events {
         if time > later && what != Traced::Nothing as u64 {
-            violation(
+            stop_machine(
                 Kind::Monotony,
                 format_args!("an event of EL2 at {time} is older than one at {later}"),
             );
@@ -127,11 +127,11 @@ pub fn counters(me: &PerCpu) {
     }
 }
 
-fn growing(before: &[AtomicU64], now: [u64; Counter::COUNT], of: &str) {
+fn check_growing(before: &[AtomicU64], now: [u64; Counter::COUNT], of: &str) {
     for ((before, now), counter) in before.iter().zip(now).zip(Counter::ALL) {
         let before = before.swap(now, Relaxed);
         if now < before {
-            violation(
+            stop_machine(
                 Kind::Monotony,
                 format_args!("{of}, {}: {now} after {before}", counter.name()),
             );
@@ -140,28 +140,28 @@ fn growing(before: &[AtomicU64], now: [u64; Counter::COUNT], of: &str) {
 }
 
 /// Checks that EL2's list registers agree with its own state.
-pub fn audit() {
-    if !hypervisor::audit(mode::RUNNING) {
-        violation(Kind::ListRegister, format_args!("EL2's audit"));
+pub fn check_audit() {
+    if !hypervisor::audit_el2(mode::RUNNING) {
+        stop_machine(Kind::ListRegister, format_args!("EL2's audit"));
     }
 }
 
 /// Checks this CPU's own state when no CPU sends any longer.
-pub fn quiet(me: &PerCpu) {
-    masks("all");
-    books::settle(me);
-    enables(me);
-    counters(me);
-    nothing_left(me);
+pub fn check_quiet(me: &PerCpu) {
+    check_masks("all");
+    books::wait_settled(me);
+    check_enables(me);
+    check_counters(me);
+    check_nothing_left(me);
     me.request.take(REQUESTS);
     let left = me.request.word().load(Acquire);
     if left != 0 {
-        violation(Kind::Leak, format_args!("request word {left:#x}"));
+        stop_machine(Kind::Leak, format_args!("request word {left:#x}"));
     }
     let (stack, before) = (stack_pointer(), &BEFORE[me.index].stack);
     let before = before.swap(stack, Relaxed);
     if before != 0 && before != stack {
-        violation(
+        stop_machine(
             Kind::Leak,
             format_args!("the stack was at {before:#x} and is at {stack:#x}"),
         );
@@ -169,16 +169,16 @@ pub fn quiet(me: &PerCpu) {
 }
 
 /// Checks that no interrupt is pending or active, in the registers or in EL2's state.
-fn nothing_left(me: &PerCpu) {
+fn check_nothing_left(me: &PerCpu) {
     let redistributor = redistributor(me);
     // An interrupt that may have merged may still be about to come.
     let clean = || {
         let state = redistributor.pending() | redistributor.active();
-        state & enabled() == 0 && hypervisor::audit(mode::QUIET)
+        state & enabled_interrupts() == 0 && hypervisor::audit_el2(mode::QUIET)
     };
     if !wait_for(clean) {
         let (pending, active) = (redistributor.pending(), redistributor.active());
-        violation(
+        stop_machine(
             Kind::ListRegister,
             format_args!("pending {pending:#x}, active {active:#x} when all is quiet"),
         );
@@ -186,13 +186,13 @@ fn nothing_left(me: &PerCpu) {
 }
 
 /// Checks the common state, on one CPU, after each CPU has checked itself.
-pub fn all_quiet() {
-    books::settle_spis();
+pub fn check_all_quiet() {
+    books::wait_spis_settled();
     for cpu in percpu::all() {
         let spi = books::spi_of(cpu);
         let (pending, active) = (spi.is_pending(), spi.is_active());
         if pending || active {
-            violation(
+            stop_machine(
                 Kind::ListRegister,
                 format_args!(
                     "INTID {} is left pending {pending}, active {active}",
@@ -201,7 +201,7 @@ pub fn all_quiet() {
             );
         }
     }
-    super::tokens::check();
+    super::tokens::check_tokens();
 }
 
 /// Sets every priority to its first value, and checks that it reads back.
@@ -212,7 +212,7 @@ pub fn reset_priorities(me: &PerCpu) {
         unsafe { redistributor(me).set_priority(intid, PRIORITY) };
         let found = redistributor(me).priority(intid);
         if found != PRIORITY {
-            violation(
+            stop_machine(
                 Kind::Mask,
                 format_args!("priority of INTID {intid}: {found:#x}"),
             );

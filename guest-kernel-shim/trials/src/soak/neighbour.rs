@@ -10,7 +10,7 @@ use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, hypervisor};
 use sched::random::Random;
 
-use super::violation::{Kind, violation};
+use super::violation::{Kind, stop_machine};
 
 /// Whether there may be a neighbour.
 static POSSIBLE: AtomicBool = AtomicBool::new(false);
@@ -19,10 +19,10 @@ static POSSIBLE: AtomicBool = AtomicBool::new(false);
 const SLICES: [u32; 3] = [0, 20, 100];
 
 /// Finds out whether there may be a neighbour.
-pub fn find() {
-    let possible = hypervisor::try_set(KnobValue::Neighbour(Neighbour::Work));
+pub fn find_support() {
+    let possible = hypervisor::try_knob(KnobValue::Neighbour(Neighbour::Work));
     POSSIBLE.store(possible, Relaxed);
-    none();
+    end_neighbour();
 }
 
 /// Whether there may be a neighbour.
@@ -31,14 +31,14 @@ pub fn is_possible() -> bool {
 }
 
 /// Takes the neighbour from this CPU, because the vCPU may be about to own its interrupts.
-pub fn none() {
+pub fn end_neighbour() {
     if is_possible() {
-        hypervisor::set(KnobValue::Neighbour(Neighbour::None));
+        hypervisor::set_knob(KnobValue::Neighbour(Neighbour::None));
     }
 }
 
 /// Draws another neighbour for this CPU. EL2 refuses while the vCPU owns its interrupts.
-pub fn change(_: &'static PerCpu, random: &mut Random) {
+pub fn draw_neighbour(_: &'static PerCpu, random: &mut Random) {
     let neighbours = [
         Neighbour::None,
         Neighbour::Work,
@@ -46,23 +46,23 @@ pub fn change(_: &'static PerCpu, random: &mut Random) {
         Neighbour::Hostile,
     ];
     let neighbour = random.of(&neighbours);
-    let slice = clock::ticks(random.of(&SLICES));
+    let slice = clock::us_to_ticks(random.of(&SLICES));
     let yields = random.one_in(2);
     if is_possible() {
-        hypervisor::set(KnobValue::Slice(slice));
-        hypervisor::set(KnobValue::YieldOnWfe(yields));
-        hypervisor::try_set(KnobValue::Neighbour(neighbour));
+        hypervisor::set_knob(KnobValue::Slice(slice));
+        hypervisor::set_knob(KnobValue::YieldOnWfe(yields));
+        hypervisor::try_knob(KnobValue::Neighbour(neighbour));
     }
 }
 
 /// Checks that nothing but the neighbour itself has changed the neighbour's state.
-pub fn check(me: &PerCpu) {
+pub fn check_undamaged(me: &PerCpu) {
     if !is_possible() {
         return;
     }
-    let damaged = hypervisor::shared()[Shared::Damaged as usize];
+    let damaged = hypervisor::neighbour_counts()[Shared::Damaged as usize];
     if damaged != 0 {
-        violation(
+        stop_machine(
             Kind::Leak,
             format_args!(
                 "CPU {}: its neighbour found {damaged} values changed",
@@ -73,8 +73,8 @@ pub fn check(me: &PerCpu) {
 }
 
 /// Returns the number of units that the neighbour of this CPU has done, and the number of its turns.
-pub fn done() -> (u64, u64) {
-    let counts = hypervisor::shared();
+pub fn work_done() -> (u64, u64) {
+    let counts = hypervisor::neighbour_counts();
     (
         counts[Shared::Work as usize],
         counts[Shared::Turns as usize],

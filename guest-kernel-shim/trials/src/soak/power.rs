@@ -13,7 +13,7 @@ use platform::MAX_CPUS;
 use super::operation::timer;
 use super::state::wait_for;
 use super::tokens;
-use super::violation::{Kind, violation};
+use super::violation::{Kind, stop_machine};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{hypervisor, smp, workers};
 use sched::random::Random;
@@ -28,21 +28,21 @@ static TO_TURN_ON: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPU
 static ARRIVALS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
 /// Turns this CPU off, until another CPU turns it on: it then begins its task again.
-pub fn off(me: &PerCpu, random: &mut Random) -> ! {
+pub fn turn_off(me: &PerCpu, random: &mut Random) -> ! {
     let helper = percpu::all()[random.below(me.index as u64) as usize];
     // A timer's state is UNKNOWN when power is back (DDI 0487K.a, D23.11.25).
     timer::stop(me, timer::VIRTUAL);
     timer::stop(me, timer::PHYSICAL);
     me.set_offline();
-    workers::begin_anew(me);
+    workers::set_rerun(me);
     TO_TURN_ON[helper.index].fetch_or(1 << me.index, AcqRel);
-    tokens::wake(me, helper);
+    tokens::wake_cpu(me, helper);
     hypervisor::cpu_off();
-    violation(Kind::Answer, format_args!("CPU_OFF came back"))
+    stop_machine(Kind::Answer, format_args!("CPU_OFF came back"))
 }
 
 /// Turns on the CPUs that have asked this CPU for it.
-pub fn serve(me: &PerCpu) {
+pub fn serve_turn_on(me: &PerCpu) {
     let mut asked = TO_TURN_ON[me.index].swap(0, AcqRel);
     while asked != 0 {
         turn_on(percpu::all()[asked.trailing_zeros() as usize]);
@@ -51,7 +51,7 @@ pub fn serve(me: &PerCpu) {
 }
 
 /// Notes that this CPU runs.
-pub fn arrived(me: &PerCpu) {
+pub fn note_arrival(me: &PerCpu) {
     ARRIVALS[me.index].fetch_add(1, AcqRel);
 }
 
@@ -59,9 +59,9 @@ fn turn_on(cpu: &'static PerCpu) {
     let arrivals = || ARRIVALS[cpu.index].load(Acquire);
     let before = arrivals();
     let off = wait_for(|| hypervisor::affinity_info(cpu.mpidr) == OFF);
-    let status = smp::turn_on(cpu);
+    let status = smp::turn_cpu_on(cpu);
     if !off || status != 0 || !wait_for(|| arrivals() != before) {
-        violation(
+        stop_machine(
             Kind::Answer,
             format_args!(
                 "CPU {:#x}: off {off}, CPU_ON answers {status}, arrived {} times",

@@ -17,22 +17,22 @@ pub fn steps() -> u64 {
 }
 
 /// Returns a number that is equal for two runs with equal operations.
-pub fn digest() -> u64 {
+pub fn operation_digest() -> u64 {
     let steps = STEPS.iter().map(|steps| steps.load(Acquire));
-    steps.fold(tokens::sent(), |sum, steps| {
+    steps.fold(tokens::sent_count(), |sum, steps| {
         sum.wrapping_mul(0x0100_0000_01b3) ^ steps
     })
 }
 
 /// Reports how far the soak has got.
-pub fn progress() {
-    let (done, of) = (tokens::sent(), EPOCHS.load(Acquire) * EPOCH);
-    let (switches, off) = (Operation::Deliver.done(), Operation::Off.done());
-    records::soak("steps", steps());
-    records::soak("wake-ups", done);
-    records::soak(Operation::Deliver.name(), switches);
-    records::soak(Operation::Off.name(), off);
-    records::progress_at(
+pub fn report_progress() {
+    let (done, of) = (tokens::sent_count(), EPOCHS.load(Acquire) * EPOCH);
+    let (switches, off) = (Operation::Deliver.times_done(), Operation::Off.times_done());
+    records::report_soak("steps", steps());
+    records::report_soak("wake-ups", done);
+    records::report_soak(Operation::Deliver.name(), switches);
+    records::report_soak(Operation::Off.name(), off);
+    records::report_progress(
         done,
         of,
         format_args!("{} steps, {switches} switches, {off} off and on", steps()),
@@ -42,6 +42,6 @@ pub fn progress() {
 /// Reports how often each operation was performed.
 pub fn report_operations() {
     for &(operation, name, _) in Operation::ALL {
-        records::soak(name, operation.done());
+        records::report_soak(name, operation.times_done());
     }
 }

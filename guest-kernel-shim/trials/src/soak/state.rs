@@ -25,7 +25,7 @@ pub static STEPS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS
 pub static COUNTS_INSTRUCTIONS: AtomicBool = AtomicBool::new(false);
 
 /// Whether `fault` is requested.
-pub fn planted(fault: SoakFault) -> bool {
+pub fn is_requested(fault: SoakFault) -> bool {
     FAULT.load(Relaxed) == 1 + fault as u32
 }
 
@@ -33,7 +33,7 @@ pub fn planted(fault: SoakFault) -> bool {
 /// Where a tick is an instruction, a CPU that waits is not slow but forgotten.
 pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     let limit = if COUNTS_INSTRUCTIONS.load(Relaxed) {
-        clock::ticks(200_000)
+        clock::us_to_ticks(200_000)
     } else {
         20 * clock::frequency()
     };

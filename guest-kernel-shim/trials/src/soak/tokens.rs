@@ -14,8 +14,8 @@ use arch::insn;
 use platform::MAX_CPUS;
 use wait::request::{CALL, RESCHED};
 
-use super::state::planted;
-use super::violation::{Kind, LOGS, violation};
+use super::state::is_requested;
+use super::violation::{Kind, LOGS, stop_machine};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{clock, interrupts};
@@ -56,42 +56,42 @@ static STOP: AtomicBool = AtomicBool::new(false);
 const LOSS: u64 = 500;
 
 /// Returns the number of tokens.
-fn tokens() -> u32 {
+fn token_count() -> u32 {
     (percpu::all().len() / 2) as u32
 }
 
 /// Puts the tokens into the first inboxes, and returns the address of the watch points.
-pub fn deal() -> u64 {
+pub fn deal_tokens() -> u64 {
     for (number, cpu) in percpu::all().iter().enumerate() {
         let point = &POINTS[number];
         let word = cpu.request.word().as_ptr() as u64;
         point.request.store(word, Relaxed);
         point.log.store((&raw const LOGS[number]) as u64, Relaxed);
-        if (number as u32) < tokens() {
-            keep(cpu);
+        if (number as u32) < token_count() {
+            keep_token(cpu);
         }
     }
     POINTS.as_ptr() as u64
 }
 
 /// Starts the next epoch, of `count` wake-ups.
-pub fn start(count: u64) {
+pub fn start_epoch(count: u64) {
     LEFT.store(count as i64, Release);
     STOP.store(false, Release);
 }
 
 /// Whether the epoch is over.
-pub fn stopped() -> bool {
+pub fn is_epoch_over() -> bool {
     STOP.load(Acquire)
 }
 
 /// Returns the number of wake-ups sent so far.
-pub fn sent() -> u64 {
+pub fn sent_count() -> u64 {
     SENT.load(Acquire)
 }
 
 /// Takes a token that has arrived for this CPU; returns whether there was one.
-pub fn take(me: &PerCpu) -> bool {
+pub fn take_token(me: &PerCpu) -> bool {
     let inbox = &INBOXES[me.index];
     let one_less = |count: u32| count.checked_sub(1);
     let taken = inbox.tasks.fetch_update(AcqRel, Acquire, one_less).is_ok()
@@ -112,7 +112,7 @@ fn check_time(sent_at: u64) {
     insn::dsb_ish();
     let now = clock::now();
     if now < sent_at {
-        violation(
+        stop_machine(
             Kind::Monotony,
             format_args!("the count is {now} at a CPU that got a message of {sent_at}"),
         );
@@ -120,21 +120,21 @@ fn check_time(sent_at: u64) {
 }
 
 /// Keeps a token for the next epoch.
-fn keep(me: &PerCpu) {
+fn keep_token(me: &PerCpu) {
     POINTS[me.index].waiting.fetch_add(1, AcqRel);
     INBOXES[me.index].tasks.fetch_add(1, AcqRel);
 }
 
 /// Passes a token on to another CPU; returns whether the epoch continues.
-pub fn pass(me: &PerCpu, random: &mut Random) -> bool {
+pub fn pass_token(me: &PerCpu, random: &mut Random) -> bool {
     let cpus = percpu::all();
     let other = 1 + random.below(cpus.len() as u64 - 1) as usize;
     let target = cpus[(me.index + other) % cpus.len()];
     let as_task = random.one_in(2);
     let elide = random.one_in(2);
     if LEFT.fetch_sub(1, AcqRel) <= 0 {
-        stop(me);
-        keep(me);
+        end_epoch(me);
+        keep_token(me);
         return false;
     }
     let inbox = &INBOXES[target.index];
@@ -148,8 +148,8 @@ pub fn pass(me: &PerCpu, random: &mut Random) -> bool {
         (CALL, interrupts::CALL)
     };
     let waker = Waker::new(target, bit, intid, elide, true);
-    if SENT.fetch_add(1, AcqRel) >= LOSS && planted(SoakFault::LostWakeUp) {
-        waker.request();
+    if SENT.fetch_add(1, AcqRel) >= LOSS && is_requested(SoakFault::LostWakeUp) {
+        waker.set_request();
     } else {
         waker.wake(me);
     }
@@ -157,27 +157,27 @@ pub fn pass(me: &PerCpu, random: &mut Random) -> bool {
 }
 
 /// Ends the epoch for all CPUs.
-fn stop(me: &PerCpu) {
+fn end_epoch(me: &PerCpu) {
     if STOP.swap(true, AcqRel) {
         return;
     }
     for cpu in percpu::all().iter().filter(|cpu| cpu.index != me.index) {
-        wake(me, cpu);
+        wake_cpu(me, cpu);
     }
 }
 
 /// Wakes `target` without a token.
-pub fn wake(me: &PerCpu, target: &'static PerCpu) {
+pub fn wake_cpu(me: &PerCpu, target: &'static PerCpu) {
     Waker::new(target, RESCHED, interrupts::RESCHED, false, false).wake(me);
 }
 
 /// Checks at quiescence that as many tokens are on their way as were dealt.
-pub fn check() {
+pub fn check_tokens() {
     let waiting = |inbox: &Inbox| inbox.tasks.load(Acquire) + inbox.calls.load(Acquire);
     let found: u32 = INBOXES.iter().map(waiting).sum();
-    if found != tokens() {
-        let dealt = tokens();
-        violation(
+    if found != token_count() {
+        let dealt = token_count();
+        stop_machine(
             Kind::Loss,
             format_args!("{found} tokens of {dealt} are left"),
         );

@@ -51,25 +51,25 @@ pub static LOGS: [OperationLog; MAX_CPUS] = [const { OperationLog::new() }; MAX_
 pub static SEED: AtomicU64 = AtomicU64::new(0);
 
 /// Records that `cpu` begins an operation.
-pub fn note(cpu: &PerCpu, name: &str, step: u64, data: u64) {
+pub fn log_operation(cpu: &PerCpu, name: &str, step: u64, data: u64) {
     LOGS[cpu.index].note(clock::now(), name, step, data);
 }
 
 /// Stops the machine because of `why`.
-pub fn violation(kind: Kind, why: fmt::Arguments<'_>) -> ! {
+pub fn stop_machine(kind: Kind, why: fmt::Arguments<'_>) -> ! {
     static FAILED: AtomicBool = AtomicBool::new(false);
     let cpu = PerCpu::this();
     arch::insn::mask_all();
     if !FAILED.swap(true, AcqRel) {
         let seed = SEED.load(Acquire);
-        output::line_unlocked(format_args!(
+        output::print_unlocked(format_args!(
             "rouse: panic: EL1 on CPU {:#x}: soak, seed {seed}: {kind}: {why}",
             cpu.mpidr
         ));
-        if kind == Kind::ListRegister && hypervisor::audit(mode::RUNNING_TOLD) {
-            hypervisor::audit(mode::QUIET_TOLD);
+        if kind == Kind::ListRegister && hypervisor::audit_el2(mode::RUNNING_TOLD) {
+            hypervisor::audit_el2(mode::QUIET_TOLD);
         }
-        hypervisor::dump(1);
+        hypervisor::dump_and_end(1);
     }
     loop {
         arch::insn::wfi();

@@ -4,8 +4,8 @@
 use plan::{Cell, Deliver, Hint, HostPoll, Trap, Wait, Wake, Word, Workload};
 
 use super::state::next;
-use super::step::serve;
-use super::violation::note;
+use super::step::serve_requests;
+use super::violation::log_operation;
 use super::{check, neighbour, tokens};
 use guest_kernel_shim::features::features;
 use guest_kernel_shim::idle;
@@ -19,24 +19,24 @@ const BLOCK: u64 = 32;
 /// Draws a way of waiting, and waits several times in that way.
 pub fn wait_some(me: &'static PerCpu) {
     let (step, mut random) = next(me);
-    let cell = draw(me, &mut random);
-    note(
+    let cell = draw_wait(me, &mut random);
+    log_operation(
         me,
         cell.wait.name(),
         step,
         cell.trap as u64 | (cell.deliver as u64) << 8,
     );
-    neighbour::none();
-    knobs::turn(&cell);
+    neighbour::end_neighbour();
+    knobs::set_knobs(&cell);
     if neighbour::is_possible() {
-        neighbour::change(me, &mut random);
+        neighbour::draw_neighbour(me, &mut random);
     }
     let waits = 1 + random.below(BLOCK);
-    idle::with(&knobs::setting(&cell), &mut Waits { me, waits });
+    idle::run_body(&knobs::wait_mode(&cell), &mut Waits { me, waits });
 }
 
 /// Draws a way of waiting, and all properties that belong to it.
-fn draw(me: &PerCpu, random: &mut Random) -> Cell {
+fn draw_wait(me: &PerCpu, random: &mut Random) -> Cell {
     let features = features();
     let wait = loop {
         let wait = random.of(Wait::ALL);
@@ -49,7 +49,7 @@ fn draw(me: &PerCpu, random: &mut Random) -> Cell {
         workload: Workload::Pingpong,
         wait,
         trap: random.of(Trap::ALL),
-        deliver: match (hypervisor::present(), me.index) {
+        deliver: match (hypervisor::exists(), me.index) {
             (false, _) => Deliver::Direct,
             (true, 0) => Deliver::Inject,
             (true, _) => deliver,
@@ -81,13 +81,13 @@ impl Body for Waits {
     fn run(&mut self, mut idle: impl Idle) {
         for _ in 0..self.waits {
             // Before the first wait, there may already be a token, whose request an earlier wait has taken.
-            serve(self.me);
-            if tokens::stopped() {
+            serve_requests(self.me);
+            if tokens::is_epoch_over() {
                 return;
             }
             idle.wait(self.me);
-            check::masks("a wait");
+            check::check_masks("a wait");
         }
-        serve(self.me);
+        serve_requests(self.me);
     }
 }

@@ -45,8 +45,8 @@ pub fn read() -> Result<&'static str, Error> {
     let mut source = [0; config::LIMIT + 1];
     let mut room = [0; config::LIMIT];
     let mut place = "load options";
-    let mut length = load_options(&mut source);
-    if !names_ours(&source[..length]) {
+    let mut length = copy_load_options(&mut source);
+    if !has_our_option(&source[..length]) {
         place = config::PATH;
         length = read_file(&mut source).map_err(Error::File)?.unwrap_or(0);
     }
@@ -61,20 +61,20 @@ pub fn read() -> Result<&'static str, Error> {
 }
 
 /// Returns the arguments that [`read`] has read; empty text if it has not run, or has failed.
-pub fn last_read() -> &'static str {
+pub fn last_arguments() -> &'static str {
     let text = TEXT.get().map(|(room, length)| &room[..*length]);
     core::str::from_utf8(text.unwrap_or_default()).unwrap_or("")
 }
 
 /// Whether a word of `text` begins like our options.
-fn names_ours(text: &[u8]) -> bool {
+fn has_our_option(text: &[u8]) -> bool {
     let mut words = text.split(u8::is_ascii_whitespace);
     words.any(|word| word.starts_with(OURS.as_bytes()))
 }
 
 /// Writes the load options to `to` as bytes, from the first option of ours on, and returns their
 /// number. A character above 0xff becomes 0xff, which no text may have.
-fn load_options(to: &mut [u8]) -> usize {
+fn copy_load_options(to: &mut [u8]) -> usize {
     let Ok(image) = open_protocol_exclusive::<LoadedImage>(image_handle()) else {
         return 0;
     };

@@ -16,7 +16,7 @@ use uefi::runtime::{self, VariableVendor};
 use super::{arguments, tables};
 use crate::boot::discovery;
 use crate::console::log;
-use crate::machine::memory::physical_end;
+use crate::machine::memory::pa_space_end;
 use crate::machine::power::note_conduit;
 
 /// A refusal, to be printed again without firmware.
@@ -29,31 +29,31 @@ pub struct Refused {
     psci: Conduit,
 }
 
-/// The refusal that [`say_refused`] prints.
+/// The refusal that [`print_kept_refusal`] prints.
 static REFUSED: Once<Refused> = Once::new();
 
-/// Keeps a refusal for [`say_refused`].
+/// Keeps a refusal for [`print_kept_refusal`].
 pub fn keep_refusal(refused: Refused) {
     REFUSED.call_once(|| refused);
 }
 
 /// If a refusal was kept, prints it and turns the machine off.
-pub fn say_refused() {
+pub fn print_kept_refusal() {
     let Some(refused) = REFUSED.get() else { return };
     note_conduit(Some(refused.psci));
-    let uart = discovery::open_named_uart(asked_uart()).or(refused.uart);
+    let uart = discovery::open_named_uart(uart_argument()).or(refused.uart);
     if let Some(uart) = uart {
         // SAFETY: the description names the UART, or the boot arguments do, and the MMU is off.
-        unsafe { log::open(uart) };
+        unsafe { log::start_output(uart) };
     }
     crate::refuse!("{}", refused.why);
 }
 
 /// Returns the refusal with everything needed to print it without firmware, whose translation may
 /// not map the UART; `None` if firmware's console is the only console, or is at the same port.
-pub fn make_refused(refusal: &impl Display) -> Option<Refused> {
+pub fn pack_refusal(refusal: &impl Display) -> Option<Refused> {
     let (described, psci) = find_uart()?;
-    let named = asked_uart().and_then(Named::parse);
+    let named = uart_argument().and_then(Named::parse);
     let is_other = match (named, is_serial()) {
         (_, false) => named.is_some() || described.is_some(),
         // The port that the machine's description names is the one that firmware uses.
@@ -71,27 +71,27 @@ pub fn make_refused(refusal: &impl Display) -> Option<Refused> {
 }
 
 /// Returns the value of the boot argument that names a UART.
-fn asked_uart() -> Option<&'static str> {
-    let (arguments, _) = Arguments::<Names>::read(arguments::last_read());
+fn uart_argument() -> Option<&'static str> {
+    let (arguments, _) = Arguments::<Names>::read(arguments::last_arguments());
     arguments.uart
 }
 
 /// Returns the UART that the machine's description names, and PSCI's conduit, without which only
 /// firmware can turn the machine off.
 fn find_uart() -> Option<(Option<Uart>, Conduit)> {
-    let (uart, psci) = match tables::find_source() {
+    let (uart, psci) = match tables::find_description() {
         tables::Source::Acpi(rsdp) => {
             let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
             let tables = tables::Mapped(&map);
             (
-                acpi::console(&tables, rsdp, physical_end()),
+                acpi::console(&tables, rsdp, pa_space_end()),
                 acpi::conduit(&tables, rsdp),
             )
         }
         tables::Source::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
             let blob = unsafe { discovery::device_tree(address) }.ok()?;
-            let report = Report::from_fdt(blob, physical_end());
+            let report = Report::from_fdt(blob, pa_space_end());
             (report.uart, report.psci)
         }
         tables::Source::Nothing => return None,

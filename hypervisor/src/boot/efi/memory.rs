@@ -10,7 +10,7 @@ use uefi::mem::memory_map::MemoryMap;
 const PAGE: u64 = 4096;
 
 /// Returns the memory that `entry` describes.
-pub fn region(entry: &MemoryDescriptor) -> Region {
+pub fn region_of(entry: &MemoryDescriptor) -> Region {
     Region {
         base: entry.phys_start,
         size: entry.page_count.saturating_mul(PAGE),
@@ -37,7 +37,7 @@ fn is_free(entry: &MemoryDescriptor) -> bool {
 pub fn free_ram(map: &impl MemoryMap) -> Ram {
     let mut ram = Ram::new();
     let mut from = 0;
-    let free = || map.entries().filter(|entry| is_free(entry)).map(region);
+    let free = || map.entries().filter(|entry| is_free(entry)).map(region_of);
     while let Some(next) = free()
         .filter(|region| region.base >= from && region.size > 0)
         .min_by_key(|region| region.base)

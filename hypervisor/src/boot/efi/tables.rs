@@ -9,7 +9,7 @@ use uefi::mem::memory_map::MemoryMap;
 use uefi::table::cfg::ConfigTableEntry;
 use uefi::{Guid, guid, system};
 
-use super::memory::region;
+use super::memory::region_of;
 
 /// GUID of the configuration table that is a flattened device tree (Embedded Base Boot Requirements
 /// 2.1, 2.3).
@@ -28,7 +28,7 @@ pub enum Source {
 /// Searches the configuration tables. If they have both ACPI tables and a device tree, ACPI is
 /// taken: servers promise to describe themselves with it (DEN0044, Server Base Boot Requirements),
 /// and a tree next to it is often a leftover.
-pub fn find_source() -> Source {
+pub fn find_description() -> Source {
     system::with_config_table(|tables| {
         let address = |guid| {
             let table = tables.iter().find(|table| table.guid == guid);
@@ -56,8 +56,8 @@ impl<M: MemoryMap> Mapped<'_, M> {
         let entry = self
             .0
             .entries()
-            .find(|entry| region(entry).contains(address))?;
-        (!devices.contains(&entry.ty)).then(|| region(entry).end())
+            .find(|entry| region_of(entry).contains(address))?;
+        (!devices.contains(&entry.ty)).then(|| region_of(entry).end())
     }
 }
 

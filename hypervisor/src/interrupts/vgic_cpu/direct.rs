@@ -9,7 +9,7 @@ use spin::mutex::SpinMutex;
 use vgic::switch::{Physical, Sent};
 
 use super::set_up::restore_for_el2;
-use super::{SGIS, timers, with};
+use super::{SGIS, on_vgic, timer_ppis};
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{pending_word, traps};
 use crate::machine::machine;
@@ -27,7 +27,7 @@ static DECIDED: SpinMutex<()> = SpinMutex::new(());
 static SAID: AtomicBool = AtomicBool::new(false);
 
 /// Notes that this CPU can't have the SGIs in `bits`.
-pub fn note_secure(bits: u32) {
+pub fn note_secure_sgis(bits: u32) {
     if bits & ((1 << pending_word::FIRST_SGI) - 1) != 0 {
         refuse!(
             "GIC: of the SGIs {bits:#06x} belong to the secure world; firmware has to leave 0 to 7 to the other one"
@@ -37,54 +37,54 @@ pub fn note_secure(bits: u32) {
     SECURE.fetch_or(bits, Relaxed);
 }
 
-/// Returns the SGIs that belong to the secure world; see [`note_secure`].
-pub fn secure() -> u32 {
+/// Returns the SGIs that belong to the secure world; see [`note_secure_sgis`].
+pub fn secure_sgis() -> u32 {
     SECURE.load(Relaxed)
 }
 
 /// Prints the SGIs of the secure world, if there are any.
-pub fn say_secure() {
-    if secure() != 0 {
+pub fn show_secure() {
+    if secure_sgis() != 0 {
         say!(
             "GIC: SGIs {:#06x} belong to the secure world: a guest that enables one is injected to, not delivered to directly",
-            secure()
+            secure_sgis()
         );
     }
 }
 
 /// Runs `begin`, after which this CPU's vCPU may own its interface; `None` if a vCPU has an SGI
 /// enabled that would be lost.
-fn begin_direct<R>(begin: impl FnOnce() -> Option<R>) -> Option<R> {
-    if secure() == 0 {
+fn begin_direct_delivery<R>(begin: impl FnOnce() -> Option<R>) -> Option<R> {
+    if secure_sgis() == 0 {
         return begin();
     }
     let _alone = DECIDED.lock();
-    let needs = |cpu: &PerCpu| cpu.vcpu.private.enabled() & secure() != 0;
+    let needs = |cpu: &PerCpu| cpu.vcpu.private.enabled() & secure_sgis() != 0;
     if vm().cpus.iter().any(|cpu| needs(cpu)) {
-        say_once("it has one enabled, so direct delivery is refused");
+        print_once("it has one enabled, so direct delivery is refused");
         return None;
     }
     begin()
 }
 
 /// Runs `write`, which enables SGIs of a vCPU, with those of `bits` that the vCPU may enable now.
-pub fn when_enabled<R>(bits: u32, write: impl FnOnce(u32) -> R) -> R {
-    if bits & secure() == 0 {
+pub fn enable_sgis<R>(bits: u32, write: impl FnOnce(u32) -> R) -> R {
+    if bits & secure_sgis() == 0 {
         return write(bits);
     }
     let _alone = DECIDED.lock();
     if vm().cpus.iter().any(|cpu| cpu.vcpu.switch.is_direct()) {
-        say_once("it is delivered to directly, so it can't enable one");
-        return write(bits & !secure());
+        print_once("it is delivered to directly, so it can't enable one");
+        return write(bits & !secure_sgis());
     }
     write(bits)
 }
 
-fn say_once(what: &str) {
+fn print_once(what: &str) {
     if !SAID.swap(true, Relaxed) {
         say!(
             "guest: SGIs {:#06x} belong to the secure world: {what}",
-            secure()
+            secure_sgis()
         );
     }
 }
@@ -94,11 +94,11 @@ struct Of<'a>(&'a PerCpu);
 
 impl Physical for Of<'_> {
     fn timers(&self) -> u32 {
-        timers()
+        timer_ppis()
     }
 
     fn sgis(&self) -> u32 {
-        SGIS & !secure()
+        SGIS & !secure_sgis()
     }
 
     fn pending(&self) -> u32 {
@@ -106,7 +106,7 @@ impl Physical for Of<'_> {
     }
 
     fn active(&self) -> u32 {
-        self.0.redistributor().still_active(SGIS | timers())
+        self.0.redistributor().still_active(SGIS | timer_ppis())
     }
 
     fn set_pending(&self, intids: u32) {
@@ -144,51 +144,51 @@ impl Physical for Of<'_> {
     }
 }
 
-fn forward() -> bool {
+fn is_gic_on() -> bool {
     // strict sgi-after-stores: stores to the lock: a CPU that reads it too early waits until it is
     // free.
     vm().distributor.lock().forwards()
 }
 
 /// Lets other vCPUs read which interrupts are pending and active here.
-pub fn publish(cpu: &PerCpu) {
-    let (redistributor, guest) = (cpu.redistributor(), SGIS | timers());
+pub fn publish_states(cpu: &PerCpu) {
+    let (redistributor, guest) = (cpu.redistributor(), SGIS | timer_ppis());
     let (pending, active) = (redistributor.pending(), redistributor.active());
     cpu.vcpu.private.publish(pending & guest, active & guest);
 }
 
 /// Puts the guest's registers into the physical redistributor of `cpu` if hardware delivers there,
 /// and returns whether it does.
-pub fn to_machine(cpu: &PerCpu) -> bool {
+pub fn write_gicr(cpu: &PerCpu) -> bool {
     let vcpu = &cpu.vcpu;
-    vcpu.switch.write(&vcpu.private, &Of(cpu), forward)
+    vcpu.switch.write(&vcpu.private, &Of(cpu), is_gic_on)
 }
 
 /// Sends `bits` of the pending word to the vCPU of `cpu`.
-pub fn send(cpu: &PerCpu, bits: u32) -> Sent {
+pub fn deliver(cpu: &PerCpu, bits: u32) -> Sent {
     let vcpu = &cpu.vcpu;
-    vcpu.switch.send(bits, &vcpu.private, &Of(cpu), forward)
+    vcpu.switch.send(bits, &vcpu.private, &Of(cpu), is_gic_on)
 }
 
 /// Makes hardware deliver to this CPU, and returns the unserved bits of its pending word. `None`
 /// while the guest has an interrupt active, or if an SGI would be lost; in these cases, the caller
 /// has to serve the word.
-pub fn to_hardware(cpu: &PerCpu) -> Option<u32> {
-    let left = begin_direct(|| {
-        with(cpu, |delivery| {
+pub fn go_direct(cpu: &PerCpu) -> Option<u32> {
+    let left = begin_direct_delivery(|| {
+        on_vgic(cpu, |delivery| {
             cpu.vcpu.switch.to_hardware(delivery, &Of(cpu))
         })
     })?;
     // A doorbell that was already rung does not matter from here on: its request has been served,
     // and the guest must not get the doorbell.
-    cpu.redistributor().disable_all(machine().doorbell());
-    traps::review_route();
+    cpu.redistributor().disable_all(machine().doorbell_bit());
+    traps::review_routing();
     Some(left)
 }
 
 /// Makes EL2 deliver to this CPU; `None` while the guest has an interrupt active.
-pub fn to_hypervisor(cpu: &PerCpu) -> Option<()> {
-    with(cpu, |delivery| {
+pub fn leave_direct(cpu: &PerCpu) -> Option<()> {
+    on_vgic(cpu, |delivery| {
         cpu.vcpu.switch.to_hypervisor(delivery, &Of(cpu))
     })?;
     set_up_for_el2(cpu);
@@ -196,8 +196,8 @@ pub fn to_hypervisor(cpu: &PerCpu) -> Option<()> {
 }
 
 /// Makes EL2 deliver even while interrupts are active; those stay active.
-pub fn reclaim(cpu: &PerCpu) {
-    with(cpu, |delivery| {
+pub fn end_direct(cpu: &PerCpu) {
+    on_vgic(cpu, |delivery| {
         cpu.vcpu.switch.reclaim(delivery, &Of(cpu));
     });
     set_up_for_el2(cpu);
@@ -208,6 +208,6 @@ pub fn reclaim(cpu: &PerCpu) {
 
 fn set_up_for_el2(cpu: &PerCpu) {
     restore_for_el2(cpu.redistributor(), &machine().platform);
-    with(cpu, |delivery| delivery.follow_timers());
-    traps::review_route();
+    on_vgic(cpu, |delivery| delivery.follow_timers());
+    traps::review_routing();
 }

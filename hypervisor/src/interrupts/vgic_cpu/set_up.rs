@@ -38,7 +38,7 @@ static HAS_GROUP0: AtomicBool = AtomicBool::new(false);
 static SHIFTED_BUT_MASK: AtomicBool = AtomicBool::new(false);
 
 /// Returns the value of ICC_PMR_EL1 that corresponds to an interrupt's `priority`.
-pub fn mask(priority: u8) -> u64 {
+pub fn pmr_value(priority: u8) -> u64 {
     let seen = u64::from(priority);
     match SHIFTED_BUT_MASK.load(Relaxed) {
         true => seen >> 1 | 0x80,
@@ -50,7 +50,7 @@ pub fn mask(priority: u8) -> u64 {
 ///
 /// # Safety The description must be true, its devices must be mapped, and `cpu` must be the running
 /// CPU.
-pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::Error> {
+pub unsafe fn prepare_cpu(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::Error> {
     // SAFETY: as the caller promises; each CPU has its own redistributor.
     let redistributor = unsafe {
         let redistributor = Redistributor::find(&platform.gic, cpu.mpidr)?;
@@ -61,18 +61,18 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     cpu.redistributor.call_once(|| redistributor);
     ICC_SRE_EL2.set(SRE);
     arch::insn::isb();
-    enable(&redistributor, platform);
+    enable_el2_interrupts(&redistributor, platform);
     let group0 = gic_cpu::has_group0();
     HAS_GROUP0.store(group0, Relaxed);
     close_group0();
     // Enables of SGIs of the secure world read as 0, whatever is written (IHI 0069H, 12.11,
     // GICR_ISENABLER0).
-    direct::note_secure(SGIS & !redistributor.enabled());
+    direct::note_secure_sgis(SGIS & !redistributor.enabled());
     // SAFETY: as the caller promises.
     let two_states = unsafe { gic::has_two_states(&platform.gic) };
     SHIFTED_BUT_MASK.store(two_states && group0, Relaxed);
     gic_cpu::forget_active(group0);
-    forget_guests();
+    clear_guest();
     let interface = ThisCpu(cpu);
     for n in 0..interface.count() {
         set_ich_lr(n, 0);
@@ -87,15 +87,15 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
 const FIRST: u64 = 5;
 
 /// Number of preemption bits; ICH_VTR_EL2.PREbits (28:26) is one less.
-fn preemption_bits() -> u64 {
+fn preemption_bit_count() -> u64 {
     (ICH_VTR_EL2.get() >> 26 & 7) + 1
 }
 
 /// Clears the active priorities of the guest's interface and the guest's settings, as
 /// [`gic_cpu::forget_active`] does for EL2's own. The priorities of Group 0 are cleared before
 /// those of Group 1: another order is UNPREDICTABLE (IHI 0069H, 12.4, `ICH_AP1R<n>_EL2`).
-pub fn forget_guests() {
-    let bits = preemption_bits();
+pub fn clear_guest() {
+    let bits = preemption_bit_count();
     ICH_AP0R0_EL2.set(0);
     if bits > FIRST {
         ICH_AP0R1_EL2.set(0);
@@ -117,7 +117,7 @@ pub fn forget_guests() {
 
 /// Whether the guest has a running priority in its virtual interface.
 pub fn has_active_priorities() -> bool {
-    let bits = preemption_bits();
+    let bits = preemption_bit_count();
     let mut active = ICH_AP0R0_EL2.get() | ICH_AP1R0_EL2.get();
     if bits > FIRST {
         active |= ICH_AP0R1_EL2.get() | ICH_AP1R1_EL2.get();
@@ -132,7 +132,7 @@ pub fn has_active_priorities() -> bool {
 /// Disables the SGIs of a CPU that has no vCPU. A guest can send SGIs to any CPU without end, and
 /// at the same priority their lower numbers put them before the interrupt of this CPU's timer (IHI
 /// 0069H, 4.8), which serves the run's deadline.
-pub fn deafen(kept: &PerCpu) {
+pub fn disable_sgis(kept: &PerCpu) {
     kept.redistributor().disable_all(SGIS);
 }
 
@@ -143,7 +143,7 @@ pub fn has_group0() -> bool {
 
 /// Sets up for EL2 again the interface and the priorities, which the guest owned.
 pub fn restore_for_el2(redistributor: &Redistributor, platform: &Platform<'_>) {
-    enable(redistributor, platform);
+    enable_el2_interrupts(redistributor, platform);
     close_group0();
 }
 
@@ -157,7 +157,7 @@ fn close_group0() {
 
 /// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and the interrupt of
 /// EL2's timer. The enables of the guest's timers' interrupts follow the guest's.
-fn enable(redistributor: &Redistributor, platform: &Platform<'_>) {
+fn enable_el2_interrupts(redistributor: &Redistributor, platform: &Platform<'_>) {
     for intid in 0..vgic::PRIVATE {
         // SAFETY: only the CPU that the redistributor belongs to runs this.
         unsafe { redistributor.set_priority(intid, PRIORITY) };

@@ -5,7 +5,7 @@
 //! A list register does not follow a line. So EL2 samples the line whenever EL2 runs anyway and the
 //! guest may be about to see the difference, because it reads its interrupts' states or waits. It
 //! also samples the line when the guest acknowledges an interrupt that came while IRQs were masked:
-//! that access is made to trap ([`watch`]). That access does not trap if the interrupt ended a
+//! that access is made to trap ([`trap_next_access`]). That access does not trap if the interrupt ended a
 //! trapped WFI, or if WFI does not trap and the guest has turned the check off
 //! ([`traps::set_recheck_timers`]): otherwise, the end of a CPU's wait would cost a second exit.
 //! `docs/testing.md` says what a guest can notice of this.
@@ -14,7 +14,7 @@ use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTV_CTL_EL0, ICH_HCR_EL2, Readable, SPSR_EL2, Writeable,
 };
 
-use super::{TRAP_COMMON, sample, timers};
+use super::{TRAP_COMMON, sample_timer_lines, timer_ppis};
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::traps;
 use crate::machine::machine;
@@ -25,11 +25,11 @@ pub const TRAP_GROUP1: u64 = 1 << 12;
 pub const IRQ_MASKED: u64 = 1 << 7;
 
 /// Returns the guest's timers whose lines are high, as bits of the redistributor's registers.
-pub fn lines(of: &PerCpu) -> u32 {
+pub fn high_ppis(of: &PerCpu) -> u32 {
     if !core::ptr::eq(of, PerCpu::this()) {
         // These interrupts are level-sensitive, and software does not set them while EL2 owns the
         // redistributor, so their pending bits are the levels (IHI 0069H, 12.11, GICR_ISPENDR0).
-        return of.redistributor().pending() & timers();
+        return of.redistributor().pending() & timer_ppis();
     }
     // No barrier is needed: the guest changed its timer before the exception that led here.
     let timer = &machine().platform.timer;
@@ -45,7 +45,7 @@ const fn is_high(control: u64) -> bool {
 
 /// Is called when a timer's interrupt came and was listed. If the guest has IRQs masked and did not wait,
 /// makes the guest's next access to the interface trap. `exits::fast_paths` has its own code for this.
-pub fn watch() {
+pub fn trap_next_access() {
     if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::watches_timers() {
         ICH_HCR_EL2.set(ICH_HCR_EL2.get() | TRAP_GROUP1);
     }
@@ -53,12 +53,12 @@ pub fn watch() {
 
 /// Handles a trapped access to a Group 1 register: samples the lines and, unless all accesses trap,
 /// lets the guest execute the access again without a trap. Returns whether it does so.
-pub fn unwatch(cpu: &PerCpu) -> bool {
+pub fn handle_access_trap(cpu: &PerCpu) -> bool {
     let control = ICH_HCR_EL2.get();
     if control & TRAP_GROUP1 == 0 {
         return false;
     }
-    sample(cpu);
+    sample_timer_lines(cpu);
     // The register is read again, because withdrawing an interrupt may have changed it.
     let control = ICH_HCR_EL2.get();
     if control & TRAP_COMMON != 0 {

@@ -11,18 +11,18 @@ use plan::{Fault, MachineFault, Word};
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
 /// Notes which fault is asked for.
-pub fn ask(fault: Option<Fault>) {
+pub fn note_fault(fault: Option<Fault>) {
     let place = fault.and_then(|fault| Fault::ALL.iter().position(|known| *known == fault));
     ASKED.store(place.map_or(0, |place| 1 + place as u32), Relaxed);
 }
 
 /// Returns the fault that is asked for.
-pub fn asked() -> Option<Fault> {
+pub fn asked_fault() -> Option<Fault> {
     let place = ASKED.load(Relaxed).checked_sub(1)?;
     Fault::ALL.get(place as usize).copied()
 }
 
 /// Whether `fault` is the fault that is asked for.
-pub fn is(fault: MachineFault) -> bool {
-    asked() == Some(Fault::Machine(fault))
+pub fn is_asked(fault: MachineFault) -> bool {
+    asked_fault() == Some(Fault::Machine(fault))
 }

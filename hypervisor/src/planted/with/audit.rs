@@ -11,7 +11,7 @@ use arch::regs::{ICH_ELRSR_EL2, set_ich_lr};
 use plan::{AuditFault, Fault};
 use vgic::{ListRegister, Redistributor};
 
-use super::asked::asked;
+use super::asked::asked_fault;
 use crate::cpu::percpu::PerCpu;
 use crate::interrupts::vgic_cpu;
 use crate::machine::vm::vm;
@@ -22,7 +22,7 @@ const TIMERS: u32 = 1 << 27 | 1 << 30;
 
 /// Makes the second CPU lose the interrupts in `bits`, whether hardware delivers them or EL2
 /// injects them.
-fn lose(bits: u32) {
+fn lose_interrupts(bits: u32) {
     /// GICR_ICENABLER0, after the first frame (IHI 0069H, 12.11).
     const DISABLE: u64 = 0x1_0180;
     let Some((number, other)) = vm().cpus.iter().enumerate().nth(1) else {
@@ -52,7 +52,7 @@ const BEFORE: u64 = 100;
 pub fn at_audit(quiet: bool) {
     static AUDITS: AtomicU64 = AtomicU64::new(0);
     static PLANTED: AtomicBool = AtomicBool::new(false);
-    let Some(Fault::Audit(fault)) = asked() else {
+    let Some(Fault::Audit(fault)) = asked_fault() else {
         return;
     };
     let cpu = PerCpu::this();
@@ -81,19 +81,19 @@ pub fn at_audit(quiet: bool) {
             set_ich_lr(0, listed);
             set_ich_lr(1, listed);
         }
-        AuditFault::DoubleDelivery => vgic_cpu::inject(cpu, 9, None),
+        AuditFault::DoubleDelivery => vgic_cpu::inject_interrupt(cpu, 9, None),
         // VPMR, bits 31:24.
         AuditFault::UnbalancedMask => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
         // The two counters of interrupts go back, so that it does not matter how many a fast path takes.
         AuditFault::CounterBack => {
             let counters = &cpu.vcpu.counters;
-            (0..counters.get(Counter::Irq)).for_each(|_| counters.take_back(Counter::Irq));
+            (0..counters.get(Counter::Irq)).for_each(|_| counters.uncount(Counter::Irq));
             cpu.vcpu.fast_paths.interrupts.store(0, Relaxed);
         }
         AuditFault::TimeBack => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
         AuditFault::PendingWord => drop(cpu.vcpu.switch.word().fetch_or(1 << 31, SeqCst)),
-        AuditFault::SgisLost => lose(SGIS),
-        AuditFault::TimersLost => lose(TIMERS),
+        AuditFault::SgisLost => lose_interrupts(SGIS),
+        AuditFault::TimersLost => lose_interrupts(TIMERS),
     }
     // The ISB makes the change visible to the next read of the list registers.
     insn::isb();

@@ -11,7 +11,7 @@ use console::Port;
 use plan::{CallFault, Fault, StartFault};
 use platform::{Uart, UartKind};
 
-use super::asked::asked;
+use super::asked::asked_fault;
 use super::broken_rules;
 use crate::console::log;
 use crate::machine::machine;
@@ -20,7 +20,7 @@ use crate::say;
 
 /// Fails before the guest runs, if asked to.
 pub fn before_guest() {
-    let Some(Fault::Start(fault)) = asked() else {
+    let Some(Fault::Start(fault)) = asked_fault() else {
         return;
     };
     match fault {
@@ -34,7 +34,7 @@ pub fn before_guest() {
             insn::yield_now();
         },
         StartFault::Overflow => {
-            overflow(0);
+            overflow_stack(0);
         }
         StartFault::WriteCode => {
             // SAFETY: code is not writable, so the write faults, and writes nothing.
@@ -47,25 +47,25 @@ pub fn before_guest() {
             unsafe { core::mem::transmute::<*const (), extern "C" fn()>(data)() };
         }
         StartFault::BreaksRules => broken_rules::break_all(),
-        StartFault::ConsoleStalls => stall(true),
-        StartFault::ConsoleDies => stall(false),
+        StartFault::ConsoleStalls => stall_console(true),
+        StartFault::ConsoleDies => stall_console(false),
     }
 }
 
 /// Fails while the guest runs, when the guest asks for a watch; every guest that tests such a failure asks.
 #[inline(never)]
 pub fn at_watch() {
-    let Some(Fault::Call(fault)) = asked() else {
+    let Some(Fault::Call(fault)) = asked_fault() else {
         return;
     };
     match fault {
         CallFault::PanicRunning => panic!("as asked, while the guest runs"),
         CallFault::OverflowRunning => {
-            overflow(0);
+            overflow_stack(0);
         }
         CallFault::PanicNested => panic!("as asked, {Broken}"),
         CallFault::PanicHeld => log::with_line(|_| panic!("as asked, while the console is held")),
-        CallFault::PanicEverywhere => everywhere(),
+        CallFault::PanicEverywhere => panic_everywhere(),
         CallFault::SgiLost => {
             if let Some(other) = vm().cpus.get(1) {
                 say!("fault: CPU {:#x} gets no SGI 0 any more", other.mpidr);
@@ -76,7 +76,7 @@ pub fn at_watch() {
 }
 
 /// Panics once all CPUs have called this.
-fn everywhere() {
+fn panic_everywhere() {
     static HERE: AtomicU32 = AtomicU32::new(0);
     HERE.fetch_add(1, Relaxed);
     while (HERE.load(Relaxed) as usize) < vm().cpus.len() {
@@ -96,13 +96,13 @@ impl fmt::Display for Broken {
 
 /// Calls itself until there is no stack left.
 #[expect(unconditional_recursion, reason = "it is asked for")]
-fn overflow(depth: u64) -> u64 {
+fn overflow_stack(depth: u64) -> u64 {
     let page = core::hint::black_box([depth; 32]);
-    overflow(depth + 1) + page[depth as usize % 32]
+    overflow_stack(depth + 1) + page[depth as usize % 32]
 }
 
 /// Stalls the console: for some lines if it `ends`, or else for ever.
-fn stall(ends: bool) {
+fn stall_console(ends: bool) {
     /// Registers of a PL011 whose transmit FIFO is full for ever (DDI 0183G, 3.3.3).
     static FULL: [AtomicU32; 1024] = {
         let mut registers = [const { AtomicU32::new(0) }; 1024];
@@ -119,7 +119,7 @@ fn stall(ends: bool) {
     };
     let start = CNTPCT_EL0.get();
     // SAFETY: this memory behaves as the registers of a stalled UART.
-    change(unsafe { Port::new(stalled) });
+    change_port(unsafe { Port::new(stalled) });
     if !ends {
         return;
     }
@@ -127,13 +127,13 @@ fn stall(ends: bool) {
         say!("line {n} that is not read");
     }
     // SAFETY: `uart` is the machine's own UART, which the console used before.
-    let lost = change(unsafe { Port::new(uart) });
+    let lost = change_port(unsafe { Port::new(uart) });
     let ticks = CNTPCT_EL0.get() - start;
     say!("fault: the console stalled; {lost} bytes lost in {ticks} ticks");
 }
 
 /// Connects the console to `port`, and returns how many bytes the previous port lost.
-fn change(port: Port) -> u64 {
+fn change_port(port: Port) -> u64 {
     let mut lost = 0;
     log::with_line(|line| lost = line.connect(port).map_or(0, |old| old.lost()));
     lost

@@ -13,7 +13,7 @@ use plan::{Fault, FirmwareFault};
 use uefi::boot::{self, AllocateType, MemoryType};
 use uefi::{Status, table};
 
-use super::asked::asked;
+use super::asked::asked_fault;
 use crate::boot::efi::tables::{self, Source};
 use crate::say;
 
@@ -40,30 +40,30 @@ const WOR_HIGH: u64 = 0xc;
 const PAGE: usize = 4096;
 
 /// Causes the fault that is asked for, if it is a fault of firmware.
-pub fn leave() {
-    let Some(Fault::Firmware(fault)) = asked() else {
+pub fn cause_fault() {
+    let Some(Fault::Firmware(fault)) = asked_fault() else {
         return;
     };
     let done = match fault {
-        FirmwareFault::SpcrDamaged => spcr(|spcr| spcr[CHECKSUM] ^= 1),
-        FirmwareFault::SpcrShort => spcr(|spcr| {
+        FirmwareFault::SpcrDamaged => change_spcr(|spcr| spcr[CHECKSUM] ^= 1),
+        FirmwareFault::SpcrShort => change_spcr(|spcr| {
             let (short, _) = spcr.split_at_mut(HEADER + 4);
             let length = short.len() as u32;
             short[LENGTH..LENGTH + 4].copy_from_slice(&length.to_le_bytes());
-            seal(short);
+            fix_checksum(short);
         }),
-        FirmwareFault::SpcrNowhere => spcr(|spcr| {
+        FirmwareFault::SpcrNowhere => change_spcr(|spcr| {
             spcr[ADDRESS..ADDRESS + 8].fill(0);
-            seal(spcr);
+            fix_checksum(spcr);
         }),
-        FirmwareFault::SpcrUnknown => spcr(|spcr| {
+        FirmwareFault::SpcrUnknown => change_spcr(|spcr| {
             spcr[INTERFACE] = 0x55;
-            seal(spcr);
+            fix_checksum(spcr);
         }),
-        FirmwareFault::SpcrMissing => spcr_missing(),
-        FirmwareFault::TablesMoved => tables_moved(),
-        FirmwareFault::NoWatchdog => no_watchdog(),
-        FirmwareFault::WatchdogRuns => watchdog(|frames| {
+        FirmwareFault::SpcrMissing => remove_spcr(),
+        FirmwareFault::TablesMoved => move_tables(),
+        FirmwareFault::NoWatchdog => refuse_watchdog(),
+        FirmwareFault::WatchdogRuns => change_watchdog(|frames| {
             let control = u64::from_le_bytes(*frames[CONTROL..].first_chunk()?);
             // SAFETY: this is the device that the table describes, which firmware has mapped and does not use.
             unsafe {
@@ -72,11 +72,11 @@ pub fn leave() {
             }
             Some(())
         }),
-        FirmwareFault::WatchdogSecure => watchdog(|frames| {
+        FirmwareFault::WatchdogSecure => change_watchdog(|frames| {
             *frames.get_mut(WATCHDOG_FLAGS)? |= 1 << 2;
             Some(())
         }),
-        FirmwareFault::WatchdogInRam => watchdog(|frames| {
+        FirmwareFault::WatchdogInRam => change_watchdog(|frames| {
             let ram = layout::base() & !0xfff;
             frames[CONTROL..CONTROL + 8].copy_from_slice(&ram.to_le_bytes());
             Some(())
@@ -89,8 +89,8 @@ pub fn leave() {
 }
 
 /// Returns the address of the RSDP, and the tables that it lists.
-fn listed() -> Option<(u64, ArrayVec<Listed, MAX_LISTED>)> {
-    let Source::Acpi(rsdp) = tables::find_source() else {
+fn listed_tables() -> Option<(u64, ArrayVec<Listed, MAX_LISTED>)> {
+    let Source::Acpi(rsdp) = tables::find_description() else {
         return None;
     };
     let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
@@ -98,24 +98,24 @@ fn listed() -> Option<(u64, ArrayVec<Listed, MAX_LISTED>)> {
 }
 
 /// Returns the bytes of a table.
-fn bytes(of: &Listed) -> &'static mut [u8] {
+fn table_bytes(of: &Listed) -> &'static mut [u8] {
     // SAFETY: firmware has filled this memory, and nothing else refers to it while this runs.
     unsafe { slice::from_raw_parts_mut(of.place.base as *mut u8, of.place.size as usize) }
 }
 
 /// Changes the bytes of the SPCR through `change`.
-fn spcr(change: impl FnOnce(&mut [u8])) -> Option<()> {
-    let (_, listed) = listed()?;
+fn change_spcr(change: impl FnOnce(&mut [u8])) -> Option<()> {
+    let (_, listed) = listed_tables()?;
     let found = listed.iter().find(|one| &one.signature == b"SPCR")?;
-    change(bytes(found));
+    change(table_bytes(found));
     Some(())
 }
 
 /// Zeroes the SPCR's entry in the XSDT, as some firmware does with entries that it does not use.
-fn spcr_missing() -> Option<()> {
-    let (_, listed) = listed()?;
+fn remove_spcr() -> Option<()> {
+    let (_, listed) = listed_tables()?;
     let found = listed.iter().find(|one| &one.signature == b"SPCR")?;
-    let xsdt = bytes(listed.first()?);
+    let xsdt = table_bytes(listed.first()?);
     change_entries(
         xsdt,
         |entry| {
@@ -127,8 +127,8 @@ fn spcr_missing() -> Option<()> {
 
 /// Copies the tables, unaligned, to the end of memory that is then reserved; firmware takes such
 /// memory from the end of RAM.
-fn tables_moved() -> Option<()> {
-    let (rsdp, listed) = listed()?;
+fn move_tables() -> Option<()> {
+    let (rsdp, listed) = listed_tables()?;
     let size = listed
         .iter()
         .map(|one| 1 + one.place.size as usize)
@@ -175,7 +175,7 @@ fn tables_moved() -> Option<()> {
 }
 
 /// Makes firmware's SetWatchdogTimer return UNSUPPORTED.
-fn no_watchdog() -> Option<()> {
+fn refuse_watchdog() -> Option<()> {
     unsafe extern "efiapi" fn unsupported(_: usize, _: u64, _: usize, _: *const u16) -> Status {
         Status::UNSUPPORTED
     }
@@ -190,16 +190,16 @@ fn no_watchdog() -> Option<()> {
 }
 
 /// Changes the first watchdog in the GTDT, or that device itself, through `change`.
-fn watchdog(change: impl FnOnce(&mut [u8]) -> Option<()>) -> Option<()> {
-    let (_, listed) = listed()?;
+fn change_watchdog(change: impl FnOnce(&mut [u8]) -> Option<()>) -> Option<()> {
+    let (_, listed) = listed_tables()?;
     let found = listed.iter().find(|one| &one.signature == b"GTDT")?;
-    let gtdt = bytes(found);
+    let gtdt = table_bytes(found);
     let at = u32::from_le_bytes(*gtdt[PLATFORM_TIMERS_AT..].first_chunk()?);
     let frames = gtdt
         .get_mut(at as usize..)
         .filter(|frames| frames.first() == Some(&1))?;
     change(frames)?;
-    seal(gtdt);
+    fix_checksum(gtdt);
     Some(())
 }
 
@@ -209,11 +209,11 @@ fn change_entries(xsdt: &mut [u8], new: impl Fn(u64) -> u64) {
     for entry in entries {
         *entry = new(u64::from_le_bytes(*entry)).to_le_bytes();
     }
-    seal(xsdt);
+    fix_checksum(xsdt);
 }
 
 /// Corrects the checksum of `table`.
-fn seal(table: &mut [u8]) {
+fn fix_checksum(table: &mut [u8]) {
     table[CHECKSUM] = 0;
     table[CHECKSUM] = negated_sum(table);
 }

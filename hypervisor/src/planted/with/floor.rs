@@ -31,7 +31,7 @@ unsafe extern "C" {
 }
 
 /// Sets whether a vCPU may take these vectors from now on.
-pub fn allow(on: bool) {
+pub fn allow_vectors(on: bool) {
     ALLOWED.store(on, Relaxed);
 }
 
@@ -41,11 +41,11 @@ pub struct NoFloor;
 /// Makes this CPU take the vectors of `which` from the return to the guest on (a context
 /// synchronization event: DDI 0487K.a, D1.4.1); `None` if the vCPU may not use them.
 #[inline(never)]
-pub fn enter(which: u64) -> Option<Result<(), NoFloor>> {
-    ALLOWED.load(Relaxed).then(|| take(which).ok_or(NoFloor))
+pub fn enter_floor(which: u64) -> Option<Result<(), NoFloor>> {
+    ALLOWED.load(Relaxed).then(|| install(which).ok_or(NoFloor))
 }
 
-fn take(which: u64) -> Option<()> {
+fn install(which: u64) -> Option<()> {
     let vectors = match Floor::ALL.get(usize::try_from(which).ok()?)? {
         Floor::Empty => &raw const el2_vectors_floor_empty,
         Floor::Send => &raw const el2_vectors_floor_send,

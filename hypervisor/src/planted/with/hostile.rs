@@ -210,6 +210,6 @@ arch::symbol_addresses! {
 }
 
 /// Returns the program and its vectors, which are constants of this image.
-pub fn hostile() -> Option<(Range<u64>, Range<u64>)> {
+pub fn hostile_program() -> Option<(Range<u64>, Range<u64>)> {
     Some((start()..end(), end()..vectors_end()))
 }

@@ -6,7 +6,7 @@
 use plan::{Fault, SerrorFault};
 use trap::serror::Taken;
 
-use super::asked::asked;
+use super::asked::asked_fault;
 use crate::cpu::percpu::PerCpu;
 use crate::dumps::serror;
 
@@ -90,7 +90,7 @@ el2_as_if_serror:
 /// Causes the SErrors that are asked for when the first cell begins, while the guest measures.
 #[inline(never)]
 pub fn at_cell(cell: u64, pass: u64) {
-    let Some(Fault::Serror(fault)) = asked() else {
+    let Some(Fault::Serror(fault)) = asked_fault() else {
         return;
     };
     if (cell, pass) != (1, 0) {
@@ -98,17 +98,17 @@ pub fn at_cell(cell: u64, pass: u64) {
     }
     match fault {
         SerrorFault::GoOn => {
-            at(FROM_GUEST, CORRECTED);
-            at(FROM_GUEST, RESTARTABLE);
-            serror::let_in(PerCpu::this(), Taken::InEl2, || at(FROM_EL2, RESTARTABLE));
+            fake(FROM_GUEST, CORRECTED);
+            fake(FROM_GUEST, RESTARTABLE);
+            serror::with_serrors(PerCpu::this(), Taken::InEl2, || fake(FROM_EL2, RESTARTABLE));
         }
-        SerrorFault::Recoverable => at(FROM_GUEST, RECOVERABLE),
-        SerrorFault::Uncontainable => at(FROM_GUEST, UNCONTAINABLE),
-        SerrorFault::Uncategorized => at(FROM_GUEST, UNCATEGORIZED),
+        SerrorFault::Recoverable => fake(FROM_GUEST, RECOVERABLE),
+        SerrorFault::Uncontainable => fake(FROM_GUEST, UNCONTAINABLE),
+        SerrorFault::Uncategorized => fake(FROM_GUEST, UNCATEGORIZED),
     }
 }
 
-fn at(vector: u64, esr: u64) {
+fn fake(vector: u64, esr: u64) {
     let changed = el2_as_if_serror(esr, vector);
     assert!(
         changed == 0,

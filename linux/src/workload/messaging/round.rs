@@ -35,7 +35,7 @@ impl Round {
     }
 
     /// Releases all senders.
-    pub fn begin(&self) -> io::Result<()> {
+    pub fn begin_round(&self) -> io::Result<()> {
         // A failure since the last round must stay visible.
         self.done.fetch_and(FAILED, Relaxed);
         self.number.fetch_add(1, Release);
@@ -43,13 +43,13 @@ impl Round {
     }
 
     /// Ends the rounds.
-    pub fn end(&self) {
+    pub fn end_rounds(&self) {
         self.number.store(OVER, Release);
         let _ = wake(&self.number);
     }
 
     /// Waits for the round after `last`, where 0 stands for the beginning. Returns `None` after the last round.
-    pub fn after(&self, last: u32) -> io::Result<Option<u32>> {
+    pub fn wait_for_round_after(&self, last: u32) -> io::Result<Option<u32>> {
         loop {
             match self.number.load(Acquire) {
                 OVER => return Ok(None),
@@ -68,7 +68,7 @@ impl Round {
     }
 
     /// Waits until all receivers have every message.
-    pub fn wait(&self) -> io::Result<()> {
+    pub fn wait_for_receivers(&self) -> io::Result<()> {
         loop {
             let done = self.done.load(Acquire);
             if done & FAILED != 0 {
@@ -83,7 +83,7 @@ impl Round {
     }
 
     /// Notes how a thread has ended.
-    pub fn note(&self, ended: io::Result<()>) {
+    pub fn note_end(&self, ended: io::Result<()>) {
         let Err(error) = ended else {
             return;
         };

@@ -66,7 +66,7 @@ struct Program {
 }
 
 /// If this kernel has no notifications, returns the reason.
-pub fn lacking() -> Option<String> {
+pub fn missing_need() -> Option<String> {
     let action = NOTIFY;
     // SAFETY: the call reads one word, which exists.
     let known = unsafe { system_call(SECCOMP, [GET_ACTION_AVAIL, 0, &raw const action as u64]) };

@@ -69,13 +69,13 @@ pub fn with_words(command: Command) -> Result<Command> {
         names.collect::<Vec<_>>()
     };
     let command = command.mut_subcommand("experiment", |verb| {
-        verb.mut_arg("names", |arg| taking(arg, experiments()))
+        verb.mut_arg("names", |arg| with_values(arg, experiments()))
     });
     Ok(each_verb(
         command,
         &|arg| match boards.words_of(arg.get_id().as_str()) {
-            _ if !takes_others(&arg) => arg,
-            Some(words) => taking(arg, words),
+            _ if !takes_free_value(&arg) => arg,
+            Some(words) => with_values(arg, words),
             None if names_a_file(&arg) => arg,
             None => arg.value_hint(ValueHint::Other),
         },
@@ -87,14 +87,14 @@ fn each_verb(command: Command, change: &dyn Fn(Arg) -> Arg) -> Command {
     command.mut_subcommands(|verb| each_verb(verb, change))
 }
 
-fn taking(arg: Arg, words: Vec<String>) -> Arg {
+fn with_values(arg: Arg, words: Vec<String>) -> Arg {
     // Leaking is harmless: the command is made once, and then the program ends.
     let words = words.into_iter().map(|word| &*word.leak());
     arg.value_parser(PossibleValuesParser::new(words))
 }
 
 /// Whether `arg` takes a value, and has no list of possible words.
-fn takes_others(arg: &Arg) -> bool {
+fn takes_free_value(arg: &Arg) -> bool {
     arg.get_action().takes_values() && arg.get_possible_values().is_empty()
 }
 

@@ -16,7 +16,7 @@ pub struct Counts {
 const GAP: &str = "            ...";
 
 /// Returns the executed functions in `text`, without instructions far from executed ones.
-pub fn lines(text: &str, counts: &Counts) -> Vec<String> {
+pub fn executed_lines(text: &str, counts: &Counts) -> Vec<String> {
     let mut lines = Vec::new();
     for function in functions(text) {
         if function
@@ -79,7 +79,10 @@ fn function_lines(function: &Function<'_>, counts: &Counts) -> Vec<String> {
         let count = executed(index);
         if count.is_some() || near.clone().any(|index| executed(index).is_some()) {
             let count = count.map_or(String::new(), |&count| per_pass(count, counts.passes));
-            lines.push(format!("{count:>7} {at:>8x}  {}", aligned(instruction)));
+            lines.push(format!(
+                "{count:>7} {at:>8x}  {}",
+                align_operands(instruction)
+            ));
         } else if lines.last().is_some_and(|line| line != GAP) {
             lines.push(GAP.into());
         }
@@ -96,7 +99,7 @@ fn per_pass(count: u64, passes: u64) -> String {
     }
 }
 
-fn aligned(instruction: &str) -> String {
+fn align_operands(instruction: &str) -> String {
     match instruction.split_once('\t') {
         Some((name, rest)) => format!("{name:<8}{}", rest.replace('\t', " ")),
         None => instruction.into(),
@@ -126,7 +129,7 @@ mod tests {
             executed: [(0x10, 2), (0x18, 1)].into(),
         };
         assert_eq!(
-            lines(text, &counts),
+            executed_lines(text, &counts),
             [
                 "second<T>",
                 "      1       10  b       0x18 <second<T>+0x8>",

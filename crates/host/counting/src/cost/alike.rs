@@ -15,12 +15,13 @@ use shell::failure;
 
 /// Compares the hypervisor's part of every path that both traces have: the most frequent pass in each trace has to
 /// occur in the other.
-pub fn check(measured: &Trace, tested: &Trace, mode: Mode) -> Result<()> {
+pub fn compare_traces(measured: &Trace, tested: &Trace, mode: Mode) -> Result<()> {
     let paths = Path::ALL.iter().filter(|path| !path.is_floor());
     let different: Vec<String> = paths
         .filter_map(|&path| {
-            let [measured, tested] = [measured, tested].map(|trace| passes(trace, path, mode));
-            let (is, other) = (commonest(&measured)?, commonest(&tested)?);
+            let [measured, tested] =
+                [measured, tested].map(|trace| passes_of_path(trace, path, mode));
+            let (is, other) = (commonest_pass(&measured)?, commonest_pass(&tested)?);
             if measured.contains(other) && tested.contains(is) {
                 return None;
             }
@@ -49,7 +50,7 @@ pub fn check(measured: &Trace, tested: &Trace, mode: Mode) -> Result<()> {
 }
 
 /// Returns the instructions of each pass of `path` at EL2, with equal passes next to each other.
-fn passes(trace: &Trace, path: Path, mode: Mode) -> Vec<Vec<u32>> {
+fn passes_of_path(trace: &Trace, path: Path, mode: Mode) -> Vec<Vec<u32>> {
     let (windows, _) = costs::clean_windows(&trace.windows, path, mode);
     let words = |window| {
         let steps = visit::hypervisor_steps(window);
@@ -60,7 +61,7 @@ fn passes(trace: &Trace, path: Path, mode: Mode) -> Vec<Vec<u32>> {
     passes
 }
 
-fn commonest(passes: &[Vec<u32>]) -> Option<&Vec<u32>> {
+fn commonest_pass(passes: &[Vec<u32>]) -> Option<&Vec<u32>> {
     let runs = passes.chunk_by(|a, b| a == b);
     runs.max_by_key(|run| run.len())?.first()
 }

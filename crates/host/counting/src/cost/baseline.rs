@@ -22,14 +22,14 @@ impl<'b> Against<'b> {
         let (changes, gone) = gate::changes(base, costs);
         Self {
             base,
-            other: gate::other_compiler(&base.label, &base.rustc, &costs.rustc),
+            other: gate::note_other_compiler(&base.label, &base.rustc, &costs.rustc),
             changes,
             gone,
         }
     }
 
     /// Describes the differences, one per line.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn describe_changes(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "against `{}` ({}):",
             self.base.label, self.base.rustc
@@ -38,16 +38,16 @@ impl<'b> Against<'b> {
         if self.changes.is_empty() && self.gone.is_empty() {
             lines.push("the same".into());
         }
-        lines.extend(self.changes.iter().map(Change::text));
+        lines.extend(self.changes.iter().map(Change::description));
         let gone = self.gone.iter();
         lines.extend(gone.map(|name| format!("{name}: no longer counted")));
         lines
     }
 
     /// Fails if a cost grew too much.
-    pub fn judge(self) -> Result<()> {
-        let grown = self.changes.iter().filter(|change| change.fails());
-        let grown: Vec<String> = grown.map(Change::text).collect();
+    pub fn fail_on_growth(self) -> Result<()> {
+        let grown = self.changes.iter().filter(|change| change.grew_too_much());
+        let grown: Vec<String> = grown.map(Change::description).collect();
         if !grown.is_empty() || !self.gone.is_empty() {
             let all: Vec<String> = grown
                 .into_iter()

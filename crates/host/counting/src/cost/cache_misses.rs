@@ -52,7 +52,7 @@ fn pass_misses(window: &Window, requests: &[Request]) -> Missed {
     let [Some(first), Some(last)] = [window.steps.first(), window.steps.last()] else {
         return Missed::default();
     };
-    let asked = requests::lines(requests, window.cpu, (first.tick, last.tick));
+    let asked = requests::requested_lines(requests, window.cpu, (first.tick, last.tick));
     let steps = visit::hypervisor_steps(window);
     let code = steps.iter().map(|step| step.pc);
     let accesses = steps.iter().flat_map(|step| &step.accesses);

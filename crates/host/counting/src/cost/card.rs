@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache_misses;
 use super::costs::{self, Mode};
-use super::cycles::{median, own_ticks};
+use super::cycles::{el2_ticks, median_ticks};
 use super::parts::{Target, parts};
 use super::simulator::{Boot, Recorded, Simulator};
 use super::trace::Window;
@@ -68,13 +68,13 @@ impl Card {
     }
 
     /// Returns the warm cycles of `path` as a multiple of the least possible cycles; `None` if the least is not known.
-    pub fn ratio(&self, model: &str, path: Path) -> Option<f64> {
+    pub fn ratio_to_floor(&self, model: &str, path: Path) -> Option<f64> {
         let least = self.cycles(model, path.floor()?)?;
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
     }
 
     /// Adds the results of the boots on `model`.
-    fn add(&mut self, model: &str, [warm, floors, cold]: [Recorded; 3]) -> Result<()> {
+    fn add_model(&mut self, model: &str, [warm, floors, cold]: [Recorded; 3]) -> Result<()> {
         self.emulator.clone_from(&warm.emulator);
         let all = cycles_of_paths(model, &warm, &floors, &cold);
         self.models.insert(model.into(), all);
@@ -100,7 +100,7 @@ impl Card {
 
     /// Returns the cycles of an injected IPI on `model`, for both sides together, and the least possible cycles for
     /// both.
-    pub fn ipi(&self, model: &str) -> Option<(u64, u64)> {
+    pub fn ipi_cycles(&self, model: &str) -> Option<(u64, u64)> {
         let both = |send, receive| -> Option<u64> {
             Some(self.cycles(model, send)?.warm + self.cycles(model, receive)?.warm)
         };
@@ -123,7 +123,7 @@ pub fn empty_card(args: &CostArgs) -> Card {
 
 /// Measures the requested model, or all models if none is requested. After an error, `card` still has the measurements
 /// so far.
-pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
+pub fn measure_models(args: &CostArgs, card: &mut Card) -> Result<()> {
     let board = Board::load(&args.board)?;
     board.gem5("cost")?;
     let models: Vec<&str> = match &args.cpu {
@@ -145,13 +145,13 @@ pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     let mut ended = Ok(());
     side_by_side::in_order(
         boots,
-        simulator(models[0]).at_once()?,
+        simulator(models[0]).parallel_boots()?,
         |_, (model, boot)| (model, simulator(model).record(boot)),
         |(model, recorded)| {
             let added = recorded.and_then(|recorded| {
                 ready.push(recorded);
                 match <[Recorded; 3]>::try_from(std::mem::take(&mut ready)) {
-                    Ok(all) => card.add(model, all),
+                    Ok(all) => card.add_model(model, all),
                     Err(some) => {
                         ready = some;
                         Ok(())
@@ -183,7 +183,7 @@ fn cycles_of_paths(
         let warm = if path.is_floor() { floors } else { warm };
         let taken = [warm, cold].map(|recorded| median_pass(recorded, path));
         let [Some((insns, warm)), cold] = taken else {
-            let why = super::why_not(&warm.console, path);
+            let why = super::why_path_skipped(&warm.console, path);
             let why = why.unwrap_or("none of its passes showed it and nothing else");
             note!("{model}: {}: {why}", path.name());
             continue;
@@ -209,10 +209,10 @@ fn median_parts(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<
         .filter_map(|(sender, receiver)| parts(target, sender, receiver))
         .collect();
     let part = |n: usize| {
-        let ticks = median(passes.iter().map(|pass| pass[n]).collect())?;
+        let ticks = median_ticks(passes.iter().map(|pass| pass[n]).collect())?;
         Some(ticks / recorded.period)
     };
-    let found: Option<Vec<u64>> = (0..target.count()).map(part).collect();
+    let found: Option<Vec<u64>> = (0..target.part_count()).map(part).collect();
     found.with_context(|| {
         let (sends, receives) = (sends.name(), receives.name());
         format!("{model}: no pass of {sends} and {receives} is of one SGI")
@@ -224,7 +224,7 @@ fn median_pass(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
     let (windows, all) = costs::windows_by_exits(&recorded.windows, path, Mode::Inject);
     let ticks: Vec<u64> = windows
         .iter()
-        .filter_map(|window| own_ticks(window))
+        .filter_map(|window| el2_ticks(window))
         .collect();
     if ticks.len() < all {
         note!(
@@ -234,6 +234,6 @@ fn median_pass(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
         );
     }
     let insns = |window: &&Window| visit::hypervisor_steps(window).len() as u64;
-    let insns = median(windows.iter().map(insns).collect())?;
-    Some((insns, median(ticks)? / recorded.period))
+    let insns = median_ticks(windows.iter().map(insns).collect())?;
+    Some((insns, median_ticks(ticks)? / recorded.period))
 }

@@ -47,7 +47,7 @@ impl Mode {
     }
 
     /// Returns the layer below the guest.
-    pub const fn under(self) -> Under {
+    pub const fn layer_below(self) -> Under {
         match self {
             Self::Inject | Self::Direct => Under::Rouse,
             Self::None => Under::None,
@@ -55,7 +55,7 @@ impl Mode {
     }
 
     /// Returns how interrupts reach the guest; the bare machine ignores it.
-    pub const fn deliver(self) -> Deliver {
+    pub const fn delivery(self) -> Deliver {
         match self {
             Self::Inject | Self::None => Deliver::Inject,
             Self::Direct => Deliver::Direct,
@@ -131,7 +131,7 @@ impl Costs {
 /// Selects the windows that show only `path`; also returns the number of all windows of the path.
 pub fn clean_windows(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let (mut windows, all) = windows_by_exits(windows, path, mode);
-    let (_, interrupts) = visit::expected(path);
+    let (_, interrupts) = visit::expected_stays(path);
     windows.retain(|window| {
         let taken = visit::handlers(window).len();
         interrupts.is_none_or(|expected| taken == expected)
@@ -151,8 +151,8 @@ pub fn windows_by_exits(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Win
 }
 
 fn has_exits(window: &Window, mode: Mode) -> bool {
-    let (causes, _) = visit::expected(window.path);
-    let visits = visit::visits(window);
+    let (causes, _) = visit::expected_stays(window.path);
+    let visits = visit::stay_causes(window);
     match mode {
         Mode::Inject => visits == causes,
         // The hypervisor handles calls and emulated devices in any mode.
@@ -167,7 +167,7 @@ fn has_exits(window: &Window, mode: Mode) -> bool {
 }
 
 /// Counts the passes of `path`.
-pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<PathCosts> {
+pub fn count_row(trace: &Trace, path: Path, mode: Mode) -> Result<PathCosts> {
     let (windows, all) = clean_windows(&trace.windows, path, mode);
     let mut passes: Vec<(Tally, Option<Tally>)> =
         windows.iter().map(|window| tally_window(window)).collect();
@@ -197,10 +197,10 @@ pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<PathCosts> {
 
 /// Counts the hypervisor's part and the guest's part of a pass.
 fn tally_window(window: &Window) -> (Tally, Option<Tally>) {
-    let entries = visit::visits(window).len();
-    let el2 = Tally::of(&visit::hypervisor_steps(window), entries);
+    let entries = visit::stay_causes(window).len();
+    let el2 = Tally::count_events(&visit::hypervisor_steps(window), entries);
     let taken = visit::handlers(window).len();
-    let guest = visit::guest_steps(window).map(|steps| Tally::of(&steps, taken));
+    let guest = visit::guest_steps(window).map(|steps| Tally::count_events(&steps, taken));
     (el2, guest)
 }
 

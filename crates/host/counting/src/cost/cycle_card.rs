@@ -30,20 +30,20 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         bad_input!("--save: a baseline has every model; leave --cpu out");
     }
     let base: Option<Card> = match &args.compare {
-        Some(Some(file)) => Some(history::read(file)?),
-        Some(None) => Some(history::read(&history::newest::<Card>()?)?),
+        Some(Some(file)) => Some(history::read_baseline(file)?),
+        Some(None) => Some(history::read_baseline(&history::newest::<Card>()?)?),
         None => None,
     };
     args.format.claim()?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     let mut card = card::empty_card(args);
-    let measured = card::measure(args, &mut card);
+    let measured = card::measure_models(args, &mut card);
     let changes = base.as_ref().map(|base| changes(base, &card));
     let mut shown = document(&card);
     if let (Some(base), Some(changes)) = (&base, &changes) {
         shown.push(String::new());
         shown.push(format!("against `{}` ({}):", base.label, base.rustc));
-        shown.extend(changes.iter().map(Change::text));
+        shown.extend(changes.iter().map(Change::description));
     }
     if !card.models.is_empty() {
         args.format
@@ -54,11 +54,11 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         copy.write(&serde_json::to_string_pretty(&card)?)?;
     }
     let judged = match (base, changes) {
-        (Some(base), Some(changes)) => judge(&base, &card, &changes),
+        (Some(base), Some(changes)) => fail_on_growth(&base, &card, &changes),
         _ => Ok(()),
     };
     if let Some(label) = &args.save {
-        say!("kept as {}", history::save(card, label)?);
+        say!("kept as {}", history::save_baseline(card, label)?);
     }
     judged
 }
@@ -69,7 +69,7 @@ fn document(card: &Card) -> Document {
     let mut document = Document::from(vec![machine, String::new(), HEADING.into()]);
     document.table(columns(card));
     document.push(String::new());
-    document.extend(sentences(card));
+    document.extend(describe_ipis(card));
     document.push(String::new());
     document.push(
         "an injected IPI to a CPU that runs and to one that waits, cycles, warm, by its parts"
@@ -126,7 +126,7 @@ pub fn columns(card: &Card) -> Vec<Column> {
     };
     let mut columns = vec![
         Column::words("code path", texts(&|path| Some(path.name().into()))),
-        Column::numbers("", "insns", texts(&|path| insns(card, path))),
+        Column::numbers("", "insns", texts(&|path| instructions_of_path(card, path))),
     ];
     for model in card.models.keys() {
         let cycles = |path| card.cycles(model, path);
@@ -134,7 +134,7 @@ pub fn columns(card: &Card) -> Vec<Column> {
             |title, of: &dyn Fn(Path) -> Option<String>| Column::numbers(model, title, texts(of));
         columns.push(number("warm", &|path| Some(cycles(path)?.warm.to_string())));
         columns.push(number("x least", &|path| {
-            Some(format!("{:.2}", card.ratio(model, path)?))
+            Some(format!("{:.2}", card.ratio_to_floor(model, path)?))
         }));
         columns.push(number("cold", &|path| {
             Some(cycles(path)?.cold?.to_string())
@@ -144,7 +144,7 @@ pub fn columns(card: &Card) -> Vec<Column> {
 }
 
 /// Returns the number of instructions of `path`, or a number for each model if the models differ.
-fn insns(card: &Card, path: Path) -> Option<String> {
+fn instructions_of_path(card: &Card, path: Path) -> Option<String> {
     let models = card.models.keys();
     let mut all: Vec<u64> = models
         .filter_map(|model| Some(card.cycles(model, path)?.insns))
@@ -155,10 +155,10 @@ fn insns(card: &Card, path: Path) -> Option<String> {
 }
 
 /// Describes the cycles of an injected IPI, for both sides.
-pub fn sentences(card: &Card) -> Vec<String> {
+pub fn describe_ipis(card: &Card) -> Vec<String> {
     let models = card.models.keys();
     let sentence = |model: &String| {
-        let (is, least) = card.ipi(model)?;
+        let (is, least) = card.ipi_cycles(model)?;
         let ratio = is as f64 / least as f64;
         Some(format!(
             "{model}: an injected IPI takes {is} cycles of exits on both sides, the least is {least}: {ratio:.2} times that."
@@ -188,11 +188,11 @@ fn changes(base: &Card, card: &Card) -> Vec<Change> {
 }
 
 /// Fails if a path takes more cycles than before, or is missing.
-fn judge(base: &Card, card: &Card, changes: &[Change]) -> Result<()> {
+fn fail_on_growth(base: &Card, card: &Card, changes: &[Change]) -> Result<()> {
     let mut wrong: Vec<String> = changes
         .iter()
-        .filter(|change| change.fails())
-        .map(Change::text)
+        .filter(|change| change.grew_too_much())
+        .map(Change::description)
         .collect();
     for (model, paths) in &card.models {
         let before = base
@@ -204,7 +204,11 @@ fn judge(base: &Card, card: &Card, changes: &[Change]) -> Result<()> {
         wrong.extend(gone.map(|path| format!("{model}, {path}: no longer counted")));
     }
     if !wrong.is_empty() {
-        wrong.extend(gate::other_compiler(&base.label, &base.rustc, &card.rustc));
+        wrong.extend(gate::note_other_compiler(
+            &base.label,
+            &base.rustc,
+            &card.rustc,
+        ));
         bail!("more than before: {}", wrong.join("; "));
     }
     Ok(())
@@ -240,7 +244,7 @@ mod tests {
     }
 
     fn judged(base: &Card, card: &Card) -> Result<()> {
-        judge(base, card, &changes(base, card))
+        fail_on_growth(base, card, &changes(base, card))
     }
 
     #[test]
@@ -271,7 +275,7 @@ mod tests {
     #[test]
     fn the_newest_card_counts_the_lines_of_each_path() {
         let newest = history::newest::<Card>().unwrap();
-        let card: Card = history::read(&newest).unwrap();
+        let card: Card = history::read_baseline(&newest).unwrap();
         for (model, paths) in &card.models {
             for (path, cycles) in paths {
                 let counted = card.missed[model].contains_key(path);

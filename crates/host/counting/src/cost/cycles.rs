@@ -13,7 +13,7 @@ use super::trace::{Executed, Window};
 
 /// Returns the ticks of the stays at EL2 in `window`; `None` if there are no stays, or if a stay lacks an instruction
 /// of the guest before or after it.
-pub fn own_ticks(window: &Window) -> Option<u64> {
+pub fn el2_ticks(window: &Window) -> Option<u64> {
     let steps = window.steps.as_slice();
     let at_el2 = |step: &Executed| step.level == Level::El2;
     let (mut rest, mut ticks, mut stays) = (0, 0, 0);
@@ -24,24 +24,24 @@ pub fn own_ticks(window: &Window) -> Option<u64> {
             true => steps[from].tick,
             false => before.tick,
         };
-        ticks += behind.tick.checked_sub(since)? - halted(&steps[from..=to]);
+        ticks += behind.tick.checked_sub(since)? - halted_ticks(&steps[from..=to]);
         (rest, stays) = (to, stays + 1);
     }
     (stays > 0).then_some(ticks)
 }
 
 /// Returns the ticks waited at each WFI: the longest pause between two instructions near it.
-fn halted(steps: &[Executed]) -> u64 {
+fn halted_ticks(steps: &[Executed]) -> u64 {
     let waits =
         |(at, step): (usize, &Executed)| (kind(step.word) == InstructionKind::Wfi).then_some(at);
     let halts = steps.iter().enumerate().filter_map(waits);
     let tick = |n: usize| steps[n].tick;
-    let resumed = halts.filter_map(|at| critical::resumes(at, steps.len(), tick));
+    let resumed = halts.filter_map(|at| critical::resume_index(at, steps.len(), tick));
     resumed.map(|n| tick(n) - tick(n - 1)).sum()
 }
 
 /// Returns the median of the passes; `None` if there are no passes.
-pub fn median(mut ticks: Vec<u64>) -> Option<u64> {
+pub fn median_ticks(mut ticks: Vec<u64>) -> Option<u64> {
     ticks.sort_unstable();
     hist::of_sorted(&ticks, 500).copied()
 }
@@ -63,7 +63,7 @@ mod tests {
         let steps = steps
             .iter()
             .map(|&(level, word, tick)| Executed::new(level, word, pc, tick));
-        own_ticks(&Window {
+        el2_ticks(&Window {
             path: Path::Hypercall,
             cpu: 0,
             steps: steps.collect(),

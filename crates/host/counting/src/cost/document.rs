@@ -248,7 +248,7 @@ fn write_card(page: &mut String, when: &str, card: &Card) {
     );
     write_markdown(page, &cycle_card::columns(card));
     page.push('\n');
-    for sentence in cycle_card::sentences(card) {
+    for sentence in cycle_card::describe_ipis(card) {
         let _ = writeln!(page, "- {sentence}");
     }
     if !card.wake_ups.is_empty() {
@@ -353,7 +353,7 @@ fn write_numbers(page: &mut String, baselines: &[Costs]) {
 
 /// Writes the costs of operations by number of vCPUs.
 fn write_scale(page: &mut String, costs: &Costs) {
-    let counts = super::scale::counts(&costs.scale);
+    let counts = super::scale::vcpu_counts(&costs.scale);
     let _ = write!(
         page,
         "\n## Scale: {}\n\nInstructions per operation, by number of vCPUs. `--scale` fails if the cost of an SGI to one CPU depends on \

@@ -25,13 +25,13 @@ impl Change {
 
     /// Whether the cost grew by more than is allowed. Sizes and the length of a boot may grow with new features, and
     /// are only reported.
-    pub fn fails(&self) -> bool {
+    pub fn grew_too_much(&self) -> bool {
         let gated = !FREE.iter().any(|free| self.what.starts_with(free));
         gated && self.is as f64 > self.was as f64 * (1.0 + MOST / 100.0)
     }
 
     /// Describes the change.
-    pub fn text(&self) -> String {
+    pub fn description(&self) -> String {
         let delta = self.is as i64 - self.was as i64;
         let percent = 100.0 * delta as f64 / (self.was as f64).max(1.0);
         format!(
@@ -68,7 +68,7 @@ pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
 
 /// Names both compilers if `rustc` differs from `with`, the compiler of `base`: the other compiler may have caused the
 /// growth.
-pub fn other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
+pub fn note_other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
     (with != rustc).then(|| {
         format!(
             "`{base}` was counted with {with}, this with {rustc}: differences may be the compiler's"
@@ -114,7 +114,7 @@ mod tests {
     fn two_per_cent_is_the_most() {
         let judge = |was, is| {
             let (changes, _) = changes(&costs(was), &costs(is));
-            changes.first().map(Change::fails)
+            changes.first().map(Change::grew_too_much)
         };
         assert_eq!(judge(100, 100), None);
         assert_eq!(judge(100, 102), Some(false));
@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn another_compiler_is_named() {
         let with = "rustc 1.95.0 (59807616e 2026-04-14)";
-        assert_eq!(other_compiler("x", with, with), None);
-        let named = other_compiler("x", with, "rustc 1.96.0 (0123456 2026-05-28)").unwrap();
+        assert_eq!(note_other_compiler("x", with, with), None);
+        let named = note_other_compiler("x", with, "rustc 1.96.0 (0123456 2026-05-28)").unwrap();
         assert!(
             named.contains(with) && named.contains("rustc 1.96.0"),
             "{named}"
@@ -146,7 +146,7 @@ mod tests {
             ..Costs::default()
         };
         let (changes, _) = changes(&numbers(10, 10), &numbers(99, 11));
-        let fails: Vec<bool> = changes.iter().map(Change::fails).collect();
+        let fails: Vec<bool> = changes.iter().map(Change::grew_too_much).collect();
         assert_eq!(fails, [false, true]);
     }
 

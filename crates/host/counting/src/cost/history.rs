@@ -71,7 +71,7 @@ impl Baseline for Card {
 const DOCUMENT: &str = "docs/cost.md";
 
 /// Reads a baseline.
-pub fn read<B: Baseline>(path: &Path) -> Result<B> {
+pub fn read_baseline<B: Baseline>(path: &Path) -> Result<B> {
     file_arguments::note("--compare", path);
     let shown = places::shown(path);
     let text = files::read_text(path).map_err(|error| {
@@ -94,7 +94,7 @@ pub fn read<B: Baseline>(path: &Path) -> Result<B> {
 }
 
 /// Returns the files of the stored baselines, oldest first.
-fn files<B: Baseline>() -> Result<Vec<PathBuf>> {
+fn baseline_files<B: Baseline>() -> Result<Vec<PathBuf>> {
     let folder = places::inside(B::FOLDER);
     if !folder.exists() {
         return Ok(Vec::new());
@@ -112,13 +112,16 @@ fn files<B: Baseline>() -> Result<Vec<PathBuf>> {
 }
 
 /// Returns the stored baselines, oldest first.
-pub fn all<B: Baseline>() -> Result<Vec<B>> {
-    files::<B>()?.iter().map(|path| read(path)).collect()
+pub fn stored_baselines<B: Baseline>() -> Result<Vec<B>> {
+    baseline_files::<B>()?
+        .iter()
+        .map(|path| read_baseline(path))
+        .collect()
 }
 
 /// Returns the file of the newest baseline.
 pub fn newest<B: Baseline>() -> Result<PathBuf> {
-    let Some(newest) = files::<B>()?.pop() else {
+    let Some(newest) = baseline_files::<B>()?.pop() else {
         bad_input!(
             "--compare: there is no baseline in {}; name a file, or keep one with --save",
             B::FOLDER
@@ -128,11 +131,11 @@ pub fn newest<B: Baseline>() -> Result<PathBuf> {
 }
 
 /// Stores `base` under `label`, and writes the page again.
-pub fn save<B: Baseline>(mut base: B, label: &str) -> Result<String> {
+pub fn save_baseline<B: Baseline>(mut base: B, label: &str) -> Result<String> {
     if let Some(flaw) = base.flaw() {
         bail!("--save: {flaw}; nothing is kept");
     }
-    let number = files::<B>()?.len();
+    let number = baseline_files::<B>()?.len();
     let slug = slug(label);
     base.set_label(label);
     let folder = places::inside(B::FOLDER);
@@ -146,7 +149,7 @@ pub fn save<B: Baseline>(mut base: B, label: &str) -> Result<String> {
 
 /// Writes the page from the baselines.
 pub fn write_document() -> Result<()> {
-    let page = document::page(&all()?, &all()?);
+    let page = document::page(&stored_baselines()?, &stored_baselines()?);
     Output::claim("--save", &places::inside(DOCUMENT))?.write(&page)
 }
 
@@ -170,7 +173,7 @@ mod tests {
     fn the_page_is_what_the_cards_make_of_it() {
         let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
         assert!(
-            page == document::page(&all().unwrap(), &all().unwrap()),
+            page == document::page(&stored_baselines().unwrap(), &stored_baselines().unwrap()),
             "{DOCUMENT} does not agree with the baselines in {}; run `cargo xtask cost --page`",
             Costs::FOLDER
         );
@@ -179,7 +182,7 @@ mod tests {
     #[test]
     fn the_newest_card_is_a_card() {
         assert!(
-            !read::<Costs>(&newest::<Costs>().unwrap())
+            !read_baseline::<Costs>(&newest::<Costs>().unwrap())
                 .unwrap()
                 .paths
                 .is_empty()
@@ -188,13 +191,13 @@ mod tests {
 
     #[test]
     fn a_baseline_with_passes_set_aside_is_refused() {
-        let mut newest: Costs = read(&newest::<Costs>().unwrap()).unwrap();
+        let mut newest: Costs = read_baseline(&newest::<Costs>().unwrap()).unwrap();
         assert_eq!(newest.flaw(), None);
         newest.paths[1].set_aside = 1;
-        let kept = files::<Costs>().unwrap().len();
-        let error = save(newest, "flawed").unwrap_err().to_string();
+        let kept = baseline_files::<Costs>().unwrap().len();
+        let error = save_baseline(newest, "flawed").unwrap_err().to_string();
         assert!(error.contains("in some of the passes (1)"), "{error}");
-        assert_eq!(files::<Costs>().unwrap().len(), kept);
+        assert_eq!(baseline_files::<Costs>().unwrap().len(), kept);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
 
 /// Returns the sizes, in bytes, of the code, constants and variables of the hypervisor and of both programs of the
 /// guest; the name `guest` is that of the measuring program.
-pub fn sizes(bench: &Bench) -> Result<Numbers> {
+pub fn image_sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     let images = [
         ("hypervisor", Some(&bench.built.hypervisor)),
@@ -66,7 +66,7 @@ fn section_sizes(path: &Path) -> Result<[(&'static str, u64); 3]> {
 }
 
 /// Returns the bytes that the hypervisor allocates for a vCPU, as it reports them.
-pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
+pub fn bytes_per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     let mut lines = recorded.console.lines();
     let said = lines.find_map(|line| line.strip_prefix("cost: per-vcpu "));
     let bytes = said.and_then(|text| text.trim().parse().ok());
@@ -77,10 +77,10 @@ pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
 /// Returns the number of instructions from reset to the first one of the measuring guest, on a machine with one CPU. No
 /// CPU waits for another there, so the number is always the same. It includes the five instructions that the emulator
 /// runs in place of a boot loader.
-pub fn boot(bench: &Bench) -> Result<Numbers> {
+pub fn boot_instructions(bench: &Bench) -> Result<Numbers> {
     let little =
         "rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=100 rouse.iterations=4";
-    let recorded = bench.record_of(&bench.measuring, Mode::Inject, 1, little)?;
+    let recorded = bench.record_image(&bench.measuring, Mode::Inject, 1, little)?;
     let mut entered = recorded.trace.entered.iter();
     let Some((_, before)) = entered.find(|(cpu, _)| *cpu == 0) else {
         bail!("the recorder did not see the guest begin");
@@ -89,7 +89,7 @@ pub fn boot(bench: &Bench) -> Result<Numbers> {
 }
 
 /// Returns the median round trips of `pingpong` in WFI, counted by the guest with one tick per instruction.
-pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
+pub fn median_round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut args = JobArgs::on(board);
     args.under = Some(Unders::Named(vec![Under::Rouse, Under::None]));
     args.load.plan = request::PlanArgs::exactly(

@@ -12,17 +12,17 @@ use running::options::LimitArgs;
 /// Options of `cost`.
 #[derive(Args, Debug)]
 pub struct CostArgs {
-    /// Machine: a name of boards/NAME.toml. gem5's boards report paths in cycles, warm and cold, next to the least that
-    /// they need
+    /// Machine: the NAME in boards/NAME.toml. gem5's boards report paths in cycles, warm and cold, next to the minimum
+    /// that they need
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
     /// Model of the cores, on gem5's boards [default: minor, hpi and o3, one after another]
     #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
     pub cpu: Option<String>,
-    /// The gem5 program [default: $GEM5, or what is on the PATH]
+    /// The gem5 program [default: $GEM5, or the one on the PATH]
     #[arg(long, value_name = "PATH")]
     pub gem5: Option<PathBuf>,
-    /// Instead: the instructions of one path, by its name in the table, each with how often a pass executes it
+    /// Instead, list the instructions of one path, named as in the table, each with how often a pass executes it
     #[arg(long, value_name = "PATH", conflicts_with_all = ["cpu", "gem5", "json", "compare", "save", "scale", "page", "format"])]
     pub asm: Option<String>,
     /// How interrupts reach the guest in that listing; none is the bare machine
@@ -35,20 +35,20 @@ pub struct CostArgs {
     /// with 2 if that baseline was counted with another compiler
     #[arg(long, value_name = "FILE")]
     pub compare: Option<Option<PathBuf>>,
-    /// Keep the costs as a baseline of this name in docs/cost, and write docs/cost.md again
+    /// Keep the costs as a baseline of this name in docs/cost, and rewrite docs/cost.md
     #[arg(long, value_name = "LABEL")]
     pub save: Option<String>,
-    /// Also with 2 to 64 vCPUs, and every workload of the guest; charts in target/cost-scale.html. Exit with
-    /// status 1 if an SGI's cost depends on how many there are
+    /// Also count with 2 to 64 vCPUs, and every workload of the guest; charts in target/cost-scale.html. Exit with
+    /// status 1 if an SGI's cost depends on the number of vCPUs
     #[arg(long)]
     pub scale: bool,
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Only write docs/cost.md again, from the baselines in docs/cost
+    /// Only rewrite docs/cost.md from the baselines in docs/cost
     #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
     pub page: bool,
-    /// In which form it is shown.
+    /// The form of the output.
     #[command(flatten)]
     pub format: FormatArgs,
 }

@@ -59,7 +59,7 @@ impl Target {
     }
 
     /// Returns the number of [`PARTS`] that its wake-up has.
-    pub const fn count(self) -> usize {
+    pub const fn part_count(self) -> usize {
         match self {
             Self::Runs => PARTS.len() - 1,
             Self::Waits => PARTS.len(),
@@ -102,7 +102,7 @@ pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u
         next(&at_el1)?,
         receiver.steps.last()?.tick,
     ];
-    let pairs = times.windows(2).take(target.count());
+    let pairs = times.windows(2).take(target.part_count());
     // If the sender's window is from another pass, a step may be before the previous one.
     pairs.map(|pair| pair[1].checked_sub(pair[0])).collect()
 }

@@ -88,11 +88,11 @@ impl Bench {
     /// Boots the trials in `mode` with `arguments` and returns the record.
     pub fn record(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Recorded> {
         let arguments = format!("{arguments} {}", self.lent);
-        self.record_of(&self.built, mode, cpus, &arguments)
+        self.record_image(&self.built, mode, cpus, &arguments)
     }
 
     /// Like [`Self::record`], for any image.
-    pub fn record_of(
+    pub fn record_image(
         &self,
         built: &Built,
         mode: Mode,
@@ -115,7 +115,7 @@ impl Bench {
             }),
         })?;
         let console = String::from_utf8_lossy(&boots.log).into_owned();
-        check(&outcome, mode.under(), &console)?;
+        check_outcome(&outcome, mode.layer_below(), &console)?;
         let bytes = fs::read(&trace).context("the recorder left no trace")?;
         Ok(Recorded {
             trace: Trace::parse(&bytes)?,
@@ -126,16 +126,16 @@ impl Bench {
 
 /// Returns a job whose CPUs run in parallel, with these boot `arguments` of the guest.
 fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
-    let deliver = mode.deliver();
+    let deliver = mode.delivery();
     let mut args = JobArgs::on(board);
-    args.under = Some(Unders::Named(vec![mode.under()]));
+    args.under = Some(Unders::Named(vec![mode.layer_below()]));
     args.cpus = Some(cpus);
     args.metric = Some(Metric::Time);
     args.load.append = Some(format!("{arguments} rouse.deliver={deliver}"));
     Job::new(&args)
 }
 
-pub fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
+pub fn check_outcome(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
     match verdict::judge(outcome, under, false) {
         None if console.contains("exit status 0") => Ok(()),
         None => Err(failure::listed(

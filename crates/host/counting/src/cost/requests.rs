@@ -40,7 +40,7 @@ pub struct Request {
 }
 
 /// Parses all requests for lines, in order. A refused request is repeated, and is in the list once per attempt.
-pub fn requests(mut text: impl BufRead) -> Result<Vec<Request>> {
+pub fn parse_requests(mut text: impl BufRead) -> Result<Vec<Request>> {
     let (mut found, mut line) = (Vec::new(), Vec::new());
     loop {
         line.clear();
@@ -50,13 +50,13 @@ pub fn requests(mut text: impl BufRead) -> Result<Vec<Request>> {
         if length == 0 {
             return Ok(found);
         }
-        found.extend(request(&String::from_utf8_lossy(&line))?);
+        found.extend(parse_request(&String::from_utf8_lossy(&line))?);
     }
 }
 
 /// Parses a request for a line; `None` for anything else: responses, snoops, lines that are written back or cleaned,
 /// uncached accesses, and upgrades to write permission.
-fn request(line: &str) -> Result<Option<Request>> {
+fn parse_request(line: &str) -> Result<Option<Request>> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [
         tick,
@@ -112,7 +112,11 @@ const fn requester_at(port: u16) -> From {
 }
 
 /// Returns the lines that `core` requested between `begin` and `end`.
-pub fn lines(requests: &[Request], core: u16, (begin, end): (u64, u64)) -> BTreeSet<(From, u64)> {
+pub fn requested_lines(
+    requests: &[Request],
+    core: u16,
+    (begin, end): (u64, u64),
+) -> BTreeSet<(From, u64)> {
     let since = requests.partition_point(|request| request.tick < begin);
     let within = requests[since..]
         .iter()
@@ -140,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_line_is_asked_for_by_one_cache_of_one_core() {
-        let requests = requests(TEXT.as_bytes()).unwrap();
+        let requests = parse_requests(TEXT.as_bytes()).unwrap();
         let asked = |core, time| {
-            let lines = lines(&requests, core, time);
+            let lines = requested_lines(&requests, core, time);
             lines
                 .iter()
                 .map(|&(from, line)| (from, line * LINE))
@@ -164,7 +168,11 @@ mod tests {
     #[test]
     fn what_is_damaged_is_told() {
         let damaged = TEXT.replacen("[80202400", "[8020x400", 1);
-        assert!(requests(damaged.as_bytes()).is_err());
-        assert!(requests(&b"info: something else\n"[..]).unwrap().is_empty());
+        assert!(parse_requests(damaged.as_bytes()).is_err());
+        assert!(
+            parse_requests(&b"info: something else\n"[..])
+                .unwrap()
+                .is_empty()
+        );
     }
 }

@@ -35,7 +35,7 @@ pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Resu
         for (name, value) in el2_instructions(bench, cpus)? {
             lines.entry(name.into()).or_default().insert(cpus, value);
         }
-        for (name, value) in workloads(bench, board, cpus)? {
+        for (name, value) in workload_medians(bench, board, cpus)? {
             lines.entry(name).or_default().insert(cpus, value);
         }
         say!("{cpus} vCPUs: done");
@@ -48,7 +48,7 @@ fn el2_instructions(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]
     let pairs = bench.record(Mode::Inject, cpus, "rouse.cost=sgi-send,doorbell-send")?;
     let all = bench.record(Mode::Inject, cpus, "rouse.cost=broadcast")?;
     let one = |recorded: &Recorded, path| -> Result<u64> {
-        let row = costs::row(&recorded.trace, path, Mode::Inject)?;
+        let row = costs::count_row(&recorded.trace, path, Mode::Inject)?;
         Ok(row.el2.map_or(0, |tally| tally.insns))
     };
     let sgi = one(&pairs, Path::SgiSend)? + one(&pairs, Path::SgiReceive)?;
@@ -60,7 +60,7 @@ fn el2_instructions(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]
 
 /// Returns the median samples of all workloads that the guest can run with one plain wait, and whose samples are
 /// instructions without idle time.
-fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
+fn workload_medians(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
     let mut args = JobArgs::on(board);
     args.cpus = Some(cpus);
     args.load.plan = request::PlanArgs::exactly(
@@ -96,7 +96,7 @@ pub fn is_instructions(line: &str) -> bool {
 }
 
 /// Fails if a cost depends on the number of vCPUs but should not, or if a cost is not linear but should be.
-pub fn judge(lines: &Lines) -> Result<()> {
+pub fn fail_on_growth(lines: &Lines) -> Result<()> {
     for name in [SGI, DOORBELL] {
         let values = lines.get(name).into_iter().flat_map(BTreeMap::values);
         let (least, most) = (values.clone().min(), values.max());
@@ -127,7 +127,7 @@ pub fn judge(lines: &Lines) -> Result<()> {
 
 /// Returns the lines as a table.
 pub fn table(lines: &Lines) -> Vec<Column> {
-    let by_cpus = counts(lines).into_iter().map(|cpus| {
+    let by_cpus = vcpu_counts(lines).into_iter().map(|cpus| {
         let cell =
             |values: &BTreeMap<u32, u64>| values.get(&cpus).map_or("-".into(), u64::to_string);
         let texts = lines.values().map(cell).collect();
@@ -138,7 +138,7 @@ pub fn table(lines: &Lines) -> Vec<Column> {
 }
 
 /// Returns the numbers of vCPUs that occur in any line.
-pub fn counts(lines: &Lines) -> Vec<u32> {
+pub fn vcpu_counts(lines: &Lines) -> Vec<u32> {
     let mut counts: Vec<u32> = lines.values().flat_map(BTreeMap::keys).copied().collect();
     counts.sort_unstable();
     counts.dedup();
@@ -210,8 +210,10 @@ mod tests {
 
     #[test]
     fn what_depends_on_the_number_of_vcpus_fails() {
-        assert!(judge(&lines(SGI, &[51, 51, 51])).is_ok());
-        let error = judge(&lines(SGI, &[51, 51, 52])).unwrap_err().to_string();
+        assert!(fail_on_growth(&lines(SGI, &[51, 51, 51])).is_ok());
+        let error = fail_on_growth(&lines(SGI, &[51, 51, 52]))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(SGI), "{error}");
     }
 
@@ -228,8 +230,8 @@ mod tests {
     #[test]
     fn a_broadcast_is_linear() {
         let values = CPUS.map(|cpus| 25 + 26 * u64::from(cpus - 1));
-        assert!(judge(&lines(BROADCAST, &values)).is_ok());
-        assert!(judge(&lines(BROADCAST, &[51, 103, 300])).is_err());
+        assert!(fail_on_growth(&lines(BROADCAST, &values)).is_ok());
+        assert!(fail_on_growth(&lines(BROADCAST, &[51, 103, 300])).is_err());
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
     let machine = format!("{}: {}, {}", costs.board, costs.emulator, costs.rustc);
     let mut document = Document::from(vec![machine, String::new(), HEADING.into()]);
     document.table(path_columns(costs));
-    document.extend(reasons(costs));
+    document.extend(skip_reasons(costs));
     document.extend(notes(costs));
     document.push(String::new());
     document.table(number_columns(costs));
@@ -46,13 +46,13 @@ pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
     }
     if let Some(against) = against {
         document.push(String::new());
-        document.extend(against.lines());
+        document.extend(against.describe_changes());
     }
     document
 }
 
 /// Returns the rows to show: those under the hypervisor, in both modes.
-fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &PathCosts)> {
+fn rows_to_show(costs: &Costs) -> impl Iterator<Item = (Path, &PathCosts)> {
     Path::ALL.iter().flat_map(move |&path| {
         let modes = [Mode::Inject, Mode::Direct].into_iter();
         modes.filter_map(move |mode| Some((path, costs.row(path, mode)?)))
@@ -61,7 +61,7 @@ fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &PathCosts)> {
 
 /// Returns a row for each path and mode.
 fn path_columns(costs: &Costs) -> Vec<Column> {
-    let rows: Vec<(Path, &PathCosts)> = rows(costs).collect();
+    let rows: Vec<(Path, &PathCosts)> = rows_to_show(costs).collect();
     let words = |title, of: &dyn Fn(&(Path, &PathCosts)) -> String| {
         Column::words(title, rows.iter().map(of).collect())
     };
@@ -91,8 +91,8 @@ fn path_columns(costs: &Costs) -> Vec<Column> {
 }
 
 /// Explains why some paths have no counts.
-fn reasons(costs: &Costs) -> impl Iterator<Item = String> {
-    let skipped = rows(costs).filter(|(_, row)| row.el2.is_none());
+fn skip_reasons(costs: &Costs) -> impl Iterator<Item = String> {
+    let skipped = rows_to_show(costs).filter(|(_, row)| row.el2.is_none());
     skipped.map(|(path, row)| {
         let why = row.skipped.as_deref().unwrap_or("not counted");
         format!("{} ({}): {why}", path.name(), row.mode.name())
@@ -134,11 +134,11 @@ mod tests {
 
     #[test]
     fn every_count_is_shown_and_what_was_skipped_says_why() {
-        let costs = history::read(&history::newest::<Costs>().unwrap()).unwrap();
+        let costs = history::read_baseline(&history::newest::<Costs>().unwrap()).unwrap();
         let against = Against::new(&costs, &costs);
         let document = document(&costs, Some(&against));
         let text = document.csv().unwrap();
-        for (path, row) in rows(&costs) {
+        for (path, row) in rows_to_show(&costs) {
             let counts = row
                 .el2
                 .map(|el2| el2.columns().map(|count| count.to_string()));
@@ -153,9 +153,11 @@ mod tests {
             );
         }
         let lines = document.terminal(None);
-        for line in reasons(&costs) {
+        for line in skip_reasons(&costs) {
             assert!(lines.contains(&line), "{line}");
         }
-        assert!(reasons(&costs).count() > 0 && lines.last().is_some_and(|line| line == "the same"));
+        assert!(
+            skip_reasons(&costs).count() > 0 && lines.last().is_some_and(|line| line == "the same")
+        );
     }
 }

@@ -99,7 +99,7 @@ impl Simulator<'_> {
         });
         let traces = traces.collect::<Result<Vec<_>>>()?;
         let misses = folder.path().join("misses");
-        let misses = cold.then(|| Fifo::listen(&misses, |text| requests::requests(text)));
+        let misses = cold.then(|| Fifo::listen(&misses, |text| requests::parse_requests(text)));
         let misses = misses.transpose()?;
         let title = format!("{}, {}", self.model, boot.name());
         let mut boots = Boots::new(&ready.emulator, &ready.built, Show::Nothing, Vec::new());
@@ -117,7 +117,7 @@ impl Simulator<'_> {
             .collect::<Result<Vec<_>>>();
         let requests = misses.map(Fifo::end).transpose();
         let console = String::from_utf8_lossy(&boots.log).into_owned();
-        recorder::check(&outcome?, job.variant().under, &console)?;
+        recorder::check_outcome(&outcome?, job.variant().under, &console)?;
         let windows = windows?.concat();
         let mut missed = BTreeMap::new();
         if let Some(requests) = requests? {
@@ -133,7 +133,7 @@ impl Simulator<'_> {
     }
 
     /// Returns how many boots can run in parallel on this computer.
-    pub fn at_once(&self) -> Result<NonZeroUsize> {
+    pub fn parallel_boots(&self) -> Result<NonZeroUsize> {
         Ok(self.job(Boot::Warm)?.emulators())
     }
 

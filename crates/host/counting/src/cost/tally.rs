@@ -56,7 +56,7 @@ impl Tally {
     }
 
     /// Counts the events in `steps`, which began with `entries` exceptions.
-    pub fn of(steps: &[&Executed], entries: usize) -> Self {
+    pub fn count_events(steps: &[&Executed], entries: usize) -> Self {
         let kinds = |wanted: &[InstructionKind]| {
             let found = steps
                 .iter()
@@ -83,12 +83,12 @@ impl Tally {
             loads: with(false),
             stores: with(true),
             lines: lines.collect::<BTreeSet<_>>().len() as u64,
-            code_lines: distinct(steps.iter().map(|step| step.pc / LINE)),
+            code_lines: count_distinct(steps.iter().map(|step| step.pc / LINE)),
         }
     }
 }
 
-fn distinct(values: impl Iterator<Item = u64>) -> u64 {
+fn count_distinct(values: impl Iterator<Item = u64>) -> u64 {
     values.collect::<BTreeSet<_>>().len() as u64
 }
 
@@ -118,7 +118,7 @@ mod tests {
             step(64, 0xd503_3fdf, &[]),
             step(68, 0xd69f_03e0, &[]),
         ];
-        let tally = Tally::of(&steps.iter().collect::<Vec<_>>(), 1);
+        let tally = Tally::count_events(&steps.iter().collect::<Vec<_>>(), 1);
         let expected = Tally {
             insns: 4,
             isb: 1,

@@ -32,7 +32,7 @@ const OWN_INTERRUPT: u64 = 0x280;
 const TABLE: u64 = 0x7ff;
 
 /// Returns the causes of the stays in `window`, in order.
-pub fn visits(window: &Window) -> Vec<Cause> {
+pub fn stay_causes(window: &Window) -> Vec<Cause> {
     let mut found = Vec::new();
     let mut last: Option<&Executed> = None;
     let mut rest = window.steps.as_slice();
@@ -45,14 +45,14 @@ pub fn visits(window: &Window) -> Vec<Cause> {
             .position(|step| kind(step.word) == InstructionKind::Return);
         let length = before_return.map_or(same.count(), |before| before + 1);
         let (steps, after) = rest.split_at(length);
-        found.push(cause(steps[0].pc & TABLE, last));
+        found.push(stay_cause(steps[0].pc & TABLE, last));
         rest = after;
     }
     found
 }
 
 /// Returns the cause of a stay that began at `vector`; `last` is the guest's last instruction before it.
-fn cause(vector: u64, last: Option<&Executed>) -> Cause {
+fn stay_cause(vector: u64, last: Option<&Executed>) -> Cause {
     match (vector, last.map(|step| kind(step.word))) {
         (INTERRUPT, _) => Cause::Interrupt,
         (SYNCHRONOUS, Some(InstructionKind::Hvc | InstructionKind::Smc)) => Cause::Call,
@@ -87,7 +87,7 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
 
 /// Returns the expected contents of a window of `path` with injected interrupts: the stays, and the number of
 /// interrupts that the guest takes, if this is fixed.
-pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
+pub fn expected_stays(path: Path) -> (&'static [Cause], Option<usize>) {
     match path {
         Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::FloorCall => {
             (&[Cause::Call], Some(0))
@@ -119,7 +119,7 @@ pub enum Own {
 }
 
 /// Returns the part of the guest's instructions that belongs to `path`.
-pub fn guest_part(path: Path) -> Own {
+pub fn part_to_count(path: Path) -> Own {
     match path {
         // The neighbour's instructions are also at EL1.
         Path::Switch => Own::Handler,
@@ -147,7 +147,7 @@ pub fn hypervisor_steps(window: &Window) -> Vec<&Executed> {
 /// Returns the guest's steps that belong to the path of `window`; `None` if they are not comparable.
 pub fn guest_steps(window: &Window) -> Option<Vec<&Executed>> {
     let steps = || window.steps.iter().filter(|step| step.level == Level::El1);
-    match guest_part(window.path) {
+    match part_to_count(window.path) {
         Own::All => (!window.spun).then(|| steps().collect()),
         Own::Handler => Some(handlers(window).concat()),
         Own::AfterCall => {
@@ -195,7 +195,7 @@ mod tests {
                 (Level::El1, 0x14, NOP),
             ],
         );
-        assert_eq!(visits(&window), [Cause::Wfi, Cause::Interrupt]);
+        assert_eq!(stay_causes(&window), [Cause::Wfi, Cause::Interrupt]);
     }
 
     #[test]

@@ -11,57 +11,57 @@ pub(super) const ALL_OTHERS: u64 = 1 << 40;
 
 impl Cutter {
     /// Records that this CPU stores to `address`, where other CPUs may look.
-    pub fn stores(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
-        let release = self.releases(tpidr, now);
+    pub fn record_store(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
+        let release = self.make_release(tpidr, now);
         self.stores.insert(address, release);
     }
 
     /// Records that this CPU loads from `address`, where other CPUs may have stored.
-    pub fn loads(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
+    pub fn record_load(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
         let cpu = self.advance_to(tpidr, now);
         self.cpus[cpu].looked = true;
         if let Some(release) = self.stores.get(&address).cloned() {
-            self.link(cpu, &release, Via::Store);
+            self.link_release(cpu, &release, Via::Store);
         }
     }
 
     /// Records that this CPU sends an interrupt by writing `value` to ICC_SGI1R_EL1.
-    pub fn sends(&mut self, tpidr: Tpidr, now: Counts, value: u64) {
-        let release = self.releases(tpidr, now);
+    pub fn record_send(&mut self, tpidr: Tpidr, now: Counts, value: u64) {
+        let release = self.make_release(tpidr, now);
         self.sends.push((release, value));
     }
 
     /// Records that this CPU is interrupted. The interrupt ended its wait, not a store that the handler finds before it
-    /// [acknowledges](Self::acknowledges) the interrupt: a hypervisor takes locks there.
-    pub fn interrupted(&mut self, tpidr: Tpidr, now: Counts) {
+    /// [acknowledges](Self::record_acknowledge) the interrupt: a hypervisor takes locks there.
+    pub fn record_interrupt(&mut self, tpidr: Tpidr, now: Counts) {
         let cpu = self.advance_to(tpidr, now);
-        if let Some(release) = self.sent_to(cpu) {
-            self.link(cpu, &release, Via::Interrupt);
+        if let Some(release) = self.last_interrupt_to(cpu) {
+            self.link_release(cpu, &release, Via::Interrupt);
         }
     }
 
     /// Records that this CPU acknowledges an interrupt.
-    pub fn acknowledges(&mut self, tpidr: Tpidr, now: Counts) {
+    pub fn record_acknowledge(&mut self, tpidr: Tpidr, now: Counts) {
         let cpu = self.advance_to(tpidr, now);
         self.cpus[cpu].looked = true;
-        if let Some(release) = self.sent_to(cpu) {
-            self.link(cpu, &release, Via::Interrupt);
+        if let Some(release) = self.last_interrupt_to(cpu) {
+            self.link_release(cpu, &release, Via::Interrupt);
         }
     }
 
     /// Returns the last interrupt that was sent to a CPU.
-    fn sent_to(&self, cpu: usize) -> Option<Release> {
+    fn last_interrupt_to(&self, cpu: usize) -> Option<Release> {
         let affinity = self.cpus[cpu].affinity;
         let mut sends = self.sends.iter().rev();
         let found = sends.find(|(release, value)| match affinity {
-            Some(affinity) => is_for(*value, affinity),
+            Some(affinity) => sgi_is_for(*value, affinity),
             None => release.cpu != cpu,
         });
         found.map(|(release, _)| release.clone())
     }
 
     /// Returns a [`Release`] by this CPU at this moment.
-    fn releases(&mut self, tpidr: Tpidr, now: Counts) -> Release {
+    fn make_release(&mut self, tpidr: Tpidr, now: Counts) -> Release {
         let cpu = self.advance_to(tpidr, now);
         self.released = now.total();
         let this = &mut self.cpus[cpu];
@@ -76,8 +76,8 @@ impl Cutter {
     /// Records that `cpu` has found `release`. The clock of `cpu` follows the release if `cpu` was waiting when the
     /// release happened, and if this is the first release that it finds after the wait. A release that it finds later
     /// is not a cause: it may be a word that another CPU changed before its own wait.
-    fn link(&mut self, cpu: usize, release: &Release, via: Via) {
-        self.join(cpu, release);
+    fn link_release(&mut self, cpu: usize, release: &Release, via: Via) {
+        self.join_samples(cpu, release);
         let this = &mut self.cpus[cpu];
         if this.linked || release.cpu == cpu {
             return;
@@ -88,11 +88,11 @@ impl Cutter {
         // A later release has not ended an earlier stop.
         this.wait.drain(..last);
         let stop = this.wait[0];
-        let (since, at) = (this.executed.since(stop.resumed), stop.since);
+        let (since, at) = (this.executed.minus(stop.resumed), stop.since);
         let samples = self.ordering_samples(cpu);
         let this = &mut self.cpus[cpu];
-        this.heard = std::mem::take(&mut this.heard).later(&release.clock, &samples);
-        this.clock.follow(&this.heard, since, at, via);
+        this.heard = std::mem::take(&mut this.heard).later_clock(&release.clock, &samples);
+        this.clock.continue_from(&this.heard, since, at, via);
         this.linked = true;
     }
 
@@ -106,7 +106,7 @@ impl Cutter {
 
     /// Records that `cpu` has found `release`. If one of the two CPUs takes part in a sample that was open at the
     /// release, the other one now takes part, too.
-    fn join(&mut self, cpu: usize, release: &Release) {
+    fn join_samples(&mut self, cpu: usize, release: &Release) {
         let both = [cpu, release.cpu];
         let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
         let open = open.filter(|open| open.work.total() <= release.at);
@@ -118,7 +118,7 @@ impl Cutter {
 
 /// Whether the SGI that a write of `value` to ICC_SGI1R_EL1 sends is for the CPU with this affinity (IHI 0069H,
 /// 12.2.20).
-pub(crate) fn is_for(value: u64, affinity: u64) -> bool {
+pub(crate) fn sgi_is_for(value: u64, affinity: u64) -> bool {
     let (aff0, aff1) = (affinity & 0xff, affinity >> 8 & 0xff);
     let range = value >> 44 & 0xf;
     let listed = aff0 >> 4 == range && value >> (aff0 & 0xf) & 1 != 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::releases::{ALL_OTHERS, is_for};
+use super::releases::{ALL_OTHERS, sgi_is_for};
 use super::*;
 use crate::Class;
 
@@ -25,7 +25,7 @@ impl OneThread {
             cutter: Cutter::with_stretches(),
             ..Self::default()
         };
-        machine.cutter.cell(7);
+        machine.cutter.set_cell(7);
         machine
     }
 
@@ -75,25 +75,25 @@ impl OneThread {
         match what {
             "begin" => {
                 self.el1(1);
-                self.cutter.begins(cpu, self.now);
-                self.cutter.value(cpu, self.now.total());
+                self.cutter.record_begin(cpu, self.now);
+                self.cutter.record_clock(cpu, self.now.total());
             }
             "end" => {
-                self.cutter.ends(cpu, self.now);
-                self.cutter.value(cpu, self.now.total());
+                self.cutter.record_end(cpu, self.now);
+                self.cutter.record_clock(cpu, self.now.total());
                 self.el1(20);
-                if let Some(recorded) = self.cutter.records(cpu) {
+                if let Some(recorded) = self.cutter.record_counted(cpu) {
                     add_up(&recorded);
                 }
             }
-            "pause" => self.cutter.pauses(cpu, self.now, true),
-            "run" => self.cutter.runs(cpu, self.now, true),
-            "go" => self.cutter.runs(cpu, self.now, false),
-            "store" => self.cutter.stores(cpu, self.now, address),
-            "load" => self.cutter.loads(cpu, self.now, address),
-            "send" => self.cutter.sends(cpu, self.now, ALL_OTHERS),
-            "interrupt" => self.cutter.interrupted(cpu, self.now),
-            "take" => self.cutter.acknowledges(cpu, self.now),
+            "pause" => self.cutter.record_pause(cpu, self.now, true),
+            "run" => self.cutter.record_run(cpu, self.now, true),
+            "go" => self.cutter.record_run(cpu, self.now, false),
+            "store" => self.cutter.record_store(cpu, self.now, address),
+            "load" => self.cutter.record_load(cpu, self.now, address),
+            "send" => self.cutter.record_send(cpu, self.now, ALL_OTHERS),
+            "interrupt" => self.cutter.record_interrupt(cpu, self.now),
+            "take" => self.cutter.record_acknowledge(cpu, self.now),
             other => panic!("no step {other}"),
         }
     }
@@ -228,10 +228,10 @@ fn polls_that_found_nothing_are_beside() {
 fn exits_and_levels_add_up() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +9 N send; N run");
-    machine.cutter.exits(Cause::Sgi);
+    machine.cutter.record_exit(Cause::Sgi);
     machine.steps("2+14 N send; 2+8; +10 N pause");
-    machine.cutter.runs(FAR, machine.now, true);
-    machine.cutter.exits(Cause::Irq);
+    machine.cutter.record_run(FAR, machine.now, true);
+    machine.cutter.record_exit(Cause::Irq);
     machine.steps("2+3 F take; 2+22; +2 F take; +9 F store S; +4 F pause; +2 N load S; +2 N end");
     let sample = machine.sample();
     assert_eq!(sample.exits[Cause::Sgi as usize], 1);
@@ -254,19 +254,19 @@ fn of_several_answers_the_latest_counts() {
 #[test]
 fn an_interrupt_is_for_whom_it_names() {
     let list = |aff1: u64, range: u64, bits: u64| aff1 << 16 | range << 44 | bits;
-    assert!(is_for(list(0, 0, 2), 1));
-    assert!(!is_for(list(0, 0, 2), 2));
-    assert!(is_for(list(1, 1, 1), 0x110));
-    assert!(!is_for(list(0, 1, 1), 0x110));
-    assert!(is_for(ALL_OTHERS, 5));
+    assert!(sgi_is_for(list(0, 0, 2), 1));
+    assert!(!sgi_is_for(list(0, 0, 2), 2));
+    assert!(sgi_is_for(list(1, 1, 1), 0x110));
+    assert!(!sgi_is_for(list(0, 1, 1), 0x110));
+    assert!(sgi_is_for(ALL_OTHERS, 5));
 
     let mut machine = OneThread::new();
-    machine.cutter.affinity(FAR, 1);
-    machine.cutter.affinity(THIRD, 2);
+    machine.cutter.set_affinity(FAR, 1);
+    machine.cutter.set_affinity(THIRD, 2);
     machine.steps("N begin; +5");
-    machine.cutter.sends(NEAR, machine.now, 1 << 1);
+    machine.cutter.record_send(NEAR, machine.now, 1 << 1);
     machine.steps("+30");
-    machine.cutter.sends(NEAR, machine.now, 1 << 2);
+    machine.cutter.record_send(NEAR, machine.now, 1 << 2);
     machine.steps("+1 N pause; +3 F take; +1 F store S; +1 F pause; +1 N load S; +1 N end");
     assert_eq!(machine.sample().path.total(), 5 + 4 + 2);
 }
@@ -286,8 +286,8 @@ fn a_change_of_cpus_without_a_pause_is_told() {
 fn what_is_not_counted_by_the_guest_is_no_sample() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +3");
-    machine.cutter.ends(NEAR, machine.now);
-    machine.cutter.value(NEAR, machine.now.total());
+    machine.cutter.record_end(NEAR, machine.now);
+    machine.cutter.record_clock(NEAR, machine.now.total());
     assert!(machine.cutter.has_ended());
     by_interrupt(&mut machine);
     assert!(!machine.cutter.has_ended() && !machine.cutter.is_open());
@@ -298,12 +298,12 @@ fn what_is_not_counted_by_the_guest_is_no_sample() {
 fn what_another_part_of_the_harness_counts_is_no_sample_of_a_pass() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +5");
-    machine.cutter.ends(NEAR, machine.now);
-    machine.cutter.value(NEAR, machine.now.total());
+    machine.cutter.record_end(NEAR, machine.now);
+    machine.cutter.record_clock(NEAR, machine.now.total());
     assert!(machine.cutter.has_ended());
-    machine.cutter.cell(NO_CELL);
+    machine.cutter.set_cell(NO_CELL);
     assert!(!machine.cutter.has_ended());
-    machine.cutter.records(NEAR);
+    machine.cutter.record_counted(NEAR);
     machine.steps("N begin; +5; N end");
     assert!(machine.cutter.samples().is_empty());
 }
@@ -347,7 +347,7 @@ fn an_access_that_failed_counts_once() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +3 N load W");
     machine.now.levels[1] -= 1;
-    machine.cutter.fails(machine.now);
+    machine.cutter.record_failed_access(machine.now);
     machine.steps("N go; +20 N go; +1 N load W; +2 N end");
     let sample = machine.sample();
     assert_eq!((sample.work.total(), sample.path.total()), (25, 25));

@@ -8,7 +8,7 @@ use crate::{Counts, Tpidr};
 
 impl Cutter {
     /// Records that this CPU pauses, and whether it `halts`.
-    pub fn pauses(&mut self, tpidr: Tpidr, now: Counts, halts: bool) {
+    pub fn record_pause(&mut self, tpidr: Tpidr, now: Counts, halts: bool) {
         self.advance_to(tpidr, now);
         self.paused = true;
         self.halts += u64::from(halts);
@@ -17,35 +17,35 @@ impl Cutter {
     /// Records that this CPU executes an instruction. A CPU that is not `after_pause` at its first instruction in a
     /// sample was stopped in the middle of its code when the sample began, and not in a wait: the sample's path is then
     /// unknown.
-    pub fn runs(&mut self, tpidr: Tpidr, now: Counts, after_pause: bool) {
+    pub fn record_run(&mut self, tpidr: Tpidr, now: Counts, after_pause: bool) {
         let cpu = self.advance_to(tpidr, now);
         if std::mem::take(&mut self.cpus[cpu].unmet) && !after_pause {
-            self.make_unclear();
+            self.make_samples_unclear();
         }
     }
 
     /// Records that the last reported instruction was not executed, because its access failed: `now` does not include
     /// it.
-    pub fn fails(&mut self, now: Counts) {
-        let Some((cpu, back)) = self.current.zip(self.last.checked_since(now)) else {
+    pub fn record_failed_access(&mut self, now: Counts) {
+        let Some((cpu, back)) = self.current.zip(self.last.checked_minus(now)) else {
             return;
         };
         let this = &mut self.cpus[cpu];
         this.clock.take_back(back);
-        this.executed = this.executed.checked_since(back).unwrap_or_default();
-        clock::cut(&mut self.work, back.total());
+        this.executed = this.executed.checked_minus(back).unwrap_or_default();
+        clock::cut_last(&mut self.work, back.total());
         self.last = now;
     }
 
     /// Whether the CPU has not run since the sample began.
     #[must_use]
-    pub fn is_unmet(&self, tpidr: Tpidr) -> bool {
+    pub fn has_not_run(&self, tpidr: Tpidr) -> bool {
         let mut cpus = self.cpus.iter();
         cpus.find(|cpu| cpu.tpidr == tpidr)
             .is_none_or(|cpu| cpu.unmet)
     }
 
-    fn make_unclear(&mut self) {
+    fn make_samples_unclear(&mut self) {
         let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
         open.for_each(|open| open.unclear = true);
     }
@@ -59,7 +59,7 @@ impl Cutter {
             let numbers: Vec<u64> = open.iter().map(|open| open.0).collect();
             let mut cpu = CpuState::new(tpidr);
             for (number, at) in open {
-                cpu.clock.begins(number, at, &numbers);
+                cpu.clock.record_sample_begin(number, at, &numbers);
             }
             self.cpus.push(cpu);
             self.cpus.len() - 1
@@ -67,7 +67,7 @@ impl Cutter {
     }
 
     /// Drops everything that happened while no sample was open.
-    pub(super) fn forget(&mut self, now: Counts) {
+    pub(super) fn forget_unsampled(&mut self, now: Counts) {
         self.stores.clear();
         self.sends.clear();
         self.work.clear();
@@ -89,16 +89,16 @@ impl Cutter {
     /// not paused, the open samples become unclear, since the CPUs changed at an unknown instruction.
     pub(super) fn advance_to(&mut self, tpidr: Tpidr, now: Counts) -> usize {
         let cpu = self.index_of(tpidr);
-        let executed = now.since(self.last);
+        let executed = now.minus(self.last);
         if self.current != Some(cpu) {
             if let Some(other) = self.current {
                 self.cpus[other].stopped = self.last.total();
                 if !self.paused {
-                    self.make_unclear();
+                    self.make_samples_unclear();
                 }
             }
             self.current = Some(cpu);
-            self.continues(cpu);
+            self.record_resume(cpu);
         }
         let stretch = self.keeps.then(|| Stretch {
             cpu,
@@ -107,7 +107,7 @@ impl Cutter {
             via: Via::Own,
         });
         if let Some(stretch) = stretch {
-            clock::push(&mut self.work, stretch);
+            clock::push_stretch(&mut self.work, stretch);
         }
         self.last = now;
         self.paused = false;
@@ -118,7 +118,7 @@ impl Cutter {
     }
 
     /// Records that `cpu` executes again. Its wait continues if it has not looked since its previous stop.
-    fn continues(&mut self, cpu: usize) {
+    fn record_resume(&mut self, cpu: usize) {
         let this = &mut self.cpus[cpu];
         if this.looked {
             this.wait.clear();

@@ -2,8 +2,8 @@
 //! The other core's store or interrupt that ended a wait.
 
 use super::Timeline;
-use crate::cutter::releases::is_for;
-use crate::halt::{first_halt, resumes};
+use crate::cutter::releases::sgi_is_for;
+use crate::halt::{first_halt, resume_index};
 use crate::{Reasons, Via};
 
 /// Largest number of cycles between two instructions near a WFI that does not halt.
@@ -22,7 +22,7 @@ impl Timeline<'_> {
         let committed = &self.cores[core].committed;
         let is_halt = |n: &usize| self.marks.reasons(core, *n).has(Reasons::HALT);
         let halt = (first_halt(at)..=at).rfind(is_halt)?;
-        let resumed = resumes(halt, committed.len(), |n| committed[n].tick);
+        let resumed = resume_index(halt, committed.len(), |n| committed[n].tick);
         let one = &committed[halt];
         let block = &self.cores[core].blocks[one.block as usize];
         (resumed == Some(at)).then(|| block.words[usize::from(one.index)])
@@ -37,7 +37,7 @@ impl Timeline<'_> {
 
     /// Returns the store or the interrupt that ended the wait before an instruction, by its core and the index of its
     /// instruction; `None` if the core did not wait for another one there.
-    pub fn cause(&self, core: usize, at: usize) -> Option<(Via, usize, usize)> {
+    pub fn cause_of_resume(&self, core: usize, at: usize) -> Option<(Via, usize, usize)> {
         let this = &self.cores[core];
         let now = this.committed[at].tick;
         if let Some(halt) = self.halt_before(core, at) {
@@ -52,17 +52,17 @@ impl Timeline<'_> {
                 .min_by_key(|(tick, ..)| *tick)
                 .map(|(_, via, n, at)| (via, n, at));
         }
-        let word = self.loaded(core, at)?;
+        let word = self.loaded_word(core, at)?;
         // Other cores store to few words, so this check rules out most loads.
         self.first_store(core, word, self.begin, now)?;
-        let before = self.loaded_before(core, at, word)?;
+        let before = self.previous_load(core, at, word)?;
         let since = this.committed[before].tick;
         let (_, other, release) = self.first_store(core, word, since, now)?;
         Some((Via::Store, other, release))
     }
 
     /// Returns the previous load of `word` by the same instruction, if both loads belong to a loop that waits.
-    fn loaded_before(&self, core: usize, at: usize, word: u64) -> Option<usize> {
+    fn previous_load(&self, core: usize, at: usize, word: u64) -> Option<usize> {
         let here = self.level_and_address(core, at);
         let mut paused = false;
         for before in (at.saturating_sub(LONG)..at).rev() {
@@ -73,7 +73,7 @@ impl Timeline<'_> {
             }
             if place == here {
                 let waits = paused || at - before <= LOOP;
-                return (waits && self.loaded(core, before) == Some(word)).then_some(before);
+                return (waits && self.loaded_word(core, before) == Some(word)).then_some(before);
             }
         }
         None
@@ -87,7 +87,7 @@ impl Timeline<'_> {
     }
 
     /// Returns the word that an instruction loads.
-    fn loaded(&self, core: usize, at: usize) -> Option<u64> {
+    fn loaded_word(&self, core: usize, at: usize) -> Option<u64> {
         let this = &self.cores[core];
         let found = this.loads.binary_search_by_key(&at, |(at, _)| *at).ok()?;
         Some(this.loads[found].1)
@@ -98,7 +98,7 @@ impl Timeline<'_> {
         let mut near = (at.saturating_sub(LOOP)..at).rev();
         near.find_map(|n| {
             let loads = self.marks.reasons(core, n).has(Reasons::SYNC);
-            loads.then(|| self.loaded(core, n)).flatten()
+            loads.then(|| self.loaded_word(core, n)).flatten()
         })
     }
 
@@ -132,7 +132,7 @@ impl Timeline<'_> {
             let first = other.sends.partition_point(|(at, _)| tick(*at) <= since);
             let sends = other.sends[first..].iter();
             let mut sends = sends.take_while(|(at, _)| tick(*at) < now);
-            let found = sends.find(|(_, value)| is_for(*value, core as u64));
+            let found = sends.find(|(_, value)| sgi_is_for(*value, core as u64));
             found.map(|(at, _)| (tick(*at), n, *at))
         });
         sends.min()

@@ -99,7 +99,7 @@ fn a_machine_with_the_right_stream_agrees_with_everything() {
     // There is one claim for each period, two for each stream with WFE, two for WFET, and one for spin.
     assert_eq!(outcome.claims.len(), 5 + 2 * 2 + 3);
     for claim in &outcome.claims {
-        assert_eq!(claim.verdict(), Verdict::Agrees, "{}", claim.line());
+        assert_eq!(claim.verdict(), Verdict::Agrees, "{}", claim.summary_line());
     }
     let lines = shown(&outcome);
     assert!(lines.contains("11.38 (1.00)"), "{lines}");
@@ -157,13 +157,13 @@ fn nothing_is_judged_of_a_stream_that_is_not_modelled() {
         .iter()
         .partition(|claim| claim.verdict().agrees().is_some());
     assert_eq!((judged.len(), not.len()), (3, 9));
-    let line = not[0].line();
+    let line = not[0].summary_line();
     assert!(
         line.contains("not modelled (our counts: DIFFERS): asked for 2 us"),
         "{line}"
     );
     assert!(line.contains("measured 0.02, made 2.05: -99.0 %"), "{line}");
-    let why = not[0].why().unwrap();
+    let why = not[0].reason_for_difference().unwrap();
     assert_eq!(why, "this machine does not model event_stream_period_ok");
     assert!(shown(&outcome).contains("wfe*, 16.4 us"));
 }
@@ -199,8 +199,8 @@ fn cycles_are_time_by_the_clock_of_the_core() {
     let mut runs = Runs::new("event-stream");
     runs.add("periods", ONCE[0].name, results);
     let found = runs.cell("periods", &[("event-stream-us", "8")]).unwrap();
-    assert_eq!(found.us(found.median()), 10.0);
-    assert_eq!(measured_in(found.unit()), " (measured in cycles)");
+    assert_eq!(found.value_in_us(found.median()), 10.0);
+    assert_eq!(unit_note(found.unit()), " (measured in cycles)");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes claims about the source's table, for each pair of governors.
 
-use super::{GOVERNORS, MENU, Ours, PAIRS, ROWS, SourceRow, figure};
+use super::{GOVERNORS, MENU, Ours, PAIRS, ROWS, SourceRow, figure_by_boot};
 use crate::outcome::{Claim, Test, Way};
 
 /// Accepted deviation of a change from a published change of tens of per cent, in points.
@@ -10,7 +10,7 @@ const BAND: f64 = 10.0;
 const SMALL: f64 = 2.0;
 
 /// Returns a claim for each row and each pair.
-pub fn all(ours: &Ours) -> Vec<Claim> {
+pub fn all_claims(ours: &Ours) -> Vec<Claim> {
     let of_row = |row| (0..PAIRS.len()).map(move |pair| claim(ours, row, pair));
     ROWS.iter().flat_map(of_row).collect()
 }
@@ -22,7 +22,7 @@ fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
     let what = row.name.split(';').next().unwrap_or(row.name);
     let [after, before] = [one, other].map(|which| row.published[which]);
     let [one_of, other_of] =
-        [one, other].map(|which| (GOVERNORS[which].1, figure(ours, which, row.of)));
+        [one, other].map(|which| (GOVERNORS[which].1, figure_by_boot(ours, which, row.of)));
     // Few frames are late, so a change in their number is not claimed as a size.
     let counted = what == "jank, %";
     let stated = row
@@ -60,7 +60,7 @@ fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
         _ => claim,
     };
     match row.why[pair] {
-        Some(why) => claim.else_because(why),
+        Some(why) => claim.with_reason(why),
         None => claim,
     }
 }
@@ -83,7 +83,7 @@ mod tests {
             let all = [MENU, TEO, UTIL].map(|which| Figures {
                 frame: at(0)[which],
                 late: at(1)[which],
-                spent: Spent::at(at(2)[which]),
+                spent: Spent::with_power(at(2)[which]),
                 too_deep: at(3)[which],
                 too_shallow: at(4)[which],
                 begin: 0.0,
@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn verdicts(ours: &Ours) -> Vec<Verdict> {
-        all(ours).iter().map(Claim::verdict).collect()
+        all_claims(ours).iter().map(Claim::verdict).collect()
     }
 
     #[test]

@@ -23,14 +23,14 @@ pub struct Spent {
 }
 
 impl Spent {
-    pub fn of(found: &MeasuredCell<'_>, states: &States) -> Self {
+    pub fn of_cell(found: &MeasuredCell<'_>, states: &States) -> Self {
         let mut stays = [(0.0, 0.0); COUNT];
         let whole = found.seconds() * 1e9 * found.cpus();
         let mut run = whole;
         for (stay, state) in stays.iter_mut().zip(states.table.states()) {
             let name = |what: &str| format!("{}.{what}", state.name);
             let usage = found.count("cpuidle", &name("usage"));
-            let time = found.time("cpuidle", &name("time-ns"));
+            let time = found.time_counter("cpuidle", &name("time-ns"));
             run -= time;
             *stay = (
                 usage,
@@ -64,7 +64,7 @@ impl Spent {
 #[cfg(test)]
 impl Spent {
     /// Creates times with this mean power.
-    pub fn at(power: f64) -> Self {
+    pub fn with_power(power: f64) -> Self {
         let (run, stays) = (power, [(0.0, 0.0); COUNT]);
         Self {
             whole: 1.0,

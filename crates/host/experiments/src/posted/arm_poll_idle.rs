@@ -5,9 +5,12 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::{KERNEL, UNTRAPPED, boot, ipis};
+use super::{KERNEL, UNTRAPPED, ipis_per_operation, two_cpu_boot};
 use crate::Experiment;
-use crate::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, change, two, whole};
+use crate::outcome::{
+    ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, percent_change, two_decimals,
+    without_decimals,
+};
 use crate::runs::{Run, Runs};
 use crate::sched::{PLACES_OF_SOURCE, Pair, TESTS};
 
@@ -16,10 +19,10 @@ pub const EXPERIMENT: Experiment = Experiment {
     question: "what does the driver arm_poll_idle itself bring, in Linux 6.12?",
     source: SOURCE,
     boots: &[
-        boot("vm-before", Under::Kvm, 400, &BEFORE),
-        boot("vm-after", Under::Kvm, 400, &AFTER),
-        boot("metal-before", Under::None, 400, &BEFORE),
-        boot("metal-after", Under::None, 400, &AFTER),
+        two_cpu_boot("vm-before", Under::Kvm, 400, &BEFORE),
+        two_cpu_boot("vm-after", Under::Kvm, 400, &AFTER),
+        two_cpu_boot("metal-before", Under::None, 400, &BEFORE),
+        two_cpu_boot("metal-after", Under::None, 400, &AFTER),
     ],
     metric: Some(Metric::Insns),
     conclude,
@@ -46,7 +49,7 @@ const BAND: f64 = 5.0;
 /// The source's own noise, in per cent.
 const NOISE: f64 = 3.0;
 
-pub fn percent((before, after): Pair) -> f64 {
+pub fn change_in_percent((before, after): Pair) -> f64 {
     100.0 * (after / before - 1.0)
 }
 
@@ -75,8 +78,12 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         let mut texts = Vec::new();
         for (place, shown, columns) in PLACES_OF_SOURCE {
             let (before, after) = costs(runs.first(), place, workload)?;
-            texts.push(format!("{} -> {}", whole(before), whole(after)));
-            texts.push(change(before, after));
+            texts.push(format!(
+                "{} -> {}",
+                without_decimals(before),
+                without_decimals(after)
+            ));
+            texts.push(percent_change(before, after));
             claims.push(claim(
                 runs,
                 (name, workload),
@@ -84,8 +91,8 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
                 columns.map(|n| published[n]),
             )?);
         }
-        texts.extend(published.map(|(before, after)| change(before, after)));
-        table.row(name, texts);
+        texts.extend(published.map(|(before, after)| percent_change(before, after)));
+        table.add_row(name, texts);
     }
     let mut sent = Table::new(
         "Interrupts between CPUs per operation, in a VM",
@@ -95,10 +102,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         let workload = &*format!("linux-{name}");
         let of = |when: &str| {
             let label = format!("vm-{when}");
-            runs.by_boot(|run| Ok(ipis(&run.cell(&label, &[("workload", workload)])?)))
+            runs.by_boot(|run| {
+                Ok(ipis_per_operation(
+                    &run.cell(&label, &[("workload", workload)])?,
+                ))
+            })
         };
         let (before, after) = (of("before")?, of("after")?);
-        sent.row(name, vec![two(before.median()), two(after.median())]);
+        sent.add_row(
+            name,
+            vec![two_decimals(before.median()), two_decimals(after.median())],
+        );
         claims.push(ipis_fall(name, before, after));
     }
     let series = [
@@ -141,8 +155,8 @@ fn claim(
     };
     let before = ours.map(|(before, _)| *before);
     let after = ours.map(|(_, after)| *after);
-    let claim = changes(&format!("{name}, {shown}"), there, test, before, after);
-    Ok(claim.else_because(match place {
+    let claim = claim_published_change(&format!("{name}, {shown}"), there, test, before, after);
+    Ok(claim.with_reason(match place {
         "vm" => {
             "an exit of this KVM has another share in an operation than on the cores of the source"
         }
@@ -152,7 +166,7 @@ fn claim(
 
 /// Returns the test whether a change lies between the two published ones, or near them.
 pub fn published_size(there: [Pair; 2]) -> Test {
-    let [g2, g3] = there.map(percent);
+    let [g2, g3] = there.map(change_in_percent);
     Test::Size {
         expected: f64::midpoint(g2, g3),
         band: (g2 - g3).abs() / 2.0 + BAND,
@@ -160,14 +174,14 @@ pub fn published_size(there: [Pair; 2]) -> Test {
 }
 
 /// Claims that an operation changes as published.
-pub fn changes(
+pub fn claim_published_change(
     shown: &str,
     there: [Pair; 2],
     test: Test,
     before: ByBoot<f64>,
     after: ByBoot<f64>,
 ) -> Claim {
-    let [g2, g3] = there.map(percent);
+    let [g2, g3] = there.map(change_in_percent);
     let source = format!("{shown}: {g2:+.0} % (Graviton2), {g3:+.0} % (Graviton3)");
     Claim::new(source, test, ("after", after), ("before", before))
 }

@@ -10,10 +10,12 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::arm_poll_idle::{PAIRS, SOURCE, changes, ipis_fall, percent, published_size};
-use super::{KERNEL, UNTRAPPED, boot, ipis};
+use super::arm_poll_idle::{
+    PAIRS, SOURCE, change_in_percent, claim_published_change, ipis_fall, published_size,
+};
+use super::{KERNEL, UNTRAPPED, ipis_per_operation, two_cpu_boot};
 use crate::Experiment;
-use crate::outcome::{Outcome, Series, Table, change, two, whole};
+use crate::outcome::{Outcome, Series, Table, percent_change, two_decimals, without_decimals};
 use crate::runs::{Run, Runs};
 use crate::sched::{PLACES_OF_SOURCE, TESTS};
 
@@ -22,8 +24,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     question: "what does the driver arm_poll_idle itself bring in time, in Linux 6.12?",
     source: SOURCE,
     boots: &[
-        boot("before", Under::None, 60, &BEFORE),
-        boot("after", Under::None, 60, &AFTER),
+        two_cpu_boot("before", Under::None, 60, &BEFORE),
+        two_cpu_boot("after", Under::None, 60, &AFTER),
     ],
     metric: Some(Metric::Cycles),
     conclude,
@@ -47,12 +49,12 @@ fn figures(run: Run<'_>, label: &str, workload: &str) -> Result<Figures> {
     let cell = run.cell(label, &[("workload", workload)])?;
     Ok(Figures {
         cycles: cell.median(),
-        us: cell.us(cell.median()),
-        ipis: ipis(&cell),
+        us: cell.value_in_us(cell.median()),
+        ipis: ipis_per_operation(&cell),
     })
 }
 
-fn pair(run: Run<'_>, workload: &str) -> Result<[Figures; 2]> {
+fn before_and_after(run: Run<'_>, workload: &str) -> Result<[Figures; 2]> {
     Ok([
         figures(run, "before", workload)?,
         figures(run, "after", workload)?,
@@ -61,7 +63,7 @@ fn pair(run: Run<'_>, workload: &str) -> Result<[Figures; 2]> {
 
 /// Returns the delay of each interrupt, in microseconds, with which an operation would change by `published` per cent.
 /// Every interrupt of an operation is on its path, since one CPU waits for the other.
-fn delay([before, after]: [Figures; 2], published: f64) -> Option<f64> {
+fn delay_per_interrupt([before, after]: [Figures; 2], published: f64) -> Option<f64> {
     let ratio = 1.0 + published / 100.0;
     let delay = (after.us - ratio * before.us) / (ratio * before.ipis - after.ipis);
     Some(delay).filter(|delay| delay.is_finite() && *delay >= 0.0)
@@ -86,23 +88,31 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     for (name, _, published) in TESTS.into_iter().filter(|(name, ..)| PAIRS.contains(name)) {
         let workload = &*format!("linux-{name}");
         let there = columns.map(|n| published[n]);
-        let both = runs.by_boot(|run| pair(run, workload))?;
+        let both = runs.by_boot(|run| before_and_after(run, workload))?;
         let of = |n: usize, figure: fn(&Figures) -> f64| both.map(|pair| figure(&pair[n]));
         let [before, after] = [0, 1].map(|n| of(n, |it| it.cycles));
         let [sent, left] = [0, 1].map(|n| of(n, |it| it.ipis));
-        let first = pair(runs.first(), workload)?;
-        let needed = there.map(|pair| delay(first, percent(pair)));
+        let first = before_and_after(runs.first(), workload)?;
+        let needed = there.map(|pair| delay_per_interrupt(first, change_in_percent(pair)));
         let mut texts = vec![
-            format!("{} -> {}", whole(before.median()), whole(after.median())),
-            change(before.median(), after.median()),
-            format!("{} -> {}", two(sent.median()), two(left.median())),
+            format!(
+                "{} -> {}",
+                without_decimals(before.median()),
+                without_decimals(after.median())
+            ),
+            percent_change(before.median(), after.median()),
+            format!(
+                "{} -> {}",
+                two_decimals(sent.median()),
+                two_decimals(left.median())
+            ),
         ];
-        texts.extend(there.map(|(before, after)| change(before, after)));
-        texts.extend(needed.map(|delay| delay.map_or("-".into(), two)));
-        table.row(name, texts);
+        texts.extend(there.map(|(before, after)| percent_change(before, after)));
+        texts.extend(needed.map(|delay| delay.map_or("-".into(), two_decimals)));
+        table.add_row(name, texts);
         let shown = format!("{name}, metal");
-        let claim = changes(&shown, there, published_size(there), before, after);
-        claims.push(claim.else_because(
+        let claim = claim_published_change(&shown, there, published_size(there), before, after);
+        claims.push(claim.with_reason(
             "the way of an interrupt between two cores of a server takes time that is not modelled",
         ));
         claims.push(ipis_fall(name, sent, left));
@@ -137,10 +147,13 @@ mod tests {
             ipis,
         };
         let [before, after] = [figures(8.0, 2.0), figures(7.6, 0.0)];
-        let delay = delay([before, after], -14.0).unwrap();
+        let delay = delay_per_interrupt([before, after], -14.0).unwrap();
         let changed = 7.6 / (8.0 + 2.0 * delay);
         assert!((changed - 0.86).abs() < 1e-9, "{delay}");
         // No delay can make a gain smaller.
-        assert_eq!(super::delay([before, figures(4.0, 0.0)], -14.0), None);
+        assert_eq!(
+            super::delay_per_interrupt([before, figures(4.0, 0.0)], -14.0),
+            None
+        );
     }
 }

@@ -5,9 +5,9 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::{KERNEL, UNTRAPPED, boot, ipis};
+use super::{KERNEL, UNTRAPPED, ipis_per_operation, two_cpu_boot};
 use crate::Experiment;
-use crate::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two, whole};
+use crate::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two_decimals, without_decimals};
 use crate::runs::Runs;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -16,19 +16,19 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "D. Bristot de Oliveira, \"[PATCH] sched/idle: Make idle poll dynamic per-cpu\", January 2023, in Linux 6.1: \
              cyclictest as good as with idle=poll; a static key while unused",
     boots: &[
-        boot(
+        two_cpu_boot(
             "without",
             Under::None,
             200,
             &[(KERNEL, "6.1"), WORKLOADS, UNTRAPPED],
         ),
-        boot(
+        two_cpu_boot(
             "unused",
             Under::None,
             200,
             &[(KERNEL, "6.1+003"), WORKLOADS, UNTRAPPED],
         ),
-        boot(
+        two_cpu_boot(
             "by-file",
             Under::None,
             200,
@@ -39,7 +39,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("linux-cpuidle", "idle-poll"),
             ],
         ),
-        boot(
+        two_cpu_boot(
             "nohlt",
             Under::None,
             200,
@@ -89,12 +89,12 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     );
     for (label, name) in ROWS {
         let cell = runs.cell(label, &[("workload", "linux-pipe")])?;
-        table.row(
+        table.add_row(
             name,
             vec![
-                whole(late(label)?.median()),
-                whole(pipe(label)?.median()),
-                two(ipis(&cell)),
+                without_decimals(late(label)?.median()),
+                without_decimals(pipe(label)?.median()),
+                two_decimals(ipis_per_operation(&cell)),
             ],
         );
     }
@@ -106,7 +106,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("nohlt", late("nohlt")?),
         )
         .with_tested_part("median lateness of a timer"),
-        Claim::below(
+        Claim::new_below(
             "it is better than without",
             ("by file", late("by-file")?),
             ("without", late("without")?),

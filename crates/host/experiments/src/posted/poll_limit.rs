@@ -6,10 +6,12 @@ use plan::Under;
 use running::options::Metric;
 
 use super::arm_poll_idle::PAIRS;
-use super::{ARGUMENTS, KERNEL, UNTRAPPED, boot, ipis};
+use super::{ARGUMENTS, KERNEL, UNTRAPPED, ipis_per_operation, two_cpu_boot};
 use crate::Experiment;
 use crate::boot::Boot;
-use crate::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, change, two, whole};
+use crate::outcome::{
+    ByBoot, Claim, Outcome, Series, Table, Test, percent_change, two_decimals, without_decimals,
+};
 use crate::runs::Runs;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -18,18 +20,18 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
              sched improves with limits from 10 us, and is equal for all of them within 3 %",
     boots: &[
-        boot(
+        two_cpu_boot(
             BEFORE,
             Under::Kvm,
             400,
             &[(KERNEL, "6.12"), WORKLOADS, UNTRAPPED],
         ),
-        limit_boot("10", &lists("cpuidle_arm_polling.poll_limit=10")),
-        limit_boot("25", &lists("cpuidle_arm_polling.poll_limit=25")),
-        limit_boot("50", &lists("cpuidle_arm_polling.poll_limit=50")),
-        limit_boot("100", &lists("cpuidle_arm_polling.poll_limit=100")),
-        limit_boot("200", &lists("cpuidle_arm_polling.poll_limit=200")),
-        limit_boot("300", &lists("cpuidle_arm_polling.poll_limit=300")),
+        limit_boot("10", &boot_lists("cpuidle_arm_polling.poll_limit=10")),
+        limit_boot("25", &boot_lists("cpuidle_arm_polling.poll_limit=25")),
+        limit_boot("50", &boot_lists("cpuidle_arm_polling.poll_limit=50")),
+        limit_boot("100", &boot_lists("cpuidle_arm_polling.poll_limit=100")),
+        limit_boot("200", &boot_lists("cpuidle_arm_polling.poll_limit=200")),
+        limit_boot("300", &boot_lists("cpuidle_arm_polling.poll_limit=300")),
     ],
     metric: Some(Metric::Insns),
     conclude,
@@ -43,10 +45,10 @@ const WORKLOADS: (&str, &str) = ("workload", "linux-pipe,linux-seccomp-notify");
 const NOISE: f64 = 3.0;
 
 const fn limit_boot(label: &'static str, lists: &'static [(&'static str, &'static str)]) -> Boot {
-    boot(label, Under::Kvm, 400, lists)
+    two_cpu_boot(label, Under::Kvm, 400, lists)
 }
 
-const fn lists(arguments: &'static str) -> [(&'static str, &'static str); 4] {
+const fn boot_lists(arguments: &'static str) -> [(&'static str, &'static str); 4] {
     [
         (KERNEL, "6.12+000"),
         WORKLOADS,
@@ -71,13 +73,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             let ours = median(boot.label, test)?.median();
             let workload = &*format!("linux-{test}");
             let cell = runs.cell(boot.label, &[("workload", workload)])?;
-            texts.extend([whole(ours), change(before, ours), two(ipis(&cell))]);
+            texts.extend([
+                without_decimals(ours),
+                percent_change(before, ours),
+                two_decimals(ipis_per_operation(&cell)),
+            ]);
         }
         let name = match boot.label {
             BEFORE => "without the patch".into(),
             limit => format!("{limit} us"),
         };
-        table.row(&name, texts);
+        table.add_row(&name, texts);
     }
     let mut claims = Vec::new();
     for test in PAIRS {
@@ -85,7 +91,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             let limit = boot.label;
             let ours = (&*format!("{limit} us"), median(limit, test)?);
             claims.push(
-                Claim::below(
+                Claim::new_below(
                     format!("{test} improves with a limit of {limit} us"),
                     (ours.0, median(limit, test)?),
                     ("without the patch", median(BEFORE, test)?),

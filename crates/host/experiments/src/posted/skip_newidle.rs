@@ -8,9 +8,9 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::{KERNEL, UNTRAPPED, boot, ipis};
+use super::{KERNEL, UNTRAPPED, ipis_per_operation, two_cpu_boot};
 use crate::Experiment;
-use crate::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two, whole};
+use crate::outcome::{ByBoot, Claim, Outcome, Series, Table, Test, two_decimals, without_decimals};
 use crate::runs::Runs;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -19,31 +19,31 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "K. P. Nayak, \"[PATCH] sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an IPI\", \
              January 2024: ipistorm on EPYC, normalized runtime 1.00, with the revert 0.66, with the patch 0.55",
     boots: &[
-        boot(
+        two_cpu_boot(
             "tip",
             Under::None,
             400,
             &[(KERNEL, "6.1+000"), WORKLOADS, UNTRAPPED],
         ),
-        boot(
+        two_cpu_boot(
             "revert",
             Under::None,
             400,
             &[(KERNEL, "6.1"), WORKLOADS, UNTRAPPED],
         ),
-        boot(
+        two_cpu_boot(
             "patched",
             Under::None,
             400,
             &[(KERNEL, "6.1+000+001"), WORKLOADS, UNTRAPPED],
         ),
-        boot(
+        two_cpu_boot(
             "newer",
             Under::None,
             400,
             &[(KERNEL, "6.12+000"), WORKLOADS, UNTRAPPED],
         ),
-        boot(
+        two_cpu_boot(
             "newer-patched",
             Under::None,
             400,
@@ -94,32 +94,32 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     for (label, name, published) in ROWS {
         let found = runs.cell(label, &[("workload", "linux-call")])?;
         let own = call(label)?.median();
-        table.row(
+        table.add_row(
             name,
             vec![
-                whole(own),
-                two(own / tip),
-                published.map_or("-".into(), two),
-                two(ipis(&found)),
-                whole(median(label, "linux-pipe")?.median()),
-                whole(median(label, "linux-messaging")?.median()),
+                without_decimals(own),
+                two_decimals(own / tip),
+                published.map_or("-".into(), two_decimals),
+                two_decimals(ipis_per_operation(&found)),
+                without_decimals(median(label, "linux-pipe")?.median()),
+                without_decimals(median(label, "linux-messaging")?.median()),
             ],
         );
     }
     let mut claims = vec![
-        Claim::below(
+        Claim::new_below(
             "the revert is faster than tip (0.66)",
             ("revert", call("revert")?),
             ("tip", call("tip")?),
         )
         .published(0.66, 1.0),
-        Claim::below(
+        Claim::new_below(
             "the patch is faster than tip (0.55)",
             ("patched", call("patched")?),
             ("tip", call("tip")?),
         )
         .published(0.55, 1.0),
-        Claim::below(
+        Claim::new_below(
             "the patch is faster than the revert (0.55 against 0.66)",
             ("patched", call("patched")?),
             ("revert", call("revert")?),
@@ -134,7 +134,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
                 ("patched", median("patched", workload)?),
                 ("tip", median("tip", workload)?),
             )
-            .else_because("two CPUs place their threads differently in every boot"),
+            .with_reason("two CPUs place their threads differently in every boot"),
         );
     }
     Ok(Outcome::of_table(

@@ -5,10 +5,10 @@ use anyhow::Result;
 use plan::Under;
 use running::options::Metric;
 
-use super::{KERNEL, UNTRAPPED, boot};
+use super::{KERNEL, UNTRAPPED, two_cpu_boot};
 use crate::Experiment;
-use crate::governors::{PUBLISHED_ORDERS, orders};
-use crate::outcome::{ByBoot, Chart, Outcome, Series, Table, two};
+use crate::governors::{PUBLISHED_ORDERS, order_claims};
+use crate::outcome::{ByBoot, Chart, Outcome, Series, Table, two_decimals};
 use crate::runs::{MeasuredCell, Run, Runs};
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -16,7 +16,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     question: "what does utilisation change in TEO of Linux 6.1?",
     source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: Geekbench 5 on a Pixel 6",
     boots: &[
-        boot(
+        two_cpu_boot(
             "menu",
             Under::Rouse,
             400,
@@ -28,7 +28,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("linux-cpuidle", "governor:menu"),
             ],
         ),
-        boot(
+        two_cpu_boot(
             "teo",
             Under::Rouse,
             400,
@@ -40,7 +40,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("linux-cpuidle", "governor:teo"),
             ],
         ),
-        boot(
+        two_cpu_boot(
             "teo-util",
             Under::Rouse,
             400,
@@ -90,11 +90,11 @@ struct Figures {
 type Of = fn(&Figures) -> f64;
 
 impl Figures {
-    fn of(cell: &MeasuredCell<'_>) -> Self {
+    fn of_cell(cell: &MeasuredCell<'_>) -> Self {
         Self {
             too_deep: cell.misses_of(&STATES, "above"),
             too_shallow: cell.misses_of(&STATES, "below"),
-            wake_up: cell.us(cell.mean()),
+            wake_up: cell.value_in_us(cell.mean()),
         }
     }
 }
@@ -102,10 +102,10 @@ impl Figures {
 /// Names of Linux's states, in lower case.
 const STATES: [&str; 2] = ["wfi", "standby"];
 
-fn parts(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {
+fn figures_by_part(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {
     let mut all = Vec::new();
     for (_, words) in PARTS {
-        all.push(Figures::of(&run.cell(governor, words)?));
+        all.push(Figures::of_cell(&run.cell(governor, words)?));
     }
     Ok(all
         .try_into()
@@ -130,7 +130,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     );
     let mut ours = Vec::new();
     for (n, governor) in GOVERNORS.into_iter().enumerate() {
-        let figures = runs.by_boot(|run| parts(run, governor))?;
+        let figures = runs.by_boot(|run| figures_by_part(run, governor))?;
         let median = |part: usize, of: Of| figures.map(|parts| of(&parts[part])).median();
         let texts = (0..PARTS.len()).map(|part| {
             let (deep, shallow) = (
@@ -142,16 +142,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
                 median(part, |it| it.wake_up)
             )
         });
-        table.row(governor, texts.collect());
+        table.add_row(governor, texts.collect());
         let columns: [Of; 3] = [|it| it.too_deep, |it| it.too_shallow, |it| it.wake_up];
-        let columns = columns.map(|of| mean(&figures, of));
+        let columns = columns.map(|of| mean_of_parts(&figures, of));
         let published = PUBLISHED_ORDERS.iter().map(|column| column[n]);
         let texts = columns.iter().zip(published);
-        let texts = texts.flat_map(|(ours, there)| [two(ours.median()), two(there)]);
-        mix.row(governor, texts.collect());
+        let texts =
+            texts.flat_map(|(ours, there)| [two_decimals(ours.median()), two_decimals(there)]);
+        mix.add_row(governor, texts.collect());
         ours.push((governor, columns));
     }
-    let claims = orders(&ours);
+    let claims = order_claims(&ours);
     let chart = Chart::bars(
         &mix,
         "Idle states that were too deep, and too shallow",
@@ -175,6 +176,6 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 }
 
 /// Returns the mean of a figure over all parts, boot by boot.
-fn mean(figures: &ByBoot<[Figures; PARTS.len()]>, of: Of) -> ByBoot<f64> {
+fn mean_of_parts(figures: &ByBoot<[Figures; PARTS.len()]>, of: Of) -> ByBoot<f64> {
     figures.map(|parts| parts.iter().map(of).sum::<f64>() / parts.len() as f64)
 }

@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use super::source_figures::{BASELINE, BOTH, DISABLED, PSD, READS, WRITES, WYSOCKI};
-use super::{Figures, cell};
+use super::{Figures, cell_of_column};
 use crate::outcome::{ByBoot, Claim, Constant, Test, Way};
 use crate::runs::{MeasuredCell, Run, Runs, Words};
 
@@ -30,31 +30,38 @@ type Column<'c> = (&'c str, ByBoot<f64>);
 struct Load<'r>(&'r Runs, &'static str, Words<'static>);
 
 impl Load<'_> {
-    fn figure(&self, column: usize, of: fn(&Figures) -> f64) -> Result<ByBoot<f64>> {
+    fn figure_by_boot(&self, column: usize, of: fn(&Figures) -> f64) -> Result<ByBoot<f64>> {
         let Self(runs, boot, words) = *self;
-        runs.by_boot(|run| Ok(of(&Figures::of(&cell(run, words, boot, column)?))))
+        runs.by_boot(|run| {
+            Ok(of(&Figures::of_cell(&cell_of_column(
+                run, words, boot, column,
+            )?)))
+        })
     }
 
-    fn rate(&self, column: usize) -> Result<ByBoot<f64>> {
-        self.figure(column, |it| it.rate)
+    fn rate_by_boot(&self, column: usize) -> Result<ByBoot<f64>> {
+        self.figure_by_boot(column, |it| it.rate)
     }
 
     /// Returns how far the rate of `one` exceeds that of `base`, in per cent.
-    fn gain(&self, one: usize, base: usize) -> Result<ByBoot<f64>> {
+    fn gain_by_boot(&self, one: usize, base: usize) -> Result<ByBoot<f64>> {
         let Self(runs, boot, words) = *self;
         runs.by_boot(|run| {
-            let rate =
-                |column| Ok::<_, anyhow::Error>(Figures::of(&cell(run, words, boot, column)?).rate);
+            let rate = |column| {
+                Ok::<_, anyhow::Error>(
+                    Figures::of_cell(&cell_of_column(run, words, boot, column)?).rate,
+                )
+            };
             Ok(100.0 * (rate(one)? / rate(base)? - 1.0))
         })
     }
 }
 
-fn size(expected: f64, band: f64) -> Test {
+fn size_test(expected: f64, band: f64) -> Test {
     Test::Size { expected, band }
 }
 
-const fn equal(band: f64) -> Test {
+const fn equality_test(band: f64) -> Test {
     Test::Equality { band }
 }
 
@@ -62,7 +69,7 @@ const RISES: Test = Test::Sign { way: Way::Rises };
 const FALLS: Test = Test::Sign { way: Way::Falls };
 
 /// Returns all claims.
-pub fn all(runs: &Runs) -> Result<Vec<Claim>> {
+pub fn all_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     claims.extend(read_claims(&Load(runs, "fixed", &[]), "fixed")?);
     claims.extend(read_claims(&Load(runs, "apart", &READS), "uniform")?);
@@ -75,43 +82,43 @@ pub fn all(runs: &Runs) -> Result<Vec<Claim>> {
 }
 
 fn read_claims(load: &Load<'_>, spread: &str) -> Result<Vec<Claim>> {
-    let [base, shallow, wysocki, psd, both] = columns(load)?;
+    let [base, shallow, wysocki, psd, both] = rates_of_columns(load)?;
     let here = format!("reads, times {spread}");
     let claims = vec![
         Claim::new(
             "first posting: reads +21.5 % (kernel not named)",
-            size(21.5, BAND),
+            size_test(21.5, BAND),
             psd.clone(),
             base.clone(),
         ),
         Claim::new(
             "re-test: reads +0.36 % by PSD",
-            equal(SMALL),
+            equality_test(SMALL),
             psd,
             base.clone(),
         )
-        .else_because(SCATTERED),
+        .with_reason(SCATTERED),
         Claim::new(
             "re-test: reads +0.02 % by Wysocki's",
-            equal(SMALL),
+            equality_test(SMALL),
             wysocki.clone(),
             base.clone(),
         )
-        .else_because(SCATTERED),
+        .with_reason(SCATTERED),
         Claim::new(
             "re-test: reads +0.38 % by PSD where Wysocki's are in",
-            equal(SMALL),
+            equality_test(SMALL),
             both,
             wysocki,
         )
-        .else_because(SCATTERED),
+        .with_reason(SCATTERED),
         Claim::new(
             "re-test: reads +0.59 % without C6",
-            size(0.59, SMALL),
+            size_test(0.59, SMALL),
             shallow,
             base,
         )
-        .else_because(SCATTERED),
+        .with_reason(SCATTERED),
     ];
     Ok(claims
         .into_iter()
@@ -120,18 +127,18 @@ fn read_claims(load: &Load<'_>, spread: &str) -> Result<Vec<Claim>> {
 }
 
 /// Returns the rates of all columns, with their names.
-fn columns<'c>(load: &Load<'_>) -> Result<[Column<'c>; 5]> {
+fn rates_of_columns<'c>(load: &Load<'_>) -> Result<[Column<'c>; 5]> {
     Ok([
-        ("baseline", load.rate(BASELINE)?),
-        ("C6 disabled", load.rate(DISABLED)?),
-        ("Wysocki's", load.rate(WYSOCKI)?),
-        ("PSD", load.rate(PSD)?),
-        ("both", load.rate(BOTH)?),
+        ("baseline", load.rate_by_boot(BASELINE)?),
+        ("C6 disabled", load.rate_by_boot(DISABLED)?),
+        ("Wysocki's", load.rate_by_boot(WYSOCKI)?),
+        ("PSD", load.rate_by_boot(PSD)?),
+        ("both", load.rate_by_boot(BOTH)?),
     ])
 }
 
 fn write_claims(load: &Load<'_>) -> Result<Vec<Claim>> {
-    let [base, shallow, wysocki, psd, both] = columns(load)?;
+    let [base, shallow, wysocki, psd, both] = rates_of_columns(load)?;
     Ok(vec![
         Claim::new(
             "re-test: writes -11.9 % without C6",
@@ -139,63 +146,67 @@ fn write_claims(load: &Load<'_>) -> Result<Vec<Claim>> {
             shallow,
             base.clone(),
         )
-        .else_because(UNKNOWN),
+        .with_reason(UNKNOWN),
         Claim::new(
             "re-test: writes -7.9 % by Wysocki's",
             FALLS,
             wysocki.clone(),
             base.clone(),
         )
-        .else_because(UNKNOWN),
+        .with_reason(UNKNOWN),
         Claim::new(
             "re-test: writes +1.5 % by PSD, less than their deviation of 3.7 %",
-            equal(DEVIATION),
+            equality_test(DEVIATION),
             psd,
             base,
         )
-        .else_because(UNKNOWN),
+        .with_reason(UNKNOWN),
         Claim::new(
             "re-test: writes +0.14 % by PSD where Wysocki's are in",
-            equal(SMALL),
+            equality_test(SMALL),
             both,
             wysocki,
         )
-        .else_because(UNKNOWN),
+        .with_reason(UNKNOWN),
     ])
 }
 
 fn mixed_claims(load: &Load<'_>) -> Result<Vec<Claim>> {
-    let [base, shallow, wysocki, psd, both] = columns(load)?;
+    let [base, shallow, wysocki, psd, both] = rates_of_columns(load)?;
     let [read, write] = [|it: &Figures| it.read_us, |it: &Figures| it.write_us];
-    let pair =
-        |of| Ok::<_, anyhow::Error>((load.figure(DISABLED, of)?, load.figure(BASELINE, of)?));
+    let pair = |of| {
+        Ok::<_, anyhow::Error>((
+            load.figure_by_boot(DISABLED, of)?,
+            load.figure_by_boot(BASELINE, of)?,
+        ))
+    };
     let ((read, read_base), (write, write_base)) = (pair(read)?, pair(write)?);
     Ok(vec![
         Claim::new(
             "re-test: reads and writes +4.3 % without C6",
-            size(4.3, SMALL),
+            size_test(4.3, SMALL),
             shallow,
             base.clone(),
         )
-        .else_because(SCATTERED),
+        .with_reason(SCATTERED),
         Claim::new(
             "re-test: reads and writes +3.3 % by PSD",
-            size(3.3, SMALL),
+            size_test(3.3, SMALL),
             psd,
             base,
         )
-        .else_because(SCATTERED),
+        .with_reason(SCATTERED),
         Claim::new(
             "re-test: reads and writes +0.04 % by PSD where Wysocki's are in",
-            equal(SMALL),
+            equality_test(SMALL),
             both,
             wysocki,
         )
-        .else_because(SCATTERED),
-        Claim::below(
+        .with_reason(SCATTERED),
+        Claim::new_below(
             "re-test: Wysocki's take away what PSD brings (+3.3 % to +0.04 %)",
-            ("gain with them", load.gain(BOTH, WYSOCKI)?),
-            ("without", load.gain(PSD, BASELINE)?),
+            ("gain with them", load.gain_by_boot(BOTH, WYSOCKI)?),
+            ("without", load.gain_by_boot(PSD, BASELINE)?),
         )
         .difference_in("points"),
         Claim::new(
@@ -210,22 +221,22 @@ fn mixed_claims(load: &Load<'_>) -> Result<Vec<Claim>> {
             ("C6 disabled", read),
             ("baseline", read_base),
         )
-        .else_because(NO_LOAD),
+        .with_reason(NO_LOAD),
     ])
 }
 
 /// Returns the gain of PSD over the base, in per cent, if `completion` per cent of completions are on the submitting
 /// CPU.
-fn gain(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
+fn gain_by_completion(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
     let rate = |run: Run<'_>, psd| {
         let found = run.cell("elsewhere", &[("completion", completion), ("psd-ms", psd)])?;
-        Ok::<_, anyhow::Error>(Figures::of(&found).rate)
+        Ok::<_, anyhow::Error>(Figures::of_cell(&found).rate)
     };
     runs.by_boot(|run| Ok(100.0 * (rate(run, "3")? / rate(run, "0")? - 1.0)))
 }
 
 /// Returns a figure of the cell with window `psd` and these words.
-fn figure(
+fn figure_by_boot(
     runs: &Runs,
     boot: &str,
     psd: &str,
@@ -234,21 +245,21 @@ fn figure(
 ) -> Result<ByBoot<f64>> {
     let mut all = vec![("psd-ms", psd)];
     all.extend(words);
-    runs.by_boot(|run| Ok(of(&Figures::of(&run.cell(boot, &all)?))))
+    runs.by_boot(|run| Ok(of(&Figures::of_cell(&run.cell(boot, &all)?))))
 }
 
 fn elsewhere_claims(runs: &Runs) -> Result<Vec<Claim>> {
-    let there = ("gain where all are here", gain(runs, "100")?);
+    let there = ("gain where all are here", gain_by_completion(runs, "100")?);
     let claim = |percent: &str, of: &str| {
         Ok::<_, anyhow::Error>(
-            Claim::below(
+            Claim::new_below(
                 format!("{of}: {percent} % of completions on the CPU that submitted"),
-                ("gain", gain(runs, percent)?),
+                ("gain", gain_by_completion(runs, percent)?),
                 (there.0, there.1.clone()),
             )
             .with_tested_part("completions elsewhere take away from what PSD brings")
             .difference_in("points")
-            .else_because(
+            .with_reason(
                 "a CPU that waits for its request is woken all the same, by the CPU that is interrupted; what is \
                  lost is the time which that one takes to leave its state",
             ),
@@ -265,17 +276,17 @@ fn elsewhere_claims(runs: &Runs) -> Result<Vec<Claim>> {
 fn limit_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let rate = |limit| {
         let words = [("wait", "governor:menu-6.14"), ("psd-limit", limit)];
-        figure(runs, "limit", "3", &words, |it| it.rate)
+        figure_by_boot(runs, "limit", "3", &words, |it| it.rate)
     };
     Ok(vec![
         Claim::new(
             "review: a latency limit slightly above C1 would do",
-            equal(SMALL),
+            equality_test(SMALL),
             ("no deeper than wfi", rate("wfi")?),
             ("polls", rate("poll")?),
         )
         .with_tested_part("requests per second")
-        .else_because(
+        .with_reason(
             "a stay in WFI outlasts the window; a poll ends after 250 us, and where the window has ended meanwhile a \
              deep state follows",
         ),
@@ -284,7 +295,7 @@ fn limit_claims(runs: &Runs) -> Result<Vec<Claim>> {
 
 /// Returns how long the window was open, in milliseconds, for requests that outlast it: as long as the CPU polled.
 pub fn window_ms(found: &MeasuredCell<'_>) -> f64 {
-    let polled = found.time("cpuidle", "poll.time-ns");
+    let polled = found.time_counter("cpuidle", "poll.time-ns");
     polled / found.count("timer", "expired").max(1.0) / 1e6
 }
 
@@ -298,20 +309,20 @@ fn tick_claims(runs: &Runs) -> Result<Vec<Claim>> {
             ("open, ms", open),
             ("asked, ms", Constant(3.0)),
         );
-        claims.push(claim.with_tested_part(format!("window at {hz} Hz")).else_because(
+        claims.push(claim.with_tested_part(format!("window at {hz} Hz")).with_reason(
             "the window ends with a tick, and the one in which it begins has partly passed: n ticks are n - 1 to n",
         ));
     }
-    let rate = |hz| figure(runs, "windows", "3", &[("hz", hz)], |it| it.rate);
+    let rate = |hz| figure_by_boot(runs, "windows", "3", &[("hz", hz)], |it| it.rate);
     let base = ("1000 Hz", rate("1000")?);
     for hz in ["100", "250"] {
         let claim = Claim::new(
             "author: rounding is not problematic",
-            equal(SMALL),
+            equality_test(SMALL),
             (hz, rate(hz)?),
             (base.0, base.1.clone()),
         );
-        claims.push(claim.with_tested_part(format!("requests per second at {hz} Hz and at 1000")).else_because(
+        claims.push(claim.with_tested_part(format!("requests per second at {hz} Hz and at 1000")).with_reason(
             "a request that is submitted late in a tick has its window end soon, and the deep state follows",
         ));
     }

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     /// Returns the number of requests that are in flight at once, each of a mebibyte: the rate times the latency.
-    fn in_flight(rates: &Values, latencies: &Values, column: usize) -> f64 {
+    fn requests_in_flight(rates: &Values, latencies: &Values, column: usize) -> f64 {
         rates[column] * 1e9 / f64::from(1 << 20) * latencies[column] / 1e6
     }
 
@@ -125,12 +125,14 @@ mod tests {
                         ("re-test, writes, GB/s", "a write, us, published"),
                     ]
                     .map(|(rate, latency)| {
-                        in_flight(value(rate).unwrap(), value(latency).unwrap(), column)
+                        requests_in_flight(value(rate).unwrap(), value(latency).unwrap(), column)
                     })
                     .iter()
                     .sum(),
                     _ => match (value("re-test, GB/s"), value("latency, us")) {
-                        (Some(rates), Some(latencies)) => in_flight(rates, latencies, column),
+                        (Some(rates), Some(latencies)) => {
+                            requests_in_flight(rates, latencies, column)
+                        }
                         _ => continue,
                     },
                 };

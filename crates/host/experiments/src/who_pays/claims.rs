@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 
 use super::{
     ADAPTIVE, HALT, HOST_POLL, POLL_10, POLL_50, POLL_200, SLICE_US, SLICED, SLICED_GAP, SPIN,
-    Setting, UNTRAPPED, gaps,
+    Setting, UNTRAPPED, measured_gaps,
 };
 use crate::outcome::{ByBoot, Claim, Constant, Test};
 use crate::runs::{MeasuredCell, Runs};
@@ -23,31 +23,31 @@ const SWITCHED: f64 = 2.0;
 const ADAPTED: f64 = 2.0;
 
 /// Applies `what` to a setting's cell at a gap, boot by boot.
-fn figure(
+fn figure_by_boot(
     runs: &Runs,
     setting: Setting,
     gap: &str,
     what: impl Fn(&MeasuredCell<'_>) -> Result<f64>,
 ) -> Result<ByBoot<f64>> {
     runs.by_boot(|run| {
-        let found = setting.find(run, gap)?;
+        let found = setting.find_cell(run, gap)?;
         what(&found.with_context(|| format!("{} was skipped", setting.name))?)
     })
 }
 
 /// Returns the share of the CPUs' time that the neighbours got, in per cent.
-fn share(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
-    figure(runs, setting, gap, |found| {
+fn neighbours_share(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
+    figure_by_boot(runs, setting, gap, |found| {
         Ok(100.0 * found.neighbours()?.share())
     })
 }
 
-fn median(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
-    figure(runs, setting, gap, |found| Ok(found.median()))
+fn median_by_boot(runs: &Runs, setting: Setting, gap: &str) -> Result<ByBoot<f64>> {
+    figure_by_boot(runs, setting, gap, |found| Ok(found.median()))
 }
 
 pub fn claims(runs: &Runs) -> Result<Vec<Claim>> {
-    let gaps = gaps(runs);
+    let gaps = measured_gaps(runs);
     let has = |gap: &str| gaps.contains(&gap);
     let mut claims = poll_claims(runs, &gaps)?;
     if has(LONG) {
@@ -64,16 +64,16 @@ fn poll_claims(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
     let each = gaps.iter().map(|gap| {
         let most = runs.by_boot(|run| {
             let shares = [POLL_10, POLL_50, POLL_200].map(|setting| {
-                let found = setting.find(run, gap)?.context("it was skipped")?;
+                let found = setting.find_cell(run, gap)?.context("it was skipped")?;
                 Ok(100.0 * found.neighbours()?.share())
             });
             let shares: Result<Vec<f64>> = shares.into_iter().collect();
             Ok(shares?.into_iter().fold(0.0, f64::max))
         })?;
-        Ok(Claim::below(
+        Ok(Claim::new_below(
             "a trapped WFI leaves more than any poll",
             ("the most that a poll-wfi leaves", most),
-            (HALT.name, share(runs, HALT, gap)?),
+            (HALT.name, neighbours_share(runs, HALT, gap)?),
         )
         // This is half of the shortest limit's share of the gap.
         .at_least(50.0 * (10.0 / gap.parse::<f64>()?).min(1.0))
@@ -85,7 +85,7 @@ fn poll_claims(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
 /// Makes claims about the cost of a polling limit that is shorter than the gap.
 fn limit_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let given = |setting| {
-        figure(runs, setting, LONG, |found| {
+        figure_by_boot(runs, setting, LONG, |found| {
             Ok(found.us_per_sample(found.neighbours()?.given))
         })
     };
@@ -109,16 +109,16 @@ fn limit_claims(runs: &Runs) -> Result<Vec<Claim>> {
 /// Makes claims about the cost of polling at EL2.
 fn host_claims(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
     let mut claims = vec![
-        Claim::below(
+        Claim::new_below(
             "EL2's poll costs the neighbour as well",
-            (HOST_POLL.name, share(runs, HOST_POLL, "200")?),
-            (HALT.name, share(runs, HALT, "200")?),
+            (HOST_POLL.name, neighbours_share(runs, HOST_POLL, "200")?),
+            (HALT.name, neighbours_share(runs, HALT, "200")?),
         )
         .with_tested_part("200 us apart"),
-        Claim::below(
+        Claim::new_below(
             "KVM's rules poll where waits are short",
-            (ADAPTIVE.name, share(runs, ADAPTIVE, "20")?),
-            (HALT.name, share(runs, HALT, "20")?),
+            (ADAPTIVE.name, neighbours_share(runs, ADAPTIVE, "20")?),
+            (HALT.name, neighbours_share(runs, HALT, "20")?),
         )
         .with_tested_part("20 us apart"),
     ];
@@ -127,8 +127,8 @@ fn host_claims(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
             Claim::new(
                 "and stop where they are long",
                 Test::Equality { band: ADAPTED },
-                (ADAPTIVE.name, share(runs, ADAPTIVE, LONGEST)?),
-                (HALT.name, share(runs, HALT, LONGEST)?),
+                (ADAPTIVE.name, neighbours_share(runs, ADAPTIVE, LONGEST)?),
+                (HALT.name, neighbours_share(runs, HALT, LONGEST)?),
             )
             .with_tested_part(format!("{LONGEST} us apart"))
             .difference_in("points"),
@@ -140,10 +140,10 @@ fn host_claims(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
 /// Makes claims about the cost for a wake-up if the CPU was given to the neighbour.
 fn latency_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let below = |one: Setting, other: Setting, gap: &str, source: &str| -> Result<Claim> {
-        Ok(Claim::below(
+        Ok(Claim::new_below(
             source,
-            (one.name, median(runs, one, gap)?),
-            (other.name, median(runs, other, gap)?),
+            (one.name, median_by_boot(runs, one, gap)?),
+            (other.name, median_by_boot(runs, other, gap)?),
         )
         .with_tested_part(format!("medians, {gap} us apart")))
     };
@@ -164,34 +164,36 @@ fn latency_claims(runs: &Runs) -> Result<Vec<Claim>> {
 fn slice_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let [spin, halt, untrapped] = SLICED;
     let p90 = |setting| {
-        figure(runs, setting, SLICED_GAP, |found| {
+        figure_by_boot(runs, setting, SLICED_GAP, |found| {
             found.p90().context("too few samples")
         })
     };
     let half = Test::Equality { band: HALF };
     let slice = SLICE_US.parse::<f64>()?;
-    let slowest = figure(runs, spin, SLICED_GAP, |found| Ok(found.us(found.max())))?;
+    let slowest = figure_by_boot(runs, spin, SLICED_GAP, |found| {
+        Ok(found.value_in_us(found.max()))
+    })?;
     Ok(vec![
         Claim::new(
             "with slices the neighbour of a guest that spins gets half of the time",
             half,
-            ("its share", share(runs, spin, SLICED_GAP)?),
+            ("its share", neighbours_share(runs, spin, SLICED_GAP)?),
             ("half", Constant(50.0)),
         )
         .difference_in("points"),
-        Claim::below(
+        Claim::new_below(
             "a guest that spins pays with slices: its slowest round trip takes most of one",
             ("half a slice", Constant(slice / 2.0)),
             ("its slowest", slowest),
         )
         .with_tested_part("us of the counter"),
-        Claim::below(
+        Claim::new_below(
             "a guest that gives its CPU away gets it back at the interrupt",
             (halt.name, p90(halt)?),
             (spin.name, p90(spin)?),
         )
         .with_tested_part("90th percentiles"),
-        Claim::below(
+        Claim::new_below(
             "an untrapped WFI is stopped as a spinning guest is",
             (halt.name, p90(halt)?),
             (untrapped.name, p90(untrapped)?),

@@ -20,11 +20,15 @@ pub struct Point {
 }
 
 /// Collects a point for each setting at each gap at which it was measured.
-pub fn points(run: Run<'_>, settings: &[Setting], gaps: &[&'static str]) -> Result<Vec<Point>> {
+pub fn collect_points(
+    run: Run<'_>,
+    settings: &[Setting],
+    gaps: &[&'static str],
+) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     for setting in settings {
         for &gap in gaps {
-            let Some(found) = setting.find(run, gap)? else {
+            let Some(found) = setting.find_cell(run, gap)? else {
                 continue;
             };
             points.push(Point {
@@ -44,7 +48,7 @@ const LEAST: f64 = 0.1;
 
 /// Returns the points at `gap` that no other point beats, the fastest first. A point beats another one if it is at
 /// least as fast and leaves more, or if it is faster and leaves as much.
-pub fn best<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
+pub fn unbeaten_points<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
     let at = || points.iter().filter(|point| point.gap == gap);
     let beats = |one: &Point, other: &Point| {
         let more = one.share > other.share + LEAST;
@@ -64,20 +68,23 @@ pub fn break_even(run: Run<'_>) -> Result<f64> {
     const AT: [&str; 2] = ["5", "50"];
     let mut more = [0.0; AT.len()];
     for (more, gap) in more.iter_mut().zip(AT) {
-        *more = own_time(SPIN, run, gap)? - own_time(HALT, run, gap)?;
+        *more = vcpu_time_per_trip(SPIN, run, gap)? - vcpu_time_per_trip(HALT, run, gap)?;
     }
-    Ok(crossing(AT.map(|gap| gap.parse().unwrap_or(0.0)), more))
+    Ok(zero_crossing(
+        AT.map(|gap| gap.parse().unwrap_or(0.0)),
+        more,
+    ))
 }
 
 /// Returns the place where the line through two points is zero.
-fn crossing([first, second]: [f64; 2], [at_first, at_second]: [f64; 2]) -> f64 {
+fn zero_crossing([first, second]: [f64; 2], [at_first, at_second]: [f64; 2]) -> f64 {
     let slope = (at_second - at_first) / (second - first);
     first - at_first / slope
 }
 
 /// Returns the CPUs' time that a setting's vCPUs take per round trip, in us of the counter.
-fn own_time(setting: Setting, run: Run<'_>, gap: &str) -> Result<f64> {
-    let found = setting.find(run, gap)?.context("it was skipped")?;
+fn vcpu_time_per_trip(setting: Setting, run: Run<'_>, gap: &str) -> Result<f64> {
+    let found = setting.find_cell(run, gap)?.context("it was skipped")?;
     Ok(found.us_per_sample(1.0 - found.neighbours()?.share()))
 }
 
@@ -104,19 +111,19 @@ mod tests {
             point("slower spin", 90.0, 0.05),
             point("poll", 124.0, 20.0),
         ];
-        let names: Vec<&str> = best(&points, "5")
+        let names: Vec<&str> = unbeaten_points(&points, "5")
             .iter()
             .map(|point| point.setting)
             .collect();
         assert_eq!(names, ["spin", "poll", "halt"]);
-        assert!(best(&points, "20").is_empty());
+        assert!(unbeaten_points(&points, "20").is_empty());
     }
 
     #[test]
     fn a_line_crosses_zero_where_it_does() {
         // The values are the gap minus 2 us, so the line is zero at 2.
-        assert!((crossing([5.0, 50.0], [3.0, 48.0]) - 2.0).abs() < 1e-9);
+        assert!((zero_crossing([5.0, 50.0], [3.0, 48.0]) - 2.0).abs() < 1e-9);
         // The crossing is beyond both points.
-        assert!((crossing([5.0, 50.0], [-95.0, -50.0]) - 100.0).abs() < 1e-9);
+        assert!((zero_crossing([5.0, 50.0], [-95.0, -50.0]) - 100.0).abs() < 1e-9);
     }
 }

@@ -251,8 +251,8 @@ fn the_break_even_is_where_a_wait_is_as_long_as_what_the_trap_takes() {
     let runs = runs(Wrong::Nothing, &ALL);
     // The ticks of these cells include only the gap.
     assert!(frontier::break_even(runs.first()).unwrap().abs() < 0.01);
-    let beyond = frontier::points(runs.first(), &SETTINGS, &["200"]).unwrap();
-    let best: Vec<&str> = frontier::best(&beyond, "200")
+    let beyond = frontier::collect_points(runs.first(), &SETTINGS, &["200"]).unwrap();
+    let best: Vec<&str> = frontier::unbeaten_points(&beyond, "200")
         .iter()
         .map(|point| point.setting)
         .collect();

@@ -51,13 +51,13 @@ struct Stay {
 impl Stay {
     /// Whether the CPU continues to idle after the stay: only the tick came, or a poll has timed out. `all` tells
     /// whether the recording has all other events that may have ended the stay.
-    fn goes_on(&self, all: bool) -> bool {
+    fn continues_idling(&self, all: bool) -> bool {
         // Only the first state can be a polling state.
         let timed_out = all && self.state == Some(0) && self.seen.is_none();
         self.seen == Some(Evidence::Tick) || timed_out
     }
 
-    fn wake(&self) -> Wake {
+    fn wake_cause(&self) -> Wake {
         match self.seen {
             Some(Evidence::By(wake)) => wake,
             Some(Evidence::TimerIrq) => Wake::Timer,
@@ -150,7 +150,7 @@ impl RecordedCpu {
         let Now::Left(stay, at_ns) = before else {
             return Ok(time_ns);
         };
-        if let (Some(since_ns), true) = (stay.since_ns, stay.goes_on(self.all)) {
+        if let (Some(since_ns), true) = (stay.since_ns, stay.continues_idling(self.all)) {
             return Ok(since_ns);
         }
         self.end_interval(&stay, at_ns)?;
@@ -171,7 +171,7 @@ impl RecordedCpu {
                 LONGEST_NS / 1_000_000_000
             ));
         }
-        let wake = stay.wake();
+        let wake = stay.wake_cause();
         self.done.push(Interval {
             duration_ns,
             next_timer_ns: match wake {
@@ -189,7 +189,7 @@ impl RecordedCpu {
     /// Returns all complete intervals of the recording, and the flaw after them.
     pub fn intervals(mut self) -> (Vec<Interval>, Option<String>) {
         if let (Now::Left(stay, at_ns), None) = (self.now, &self.flaw)
-            && !stay.goes_on(self.all)
+            && !stay.continues_idling(self.all)
         {
             // An interval that is too long is left out, like an interval without an end.
             let _ = self.end_interval(&stay, at_ns);

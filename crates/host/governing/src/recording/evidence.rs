@@ -24,7 +24,7 @@ pub enum Evidence {
 const TIMERS: [&str; 5] = ["timer", "tick", "hpet", "twd", "clockevent"];
 
 /// Returns the evidence in the event `name` with this text, if any.
-pub fn in_event(name: &str, text: &str) -> Option<Evidence> {
+pub fn evidence_in_event(name: &str, text: &str) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     match name {
         "hrtimer_expire_entry" if text.contains("function=tick_") => Some(Tick),
@@ -53,7 +53,7 @@ pub fn in_event(name: &str, text: &str) -> Option<Evidence> {
         "PERF_RECORD_SWITCH_CPU_WIDE" => {
             // `OUT  next pid/tid: 100/100` for the leaving task, and `IN  prev pid/tid: 0/0` for the next task.
             let (way, pid) = text.split_once("pid/tid:")?;
-            let to_task = way.trim_start().starts_with("OUT") == (leading(pid)? != 0);
+            let to_task = way.trim_start().starts_with("OUT") == (leading_number(pid)? != 0);
             to_task.then_some(Switch)
         }
         _ => None,
@@ -65,11 +65,12 @@ pub fn in_event(name: &str, text: &str) -> Option<Evidence> {
 fn next_pid(text: &str) -> Option<u32> {
     let key = ["next_pid=", ":"];
     let (_, next) = text.rsplit_once("==>")?;
-    key.iter().find_map(|key| leading(next.rsplit_once(key)?.1))
+    key.iter()
+        .find_map(|key| leading_number(next.rsplit_once(key)?.1))
 }
 
 /// Returns the number at the beginning of a text.
-fn leading(text: &str) -> Option<u32> {
+fn leading_number(text: &str) -> Option<u32> {
     let text = text.trim_start();
     let end = text
         .find(|c: char| !c.is_ascii_digit())

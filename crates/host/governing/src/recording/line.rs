@@ -11,7 +11,7 @@
 //! CPU number that is followed by a time stamp and by an event's name that ends too late in the line to be part of a
 //! task's name.
 
-use super::super::text::quoted;
+use super::super::text::quote_shortened;
 use super::evidence::{self, Evidence};
 
 /// The state number that stands for the exit from a state: -1 as 32 bits.
@@ -70,12 +70,12 @@ pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 impl Line {
     /// Parses a line.
-    pub fn read(line: &str) -> Self {
+    pub fn parse(line: &str) -> Self {
         if let Some(lost) = lost_events(line) {
             return lost;
         }
         let Some((cpu, stamp, name, text)) = split_event(line) else {
-            return formless(line);
+            return classify_unknown(line);
         };
         if name.starts_with("PERF_RECORD_LOST") {
             return Self::Lost(Some(cpu));
@@ -85,12 +85,12 @@ impl Line {
             Some(time_ns) => Self::Event(Event { cpu, time_ns, what }),
             None if idles => Self::Broken(format!(
                 "{} is a time without a unit; record with a clock in seconds: local into tracing/trace_clock",
-                quoted(stamp)
+                quote_shortened(stamp)
             )),
             None => Self::Unrelated,
         };
         if !idles {
-            let evidence = evidence::in_event(name, text);
+            let evidence = evidence::evidence_in_event(name, text);
             return evidence.map_or(Self::Unrelated, |evidence| event(cpu, What::Saw(evidence)));
         }
         match state_and_cpu(text) {
@@ -98,7 +98,7 @@ impl Line {
             Some((state, cpu)) => event(cpu, What::Enter(state)),
             None => Self::Broken(format!(
                 "{} has no numbers state= and cpu_id=; a line has state=1 cpu_id=0",
-                quoted(&format!("{IDLE}:{text}"))
+                quote_shortened(&format!("{IDLE}:{text}"))
             )),
         }
     }
@@ -181,7 +181,7 @@ fn state_and_cpu(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Handles a line that has none of the known forms: the line is broken if it is about idling.
-fn formless(line: &str) -> Line {
+fn classify_unknown(line: &str) -> Line {
     let mut words = line.split_ascii_whitespace();
     let named = line.contains(IDLE) && words.any(|word| event_name(word) == Some(IDLE));
     if !named || state_and_cpu(line).is_none() {
@@ -196,7 +196,7 @@ fn formless(line: &str) -> Line {
             "{} has no time in seconds with a CPU in brackets before it; this is latency-format of ftrace or a form that is \
              not known: echo 0 into tracing/options/latency-format and read trace again, trace-cmd report without -l, or \
              perf script -F comm,pid,cpu,time,event,trace",
-            quoted(line)
+            quote_shortened(line)
         ),
     })
 }

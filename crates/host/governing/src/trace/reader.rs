@@ -4,8 +4,8 @@
 
 use cpuidle::{FOREVER, Wake};
 
-use super::super::text::quoted;
-use super::{COLUMNS, Interval, LONGEST_NS, word};
+use super::super::text::quote_shortened;
+use super::{COLUMNS, Interval, LONGEST_NS, wake_word};
 
 /// Number of mandatory columns.
 const REQUIRED: usize = 3;
@@ -51,7 +51,7 @@ fn find_columns(header: &[&str]) -> Result<Places, String> {
             let known = COLUMNS.join(", ");
             return Err(format!(
                 "the first line names column {}; there are {known}",
-                quoted(title)
+                quote_shortened(title)
             ));
         };
         if places[column].replace(place).is_some() {
@@ -91,7 +91,7 @@ fn parse_interval(values: &[&str], columns: usize, places: &Places) -> Result<In
         io: match value(5) {
             "" | "0" => false,
             "1" => true,
-            other => return Err(format!("io: {} is neither 0 nor 1", quoted(other))),
+            other => return Err(format!("io: {} is neither 0 nor 1", quote_shortened(other))),
         },
     };
     let (duration_ns, timer_ns) = (interval.duration_ns, interval.next_timer_ns);
@@ -116,18 +116,18 @@ fn parse_int(column: &str, text: &str, min: u64, max: u64) -> Result<u64, String
     number.ok_or_else(|| {
         format!(
             "{column}: {} is not a number from {min} to {max}",
-            quoted(text)
+            quote_shortened(text)
         )
     })
 }
 
 fn parse_wake(text: &str) -> Result<Wake, String> {
     let mut wakes = [Wake::Timer, Wake::Request, Wake::Interrupt].into_iter();
-    let wake = wakes.find(|&wake| word(wake) == text);
+    let wake = wakes.find(|&wake| wake_word(wake) == text);
     wake.ok_or_else(|| {
         format!(
             "wake: {} is not one of timer, request, interrupt",
-            quoted(text)
+            quote_shortened(text)
         )
     })
 }

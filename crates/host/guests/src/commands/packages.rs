@@ -22,7 +22,7 @@ const REMEDY: Remedy = Remedy {
 ///
 /// # Errors
 /// If Debian lacks a package, or if a package can't be fetched.
-pub fn provided(packages: &[String]) -> Result<Option<PathBuf>> {
+pub fn provide_packages(packages: &[String]) -> Result<Option<PathBuf>> {
     let mut names: Vec<&str> = packages.iter().map(String::as_str).collect();
     if names.is_empty() {
         return Ok(None);
@@ -42,7 +42,7 @@ pub fn provided(packages: &[String]) -> Result<Option<PathBuf>> {
         .join(names.join(","));
     let here = || folder.is_dir().then(|| folder.clone());
     REMEDY
-        .once(&names.join(", "), here, |tools| {
+        .provide_once(&names.join(", "), here, |tools| {
             let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
             let install = [
                 "-y",

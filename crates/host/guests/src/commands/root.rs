@@ -13,7 +13,7 @@ use shell::failure::bad_input;
 use tempfile::TempDir;
 use vmm::archive::Archive;
 
-use crate::kernel::archive_of;
+use crate::kernel::read_archive;
 
 /// Folders of packages that no command needs, and that are large.
 const WITHOUT: [&str; 5] = [
@@ -56,7 +56,7 @@ pub fn add_packages(archive: &mut Archive, folder: &Path) -> Result<()> {
 
 /// Adds the files of `--rootfs`, or returns a cpio archive as it is, to go before ours. With `merged`, packages have
 /// made links of the folders in [`MERGED`].
-pub fn add_given(archive: &mut Archive, given: &Path, merged: bool) -> Result<Vec<u8>> {
+pub fn add_rootfs(archive: &mut Archive, given: &Path, merged: bool) -> Result<Vec<u8>> {
     let files = match merged {
         true => Files::Merged,
         false => Files::All,
@@ -77,7 +77,7 @@ pub fn add_given(archive: &mut Archive, given: &Path, merged: bool) -> Result<Ve
             given.display()
         );
     } else {
-        return archive_of("--rootfs", given);
+        return read_archive("--rootfs", given);
     }
     add_folder(archive, folder.path(), "", files, &mut 0)?;
     Ok(Vec::new())
@@ -240,7 +240,7 @@ mod tests {
         let text = |merged| {
             let mut archive = Archive::default();
             assert!(
-                add_given(&mut archive, place.path(), merged)
+                add_rootfs(&mut archive, place.path(), merged)
                     .unwrap()
                     .is_empty()
             );
@@ -255,7 +255,7 @@ mod tests {
         // The contents of a cpio archive are not read.
         let cpio = place.path().join("a.cpio");
         fs::write(&cpio, "070701").unwrap();
-        let why = add_given(&mut Archive::default(), &cpio, true)
+        let why = add_rootfs(&mut Archive::default(), &cpio, true)
             .unwrap_err()
             .to_string();
         assert!(why.contains("name the folder"), "{why}");
@@ -276,10 +276,10 @@ mod tests {
             .status();
         assert!(made.unwrap().success());
         let mut archive = Archive::default();
-        assert!(add_given(&mut archive, &tar, false).unwrap().is_empty());
+        assert!(add_rootfs(&mut archive, &tar, false).unwrap().is_empty());
         assert!(String::from_utf8_lossy(&archive.end()).contains("hello\0"));
         fs::write(&tar, "no archive").unwrap();
-        let why = add_given(&mut Archive::default(), &tar, false)
+        let why = add_rootfs(&mut Archive::default(), &tar, false)
             .unwrap_err()
             .to_string();
         assert!(
@@ -314,7 +314,7 @@ mod tests {
             .output();
         assert!(copied.unwrap().status.success());
         let mut archive = Archive::default();
-        assert!(add_given(&mut archive, &image, false).unwrap().is_empty());
+        assert!(add_rootfs(&mut archive, &image, false).unwrap().is_empty());
         assert!(String::from_utf8_lossy(&archive.end()).contains("hello\0"));
         assert!(!is_ext(&place.path().join("hello")));
     }

@@ -27,7 +27,7 @@ pub const REMEDY: Remedy = Remedy {
 };
 
 /// Returns the version in `--guest`, which may be partial or empty: `debian:6.12`, `debian`.
-pub fn version(guest: &str) -> Option<&str> {
+pub fn read_version(guest: &str) -> Option<&str> {
     match guest.strip_prefix("debian")? {
         "" => Some(""),
         more => more.strip_prefix(':'),
@@ -39,22 +39,22 @@ pub fn provide(version: &str, remedy: &Remedy) -> Result<PathBuf> {
     if !version.chars().all(|c| c.is_ascii_digit() || c == '.') {
         bad_input!("--guest debian:{version}: no version; use numbers, as in debian:6.12");
     }
-    remedy.once(
+    remedy.provide_once(
         version,
-        || provided(version),
-        |tools| fetch(tools, version, remedy),
+        || find_provided(version),
+        |tools| fetch_kernel(tools, version, remedy),
     )
 }
 
-fn fetch(tools: &apt::Tools, version: &str, remedy: &Remedy) -> Result<PathBuf> {
+fn fetch_kernel(tools: &apt::Tools, version: &str, remedy: &Remedy) -> Result<PathBuf> {
     let instead = remedy.instead;
     let apt = tools.apt(Some(ARCHITECTURE), remedy)?;
     let mut names = Vec::new();
     for prefix in NAMES {
         let expression = format!("^{prefix}[0-9.]+{SUITE}{FLAVOUR}$");
-        names.extend(apt.names(&expression)?);
+        names.extend(apt.matching_names(&expression)?);
     }
-    let Some(chosen) = chosen(&names, version) else {
+    let Some(chosen) = pinned_or_newest(&names, version) else {
         let mut have: Vec<_> = names.iter().map(|name| version_numbers(name)).collect();
         have.sort_unstable();
         have.dedup();
@@ -65,10 +65,10 @@ fn fetch(tools: &apt::Tools, version: &str, remedy: &Remedy) -> Result<PathBuf> 
         );
     };
     let is = version_text(&version_numbers(chosen));
-    if let Some(pinned) = pinned(version).filter(|pinned| *pinned != is) {
+    if let Some(pinned) = pinned_version(version).filter(|pinned| *pinned != is) {
         note!("  Linux {pinned} is not to be had any more: taking {is}");
     }
-    let folder = folder().join(is);
+    let folder = kernels_folder().join(is);
     if let Some(kernel) = find_kernel(&folder) {
         return Ok(kernel);
     }
@@ -79,23 +79,23 @@ fn fetch(tools: &apt::Tools, version: &str, remedy: &Remedy) -> Result<PathBuf> 
 }
 
 /// The folder of provided kernels.
-fn folder() -> PathBuf {
+fn kernels_folder() -> PathBuf {
     places::target().join("tools/kernels")
 }
 
 /// Returns the kernel that an earlier run has provided.
-pub fn provided(version: &str) -> Option<PathBuf> {
-    if let Some(pinned) = pinned(version) {
-        return find_kernel(&folder().join(pinned));
+pub fn find_provided(version: &str) -> Option<PathBuf> {
+    if let Some(pinned) = pinned_version(version) {
+        return find_kernel(&kernels_folder().join(pinned));
     }
-    let entries = fs::read_dir(folder()).ok()?.flatten();
+    let entries = fs::read_dir(kernels_folder()).ok()?.flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let names: Vec<_> = names.filter(|name| !name.contains("partial")).collect();
-    find_kernel(&folder().join(newest(&names, version)?))
+    find_kernel(&kernels_folder().join(newest_name(&names, version)?))
 }
 
 /// Returns the pinned version that begins with `version`.
-fn pinned(version: &str) -> Option<&'static str> {
+fn pinned_version(version: &str) -> Option<&'static str> {
     let wanted = version_numbers(version);
     PINNED
         .into_iter()
@@ -103,9 +103,9 @@ fn pinned(version: &str) -> Option<&'static str> {
 }
 
 /// Returns, among `names` whose version begins with `version`, the pinned one or else the newest.
-fn chosen<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
-    let exact = pinned(version).and_then(|pinned| newest(names, pinned));
-    exact.or_else(|| newest(names, version))
+fn pinned_or_newest<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
+    let exact = pinned_version(version).and_then(|pinned| newest_name(names, pinned));
+    exact.or_else(|| newest_name(names, version))
 }
 
 /// Finds the kernel in an unpacked package.
@@ -133,7 +133,7 @@ fn remove_modules(folder: &Path) -> Result<()> {
 }
 
 /// Returns the name with the highest version that begins with `version`.
-fn newest<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
+fn newest_name<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     let wanted = version_numbers(version);
     let fitting = names
         .iter()
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_version_is_named_as_far_as_one_likes() {
-        let named = ["debian", "debian:6.12", "debianx", "./debian", "Image"].map(version);
+        let named = ["debian", "debian:6.12", "debianx", "./debian", "Image"].map(read_version);
         assert_eq!(named, [Some(""), Some("6.12"), None, None, None]);
     }
 
@@ -179,8 +179,8 @@ mod tests {
             "linux-binary-6.1.1+deb13-arm64",
         ]
         .map(str::to_owned);
-        let of = |version| newest(&names, version).map(version_numbers);
-        assert_eq!(newest(&names, ""), Some(names[3].as_str()));
+        let of = |version| newest_name(&names, version).map(version_numbers);
+        assert_eq!(newest_name(&names, ""), Some(names[3].as_str()));
         assert_eq!(of("6.12").unwrap(), [6, 12, 107]);
         assert_eq!(of("7.3").unwrap(), [7, 3, 4]);
         assert_eq!(of("6.1").unwrap(), [6, 1, 1]);
@@ -195,11 +195,11 @@ mod tests {
             "linux-image-6.12.999+deb13-arm64".to_owned(),
         ];
         let all = [&newer[..], &[seven.clone(), six.clone()]].concat();
-        assert_eq!(chosen(&all, ""), Some(&*seven));
-        assert_eq!(chosen(&all, "6.12"), Some(&*six));
-        assert_eq!(chosen(&all, "9"), Some(&*newer[0]));
-        assert_eq!(chosen(&newer, ""), Some(&*newer[0]));
-        assert_eq!(chosen(&newer, "6"), Some(&*newer[1]));
+        assert_eq!(pinned_or_newest(&all, ""), Some(&*seven));
+        assert_eq!(pinned_or_newest(&all, "6.12"), Some(&*six));
+        assert_eq!(pinned_or_newest(&all, "9"), Some(&*newer[0]));
+        assert_eq!(pinned_or_newest(&newer, ""), Some(&*newer[0]));
+        assert_eq!(pinned_or_newest(&newer, "6"), Some(&*newer[1]));
     }
 
     #[test]

@@ -53,7 +53,7 @@ const OTHERS: [(usize, &[u8], &str); 8] = [
 ];
 
 /// Returns the compressor of a file, and the command that unpacks it.
-pub fn compressed(file: &[u8]) -> Option<(&'static str, &'static str)> {
+pub fn find_compressor(file: &[u8]) -> Option<(&'static str, &'static str)> {
     let found = COMPRESSED
         .iter()
         .find(|(begin, ..)| file.starts_with(begin));
@@ -61,7 +61,7 @@ pub fn compressed(file: &[u8]) -> Option<(&'static str, &'static str)> {
 }
 
 /// Refuses anything but an arm64 Image. The error, the end of a sentence, names the kind of file.
-pub fn check(file: &[u8]) -> Result<(), String> {
+pub fn check_image(file: &[u8]) -> Result<(), String> {
     let Err(why) = Image::parse(file) else {
         return Ok(());
     };
@@ -73,7 +73,7 @@ pub fn check(file: &[u8]) -> Result<(), String> {
         let there = file.get(*at..);
         there.is_some_and(|there| there.starts_with(magic))
     });
-    Err(match (compressed(file), other) {
+    Err(match (find_compressor(file), other) {
         _ if file.is_empty() => "is empty; name an arm64 Image".into(),
         (Some((by, tool)), _) => {
             format!("is compressed by {by}; unpack it: {tool} FILE > IMAGE")
@@ -172,9 +172,9 @@ mod tests {
             (file(&[(56, b"ARM\x64"), (24, &[1])]), "big-endian"),
             (file(&[]), "not an arm64 Image (no `ARM"),
         ] {
-            let why = check(&file).unwrap_err();
+            let why = check_image(&file).unwrap_err();
             assert!(why.contains(told), "{told}: {why}");
         }
-        assert_eq!(check(&file(&[(0, b"MZ"), (56, b"ARM\x64")])), Ok(()));
+        assert_eq!(check_image(&file(&[(0, b"MZ"), (56, b"ARM\x64")])), Ok(()));
     }
 }

@@ -23,8 +23,8 @@ const KIND: std::ops::Range<usize> = 24..56;
 /// Returns the Image in `file`, or `file` itself if it is in none of these formats. The error is
 /// the end of a sentence.
 pub fn find_image(file: Vec<u8>) -> Result<Vec<u8>, String> {
-    if let Some((by @ ("gzip" | "zstd"), _)) = image_check::compressed(&file) {
-        return decompressed(by, &file);
+    if let Some((by @ ("gzip" | "zstd"), _)) = image_check::find_compressor(&file) {
+        return decompress(by, &file);
     }
     if !(file.starts_with(ZBOOT.0) && file.get(4..8) == Some(ZBOOT.1)) {
         return Ok(file);
@@ -39,11 +39,11 @@ pub fn find_image(file: Vec<u8>) -> Result<Vec<u8>, String> {
     let kind = file.get(KIND).ok_or_else(cut)?;
     let kind = kind.split(|&byte| byte == 0).next().unwrap_or_default();
     let packed = packed.ok_or_else(cut)?;
-    decompressed(&String::from_utf8_lossy(kind), packed)
+    decompress(&String::from_utf8_lossy(kind), packed)
 }
 
 /// Decompresses by the method `kind`.
-fn decompressed(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
+fn decompress(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
     let broken = |error: &dyn std::fmt::Display| {
         format!("can't be unpacked ({kind}: {error}); give it unpacked")
     };

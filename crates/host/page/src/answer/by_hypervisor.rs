@@ -5,10 +5,10 @@ use plan::{Wake, Workload};
 use results::Results;
 
 use crate::Column;
-use crate::cells::{under, waiting_text};
+use crate::cells::{layer_name, wait_text};
 use crate::document::Document;
 use crate::layer_costs;
-use crate::scale::{Scale, median, operation};
+use crate::scale::{Scale, operation_name, shown_median};
 use crate::summary;
 
 /// Rows of the table: the name of each, and its texts by the titles of their columns.
@@ -25,17 +25,19 @@ pub fn document(results: &Results, scale: Scale) -> Option<Document> {
     let mut titles: Vec<String> = Vec::new();
     let mut rows: Rows = Vec::new();
     for cell in cells {
-        let Some(median) = median(cell) else { continue };
-        let title = format!("{}, {}", under(cell), cell.what.deliver);
+        let Some(median) = shown_median(cell) else {
+            continue;
+        };
+        let title = format!("{}, {}", layer_name(cell), cell.what.deliver);
         let name = format!(
             "{}, {}",
-            waiting_text(cell),
+            wait_text(cell),
             match cell.what.wake {
                 Wake::Ipi => "IPI",
                 Wake::Elide => "no IPI",
             }
         );
-        let text = scale.of_cell(cell).show(median);
+        let text = scale.for_cell(cell).show_value(median);
         if !titles.contains(&title) {
             titles.push(title.clone());
         }
@@ -63,11 +65,11 @@ pub fn document(results: &Results, scale: Scale) -> Option<Document> {
         )
     }));
     let mut document = Document::default();
-    document.extend(layer_costs::sentence(results, scale));
+    document.extend(layer_costs::cost_sentence(results, scale));
     document.push(format!(
         "{} per {} of pingpong, medians.",
-        scale.unit(results),
-        operation(Workload::Pingpong)
+        scale.unit_of_results(results),
+        operation_name(Workload::Pingpong)
     ));
     document.table(columns);
     document.extend(summary::unmodelled_costs(results));

@@ -4,10 +4,10 @@
 use results::Cell;
 
 use crate::bars::{self, Bar, Group, Shared};
-use crate::cells::{Panel, host_polls, path, path_class, waiting};
-use crate::frame::{Entry, Item, figure};
-use crate::scale::median;
-use crate::svg::number;
+use crate::cells::{Panel, count_host_polls, path_class, path_name, wait_and_properties};
+use crate::frame::{Entry, Item, new_figure};
+use crate::scale::shown_median;
+use crate::svg::format_number;
 
 /// Colours of runs.
 const RUNS: [&str; 6] = [
@@ -15,19 +15,22 @@ const RUNS: [&str; 6] = [
 ];
 
 /// Returns a chart for each workload and unit, with all runs that have them on one axis.
-pub fn items(panels: &[Panel<'_>]) -> Vec<Item> {
+pub fn chart_items(panels: &[Panel<'_>]) -> Vec<Item> {
     let mut kinds: Vec<Vec<&Panel<'_>>> = Vec::new();
     for panel in panels {
         let alike = |kind: &&mut Vec<&Panel<'_>>| {
-            kind[0].subject == panel.subject && kind[0].measure() == panel.measure()
+            kind[0].subject == panel.subject && kind[0].value_label() == panel.value_label()
         };
         match kinds.iter_mut().find(alike) {
             Some(kind) => kind.push(panel),
             None => kinds.push(vec![panel]),
         }
     }
-    let kinds: Vec<Kind<'_, '_>> = kinds.iter().filter_map(|panels| Kind::of(panels)).collect();
-    kinds.iter().map(|kind| kind.item(&kinds)).collect()
+    let kinds: Vec<Kind<'_, '_>> = kinds
+        .iter()
+        .filter_map(|panels| Kind::gather(panels))
+        .collect();
+    kinds.iter().map(|kind| kind.draw_chart(&kinds)).collect()
 }
 
 /// A chart before its axis is known.
@@ -40,16 +43,16 @@ struct Kind<'p, 'r> {
 }
 
 /// Returns the cells of a run that a chart of medians shows, and a note on the values chosen for other dimensions.
-fn shown<'r>(panel: &Panel<'r>) -> (Vec<&'r Cell>, String) {
+fn shown_cells<'r>(panel: &Panel<'r>) -> (Vec<&'r Cell>, String) {
     // Up to two limits of the hypervisor's poll are parts of the way of waiting; more limits are a sweep.
-    match host_polls(&panel.cells) {
-        ..=2 => panel.plain_but(&["host-poll-us"]),
-        _ => panel.plain(),
+    match count_host_polls(&panel.cells) {
+        ..=2 => panel.cells_swept_by(&["host-poll-us"]),
+        _ => panel.unswept_cells(),
     }
 }
 
 impl<'p, 'r> Kind<'p, 'r> {
-    fn of(panels: &[&'p Panel<'r>]) -> Option<Self> {
+    fn gather(panels: &[&'p Panel<'r>]) -> Option<Self> {
         let first = panels[0];
         let several = panels.len() > 1;
         let mut groups: Vec<Group> = Vec::new();
@@ -58,22 +61,22 @@ impl<'p, 'r> Kind<'p, 'r> {
         let mut chosen = String::new();
         for (panel, colour) in panels.iter().zip(RUNS.iter().cycle()) {
             let of_panel;
-            (of_panel, chosen) = shown(panel);
+            (of_panel, chosen) = shown_cells(panel);
             for cell in of_panel {
                 let (class, name) = match several {
                     true => ((*colour).to_owned(), panel.run.label.clone()),
-                    false => (path_class(cell), path(cell)),
+                    false => (path_class(cell), path_name(cell)),
                 };
-                let Some(bar) = bar(panel, cell, &class) else {
+                let Some(bar) = cell_bar(panel, cell, &class) else {
                     continue;
                 };
                 let entry = (format!("fill {class}"), name, String::new());
                 if !legend.contains(&entry) {
                     legend.push(entry);
                 }
-                let mut label = waiting(cell);
+                let mut label = wait_and_properties(cell);
                 if several {
-                    let more = [label.1, path(cell)];
+                    let more = [label.1, path_name(cell)];
                     label.1 = more
                         .into_iter()
                         .filter(|text| !text.is_empty())
@@ -100,11 +103,11 @@ impl<'p, 'r> Kind<'p, 'r> {
         };
         let mut note = format!(
             "median, {}, {}",
-            first.measure(),
-            Panel::samples(cells.iter())
+            first.value_label(),
+            Panel::sample_counts(cells.iter())
         );
         if cells.iter().all(|cell| cell.critical.is_some()) {
-            note += "; in brackets from the store that wakes to the woken task";
+            note += "; in brackets the path from the waker's store to the woken task";
         }
         if !chosen.is_empty() {
             note = format!("{note}; {chosen}");
@@ -114,12 +117,12 @@ impl<'p, 'r> Kind<'p, 'r> {
             title: title.clone(),
             note,
             legend,
-            groups: merged(groups),
+            groups: merge_equal_groups(groups),
         })
     }
 
     /// Draws the chart; charts of one measure share an axis.
-    fn item(&self, all: &[Self]) -> Item {
+    fn draw_chart(&self, all: &[Self]) -> Item {
         let Self {
             panel,
             title,
@@ -138,37 +141,39 @@ impl<'p, 'r> Kind<'p, 'r> {
             ));
         }
         let about = format!("{title}: medians by way of waiting");
-        let measure = panel.measure();
-        let alike = all.iter().filter(|kind| kind.panel.measure() == measure);
+        let measure = panel.value_label();
+        let alike = all
+            .iter()
+            .filter(|kind| kind.panel.value_label() == measure);
         let shared = Shared::of(alike.flat_map(|kind| &kind.groups));
-        let chart = bars::chart_in(shared, groups, panel.unit(), &about);
-        Item::Figure(figure(title, note, legend, chart))
+        let chart = bars::draw_chart(shared, groups, panel.unit(), &about);
+        Item::Figure(new_figure(title, note, legend, chart))
     }
 }
 
-fn bar(panel: &Panel<'_>, cell: &Cell, class: &str) -> Option<Bar> {
+fn cell_bar(panel: &Panel<'_>, cell: &Cell, class: &str) -> Option<Bar> {
     let stats = cell.stats?;
-    let value = panel.value(median(cell)?);
+    let value = panel.shown_value(shown_median(cell)?);
     let path = cell
         .critical
         .as_ref()
-        .map(|critical| panel.value(critical.net.p50));
-    let path = path.map_or(String::new(), |path| format!(" ({})", number(path)));
+        .map(|critical| panel.shown_value(critical.net.p50));
+    let path = path.map_or(String::new(), |path| format!(" ({})", format_number(path)));
     Some(Bar {
         class: class.into(),
         value,
-        text: format!("{}{path}", number(value)),
+        text: format!("{}{path}", format_number(value)),
         hint: format!(
             "{}: median {value}{path}, min {}, n = {}",
             cell.title(),
-            panel.value(stats.min),
+            panel.shown_value(stats.min),
             stats.count
         ),
     })
 }
 
 /// Merges groups of one way of waiting that have equal bars.
-fn merged(groups: Vec<Group>) -> Vec<Group> {
+fn merge_equal_groups(groups: Vec<Group>) -> Vec<Group> {
     let bars = |group: &Group| -> Vec<(String, String)> {
         let bars = group.bars.iter();
         bars.map(|bar| (bar.class.clone(), bar.text.clone()))

@@ -4,10 +4,10 @@
 use plan::Shape;
 use results::Cell;
 
-use crate::cells::{Panel, path, wait_class, waiting_text};
+use crate::cells::{Panel, path_name, wait_class, wait_text};
 use crate::curves::{self, Line};
-use crate::frame::{self, Entry, Item, Section, figure};
-use crate::svg::number;
+use crate::frame::{self, Entry, Item, Section, new_figure};
+use crate::svg::format_number;
 
 /// Most lines that one chart can show clearly.
 const MOST: usize = 10;
@@ -20,12 +20,12 @@ pub fn section(panels: &[Panel<'_>]) -> Section {
     let shown = panels
         .iter()
         .filter(|panel| !panel.scale.of_host && panel.cells[0].what.shape != Shape::Broadcast);
-    frame::section(
+    frame::new_section(
         "latency",
         "Distributions",
         "Cumulative; every further nine of the percentiles takes as much room as the last, so that \
          the tail can be seen. Outliers are never dropped. Broadcasts are in the table.",
-        shown.flat_map(items).collect(),
+        shown.flat_map(workload_charts).collect(),
     )
 }
 
@@ -36,69 +36,69 @@ struct Curve<'r> {
 }
 
 /// Returns the charts of a workload, on one axis, and a sentence about the cells whose samples are nearly equal.
-fn items(panel: &Panel<'_>) -> Vec<Item> {
-    let (cells, chosen) = panel.plain();
+fn workload_charts(panel: &Panel<'_>) -> Vec<Item> {
+    let (cells, chosen) = panel.unswept_cells();
     let curves = cells.into_iter().map(|cell| {
-        let points = cumulative(panel, cell);
+        let points = cumulative_shares(panel, cell);
         Curve { cell, points }
     });
     let curves = curves.filter(|curve| !curve.points.is_empty());
     let (spread, alike): (Vec<Curve<'_>>, Vec<Curve<'_>>) = curves.partition(Curve::is_spread);
     let mut paths: Vec<String> = Vec::new();
     for curve in &spread {
-        if !paths.contains(&path(curve.cell)) {
-            paths.push(path(curve.cell));
+        if !paths.contains(&path_name(curve.cell)) {
+            paths.push(path_name(curve.cell));
         }
     }
     let charts = paths.into_iter().map(|of| {
         let here = spread
             .iter()
-            .filter(|curve| path(curve.cell) == of)
+            .filter(|curve| path_name(curve.cell) == of)
             .take(MOST);
-        chart(panel, &of, &here.collect::<Vec<_>>(), &spread, &chosen)
+        draw_chart(panel, &of, &here.collect::<Vec<_>>(), &spread, &chosen)
     });
-    charts.chain(alike_note(panel, &alike)).collect()
+    charts.chain(equal_samples_note(panel, &alike)).collect()
 }
 
 impl Curve<'_> {
-    fn least(&self) -> f64 {
+    fn least_value(&self) -> f64 {
         self.points.first().map_or(0.0, |point| point.0)
     }
 
-    fn most(&self) -> f64 {
+    fn largest_value(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.0)
     }
 
     fn is_spread(&self) -> bool {
-        self.most() - self.least() > self.most() * ALIKE
+        self.largest_value() - self.least_value() > self.largest_value() * ALIKE
     }
 }
 
 /// Describes the samples of cells without a chart of their distribution.
-fn alike_note(panel: &Panel<'_>, alike: &[Curve<'_>]) -> Option<Item> {
-    let least = alike.iter().map(Curve::least).reduce(f64::min)?;
-    let most = alike.iter().map(Curve::most).fold(0.0, f64::max);
-    let (title, unit) = (&panel.title, panel.measure());
-    let samples = Panel::samples(alike.iter().map(|curve| &curve.cell));
+fn equal_samples_note(panel: &Panel<'_>, alike: &[Curve<'_>]) -> Option<Item> {
+    let least = alike.iter().map(Curve::least_value).reduce(f64::min)?;
+    let most = alike.iter().map(Curve::largest_value).fold(0.0, f64::max);
+    let (title, unit) = (&panel.title, panel.value_label());
+    let samples = Panel::sample_counts(alike.iter().map(|curve| &curve.cell));
     Some(Item::About(match alike {
         [one] => format!(
             "{title}, {}, {}: all samples are {} {unit} ({samples}).",
-            path(one.cell),
-            waiting_text(one.cell),
-            number(most)
+            path_name(one.cell),
+            wait_text(one.cell),
+            format_number(most)
         ),
         several => format!(
             "{title}: in {} cells all samples of a cell are alike within {} %, {} to {} {unit} ({samples}).",
             several.len(),
             ALIKE * 100.0,
-            number(least),
-            number(most)
+            format_number(least),
+            format_number(most)
         ),
     }))
 }
 
 /// Returns a chart of the curves `here`, on the axis of `all`.
-fn chart(
+fn draw_chart(
     panel: &Panel<'_>,
     path: &str,
     here: &[&Curve<'_>],
@@ -108,10 +108,16 @@ fn chart(
     let mut lines = Vec::new();
     let mut legend: Vec<Entry> = Vec::new();
     for curve in here {
-        let name = waiting_text(curve.cell);
-        let p50 = curve.cell.stats.map_or(0.0, |stats| panel.value(stats.p50));
-        let max = curve.cell.stats.map_or(0.0, |stats| panel.value(stats.max));
-        let more = format!("{}, max {}", number(p50), number(max));
+        let name = wait_text(curve.cell);
+        let p50 = curve
+            .cell
+            .stats
+            .map_or(0.0, |stats| panel.shown_value(stats.p50));
+        let max = curve
+            .cell
+            .stats
+            .map_or(0.0, |stats| panel.shown_value(stats.max));
+        let more = format!("{}, max {}", format_number(p50), format_number(max));
         legend.push((wait_class(curve.cell), name.clone(), more));
         lines.push(Line {
             class: wait_class(curve.cell),
@@ -120,26 +126,28 @@ fn chart(
         });
     }
     let title = format!("{}: {path}", panel.title);
-    let samples = Panel::samples(here.iter().map(|curve| &curve.cell));
-    let mut note = format!("{}, {samples}; legend: median, max", panel.measure());
+    let samples = Panel::sample_counts(here.iter().map(|curve| &curve.cell));
+    let mut note = format!("{}, {samples}; legend: median, max", panel.value_label());
     if !chosen.is_empty() {
         note = format!("{note}; {chosen}");
     }
     let about = format!("{title}: distribution of the samples");
-    let values = all.iter().flat_map(|curve| [curve.least(), curve.most()]);
-    let chart = curves::distributions(&lines, values, panel.unit(), &about);
-    Item::Figure(figure(&title, &note, &legend, chart))
+    let values = all
+        .iter()
+        .flat_map(|curve| [curve.least_value(), curve.largest_value()]);
+    let chart = curves::draw_distributions(&lines, values, panel.unit(), &about);
+    Item::Figure(new_figure(&title, &note, &legend, chart))
 }
 
 /// Returns values, each with the share of the samples at or below it. A histogram knows only the bucket of the largest
 /// value; the statistics have the exact value.
-fn cumulative(panel: &Panel<'_>, cell: &Cell) -> Vec<(f64, f64)> {
+fn cumulative_shares(panel: &Panel<'_>, cell: &Cell) -> Vec<(f64, f64)> {
     let buckets = cell.histograms.get("total").map_or(&[][..], Vec::as_slice);
     let count: u64 = buckets.iter().map(|bucket| bucket.1).sum();
     let mut sum = 0;
     let points = buckets.iter().map(|&(value, samples)| {
         sum += samples;
-        (panel.value(value), sum as f64 / count.max(1) as f64)
+        (panel.shown_value(value), sum as f64 / count.max(1) as f64)
     });
     points.collect()
 }

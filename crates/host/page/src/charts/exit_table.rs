@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use plan::Under;
 
 use super::parts::exit_causes;
-use crate::cells::{Panel, path, waiting_text};
-use crate::column::rate;
+use crate::cells::{Panel, path_name, wait_text};
+use crate::column::format_rate;
 
 /// Returns a table for each workload with exits.
 pub fn tables(panels: &[Panel<'_>]) -> Markup {
@@ -19,7 +19,7 @@ pub fn tables(panels: &[Panel<'_>]) -> Markup {
 }
 
 fn table(panel: &Panel<'_>, causes: &[String]) -> Markup {
-    let (cells, _) = panel.plain();
+    let (cells, _) = panel.unswept_cells();
     let cells = cells.into_iter().filter(|cell| cell.under == Under::Rouse);
     html! {
         details.numbers {
@@ -36,9 +36,9 @@ fn table(panel: &Panel<'_>, causes: &[String]) -> Markup {
                             @let each = causes.iter().map(|cause| cell.exits_per_sample(cause));
                             @let each = each.collect::<Vec<f64>>();
                             tr {
-                                td.words { (path(cell)) } td.words { (waiting_text(cell)) }
-                                @for exits in &each { td { (rate(*exits)) } }
-                                td { (rate(each.iter().sum())) }
+                                td.words { (path_name(cell)) } td.words { (wait_text(cell)) }
+                                @for exits in &each { td { (format_rate(*exits)) } }
+                                td { (format_rate(each.iter().sum())) }
                             }
                         }
                     }

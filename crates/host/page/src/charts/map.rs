@@ -2,11 +2,11 @@
 //! A map: the median of each pair of CPUs, with a row for each sender.
 
 use crate::cells::Panel;
-use crate::curves::range;
-use crate::frame::{Entry, Figure, Item, Section, figure, section};
+use crate::curves::value_range;
+use crate::frame::{Entry, Figure, Item, Section, new_figure, new_section};
 use crate::pairs::{self, Group};
-use crate::scale::median;
-use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
+use crate::scale::shown_median;
+use crate::svg::{Anchor, Canvas, WIDTH, format_number, text_width};
 
 /// Shades, from the nearest to the farthest.
 const SHADES: usize = 7;
@@ -19,14 +19,14 @@ const TOP: f64 = 26.0;
 const LABELS: usize = 16;
 
 /// Returns the section: a map for each kind of cells with pairs.
-pub fn maps(panels: &[Panel<'_>]) -> Section {
+pub fn map_section(panels: &[Panel<'_>]) -> Section {
     let drawn = panels.iter().flat_map(|panel| {
-        let groups = pairs::groups(panel.cells.iter().copied());
+        let groups = pairs::group_by_kind(panel.cells.iter().copied());
         let maps: Vec<Item> = groups
             .iter()
             .flat_map(|group| {
-                let left_out = pairs::left_out(group).map(Item::About);
-                let map = map(panel, group).map(Item::Figure);
+                let left_out = pairs::left_out_note(group).map(Item::About);
+                let map = draw_map(panel, group).map(Item::Figure);
                 map.into_iter().chain(left_out)
             })
             .collect();
@@ -41,7 +41,7 @@ pub fn maps(panels: &[Panel<'_>]) -> Section {
         (_, true) => " These are threads of the emulator: the map says nothing about a machine.",
         _ => "",
     };
-    section(
+    new_section(
         "pairs",
         "Between which CPUs",
         &format!(
@@ -52,34 +52,34 @@ pub fn maps(panels: &[Panel<'_>]) -> Section {
     )
 }
 
-fn map(panel: &Panel<'_>, group: &Group<'_>) -> Option<Figure> {
+fn draw_map(panel: &Panel<'_>, group: &Group<'_>) -> Option<Figure> {
     let medians = group.cells.iter().filter_map(|cell| {
-        let value = panel.value(median(cell)?);
+        let value = panel.shown_value(shown_median(cell)?);
         Some((cell.what.pair.cpus(), value, cell.stats?.count))
     });
     let medians: Vec<([usize; 2], f64, u64)> = medians.collect();
     let cpus = 1 + medians.iter().flat_map(|(pair, ..)| *pair).max()?;
-    let [low, high] = range(medians.iter().map(|(_, value, _)| *value));
+    let [low, high] = value_range(medians.iter().map(|(_, value, _)| *value));
     let shades = Shades {
         low,
         full: high.max(low * FULL),
     };
     let side = (WIDTH - LEFT - 2.0) / cpus as f64;
-    let named = width_of(&number(high)) + 4.0 <= side;
+    let named = text_width(&format_number(high)) + 4.0 <= side;
     let mut canvas = Canvas::new(TOP + side * cpus as f64 + 4.0);
-    canvas.text((LEFT, 9.0), Anchor::Start, "tick", "receiver →");
-    canvas.text((LEFT - 4.0, 9.0), Anchor::End, "tick", "sender ↓");
+    canvas.draw_text((LEFT, 9.0), Anchor::Start, "tick", "receiver →");
+    canvas.draw_text((LEFT - 4.0, 9.0), Anchor::End, "tick", "sender ↓");
     for cpu in (0..cpus).step_by(cpus.div_ceil(LABELS)) {
         let at = (cpu as f64 + 0.5) * side;
         let text = cpu.to_string();
-        canvas.text((LEFT + at, TOP - 4.0), Anchor::Middle, "tick", &text);
-        canvas.text((LEFT - 4.0, TOP + at + 3.5), Anchor::End, "tick", &text);
+        canvas.draw_text((LEFT + at, TOP - 4.0), Anchor::Middle, "tick", &text);
+        canvas.draw_text((LEFT - 4.0, TOP + at + 3.5), Anchor::End, "tick", &text);
     }
     for ([from, to], value, count) in &medians {
         let (x, y) = (LEFT + *to as f64 * side, TOP + *from as f64 * side);
-        let shade = shades.of(*value);
-        let hint = format!("{from} to {to}: {}, n = {count}", number(*value));
-        canvas.rect((x, y), (side, side), &format!("heat h{shade}"), &hint);
+        let shade = shades.shade_index(*value);
+        let hint = format!("{from} to {to}: {}, n = {count}", format_number(*value));
+        canvas.draw_rect((x, y), (side, side), &format!("heat h{shade}"), &hint);
         if named {
             let class = if shade > SHADES / 2 {
                 "on-heat"
@@ -87,7 +87,7 @@ fn map(panel: &Panel<'_>, group: &Group<'_>) -> Option<Figure> {
                 "named"
             };
             let place = (x + side / 2.0, y + side / 2.0 + 3.5);
-            canvas.text(place, Anchor::Middle, class, &number(*value));
+            canvas.draw_text(place, Anchor::Middle, class, &format_number(*value));
         }
     }
     let all = group.cells[0]
@@ -95,20 +95,20 @@ fn map(panel: &Panel<'_>, group: &Group<'_>) -> Option<Figure> {
         .pairs(panel.run.results.machine.cpus as usize);
     let note = format!(
         "{}, median of {} of {} pairs, {} to {}; the full colour is {}",
-        panel.measure(),
+        panel.value_label(),
         medians.len(),
         all.count().max(medians.len() as u64),
-        number(low),
-        number(high),
-        number(shades.full)
+        format_number(low),
+        format_number(high),
+        format_number(shades.full)
     );
     let about = format!("{}: medians by sender and receiver", group.title);
     let values = medians.iter().map(|(_, value, _)| *value);
-    Some(figure(
+    Some(new_figure(
         &group.title,
         &note,
         &shades.legend(values, panel.unit()),
-        canvas.finish(&about),
+        canvas.into_drawing(&about),
     ))
 }
 
@@ -119,7 +119,7 @@ struct Shades {
 }
 
 impl Shades {
-    fn of(&self, value: f64) -> usize {
+    fn shade_index(&self, value: f64) -> usize {
         if self.full <= self.low {
             return 0;
         }
@@ -132,13 +132,13 @@ impl Shades {
         let entry = |shade: usize| {
             let mut here = values
                 .clone()
-                .filter(|value| self.of(*value) == shade)
+                .filter(|value| self.shade_index(*value) == shade)
                 .peekable();
             here.peek()?;
-            let [low, high] = range(here);
-            let text = match number(low) == number(high) {
-                true => number(low),
-                false => format!("{} to {}", number(low), number(high)),
+            let [low, high] = value_range(here);
+            let text = match format_number(low) == format_number(high) {
+                true => format_number(low),
+                false => format!("{} to {}", format_number(low), format_number(high)),
             };
             Some((format!("heat h{shade}"), text, unit.into()))
         };
@@ -156,12 +156,18 @@ mod tests {
             low: 17_312.0,
             full: f64::max(17_440.0, 17_312.0 * FULL),
         };
-        assert_eq!((near.of(17_312.0), near.of(17_440.0)), (0, 0));
+        assert_eq!(
+            (near.shade_index(17_312.0), near.shade_index(17_440.0)),
+            (0, 0)
+        );
         let far = Shades {
             low: 100.0,
             full: 300.0,
         };
-        assert_eq!((far.of(100.0), far.of(300.0)), (0, SHADES - 1));
+        assert_eq!(
+            (far.shade_index(100.0), far.shade_index(300.0)),
+            (0, SHADES - 1)
+        );
         // Every square of the legend has data.
         let legend = far.legend([100.0, 300.0].into_iter(), "ns");
         assert_eq!(legend.len(), 2);

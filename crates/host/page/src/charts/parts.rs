@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use plan::Under;
 use results::{Cell, Counts};
 
-use crate::cells::{Panel, path, waiting_text};
-use crate::curves::range;
+use crate::cells::{Panel, path_name, wait_text};
+use crate::curves::value_range;
 use crate::frame::Entry;
 use crate::stacks::{Chart, Stack, StackRow, Stacks};
 
@@ -47,10 +47,10 @@ const DISTORTED: f64 = 2.0;
 
 /// Returns the stages of each cell that has any, from the samples with time stamps, or only a sentence if the stamps
 /// distort these samples too much.
-pub fn stages(panel: &Panel<'_>) -> Option<Chart> {
-    let cells = with(panel, |cell| cell.stages().next().is_some());
+pub fn stages_chart(panel: &Panel<'_>) -> Option<Chart> {
+    let cells = cells_with(panel, |cell| cell.stages().next().is_some());
     let times = cells.iter().filter_map(|cell| cell.distortion());
-    let [least, most] = range(times);
+    let [least, most] = value_range(times);
     if least > DISTORTED && most > 0.0 {
         return Some(Chart::About(format!(
             "{}: no stages, since samples with time stamps are {least:.1} to {most:.1} times as long as others; the table \
@@ -60,27 +60,34 @@ pub fn stages(panel: &Panel<'_>) -> Option<Chart> {
     }
     let names = stage_names(&cells);
     let mut overlapping = 0;
-    let rows = rows(&cells, |cell| {
+    let rows = stack_rows(&cells, |cell| {
         let parts = names.iter().enumerate().filter_map(|(index, name)| {
             let stage = cell.stages().find(|stage| stage.name == *name)?;
-            Some((colour(index), name.clone(), panel.value(stage.stats.p50)))
+            Some((
+                colour_class(index),
+                name.clone(),
+                panel.shown_value(stage.stats.p50),
+            ))
         });
         let mut parts: Parts = parts.collect();
         let total = cell.stats?.p50;
-        let whole = panel.value(cell.stamped().map_or(total, |stamped| stamped.stats.p50));
+        let whole = panel.shown_value(
+            cell.stamped_stage()
+                .map_or(total, |stamped| stamped.stats.p50),
+        );
         let sum: f64 = parts.iter().map(|part| part.2).sum();
         if sum < whole {
             parts.push((REST.0, REST.1.into(), whole - sum));
         } else if sum > whole * 1.02 {
             overlapping += 1;
         }
-        Some((parts, Some(panel.value(total))))
+        Some((parts, Some(panel.shown_value(total))))
     });
-    let mut note = format!("p50, {}, {}", panel.measure(), samples(&cells));
+    let mut note = format!("p50, {}, {}", panel.value_label(), sample_counts(&cells));
     if overlapping > 0 {
         note = format!("{note}; in {overlapping} cells the medians of the stages sum up to more");
     }
-    draw(
+    draw_chart(
         panel,
         rows,
         &legend(&names),
@@ -106,58 +113,58 @@ pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
 }
 
 /// Returns a chart of the time at EL2 by cause of the exit, from the samples with time stamps.
-pub fn time_at_el2(panel: &Panel<'_>) -> Option<Chart> {
+pub fn el2_time_chart(panel: &Panel<'_>) -> Option<Chart> {
     let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
     // The counters are always in ticks.
-    let shown = |cell: &Cell, ticks| panel.scale.of_cell(cell).ticks(ticks);
+    let shown = |cell: &Cell, ticks| panel.scale.for_cell(cell).convert_ticks(ticks);
     // A sample with stamps executes different instructions, so its parts in instructions are not shown.
-    let cells = with(panel, |cell| {
+    let cells = cells_with(panel, |cell| {
         let known = cell.unit != "insns" && shown(cell, 1).is_some();
-        known && stamped(cell) > 0 && time(cell).values().sum::<u64>() > 0
+        known && stamped_samples(cell) > 0 && time(cell).values().sum::<u64>() > 0
     });
     let counts: Vec<Counts> = cells.iter().map(|cell| time(cell)).collect();
-    let names = known_first(&EXITS, counts.iter());
+    let names = order_names(&EXITS, counts.iter());
     let wakes = f64::from(panel.cells[0].what.workload.wakeups());
-    let rows = rows(&cells, |cell| {
-        let samples = stamped(cell) as f64 * wakes;
+    let rows = stack_rows(&cells, |cell| {
+        let samples = stamped_samples(cell) as f64 * wakes;
         let times = time(cell);
         let parts = names.iter().enumerate().map(|(index, name)| {
             let ticks = times.get(name).copied().unwrap_or(0);
             let shown = shown(cell, ticks).unwrap_or(0.0);
-            (colour(index), name.clone(), shown / samples)
+            (colour_class(index), name.clone(), shown / samples)
         });
         Some((parts.collect(), None))
     });
     let unit = format!("{} per wake-up", panel.unit());
     let note = format!(
         "mean {unit} at EL2 by cause, {}{}",
-        samples(&cells),
-        distortion(&cells)
+        sample_counts(&cells),
+        distortion_text(&cells)
     );
-    draw(panel, rows, &legend(&names), (&unit, &note), "time at EL2")
+    draw_chart(panel, rows, &legend(&names), (&unit, &note), "time at EL2")
 }
 
 /// Returns the cells with known exits.
-fn with_exits<'r>(panel: &Panel<'r>) -> Vec<&'r Cell> {
-    with(panel, |cell| {
+fn cells_with_exits<'r>(panel: &Panel<'r>) -> Vec<&'r Cell> {
+    cells_with(panel, |cell| {
         cell.under == Under::Rouse && !cell.exits_of_samples().is_empty()
     })
 }
 
 /// Returns every cause that has exits.
 pub fn exit_causes(panel: &Panel<'_>) -> Vec<String> {
-    names(&with_exits(panel), &EXITS, Cell::exits_of_samples)
+    counter_names(&cells_with_exits(panel), &EXITS, Cell::exits_of_samples)
 }
 
 /// Returns a chart of the exits by cause.
-pub fn exits(panel: &Panel<'_>) -> Option<Chart> {
-    let cells = with_exits(panel);
+pub fn exits_chart(panel: &Panel<'_>) -> Option<Chart> {
+    let cells = cells_with_exits(panel);
     let names = exit_causes(panel);
     let wakes = f64::from(panel.cells[0].what.workload.wakeups());
-    let rows = rows(&cells, |cell| {
+    let rows = stack_rows(&cells, |cell| {
         let parts = names.iter().enumerate().map(|(index, name)| {
             let exits = cell.exits_per_sample(name) / wakes;
-            (colour(index), name.clone(), exits)
+            (colour_class(index), name.clone(), exits)
         });
         Some((parts.collect(), None))
     });
@@ -168,9 +175,9 @@ pub fn exits(panel: &Panel<'_>) -> Option<Chart> {
     };
     let note = format!(
         "exits per wake-up{divided}, {}",
-        Panel::samples(cells.iter())
+        Panel::sample_counts(cells.iter())
     );
-    draw(
+    draw_chart(
         panel,
         without_empty_paths(rows),
         &legend(&names),
@@ -180,23 +187,23 @@ pub fn exits(panel: &Panel<'_>) -> Option<Chart> {
 }
 
 /// Returns a chart of the residency by state.
-pub fn residency(panel: &Panel<'_>) -> Option<Chart> {
-    let cells = with(panel, |cell| cell.residency.values().sum::<u64>() > 0);
-    let names = names(&cells, &RESIDENCY, |cell| &cell.residency);
-    let rows = rows(&cells, |cell| {
+pub fn residency_chart(panel: &Panel<'_>) -> Option<Chart> {
+    let cells = cells_with(panel, |cell| cell.residency.values().sum::<u64>() > 0);
+    let names = counter_names(&cells, &RESIDENCY, |cell| &cell.residency);
+    let rows = stack_rows(&cells, |cell| {
         let sum = cell.residency.values().sum::<u64>() as f64;
         let parts = names.iter().enumerate().map(|(index, name)| {
             let part = cell.residency.get(name).copied().unwrap_or(0) as f64;
-            (colour(index), name.clone(), part * 100.0 / sum)
+            (colour_class(index), name.clone(), part * 100.0 / sum)
         });
         Some((parts.collect(), None))
     });
     let note = format!(
         "of all CPUs within samples, {}{}",
-        samples(&cells),
-        distortion(&cells)
+        sample_counts(&cells),
+        distortion_text(&cells)
     );
-    draw(
+    draw_chart(
         panel,
         rows,
         &legend(&names),
@@ -206,14 +213,14 @@ pub fn residency(panel: &Panel<'_>) -> Option<Chart> {
 }
 
 /// Returns the number of samples whose stamps show where the CPUs spent their time.
-fn stamped(cell: &Cell) -> u64 {
+fn stamped_samples(cell: &Cell) -> u64 {
     let counts = cell.counters.get("stamped");
     let samples = counts.and_then(|counts| counts.get("samples"));
     samples.copied().unwrap_or(0)
 }
 
 /// Describes how many times longer samples with stamps are than samples without, as a range over the cells.
-fn distortion(cells: &[&Cell]) -> String {
+fn distortion_text(cells: &[&Cell]) -> String {
     let times = cells.iter().filter_map(|cell| cell.distortion());
     let (least, most) = times.fold((f64::MAX, 0.0_f64), |(least, most), times| {
         (least.min(times), most.max(times))
@@ -225,29 +232,29 @@ fn distortion(cells: &[&Cell]) -> String {
 }
 
 /// Describes how many samples have stages, that is, time stamps. They are not among the other samples.
-fn samples(cells: &[&Cell]) -> String {
+fn sample_counts(cells: &[&Cell]) -> String {
     let most = |cell: &&Cell| cell.stages.iter().map(|stage| stage.stats.count).max();
     let counts: Vec<u64> = cells.iter().filter_map(most).collect();
-    let stamped = cells.iter().any(|cell| cell.stamped().is_some());
+    let stamped = cells.iter().any(|cell| cell.stamped_stage().is_some());
     let what = if stamped { " samples with stamps" } else { "" };
     match (counts.iter().min(), counts.iter().max()) {
         (Some(least), Some(most)) if least == most => format!("n = {most}{what}"),
         (Some(least), Some(most)) => format!("n = {least} to {most}{what}"),
-        _ => Panel::samples(cells.iter()),
+        _ => Panel::sample_counts(cells.iter()),
     }
 }
 
-pub fn with<'r>(panel: &Panel<'r>, has: impl Fn(&Cell) -> bool) -> Vec<&'r Cell> {
-    let (cells, _) = panel.plain();
+pub fn cells_with<'r>(panel: &Panel<'r>, has: impl Fn(&Cell) -> bool) -> Vec<&'r Cell> {
+    let (cells, _) = panel.unswept_cells();
     cells.into_iter().filter(|cell| has(cell)).collect()
 }
 
 /// Returns the names of counters that are not zero everywhere, in a known order.
-fn names(cells: &[&Cell], order: &[&str], of: impl Fn(&Cell) -> &Counts) -> Vec<String> {
-    known_first(order, cells.iter().map(|cell| of(cell)))
+fn counter_names(cells: &[&Cell], order: &[&str], of: impl Fn(&Cell) -> &Counts) -> Vec<String> {
+    order_names(order, cells.iter().map(|cell| of(cell)))
 }
 
-fn known_first<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> Vec<String> {
+fn order_names<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> Vec<String> {
     let counted = counts.flat_map(|counts| counts.iter().filter(|(_, count)| **count > 0));
     let counted: BTreeSet<&str> = counted.map(|(name, _)| name.as_str()).collect();
     let known = order.iter().copied().filter(|name| counted.contains(name));
@@ -256,21 +263,21 @@ fn known_first<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> 
 }
 
 /// Returns a stack for each cell, below a heading with the path that the cell shares with others.
-pub fn rows(
+pub fn stack_rows(
     cells: &[&Cell],
     mut parts: impl FnMut(&Cell) -> Option<(Parts, Option<f64>)>,
 ) -> Vec<StackRow> {
     let mut paths: Vec<String> = Vec::new();
     for cell in cells {
-        if !paths.contains(&path(cell)) {
-            paths.push(path(cell));
+        if !paths.contains(&path_name(cell)) {
+            paths.push(path_name(cell));
         }
     }
     let mut rows = Vec::new();
     for of in paths {
         rows.push(StackRow::Heading(of.clone()));
-        for cell in cells.iter().filter(|cell| path(cell) == of) {
-            let label = waiting_text(cell);
+        for cell in cells.iter().filter(|cell| path_name(cell) == of) {
+            let label = wait_text(cell);
             if let Some((parts, whole)) = parts(cell) {
                 rows.push(StackRow::Stack(Stack {
                     label,
@@ -304,7 +311,7 @@ fn without_empty_paths(rows: Vec<StackRow>) -> Vec<StackRow> {
     kept
 }
 
-pub fn colour(index: usize) -> &'static str {
+pub fn colour_class(index: usize) -> &'static str {
     COLOURS[index % COLOURS.len()]
 }
 
@@ -313,7 +320,7 @@ pub fn legend(names: &[String]) -> Vec<Entry> {
     entries
         .map(|(index, name)| {
             (
-                format!("fill {}", colour(index)),
+                format!("fill {}", colour_class(index)),
                 name.clone(),
                 String::new(),
             )
@@ -321,7 +328,7 @@ pub fn legend(names: &[String]) -> Vec<Entry> {
         .collect()
 }
 
-pub fn draw(
+pub fn draw_chart(
     panel: &Panel<'_>,
     rows: Vec<StackRow>,
     legend: &[Entry],

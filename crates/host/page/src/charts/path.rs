@@ -4,7 +4,7 @@
 
 use results::{Cell, Critical, Work};
 
-use super::parts::{colour, draw, legend, rows, with};
+use super::parts::{cells_with, colour_class, draw_chart, legend, stack_rows};
 use crate::cells::Panel;
 use crate::stacks::Chart;
 
@@ -21,8 +21,8 @@ const LEVELS: [Level; 4] = [
 const BESIDE: &str = "beside the path";
 
 /// Returns the work of a sample: the path by level, and the rest.
-pub fn without_stamps(panel: &Panel<'_>) -> Option<Chart> {
-    let cells = with(panel, |cell| cell.critical.is_some());
+pub fn work_chart(panel: &Panel<'_>) -> Option<Chart> {
+    let cells = cells_with(panel, |cell| cell.critical.is_some());
     let known = || cells.iter().filter_map(|cell| cell.critical.as_ref());
     let used = LEVELS
         .into_iter()
@@ -33,24 +33,24 @@ pub fn without_stamps(panel: &Panel<'_>) -> Option<Chart> {
         return None;
     }
     names.push(BESIDE.into());
-    let rows = rows(&cells, |cell| {
+    let rows = stack_rows(&cells, |cell| {
         let critical = cell.critical.as_ref()?;
         let on_path = levels
             .iter()
-            .map(|(_, of)| mean_per_path(critical, of(&critical.on_path)));
+            .map(|(_, of)| mean_per_sample(critical, of(&critical.on_path)));
         let on_path: Vec<f64> = on_path.collect();
-        let rest = (work(critical) - on_path.iter().sum::<f64>()).max(0.0);
+        let rest = (total_work(critical) - on_path.iter().sum::<f64>()).max(0.0);
         let parts = on_path.into_iter().chain([rest]).zip(&names).enumerate();
-        let parts = parts.map(|(index, (value, name))| (colour(index), name.clone(), value));
-        Some((parts.collect(), Some(net(critical))))
+        let parts = parts.map(|(index, (value, name))| (colour_class(index), name.clone(), value));
+        Some((parts.collect(), Some(net_path(critical))))
     });
     let unit = panel.unit();
     let note = format!(
         "without stamps: mean {}, {}",
-        panel.measure(),
-        Panel::samples(cells.iter().filter(|cell: &&&Cell| cell.critical.is_some()))
+        panel.value_label(),
+        Panel::sample_counts(cells.iter().filter(|cell: &&&Cell| cell.critical.is_some()))
     );
-    draw(
+    draw_chart(
         panel,
         rows,
         &legend(&names),
@@ -60,21 +60,21 @@ pub fn without_stamps(panel: &Panel<'_>) -> Option<Chart> {
 }
 
 /// Divides a total over all samples with a path by their number.
-fn mean_per_path(critical: &Critical, count: u64) -> f64 {
+fn mean_per_sample(critical: &Critical, count: u64) -> f64 {
     count as f64 / critical.samples.max(1) as f64
 }
 
 /// Returns the work of all CPUs in a sample.
-fn work(critical: &Critical) -> f64 {
+fn total_work(critical: &Critical) -> f64 {
     let samples = (critical.samples + critical.unclear).max(1);
-    critical.work.total() as f64 / samples as f64
+    critical.work.total_work() as f64 / samples as f64
 }
 
 /// Returns the path without bookkeeping.
-fn net(critical: &Critical) -> f64 {
+fn net_path(critical: &Critical) -> f64 {
     let path = &critical.on_path;
-    mean_per_path(
+    mean_per_sample(
         critical,
-        path.total() - path.bookkeeping().min(path.total()),
+        path.total_work() - path.total_bookkeeping().min(path.total_work()),
     )
 }

@@ -4,12 +4,12 @@
 use plan::{DIMENSIONS, Info, Show, Wait};
 use results::Cell;
 
-use crate::cells::{Panel, distinct, host_polls, path, wait_class, waiting_text};
-use crate::curves::{self, Line, range};
+use crate::cells::{Panel, count_host_polls, distinct_values, path_name, wait_class, wait_text};
+use crate::curves::{self, Line, value_range};
 use crate::frame::{self, Item, Section};
 use crate::knee;
-use crate::scale::median;
-use crate::svg::number;
+use crate::scale::shown_median;
+use crate::svg::format_number;
 
 /// The limit whose chart also shows the cost without any polling.
 const LIMIT: &str = "poll-limit-us";
@@ -31,14 +31,14 @@ pub fn section(panels: &[Panel<'_>]) -> Section {
         };
         for panel in panels {
             // The charts of medians already have both values.
-            if info.key == "host-poll-us" && host_polls(&panel.cells) <= 2 {
+            if info.key == "host-poll-us" && count_host_polls(&panel.cells) <= 2 {
                 continue;
             }
-            let (cells, chosen) = panel.plain_but(&[info.key, GAP]);
-            items.extend(Sweep::of(panel, info, name, cells, chosen).items());
+            let (cells, chosen) = panel.cells_swept_by(&[info.key, GAP]);
+            items.extend(Sweep::with_cells(panel, info, name, cells, chosen).path_items());
         }
     }
-    frame::section(
+    frame::new_section(
         "sweeps",
         "Sweeps",
         "Medians over a limit or a pause, everything else being equal.",
@@ -63,7 +63,7 @@ struct Sweep<'p, 'r> {
 }
 
 impl<'p, 'r> Sweep<'p, 'r> {
-    fn of(
+    fn with_cells(
         panel: &'p Panel<'r>,
         info: &'static Info,
         name: &'static str,
@@ -81,51 +81,55 @@ impl<'p, 'r> Sweep<'p, 'r> {
             info,
             name,
             chosen,
-            values: distinct(&applying, info),
+            values: distinct_values(&applying, info),
             apart: gap
-                .map(|gap| (gap, distinct(&cells, gap)))
+                .map(|gap| (gap, distinct_values(&cells, gap)))
                 .filter(|(_, values)| values.len() > 1),
             alike: applying
                 .iter()
-                .all(|cell| waiting_text(cell) == waiting_text(applying[0])),
+                .all(|cell| wait_text(cell) == wait_text(applying[0])),
             cells,
         }
     }
 
     /// Returns a chart or a sentence for each path; the charts share an axis.
-    fn items(&self) -> Vec<Item> {
+    fn path_items(&self) -> Vec<Item> {
         if self.values.len() < 2 {
             return Vec::new();
         }
         let mut paths: Vec<String> = Vec::new();
         for cell in &self.cells {
-            if !paths.contains(&path(cell)) {
-                paths.push(path(cell));
+            if !paths.contains(&path_name(cell)) {
+                paths.push(path_name(cell));
             }
         }
         let all: Vec<(String, Vec<Line>)> = paths
             .into_iter()
-            .map(|of| (of.clone(), self.lines(&of)))
+            .map(|of| (of.clone(), self.wait_lines(&of)))
             .collect();
         let points = all
             .iter()
             .flat_map(|(_, lines)| lines)
             .flat_map(|line| &line.points);
-        let range = range(points.map(|point| point.1));
+        let range = value_range(points.map(|point| point.1));
         let mut made: Vec<_> = all.iter().filter(|(_, lines)| !lines.is_empty()).collect();
         // The steepest curve comes first.
-        made.sort_by(|one, other| steepest(&other.1).total_cmp(&steepest(&one.1)));
+        made.sort_by(|one, other| highest_ratio(&other.1).total_cmp(&highest_ratio(&one.1)));
         let made = made.into_iter();
-        made.map(|(of, lines)| self.item(of, lines, range))
+        made.map(|(of, lines)| self.path_item(of, lines, range))
             .collect()
     }
 
     /// Returns the lines of the path `of`: one for each way of waiting.
-    fn lines(&self, of: &str) -> Vec<Line> {
-        let here = self.cells.iter().copied().filter(|cell| path(cell) == of);
+    fn wait_lines(&self, of: &str) -> Vec<Line> {
+        let here = self
+            .cells
+            .iter()
+            .copied()
+            .filter(|cell| path_name(cell) == of);
         let mut lines: Vec<Line> = Vec::new();
         for cell in here.clone().filter(|cell| self.info.applies(&cell.what)) {
-            let Some(new) = self.first_point(cell) else {
+            let Some(new) = self.one_point_line(cell) else {
                 continue;
             };
             match lines.iter_mut().find(|line| line.name == new.name) {
@@ -141,7 +145,7 @@ impl<'p, 'r> Sweep<'p, 'r> {
             // These lines show the cost without any polling.
             let asleep = here.filter(|cell| cell.what.wait == Wait::Wfi);
             lines.extend(asleep.filter_map(|cell| {
-                let mut line = self.first_point(cell)?;
+                let mut line = self.one_point_line(cell)?;
                 let value = line.points[0].1;
                 line.points = self.values.iter().map(|at| (*at as f64, value)).collect();
                 Some(line)
@@ -152,8 +156,8 @@ impl<'p, 'r> Sweep<'p, 'r> {
     }
 
     /// Returns a line with the point of this cell alone.
-    fn first_point(&self, cell: &Cell) -> Option<Line> {
-        let (mut name, mut class) = (waiting_text(cell), wait_class(cell));
+    fn one_point_line(&self, cell: &Cell) -> Option<Line> {
+        let (mut name, mut class) = (wait_text(cell), wait_class(cell));
         if let Some((info, values)) = &self.apart {
             let value = format!(
                 "{} {} µs",
@@ -176,61 +180,62 @@ impl<'p, 'r> Sweep<'p, 'r> {
             name,
             points: vec![(
                 self.info.rank(&cell.what) as f64,
-                self.panel.value(median(cell)?),
+                self.panel.shown_value(shown_median(cell)?),
             )],
         })
     }
 
-    fn item(&self, of: &str, lines: &[Line], range: [f64; 2]) -> Item {
+    fn path_item(&self, of: &str, lines: &[Line], range: [f64; 2]) -> Item {
         let title = format!("{}: {}, {of}", self.name, self.panel.title);
         let bends = lines
             .iter()
             .any(|line| line.points.len() >= POINTS && !line.is_flat());
         if !bends {
-            let told: Vec<String> = lines.iter().map(told).collect();
+            let told: Vec<String> = lines.iter().map(line_text).collect();
             return Item::About(format!(
                 "{title}, median {}: {}.",
-                self.panel.measure(),
+                self.panel.value_label(),
                 told.join("; ")
             ));
         }
         let mut note = format!(
             "median, {}, {}",
-            self.panel.measure(),
-            Panel::samples(self.cells.iter())
+            self.panel.value_label(),
+            Panel::sample_counts(self.cells.iter())
         );
         if !self.chosen.is_empty() {
             note = format!("{note}; {}", self.chosen);
         }
-        let knees: Vec<String> = lines.iter().filter_map(knee_of).collect();
+        let knees: Vec<String> = lines.iter().filter_map(knee_text).collect();
         if !knees.is_empty() {
             note = format!("{note}; knee: {}", knees.join(", "));
         }
         let along = format!("{}, µs", self.name.to_lowercase());
         let unit = self.panel.unit();
-        Item::Figure(curves::named(&title, &note, lines, |lines| {
-            curves::sweep(lines, range, &along, unit, &title)
+        Item::Figure(curves::draw_named_lines(&title, &note, lines, |lines| {
+            curves::draw_sweep(lines, range, &along, unit, &title)
         }))
     }
 }
 
 /// Returns the highest ratio of a line's largest value to its least.
-fn steepest(lines: &[Line]) -> f64 {
+fn highest_ratio(lines: &[Line]) -> f64 {
     let ratios = lines.iter().map(|line| {
-        let [low, high] = range(line.points.iter().map(|point| point.1));
+        let [low, high] = value_range(line.points.iter().map(|point| point.1));
         high / low.max(f64::MIN_POSITIVE)
     });
     ratios.fold(0.0, f64::max)
 }
 
 /// Describes a line as numbers.
-fn told(line: &Line) -> String {
+fn line_text(line: &Line) -> String {
     let [first, .., last] = line.points.as_slice() else {
         return String::new();
     };
     match line.is_flat() {
         true => {
-            let [low, high] = range(line.points.iter().map(|point| point.1)).map(number);
+            let [low, high] =
+                value_range(line.points.iter().map(|point| point.1)).map(format_number);
             let values = if low == high {
                 low
             } else {
@@ -240,14 +245,14 @@ fn told(line: &Line) -> String {
         }
         false => {
             let points = line.points.iter();
-            let points = points.map(|(at, value)| format!("{} at {at} µs", number(*value)));
+            let points = points.map(|(at, value)| format!("{} at {at} µs", format_number(*value)));
             format!("{} {}", line.name, points.collect::<Vec<_>>().join(", "))
         }
     }
 }
 
 /// Describes the point at which a line bends, if it does.
-fn knee_of(line: &Line) -> Option<String> {
-    let at = knee::knee(&line.points)?;
+fn knee_text(line: &Line) -> Option<String> {
+    let at = knee::find_knee(&line.points)?;
     Some(format!("{} at {at} µs", line.name))
 }

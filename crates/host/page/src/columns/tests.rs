@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
-use crate::scale::operation_of;
+use crate::scale::cell_operation;
 
 fn measured(count: u64, value: u64) -> Cell {
     let stats = Stats {
@@ -13,13 +13,13 @@ fn measured(count: u64, value: u64) -> Cell {
         max: value,
         mean: value as f64,
     };
-    results::samples::cell(plan::Wait::Wfi, "insns", stats)
+    results::samples::measured_cell(plan::Wait::Wfi, "insns", stats)
 }
 
 fn shown(cells: &[Cell]) -> Vec<(String, Vec<String>)> {
     let cells: Vec<&Cell> = cells.iter().collect();
-    let scale = Scale::of(&results::samples::results());
-    let columns = statistics(&cells, scale);
+    let scale = Scale::for_results(&results::samples::results());
+    let columns = statistics_columns(&cells, scale);
     let text = |column: &Column| (column.title().to_owned(), column.texts().to_vec());
     columns.iter().map(text).collect()
 }
@@ -80,7 +80,7 @@ fn the_load_and_the_noise_stand_where_there_are_any() {
         columns.iter().map(text).collect()
     };
     let plain = measured(10, 7);
-    assert!(load(&[&plain]).is_empty() && noise(&[&plain]).is_none());
+    assert!(load_columns(&[&plain]).is_empty() && noise_column(&[&plain]).is_none());
     let group = |counts: &[(&str, u64)]| -> results::Counts {
         let counts = counts.iter();
         counts
@@ -98,8 +98,8 @@ fn the_load_and_the_noise_stand_where_there_are_any() {
         .insert("noise".into(), group(&[("rounds", 25)]));
     let expected = [("reached %", ["40.0", "·"]), ("queue", ["6", "·"])];
     let expected = expected.map(|(title, texts)| (title.into(), texts.map(String::from).to_vec()));
-    assert_eq!(titles(load(&[&cell, &plain])), expected);
-    let rounds = titles(noise(&[&cell, &plain]).into_iter().collect());
+    assert_eq!(titles(load_columns(&[&cell, &plain])), expected);
+    let rounds = titles(noise_column(&[&cell, &plain]).into_iter().collect());
     assert_eq!(rounds, [("rounds".into(), vec!["2.50".into(), "·".into()])]);
     // A block of one request has no interval between requests, and therefore no load.
     cell.counters.insert(
@@ -114,16 +114,16 @@ fn an_open_loop_has_a_table_and_a_unit_of_its_own() {
     let mut cell = measured(10, 7);
     cell.what.workload = plan::Workload::Notify;
     assert_eq!(
-        (cell.table().as_str(), operation_of(&cell)),
+        (cell.table_key().as_str(), cell_operation(&cell)),
         ("notify", "request")
     );
     cell.what.arrival_us = 20;
     assert_eq!(
-        (cell.table().as_str(), cell.subject().as_str()),
+        (cell.table_key().as_str(), cell.operation_name().as_str()),
         ("notify, open loop", "notify, open loop one")
     );
-    assert!(operation_of(&cell).contains("meant to come"));
-    let columns = limits(&[&cell, &measured(10, 7)]);
+    assert!(cell_operation(&cell).contains("meant to come"));
+    let columns = limit_columns(&[&cell, &measured(10, 7)]);
     let columns: Vec<_> = columns
         .iter()
         .map(|column| (column.title(), column.texts().to_vec()))
@@ -136,7 +136,7 @@ fn an_open_loop_has_a_table_and_a_unit_of_its_own() {
 fn what_the_ends_of_blocks_count_is_no_rate_of_samples() {
     let mut cell = measured(40, 7);
     let shown = |cell: &Cell| {
-        let columns = of(&[cell], Scale::of(&results::samples::results()));
+        let columns = columns_of_cells(&[cell], Scale::for_results(&results::samples::results()));
         let of_group = |column: &&Column| matches!(column.group(), "IPIs/op" | "guest/op");
         let texts = columns
             .iter()
@@ -159,7 +159,7 @@ fn exits_are_a_count_only_where_something_counts_them() {
             under,
             ..measured(24, 7)
         };
-        let columns = of(&[&cell], Scale::of(&results::samples::results()));
+        let columns = columns_of_cells(&[&cell], Scale::for_results(&results::samples::results()));
         let exits = columns.iter().filter(|column| column.group() == "exits/op");
         let texts: Vec<String> = exits.map(|column| column.texts()[0].clone()).collect();
         texts.join(" ")

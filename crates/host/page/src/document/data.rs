@@ -34,17 +34,17 @@ impl Document {
         let mut texts = Vec::new();
         for block in self.blocks() {
             if let Block::Table(columns) = block {
-                texts.push(of_table(columns)?);
+                texts.push(table_csv(columns)?);
             }
         }
         Ok(texts.join("\n"))
     }
 }
 
-fn of_table(columns: &[Column]) -> csv::Result<String> {
+fn table_csv(columns: &[Column]) -> csv::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(columns.iter().map(grid::name))?;
-    for number in 0..grid::rows(columns) {
+    writer.write_record(columns.iter().map(grid::full_name))?;
+    for number in 0..grid::row_count(columns) {
         let texts = columns.iter().map(|column| {
             let text = column.texts().get(number).map_or("", String::as_str);
             match column.is_left() {

@@ -17,7 +17,7 @@ impl Document {
     /// Returns the document's lines as paragraphs and lists, and its tables.
     #[must_use]
     pub fn html(&self) -> Markup {
-        let shown = self.for_people();
+        let shown = self.clean_for_people();
         let mut parts: Vec<Part<'_>> = Vec::new();
         for block in shown.blocks() {
             match (block, parts.last_mut()) {

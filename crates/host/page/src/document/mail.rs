@@ -22,10 +22,10 @@ impl Document {
     #[must_use]
     pub fn mail(&self, command: &[String]) -> String {
         let mut lines = Vec::new();
-        for block in self.for_people().blocks() {
+        for block in self.clean_for_people().blocks() {
             match block {
-                Block::Line(line) => lines.extend(wrapped(&ascii(line))),
-                Block::Table(columns) => lines.extend(table(columns)),
+                Block::Line(line) => lines.extend(wrap_line(&to_ascii(line))),
+                Block::Table(columns) => lines.extend(table_lines(columns)),
             }
         }
         lines.push(String::new());
@@ -35,7 +35,7 @@ impl Document {
 }
 
 /// Wraps `line` at [`WIDTH`], with continuation lines indented. Splits a word only if it is longer than a line.
-fn wrapped(line: &str) -> Vec<String> {
+fn wrap_line(line: &str) -> Vec<String> {
     let indent = line.len() - line.trim_start().len();
     let mut lines = Vec::new();
     let mut now = " ".repeat(indent);
@@ -86,7 +86,7 @@ fn command_lines(words: &[String]) -> Vec<String> {
 }
 
 /// Replaces characters that mail programs show in different ways.
-fn ascii(text: &str) -> String {
+fn to_ascii(text: &str) -> String {
     let mut ascii = String::new();
     for c in text.chars() {
         match c {
@@ -104,42 +104,42 @@ fn ascii(text: &str) -> String {
 }
 
 /// Returns a column in its form for mails.
-fn of_mail(column: &Column) -> Column {
-    let texts = column.texts().iter().map(|text| ascii(text)).collect();
+fn column_for_mail(column: &Column) -> Column {
+    let texts = column.texts().iter().map(|text| to_ascii(text)).collect();
     match column.is_left() {
-        true => Column::words(&ascii(column.title()), texts),
-        false => Column::numbers(&ascii(column.group()), &ascii(column.title()), texts),
+        true => Column::words(&to_ascii(column.title()), texts),
+        false => Column::numbers(&to_ascii(column.group()), &to_ascii(column.title()), texts),
     }
 }
 
-fn table(columns: &[Column]) -> Vec<String> {
+fn table_lines(columns: &[Column]) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut words, mut numbers) = (Vec::new(), Vec::new());
     let (mut same, mut empty) = (Vec::new(), Vec::new());
-    let several = grid::rows(columns) > 1;
+    let several = grid::row_count(columns) > 1;
     for column in columns {
         let texts = column.texts();
         match column.is_left() {
             true if several && texts.iter().all(|text| *text == texts[0]) => {
-                same.push(format!("{} {}", grid::name(column), texts[0]));
+                same.push(format!("{} {}", grid::full_name(column), texts[0]));
             }
-            true => words.push(of_mail(column)),
+            true => words.push(column_for_mail(column)),
             false if texts.iter().all(|text| NOTHING.contains(&text.as_str())) => {
-                empty.push(grid::name(column));
+                empty.push(grid::full_name(column));
             }
-            false => numbers.push(of_mail(column)),
+            false => numbers.push(column_for_mail(column)),
         }
     }
     if !same.is_empty() {
         let line = format!("All rows: {}.", same.join(", "));
-        lines.extend(wrapped(&ascii(&line)));
+        lines.extend(wrap_line(&to_ascii(&line)));
     }
     if !empty.is_empty() {
         let line = format!("No row has: {}.", empty.join(", "));
-        lines.extend(wrapped(&ascii(&line)));
+        lines.extend(wrap_line(&to_ascii(&line)));
     }
-    tell_apart(&mut words, &mut numbers, grid::rows(columns));
-    if span(&words) > WORDS {
+    move_distinguishing_columns(&mut words, &mut numbers, grid::row_count(columns));
+    if table_width(&words) > WORDS {
         lines.extend(number_rows(&mut words));
     }
     lines.push(String::new());
@@ -149,19 +149,19 @@ fn table(columns: &[Column]) -> Vec<String> {
         }
         let columns: Vec<&Column> = words.iter().chain(part.iter().copied()).collect();
         // The rules above groups are not ASCII.
-        lines.extend(grid::lines(&columns).iter().map(|line| ascii(line)));
+        lines.extend(grid::lines(&columns).iter().map(|line| to_ascii(line)));
     }
     lines
 }
 
 /// Adds to `words` the first columns of `numbers` that distinguish rows with the same words: limits are also numbers,
 /// and each part of a table has to identify its rows.
-fn tell_apart(words: &mut Vec<Column>, numbers: &mut Vec<Column>, rows: usize) {
-    let mut apart = distinct(words).max(1);
+fn move_distinguishing_columns(words: &mut Vec<Column>, numbers: &mut Vec<Column>, rows: usize) {
+    let mut apart = count_distinct_rows(words).max(1);
     let mut place = 0;
     while place < numbers.len() && apart < rows {
         words.push(numbers.remove(place));
-        let with = distinct(words);
+        let with = count_distinct_rows(words);
         if with > apart {
             apart = with;
         } else {
@@ -172,8 +172,8 @@ fn tell_apart(words: &mut Vec<Column>, numbers: &mut Vec<Column>, rows: usize) {
 }
 
 /// Returns the number of different rows.
-fn distinct(columns: &[Column]) -> usize {
-    let rows = (0..grid::rows(columns)).map(|row| {
+fn count_distinct_rows(columns: &[Column]) -> usize {
+    let rows = (0..grid::row_count(columns)).map(|row| {
         let texts = columns.iter().map(|column| column.texts().get(row));
         texts.collect::<Vec<_>>()
     });
@@ -182,15 +182,15 @@ fn distinct(columns: &[Column]) -> usize {
 
 /// Replaces the `words` of rows by numbers, and lists the words.
 fn number_rows(words: &mut Vec<Column>) -> Vec<String> {
-    let rows = grid::rows(words);
+    let rows = grid::row_count(words);
     let mut lines = vec!["Rows:".to_owned()];
     for row in 0..rows {
         let told = words.iter().filter_map(|column| {
             let text = column.texts().get(row).filter(|text| !text.is_empty())?;
-            Some(format!("{} {text}", grid::name(column)))
+            Some(format!("{} {text}", grid::full_name(column)))
         });
         let told: Vec<String> = told.collect();
-        lines.extend(wrapped(&format!("  {}: {}", row + 1, told.join(", "))));
+        lines.extend(wrap_line(&format!("  {}: {}", row + 1, told.join(", "))));
     }
     let numbers = (1..=rows).map(|row| row.to_string()).collect();
     *words = vec![Column::numbers("", "row", numbers)];
@@ -214,7 +214,7 @@ fn split_columns<'c>(words: &'c [Column], numbers: &'c [Column]) -> Vec<Vec<&'c 
     parts
 }
 
-fn span(columns: &[Column]) -> usize {
+fn table_width(columns: &[Column]) -> usize {
     let lines = grid::lines(&columns.iter().collect::<Vec<_>>());
     lines
         .iter()
@@ -253,10 +253,10 @@ mod tests {
     #[test]
     fn a_long_word_is_the_only_one_that_is_cut() {
         let long = "x".repeat(200);
-        let lines = wrapped(&format!("  a {long} b"));
+        let lines = wrap_line(&format!("  a {long} b"));
         assert!(lines.iter().all(|line| line.len() <= WIDTH), "{lines:?}");
         assert_eq!(lines.concat().replace(' ', ""), format!("a{long}b"));
-        assert_eq!(wrapped(""), [""]);
+        assert_eq!(wrap_line(""), [""]);
     }
 
     /// Generates a column of words, or of numbers in a group.
@@ -287,14 +287,14 @@ mod tests {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             let told: Vec<String> = words(&mail.replace([',', ':'], " "));
             for text in all.iter().filter(|text| !NOTHING.contains(&text.as_str())) {
-                let text = ascii(text);
+                let text = to_ascii(text);
                 prop_assert!(
                     told.iter().any(|word| *word == text || word.trim_end_matches('.') == text.trim_end_matches('.')),
                     "{text} in\n{mail}"
                 );
             }
             for line in &lines {
-                for word in words(&ascii(line)).iter().filter(|word| word.len() < WIDTH - 8) {
+                for word in words(&to_ascii(line)).iter().filter(|word| word.len() < WIDTH - 8) {
                     prop_assert!(mail.split_whitespace().any(|told| told == word), "{word} in\n{mail}");
                 }
             }

@@ -11,10 +11,10 @@ impl Document {
     pub fn markdown(&self, command: &str) -> String {
         let mut text = String::new();
         let mut in_list = false;
-        for block in self.for_people().blocks() {
+        for block in self.clean_for_people().blocks() {
             match block {
                 Block::Line(line) if line.starts_with("  ") => {
-                    text += &format!("- {}\n", escaped(line.trim()));
+                    text += &format!("- {}\n", escape_markdown(line.trim()));
                     in_list = true;
                     continue;
                 }
@@ -24,8 +24,8 @@ impl Document {
             in_list = false;
             match block {
                 Block::Line(line) if line.is_empty() => {}
-                Block::Line(line) => text += &format!("{}\n\n", escaped(line)),
-                Block::Table(columns) => text += &table(columns),
+                Block::Line(line) => text += &format!("{}\n\n", escape_markdown(line)),
+                Block::Table(columns) => text += &markdown_table(columns),
             }
         }
         if in_list {
@@ -36,27 +36,29 @@ impl Document {
     }
 }
 
-fn table(columns: &[Column]) -> String {
-    let mut lines = vec![row(columns.iter().map(grid::name))];
+fn markdown_table(columns: &[Column]) -> String {
+    let mut lines = vec![table_row(columns.iter().map(grid::full_name))];
     let rules = columns.iter().map(|column| match column.is_left() {
         true => "---".to_owned(),
         false => "---:".to_owned(),
     });
     lines.push(format!("| {} |", rules.collect::<Vec<_>>().join(" | ")));
-    for number in 0..grid::rows(columns) {
+    for number in 0..grid::row_count(columns) {
         let texts = columns.iter().map(|column| column.texts().get(number));
-        lines.push(row(texts.map(|text| text.cloned().unwrap_or_default())));
+        lines.push(table_row(
+            texts.map(|text| text.cloned().unwrap_or_default()),
+        ));
     }
     lines.join("\n") + "\n\n"
 }
 
-fn row(texts: impl Iterator<Item = String>) -> String {
-    let texts: Vec<String> = texts.map(|text| escaped(&text)).collect();
+fn table_row(texts: impl Iterator<Item = String>) -> String {
+    let texts: Vec<String> = texts.map(|text| escape_markdown(&text)).collect();
     format!("| {} |", texts.join(" | "))
 }
 
 /// Escapes characters that have a meaning in Markdown; an underscore within a word has none.
-fn escaped(text: &str) -> String {
+fn escape_markdown(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
         match c {

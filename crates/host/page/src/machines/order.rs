@@ -20,7 +20,7 @@ pub struct Order {
 
 impl Order {
     /// Compares the orders of cells with these medians; `None` with fewer than two.
-    pub fn of(a: Vec<u64>, b: Vec<u64>) -> Option<Self> {
+    pub fn compare(a: Vec<u64>, b: Vec<u64>) -> Option<Self> {
         let cells = 0..a.len().min(b.len());
         let swapped = |&(i, j): &(usize, usize)| {
             let (here, there) = (a[i].cmp(&a[j]), b[i].cmp(&b[j]));
@@ -36,14 +36,14 @@ impl Order {
     }
 
     /// Returns the position of a cell, counted from 1, cheapest first; equal cells share a position.
-    fn place(&self, machine: usize, cell: usize) -> usize {
+    fn place_of_cell(&self, machine: usize, cell: usize) -> usize {
         let medians = &self.medians[machine];
         let cheaper = medians.iter().filter(|other| **other < medians[cell]);
         cheaper.count() + 1
     }
 
     /// Returns the sentence; `names` has the names of the cells, `by` the units of the machines.
-    pub fn sentence(&self, names: &[String], by: &[String; 2]) -> String {
+    pub fn order_sentence(&self, names: &[String], by: &[String; 2]) -> String {
         let [here, there] = by;
         let cells = self.swaps.len();
         let swapped = self.swaps.iter().sum::<usize>() / 2;
@@ -54,7 +54,7 @@ impl Order {
         let mut most: Vec<usize> = (0..cells).filter(|&cell| self.swaps[cell] > 0).collect();
         most.sort_by_key(|&cell| usize::MAX - self.swaps[cell]);
         let told = most.iter().take(NAMED).map(|&cell| {
-            let places = [1, 0].map(|machine| ordinal(self.place(machine, cell)));
+            let places = [1, 0].map(|machine| format_ordinal(self.place_of_cell(machine, cell)));
             format!("{} is {}, not {}", names[cell], places[0], places[1])
         });
         let told = told.collect::<Vec<_>>().join("; ");
@@ -70,7 +70,7 @@ impl Order {
 }
 
 /// Formats an ordinal number: 1st, 2nd, 11th.
-fn ordinal(number: usize) -> String {
+fn format_ordinal(number: usize) -> String {
     let end = match (number % 10, number % 100) {
         (_, 11..=13) => "th",
         (1, _) => "st",
@@ -88,7 +88,7 @@ mod tests {
     fn sentence(a: &[u64], b: &[u64]) -> Option<String> {
         let names = ["w", "x", "y", "z", "v"].map(String::from);
         let by = ["insns (A)", "cycles (B)"].map(String::from);
-        Some(Order::of(a.to_vec(), b.to_vec())?.sentence(&names, &by))
+        Some(Order::compare(a.to_vec(), b.to_vec())?.order_sentence(&names, &by))
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn numbers_in_an_order() {
-        let all = [1, 2, 3, 4, 11, 12, 13, 21, 102, 112].map(ordinal);
+        let all = [1, 2, 3, 4, 11, 12, 13, 21, 102, 112].map(format_ordinal);
         let said = [
             "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "112th",
         ];

@@ -14,7 +14,7 @@ fn cells(unit: &str, medians: &[(Wait, u64)]) -> Vec<Cell> {
             p50,
             ..Stats::default()
         };
-        results::samples::cell(wait, unit, stats)
+        results::samples::measured_cell(wait, unit, stats)
     };
     medians.iter().map(cell).collect()
 }
@@ -30,7 +30,7 @@ pub(crate) fn runs() -> Vec<Run> {
         }
     };
     let insns = results::samples::results();
-    let cycles = results::samples::in_cycles();
+    let cycles = results::samples::results_in_cycles();
     vec![
         run(
             "A",
@@ -66,8 +66,8 @@ fn lines(columns: &[Column]) -> Vec<String> {
 #[test]
 fn cells_of_both_machines_stand_beside_each_other_in_their_own_units() {
     let runs = runs();
-    let groups = groups(&runs);
-    assert_eq!((groups.len(), groups[0].size()), (1, 3));
+    let groups = comparable_groups(&runs);
+    assert_eq!((groups.len(), groups[0].cell_count()), (1, 3));
     assert_eq!(groups[0].reference_name().as_deref(), Some("wfi"));
     let table = lines(&groups[0].columns());
     assert_eq!(
@@ -86,7 +86,7 @@ fn cells_of_both_machines_stand_beside_each_other_in_their_own_units() {
 fn where_the_orders_differ_is_said() {
     let runs = runs();
     assert_eq!(
-        sentences(&groups(&runs)),
+        order_sentences(&comparable_groups(&runs)),
         [
             "pingpong: by cycles (B), 1 of 3 pairs of cells are in another order than by \
              instructions (A), cheapest first: wfi is 3rd, not 2nd; spin is 2nd, not 3rd."
@@ -106,11 +106,11 @@ fn numbers_tell_cells_apart_by_name() {
             .iter_mut()
             .for_each(|cell| cell.what.wait = W::Wfi);
     }
-    let groups = groups(&runs);
+    let groups = comparable_groups(&runs);
     let names: Vec<String> = groups[0]
         .rows
         .iter()
-        .map(|row| groups[0].name(row))
+        .map(|row| groups[0].row_name(row))
         .collect();
     assert_eq!(names, ["wfi", "wfi, gap-us 20"]);
 }
@@ -118,11 +118,14 @@ fn numbers_tell_cells_apart_by_name() {
 #[test]
 fn one_machine_or_nothing_in_common_has_no_group() {
     let mut runs = runs();
-    assert!(groups(&runs[..1]).is_empty() && groups(&[]).is_empty());
+    assert!(comparable_groups(&runs[..1]).is_empty() && comparable_groups(&[]).is_empty());
     for cell in &mut runs[1].results.cells {
         cell.cpus = 64;
     }
-    assert!(groups(&runs).is_empty() && sentences(&groups(&runs)).is_empty());
+    assert!(
+        comparable_groups(&runs).is_empty()
+            && order_sentences(&comparable_groups(&runs)).is_empty()
+    );
 }
 
 #[test]
@@ -132,10 +135,10 @@ fn a_third_machine_may_lack_a_cell() {
     third.label = "C".into();
     third.results.cells.retain(|cell| cell.what.wait == W::Busy);
     runs.push(third);
-    let groups = groups(&runs);
+    let groups = comparable_groups(&runs);
     // Only a cell that all machines have can be the reference.
     assert_eq!(groups[0].reference_name().as_deref(), Some("busy"));
     let table = lines(&groups[0].columns());
     assert!(table[3].ends_with(" - -"), "{table:#?}");
-    assert_eq!(sentences(&groups).len(), 1);
+    assert_eq!(order_sentences(&groups).len(), 1);
 }

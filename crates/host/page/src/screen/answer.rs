@@ -10,26 +10,26 @@ use super::merging::ANY;
 use super::rows::Rows;
 use super::{rows, words};
 use crate::columns::MARK;
-use crate::scale::{Scale, operation_of};
+use crate::scale::{Scale, cell_operation};
 use crate::{knee, path};
 
 /// Returns the sentences about a table.
-pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String> {
-    let unit = scale.unit_of(results, &rows.cells);
+pub fn table_sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String> {
+    let unit = scale.unit_of_cells(results, &rows.cells);
     // Ratios between times of a host's threads are only noise.
     if scale.of_host {
         return Vec::new();
     }
-    let caught = catching_limits(rows, scale, unit);
+    let caught = poll_limit_sentences(rows, scale, unit);
     if !caught.is_empty() {
         return caught;
     }
     // If anything else is swept, the first two cells found may differ in more than the wait.
-    let special = match rows.is_plain() {
+    let special = match rows.differs_only_in_wakeups() {
         true => [
-            delivery_cost(rows, scale, unit),
-            polling_gain(rows, scale, unit),
-            trapping_cost(rows, scale),
+            delivery_sentence(rows, scale, unit),
+            polling_sentence(rows, scale, unit),
+            trapping_sentence(rows, scale),
         ],
         false => [None, None, None],
     };
@@ -47,8 +47,8 @@ pub fn sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String
     if !added.is_empty() {
         return added;
     }
-    let extremes = extremes(rows, scale, unit).into_iter();
-    let timer = early_timer(rows, scale, unit);
+    let extremes = extremes_sentence(rows, scale, unit).into_iter();
+    let timer = early_timer_sentence(rows, scale, unit);
     extremes.chain(timer).chain(knee_sentence(rows)).collect()
 }
 
@@ -58,17 +58,20 @@ const NAMED: usize = 3;
 /// Returns sentences on the cost that each hypervisor adds to the cells of the bare machine.
 fn added_costs(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let figure = |cell: &Cell| {
-        let stats = cell.with_median()?;
+        let stats = cell.stats_with_median()?;
         Some((stats.p50, Some(stats.bounds())))
     };
     let mut unders: BTreeMap<Under, Vec<Addition<'_>>> = BTreeMap::new();
     let cells = rows.cells.iter();
     for cell in cells.filter(|cell| cell.under != Under::None) {
-        let floor = rows.cells.iter().find(|floor| cell.is_over(floor));
+        let floor = rows
+            .cells
+            .iter()
+            .find(|floor| cell.has_bare_machine_twin(floor));
         let Some((floor, own)) = floor.and_then(|floor| figure(floor).zip(figure(cell))) else {
             continue;
         };
-        let shown = scale.of_cell(cell).show_difference(own, floor);
+        let shown = scale.for_cell(cell).show_difference(own, floor);
         unders.entry(cell.under).or_default().push(Addition {
             cell,
             ticks: i128::from(own.0) - i128::from(floor.0),
@@ -84,12 +87,12 @@ fn added_costs(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let sentences = unders.into_iter().map(|(under, additions)| {
         let each = match additions.len() {
             ..=NAMED => {
-                let each = additions.iter().map(Addition::named);
+                let each = additions.iter().map(Addition::addition_text);
                 each.collect::<Vec<_>>().join(", ")
             }
-            _ => ranges(&additions).join("; "),
+            _ => addition_ranges(&additions).join("; "),
         };
-        let table = rows.cells[0].table();
+        let table = rows.cells[0].table_key();
         format!("{table}: {under} adds, in {unit}, {each}.")
     });
     sentences.collect()
@@ -105,15 +108,15 @@ struct Addition<'r> {
 
 impl Addition<'_> {
     /// Describes how the cell waits, for a sentence that already names the trap.
-    fn waiting(&self) -> String {
+    fn wait_text(&self) -> String {
         let poll = match self.cell.what.host_poll_us {
             0 => String::new(),
             limit => format!(", EL2 polls {limit} us"),
         };
-        words::shape(self.cell).to_owned() + &words::wait(self.cell, true) + &poll
+        words::receivers_text(self.cell).to_owned() + &words::wait_text(self.cell, true) + &poll
     }
 
-    fn named(&self) -> String {
+    fn addition_text(&self) -> String {
         let Self {
             cell, shown, floor, ..
         } = self;
@@ -121,23 +124,23 @@ impl Addition<'_> {
             Deliver::Direct => ", direct",
             Deliver::Inject => "",
         };
-        let name = words::wait(cell, false) + &words::trap(cell, false) + direct;
+        let name = words::wait_text(cell, false) + &words::trap_text(cell, false) + direct;
         format!("{shown} to the bare machine's {floor} ({name})")
     }
 }
 
 /// Returns, for each way of waking, the least and the largest addition, and how these two cells wait.
-fn ranges(additions: &[Addition<'_>]) -> Vec<String> {
+fn addition_ranges(additions: &[Addition<'_>]) -> Vec<String> {
     let mut ways: Vec<(String, Vec<&Addition<'_>>)> = Vec::new();
     let sent = additions
         .iter()
         .filter(|one| one.cell.what.shape != Shape::Dry);
     for one in sent {
-        let trapped = match words::trap(one.cell, true).as_str() {
+        let trapped = match words::trap_text(one.cell, true).as_str() {
             "" => "",
             _ => ", trapped",
         };
-        let way = words::arrival(one.cell).to_owned() + trapped;
+        let way = words::arrival_text(one.cell).to_owned() + trapped;
         match ways.iter_mut().find(|(other, _)| *other == way) {
             Some((_, all)) => all.push(one),
             None => ways.push((way, vec![one])),
@@ -151,9 +154,9 @@ fn ranges(additions: &[Addition<'_>]) -> Vec<String> {
             false => format!(
                 "{way}: {} ({}) to {} ({})",
                 least.shown,
-                least.waiting(),
+                least.wait_text(),
                 most.shown,
-                most.waiting()
+                most.wait_text()
             ),
         })
     });
@@ -162,8 +165,8 @@ fn ranges(additions: &[Addition<'_>]) -> Vec<String> {
 
 /// Names the point of a sweep after which further increases bring less.
 fn knee_sentence(rows: &Rows<'_>) -> Option<String> {
-    let (info, points) = rows.sweep()?;
-    let at = knee::knee(&points)?;
+    let (info, points) = rows.sole_sweep()?;
+    let at = knee::find_knee(&points)?;
     Some(format!("Knee of the curve over --{}: {at}.", info.key))
 }
 
@@ -190,10 +193,10 @@ fn compared_under(rows: &Rows<'_>) -> Option<Under> {
 
 /// Returns the first cell of this kind with injected interrupts.
 fn find_cell<'r>(rows: &Rows<'r>, wait: Wait, trap: Trap, wake: Wake) -> Option<&'r Cell> {
-    find_by(rows, Deliver::Inject, wait, trap, wake)
+    find_delivered(rows, Deliver::Inject, wait, trap, wake)
 }
 
-fn find_by<'r>(
+fn find_delivered<'r>(
     rows: &Rows<'r>,
     deliver: Deliver,
     wait: Wait,
@@ -207,42 +210,42 @@ fn find_by<'r>(
         (what.wait, what.trap, what.wake) == (wait, trap, wake)
             && what.deliver == deliver
             && what.host_poll_us == 0
-            && words::shape(cell).is_empty()
+            && words::receivers_text(cell).is_empty()
             && Some(cell.under) == under
     });
     found.copied()
 }
 
 /// Returns the mark of a figure that depends on a property that the machine does not model.
-fn star(cell: &Cell) -> &'static str {
+fn star_mark(cell: &Cell) -> &'static str {
     match cell.not_modelled.is_empty() {
         true => "",
         false => MARK,
     }
 }
 
-fn median(cell: &Cell) -> Option<u64> {
-    let stats = cell.with_median();
+fn nonzero_median(cell: &Cell) -> Option<u64> {
+    let stats = cell.stats_with_median();
     stats.map(|stats| stats.p50).filter(|median| *median > 0)
 }
 
 /// Compares an injected interrupt with a direct one, for a CPU in WFI.
-fn delivery_cost(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
-    let of = |deliver| find_by(rows, deliver, Wait::Wfi, Trap::None, Wake::Ipi);
+fn delivery_sentence(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
+    let of = |deliver| find_delivered(rows, deliver, Wait::Wfi, Trap::None, Wake::Ipi);
     let (injected, direct) = (of(Deliver::Inject)?, of(Deliver::Direct)?);
-    let more = median(injected)?.checked_sub(median(direct)?)?;
+    let more = nonzero_median(injected)?.checked_sub(nonzero_median(direct)?)?;
     let (what, operation) = match injected.what.workload.wakeups() {
         1 => ("An injected IPI", ""),
         _ => ("Injected IPIs", " a round trip"),
     };
     Some(format!(
         "{what} to a CPU in WFI: {} {unit}{operation} more than direct.",
-        scale.show(more)
+        scale.show_value(more)
     ))
 }
 
 /// Compares a polled wake-up without an interrupt with a wake-up from a trapped WFI.
-fn polling_gain(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
+fn polling_sentence(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let polled = find_cell(rows, Wait::PollWfi, Trap::None, Wake::Elide)?;
     // An IPI wakes a CPU whose poll ended before the wake-up came.
     if polled.sends_ipis() {
@@ -252,39 +255,39 @@ fn polling_gain(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
         Some(cell) => (cell, "a trapped WFI"),
         None => (find_cell(rows, Wait::Wfi, Trap::None, Wake::Ipi)?, "WFI"),
     };
-    let (less, more) = (median(polled)?, median(trapped)?);
+    let (less, more) = (nonzero_median(polled)?, nonzero_median(trapped)?);
     let ipis = match polled.what.workload.wakeups() {
         1 => "an injected IPI",
         _ => "injected IPIs",
     };
-    let sent = find_cell(rows, Wait::PollWfi, Trap::None, Wake::Ipi).and_then(median);
+    let sent = find_cell(rows, Wait::PollWfi, Trap::None, Wake::Ipi).and_then(nonzero_median);
     let sent = sent.map(|sent| {
         format!(
             " Polled with {ipis} all the same, it takes {}.",
-            scale.show(sent)
+            scale.show_value(sent)
         )
     });
-    let star = star(polled);
+    let star = star_mark(polled);
     Some(format!(
         "Polled without IPI, a {} takes {} {unit}{star}; with {ipis} out of {name} it takes {}: {:.1} times as many.{}",
         // Calls to all other CPUs have their own rows.
         match polled.what.workload {
             Workload::Ipi => "call to one CPU",
-            _ => operation_of(polled),
+            _ => cell_operation(polled),
         },
-        scale.show(less),
-        scale.show(more),
+        scale.show_value(less),
+        scale.show_value(more),
         more as f64 / less as f64,
         sent.unwrap_or_default()
     ))
 }
 
 /// For each gap between wake-ups, names the lowest of several poll limits that catches them.
-fn catching_limits(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
-    let sentences = gaps(rows).into_iter().filter_map(|(gap, cells)| {
+fn poll_limit_sentences(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
+    let sentences = cells_by_gap(rows).into_iter().filter_map(|(gap, cells)| {
         let shown =
-            |cell: &Cell| Some((cell.what.poll_limit_us, scale.show(median(cell)?) + star(cell)));
-        let [missed, caught] = edge_pair(&cells).map(|cell| cell.map(shown));
+            |cell: &Cell| Some((cell.what.poll_limit_us, scale.show_value(nonzero_median(cell)?) + star_mark(cell)));
+        let [missed, caught] = cells_at_edge(&cells).map(|cell| cell.map(shown));
         // All these cells have the delivery and the trap of the first one.
         let trap = match cells.first()?.what.trap {
             Trap::None => "",
@@ -299,7 +302,7 @@ fn catching_limits(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
                 let ((limit, cost), (shorter, more)) = (caught?, missed?);
                 format!(
                     "{begin} of {limit} us catches the wake-up ({cost} {unit}), one of {shorter} us misses it ({more}{}).",
-                    answer_caught(edge_pair(&cells)[0])
+                    caught_answer_note(cells_at_edge(&cells)[0])
                 )
             }
             (Some(caught), None) => {
@@ -314,7 +317,7 @@ fn catching_limits(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
         })
     });
     let sentences: Vec<String> = sentences.collect();
-    let paused = gaps(rows).into_keys().any(|gap| gap > 0) && !sentences.is_empty();
+    let paused = cells_by_gap(rows).into_keys().any(|gap| gap > 0) && !sentences.is_empty();
     let free = "Polling during the gap is in no sample, so a longer limit looks free here.";
     sentences
         .into_iter()
@@ -324,7 +327,7 @@ fn catching_limits(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
 
 /// Explains the cost of a missed wake-up if the other wake-up of the round trip was caught, because the answer then
 /// comes at once.
-fn answer_caught(missed: Option<&Cell>) -> &'static str {
+fn caught_answer_note(missed: Option<&Cell>) -> &'static str {
     let half = |cell: &&Cell| {
         let sent = cell.per_sample(&cell.ipis, "sent");
         cell.what.workload.wakeups() == 2 && (0.5..1.5).contains(&sent)
@@ -336,7 +339,7 @@ fn answer_caught(missed: Option<&Cell>) -> &'static str {
 }
 
 /// Returns the polled cells of each gap between wake-ups that has several poll limits, from the lowest.
-fn gaps<'r>(rows: &Rows<'r>) -> BTreeMap<u32, Vec<&'r Cell>> {
+fn cells_by_gap<'r>(rows: &Rows<'r>) -> BTreeMap<u32, Vec<&'r Cell>> {
     let polled = rows.cells.iter().filter(|cell| {
         let what = &cell.what;
         what.wait == Wait::PollWfi && what.wake == Wake::Elide && what.host_poll_us == 0
@@ -357,7 +360,7 @@ fn gaps<'r>(rows: &Rows<'r>) -> BTreeMap<u32, Vec<&'r Cell>> {
 }
 
 /// Returns the cell of the highest limit that does not catch the wake-up, and the cell of the lowest limit that does.
-fn edge_pair<'r>(cells: &[&'r Cell]) -> [Option<&'r Cell>; 2] {
+fn cells_at_edge<'r>(cells: &[&'r Cell]) -> [Option<&'r Cell>; 2] {
     let is_caught = |cell: &&Cell| !cell.sends_ipis();
     let least = cells.iter().position(is_caught);
     let before = least.unwrap_or(cells.len()).checked_sub(1);
@@ -366,43 +369,53 @@ fn edge_pair<'r>(cells: &[&'r Cell]) -> [Option<&'r Cell>; 2] {
 
 /// Returns the cells that a sentence may name: those with the least and the largest median, and those at the edges of
 /// polling.
-pub fn named<'r>(rows: &Rows<'r>) -> Vec<&'r Cell> {
+pub fn nameable_cells<'r>(rows: &Rows<'r>) -> Vec<&'r Cell> {
     let cells = rows.rows.iter().flat_map(|row| row.cells.iter().flatten());
-    let medians = cells.filter_map(|cell| Some((median(cell)?, *cell)));
+    let medians = cells.filter_map(|cell| Some((nonzero_median(cell)?, *cell)));
     let medians: Vec<(u64, &Cell)> = medians.collect();
     let least = medians.iter().min_by_key(|one| one.0);
     // Of equal medians, the first counts.
     let highest = medians.iter().rev().max_by_key(|one| one.0);
     let extremes = least.into_iter().chain(highest).map(|one| one.1);
-    let edges = gaps(rows).into_values().flat_map(|cells| edge_pair(&cells));
+    let edges = cells_by_gap(rows)
+        .into_values()
+        .flat_map(|cells| cells_at_edge(&cells));
     extremes.chain(edges.flatten()).collect()
 }
 
 /// Describes the cost of trapping WFI, and where it arises.
-fn trapping_cost(rows: &Rows<'_>, scale: Scale) -> Option<String> {
+fn trapping_sentence(rows: &Rows<'_>, scale: Scale) -> Option<String> {
     let trapped = find_cell(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi)?;
     let plain = find_cell(rows, Wait::Wfi, Trap::None, Wake::Ipi)?;
     // Without paths, the sentence would only repeat the table.
-    if !path::of_all(&[trapped, plain]) {
+    if !path::all_have_paths(&[trapped, plain]) {
         return None;
     }
-    let (with, without) = (median(trapped)?, median(plain)?);
+    let (with, without) = (nonzero_median(trapped)?, nonzero_median(plain)?);
     let adds = match with.checked_sub(without) {
         Some(more) => format!(
             "Where IPIs are injected, trapping WFI adds {}",
-            scale.show(more)
+            scale.show_value(more)
         ),
         None => format!(
             "Where IPIs are injected, trapping WFI saves {}",
-            scale.show(without - with)
+            scale.show_value(without - with)
         ),
     };
-    let direct = |trap| median(find_by(rows, Deliver::Direct, Wait::Wfi, trap, Wake::Ipi)?);
+    let direct = |trap| {
+        nonzero_median(find_delivered(
+            rows,
+            Deliver::Direct,
+            Wait::Wfi,
+            trap,
+            Wake::Ipi,
+        )?)
+    };
     let direct = match (direct(Trap::Wfi), direct(Trap::None)) {
         (Some(with), Some(without)) if with > without => {
             format!(
                 " Where they are direct, it adds {}.",
-                scale.show(with - without)
+                scale.show_value(with - without)
             )
         }
         _ => String::new(),
@@ -424,7 +437,7 @@ fn trapping_cost(rows: &Rows<'_>, scale: Scale) -> Option<String> {
 }
 
 /// Explains why a timer wakes a CPU earlier if WFI is trapped.
-fn early_timer(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
+fn early_timer_sentence(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let of = |trap| {
         let mut cells = table.cells.iter().filter(|cell| {
             let what = &cell.what;
@@ -433,13 +446,13 @@ fn early_timer(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
         cells.next().filter(|_| cells.next().is_none())
     };
     let (trapped, plain) = (of(Trap::Wfi)?, of(Trap::None)?);
-    let figure = |cell: &Cell| Some((cell.with_median()?.p50, Some(cell.stats?.bounds())));
+    let figure = |cell: &Cell| Some((cell.stats_with_median()?.p50, Some(cell.stats?.bounds())));
     let (late, early) = (figure(plain)?, figure(trapped)?);
     if early.0 >= late.0 {
         return None;
     }
-    let earlier = scale.of_cell(plain).show_difference(late, early);
-    let exits = |cell: &Cell| rows::shown_exits(cell);
+    let earlier = scale.for_cell(plain).show_difference(late, early);
+    let exits = |cell: &Cell| rows::rounded_exits(cell);
     Some(format!(
         "With WFI trapped, the timer wakes {} {unit} earlier: EL2 waits in the guest's place, so that it is entered already when the \
          timer expires ({} exits, not {}).",
@@ -450,7 +463,7 @@ fn early_timer(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
 }
 
 /// Names the cells with the least and the largest median.
-fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
+fn extremes_sentence(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let all = rows.rows.iter().flat_map(|row| {
         let cells = row.cells.iter().zip(&rows.titles);
         // Without an interrupt, no CPU is woken.
@@ -460,12 +473,12 @@ fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
             let swept = rows.swept.iter().zip(&row.swept);
             let swept = swept.filter(|(_, value)| ![ANY, "-"].contains(&value.as_str()));
             let swept = swept.map(|(title, value)| format!("; {title} {value} us"));
-            let name = row.shown() + &swept.collect::<String>();
+            let name = row.marked_name() + &swept.collect::<String>();
             let name = match rows.titles.len() {
                 1 => name,
                 _ => format!("{name}; {title}"),
             };
-            Some((median((*cell)?)?, name))
+            Some((nonzero_median((*cell)?)?, name))
         })
     });
     let all: Vec<_> = all.collect();
@@ -476,10 +489,10 @@ fn extremes(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     }
     Some(format!(
         "{}: least {} {unit} ({}), most {} ({}), {:.1} times as many.",
-        rows.cells[0].table(),
-        scale.show(least.0),
+        rows.cells[0].table_key(),
+        scale.show_value(least.0),
         least.1,
-        scale.show(most.0),
+        scale.show_value(most.0),
         most.1,
         most.0 as f64 / least.0 as f64
     ))

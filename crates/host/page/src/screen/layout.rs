@@ -79,7 +79,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn of(cells: &[&Cell], across: Across) -> Self {
+    pub fn for_cells(cells: &[&Cell], across: Across) -> Self {
         let layers = cells.iter().any(|cell| cell.under != cells[0].under);
         let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
         let varied: Vec<&Info> = varied.collect();
@@ -91,7 +91,7 @@ impl Layout {
         Self {
             across,
             layers,
-            deliveries: elided_differ(cells),
+            deliveries: delivery_matters(cells),
             one_wait: !swept.is_empty() && !varied.iter().any(|info| info.key == "wait"),
             varied,
             swept,
@@ -99,71 +99,74 @@ impl Layout {
     }
 
     /// Returns the way of waking.
-    fn arrival(&self, cell: &Cell) -> String {
+    fn arrival_text(&self, cell: &Cell) -> String {
         match self.deliveries && cell.what.wake == Wake::Elide {
             true => format!("no IPI ({})", cell.what.deliver),
             false if self.across.has_host_poll() && cell.what.wake == Wake::Elide => {
                 "no IPI".to_owned()
             }
-            false => words::arrival(cell).to_owned(),
+            false => words::arrival_text(cell).to_owned(),
         }
     }
 
-    pub fn column(&self, cell: &Cell) -> String {
+    pub fn column_title(&self, cell: &Cell) -> String {
         let under = cell.under;
         match (self.across, self.layers) {
             (Across::Nothing, _) => "median".to_owned(),
-            (Across::Layers, true) => format!("{under}: {}", self.arrival(cell)),
+            (Across::Layers, true) => format!("{under}: {}", self.arrival_text(cell)),
             (Across::Deliveries, true) => match (under, cell.what.deliver) {
                 // Only a hypervisor delivers interrupts in two ways.
                 (Under::None, _) => under.to_string(),
                 (_, Deliver::Inject) => format!("{under}: inject"),
                 (_, Deliver::Direct) => format!("{under}: direct"),
             },
-            (_, _) => self.arrival(cell),
+            (_, _) => self.arrival_text(cell),
         }
     }
 
-    pub fn row(&self, cell: &Cell) -> Name {
+    pub fn row_name(&self, cell: &Cell) -> Name {
         let swept = self
             .swept
             .iter()
-            .map(|info| match cell.told(info).as_str() {
+            .map(|info| match cell.dimension_text(info).as_str() {
                 "" => "-".into(),
                 _ if !info.applies(&cell.what) => "-".into(),
                 "0" if [LIMIT, HOST_POLL].contains(&info.key) => "-".into(),
                 text => text.to_owned(),
             });
-        let trap = words::trap(cell, self.sweeps(HOST_POLL));
-        (self.subject(cell), trap, swept.collect())
+        let trap = words::trap_text(cell, self.is_swept_key(HOST_POLL));
+        (self.wait_and_settings(cell), trap, swept.collect())
     }
 
-    fn subject(&self, cell: &Cell) -> String {
+    fn wait_and_settings(&self, cell: &Cell) -> String {
         let mut row = String::new();
         let others = self.varied.iter().filter(|info| !NAMED.contains(&info.key));
         for info in others.filter(|info| !is_swept(info)) {
             row = match info.key {
-                SHAPE => words::shape(cell).to_owned() + &row,
-                _ => named(info, cell) + &row,
+                SHAPE => words::receivers_text(cell).to_owned() + &row,
+                _ => value_prefix(info, cell) + &row,
             };
         }
         if self.layers && !self.across.has_layers() {
             row += &format!("{}: ", cell.under);
         }
         if self.across == Across::Nothing {
-            row += &format!("{}: ", self.arrival(cell));
+            row += &format!("{}: ", self.arrival_text(cell));
         }
         if self.one_wait {
             return row;
         }
-        row += &words::wait(cell, self.sweeps(LIMIT) || self.across.names_limit_above());
+        row += &words::wait_text(
+            cell,
+            self.is_swept_key(LIMIT) || self.across.names_limit_above(),
+        );
         match (self.across, cell.what.wake) {
             (Across::Deliveries, Wake::Elide) => row + ", no IPI",
             _ => row,
         }
     }
 
-    pub fn sweeps(&self, key: &str) -> bool {
+    pub fn is_swept_key(&self, key: &str) -> bool {
         self.swept.iter().any(|info| info.key == key)
     }
 }
@@ -183,7 +186,7 @@ pub fn varies(info: &Info, cells: &[&Cell]) -> bool {
     }
     let mut firsts: Vec<(Wait, String)> = Vec::new();
     cells.iter().any(|cell| {
-        let (wait, text) = (cell.what.wait, cell.told(info));
+        let (wait, text) = (cell.what.wait, cell.dimension_text(info));
         match firsts.iter().find(|(other, _)| *other == wait) {
             Some((_, first)) => *first != text,
             None => {
@@ -196,7 +199,7 @@ pub fn varies(info: &Info, cells: &[&Cell]) -> bool {
 
 /// If a row has the cells of all hypervisors, moves the cells of the hypervisor with the most cells to the front. No
 /// other hypervisor then has rows of its own.
-pub fn in_order<'r>(cells: &[&'r Cell], across: Across) -> Vec<&'r Cell> {
+pub fn fullest_layer_first<'r>(cells: &[&'r Cell], across: Across) -> Vec<&'r Cell> {
     let mut cells = cells.to_vec();
     if across.has_layers() {
         let all = cells.clone();
@@ -206,7 +209,7 @@ pub fn in_order<'r>(cells: &[&'r Cell], across: Across) -> Vec<&'r Cell> {
     cells
 }
 
-pub fn distinct(cells: &[&Cell], of: impl Fn(&Cell) -> String) -> Vec<String> {
+pub fn distinct_texts(cells: &[&Cell], of: impl Fn(&Cell) -> String) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for cell in cells {
         let text = of(cell);
@@ -218,7 +221,7 @@ pub fn distinct(cells: &[&Cell], of: impl Fn(&Cell) -> String) -> Vec<String> {
 }
 
 /// Whether delivery distinguishes wake-ups without an interrupt.
-fn elided_differ(cells: &[&Cell]) -> bool {
+fn delivery_matters(cells: &[&Cell]) -> bool {
     let mut medians = BTreeMap::new();
     let mut elided = cells.iter().filter(|cell| cell.what.wake == Wake::Elide);
     elided.any(|cell| {
@@ -230,20 +233,20 @@ fn elided_differ(cells: &[&Cell]) -> bool {
 }
 
 /// Returns the title of a column of values.
-pub fn title(info: &Info) -> &'static str {
+pub fn value_title(info: &Info) -> &'static str {
     match info.show {
         Show::Sweep { column, .. } => column,
         _ => info.key,
     }
 }
 
-pub fn value(info: &Info, cell: &Cell) -> String {
-    results::valued(info, &cell.told(info))
+pub fn value_text(info: &Info, cell: &Cell) -> String {
+    results::valued(info, &cell.dimension_text(info))
 }
 
-fn named(info: &Info, cell: &Cell) -> String {
-    match cell.told(info).as_str() {
+fn value_prefix(info: &Info, cell: &Cell) -> String {
+    match cell.dimension_text(info).as_str() {
         "" => String::new(),
-        _ => format!("{}, ", value(info, cell)),
+        _ => format!("{}, ", value_text(info, cell)),
     }
 }

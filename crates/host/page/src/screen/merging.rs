@@ -13,23 +13,23 @@ pub const ANY_TRAP: &str = ", any trap";
 
 /// Merges rows that differ only in the trap, or only in a swept value, and cost the same. A row of any value, or of any
 /// trap, stands for all values or traps in the table, even if another row has absorbed some of their rows.
-pub fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
+pub fn merge_equal_rows(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let swept = rows.first().map_or(0, |row| row.swept.len());
-    let traps = Counted::of(&rows, |row| row.what.clone(), |row| row.trap.clone());
+    let traps = Counted::count_values(&rows, |row| row.what.clone(), |row| row.trap.clone());
     // Values are merged first: a row of any trap would lack the values at which the trap makes a difference.
     let merged = (0..swept).rev().fold(rows, |rows, place| {
         let way = |row: &Row<'_>| (row.what.clone(), row.trap.clone());
-        let values = Counted::of(&rows, way, |row| row.swept[place].clone());
-        of_values(rows, place, &values)
+        let values = Counted::count_values(&rows, way, |row| row.swept[place].clone());
+        merge_values(rows, place, &values)
     });
-    of_traps(merged, &traps)
+    merge_traps(merged, &traps)
 }
 
 /// The distinct values that the rows of each kind have.
 struct Counted<K>(BTreeMap<K, BTreeSet<String>>);
 
 impl<K: Ord> Counted<K> {
-    fn of(
+    fn count_values(
         rows: &[Row<'_>],
         kind: impl Fn(&Row<'_>) -> K,
         value: impl Fn(&Row<'_>) -> String,
@@ -47,7 +47,7 @@ impl<K: Ord> Counted<K> {
 }
 
 /// Merges the rows of each set that differ only in the trap, if all traps cost the same.
-fn of_traps<'r>(rows: Vec<Row<'r>>, traps: &Counted<String>) -> Vec<Row<'r>> {
+fn merge_traps<'r>(rows: Vec<Row<'r>>, traps: &Counted<String>) -> Vec<Row<'r>> {
     let set = |row: &Row<'_>| (row.what.clone(), row.swept.clone());
     let alike: Vec<bool> = rows
         .iter()
@@ -65,7 +65,7 @@ fn of_traps<'r>(rows: Vec<Row<'r>>, traps: &Counted<String>) -> Vec<Row<'r>> {
                 if one.trap.is_empty() || row.trap.is_empty() {
                     one.trap = ANY_TRAP.into();
                 }
-                absorb(one, row);
+                absorb_row(one, row);
             }
             None => merged.push(row),
         }
@@ -86,13 +86,13 @@ fn cost_the_same(one: &Row<'_>, other: &Row<'_>) -> bool {
 }
 
 /// Merges the rows of each set that differ only in the value at `place`, if all values cost the same.
-fn of_values<'r>(
+fn merge_values<'r>(
     rows: Vec<Row<'r>>,
     place: usize,
     values: &Counted<(String, String)>,
 ) -> Vec<Row<'r>> {
     let mut merged: Vec<Row<'_>> = Vec::new();
-    let texts: Vec<_> = rows.iter().map(|row| set_of(row, place)).collect();
+    let texts: Vec<_> = rows.iter().map(|row| row_set_key(row, place)).collect();
     let uniform: Vec<bool> = rows
         .iter()
         .zip(&texts)
@@ -106,11 +106,11 @@ fn of_values<'r>(
     for ((row, set), uniform) in rows.into_iter().zip(texts).zip(uniform) {
         let first = merged
             .iter_mut()
-            .find(|one| uniform && set_of(one, place) == set);
+            .find(|one| uniform && row_set_key(one, place) == set);
         match first {
             Some(one) => {
                 one.swept[place] = ANY.into();
-                absorb(one, row);
+                absorb_row(one, row);
             }
             None => merged.push(row),
         }
@@ -119,13 +119,13 @@ fn of_values<'r>(
 }
 
 /// Returns a row's name, without the value at `place`.
-fn set_of(row: &Row<'_>, place: usize) -> (String, String, Vec<String>) {
+fn row_set_key(row: &Row<'_>, place: usize) -> (String, String, Vec<String>) {
     let mut swept = row.swept.clone();
     swept.remove(place);
     (row.what.clone(), row.trap.clone(), swept)
 }
 
-fn absorb<'r>(one: &mut Row<'r>, other: Row<'r>) {
+fn absorb_row<'r>(one: &mut Row<'r>, other: Row<'r>) {
     for (place, text) in other.texts.into_iter().enumerate() {
         if one.cells[place].is_none() {
             one.cells[place] = other.cells[place];

@@ -6,9 +6,10 @@ use plan::{DIMENSIONS, Info, Show, Trap, Wait, Wake};
 use results::Cell;
 
 use super::layout::{
-    Across, HOST_POLL, LIMIT, Layout, NAMED, Name, SHAPE, distinct, in_order, title, value,
+    Across, HOST_POLL, LIMIT, Layout, NAMED, Name, SHAPE, distinct_texts, fullest_layer_first,
+    value_text, value_title,
 };
-use super::merging::{ANY, ANY_TRAP, merged};
+use super::merging::{ANY, ANY_TRAP, merge_equal_rows};
 use super::{answer, words};
 use crate::columns::{COARSE, FEWER, MARK, MOVED};
 use crate::scale::Scale;
@@ -49,7 +50,7 @@ impl<'r> Row<'r> {
     }
 
     /// Returns the row's name, without swept values.
-    pub fn name(&self) -> String {
+    pub fn name_without_sweeps(&self) -> String {
         let Self { what, trap, .. } = self;
         // If all rows have the same wait, it is named above the table.
         match (what.is_empty() || what.ends_with(": "), trap.as_str()) {
@@ -60,15 +61,15 @@ impl<'r> Row<'r> {
     }
 
     /// Returns the row's name with its marks.
-    pub fn shown(&self) -> String {
-        format!("{} {}", self.name(), self.marks.concat())
+    pub fn marked_name(&self) -> String {
+        format!("{} {}", self.name_without_sweeps(), self.marks.concat())
             .trim_end()
             .to_owned()
     }
 
     /// Puts a cell into column `place`, and returns whether it fits. Delivery does not distinguish wake-ups without an
     /// interrupt, so one cell stands for both deliveries.
-    fn put(&mut self, place: usize, cell: &'r Cell, text: String) -> bool {
+    fn put_cell(&mut self, place: usize, cell: &'r Cell, text: String) -> bool {
         for (mark, is) in [
             (MARK, !cell.not_modelled.is_empty()),
             (COARSE, cell.counter_coarse.is_some()),
@@ -114,26 +115,26 @@ pub struct Rows<'r> {
 
 impl<'r> Rows<'r> {
     /// Lays out the cells of a workload with the first layout that hides no cell and fits, or else in one column.
-    pub fn fitting(cells: &[&'r Cell], scale: Scale, width: usize) -> Self {
+    pub fn lay_out_to_fit(cells: &[&'r Cell], scale: Scale, width: usize) -> Self {
         let layers = cells.iter().any(|cell| cell.under != cells[0].under);
         let layouts = Across::ALL.into_iter();
         let layouts = layouts.filter(|across| layers || *across != Across::Deliveries);
-        let mut layouts = layouts.map(|across| Self::of(cells, scale, across));
+        let mut layouts = layouts.map(|across| Self::lay_out(cells, scale, across));
         let fitting = layouts
             .find(|rows| rows.width() <= width && !rows.hidden && rows.titles.len() <= COLUMNS);
-        fitting.unwrap_or_else(|| Self::of(cells, scale, Across::Nothing))
+        fitting.unwrap_or_else(|| Self::lay_out(cells, scale, Across::Nothing))
     }
 
-    fn of(cells: &[&'r Cell], scale: Scale, across: Across) -> Self {
-        let layout = Layout::of(cells, across);
-        let titles = distinct(cells, |cell| layout.column(cell));
+    fn lay_out(cells: &[&'r Cell], scale: Scale, across: Across) -> Self {
+        let layout = Layout::for_cells(cells, across);
+        let titles = distinct_texts(cells, |cell| layout.column_title(cell));
         let mut has_exits = cells.iter().filter(|cell| cell.has_exit_counts());
-        let exits = has_exits.any(|cell| all_exits(cell) > 0.0);
+        let exits = has_exits.any(|cell| exits_per_sample(cell) > 0.0);
         let mut rows: Vec<Row<'r>> = Vec::new();
         let mut hidden = false;
-        for cell in in_order(cells, across) {
-            let name = layout.row(cell);
-            let column = layout.column(cell);
+        for cell in fullest_layer_first(cells, across) {
+            let name = layout.row_name(cell);
+            let column = layout.column_title(cell);
             let place = titles.iter().position(|title| *title == column);
             let row = rows
                 .iter()
@@ -142,12 +143,12 @@ impl<'r> Rows<'r> {
                 rows.push(Row::new(name, titles.len()));
                 rows.len() - 1
             });
-            let text = text(cell, scale.of_cell(cell), exits);
-            hidden |= !rows[row].put(place.unwrap_or(0), cell, text);
+            let text = cell_text(cell, scale.for_cell(cell), exits);
+            hidden |= !rows[row].put_cell(place.unwrap_or(0), cell, text);
         }
-        let mut rows = merged(rows);
-        let mut swept: Vec<_> = layout.swept.iter().map(|info| title(info)).collect();
-        let without_effect = drop_equal(&mut swept, &mut rows);
+        let mut rows = merge_equal_rows(rows);
+        let mut swept: Vec<_> = layout.swept.iter().map(|info| value_title(info)).collect();
+        let without_effect = drop_equal_sweeps(&mut swept, &mut rows);
         Self {
             titles,
             rows,
@@ -159,7 +160,7 @@ impl<'r> Rows<'r> {
             without_effect,
             wait: layout
                 .one_wait
-                .then(|| words::wait(cells[0], layout.sweeps(LIMIT))),
+                .then(|| words::wait_text(cells[0], layout.is_swept_key(LIMIT))),
             varied: layout.varied,
         }
     }
@@ -167,9 +168,13 @@ impl<'r> Rows<'r> {
     /// Returns the width of the widest line, in characters.
     pub fn width(&self) -> usize {
         let chars = |text: &str| text.chars().count();
-        let names = self.rows.iter().map(|row| chars(&row.shown()));
-        let names = names.chain([chars(self.subject())]).max().unwrap_or(0);
-        let names = if self.name().is_some() { 0 } else { names };
+        let names = self.rows.iter().map(|row| chars(&row.marked_name()));
+        let names = names.chain([chars(self.names_title())]).max().unwrap_or(0);
+        let names = if self.common_name().is_some() {
+            0
+        } else {
+            names
+        };
         let swept = self.swept.iter().enumerate().map(|(place, title)| {
             let texts = self.rows.iter().map(|row| chars(&row.swept[place]));
             texts.chain([chars(title)]).max().unwrap_or(0) + 2
@@ -182,14 +187,17 @@ impl<'r> Rows<'r> {
     }
 
     /// Returns the common name of all rows, if they share one and differ in swept values.
-    pub fn name(&self) -> Option<String> {
+    pub fn common_name(&self) -> Option<String> {
         let first = self.rows.first().filter(|_| !self.swept.is_empty())?;
-        let same = self.rows.iter().all(|row| row.shown() == first.shown());
-        same.then(|| first.shown())
+        let same = self
+            .rows
+            .iter()
+            .all(|row| row.marked_name() == first.marked_name());
+        same.then(|| first.marked_name())
     }
 
     /// Returns the title of the names.
-    pub fn subject(&self) -> &'static str {
+    pub fn names_title(&self) -> &'static str {
         match (&self.wait, self.across) {
             (Some(_), Across::Nothing) => "IPI: trap",
             (Some(_), _) => "trap",
@@ -199,8 +207,8 @@ impl<'r> Rows<'r> {
     }
 
     /// Returns at most `most` rows: the first, and those that a sentence may name.
-    pub fn first(&self, most: usize) -> Vec<&Row<'r>> {
-        let named = answer::named(self);
+    pub fn first_rows(&self, most: usize) -> Vec<&Row<'r>> {
+        let named = answer::nameable_cells(self);
         let is_named = |row: &Row<'_>| {
             let mut cells = row.cells.iter().flatten().chain(&row.others);
             cells.any(|cell| named.iter().any(|one| std::ptr::eq(*one, *cell)))
@@ -213,13 +221,13 @@ impl<'r> Rows<'r> {
     }
 
     /// Whether cells differ only in the wait, its trap, the way of waking and the receivers.
-    pub fn is_plain(&self) -> bool {
+    pub fn differs_only_in_wakeups(&self) -> bool {
         let is_named = |key| key != LIMIT && NAMED.contains(&key) || key == SHAPE;
         self.varied.iter().all(|info| is_named(info.key))
     }
 
     /// Explains the titles of values, rows without a receiver, rows of any trap, and IPIs where none is expected.
-    pub fn legend(&self) -> Option<String> {
+    pub fn explain_rows(&self) -> Option<String> {
         let explained = [
             (HOST_POLL, "limit of the hypervisor's poll"),
             (LIMIT, "limit of the guest's poll"),
@@ -227,12 +235,15 @@ impl<'r> Rows<'r> {
             ("event-stream-us", "period of the event stream"),
         ];
         let shown = explained.into_iter().filter_map(|(key, what)| {
-            let title = title(Info::find(key)?);
+            let title = value_title(Info::find(key)?);
             let is_shown = self.swept.contains(&title);
             is_shown.then(|| format!("{title}: {what}"))
         });
         let is_varied = self.varied.iter().any(|info| info.key == SHAPE);
-        let has_unnamed = self.cells.iter().any(|cell| words::shape(cell).is_empty());
+        let has_unnamed = self
+            .cells
+            .iter()
+            .any(|cell| words::receivers_text(cell).is_empty());
         let receiver =
             (is_varied && has_unnamed).then(|| "no receiver named: to one CPU".to_owned());
         let mut elided = self
@@ -243,8 +254,8 @@ impl<'r> Rows<'r> {
         let missed =
             missed.then(|| "no IPI: unless the poll ended before the wake-up came".to_owned());
         let names_limit = self.across.names_limit_above();
-        let limit = names_limit.then(|| self.limit()).flatten();
-        let traps = self.any_trap();
+        let limit = names_limit.then(|| self.poll_limit_text()).flatten();
+        let traps = self.any_trap_note();
         let shown = shown
             .chain(limit)
             .chain(receiver)
@@ -255,7 +266,7 @@ impl<'r> Rows<'r> {
     }
 
     /// Names the traps for which a row of any trap stands.
-    fn any_trap(&self) -> Option<String> {
+    fn any_trap_note(&self) -> Option<String> {
         let mut rows = self.rows.iter();
         rows.find(|row| row.trap == ANY_TRAP)?;
         let mut traps: Vec<Trap> = self.cells.iter().map(|cell| cell.what.trap).collect();
@@ -270,15 +281,18 @@ impl<'r> Rows<'r> {
     }
 
     /// Names the values that were requested and that all cells share.
-    pub fn constants(&self) -> Option<String> {
+    pub fn constants_text(&self) -> Option<String> {
         let first = self.cells[0];
         let same = DIMENSIONS.iter().filter(|info| {
             let varies = self.varied.iter().any(|other| other.key == info.key);
             let named = NAMED.contains(&info.key) || USUAL.contains(&info.key);
-            !varies && !named && !first.told(info).is_empty() && !info.is_neutral(&first.what)
+            !varies
+                && !named
+                && !first.dimension_text(info).is_empty()
+                && !info.is_neutral(&first.what)
         });
-        let same = same.map(|info| value(info, first));
-        let above = self.wait.clone().into_iter().chain(self.name());
+        let same = same.map(|info| value_text(info, first));
+        let above = self.wait.clone().into_iter().chain(self.common_name());
         let any = self.without_effect.iter();
         let any = any.map(|title| format!("{ANY} {title}"));
         let same: Vec<String> = above.chain(same).chain(any).collect();
@@ -286,7 +300,7 @@ impl<'r> Rows<'r> {
     }
 
     /// Returns the limit of the guest's poll if all polls share one.
-    fn limit(&self) -> Option<String> {
+    fn poll_limit_text(&self) -> Option<String> {
         let info = Info::find(LIMIT)?;
         let mut polls = self
             .cells
@@ -294,18 +308,23 @@ impl<'r> Rows<'r> {
             .filter(|cell| cell.what.wait == Wait::PollWfi);
         let first = polls.next()?;
         let is_constant = !self.varied.iter().any(|other| other.key == LIMIT);
-        is_constant.then(|| format!("polls for at most {} us", first.told(info)))
+        is_constant.then(|| format!("polls for at most {} us", first.dimension_text(info)))
     }
 
     /// Returns the swept dimension, and the medians over it, if nothing else varies.
-    pub fn sweep(&self) -> Option<(&'static Info, Vec<(f64, f64)>)> {
+    pub fn sole_sweep(&self) -> Option<(&'static Info, Vec<(f64, f64)>)> {
         let [info] = self.varied.as_slice() else {
             return None;
         };
         let Show::Sweep { .. } = info.show else {
             return None;
         };
-        let point = |cell: &&Cell| Some((cell.told(info).parse().ok()?, cell.stats?.p50 as f64));
+        let point = |cell: &&Cell| {
+            Some((
+                cell.dimension_text(info).parse().ok()?,
+                cell.stats?.p50 as f64,
+            ))
+        };
         let mut points: Vec<(f64, f64)> = self.cells.iter().filter_map(point).collect();
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         Some((info, points))
@@ -315,7 +334,7 @@ impl<'r> Rows<'r> {
 /// Dimensions that are not worth a mention if they are constant.
 const USUAL: [&str; 3] = ["shape", "event-stream-us", "atomics"];
 
-fn all_exits(cell: &Cell) -> f64 {
+fn exits_per_sample(cell: &Cell) -> f64 {
     let causes = cell.exits_of_samples().keys();
     let each = causes.map(|cause| cell.exits_per_sample(cause));
     // A sum that starts at 0 avoids -0, which is the sum of an empty iterator.
@@ -323,22 +342,22 @@ fn all_exits(cell: &Cell) -> f64 {
 }
 
 /// Returns the exits per sample, rounded.
-pub fn shown_exits(cell: &Cell) -> f64 {
-    (all_exits(cell) * 100.0).round() / 100.0
+pub fn rounded_exits(cell: &Cell) -> f64 {
+    (exits_per_sample(cell) * 100.0).round() / 100.0
 }
 
 /// Returns a cell's text: the median, the path in brackets, and the exits.
-fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
-    let mut text = match (cell.stats, cell.with_median()) {
-        (Some(stats), _) if scale.of_host => scale.show(stats.min),
+fn cell_text(cell: &Cell, scale: Scale, exits: bool) -> String {
+    let mut text = match (cell.stats, cell.stats_with_median()) {
+        (Some(stats), _) if scale.of_host => scale.show_value(stats.min),
         (_, Some(stats)) => scale.show_percentile(stats.p50, stats.bounds()),
         _ => return "too few".into(),
     };
     if let Some(critical) = &cell.critical {
-        text += &format!(" ({})", scale.show(critical.net.p50));
+        text += &format!(" ({})", scale.show_value(critical.net.p50));
     }
     match (exits, cell.has_exit_counts()) {
-        (true, true) => text += &format!(" / {}", shown_exits(cell)),
+        (true, true) => text += &format!(" / {}", rounded_exits(cell)),
         (true, false) => text += " / ?",
         (false, _) => {}
     }
@@ -346,7 +365,7 @@ fn text(cell: &Cell, scale: Scale, exits: bool) -> String {
 }
 
 /// Drops the swept dimensions that make no difference to any row, and returns their titles.
-fn drop_equal(swept: &mut Vec<&'static str>, rows: &mut [Row<'_>]) -> Vec<&'static str> {
+fn drop_equal_sweeps(swept: &mut Vec<&'static str>, rows: &mut [Row<'_>]) -> Vec<&'static str> {
     let mut dropped = Vec::new();
     for place in (0..swept.len()).rev() {
         if rows.iter().all(|row| row.swept[place] == ANY) {

@@ -2,7 +2,7 @@
 mod layers;
 
 use plan::{Wait, Workload};
-use results::goldens::logs;
+use results::goldens::log_results;
 use results::{Counts, Critical, Stats};
 
 use super::*;
@@ -312,7 +312,7 @@ fn other_workloads_are_named_where_they_do_not_fit() {
 #[test]
 fn no_screen_is_wider_than_a_terminal() {
     let mut some = 0;
-    for (name, results) in logs() {
+    for (name, results) in log_results() {
         let Some(document) = document(&results, Rest::Elsewhere) else {
             continue;
         };

@@ -14,7 +14,7 @@ use crate::scale::Scale;
 pub const SUBJECT: &str = "how it waits";
 
 /// Describes the machine and its numbers.
-pub fn place(results: &Results, scale: Scale) -> String {
+pub fn machine_line(results: &Results, scale: Scale) -> String {
     let machine = &results.machine;
     let emulator = machine.emulator.as_ref();
     let emulator = emulator.map(|emulator| format!("{} {}", emulator.name, emulator.version));
@@ -26,7 +26,7 @@ pub fn place(results: &Results, scale: Scale) -> String {
             cpus => Some(format!("{cpus} CPUs")),
         },
         (!machine.cpu.is_empty()).then(|| machine.cpu.clone()),
-        machine.kernel(),
+        machine.kernel_text(),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let board = match results.board.as_str() {
@@ -35,13 +35,17 @@ pub fn place(results: &Results, scale: Scale) -> String {
     };
     let unit = match results.unit.as_str() {
         "insns" => "Instructions: exact, not a time.".to_owned(),
-        _ => format!("Unit: {} ({}).", scale.unit(results), results.unit_how),
+        _ => format!(
+            "Unit: {} ({}).",
+            scale.unit_of_results(results),
+            results.unit_how
+        ),
     };
     format!("{board}: {}. {unit}", parts.join(", "))
 }
 
 /// Describes how a cell waits, without traps; includes the poll's limit unless a column has it.
-pub fn wait(cell: &Cell, limit_is_swept: bool) -> String {
+pub fn wait_text(cell: &Cell, limit_is_swept: bool) -> String {
     let what = &cell.what;
     if what.workload.is_a_run() {
         return what.command.to_string();
@@ -64,7 +68,7 @@ pub fn wait(cell: &Cell, limit_is_swept: bool) -> String {
 }
 
 /// Names the receivers of an interrupt, unless there is the usual single receiver.
-pub fn shape(cell: &Cell) -> &'static str {
+pub fn receivers_text(cell: &Cell) -> &'static str {
     match cell.what.shape {
         Shape::Dry => "unsent: ",
         Shape::Itself => "to itself: ",
@@ -74,7 +78,7 @@ pub fn shape(cell: &Cell) -> &'static str {
 }
 
 /// Describes the trap of the wait, and the hypervisor's poll unless a column has its limit.
-pub fn trap(cell: &Cell, poll_is_swept: bool) -> String {
+pub fn trap_text(cell: &Cell, poll_is_swept: bool) -> String {
     let what = &cell.what;
     if what.workload.is_linux() {
         return match what.trap {
@@ -109,7 +113,7 @@ pub fn trap_words(trap: Trap) -> &'static str {
 }
 
 /// Describes the way in which the wake-up arrives.
-pub fn arrival(cell: &Cell) -> &'static str {
+pub fn arrival_text(cell: &Cell) -> &'static str {
     match (cell.what.wake, cell.what.deliver) {
         (Wake::Elide, _) => "no IPI, polled",
         (Wake::Ipi, Deliver::Inject) => "IPI injected",
@@ -118,7 +122,7 @@ pub fn arrival(cell: &Cell) -> &'static str {
 }
 
 /// Explains the star: lists the properties that the machine does not model.
-pub fn star(results: &Results) -> String {
+pub fn explain_star(results: &Results) -> String {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
     let missing: BTreeSet<&str> = cells
         .flat_map(|cell| cell.not_modelled.iter().map(String::as_str))

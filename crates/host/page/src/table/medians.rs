@@ -12,20 +12,28 @@ pub struct Units<'r>(Vec<&'r str>);
 
 impl<'r> Units<'r> {
     /// Finds the units of `cells`; `first` is one of their runs.
-    pub fn of(cells: impl Iterator<Item = &'r Cell>, first: &'r Results, scale: Scale) -> Self {
-        Self(cells.map(|cell| scale.unit_of(first, &[cell])).collect())
+    pub fn of_cells(
+        cells: impl Iterator<Item = &'r Cell>,
+        first: &'r Results,
+        scale: Scale,
+    ) -> Self {
+        Self(
+            cells
+                .map(|cell| scale.unit_of_cells(first, &[cell]))
+                .collect(),
+        )
     }
 
     /// Returns the common unit, if there is one.
-    pub fn shown(&self) -> &'r str {
+    pub fn common_unit(&self) -> &'r str {
         match self.0.first() {
-            Some(unit) if self.column().is_none() => unit,
+            Some(unit) if self.unit_column().is_none() => unit,
             _ => "the unit of the cell",
         }
     }
 
     /// Returns the unit of each cell, if they differ.
-    pub fn column(&self) -> Option<Column> {
+    pub fn unit_column(&self) -> Option<Column> {
         let units = self.0.iter().map(|unit| (*unit).to_owned());
         let differ = self.0.iter().any(|unit| *unit != self.0[0]);
         differ.then(|| Column::words("unit", units.collect()))
@@ -33,7 +41,7 @@ impl<'r> Units<'r> {
 }
 
 /// Returns the columns that distinguish these cells.
-pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
+pub fn distinguishing_columns(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = Vec::new();
     for key in keys() {
         // Neither decisions of Linux itself nor limits of a poll that does not exist are choices of the user.

@@ -5,18 +5,22 @@ use results::compare::{Compared, Comparison, Figures, LEVEL, Pair, Quantity, Ver
 use results::merge::{self, Run};
 use results::{Cell, Results};
 
-use super::{Scale, Units, machine, names, not_shown};
+use super::{Scale, Units, cells_not_shown, distinguishing_columns, machine_lines};
 use crate::cell_names::CellNames;
 use crate::document::Document;
 use crate::grid::Column;
 
 /// Returns the whole output.
-pub fn document(results: &Results) -> Document {
-    let mut lines = Document::from(machine(results));
+pub fn repetitions_document(results: &Results) -> Document {
+    let mut lines = Document::from(machine_lines(results));
     lines.push(String::new());
-    lines.append(medians_of_runs(results, Scale::of(results), Naming::Keys));
-    if let [first, ..] = runs(results).as_slice() {
-        lines.extend(not_shown(&first.results));
+    lines.append(medians_of_runs(
+        results,
+        Scale::for_results(results),
+        Naming::Keys,
+    ));
+    if let [first, ..] = split_repetitions(results).as_slice() {
+        lines.extend(cells_not_shown(&first.results));
     }
     let missing = results.incomplete_text();
     lines.extend(missing.map(|missing| format!("incomplete: {missing}")));
@@ -24,8 +28,8 @@ pub fn document(results: &Results) -> Document {
 }
 
 /// Returns the repetitions as separate runs.
-fn runs(results: &Results) -> Vec<Run> {
-    merge::runs(vec![Run {
+fn split_repetitions(results: &Results) -> Vec<Run> {
+    merge::join_sweeps(vec![Run {
         label: "run".into(),
         results: results.clone(),
         commands: Vec::new(),
@@ -38,20 +42,20 @@ pub fn equal_runs(results: &Results) -> Option<(usize, Results)> {
     if results.incomplete || !results.damaged.is_empty() || !results.problems.is_empty() {
         return None;
     }
-    let mut runs = runs(results);
+    let mut runs = split_repetitions(results);
     let found = Comparison::new(&runs, &runs, LEVEL);
     let is_whole = |pair: &Pair<'_>| {
-        pair.total()
-            .is_none_or(|total| total.a.runs() == runs.len())
+        pair.deciding_figure()
+            .is_none_or(|total| total.a.run_count() == runs.len())
     };
     let is_equal = |(_, figure): (&Pair<'_>, &Compared)| {
         let of_screen = matches!(
             figure.quantity,
             Quantity::Median | Quantity::Path | Quantity::Exits
         );
-        !of_screen || figure.a.low() == figure.a.high()
+        !of_screen || figure.a.lowest() == figure.a.highest()
     };
-    let equal = found.pairs.iter().all(is_whole) && found.figures().all(is_equal);
+    let equal = found.pairs.iter().all(is_whole) && found.cells_and_figures().all(is_equal);
     let count = runs.len();
     (equal && count > 1).then(|| (count, runs.swap_remove(0).results))
 }
@@ -67,43 +71,48 @@ pub enum Naming {
 
 /// Returns the table of medians, with a heading before it and an explanation after it.
 pub fn medians_of_runs(results: &Results, scale: Scale, naming: Naming) -> Document {
-    let runs = runs(results);
+    let runs = split_repetitions(results);
     // A comparison of the runs with themselves shows the smallest difference from another such set of runs that
     // would be detected.
     let found = Comparison::new(&runs, &runs, LEVEL);
     let has_path = |pair: &Pair<'_>| pair.figure(Quantity::Path).is_some();
     let cells = found.pairs.iter().map(|pair| pair.cell);
-    let units = Units::of(cells, results, scale);
+    let units = Units::of_cells(cells, results, scale);
     let mut lines = Document::from(vec![
         format!(
             "medians of {} runs in {}{}",
             runs.len(),
-            units.shown(),
+            units.common_unit(),
             match found.pairs.iter().any(has_path) {
                 false => "",
-                true => "; in brackets the path, from the store that wakes to the woken task",
+                true => "; in brackets the path, from the waker's store to the woken task",
             }
         ),
         String::new(),
     ]);
-    lines.table(columns(&found, results, scale, naming));
-    lines.extend(what_is_seen(&found, runs.len(), naming));
+    lines.table(median_columns(&found, results, scale, naming));
+    lines.extend(explain_comparison(&found, runs.len(), naming));
     lines
 }
 
-fn columns(found: &Comparison<'_>, results: &Results, scale: Scale, naming: Naming) -> Vec<Column> {
+fn median_columns(
+    found: &Comparison<'_>,
+    results: &Results,
+    scale: Scale,
+    naming: Naming,
+) -> Vec<Column> {
     let pairs = found.pairs.iter();
     let measured: Vec<_> = pairs
-        .filter_map(|pair| Some((pair, pair.total()?)))
+        .filter_map(|pair| Some((pair, pair.deciding_figure()?)))
         .collect();
     let of = |title, text: &dyn Fn(&Compared, Scale) -> String| {
         let texts = measured
             .iter()
-            .map(|(pair, total)| text(total, scale.of_cell(pair.cell)));
+            .map(|(pair, total)| text(total, scale.for_cell(pair.cell)));
         Column::numbers("", title, texts.collect())
     };
     let medians = measured.iter().map(|(pair, total)| {
-        let median = |of: &Compared| figure(&of.a, of.a.median(), scale.of_cell(pair.cell));
+        let median = |of: &Compared| format_figure(&of.a, of.a.median(), scale.for_cell(pair.cell));
         match pair.figure(Quantity::Path) {
             Some(path) => format!("{} ({})", median(total), median(path)),
             None => median(total),
@@ -111,30 +120,30 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale, naming: Nami
     });
     let cells = || measured.iter().map(|(pair, _)| pair.cell);
     let mut columns = match naming {
-        Naming::Keys => names(cells().collect()),
-        Naming::Words => vec![worded(cells().collect())],
+        Naming::Keys => distinguishing_columns(cells().collect()),
+        Naming::Words => vec![joined_words(cells().collect())],
     };
-    columns.extend(Units::of(cells(), results, scale).column());
+    columns.extend(Units::of_cells(cells(), results, scale).unit_column());
     // The heading has the number of runs that most cells are in.
-    let first = measured.first().map(|(_, total)| total.a.runs());
+    let first = measured.first().map(|(_, total)| total.a.run_count());
     let differ = measured
         .iter()
-        .any(|(_, total)| Some(total.a.runs()) != first);
+        .any(|(_, total)| Some(total.a.run_count()) != first);
     if differ || naming == Naming::Keys {
-        columns.push(of("runs", &|total, _| total.a.runs().to_string()));
+        columns.push(of("runs", &|total, _| total.a.run_count().to_string()));
     }
     columns.push(Column::numbers("", "median", medians.collect()).result());
     match naming {
         Naming::Keys => columns.extend([
             of("lowest", &|total, scale| {
-                figure(&total.a, total.a.low(), scale)
+                format_figure(&total.a, total.a.lowest(), scale)
             }),
             of("highest", &|total, scale| {
-                figure(&total.a, total.a.high(), scale)
+                format_figure(&total.a, total.a.highest(), scale)
             }),
         ]),
         Naming::Words => columns.push(of("lowest, highest", &|total, scale| {
-            let [low, high] = [total.a.low(), total.a.high()];
+            let [low, high] = [total.a.lowest(), total.a.highest()];
             let [low, high] = [low, high].map(|end| scale.show_figure((end as u64, None)));
             match low == high {
                 true => "equal".into(),
@@ -143,29 +152,29 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale, naming: Nami
         })),
     }
     if !found.exact && naming == Naming::Keys {
-        columns.push(of(
-            "sees %",
-            &|total, _| match (total.verdict, total.sees()) {
-                (Verdict::TooFew, _) | (_, None) => "?".into(),
-                (_, Some(sees)) => format!("{sees:.1}"),
-            },
-        ));
+        columns.push(of("sees %", &|total, _| match (
+            total.verdict,
+            total.least_detectable_percent(),
+        ) {
+            (Verdict::TooFew, _) | (_, None) => "?".into(),
+            (_, Some(sees)) => format!("{sees:.1}"),
+        }));
     }
     columns
 }
 
-fn worded(cells: Vec<&Cell>) -> Column {
-    let names = CellNames::of(cells.iter().copied());
+fn joined_words(cells: Vec<&Cell>) -> Column {
+    let names = CellNames::for_cells(cells.iter().copied());
     let texts = cells.iter().map(|cell| names.name(cell).to_owned());
     Column::words("cell", texts.collect())
 }
 
-fn figure(of: &Figures, figure: f64, scale: Scale) -> String {
+fn format_figure(of: &Figures, figure: f64, scale: Scale) -> String {
     scale.show_figure((figure as u64, of.bounds(figure)))
 }
 
 /// Explains the last column, and reports if there are too few runs for a comparison.
-fn what_is_seen(found: &Comparison<'_>, runs: usize, naming: Naming) -> Vec<String> {
+fn explain_comparison(found: &Comparison<'_>, runs: usize, naming: Naming) -> Vec<String> {
     if found.exact {
         return Vec::new();
     }
@@ -211,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_cell_is_a_row_with_its_spread() {
-        let text = document(&repeated(&[1000, 1010, 990, 1005, 995], "ticks"))
+        let text = repetitions_document(&repeated(&[1000, 1010, 990, 1005, 995], "ticks"))
             .terminal(None)
             .join("\n");
         assert!(text.contains("medians of 5 runs in ns"), "{text}");
@@ -229,11 +238,11 @@ mod tests {
 
     #[test]
     fn what_repeats_needs_no_spread_and_few_runs_show_none() {
-        let text = document(&repeated(&[190, 190], "insns"))
+        let text = repetitions_document(&repeated(&[190, 190], "insns"))
             .terminal(None)
             .join("\n");
         assert!(text.contains("190") && !text.contains("sees"), "{text}");
-        let text = document(&repeated(&[1000, 1010], "ticks"))
+        let text = repetitions_document(&repeated(&[1000, 1010], "ticks"))
             .terminal(None)
             .join("\n");
         assert!(

@@ -55,7 +55,7 @@ fn a_folder_that_is_no_bao_or_another_bao_is_refused() {
 
 #[test]
 fn only_a_machine_without_firmware_needs_no_call_of_it() {
-    let [with, without] = [VIRT, GEM5].map(|platform| changes(of(platform)).count());
+    let [with, without] = [VIRT, GEM5].map(|platform| changes_for(of(platform)).count());
     assert_eq!((with, without), (2, 3));
     let place = tempfile::tempdir().unwrap();
     let place = place.path();

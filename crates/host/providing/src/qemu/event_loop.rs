@@ -23,7 +23,7 @@ mod filter {
     const HERE: seccompiler::TargetArch = seccompiler::TargetArch::aarch64;
 
     /// Returns a filter that allows all system calls except io_uring_setup(2).
-    pub fn program() -> Result<BpfProgram, BackendError> {
+    pub fn build_filter() -> Result<BpfProgram, BackendError> {
         let calls = [(libc::SYS_io_uring_setup, Vec::new())];
         let calls = calls.into_iter().collect();
         SeccompFilter::new(calls, SeccompAction::Allow, ANSWER, HERE)?.try_into()
@@ -37,7 +37,7 @@ pub fn without_io_uring() {
         target_os = "linux",
         any(target_arch = "x86_64", target_arch = "aarch64")
     ))]
-    if let Ok(program) = filter::program() {
+    if let Ok(program) = filter::build_filter() {
         let _ = seccompiler::apply_filter(&program);
     }
 }
@@ -52,7 +52,7 @@ mod tests {
     use crate::qemu::{self, Found};
 
     /// Returns the number of filters in a program that the calling thread starts.
-    fn filters() -> u32 {
+    fn count_filters() -> u32 {
         let status = Command::new("cat").arg("/proc/self/status").output();
         let status = String::from_utf8(status.unwrap().stdout).unwrap();
         let count = |line: &str| line.strip_prefix("Seccomp_filters:")?.trim().parse().ok();
@@ -87,9 +87,9 @@ mod tests {
     #[test]
     fn an_emulator_gets_no_ring() {
         let within = thread::spawn(|| {
-            let before = filters();
+            let before = count_filters();
             without_io_uring();
-            assert_eq!(filters(), before + 1);
+            assert_eq!(count_filters(), before + 1);
             gets_ring()
         });
         let ring = within.join().unwrap();

@@ -71,7 +71,7 @@ impl Events {
 
     /// Returns how the machine ended. Call this after the emulator has ended. Returns `None` without a report: the
     /// emulator was killed, could not start, or is not QEMU.
-    pub fn end(self) -> Option<Shutdown> {
+    pub fn read_shutdown(self) -> Option<Shutdown> {
         // A reader that still waits for an emulator gets this connection, which sends nothing. If an emulator
         // connected, its connection came first.
         drop(UnixStream::connect(&self.socket));
@@ -109,7 +109,7 @@ mod tests {
             writeln!(emulator, "{line}").unwrap();
         }
         drop((commands, emulator));
-        events.end()
+        events.read_shutdown()
     }
 
     #[test]
@@ -148,6 +148,6 @@ mod tests {
     #[test]
     fn an_emulator_that_never_connects_is_not_waited_for() {
         let place = tempfile::tempdir().unwrap();
-        assert_eq!(Events::listen(place.path()).unwrap().end(), None);
+        assert_eq!(Events::listen(place.path()).unwrap().read_shutdown(), None);
     }
 }

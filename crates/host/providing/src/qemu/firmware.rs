@@ -30,7 +30,7 @@ const FOLDERS: [&str; 4] = [
 /// If there is no such file; the message says how to get it.
 pub fn firmware(name: &str) -> Result<PathBuf> {
     if let Some(folder) = env::var_os(VARIABLE).map(PathBuf::from) {
-        let Some(path) = first([folder.clone()], name) else {
+        let Some(path) = find_first([folder.clone()], name) else {
             bad_input!(
                 "{VARIABLE}: {} has no file {name}; name a folder that has it, or unset it",
                 folder.display()
@@ -39,7 +39,7 @@ pub fn firmware(name: &str) -> Result<PathBuf> {
         return Ok(path);
     }
     let provided = FOLDERS.iter().map(|folder| provide::folder(folder));
-    match first(provided.chain(FOLDERS.map(PathBuf::from)), name) {
+    match find_first(provided.chain(FOLDERS.map(PathBuf::from)), name) {
         Some(path) => Ok(path),
         None => bad_input!(
             "the board's firmware {name} is missing: install qemu-efi-aarch64 (Debian) or edk2-aarch64 (Fedora, \
@@ -49,7 +49,7 @@ pub fn firmware(name: &str) -> Result<PathBuf> {
 }
 
 /// Returns the file with this name from the first folder that has it.
-fn first(folders: impl IntoIterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
+fn find_first(folders: impl IntoIterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
     folders
         .into_iter()
         .map(|folder| folder.join(name))
@@ -68,7 +68,7 @@ mod tests {
         for folder in &folders {
             fs::create_dir(folder).unwrap();
         }
-        let look = || first(folders.clone(), "x.fd");
+        let look = || find_first(folders.clone(), "x.fd");
         assert_eq!(look(), None);
         fs::write(folders[2].join("x.fd"), "").unwrap();
         fs::write(folders[1].join("x.fd"), "").unwrap();

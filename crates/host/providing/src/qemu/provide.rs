@@ -31,18 +31,18 @@ const PACKAGES: [&str; 3] = [
 const VERSION: &str = "1:11.1.3+ds-1~bpo13+1";
 const EFI: (&str, &str) = ("qemu-efi-aarch64", "2025.02-8+deb13u1");
 
-fn prefix() -> PathBuf {
+fn install_folder() -> PathBuf {
     places::target().join("tools/qemu")
 }
 
 /// Returns the folder of a provided emulator that corresponds to the folder `system` of an installed one.
 pub fn folder(system: &str) -> PathBuf {
-    prefix().join(system.trim_start_matches('/'))
+    install_folder().join(system.trim_start_matches('/'))
 }
 
 /// Returns the emulator that an earlier run has provided.
-pub fn provided() -> Option<Emulator> {
-    let prefix = prefix();
+pub fn find_provided() -> Option<Emulator> {
+    let prefix = install_folder();
     let libraries = [
         "usr/lib/x86_64-linux-gnu",
         "lib/x86_64-linux-gnu",
@@ -83,7 +83,7 @@ pub fn provide() -> Result<Emulator> {
     step!("{PROGRAM} {FLOOR} or newer is missing: providing it below target/tools (once)");
     let tools = apt::Tools::lock()?;
     // Another run may have provided an emulator while this one waited.
-    if let Some(emulator) = provided() {
+    if let Some(emulator) = find_provided() {
         return Ok(emulator);
     }
     let apt = tools.apt(None, &REMEDY)?;
@@ -99,13 +99,13 @@ pub fn provide() -> Result<Emulator> {
         .into_iter()
         .chain([EFI])
     {
-        packages.push(apt.pinned(name, version)?);
+        packages.push(apt.find_pinned(name, version)?);
     }
     let packages = packages.iter().map(String::as_str);
     let arguments: Vec<_> = install.into_iter().chain(packages).collect();
     apt.run("downloading QEMU", &arguments)?;
-    apt.unpack(&prefix())?;
-    provided().with_context(|| {
+    apt.unpack(&install_folder())?;
+    find_provided().with_context(|| {
         format!("the {PROGRAM} below target/tools does not start; set {VARIABLE} to one that does")
     })
 }

@@ -38,12 +38,12 @@ pub fn folder() -> Option<&'static Path> {
 fn find_or_install() -> Option<PathBuf> {
     // Cargo passes its own path to the programs that it starts, which makes a slow query of rustup unnecessary.
     let running = env::var_os("CARGO").map(PathBuf::from);
-    let running = running.and_then(|cargo| of_program(&cargo));
+    let running = running.and_then(|cargo| folder_of_program(&cargo));
     if let Some(running) = running.filter(|folder| is_of(folder, version())) {
         return Some(running);
     }
     output("rustup", &["--version"])?;
-    installed().or_else(|| {
+    find_installed().or_else(|| {
         step!("installing Rust {}, which images are built by", version());
         let install = ["toolchain", "install", version(), "--profile", "minimal"];
         let status = Command::new("rustup")
@@ -52,7 +52,7 @@ fn find_or_install() -> Option<PathBuf> {
             .status();
         let found = status
             .is_ok_and(|status| status.success())
-            .then(installed)
+            .then(find_installed)
             .flatten();
         if found.is_none() {
             note!(
@@ -64,13 +64,13 @@ fn find_or_install() -> Option<PathBuf> {
     })
 }
 
-fn installed() -> Option<PathBuf> {
+fn find_installed() -> Option<PathBuf> {
     let cargo = output("rustup", &["which", "--toolchain", version(), "cargo"])?;
-    of_program(Path::new(cargo.trim()))
+    folder_of_program(Path::new(cargo.trim()))
 }
 
 /// Returns the folder of the rustup toolchain that contains a program.
-fn of_program(program: &Path) -> Option<PathBuf> {
+fn folder_of_program(program: &Path) -> Option<PathBuf> {
     let folder = program.parent()?.parent()?;
     folder.join(OF_RUSTUP).is_file().then(|| folder.to_owned())
 }

@@ -22,7 +22,7 @@ const STAYS: u128 = 0x47d4_086d_4cfe_9846_9b95_2950_cbbd_5a00;
 const NEXT: u128 = 0xd6d0_eea7_fcea_d54b_9782_9934_f234_b6e4;
 
 /// Returns the content of the flash with the firmware's stages, which start `next`.
-pub fn flash(first: &[u8], loader: &[u8], stays: &[u8], next: &[u8]) -> Result<Vec<u8>> {
+pub fn make_flash(first: &[u8], loader: &[u8], stays: &[u8], next: &[u8]) -> Result<Vec<u8>> {
     let mut flash = first.to_vec();
     if first.len() > PACKAGE {
         bail!(
@@ -31,7 +31,7 @@ pub fn flash(first: &[u8], loader: &[u8], stays: &[u8], next: &[u8]) -> Result<V
         );
     }
     flash.resize(PACKAGE, 0);
-    flash.extend(package(&[(LOADER, loader), (STAYS, stays), (NEXT, next)]));
+    flash.extend(make_fip(&[(LOADER, loader), (STAYS, stays), (NEXT, next)]));
     if flash.len() > FLASH {
         bail!(
             "firmware and image of {} bytes do not fit into the flash",
@@ -41,7 +41,7 @@ pub fn flash(first: &[u8], loader: &[u8], stays: &[u8], next: &[u8]) -> Result<V
     Ok(flash)
 }
 
-fn package(parts: &[(u128, &[u8])]) -> Vec<u8> {
+fn make_fip(parts: &[(u128, &[u8])]) -> Vec<u8> {
     let mut package = Vec::new();
     package.extend(NAME.to_le_bytes());
     package.extend(SERIAL.to_le_bytes());
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn each_part_is_where_its_entry_says() {
-        let flash = flash(b"first", b"loader", b"stays", b"next").unwrap();
+        let flash = make_flash(b"first", b"loader", b"stays", b"next").unwrap();
         assert!(flash.starts_with(b"first"));
         let package = &flash[PACKAGE..];
         assert_eq!(package[..4], [1, 0, 0x64, 0xaa]);
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        assert!(flash(&[0; PACKAGE + 1], b"", b"", b"").is_err());
-        assert!(flash(b"", b"", b"", &vec![0; FLASH]).is_err());
+        assert!(make_flash(&[0; PACKAGE + 1], b"", b"", b"").is_err());
+        assert!(make_flash(b"", b"", b"", &vec![0; FLASH]).is_err());
     }
 }

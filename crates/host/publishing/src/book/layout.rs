@@ -10,32 +10,32 @@ use anyhow::{Context, Result};
 use super::summary;
 
 /// Copies the pages of the repository at `root` to their layout in `to`.
-pub fn write(root: &Path, pages: &[String], to: &Path) -> Result<()> {
-    copy(&root.join("docs/book.toml"), &to.join("book.toml"))?;
+pub fn write_pages(root: &Path, pages: &[String], to: &Path) -> Result<()> {
+    copy_file(&root.join("docs/book.toml"), &to.join("book.toml"))?;
     let source = to.join("src");
     for page in pages {
-        let text = copy(&root.join(page), &source.join(page))?;
-        for file in files(page, &String::from_utf8_lossy(&text)) {
+        let text = copy_file(&root.join(page), &source.join(page))?;
+        for file in linked_files(page, &String::from_utf8_lossy(&text)) {
             // Pages in the list are copied separately. The link check finds a page that is missing there.
             if file.extension().is_none_or(|end| end != "md") && root.join(&file).is_file() {
-                copy(&root.join(&file), &source.join(&file))?;
+                copy_file(&root.join(&file), &source.join(&file))?;
             }
         }
     }
     let list = fs::read_to_string(root.join(summary::FILE)).context(summary::FILE)?;
-    fs::write(source.join("SUMMARY.md"), at_the_top(&list))?;
+    fs::write(source.join("SUMMARY.md"), links_from_top(&list))?;
     Ok(())
 }
 
 /// Returns the list of pages, with links relative to the top of the repository.
-fn at_the_top(list: &str) -> String {
+fn links_from_top(list: &str) -> String {
     list.replace("](", "](docs/").replace("](docs/../", "](")
 }
 
 /// Returns the files to which a page links, by their paths in the repository.
-fn files(page: &str, text: &str) -> Vec<PathBuf> {
+fn linked_files(page: &str, text: &str) -> Vec<PathBuf> {
     let folder = Path::new(page).parent().unwrap_or(Path::new(""));
-    let links = summary::linked(text);
+    let links = summary::link_targets(text);
     let paths = links.filter(|link| !link.contains("://"));
     let paths = paths.map(|link| link.split('#').next().unwrap_or(link));
     let paths = paths.filter(|path| !path.is_empty());
@@ -57,7 +57,7 @@ fn without_dots(path: &Path) -> PathBuf {
     plain
 }
 
-fn copy(from: &Path, to: &Path) -> Result<Vec<u8>> {
+fn copy_file(from: &Path, to: &Path) -> Result<Vec<u8>> {
     let bytes = fs::read(from).with_context(|| from.display().to_string())?;
     fs::create_dir_all(to.parent().unwrap_or(to))?;
     fs::write(to, &bytes).with_context(|| to.display().to_string())?;
@@ -72,7 +72,7 @@ mod tests {
     fn links_of_the_list_begin_at_the_top() {
         let list = "[R](../README.md)\n- [A](a.md)\n    - [B](guides/b.md)\n";
         assert_eq!(
-            at_the_top(list),
+            links_from_top(list),
             "[R](README.md)\n- [A](docs/a.md)\n    - [B](docs/guides/b.md)\n"
         );
     }
@@ -81,6 +81,6 @@ mod tests {
     fn a_page_brings_what_it_links_to() {
         let text = "[a](../../x/y.toml), [b](c.json#d), [e](#f), [g](https://h/i.txt)";
         let wanted = ["x/y.toml", "docs/guides/c.json"].map(PathBuf::from);
-        assert_eq!(files("docs/guides/p.md", text), wanted);
+        assert_eq!(linked_files("docs/guides/p.md", text), wanted);
     }
 }

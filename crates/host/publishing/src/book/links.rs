@@ -18,7 +18,7 @@ struct Page {
 }
 
 /// Returns the broken links of the site in `folder`, each with its page.
-pub fn broken(folder: &Path) -> Result<Vec<String>> {
+pub fn broken_links(folder: &Path) -> Result<Vec<String>> {
     let folder = &folder.canonicalize()?;
     let mut pages = BTreeMap::new();
     read_pages(folder, &mut pages)?;
@@ -63,8 +63,10 @@ fn read_pages(folder: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> Result<()> 
             read_pages(&path, pages)?;
         } else if path.extension().is_some_and(|end| end == "html") && !path.ends_with(PRINTED) {
             let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            let links = ["href", "src"].map(|name| values(&text, name)).concat();
-            let places = values(&text, "id").into_iter().collect();
+            let links = ["href", "src"]
+                .map(|name| attribute_values(&text, name))
+                .concat();
+            let places = attribute_values(&text, "id").into_iter().collect();
             pages.insert(path, Page { links, places });
         }
     }
@@ -72,7 +74,7 @@ fn read_pages(folder: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> Result<()> 
 }
 
 /// Returns the values of an attribute in HTML.
-fn values(text: &str, name: &str) -> Vec<String> {
+fn attribute_values(text: &str, name: &str) -> Vec<String> {
     let begin = format!(" {name}=\"");
     let behind = text.split(&begin).skip(1);
     let values = behind.filter_map(|rest| Some(rest.split_once('"')?.0));
@@ -95,6 +97,6 @@ mod tests {
         fs::write(folder.join("b.html"), r#"<p id="here">"#).unwrap();
         let wanted = ["#bottom", "../b.html#there", "c.html", "../d.png"];
         let wanted = wanted.map(|link| format!("a/a.html: {link}"));
-        assert_eq!(broken(folder).unwrap(), wanted);
+        assert_eq!(broken_links(folder).unwrap(), wanted);
     }
 }

@@ -13,13 +13,13 @@ const DOCS: &str = "docs";
 pub const FILE: &str = "docs/SUMMARY.md";
 
 /// Returns the pages, by their paths in the repository at `root`, in order.
-pub fn pages(root: &Path) -> Result<Vec<String>> {
+pub fn listed_pages(root: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(root.join(FILE)).context(FILE)?;
-    let pages: Vec<String> = linked(&text).map(in_repository).collect();
+    let pages: Vec<String> = link_targets(&text).map(repository_path).collect();
     let mut documents = BTreeSet::new();
-    find(root, DOCS, &mut documents)?;
+    find_pages(root, DOCS, &mut documents)?;
     documents.remove(FILE);
-    let wrong = mistakes(&pages, &documents, |page| root.join(page).is_file());
+    let wrong = list_mistakes(&pages, &documents, |page| root.join(page).is_file());
     if !wrong.is_empty() {
         bail!("{FILE}: {}", wrong.join("; "));
     }
@@ -27,7 +27,7 @@ pub fn pages(root: &Path) -> Result<Vec<String>> {
 }
 
 /// Returns the mistakes in a list of pages, compared with `documents`.
-fn mistakes(
+fn list_mistakes(
     pages: &[String],
     documents: &BTreeSet<String>,
     exists: impl Fn(&str) -> bool,
@@ -45,13 +45,13 @@ fn mistakes(
 }
 
 /// Returns the targets of the links in a Markdown text.
-pub fn linked(text: &str) -> impl Iterator<Item = &str> {
+pub fn link_targets(text: &str) -> impl Iterator<Item = &str> {
     let behind = text.split("](").skip(1);
     behind.filter_map(|rest| Some(rest.split_once(')')?.0))
 }
 
 /// Returns a link in the list as a path in the repository.
-fn in_repository(link: &str) -> String {
+fn repository_path(link: &str) -> String {
     match link.strip_prefix("../") {
         Some(path) => path.into(),
         None => format!("{DOCS}/{link}"),
@@ -59,12 +59,12 @@ fn in_repository(link: &str) -> String {
 }
 
 /// Finds all pages below `folder`.
-fn find(root: &Path, folder: &str, found: &mut BTreeSet<String>) -> Result<()> {
+fn find_pages(root: &Path, folder: &str, found: &mut BTreeSet<String>) -> Result<()> {
     for entry in fs::read_dir(root.join(folder)).with_context(|| folder.to_owned())? {
         let entry = entry?;
         let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
         if entry.path().is_dir() {
-            find(root, &name, found)?;
+            find_pages(root, &name, found)?;
         } else if name.ends_with(".md") {
             found.insert(name);
         }
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn every_document_is_a_page() {
-        let pages = pages(places::root()).unwrap();
+        let pages = listed_pages(places::root()).unwrap();
         assert_eq!(pages[0], "README.md");
         assert!(pages.contains(&"docs/guides/maintainer.md".into()));
     }
@@ -87,13 +87,13 @@ mod tests {
     #[test]
     fn pages_that_are_forgotten_gone_or_twice_are_told() {
         let text = "- [A](a.md)\n    - [B](guides/b.md)\n- [A](a.md)\n[R](../README.md)\n";
-        let pages: Vec<String> = linked(text).map(in_repository).collect();
+        let pages: Vec<String> = link_targets(text).map(repository_path).collect();
         assert_eq!(
             pages,
             ["docs/a.md", "docs/guides/b.md", "docs/a.md", "README.md"]
         );
         let documents = ["docs/a.md", "docs/c.md"].map(str::to_owned);
-        let wrong = mistakes(&pages, &documents.into(), |page| !page.contains("b.md"));
+        let wrong = list_mistakes(&pages, &documents.into(), |page| !page.contains("b.md"));
         assert_eq!(
             wrong,
             [

@@ -23,7 +23,7 @@ const VARIABLE: &str = "ROUSE_MDBOOK";
 const REQUIREMENTS: &str = "crates/host/publishing/src/book/requirements.txt";
 
 /// Returns mdBook's program, and provides it if it is missing.
-pub fn ensure() -> Result<PathBuf> {
+pub fn ensure_mdbook() -> Result<PathBuf> {
     if let Some(named) = env::var_os(VARIABLE) {
         return Ok(named.into());
     }
@@ -41,18 +41,18 @@ pub fn ensure() -> Result<PathBuf> {
     }
     let _lock = files::lock(&places::target().join("tools/mdbook.lock"), || {})?;
     if !is_there() {
-        provide(&folder)?;
+        fetch_mdbook(&folder)?;
         fs::write(&done, &wanted).with_context(|| done.display().to_string())?;
     }
     Ok(program)
 }
 
 /// Fetches mdBook into `folder`.
-fn provide(folder: &Path) -> Result<()> {
+fn fetch_mdbook(folder: &Path) -> Result<()> {
     step!("fetching mdBook into {}", places::shown(folder));
     let mut python = Command::new("python3");
     python.args(["-m", "venv"]).arg(folder);
-    run(python)?;
+    run_command(python)?;
     let mut pip = Command::new(folder.join("bin/pip"));
     pip.args(["install", "--quiet", "--disable-pip-version-check"])
         .args([
@@ -62,10 +62,10 @@ fn provide(folder: &Path) -> Result<()> {
             "--requirement",
         ])
         .arg(places::inside(REQUIREMENTS));
-    run(pip)
+    run_command(pip)
 }
 
-fn run(mut command: Command) -> Result<()> {
+fn run_command(mut command: Command) -> Result<()> {
     let said = match command.output() {
         Ok(output) if output.status.success() => return Ok(()),
         Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),

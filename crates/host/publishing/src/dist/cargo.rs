@@ -33,7 +33,7 @@ struct Metadata {
 }
 
 /// Returns all crates of Cargo.lock for the targets of the products.
-pub fn known() -> Result<BTreeMap<Key, Crate>> {
+pub fn locked_crates() -> Result<BTreeMap<Key, Crate>> {
     let arguments = [
         "metadata",
         "--format-version=1",
@@ -53,7 +53,7 @@ pub fn known() -> Result<BTreeMap<Key, Crate>> {
 
 /// Returns the crates whose code is in the binaries of `packages`. Leaves out crates that only procedural macros and
 /// build scripts use, since these run on the host.
-pub fn linked(packages: Packages) -> Result<BTreeSet<Key>> {
+pub fn linked_crates(packages: Packages) -> Result<BTreeSet<Key>> {
     let mut linked = BTreeSet::new();
     for (package, target) in packages {
         let said = cargo_output(&[
@@ -68,13 +68,13 @@ pub fn linked(packages: Packages) -> Result<BTreeSet<Key>> {
             "--no-dedupe",
             "--format={p}",
         ])?;
-        linked.extend(said.lines().filter_map(key));
+        linked.extend(said.lines().filter_map(parse_key));
     }
     Ok(linked)
 }
 
 /// Parses `name v1.2.3`, after which our own crates have their folder.
-fn key(line: &str) -> Option<Key> {
+fn parse_key(line: &str) -> Option<Key> {
     let mut words = line.split(' ');
     let name = words.next()?;
     let version = words.next()?.strip_prefix('v')?;
@@ -97,22 +97,25 @@ mod tests {
 
     #[test]
     fn crates_are_named_with_their_version() {
-        assert_eq!(key("spin v0.12.3"), Some(("spin".into(), "0.12.3".into())));
         assert_eq!(
-            key("abi v0.1.0 (/a folder/abi)"),
+            parse_key("spin v0.12.3"),
+            Some(("spin".into(), "0.12.3".into()))
+        );
+        assert_eq!(
+            parse_key("abi v0.1.0 (/a folder/abi)"),
             Some(("abi".into(), "0.1.0".into()))
         );
-        assert_eq!(key(""), None);
+        assert_eq!(parse_key(""), None);
     }
 
     #[test]
     fn what_only_runs_here_is_not_linked() {
-        let linked = linked(&[("hypervisor", toolchain::TARGET)]).unwrap();
+        let linked = linked_crates(&[("hypervisor", toolchain::TARGET)]).unwrap();
         let has = |name: &str| linked.iter().any(|(linked, _)| linked == name);
         assert!(has("hypervisor") && has("arm-gic") && has("ucs2"));
         // These are macros of `uefi`, and a crate for the host.
         assert!(!has("syn") && !has("uefi-macros") && !has("clap"));
-        let known = known().unwrap();
+        let known = locked_crates().unwrap();
         assert!(linked.iter().all(|key| known.contains_key(key)));
     }
 }

@@ -29,8 +29,8 @@ const RUST: [&str; 3] = [
 const SOURCES: &str = "/cargo/registry/src/";
 
 /// Returns the files of the folder of licences for these products.
-pub fn of(products: &[Product]) -> Result<Files> {
-    let known = cargo::known()?;
+pub fn licence_files(products: &[Product]) -> Result<Files> {
+    let known = cargo::locked_crates()?;
     let mut files = Files::new();
     let mut add = |name: &str, bytes: Vec<u8>| {
         let executable = false;
@@ -43,20 +43,20 @@ pub fn of(products: &[Product]) -> Result<Files> {
     let mut all = BTreeSet::new();
     let mut text = HEAD.to_owned();
     for product in products {
-        let linked = cargo::linked(product.packages)?;
-        named_are_linked(product, &linked)?;
-        text += &section(product, &linked, &known)?;
+        let linked = cargo::linked_crates(product.packages)?;
+        check_named_crates(product, &linked)?;
+        text += &crates_section(product, &linked, &known)?;
         all.extend(linked);
     }
     add("CRATES.md", text.into_bytes());
     for key in &all {
         let one = known.get(key).context("a crate that Cargo knows")?;
-        for (name, bytes) in texts(one)? {
+        for (name, bytes) in licence_texts(one)? {
             add(&format!("crates/{}-{}/{name}", key.0, key.1), bytes);
         }
     }
     add("musl/COPYRIGHT", MUSL.into());
-    for (name, bytes) in of_rust() {
+    for (name, bytes) in rust_licences() {
         add(&format!("rust/{name}"), bytes);
     }
     Ok(files)
@@ -77,7 +77,7 @@ Every file also has parts of Rust's own libraries (MIT or Apache-2.0; `rust/`), 
 ";
 
 /// Returns the section that lists the crates of a product.
-fn section(
+fn crates_section(
     product: &Product,
     linked: &BTreeSet<Key>,
     known: &BTreeMap<Key, Crate>,
@@ -101,7 +101,7 @@ fn section(
 }
 
 /// Returns the licence texts next to a crate's Cargo.toml, by name; our own texts are already in the folder.
-fn texts(one: &Crate) -> Result<BTreeMap<String, Vec<u8>>> {
+fn licence_texts(one: &Crate) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut texts = BTreeMap::new();
     if one.source.is_none() {
         return Ok(texts);
@@ -120,7 +120,7 @@ fn texts(one: &Crate) -> Result<BTreeMap<String, Vec<u8>>> {
 }
 
 /// Returns the licence texts in the toolchain; a distribution's toolchain may lack them.
-fn of_rust() -> Vec<(&'static str, Vec<u8>)> {
+fn rust_licences() -> Vec<(&'static str, Vec<u8>)> {
     let sysroot = toolchain::sysroot().unwrap_or_default();
     let read = |path: &'static str| {
         let bytes = fs::read(sysroot.join(path)).ok()?;
@@ -131,7 +131,7 @@ fn of_rust() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// Fails if a product names a crate that is not in the list. The messages of a crate's panics name its source files.
-fn named_are_linked(product: &Product, linked: &BTreeSet<Key>) -> Result<()> {
+fn check_named_crates(product: &Product, linked: &BTreeSet<Key>) -> Result<()> {
     let folders: BTreeSet<_> = linked
         .iter()
         .map(|(name, version)| format!("{name}-{version}"))
@@ -177,21 +177,21 @@ mod tests {
     fn a_crate_that_an_image_names_has_to_be_listed() {
         let image = product(b"..\0/cargo/registry/src/index-1/spin-0.12.3/src/once.rs\0..");
         let key = |name: &str| BTreeSet::from([(name.to_owned(), "0.12.3".to_owned())]);
-        assert!(named_are_linked(&image, &key("spin")).is_ok());
-        let error = named_are_linked(&image, &key("spun")).unwrap_err();
+        assert!(check_named_crates(&image, &key("spin")).is_ok());
+        let error = check_named_crates(&image, &key("spun")).unwrap_err();
         assert!(error.to_string().contains("spin-0.12.3"), "{error}");
     }
 
     #[test]
     fn a_crate_without_a_licence_is_not_published() {
-        let known = cargo::known().unwrap();
+        let known = cargo::locked_crates().unwrap();
         let (key, one) = known.iter().find(|((name, _), _)| name == "spin").unwrap();
         let only = BTreeSet::from([key.clone()]);
-        let text = section(&product(b""), &only, &known).unwrap();
+        let text = crates_section(&product(b""), &only, &known).unwrap();
         assert!(text.ends_with(&format!("| spin | {} | MIT |\n", key.1)));
-        assert!(!texts(one).unwrap().is_empty());
-        let mut bare = cargo::known().unwrap();
+        assert!(!licence_texts(one).unwrap().is_empty());
+        let mut bare = cargo::locked_crates().unwrap();
         bare.get_mut(key).unwrap().license = None;
-        assert!(section(&product(b""), &only, &bare).is_err());
+        assert!(crates_section(&product(b""), &only, &bare).is_err());
     }
 }

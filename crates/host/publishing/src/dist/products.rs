@@ -36,28 +36,28 @@ pub struct Product {
 }
 
 /// Builds all products.
-pub fn all() -> Result<Vec<Product>> {
+pub fn build_products() -> Result<Vec<Product>> {
     let built = images::build("virt", Guest::Ours(Program::Measuring))?;
-    let mut products = disks(&built)?;
-    products.push(plain("rouse.efi", EFI, BOTH, fs::read(&built.packed)?));
+    let mut products = build_disks(&built)?;
+    products.push(plain_file("rouse.efi", EFI, BOTH, fs::read(&built.packed)?));
     for (name, atomics, about) in [
         ("guest.img", Atomics::Llsc, GUEST_LLSC),
         ("guest-lse.img", Atomics::Lse, GUEST_LSE),
     ] {
         let image = fs::read(&built.guest(atomics).image)?;
-        products.push(plain(name, about, &[GUEST], image));
+        products.push(plain_file(name, about, &[GUEST], image));
     }
     let monitor = images::monitor()?;
     let program = program::bytes(&built, &monitor)?;
     let packages: Packages = &[("rouse-kvm", toolchain::LINUX), GUEST];
-    products.push(executable("rouse-kvm", KVM, packages, program));
+    products.push(executable_file("rouse-kvm", KVM, packages, program));
     let packages: Packages = &[("linux", toolchain::LINUX)];
     let program = images::on_linux()?;
-    products.push(executable("rouse-linux", LINUX, packages, program));
+    products.push(executable_file("rouse-linux", LINUX, packages, program));
     Ok(products)
 }
 
-fn plain(name: &str, about: &str, packages: Packages, bytes: Vec<u8>) -> Product {
+fn plain_file(name: &str, about: &str, packages: Packages, bytes: Vec<u8>) -> Product {
     Product {
         name: name.into(),
         about: about.into(),
@@ -69,23 +69,23 @@ fn plain(name: &str, about: &str, packages: Packages, bytes: Vec<u8>) -> Product
     }
 }
 
-fn executable(name: &str, about: &str, packages: Packages, bytes: Vec<u8>) -> Product {
-    let mut product = plain(name, about, packages, bytes);
+fn executable_file(name: &str, about: &str, packages: Packages, bytes: Vec<u8>) -> Product {
+    let mut product = plain_file(name, about, packages, bytes);
     product.file.executable = true;
     product
 }
 
 /// Returns a disk of each kind for every board that boots disks. Boards with equal disks share a disk, since the image
 /// discovers its machine.
-fn disks(built: &Built) -> Result<Vec<Product>> {
+fn build_disks(built: &Built) -> Result<Vec<Product>> {
     let mut products = Vec::new();
     for (kind, about, plan) in [
-        ("measure", MEASURE, measure()),
-        ("survey", SURVEY, survey()),
+        ("measure", MEASURE, default_plan()),
+        ("survey", SURVEY, survey_plan()),
     ] {
         let mut same: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for board in boards()? {
-            let text = disk::text(&Load::of_disk(&load(&board, kind, &plan))?)?;
+        for board in disk_boards()? {
+            let text = disk::text(&Load::of_disk(&load_args(&board, kind, &plan))?)?;
             same.entry(text).or_default().push(board);
         }
         let one = same.len() == 1;
@@ -96,14 +96,14 @@ fn disks(built: &Built) -> Result<Vec<Product>> {
             };
             let bytes = disk::with(built, &text).with_context(|| name.clone())?;
             let about = format!("{about}\n\nIt serves the boards {}.", boards.join(", "));
-            products.push(plain(&name, &about, BOTH, bytes));
+            products.push(plain_file(&name, &about, BOTH, bytes));
         }
     }
     Ok(products)
 }
 
 /// Returns the boards that boot disks.
-fn boards() -> Result<Vec<String>> {
+fn disk_boards() -> Result<Vec<String>> {
     let mut boards = Vec::new();
     for name in names()? {
         if Board::load(&name)?.machine.boots_disks() {
@@ -114,7 +114,7 @@ fn boards() -> Result<Vec<String>> {
 }
 
 /// Returns the arguments of `cargo xtask image --board BOARD` for a disk of this kind with this plan.
-fn load(board: &str, kind: &str, plan: &PlanArgs) -> LoadArgs {
+fn load_args(board: &str, kind: &str, plan: &PlanArgs) -> LoadArgs {
     LoadArgs {
         plan: plan.clone(),
         survey: kind == "survey",
@@ -123,7 +123,7 @@ fn load(board: &str, kind: &str, plan: &PlanArgs) -> LoadArgs {
 }
 
 /// Returns the default matrix, shortened as a console requires.
-fn measure() -> PlanArgs {
+fn default_plan() -> PlanArgs {
     PlanArgs {
         compact: true,
         ..PlanArgs::default()
@@ -131,7 +131,7 @@ fn measure() -> PlanArgs {
 }
 
 /// Returns the shortest plan, for a first boot.
-fn survey() -> PlanArgs {
+fn survey_plan() -> PlanArgs {
     PlanArgs::naming(&[("workload", "ipi"), ("shape", "dry")])
 }
 

@@ -6,7 +6,7 @@ use results::Build;
 use super::products::Product;
 
 /// Returns the text, which describes the folder, each file, and how to reproduce the folder.
-pub fn of(products: &[Product], build: Option<&Build>) -> String {
+pub fn readme_text(products: &[Product], build: Option<&Build>) -> String {
     let mut text = format!(
         "# Rouse {}, to measure a machine without building anything\n\n{HEAD}\n",
         env!("CARGO_PKG_VERSION")
@@ -14,7 +14,7 @@ pub fn of(products: &[Product], build: Option<&Build>) -> String {
     for product in products {
         text += &format!("\n## {}\n\n{}\n", product.name, product.about);
     }
-    text += &format!("\n## Where it is from\n\n{}\n", origin(build));
+    text += &format!("\n## Where it is from\n\n{}\n", origin_text(build));
     text
 }
 
@@ -36,7 +36,7 @@ goes wrong.
 
 Rouse has not run on silicon yet. Use a machine on which nothing else is needed.";
 
-fn origin(build: Option<&Build>) -> String {
+fn origin_text(build: Option<&Build>) -> String {
     let Some(build) = build else {
         return "The compiler and the commit are not known.".into();
     };
@@ -62,10 +62,10 @@ mod tests {
             commit: "abc".into(),
             ..Build::default()
         };
-        assert!(origin(Some(&build)).contains("from commit abc, with"));
+        assert!(origin_text(Some(&build)).contains("from commit abc, with"));
         build.dirty = true;
-        assert!(origin(Some(&build)).contains("in no commit"));
+        assert!(origin_text(Some(&build)).contains("in no commit"));
         build.commit.clear();
-        assert!(origin(Some(&build)).contains("without a commit"));
+        assert!(origin_text(Some(&build)).contains("without a commit"));
     }
 }

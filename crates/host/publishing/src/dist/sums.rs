@@ -13,7 +13,7 @@ use shell::digest::sum;
 pub const FILE: &str = "SHA256SUMS";
 
 /// Returns the text of the file with the hashes of `files`.
-pub(super) fn of(files: &Files) -> String {
+pub(super) fn sums_text(files: &Files) -> String {
     let lines = files.iter();
     let lines = lines.map(|(name, file)| format!("{}  {name}\n", sum(&file.bytes)));
     lines.collect()
@@ -30,7 +30,7 @@ pub fn check(folder: &Path) -> Result<()> {
         ensure!(sum(&file) == wanted, "{name} does not match its hash");
         named.insert(name.to_owned());
     }
-    let there = below(folder, folder)?;
+    let there = files_below(folder, folder)?;
     ensure!(
         there == named,
         "files are there and without a sum: {:?}",
@@ -40,12 +40,12 @@ pub fn check(folder: &Path) -> Result<()> {
 }
 
 /// Returns the files below `at`, by their paths relative to `folder`.
-pub fn below(folder: &Path, at: &Path) -> Result<BTreeSet<String>> {
+pub fn files_below(folder: &Path, at: &Path) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(at).with_context(|| at.display().to_string())? {
         let path = entry?.path();
         if path.is_dir() {
-            found.extend(below(folder, &path)?);
+            found.extend(files_below(folder, &path)?);
         } else {
             let name = path.strip_prefix(folder)?.to_string_lossy();
             found.insert(name.into_owned());
@@ -62,10 +62,10 @@ mod tests {
     /// "abc" is the first example in FIPS 180-4.
     #[test]
     fn sums_are_those_of_the_standard_in_the_form_of_sha256sum() {
-        let files = ["b", "a/c"].map(|name| (name.to_owned(), File::text("abc".into())));
+        let files = ["b", "a/c"].map(|name| (name.to_owned(), File::from_text("abc".into())));
         let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(
-            of(&files.into_iter().collect()),
+            sums_text(&files.into_iter().collect()),
             format!("{sum}  a/c\n{sum}  b\n")
         );
     }

@@ -5,10 +5,10 @@ use shell::failure::is_bad_input;
 
 fn some() -> Files {
     let names = ["README.md", "LICENSES/x/MIT", "program"];
-    let files = names.map(|name| (name.to_owned(), File::text(name.into())));
+    let files = names.map(|name| (name.to_owned(), File::from_text(name.into())));
     let mut files: Files = files.into_iter().collect();
     files.get_mut("program").unwrap().executable = true;
-    files.insert(sums::FILE.into(), File::text(sums::of(&files)));
+    files.insert(sums::FILE.into(), File::from_text(sums::sums_text(&files)));
     files
 }
 
@@ -17,7 +17,7 @@ fn what_is_written_has_its_sums() {
     let place = Scratch::new().unwrap();
     let to = place.path().join("dist");
     let folder = Folder::claim_new(TO, &to).unwrap();
-    write(&folder, &some()).unwrap();
+    write_files(&folder, &some()).unwrap();
     folder.close(None).complete().unwrap();
     check(&to).unwrap();
     let mode = |name: &str| to.join(name).metadata().unwrap().permissions().mode();

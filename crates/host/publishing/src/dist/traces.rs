@@ -31,25 +31,28 @@ impl Traces {
             toolchain::sysroot(),
             env::home_dir(),
         ];
-        Self::of(folders.into_iter().flatten())
+        Self::of_folders(folders.into_iter().flatten())
     }
 
     /// Returns these folders, each with all of its names.
-    pub fn of(folders: impl Iterator<Item = PathBuf>) -> Self {
+    pub fn of_folders(folders: impl Iterator<Item = PathBuf>) -> Self {
         let names = folders.flat_map(|folder| [folder.canonicalize().ok(), Some(folder)]);
         // `/` is part of every path.
         let names = names
             .flatten()
             .filter(|name| name.is_absolute() && name.parent().is_some());
-        let mut needles: Vec<_> = names.map(|name| needle(&name)).collect();
+        let mut needles: Vec<_> = names.map(|name| path_prefix(&name)).collect();
         needles.sort();
         needles.dedup();
         Self(needles)
     }
 
     /// Returns the first path in `bytes` that is below one of the folders, with its offset and the surrounding bytes.
-    pub fn find(&self, bytes: &[u8]) -> Option<String> {
-        let found = self.0.iter().filter_map(|needle| first(bytes, needle));
+    pub fn find_path(&self, bytes: &[u8]) -> Option<String> {
+        let found = self
+            .0
+            .iter()
+            .filter_map(|needle| first_offset(bytes, needle));
         let at = found.min()?;
         let around = &bytes[at.saturating_sub(AROUND)..bytes.len().min(at + 2 * AROUND)];
         let printable = |&byte: &u8| match byte {
@@ -62,7 +65,7 @@ impl Traces {
 }
 
 /// Returns a folder's name as the prefix of a file's path in the folder.
-fn needle(folder: &Path) -> Vec<u8> {
+fn path_prefix(folder: &Path) -> Vec<u8> {
     let mut needle = folder.as_os_str().as_encoded_bytes().to_vec();
     needle.push(b'/');
     needle
@@ -70,7 +73,7 @@ fn needle(folder: &Path) -> Vec<u8> {
 
 /// Returns the first offset of `needle` in `bytes`. A folder in the root, such as `/src/`, does not count within
 /// another path, such as `x/src/y`.
-fn first(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+fn first_offset(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     let short = needle.iter().filter(|&&byte| byte == b'/').count() == 2;
     let inside = |at: usize| {
         let before = at.checked_sub(1).map(|before| bytes[before]);
@@ -84,29 +87,29 @@ mod tests {
     use super::*;
 
     fn traces(folders: &[&str]) -> Traces {
-        Traces::of(folders.iter().map(PathBuf::from))
+        Traces::of_folders(folders.iter().map(PathBuf::from))
     }
 
     #[test]
     fn a_path_below_a_folder_is_found_wherever_it_is() {
         let traces = traces(&["/home/ada/rouse", "/home/ada"]);
-        let found = traces.find(b"\0\x01of a panic/home/ada/.cargo/x.rs:1\0");
+        let found = traces.find_path(b"\0\x01of a panic/home/ada/.cargo/x.rs:1\0");
         let found = found.unwrap();
         assert!(found.contains("at byte 12: ..of a panic/home/ada/.cargo/x.rs:1."));
-        assert_eq!(traces.find(b"/home/adam/x and /home/ada"), None);
-        assert!(traces.find(b"/home/ada/").is_some());
+        assert_eq!(traces.find_path(b"/home/adam/x and /home/ada"), None);
+        assert!(traces.find_path(b"/home/ada/").is_some());
     }
 
     #[test]
     fn a_folder_of_the_root_is_told_from_the_middle_of_a_path() {
         let traces = traces(&["/src", "/"]);
-        assert_eq!(traces.find(b"hypervisor/src/main.rs"), None);
+        assert_eq!(traces.find_path(b"hypervisor/src/main.rs"), None);
         assert!(
             traces
-                .find(b"hypervisor/src/main.rs\0/src/main.rs")
+                .find_path(b"hypervisor/src/main.rs\0/src/main.rs")
                 .is_some()
         );
-        assert!(traces.find(b"/src/main.rs").is_some());
+        assert!(traces.find_path(b"/src/main.rs").is_some());
     }
 
     #[test]
@@ -114,7 +117,7 @@ mod tests {
         let traces = Traces::of_this_machine();
         for folder in [places::root().to_owned(), toolchain::home()] {
             let path = folder.join("x.rs").display().to_string();
-            assert!(traces.find(path.as_bytes()).is_some(), "{path}");
+            assert!(traces.find_path(path.as_bytes()).is_some(), "{path}");
         }
     }
 }

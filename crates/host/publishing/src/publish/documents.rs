@@ -10,7 +10,7 @@ use page::{screen, table};
 use results::{Cell, Results};
 
 use super::SHOWN;
-use super::runs::{FOLDER, Run, others};
+use super::runs::{FOLDER, Run, changed_cells};
 use shell::failure::bad_input;
 use shell::places;
 
@@ -70,17 +70,17 @@ pub struct Document {
 }
 
 /// Returns all documents.
-pub fn documents(kept: &[(String, Results)]) -> Result<Vec<Document>> {
+pub fn all_documents(kept: &[(String, Results)]) -> Result<Vec<Document>> {
     let read =
         |path: &str| fs::read_to_string(places::inside(path)).with_context(|| path.to_owned());
     let mut documents = vec![Document {
         path: PAGE,
         is: read(PAGE)?,
-        wanted: page(kept)?,
+        wanted: boards_page(kept)?,
     }];
     for block in BLOCKS {
         let is = read(block.path)?;
-        let wanted = block.put_into(&is, kept)?;
+        let wanted = block.replace_block(&is, kept)?;
         documents.push(Document {
             path: block.path,
             is,
@@ -92,7 +92,7 @@ pub fn documents(kept: &[(String, Results)]) -> Result<Vec<Document>> {
 
 impl ResultsBlock {
     /// Returns the document's text `text` with an up-to-date block.
-    fn put_into(&self, text: &str, kept: &[(String, Results)]) -> Result<String> {
+    fn replace_block(&self, text: &str, kept: &[(String, Results)]) -> Result<String> {
         let Self { path, run, .. } = self;
         let begin = format!("<!-- cargo xtask dev publish: rows of {FOLDER}/{run}.json -->\n");
         let parts = text
@@ -106,17 +106,17 @@ impl ResultsBlock {
         let Some((_, results)) = kept.iter().find(|(name, _)| name == run) else {
             bad_input!("{FOLDER}/{run}.json is not there; run `cargo xtask dev publish {run}`");
         };
-        let rows = self.rows(results);
-        let run = Run::of(run)?;
+        let rows = self.block_text(results);
+        let run = Run::find_by_name(run)?;
         let made = match run.is_board() {
             true => String::new(),
-            false => format!("$ {}\n{}\n\n", run.command(), source(results)),
+            false => format!("$ {}\n{}\n\n", run.command(), measuring_program(results)),
         };
         Ok(format!("{before}{begin}```\n{made}{rows}```\n{END}{after}"))
     }
 
     /// Returns the block's text: the machine and the selected rows, as a terminal shows them.
-    fn rows(&self, results: &Results) -> String {
+    fn block_text(&self, results: &Results) -> String {
         let Some(has) = self.has else {
             let screen = screen::document(results, screen::Rest::Elsewhere).unwrap_or_default();
             let lines = screen.terminal(Some(self.width));
@@ -126,7 +126,7 @@ impl ResultsBlock {
         some.cells.retain(has);
         let lines = table::lines(&some, Some(self.width));
         let machine = table::lines(&some, None);
-        let tables: BTreeSet<String> = some.cells.iter().map(Cell::table).collect();
+        let tables: BTreeSet<String> = some.cells.iter().map(Cell::table_key).collect();
         let tables = lines.split(String::is_empty).skip(1).take(tables.len());
         let shown = machine.iter().take(1).map(String::as_str);
         let below =
@@ -139,37 +139,37 @@ impl ResultsBlock {
 }
 
 /// Returns a text that names the program that measured, and its tree.
-fn source(results: &Results) -> String {
+fn measuring_program(results: &Results) -> String {
     let build = results.build.as_ref();
-    let tree = build.map(results::Build::tree).unwrap_or_default();
+    let tree = build.map(results::Build::tree_text).unwrap_or_default();
     format!("{}, {tree}", results.tool)
 }
 
 /// Returns the page, which has a section for each board. A section has only those tables whose figures no earlier board
 /// has.
-fn page(kept: &[(String, Results)]) -> Result<String> {
+fn boards_page(kept: &[(String, Results)]) -> Result<String> {
     let mut text = String::from(HEAD);
     let mut shown: Vec<(&str, &Results)> = Vec::new();
     let (first, rest): (Vec<_>, Vec<_>) = kept.iter().partition(|(name, _)| name == SHOWN);
     for (name, results) in first.into_iter().chain(rest) {
-        let run = Run::of(name)?;
+        let run = Run::find_by_name(name)?;
         if !run.is_board() {
             continue;
         }
         text += &format!(
             "\n## {name}\n\n{}; [{name}.json](../{FOLDER}/{name}.json)\n\n",
-            source(results)
+            measuring_program(results)
         );
         let like = shown
             .iter()
-            .find(|(_, other)| others(name, other, results).is_none());
+            .find(|(_, other)| changed_cells(name, other, results).is_none());
         text += &match like {
             Some((like, _)) => format!(
                 "`{}` has the figures of [{like}](#{like}) in all {} cells.\n",
                 run.command(),
                 results.cells.len()
             ),
-            None => table::document(results).markdown(&run.command()),
+            None => table::output_document(results).markdown(&run.command()),
         };
         if like.is_none() {
             shown.push((name, results));
@@ -191,13 +191,13 @@ No board here is hardware: each is QEMU or gem5 with the properties that `cargo 
 
 #[cfg(test)]
 mod tests {
-    use super::super::runs::kept;
+    use super::super::runs::stored_results;
     use super::*;
 
     #[test]
     fn the_page_is_that_of_what_is_kept() {
-        let kept = kept().unwrap();
-        for document in documents(&kept).unwrap() {
+        let kept = stored_results().unwrap();
+        for document in all_documents(&kept).unwrap() {
             let path = document.path;
             assert!(
                 document.is == document.wanted,
@@ -205,7 +205,7 @@ mod tests {
             );
         }
         for (name, results) in &kept {
-            let run = Run::of(name).unwrap();
+            let run = Run::find_by_name(name).unwrap();
             assert!(!run.is_board() || results.board == *name);
             assert!(!results.incomplete && results.damaged.is_empty(), "{name}");
             assert!(
@@ -221,15 +221,15 @@ mod tests {
 
     #[test]
     fn one_instruction_more_in_one_cell_is_another_figure() {
-        let kept = kept().unwrap();
+        let kept = stored_results().unwrap();
         let (_, kept) = kept.iter().find(|(board, _)| board == SHOWN).unwrap();
-        assert_eq!(others(SHOWN, kept, kept), None);
+        assert_eq!(changed_cells(SHOWN, kept, kept), None);
         let mut now = kept.clone();
         now.cells[7].stats.as_mut().unwrap().p99 += 1;
-        let told = others(SHOWN, kept, &now).unwrap();
+        let told = changed_cells(SHOWN, kept, &now).unwrap();
         assert!(told.contains(&kept.cells[7].title()), "{told}");
         now.cells.remove(0);
-        let told = others(SHOWN, kept, &now).unwrap();
+        let told = changed_cells(SHOWN, kept, &now).unwrap();
         assert!(told.contains(&kept.cells[0].title()), "{told}");
     }
 }

@@ -54,7 +54,7 @@ struct Words {
 
 impl Run {
     /// Returns the run with this name.
-    pub fn of(name: &str) -> Result<Self> {
+    pub fn find_by_name(name: &str) -> Result<Self> {
         let other = RUNS.iter().find(|(other, _)| *other == name);
         let options = match other {
             Some((_, options)) => (*options).to_owned(),
@@ -96,7 +96,7 @@ impl Run {
 }
 
 /// Returns the names of the runs that this computer can make.
-pub fn here() -> Result<Vec<String>> {
+pub fn runs_for_this_host() -> Result<Vec<String>> {
     let mut here = Vec::new();
     for name in names()? {
         match Board::load(&name)?.machine {
@@ -119,7 +119,7 @@ pub fn here() -> Result<Vec<String>> {
 }
 
 /// Stores the results of a run.
-pub fn keep(name: &str, mut results: Results) -> Result<()> {
+pub fn store_results(name: &str, mut results: Results) -> Result<()> {
     for cell in &mut results.cells {
         cell.histograms.clear();
     }
@@ -130,7 +130,7 @@ pub fn keep(name: &str, mut results: Results) -> Result<()> {
 }
 
 /// Returns the stored results, by name.
-pub fn kept() -> Result<Vec<(String, Results)>> {
+pub fn stored_results() -> Result<Vec<(String, Results)>> {
     let folder = places::inside(FOLDER);
     let entries = fs::read_dir(&folder);
     let entries = entries.with_context(|| {
@@ -152,7 +152,7 @@ pub fn kept() -> Result<Vec<(String, Results)>> {
         .map(|file| {
             let text = fs::read_to_string(file)?;
             let shown = places::shown(file);
-            let results = Results::read(&text, mistake::of_json).map_err(|why| {
+            let results = Results::read_json(&text, mistake::of_json).map_err(|why| {
                 BadInput::error(format!("{shown}: {why}; run `cargo xtask dev publish`"))
             })?;
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -162,11 +162,11 @@ pub fn kept() -> Result<Vec<(String, Results)>> {
 }
 
 /// Describes the cells of run `name` that differ from `kept`.
-pub fn others(name: &str, kept: &Results, now: &Results) -> Option<String> {
+pub fn changed_cells(name: &str, kept: &Results, now: &Results) -> Option<String> {
     let figures = |results: &Results| -> BTreeMap<Vec<String>, (String, String)> {
         let cells = results.cells.iter();
         cells
-            .map(|cell| (cell.key(), (cell.title(), figures(cell))))
+            .map(|cell| (cell.key(), (cell.title(), compared_figures(cell))))
             .collect()
     };
     let (kept, now) = (figures(kept), figures(now));
@@ -192,7 +192,7 @@ pub fn others(name: &str, kept: &Results, now: &Results) -> Option<String> {
 /// Returns the figures of a cell that are compared. The number of samples and their extremes are not among them,
 /// because in one of thousands of samples, the emulator may change CPUs at another place (docs/results.md), and that
 /// sample then has no path.
-fn figures(cell: &Cell) -> String {
+fn compared_figures(cell: &Cell) -> String {
     let of_all = |stats: &Stats| [stats.p50, stats.p90, stats.p99];
     let of_clear = |stats: &Stats| [stats.min, stats.p50, stats.p90, stats.p99, stats.max];
     let critical = cell.critical.as_ref();

@@ -11,9 +11,9 @@ use critical::{Block, Code, Counts};
 /// Numbers of instructions that all CPUs have executed, including the whole of the current block; see [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
 /// The block that runs, or null. It may run on another CPU than the block before. Suppose that a CPU's turn ends after
-/// a load within a loop, and the next CPU runs the same loop. [`Block::left_before`] then wrongly concludes that the
-/// loop was left, and the sample does not add up. QEMU's number of a CPU does not help (see the module `samples`), so
-/// TPIDR would have to be read at each block.
+/// a load within a loop, and the next CPU runs the same loop. [`Block::index_where_left`] then wrongly concludes that
+/// the loop was left, and the sample does not add up. QEMU's number of a CPU does not help (see the module `samples`),
+/// so TPIDR would have to be read at each block.
 static CURRENT: AtomicPtr<CountedBlock> = AtomicPtr::new(null_mut());
 
 /// A block, with the counts that it adds to [`EXECUTED`].
@@ -26,9 +26,9 @@ pub struct CountedBlock {
 
 impl CountedBlock {
     /// Keeps `block`, which begins at address `at`, for ever, since the emulator may run it for ever.
-    pub fn keep(block: Block, at: u64) -> &'static Self {
+    pub fn keep_forever(block: Block, at: u64) -> &'static Self {
         // Most blocks have instructions of only one kind.
-        let numbers = EXECUTED.iter().zip(block.rest(0).to_array());
+        let numbers = EXECUTED.iter().zip(block.counts_from(0).to_array());
         let added = numbers.filter(|(_, many)| *many != 0).collect();
         Box::leak(Box::new(Self { block, at, added }))
     }
@@ -39,11 +39,11 @@ impl CountedBlock {
     }
 
     /// Counts the block, which is about to run.
-    pub fn enters(&'static self) {
+    pub fn count_entry(&'static self) {
         if let Some(before) = replace_current(Some(self))
-            && let Some(first) = before.block.left_before(self.at)
+            && let Some(first) = before.block.index_where_left(self.at)
         {
-            take_back(before.block.rest(first));
+            uncount(before.block.counts_from(first));
         }
         for (all, many) in &self.added {
             all.store(all.load(Relaxed) + many, Relaxed);
@@ -58,40 +58,40 @@ fn replace_current(block: Option<&'static CountedBlock>) -> Option<&'static Coun
 }
 
 /// Returns the running block, and how many instructions all CPUs had executed before it.
-pub fn running() -> Option<(u64, &'static CountedBlock)> {
+pub fn running_block() -> Option<(u64, &'static CountedBlock)> {
     // SAFETY: null, or one of the blocks that are kept for ever.
     let block = unsafe { CURRENT.load(Relaxed).as_ref() }?;
-    Some((executed(block.block.rest(0)).total(), block))
+    Some((executed_without(block.block.counts_from(0)).total(), block))
 }
 
 /// Notes that the running block ends before the instruction at `pc`, whose access failed. The emulator does not count
 /// this instruction either.
-pub fn fails(pc: u64) {
+pub fn end_before_failed(pc: u64) {
     if let Some(current) = replace_current(None) {
-        take_back(current.block.rest(current.block.index(pc)));
+        uncount(current.block.counts_from(current.block.index_of(pc)));
     }
 }
 
 /// Notes that an interrupt comes before the instruction at `pc`, which may be the first one of the next block after an
 /// access to a device.
-pub fn interrupts(pc: u64) {
+pub fn end_before_interrupt(pc: u64) {
     let current = replace_current(None);
     if let Some(current) = current
-        && let Some(first) = current.block.left_before(pc)
+        && let Some(first) = current.block.index_where_left(pc)
     {
-        take_back(current.block.rest(first));
+        uncount(current.block.counts_from(first));
     }
 }
 
 /// Takes back the counts of instructions that were not executed.
-fn take_back(rest: Counts) {
+fn uncount(rest: Counts) {
     for (all, many) in EXECUTED.iter().zip(rest.to_array()) {
         all.store(all.load(Relaxed) - many, Relaxed);
     }
 }
 
 /// Returns the numbers of instructions that all CPUs have executed, without the `rest` of a block.
-pub fn executed(rest: Counts) -> Counts {
+pub fn executed_without(rest: Counts) -> Counts {
     let all = EXECUTED.each_ref().map(|number| number.load(Relaxed));
-    Counts::from_array(all).since(rest)
+    Counts::from_array(all).minus(rest)
 }

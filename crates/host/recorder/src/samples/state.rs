@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use critical::{Cause, Chart, Charted, Counts, Cutter, Identity, Reasons, Tpidr};
 
-use super::counting::{self, executed};
+use super::counting::{self, executed_without};
 use super::tracing::Tracing;
 use crate::api;
 use crate::registers::{self, Value, find};
@@ -88,36 +88,40 @@ impl State {
         }
         let tpidr = registers.read(registers.tpidr)?;
         if !self.code.foreign
-            && !self.cutter.knows(tpidr)
+            && !self.cutter.knows_cpu(tpidr)
             && let Some(affinity) = registers.read(registers.affinity)
             // The affinity register reads as zero if it does not exist; otherwise, bit 31 is one.
             && affinity >> 31 & 1 != 0
         {
-            self.cutter.affinity(tpidr, affinity & 0xffff);
+            self.cutter.set_affinity(tpidr, affinity & 0xffff);
         }
         Some(tpidr)
     }
 
     /// Handles a watched instruction, which is about to be executed.
-    pub fn executes(&mut self, step: &WatchedInstruction) {
+    pub fn handle_instruction(&mut self, step: &WatchedInstruction) {
         let kind = step.kind;
         if kind.has(Reasons::CELL)
-            && let Some(id) = self.general(0)
+            && let Some(id) = self.general_register(0)
         {
-            self.cutter.cell(id);
+            self.cutter.set_cell(id);
         }
         let Some(tpidr) = self.tpidr() else { return };
-        let now = executed(step.rest);
+        let now = executed_without(step.rest);
         if kind.has(Reasons::VALUE)
-            && let Some(ticks) = self.general(step.value)
+            && let Some(ticks) = self.general_register(step.value)
         {
-            self.cutter.value(tpidr, ticks);
+            self.cutter.record_clock(tpidr, ticks);
         }
         if kind.has(Reasons::RECORD) && self.cutter.has_ended() {
-            let recorded = self.cutter.records(tpidr);
+            let recorded = self.cutter.record_counted(tpidr);
             if let (Some(tracing), Some(recorded)) = (&mut self.tracing, recorded) {
-                tracing.records(&recorded);
-                if let Some(oldest) = self.cutter.oldest().filter(|_| !self.cutter.has_ended()) {
+                tracing.keep_sample(&recorded);
+                if let Some(oldest) = self
+                    .cutter
+                    .oldest_begin()
+                    .filter(|_| !self.cutter.has_ended())
+                {
                     tracing.forget(oldest);
                 }
             }
@@ -128,35 +132,37 @@ impl State {
                 .as_mut()
                 .filter(|_| !self.cutter.is_open() && !self.cutter.has_ended())
             {
-                tracing.begins(counting::running());
+                tracing.restart(counting::running_block());
             }
-            self.cutter.begins(tpidr, now);
+            self.cutter.record_begin(tpidr, now);
         }
         if !self.cutter.is_open() {
             return;
         }
-        self.cutter.runs(tpidr, now, kind.has(Reasons::RESUME));
+        self.cutter
+            .record_run(tpidr, now, kind.has(Reasons::RESUME));
         self.last = (tpidr, now);
         if kind.has(Reasons::ACKNOWLEDGE) {
-            self.cutter.acknowledges(tpidr, now);
+            self.cutter.record_acknowledge(tpidr, now);
         }
         if kind.has(Reasons::SEND)
-            && let Some(value) = self.general(Reasons::sgi_register(step.word))
+            && let Some(value) = self.general_register(Reasons::sgi_register(step.word))
         {
-            self.cutter.sends(tpidr, now, value);
+            self.cutter.record_send(tpidr, now, value);
         }
         if kind.has(Reasons::END) {
-            self.cutter.ends(tpidr, now);
+            self.cutter.record_end(tpidr, now);
         }
         if kind.has(Reasons::PAUSE) {
-            self.cutter.pauses(tpidr, now, kind.has(Reasons::HALT));
+            self.cutter
+                .record_pause(tpidr, now, kind.has(Reasons::HALT));
         }
     }
 
     /// Whether the exception that was just taken is a failed access to memory (DDI 0487K.a, ESR_EL1, EC).
     pub fn is_data_abort(&self) -> bool {
         let syndrome = self.registers.as_ref().and_then(|registers| {
-            let handle = match registers.level()? {
+            let handle = match registers.current_level()? {
                 1 => registers.syndrome_el1,
                 2 => registers.syndrome,
                 _ => return None,
@@ -167,29 +173,29 @@ impl State {
     }
 
     /// Handles an exception or an interrupt that the current CPU has taken, from `from` to `vector`.
-    pub fn excepts(&mut self, kind: c_int, from: u64, vector: u64) {
+    pub fn handle_exception(&mut self, kind: c_int, from: u64, vector: u64) {
         let Some(tpidr) = self.tpidr() else { return };
-        let now = executed(Counts::default());
-        let after_pause = self.cutter.is_unmet(tpidr) && self.code.is_after_pause(from);
-        self.cutter.runs(tpidr, now, after_pause);
+        let now = executed_without(Counts::default());
+        let after_pause = self.cutter.has_not_run(tpidr) && self.code.is_after_pause(from);
+        self.cutter.record_run(tpidr, now, after_pause);
         if kind == api::INTERRUPT {
-            self.cutter.interrupted(tpidr, now);
+            self.cutter.record_interrupt(tpidr, now);
         }
         let Some(registers) = &self.registers else {
             return;
         };
-        if registers.level() != Some(2) || vector & FROM_BELOW == 0 {
+        if registers.current_level() != Some(2) || vector & FROM_BELOW == 0 {
             return;
         }
         let cause = match kind {
             api::INTERRUPT => Cause::Irq,
             _ => Cause::of_syndrome(registers.read(registers.syndrome).unwrap_or(0)),
         };
-        self.cutter.exits(cause);
+        self.cutter.record_exit(cause);
     }
 
     /// Returns the value of a general register; register 31 is zero.
-    fn general(&self, number: u8) -> Option<u64> {
+    fn general_register(&self, number: u8) -> Option<u64> {
         let registers = self.registers.as_ref()?;
         match registers.general.get(usize::from(number)) {
             Some(&handle) => registers.read(handle),
@@ -209,7 +215,7 @@ impl Registers {
             affinity: find("VMPIDR_EL2").unwrap_or(null_mut()),
             syndrome: find("ESR_EL2").unwrap_or(null_mut()),
             syndrome_el1: find("ESR_EL1").unwrap_or(null_mut()),
-            general: registers::general()?,
+            general: registers::find_general()?,
         })
     }
 
@@ -219,7 +225,7 @@ impl Registers {
     }
 
     /// Returns the current CPU's exception level.
-    pub fn level(&self) -> Option<u8> {
-        self.read(self.pstate).map(registers::level)
+    pub fn current_level(&self) -> Option<u8> {
+        self.read(self.pstate).map(registers::level_in_pstate)
     }
 }

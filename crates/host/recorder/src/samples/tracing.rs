@@ -35,20 +35,20 @@ impl Tracing {
     }
 
     /// Forgets everything, except the block that runs.
-    pub fn begins(&mut self, running: Option<(u64, &'static CountedBlock)>) {
+    pub fn restart(&mut self, running: Option<(u64, &'static CountedBlock)>) {
         self.entered.clear();
         self.entered.extend(running);
     }
 
     /// Notes a block, which is about to run, after all CPUs have executed `from` instructions.
-    pub fn enters(&mut self, from: u64, block: &'static CountedBlock) {
+    pub fn note_block(&mut self, from: u64, block: &'static CountedBlock) {
         if self.entered.len() < MOST {
             self.entered.push((from, block));
         }
     }
 
     /// Keeps the blocks of a sample that was counted.
-    pub fn records(&mut self, recorded: &Recorded) {
+    pub fn keep_sample(&mut self, recorded: &Recorded) {
         let (Some(first), Some(last)) = (recorded.work.first(), recorded.work.last()) else {
             return;
         };
@@ -93,7 +93,7 @@ impl Tracing {
     }
 
     /// Returns the text of the trace's file.
-    pub fn text(&mut self) -> String {
+    pub fn take_text(&mut self) -> String {
         let samples = std::mem::take(&mut self.samples).into_iter();
         let mut traces: Vec<Trace> = samples
             .map(|((cell, pieces), (sample, times))| Trace {

@@ -15,8 +15,8 @@ const APART: [&str; 3] = ["workload", "under", "system"];
 
 /// If exactly one option keeps all cells apart, gives B's cells the value that A's cells have, and adds each side's own
 /// value to its name. Otherwise changes nothing.
-pub fn align(a: &mut Side, b: &mut Side) {
-    let apart: Vec<_> = apart(&a.runs, &b.runs).collect();
+pub fn align_cells(a: &mut Side, b: &mut Side) {
+    let apart: Vec<_> = separating_keys(&a.runs, &b.runs).collect();
     let Ok([(key, of_a, of_b)]) = <[_; 1]>::try_from(apart) else {
         return;
     };
@@ -25,7 +25,7 @@ pub fn align(a: &mut Side, b: &mut Side) {
     }
     let mut aligned = b.runs.clone();
     let mut all = aligned.iter_mut().flat_map(|run| &mut run.results.cells);
-    if !all.all(|cell| set(cell, key, &of_a)) || !has_common(a, &aligned) {
+    if !all.all(|cell| set_word(cell, key, &of_a)) || !has_common(a, &aligned) {
         return;
     }
     b.runs = aligned;
@@ -38,25 +38,28 @@ pub fn align(a: &mut Side, b: &mut Side) {
 }
 
 /// Returns the keys that have one value in all cells of `a` and another in all of `b`, with both values.
-pub fn apart(a: &[Run], b: &[Run]) -> impl Iterator<Item = (&'static str, String, String)> {
+pub fn separating_keys(
+    a: &[Run],
+    b: &[Run],
+) -> impl Iterator<Item = (&'static str, String, String)> {
     keys()
-        .filter_map(|key| Some((key, only(a, key)?, only(b, key)?)))
+        .filter_map(|key| Some((key, common_word(a, key)?, common_word(b, key)?)))
         .filter(|(_, a, b)| a != b)
 }
 
 /// Whether `a` and `runs` have a cell in common.
 fn has_common(a: &Side, runs: &[Run]) -> bool {
     let is_alike = |cell: &Cell, other: &Cell| cell.is_like(other) && cell.under == other.under;
-    cells(&a.runs).any(|cell| cells(runs).any(|other| is_alike(cell, other)))
+    cells_of_runs(&a.runs).any(|cell| cells_of_runs(runs).any(|other| is_alike(cell, other)))
 }
 
-fn cells(runs: &[Run]) -> impl Iterator<Item = &Cell> {
+fn cells_of_runs(runs: &[Run]) -> impl Iterator<Item = &Cell> {
     runs.iter().flat_map(|run| &run.results.cells)
 }
 
 /// Returns the value of `key` if all cells have it.
-pub fn only(runs: &[Run], key: &str) -> Option<String> {
-    let words: BTreeSet<Option<String>> = cells(runs).map(|cell| cell.word(key)).collect();
+pub fn common_word(runs: &[Run], key: &str) -> Option<String> {
+    let words: BTreeSet<Option<String>> = cells_of_runs(runs).map(|cell| cell.word(key)).collect();
     match words.len() {
         1 => words.into_iter().next().flatten(),
         _ => None,
@@ -64,7 +67,7 @@ pub fn only(runs: &[Run], key: &str) -> Option<String> {
 }
 
 /// Sets the value of `key`, and returns whether the cell can have it.
-fn set(cell: &mut Cell, key: &'static str, word: &str) -> bool {
+fn set_word(cell: &mut Cell, key: &'static str, word: &str) -> bool {
     match key {
         "cpus" => word.parse().map(|cpus| cell.cpus = cpus).is_ok(),
         _ => cell.what.set(key, word).is_ok(),

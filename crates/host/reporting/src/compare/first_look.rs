@@ -7,7 +7,7 @@ use results::merge::Run;
 
 use super::cell_names;
 use super::side::Side;
-use super::text::percent;
+use super::text::format_percent;
 
 /// Largest number of cells to list.
 const LISTED: usize = 12;
@@ -21,18 +21,18 @@ pub fn first_look(a: &Results, b: &Results, boots: usize) -> Vec<String> {
             results: results.clone(),
             commands: Vec::new(),
         };
-        Side::of(name, vec![run])
+        Side::from_runs(name, vec![run])
     };
     let (a, b) = (side("A", a), side("B", b));
     // No verdict is shown, so any level will do.
     let found = Comparison::new(&a.runs, &b.runs, 0.05);
-    let names = cell_names::of(&found);
+    let names = cell_names::names_in_comparison(&found);
     let lines = found.pairs.iter().filter_map(|pair| {
-        let shown = |figure| match percent(figure) {
+        let shown = |figure| match format_percent(figure) {
             none if none == "·" => "equal".to_owned(),
             percent => format!("{percent} %"),
         };
-        let total = shown(pair.total()?);
+        let total = shown(pair.deciding_figure()?);
         let path = pair.figure(Quantity::Path).map(shown);
         let path = path.map_or(String::new(), |path| format!(" (path {path})"));
         Some(format!("  {}: {total}{path}", names.name(pair.cell)))

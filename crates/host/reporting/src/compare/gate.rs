@@ -6,7 +6,7 @@ use results::Results;
 use results::compare::{Comparison, Differs, Lost, Quantity, Verdict};
 use results::merge::Run;
 
-use super::side::{Side, percent};
+use super::side::{Side, parse_percent};
 
 /// By how many per cent B may be worse, 0 by default.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub enum Judgement {
 impl Gate {
     /// Reads a percentage.
     pub fn parse(text: &str) -> Result<Self> {
-        percent("--fail-if-worse", text).map(Self)
+        parse_percent("--fail-if-worse", text).map(Self)
     }
 
     /// Judges B. If more than the code differs, no verdict on the code is possible. Reports worse or
@@ -44,28 +44,34 @@ impl Gate {
                 words.join(",")
             ));
         }
-        let reasons = [self.worse(found), lost(found), again(found), unfinished(b)];
+        let reasons = [
+            self.worse_quantities(found),
+            lost_cells(found),
+            repeated_cell(found),
+            unfinished_run(b),
+        ];
         let reasons: Vec<String> = reasons.into_iter().flatten().collect();
         if !reasons.is_empty() {
             return Judgement::Failed(reasons.join("; "));
         }
-        match too_few(found) {
+        match too_few_runs(found) {
             Some(why) => Judgement::NotTried(why),
             None => Judgement::Passed,
         }
     }
 
     /// Names the quantities that are worse in B by more than the gate allows.
-    fn worse(self, found: &Comparison<'_>) -> Option<String> {
+    fn worse_quantities(self, found: &Comparison<'_>) -> Option<String> {
         let told = Quantity::ALL.iter().filter_map(|&quantity| {
-            let figures = found.figures().map(|(_, figure)| figure);
+            let figures = found.cells_and_figures().map(|(_, figure)| figure);
             let worse = figures.filter(|figure| {
-                let is_worse = figure.verdict == Verdict::Worse && figure.percent() > self.0;
+                let is_worse =
+                    figure.verdict == Verdict::Worse && figure.percent_difference() > self.0;
                 is_worse && figure.quantity == quantity
             });
-            let percents: Vec<f64> = worse.map(|figure| figure.percent()).collect();
+            let percents: Vec<f64> = worse.map(|figure| figure.percent_difference()).collect();
             let most = percents.iter().copied().fold(0.0, f64::max);
-            let cells = cells(percents.len());
+            let cells = format_cells(percents.len());
             let name = quantity.name();
             (!percents.is_empty()).then(|| match most.is_finite() {
                 true => format!(
@@ -80,7 +86,7 @@ impl Gate {
     }
 }
 
-pub fn cells(count: usize) -> String {
+pub fn format_cells(count: usize) -> String {
     match count {
         1 => "1 cell".into(),
         _ => format!("{count} cells"),
@@ -88,7 +94,7 @@ pub fn cells(count: usize) -> String {
 }
 
 /// Formats a number of runs for people.
-pub fn runs(count: usize) -> String {
+pub fn format_runs(count: usize) -> String {
     match count {
         1 => "1 run".into(),
         _ => format!("{count} runs"),
@@ -96,13 +102,13 @@ pub fn runs(count: usize) -> String {
 }
 
 /// Counts the cells that A measured and B did not.
-fn lost(found: &Comparison<'_>) -> Option<String> {
+fn lost_cells(found: &Comparison<'_>) -> Option<String> {
     let lost = found.lost.len();
-    (lost > 0).then(|| format!("B has lost {}", cells(lost)))
+    (lost > 0).then(|| format!("B has lost {}", format_cells(lost)))
 }
 
 /// Names a cell that a run of B has twice, because it is not known which one counts.
-fn again(found: &Comparison<'_>) -> Option<String> {
+fn repeated_cell(found: &Comparison<'_>) -> Option<String> {
     let first = found.again.first()?;
     let more = match found.again.len() {
         1 => String::new(),
@@ -112,12 +118,12 @@ fn again(found: &Comparison<'_>) -> Option<String> {
     Some(format!(
         "B has {}{more} {has} times in {}",
         cell.title(),
-        runs(*of)
+        format_runs(*of)
     ))
 }
 
 /// Names a run of B that was cut short, is damaged or contradicts itself. It may have lost cells that A lacks too.
-fn unfinished(b: &Side) -> Option<String> {
+fn unfinished_run(b: &Side) -> Option<String> {
     let not_whole = |run: &&Run| {
         let Results {
             damaged, problems, ..
@@ -134,29 +140,29 @@ fn unfinished(b: &Side) -> Option<String> {
 }
 
 /// Reports too few runs, or samples, for a verdict.
-pub fn too_few(found: &Comparison<'_>) -> Option<String> {
+pub fn too_few_runs(found: &Comparison<'_>) -> Option<String> {
     // Without any figures, B does not pass.
-    if found.figures().next().is_none() {
+    if found.cells_and_figures().next().is_none() {
         return Some("no cell was measured on both sides; run both with the same options".into());
     }
-    let unsupported = found.count(Verdict::FewSamples);
+    let unsupported = found.count_verdict(Verdict::FewSamples);
     if unsupported > 0 {
         return Some(format!(
             "too few samples for a median, which takes 20: {}; --iterations and --cell-ms give more",
-            cells(unsupported)
+            format_cells(unsupported)
         ));
     }
     let few = found
-        .figures()
+        .cells_and_figures()
         .filter(|(_, figure)| figure.verdict == Verdict::TooFew);
     let least = few
-        .map(|(_, figure)| figure.a.runs().min(figure.b.runs()))
+        .map(|(_, figure)| figure.a.run_count().min(figure.b.run_count()))
         .min()?;
     let needed = found.runs_needed();
     Some(format!(
         "too few runs: {} ({} tests at {} %) need {needed} runs of each side, and there are {least}; \
          run each with --repeat {needed}",
-        cells(found.pairs.len()),
+        format_cells(found.pairs.len()),
         found.tests,
         found.level * 100.0
     ))

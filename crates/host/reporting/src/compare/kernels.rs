@@ -9,12 +9,12 @@ use results::compare::{Comparison, Pair, Verdict};
 
 use super::side::Side;
 
-/// Names of a kernel's properties, in the order of their texts in [`properties`].
+/// Names of a kernel's properties, in the order of their texts in [`property_texts`].
 const NAMES: [&str; 4] = ["release", "HZ", "cpuidle driver", "governor"];
 
 /// Returns the properties of the kernels of a side in words. Each text has all values that occur in the side's runs and
 /// cells.
-fn properties(side: &Side) -> [String; NAMES.len()] {
+fn property_texts(side: &Side) -> [String; NAMES.len()] {
     let mut all: [BTreeSet<String>; NAMES.len()] = Default::default();
     let linux = |cell: &&Cell| cell.what.workload.is_linux() && !cell.idles_by.is_empty();
     for results in side.runs.iter().map(|run| &run.results) {
@@ -27,7 +27,7 @@ fn properties(side: &Side) -> [String; NAMES.len()] {
                 .idles_by
                 .split_once('/')
                 .unwrap_or((&cell.idles_by, "none"));
-            let feature = |name| results.machine.feature(name).unwrap_or_default();
+            let feature = |name| results.machine.feature_text(name).unwrap_or_default();
             add(0, &feature("linux"));
             add(1, &feature("linux_hz"));
             add(2, driver);
@@ -38,8 +38,8 @@ fn properties(side: &Side) -> [String; NAMES.len()] {
 }
 
 /// Describes the kernel of a side. `None` if Linux is not the guest.
-pub fn kernel(side: &Side) -> Option<String> {
-    let [release, hz, driver, governor] = properties(side);
+pub fn kernel_text(side: &Side) -> Option<String> {
+    let [release, hz, driver, governor] = property_texts(side);
     let cells = side.runs.iter().flat_map(|run| &run.results.cells);
     let tables = cells
         .filter(|cell| !cell.idle_states.is_empty())
@@ -61,10 +61,13 @@ pub fn kernel(side: &Side) -> Option<String> {
 
 /// Names the properties in which the kernels of two sides differ if there is more than one, since a verdict is then on
 /// all of them together.
-pub fn several(a: &Side, b: &Side) -> Option<String> {
-    let differ = properties(a).into_iter().zip(properties(b)).zip(NAMES);
+pub fn several_differences(a: &Side, b: &Side) -> Option<String> {
+    let differ = property_texts(a)
+        .into_iter()
+        .zip(property_texts(b))
+        .zip(NAMES);
     let differ: Vec<&str> = differ
-        .filter(|((a, b), _)| unpatched(a) != unpatched(b))
+        .filter(|((a, b), _)| without_patches(a) != without_patches(b))
         .map(|(_, name)| name)
         .collect();
     (differ.len() > 1).then(|| {
@@ -77,7 +80,7 @@ pub fn several(a: &Side, b: &Side) -> Option<String> {
 
 /// Returns a release without the patches that it names after a `+`, because a patch is the reason for a comparison, and
 /// not a further difference. The name of a Debian package after the `+` stays.
-fn unpatched(release: &str) -> &str {
+fn without_patches(release: &str) -> &str {
     match release.split_once('+') {
         Some((base, patches)) if !patches.starts_with("deb") => base,
         _ => release,
@@ -86,10 +89,10 @@ fn unpatched(release: &str) -> &str {
 
 /// Explains verdicts on cells of which only one side depends on a property that the machine does not model. Unless
 /// `whole`, ignores cells without a difference, which are not in the table.
-pub fn unlike(found: &Comparison<'_>, whole: bool) -> Option<String> {
+pub fn explain_unlike_cells(found: &Comparison<'_>, whole: bool) -> Option<String> {
     let shown = |pair: &&Pair<'_>| whole || pair.verdict() != Verdict::NoDifference;
     let pairs = found.pairs.iter().filter(shown);
-    let missing: BTreeSet<&str> = pairs.flat_map(|pair| pair.unlike()).collect();
+    let missing: BTreeSet<&str> = pairs.flat_map(|pair| pair.one_sided_properties()).collect();
     let missing: Vec<&str> = missing.into_iter().map(asked).collect();
     (!missing.is_empty()).then(|| {
         format!(
@@ -107,7 +110,7 @@ mod tests {
     fn a_patch_is_no_other_release_and_a_package_is() {
         let releases = ["6.12.107", "6.12.107+000-poll", "6.12.107+deb13-arm64"];
         assert_eq!(
-            releases.map(unpatched),
+            releases.map(without_patches),
             [releases[0], releases[0], releases[2]]
         );
     }

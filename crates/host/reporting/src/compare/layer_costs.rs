@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cost of each layer in the cells of A and B, for a comparison of runs under several layers.
 
-use page::layer_costs::times;
+use page::layer_costs::format_ratio;
 use plan::Under;
 use results::Cell;
 use results::compare::{Compared, Comparison, Figures, Pair};
@@ -17,23 +17,24 @@ type Side = fn(&Pair<'_>) -> Option<Figure>;
 
 /// The sides, with their names.
 const SIDES: [(&str, Side); 2] = [
-    ("A", |pair| median(pair, |total| &total.a)),
-    ("B", |pair| median(pair, |total| &total.b)),
+    ("A", |pair| figure_of_median(pair, |total| &total.a)),
+    ("B", |pair| figure_of_median(pair, |total| &total.b)),
 ];
 
-fn median(pair: &Pair<'_>, side: fn(&Compared) -> &Figures) -> Option<Figure> {
-    pair.total().map(|total| side(total).rounded_median())
+fn figure_of_median(pair: &Pair<'_>, side: fn(&Compared) -> &Figures) -> Option<Figure> {
+    pair.deciding_figure()
+        .map(|total| side(total).rounded_median())
 }
 
 /// Returns the columns of both sides that have any value: the additional cost over the bare machine, and the ratio to
 /// the cost under Rouse.
-pub fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
+pub fn cost_columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let over = |pair: &Pair<'_>, of: Side| {
         let floor = reference_of(found, pair, |cell, other| {
-            cell.under != Under::None && cell.is_over(other)
+            cell.under != Under::None && cell.has_bare_machine_twin(other)
         })?;
         let by = scale
-            .of_cell(pair.cell)
+            .for_cell(pair.cell)
             .show_difference(of(pair)?, of(floor)?);
         Some(by.trim_start_matches('+').to_owned())
     };
@@ -46,7 +47,7 @@ pub fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
             cell.under != Under::Rouse && other.under == Under::Rouse && cell.is_like(other)
         };
         let (one, _) = of(reference_of(found, pair, is_rouse)?)?;
-        Some(times(of(pair)?.0 as f64 / one as f64))
+        Some(format_ratio(of(pair)?.0 as f64 / one as f64))
     };
     let mut columns = filled_columns(found, "over none", &over);
     columns.extend(filled_columns(found, "of rouse", &rouse));
@@ -59,7 +60,7 @@ fn reference_of<'f, 'r>(
     pair: &Pair<'_>,
     is: impl Fn(&Cell, &Cell) -> bool,
 ) -> Option<&'f Pair<'r>> {
-    let quantity = |pair: &Pair<'_>| pair.total().map(|total| total.quantity);
+    let quantity = |pair: &Pair<'_>| pair.deciding_figure().map(|total| total.quantity);
     let mut pairs = found.pairs.iter();
     pairs.find(|other| is(pair.cell, other.cell) && quantity(other) == quantity(pair))
 }

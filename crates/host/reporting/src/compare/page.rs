@@ -12,7 +12,7 @@ use results::compare::{Compared, Comparison, Differs, LEVEL, Pair, Verdict, diff
 use results::merge::Run;
 use shell::command;
 
-use super::cell_names::subject;
+use super::cell_names::subject_columns;
 use super::side::Side;
 use super::text;
 
@@ -20,18 +20,22 @@ use super::text;
 const MOST: usize = 12;
 
 /// Returns the page.
-pub fn page(found: &Comparison<'_>, differs: &[Differs], a: &Side, b: &Side) -> String {
-    let scale = Scale::of(a.first());
+pub fn comparison_page(found: &Comparison<'_>, differs: &[Differs], a: &Side, b: &Side) -> String {
+    let scale = Scale::for_results(a.first_results());
     let brief = text::document(found, differs, a, b, None, false);
-    let units = Units::of(found.pairs.iter().map(|pair| pair.cell), a.first(), scale);
+    let units = Units::of_cells(
+        found.pairs.iter().map(|pair| pair.cell),
+        a.first_results(),
+        scale,
+    );
     let mut all = Document::default();
-    all.table(text::columns(found, scale, &units, None));
+    all.table(text::table_columns(found, scale, &units, None));
     let runs: Vec<_> = a.runs.iter().chain(&b.runs).cloned().collect();
     let body = html! {
         header.answer {
             h1 { "Comparison of " (a.shown) " (A) and " (b.shown) " (B)" }
             div.words { (brief.html()) }
-            @if let Some(chart) = chart(found, scale, units.shown()) { div.first { (chart) } }
+            @if let Some(chart) = differences_chart(found, scale, units.common_unit()) { div.first { (chart) } }
         }
         section id="cells" { h2 { "All cells of both" } (all.html()) }
         (page::machine(&runs))
@@ -41,21 +45,27 @@ pub fn page(found: &Comparison<'_>, differs: &[Differs], a: &Side, b: &Side) -> 
 }
 
 /// Returns a chart of the cells that differ, as pairs of bars.
-fn chart(found: &Comparison<'_>, scale: Scale, unit: &str) -> Option<Markup> {
+fn differences_chart(found: &Comparison<'_>, scale: Scale, unit: &str) -> Option<Markup> {
     let changed = found
         .pairs
         .iter()
-        .filter_map(|pair| Some((pair, pair.total()?)));
+        .filter_map(|pair| Some((pair, pair.deciding_figure()?)));
     let mut changed: Vec<(&Pair<'_>, &Compared)> =
-        changed.filter(|(_, total)| total.changed()).collect();
-    changed.sort_by(|one, other| other.1.percent().abs().total_cmp(&one.1.percent().abs()));
+        changed.filter(|(_, total)| total.has_changed()).collect();
+    changed.sort_by(|one, other| {
+        other
+            .1
+            .percent_difference()
+            .abs()
+            .total_cmp(&one.1.percent_difference().abs())
+    });
     let cells = changed.iter().map(|(pair, _)| pair.cell).collect();
-    let columns = subject(cells);
-    let rest = Column::joined("cell", &columns[1..], ", ");
+    let columns = subject_columns(cells);
+    let rest = Column::join_columns("cell", &columns[1..], ", ");
     let labels = columns[0].texts().iter().zip(rest.texts());
     let labels = labels.map(|(workload, rest)| (workload.clone(), rest.clone()));
     let groups = changed.iter().zip(labels).take(MOST);
-    let groups = groups.map(|((pair, total), label)| group(pair, total, label, scale));
+    let groups = groups.map(|((pair, total), label)| bar_group(pair, total, label, scale));
     let groups: Vec<Bars> = groups.collect();
     if groups.is_empty() {
         return None;
@@ -82,9 +92,10 @@ fn chart(found: &Comparison<'_>, scale: Scale, unit: &str) -> Option<Markup> {
     Some(page::bars_of(&name, &legend, &groups, unit, shared))
 }
 
-fn group(pair: &Pair<'_>, total: &Compared, label: (String, String), scale: Scale) -> Bars {
-    let scale = scale.of_cell(pair.cell);
-    let [before, after] = [&total.a, &total.b].map(|side| scale.value(side.median() as u64));
+fn bar_group(pair: &Pair<'_>, total: &Compared, label: (String, String), scale: Scale) -> Bars {
+    let scale = scale.for_cell(pair.cell);
+    let [before, after] =
+        [&total.a, &total.b].map(|side| scale.convert_value(side.median() as u64));
     let [shown_before, shown_after] =
         [&total.a, &total.b].map(|side| scale.show_figure(side.rounded_median()));
     let class = match total.verdict {
@@ -97,7 +108,7 @@ fn group(pair: &Pair<'_>, total: &Compared, label: (String, String), scale: Scal
         hint: format!("{}: {name} {text}", pair.cell.title()),
         text,
     };
-    let by = match total.percent() {
+    let by = match total.percent_difference() {
         percent if percent.is_finite() => format!(" ({percent:+.1} %)"),
         _ => String::new(),
     };
@@ -111,8 +122,8 @@ fn group(pair: &Pair<'_>, total: &Compared, label: (String, String), scale: Scal
 }
 
 /// Returns a sample page, which compares one of `runs` with a copy that has other medians.
-pub fn sample(runs: &[Run]) -> String {
-    let has_median = |cell: &&Cell| cell.with_median().is_some();
+pub fn sample_page(runs: &[Run]) -> String {
+    let has_median = |cell: &&Cell| cell.stats_with_median().is_some();
     let medians = |run: &&Run| run.results.cells.iter().filter(has_median).count();
     let before = runs.iter().filter(|run| medians(run) > 1);
     let before: Vec<Run> = before.take(1).cloned().collect();
@@ -124,7 +135,10 @@ pub fn sample(runs: &[Run]) -> String {
             stats.p50 += stats.p50 / 20 + 1;
         }
     }
-    let [a, b] = [Side::of("before", before), Side::of("after", after)];
+    let [a, b] = [
+        Side::from_runs("before", before),
+        Side::from_runs("after", after),
+    ];
     let found = Comparison::new(&a.runs, &b.runs, LEVEL);
-    page(&found, &differences(&a.runs, &b.runs), &a, &b)
+    comparison_page(&found, &differences(&a.runs, &b.runs), &a, &b)
 }

@@ -10,7 +10,7 @@ use results::Cell;
 use results::compare::{Compared, Comparison, Pair, Quantity, Verdict};
 
 use super::gate;
-use super::text::{by, figure, percent, shown_verdict, verdict};
+use super::text::{cell_verdict, format_difference, format_figure, format_percent, verdict_text};
 use page::cell_names::CellNames;
 
 /// Number of a table's lines that fit a screen.
@@ -33,7 +33,7 @@ struct Line {
 }
 
 /// Lists the cells that differ, the largest difference first, then those without a verdict. Counts the others.
-pub fn differing(
+pub fn differing_cells(
     found: &Comparison<'_>,
     names: &CellNames,
     scale: Scale,
@@ -41,8 +41,10 @@ pub fn differing(
 ) -> Document {
     let same = |place: &usize| differs_nowhere(&found.pairs[*place]);
     let (same, mut rows): (Vec<usize>, Vec<usize>) = (0..found.pairs.len()).partition(same);
-    rows.sort_by(|one, other| change(&found.pairs[*other]).total_cmp(&change(&found.pairs[*one])));
-    let of_units = units.column();
+    rows.sort_by(|one, other| {
+        sort_key(&found.pairs[*other]).total_cmp(&sort_key(&found.pairs[*one]))
+    });
+    let of_units = units.unit_column();
     // Each entry has its lines, and the names of the cells for which it stands.
     let mut entries: Vec<(Vec<Line>, Vec<&str>)> = Vec::new();
     for &place in &rows {
@@ -52,9 +54,9 @@ pub fn differing(
             .map(|column| column.texts()[place].clone());
         let name = names.name(pair.cell);
         let both = without_delivery(pair.cell, name);
-        let mut own = lines_of(pair, scale, both, &unit.unwrap_or_default());
+        let mut own = median_and_path(pair, scale, both, &unit.unwrap_or_default());
         if rows.len() <= FEW {
-            own.extend(counts_of(pair, scale.of_cell(pair.cell)));
+            own.extend(changed_counts(pair, scale.for_cell(pair.cell)));
         }
         match entries.iter_mut().find(|(lines, _)| *lines == own) {
             Some((_, cells)) => cells.push(name),
@@ -75,15 +77,17 @@ pub fn differing(
     }
     let mut document = Document::default();
     if !lines.is_empty() {
-        document.table(columns(&lines, of_units.is_some()));
+        document.table(line_columns(&lines, of_units.is_some()));
     }
     let more = rows.len() - shown;
     document.extend(
         (more > 0).then(|| format!("and {more} more cells that differ or have no verdict: --wide")),
     );
-    let sees = same
-        .iter()
-        .filter_map(|place| found.pairs[*place].total()?.sees());
+    let sees = same.iter().filter_map(|place| {
+        found.pairs[*place]
+            .deciding_figure()?
+            .least_detectable_percent()
+    });
     let sees = match sees.fold(0.0, f64::max) {
         0.0 => String::new(),
         sees => format!(" (a difference of {sees:.1} % would have been seen in each)"),
@@ -91,7 +95,7 @@ pub fn differing(
     document.extend((!same.is_empty()).then(|| {
         format!(
             "{} without a difference{sees}: --wide",
-            gate::cells(same.len())
+            gate::format_cells(same.len())
         )
     }));
     document
@@ -100,7 +104,7 @@ pub fn differing(
 /// Whether neither the median nor the path of a cell differs.
 pub fn differs_nowhere(pair: &Pair<'_>) -> bool {
     let path = pair.figure(Quantity::Path);
-    pair.verdict() == Verdict::NoDifference && !path.is_some_and(Compared::changed)
+    pair.verdict() == Verdict::NoDifference && !path.is_some_and(Compared::has_changed)
 }
 
 /// Returns a cell's name, without the delivery if the cell wakes without an IPI, since then nothing is delivered.
@@ -114,61 +118,71 @@ pub fn without_delivery<'n>(cell: &Cell, name: &'n str) -> &'n str {
 
 /// Returns the key that sorts cells: the largest difference of a median or a path comes first, and cells without a
 /// verdict come last.
-fn change(pair: &Pair<'_>) -> f64 {
-    let figures = [pair.total(), pair.figure(Quantity::Path)];
+fn sort_key(pair: &Pair<'_>) -> f64 {
+    let figures = [pair.deciding_figure(), pair.figure(Quantity::Path)];
     let changed = figures
         .into_iter()
         .flatten()
-        .filter(|figure| figure.changed());
+        .filter(|figure| figure.has_changed());
     changed
-        .map(|figure| figure.percent().abs())
+        .map(|figure| figure.percent_difference().abs())
         .fold(-1.0, f64::max)
 }
 
 /// Returns the line of a cell's median and the line of its path.
-fn lines_of(pair: &Pair<'_>, scale: Scale, cell: &str, unit: &str) -> Vec<Line> {
-    let scale = scale.of_cell(pair.cell);
+fn median_and_path(pair: &Pair<'_>, scale: Scale, cell: &str, unit: &str) -> Vec<Line> {
+    let scale = scale.for_cell(pair.cell);
     let figures = |figure: &Compared| {
         let [a, b] = [&figure.a, &figure.b].map(|side| scale.show_figure(side.rounded_median()));
-        [a, b, by(figure, scale), percent(figure)]
+        [
+            a,
+            b,
+            format_difference(figure, scale),
+            format_percent(figure),
+        ]
     };
     let whole = Line {
         cell: cell.into(),
         unit: unit.into(),
-        figures: pair.total().map(figures).unwrap_or_default(),
-        verdict: shown_verdict(pair),
+        figures: pair.deciding_figure().map(figures).unwrap_or_default(),
+        verdict: cell_verdict(pair),
     };
     let path = pair.figure(Quantity::Path).map(|path| Line {
         cell: "  path".into(),
         unit: String::new(),
         figures: figures(path),
-        verdict: verdict(path),
+        verdict: verdict_text(path),
     });
     std::iter::once(whole).chain(path).collect()
 }
 
 /// Returns the lines of exits and IPIs that changed.
-fn counts_of(pair: &Pair<'_>, scale: Scale) -> Vec<Line> {
+fn changed_counts(pair: &Pair<'_>, scale: Scale) -> Vec<Line> {
     let changed = COUNTS.iter().filter_map(|&(quantity, name)| {
-        let compared = pair.figure(quantity).filter(|one| one.changed())?;
-        let [a, b] = [&compared.a, &compared.b].map(|side| figure(compared, side, scale));
+        let compared = pair.figure(quantity).filter(|one| one.has_changed())?;
+        let [a, b] = [&compared.a, &compared.b].map(|side| format_figure(compared, side, scale));
         Some(Line {
             cell: name.into(),
             unit: String::new(),
-            figures: [a, b, rate(compared.by()), percent(compared)],
-            verdict: verdict(compared),
+            figures: [
+                a,
+                b,
+                format_rate(compared.difference()),
+                format_percent(compared),
+            ],
+            verdict: verdict_text(compared),
         })
     });
     changed.collect()
 }
 
 /// Formats a difference of counts per sample.
-fn rate(by: f64) -> String {
+fn format_rate(by: f64) -> String {
     let text = format!("{by:+.2}");
     text.trim_end_matches('0').trim_end_matches('.').into()
 }
 
-fn columns(lines: &[Line], units: bool) -> Vec<Column> {
+fn line_columns(lines: &[Line], units: bool) -> Vec<Column> {
     let texts = |of: &dyn Fn(&Line) -> String| lines.iter().map(of).collect();
     let mut columns = vec![Column::words("cell", texts(&|line| line.cell.clone()))];
     if units {

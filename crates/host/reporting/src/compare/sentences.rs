@@ -4,15 +4,15 @@
 use results::compare::{Compared, Comparison, Quantity, Verdict};
 
 use super::screen;
-use super::text::percent;
+use super::text::format_percent;
 use page::cell_names::CellNames;
 
 /// Counts cells by the verdict on their path, unless each has the same verdict on its work. A wake-up on CPUs that run
 /// at the same time takes only as long as the path, because all other work happens meanwhile.
-pub fn on_path(found: &Comparison<'_>) -> Option<String> {
+pub fn path_sentence(found: &Comparison<'_>) -> Option<String> {
     let both = found.pairs.iter().filter_map(|pair| {
-        let (total, path) = (pair.total()?, pair.figure(Quantity::Path)?);
-        (total.changed() || path.changed()).then_some((total, path))
+        let (total, path) = (pair.deciding_figure()?, pair.figure(Quantity::Path)?);
+        (total.has_changed() || path.has_changed()).then_some((total, path))
     });
     let both: Vec<(&Compared, &Compared)> = both.collect();
     if both
@@ -33,8 +33,8 @@ pub fn on_path(found: &Comparison<'_>) -> Option<String> {
         count(Verdict::TooFew, "with too few runs"),
     ];
     let counts: Vec<String> = counts.into_iter().flatten().collect();
-    let changed = both.iter().filter(|(_, path)| path.changed());
-    let percents = changed.map(|(_, path)| path.percent());
+    let changed = both.iter().filter(|(_, path)| path.has_changed());
+    let percents = changed.map(|(_, path)| path.percent_difference());
     let range = percents.fold(None, |range: Option<(f64, f64)>, percent| {
         let (low, high) = range.unwrap_or((percent, percent));
         Some((low.min(percent), high.max(percent)))
@@ -51,8 +51,8 @@ pub fn on_path(found: &Comparison<'_>) -> Option<String> {
 }
 
 /// Returns the number of cells with each verdict, and the cell that changed most.
-pub fn sentence(found: &Comparison<'_>, names: &CellNames) -> String {
-    let count = |verdict, words: &str| (found.count(verdict), words.to_owned());
+pub fn verdict_sentence(found: &Comparison<'_>, names: &CellNames) -> String {
+    let count = |verdict, words: &str| (found.count_verdict(verdict), words.to_owned());
     let none = match found.exact {
         true => "no difference",
         false => "no difference seen",
@@ -78,18 +78,19 @@ pub fn sentence(found: &Comparison<'_>, names: &CellNames) -> String {
     let exact = if found.exact { ", exact" } else { "" };
     let text = format!("B against A{exact}: {}", told.join(", "));
     let pairs = found.pairs.iter();
-    let changed = pairs.filter_map(|pair| Some((pair, pair.total()?)));
-    let changed = changed.filter(|(_, total)| total.changed());
+    let changed = pairs.filter_map(|pair| Some((pair, pair.deciding_figure()?)));
+    let changed = changed.filter(|(_, total)| total.has_changed());
     // Of equal differences, the first counts, as in the table.
-    match changed
-        .rev()
-        .max_by(|a, b| a.1.percent().abs().total_cmp(&b.1.percent().abs()))
-    {
+    match changed.rev().max_by(|a, b| {
+        a.1.percent_difference()
+            .abs()
+            .total_cmp(&b.1.percent_difference().abs())
+    }) {
         Some((pair, total)) => {
             format!(
                 "{text}; most in {} ({} %).",
                 screen::without_delivery(pair.cell, names.name(pair.cell)),
-                percent(total)
+                format_percent(total)
             )
         }
         None => format!("{text}."),

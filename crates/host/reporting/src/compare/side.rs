@@ -26,16 +26,16 @@ pub struct Side {
 
 impl Side {
     /// Reads the runs of the side `name`.
-    pub fn read(name: &str, paths: &[PathBuf]) -> Result<Self> {
-        let inputs = paths.iter().map(|path| Input::read(path));
+    pub fn read_runs(name: &str, paths: &[PathBuf]) -> Result<Self> {
+        let inputs = paths.iter().map(|path| Input::read_input(path));
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         let shown = match inputs.as_slice() {
             [input] => input.shown.clone(),
             [first, .., last] => format!("{} to {}", first.shown, last.shown),
             [] => bad_input!("{name}: no run is named"),
         };
-        let complaints = inputs.iter().flat_map(Input::complaints).collect();
-        let runs = merge::runs(inputs.into_iter().map(Input::into_run).collect());
+        let complaints = inputs.iter().flat_map(Input::first_complaints).collect();
+        let runs = merge::join_sweeps(inputs.into_iter().map(Input::into_run).collect());
         Ok(Self {
             shown,
             runs,
@@ -44,7 +44,7 @@ impl Side {
     }
 
     /// Returns a side of these runs.
-    pub fn of(shown: &str, runs: Vec<Run>) -> Self {
+    pub fn from_runs(shown: &str, runs: Vec<Run>) -> Self {
         Self {
             shown: shown.into(),
             runs,
@@ -53,7 +53,7 @@ impl Side {
     }
 
     /// Returns the results of the first run, which stand for the side's machine and unit.
-    pub fn first(&self) -> &Results {
+    pub fn first_results(&self) -> &Results {
         &self.runs[0].results
     }
 
@@ -108,30 +108,30 @@ pub fn check_distinct(a: (&Side, &[PathBuf]), b: (&Side, &[PathBuf])) -> Result<
 /// Checks the units. Instructions can't be compared with time or with cycles.
 pub fn check_units(a: &Side, b: &Side) -> Result<()> {
     for side in [a, b] {
-        let unit = &side.first().unit;
+        let unit = &side.first_results().unit;
         if let Some(other) = side.runs.iter().find(|run| run.results.unit != *unit) {
             bad_input!(
                 "{} has runs that count {} and {}; name one of the runs",
                 side.shown,
-                named(unit),
-                named(&other.results.unit)
+                unit_name(unit),
+                unit_name(&other.results.unit)
             );
         }
     }
-    let (a_unit, b_unit) = (&a.first().unit, &b.first().unit);
+    let (a_unit, b_unit) = (&a.first_results().unit, &b.first_results().unit);
     if a_unit != b_unit {
         bad_input!(
             "{} counts {}, {} counts {}, and no number of one is one of the other; run both with the same --metric, \
              or see how each orders the cells: cargo xtask report {} {}",
             a.shown,
-            named(a_unit),
+            unit_name(a_unit),
             b.shown,
-            named(b_unit),
+            unit_name(b_unit),
             a.shown,
             b.shown
         );
     }
-    let frequency = a.first().machine.cntfrq_hz;
+    let frequency = a.first_results().machine.cntfrq_hz;
     let mut runs = a.runs.iter().chain(&b.runs);
     let other = runs.find(|run| run.results.machine.cntfrq_hz != frequency);
     if let Some(other) = other.filter(|_| a_unit == "ticks") {
@@ -154,15 +154,15 @@ pub fn check_cells(found: &Comparison<'_>) -> Result<()> {
                 "{} counts {} in one run and {} in another, and no number of one is one of the other; run both \
                  with the same --metric",
                 pair.cell.title(),
-                named(&pair.cell.unit),
-                named(&other.unit)
+                unit_name(&pair.cell.unit),
+                unit_name(&other.unit)
             );
         }
     }
     Ok(())
 }
 
-fn named(unit: &str) -> &str {
+fn unit_name(unit: &str) -> &str {
     if unit.is_empty() {
         "something unknown"
     } else {
@@ -171,7 +171,7 @@ fn named(unit: &str) -> &str {
 }
 
 /// Reads `2%`, `2` or `0.5%`.
-pub fn percent(option: &str, text: &str) -> Result<f64> {
+pub fn parse_percent(option: &str, text: &str) -> Result<f64> {
     let number = text.strip_suffix('%').unwrap_or(text);
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),

@@ -97,7 +97,7 @@ fn as_shown(
     }
     let mut args: CompareArgs = args::parse(&words)?;
     args.format.wide = wide;
-    let (lines, _, judgement) = judge(&args)?;
+    let (lines, _, judgement) = judge_sides(&args)?;
     Ok((lines.terminal(width).join("\n"), judgement))
 }
 
@@ -132,7 +132,7 @@ fn the_page_has_the_answer_the_pair_and_the_machine_in_this_order() {
             std::fs::write(&path, results.to_json().unwrap()).unwrap();
             path
         });
-    let (_, page, _) = judge(&CompareArgs::of(paths.into())).unwrap();
+    let (_, page, _) = judge_sides(&CompareArgs::of(paths.into())).unwrap();
     let parts = [
         "1 worse, 0 better",
         ">400</text>",

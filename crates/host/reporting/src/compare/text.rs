@@ -4,7 +4,7 @@
 use foreign::Quoted;
 use results::Cell;
 use results::compare::{
-    Compared, Comparison, Differs, Figures, Lost, Order, Pair, Quantity, Verdict, order,
+    Compared, Comparison, Differs, Figures, Lost, Order, Pair, Quantity, Verdict, order_in_time,
 };
 
 use super::side::Side;
@@ -13,7 +13,7 @@ use page::cell_names::CellNames;
 use page::document::Document;
 use page::grid::Column;
 use page::scale::Scale;
-use page::table::{Units, names};
+use page::table::{Units, distinguishing_columns};
 
 /// Largest number of cells, or of other things of one kind, to list.
 const LISTED: usize = 12;
@@ -31,29 +31,29 @@ pub fn document(
     see: Option<f64>,
     whole: bool,
 ) -> Document {
-    let scale = Scale::of(a.first());
+    let scale = Scale::for_results(a.first_results());
     let mut lines = Document::default();
-    let kernels = [a, b].map(kernels::kernel);
-    let cell_names = super::cell_names::of(found);
-    lines.extend(kernels::several(a, b));
-    lines.push(sentences::sentence(found, &cell_names));
-    lines.extend(sentences::on_path(found));
+    let kernels = [a, b].map(kernels::kernel_text);
+    let cell_names = super::cell_names::names_in_comparison(found);
+    lines.extend(kernels::several_differences(a, b));
+    lines.push(sentences::verdict_sentence(found, &cell_names));
+    lines.extend(sentences::path_sentence(found));
     lines.push(String::new());
     for ((name, of), kernel) in [("A", a), ("B", b)].into_iter().zip(&kernels) {
-        lines.push(side(name, of));
+        lines.push(describe_side(name, of));
         lines.extend(kernel.as_ref().map(|kernel| format!("   {kernel}")));
     }
     let named = kernels.iter().all(Option::is_some) && !whole;
-    lines.extend(setups(differs, named));
-    lines.extend(notes("A", a, b).chain(notes("B", b, a)));
+    lines.extend(list_differences(differs, named));
+    lines.extend(notes_of_one_side("A", a, b).chain(notes_of_one_side("B", b, a)));
     lines.push(String::new());
     let cells = found.pairs.iter().map(|pair| pair.cell);
-    let units = Units::of(cells, a.first(), scale);
-    let unit = units.shown();
+    let units = Units::of_cells(cells, a.first_results(), scale);
+    let unit = units.common_unit();
     let path = match (found.pairs.iter().any(has_path), whole) {
         (false, _) => "",
-        (true, true) => "; in brackets the path, from the store that wakes to the woken task",
-        (true, false) => "; the path is from the store that wakes to the woken task",
+        (true, true) => "; in brackets the path, from the waker's store to the woken task",
+        (true, false) => "; the path is from the waker's store to the woken task",
     };
     // Without a row, there is no median to explain.
     let has_rows = whole
@@ -73,26 +73,26 @@ pub fn document(
     });
     lines.push(String::new());
     match whole {
-        true => lines.table(columns(found, scale, &units, see)),
-        false => lines.append(screen::differing(found, &cell_names, scale, &units)),
+        true => lines.table(table_columns(found, scale, &units, see)),
+        false => lines.append(screen::differing_cells(found, &cell_names, scale, &units)),
     }
-    lines.extend(kernels::unlike(found, whole));
-    lines.extend(changed_beside(found, &cell_names, scale, whole));
-    lines.extend(listed(
+    lines.extend(kernels::explain_unlike_cells(found, whole));
+    lines.extend(other_changes(found, &cell_names, scale, whole));
+    lines.extend(titled_list(
         "not measured in B:",
-        missing(&found.lost, &cell_names),
+        missing_cells(&found.lost, &cell_names),
         whole,
     ));
-    lines.extend(listed(
+    lines.extend(titled_list(
         "more often in B than it has runs:",
-        missing(&found.again, &cell_names),
+        missing_cells(&found.again, &cell_names),
         whole,
     ));
-    lines.extend(only_b(&found.added, &cell_names, whole));
+    lines.extend(cells_only_in_b(&found.added, &cell_names, whole));
     lines.push(String::new());
     let changed = found
-        .figures()
-        .any(|(_, figure)| figure.quantity.leads() && figure.changed());
+        .cells_and_figures()
+        .any(|(_, figure)| figure.quantity.decides_verdict() && figure.has_changed());
     lines.extend((changed && unit.contains("instructions")).then(|| {
         match kernels.iter().all(Option::is_some) {
             true => "Which functions changed: `cargo xtask explain` with the options of these runs.",
@@ -104,13 +104,13 @@ pub fn document(
         .into()
     }));
     lines.explain_rounding();
-    lines.extend(method(found, a, b));
-    lines.extend(see.and_then(|see| runs_to_see(found, see)));
+    lines.extend(explain_method(found, a, b));
+    lines.extend(see.and_then(|see| runs_needed_note(found, see)));
     lines
 }
 
 /// Lists how the setups differ. Leaves out the properties of kernels that have been `named`.
-fn setups(differs: &[Differs], named: bool) -> Vec<String> {
+fn list_differences(differs: &[Differs], named: bool) -> Vec<String> {
     let known = |differs: &&Differs| named && differs.is_of_linux();
     let told = differs.iter().filter(|differs| !known(differs));
     let told = told.map(|differs| {
@@ -125,20 +125,20 @@ fn setups(differs: &[Differs], named: bool) -> Vec<String> {
 }
 
 /// Describes a side.
-fn side(name: &str, side: &Side) -> String {
-    let results = side.first();
+fn describe_side(name: &str, side: &Side) -> String {
+    let results = side.first_results();
     let parts = [&results.board, &results.machine.cpu, &results.tool];
     let mut parts: Vec<String> = parts.into_iter().cloned().collect();
     parts.retain(|part| !part.is_empty());
     if let trees @ [_, ..] = side.trees().as_slice() {
         parts.push(format!("commit {}", trees.join(" or ")));
     }
-    let runs = gate::runs(side.runs.len());
+    let runs = gate::format_runs(side.runs.len());
     format!("{name}: {runs}, {} ({})", side.shown, parts.join(", "))
 }
 
 /// Returns notes on the runs of a side that the other side lacks.
-fn notes(name: &str, side: &Side, other: &Side) -> impl Iterator<Item = String> {
+fn notes_of_one_side(name: &str, side: &Side, other: &Side) -> impl Iterator<Item = String> {
     let own = side
         .notes()
         .filter(|note| other.notes().all(|other| other != *note));
@@ -158,16 +158,16 @@ fn side_columns(
     of: &dyn Fn(&Pair<'_>) -> Option<Compared>,
 ) -> Vec<Column> {
     let column = |title: &str, text: &dyn Fn(&Compared, Scale) -> String| {
-        let text = |pair: &Pair<'_>| Some(text(&of(pair)?, scale.of_cell(pair.cell)));
+        let text = |pair: &Pair<'_>| Some(text(&of(pair)?, scale.for_cell(pair.cell)));
         let texts = found.pairs.iter().map(text);
         let texts = texts.map(Option::unwrap_or_default).collect();
         Column::numbers(group, title, texts)
     };
     vec![
-        column("A", &|figure, scale| figures(&figure.a, scale)),
-        column("B", &|figure, scale| figures(&figure.b, scale)),
-        column("by", &by),
-        column("%", &|figure, _| percent(figure)),
+        column("A", &|figure, scale| format_figures(&figure.a, scale)),
+        column("B", &|figure, scale| format_figures(&figure.b, scale)),
+        column("by", &format_difference),
+        column("%", &|figure, _| format_percent(figure)),
     ]
 }
 
@@ -175,8 +175,8 @@ fn side_columns(
 fn answer_columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let medians = |title, of: &dyn Fn(&Compared) -> &Figures| {
         let text = |pair: &Pair<'_>| {
-            let shown = |figure: &Compared| figures(of(figure), scale.of_cell(pair.cell));
-            let total = pair.total().map(shown).unwrap_or_default();
+            let shown = |figure: &Compared| format_figures(of(figure), scale.for_cell(pair.cell));
+            let total = pair.deciding_figure().map(shown).unwrap_or_default();
             match pair.figure(Quantity::Path) {
                 Some(path) => format!("{total} ({})", shown(path)),
                 None => total,
@@ -184,8 +184,8 @@ fn answer_columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
         };
         Column::numbers("", title, found.pairs.iter().map(text).collect())
     };
-    let differences = side_columns(found, scale, "", &|pair| pair.total().cloned());
-    let verdicts = found.pairs.iter().map(shown_verdict).collect();
+    let differences = side_columns(found, scale, "", &|pair| pair.deciding_figure().cloned());
+    let verdicts = found.pairs.iter().map(cell_verdict).collect();
     let mut columns = vec![
         medians("A", &|figure| &figure.a),
         medians("B", &|figure| &figure.b),
@@ -196,17 +196,17 @@ fn answer_columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
 }
 
 /// Returns the columns of the table of every cell.
-pub fn columns(
+pub fn table_columns(
     found: &Comparison<'_>,
     scale: Scale,
     units: &Units<'_>,
     see: Option<f64>,
 ) -> Vec<Column> {
     let pairs = &found.pairs;
-    let mut columns = names(pairs.iter().map(|pair| pair.cell).collect());
-    columns.extend(units.column());
+    let mut columns = distinguishing_columns(pairs.iter().map(|pair| pair.cell).collect());
+    columns.extend(units.unit_column());
     columns.extend(answer_columns(found, scale));
-    columns.extend(layer_costs::columns(found, scale));
+    columns.extend(layer_costs::cost_columns(found, scale));
     if pairs.iter().any(has_path) {
         let path = |pair: &Pair<'_>| pair.figure(Quantity::Path).cloned();
         let path = side_columns(found, scale, Quantity::Path.name(), &path);
@@ -248,9 +248,9 @@ pub fn columns(
 }
 
 /// Formats the median of a side's runs, with the lowest and the highest if they differ.
-fn figures(figures: &Figures, scale: Scale) -> String {
+fn format_figures(figures: &Figures, scale: Scale) -> String {
     let shown = |figure: f64| scale.show_figure((figure as u64, figures.bounds(figure)));
-    let (low, high) = (figures.low(), figures.high());
+    let (low, high) = (figures.lowest(), figures.highest());
     match low == high {
         true => shown(low),
         false => format!(
@@ -263,23 +263,23 @@ fn figures(figures: &Figures, scale: Scale) -> String {
 }
 
 /// Formats a figure of a side, which is a sample's value or a rate.
-pub fn figure(figure: &Compared, of: &Figures, scale: Scale) -> String {
+pub fn format_figure(figure: &Compared, of: &Figures, scale: Scale) -> String {
     match figure.quantity {
         quantity if !quantity.is_rate() => scale.show_figure(of.rounded_median()),
-        Quantity::Mean => format!("{:.2}", of.median() * scale.value(1)),
+        Quantity::Mean => format!("{:.2}", of.median() * scale.convert_value(1)),
         _ => format!("{}", of.median()),
     }
 }
 
-pub fn by(figure: &Compared, scale: Scale) -> String {
+pub fn format_difference(figure: &Compared, scale: Scale) -> String {
     match scale.show_difference(figure.b.rounded_median(), figure.a.rounded_median()) {
         none if none == "0" => "·".into(),
         by => by,
     }
 }
 
-pub fn percent(figure: &Compared) -> String {
-    match figure.percent() {
+pub fn format_percent(figure: &Compared) -> String {
+    match figure.percent_difference() {
         0.0 => "·".into(),
         percent if percent.is_finite() => format!("{percent:+.1}"),
         _ => "from 0".into(),
@@ -287,22 +287,26 @@ pub fn percent(figure: &Compared) -> String {
 }
 
 /// Returns the verdict on a cell, in words.
-pub fn shown_verdict(pair: &Pair<'_>) -> String {
-    let star = if pair.unlike().is_empty() { "" } else { " *" };
-    match (pair.total(), pair.verdict()) {
-        (Some(total), _) => verdict(total) + star,
+pub fn cell_verdict(pair: &Pair<'_>) -> String {
+    let star = if pair.one_sided_properties().is_empty() {
+        ""
+    } else {
+        " *"
+    };
+    match (pair.deciding_figure(), pair.verdict()) {
+        (Some(total), _) => verdict_text(total) + star,
         (None, Verdict::FewSamples) => "too few samples".into(),
         (None, _) => "not measured".into(),
     }
 }
 
-pub fn verdict(figure: &Compared) -> String {
+pub fn verdict_text(figure: &Compared) -> String {
     let p_value = |p: f64| match p {
         ..0.001 => " (p below 0.001)".into(),
         p => format!(" (p {p:.3})"),
     };
     let p_value = figure.p_value.map_or(String::new(), p_value);
-    match (figure.verdict, figure.sees()) {
+    match (figure.verdict, figure.least_detectable_percent()) {
         (Verdict::Better, _) => format!("better{p_value}"),
         (Verdict::Worse, _) => format!("worse{p_value}"),
         (Verdict::NoDifference, Some(0.0)) => "no difference, every run is the same".into(),
@@ -318,29 +322,30 @@ pub fn verdict(figure: &Compared) -> String {
 
 /// Lists changes of quantities that do not decide a cell's verdict. Unless `whole`, lists only cells that the table
 /// lacks.
-fn changed_beside(
+fn other_changes(
     found: &Comparison<'_>,
     names: &CellNames,
     scale: Scale,
     whole: bool,
 ) -> Vec<String> {
-    let beside =
-        |(_, figure): &(&Pair<'_>, &Compared)| !figure.quantity.leads() && figure.changed();
+    let beside = |(_, figure): &(&Pair<'_>, &Compared)| {
+        !figure.quantity.decides_verdict() && figure.has_changed()
+    };
     let in_table = |pair: &Pair<'_>| !screen::differs_nowhere(pair);
     let told = found
-        .figures()
+        .cells_and_figures()
         .filter(beside)
         .filter(|(pair, _)| whole || !in_table(pair));
     let told = told.map(|(pair, figure)| {
-        let values = [&figure.a, &figure.b].map(|side| self::figure(figure, side, scale));
+        let values = [&figure.a, &figure.b].map(|side| self::format_figure(figure, side, scale));
         let per = match figure.quantity {
             Quantity::Mean => "",
             quantity if quantity.is_rate() => " per sample",
             _ => "",
         };
         let what = format!("{}{per}", figure.quantity.name());
-        let (percent, verdict) = (percent(figure), verdict(figure));
-        let sign = if figure.percent().is_finite() {
+        let (percent, verdict) = (format_percent(figure), verdict_text(figure));
+        let sign = if figure.percent_difference().is_finite() {
             " %"
         } else {
             ""
@@ -351,17 +356,17 @@ fn changed_beside(
             values[0], values[1]
         )
     });
-    listed("changed besides:", told.collect(), whole)
+    titled_list("changed besides:", told.collect(), whole)
 }
 
 /// Lists cells that do not occur exactly once in each run of B. Cells with the same reason share a line.
-fn missing(cells: &[Lost<'_>], names: &CellNames) -> Vec<String> {
+fn missing_cells(cells: &[Lost<'_>], names: &CellNames) -> Vec<String> {
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
     for lost in cells {
         let has = match (lost.has, lost.of) {
             (0, _) => String::new(),
             (has, of) if has < of => format!(": {has} of {of} runs have it"),
-            (has, of) => format!(": {has} times in {}", gate::runs(of)),
+            (has, of) => format!(": {has} times in {}", gate::format_runs(of)),
         };
         let name = format!("{}{has}", names.name(lost.cell));
         let why = lost.why.unwrap_or_default();
@@ -381,12 +386,12 @@ fn missing(cells: &[Lost<'_>], names: &CellNames) -> Vec<String> {
 }
 
 /// Lists the cells that only B has.
-fn only_b(cells: &[&Cell], names: &CellNames, whole: bool) -> Vec<String> {
+fn cells_only_in_b(cells: &[&Cell], names: &CellNames, whole: bool) -> Vec<String> {
     let told = cells.iter().map(|cell| format!("  {}", names.name(cell)));
-    listed("only in B:", told.collect(), whole)
+    titled_list("only in B:", told.collect(), whole)
 }
 
-fn listed(title: &str, all: Vec<String>, whole: bool) -> Vec<String> {
+fn titled_list(title: &str, all: Vec<String>, whole: bool) -> Vec<String> {
     if all.is_empty() {
         return Vec::new();
     }
@@ -399,27 +404,30 @@ fn listed(title: &str, all: Vec<String>, whole: bool) -> Vec<String> {
 }
 
 /// Describes the method of the verdicts, and its assumptions.
-fn method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
+fn explain_method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
     if found.exact {
         return Vec::new();
     }
-    let mut lines: Vec<String> = gate::too_few(found)
+    let mut lines: Vec<String> = gate::too_few_runs(found)
         .map(|why| format!("{}{}.", why[..1].to_uppercase(), &why[1..]))
         .into_iter()
         .collect();
-    if found.figures().any(|(_, figure)| figure.p_value.is_some()) {
+    if found
+        .cells_and_figures()
+        .any(|(_, figure)| figure.p_value.is_some())
+    {
         lines.push(format!(
             "Test: exact rank sum test of runs, Holm's procedure over {} figures; if nothing differs, the probability \
              that anything is called better or worse is {} % at most, so p is adjusted.{}",
             found.tests,
             found.level * 100.0,
-            match found.pairs.iter().any(|pair| pair.total().is_some_and(has_sight)) {
+            match found.pairs.iter().any(|pair| pair.deciding_figure().is_some_and(names_visible_change)) {
                 true => " A difference that would have been seen is found with a probability of 80 %.",
                 false => "",
             }
         ));
     }
-    match order(&a.runs, &b.runs) {
+    match order_in_time(&a.runs, &b.runs) {
         _ if a.runs.len() + b.runs.len() < 3 => {}
         Order::Mixed => {}
         Order::Apart => lines.push(
@@ -435,12 +443,15 @@ fn method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
 }
 
 /// Whether the verdict says which difference would have been seen.
-fn has_sight(figure: &Compared) -> bool {
-    figure.verdict == Verdict::NoDifference && figure.sees().is_some_and(|sees| sees > 0.0)
+fn names_visible_change(figure: &Compared) -> bool {
+    figure.verdict == Verdict::NoDifference
+        && figure
+            .least_detectable_percent()
+            .is_some_and(|sees| sees > 0.0)
 }
 
 /// Reports how many runs of each side would show a difference.
-fn runs_to_see(found: &Comparison<'_>, see: f64) -> Option<String> {
+fn runs_needed_note(found: &Comparison<'_>, see: f64) -> Option<String> {
     if found.exact {
         return None;
     }

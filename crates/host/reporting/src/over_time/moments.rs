@@ -22,7 +22,7 @@ pub struct Moment {
 
 impl Moment {
     /// Creates the moment of a run that was made only once.
-    pub fn once(run: Run) -> Self {
+    pub fn of_one_run(run: Run) -> Self {
         Self {
             label: run.label.clone(),
             runs: vec![run],
@@ -30,25 +30,25 @@ impl Moment {
     }
 
     /// Returns the first run, which has the machine and the unit.
-    pub fn first(&self) -> &Results {
+    pub fn first_results(&self) -> &Results {
         &self.runs[0].results
     }
 
     /// Returns the short commit, if known.
     pub fn commit(&self) -> String {
-        let build = self.first().build.as_ref();
+        let build = self.first_results().build.as_ref();
         build.map(Build::short_tree).unwrap_or_default()
     }
 
     /// Describes the moment in a line.
-    pub fn shown(&self) -> String {
-        let results = self.first();
+    pub fn describe(&self) -> String {
+        let results = self.first_results();
         let Self { label, runs } = self;
         let times = match runs.len() {
             1 => String::new(),
             times => format!(" ({times} times)"),
         };
-        let kernel = results.machine.kernel();
+        let kernel = results.machine.kernel_text();
         let kernel = kernel.map_or(String::new(), |kernel| format!(", {kernel}"));
         format!(
             "{label}{times}, {} ({}), {}, {}{kernel}",
@@ -61,31 +61,31 @@ impl Moment {
 }
 
 /// Reads the runs in `folders`, each boot once.
-pub fn read(folders: &[PathBuf]) -> Result<Vec<Moment>> {
+pub fn read_moments(folders: &[PathBuf]) -> Result<Vec<Moment>> {
     let named = match folders {
-        [] => vec![saved_runs::all()],
+        [] => vec![saved_runs::saved_folder()],
         some => some.iter().map(|folder| saved_runs::find(folder)).collect(),
     };
     let mut runs = Vec::new();
     // The input of each run, and its name.
     let mut inputs: Vec<(usize, String)> = Vec::new();
     for folder in named {
-        for place in places_in(&folder) {
-            let input = Input::read(&place)?;
-            let complaints = input.complaints();
+        for place in run_folders(&folder) {
+            let input = Input::read_input(&place)?;
+            let complaints = input.first_complaints();
             complaints.iter().for_each(|line| note!("warning: {line}"));
             let run = input.into_run();
             let input = (inputs.len(), run.label.clone());
             runs.push(run);
-            runs = merge::boots(runs);
+            runs = merge::distinct_runs(runs);
             inputs.resize(runs.len(), input);
         }
     }
-    Ok(joined(runs, &inputs))
+    Ok(join_repetitions(runs, &inputs))
 }
 
 /// Joins the repetitions that one input has.
-fn joined(runs: Vec<Run>, inputs: &[(usize, String)]) -> Vec<Moment> {
+fn join_repetitions(runs: Vec<Run>, inputs: &[(usize, String)]) -> Vec<Moment> {
     let mut of_inputs: Vec<(&(usize, String), Vec<Run>)> = Vec::new();
     for (run, input) in runs.into_iter().zip(inputs) {
         match of_inputs.last_mut() {
@@ -94,7 +94,7 @@ fn joined(runs: Vec<Run>, inputs: &[(usize, String)]) -> Vec<Moment> {
         }
     }
     let moments = of_inputs.into_iter().flat_map(|((_, label), runs)| {
-        let setups = merge::repetitions(&runs);
+        let setups = merge::group_repetitions(&runs);
         let single = setups.len() == 1;
         let moments = setups.into_iter().map(|setup| Moment {
             label: match single {
@@ -109,7 +109,7 @@ fn joined(runs: Vec<Run>, inputs: &[(usize, String)]) -> Vec<Moment> {
 }
 
 /// Returns `folder` if it is a run, or else the runs in it, sorted by name.
-fn places_in(folder: &Path) -> Vec<PathBuf> {
+fn run_folders(folder: &Path) -> Vec<PathBuf> {
     let has = |place: &Path| place.join("results.json").is_file();
     let is_json = |place: &Path| {
         place

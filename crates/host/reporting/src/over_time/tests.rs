@@ -19,20 +19,20 @@ fn run(label: &str, began: &str, p50: u64) -> Run {
 }
 
 fn moments<const N: usize>(runs: [Run; N]) -> Vec<Moment> {
-    runs.map(Moment::once).into()
+    runs.map(Moment::of_one_run).into()
 }
 
 #[test]
 fn a_cell_is_followed_through_runs() {
     let mut moments = moments([run("a", "2026-01", 30), run("b", "2026-02", 40)]);
-    let rows = rows(&moments);
+    let rows = cells_over_time(&moments);
     assert_eq!(rows.len(), 1);
     let medians = rows[0]
         .medians
         .iter()
         .map(|median| median.map(|(median, _)| median));
     assert!(medians.eq([Some(30), Some(40)]));
-    assert!(rows[0].changed());
+    assert!(rows[0].has_changed());
     let text = document(&moments, &rows, true).terminal(None).join("\n");
     assert!(text.contains("1 of 1 cells changed"), "{text}");
     assert!(text.contains("wfi   30  40"), "{text}");
@@ -47,7 +47,7 @@ fn a_cell_is_followed_through_runs() {
     // A run without the cell is not a moment.
     let mut missing = run("c", "2026-03", 7);
     missing.results.cells.clear();
-    moments.push(Moment::once(missing));
+    moments.push(Moment::of_one_run(missing));
     let alone = take_lone(&mut moments);
     assert!(alone.iter().map(|moment| moment.label.as_str()).eq(["c"]));
     assert_eq!(moments.len(), 2);
@@ -56,17 +56,17 @@ fn a_cell_is_followed_through_runs() {
     for cell in &mut other.results.cells {
         cell.what.gap_us = 20;
     }
-    let apart = apart_note(&Moment::once(other), &moments);
+    let apart = apart_note(&Moment::of_one_run(other), &moments);
     assert_eq!(apart, " (gap-us 20, not 0)");
 }
 
 #[test]
 fn repetitions_are_one_moment_with_their_median() {
     let again = [run("run 2", "2026-02", 36), run("run 3", "2026-03", 20)];
-    let mut repeated = Moment::once(run("run 1", "2026-01", 30));
+    let mut repeated = Moment::of_one_run(run("run 1", "2026-01", 30));
     repeated.runs.extend(again);
-    let moments = [repeated, Moment::once(run("b", "2026-04", 40))];
-    let rows = rows(&moments);
+    let moments = [repeated, Moment::of_one_run(run("b", "2026-04", 40))];
+    let rows = cells_over_time(&moments);
     let text = document(&moments, &rows, true).terminal(None).join("\n");
     assert!(text.contains("over 2 runs"), "{text}");
     assert!(text.contains("1: run 1 (3 times), "), "{text}");
@@ -76,9 +76,9 @@ fn repetitions_are_one_moment_with_their_median() {
 #[test]
 fn what_never_changes_has_no_curve() {
     let moments = moments([run("a", "2026-01", 30), run("b", "2026-02", 30)]);
-    let rows = rows(&moments);
-    assert!(!rows[0].changed());
+    let rows = cells_over_time(&moments);
+    assert!(!rows[0].has_changed());
     assert!(!page(&moments, &rows).contains("Cells that changed"));
     // One run has no history.
-    assert!(super::rows(&moments[..1]).is_empty());
+    assert!(super::cells_over_time(&moments[..1]).is_empty());
 }

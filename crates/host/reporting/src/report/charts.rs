@@ -22,12 +22,12 @@ pub struct Charts {
 
 impl Charts {
     /// Creates the files for the charts of `runs`, but no file if any of them exists.
-    pub fn claim(folder: &Path, runs: &[Run]) -> Result<Self> {
+    pub fn claim_files(folder: &Path, runs: &[Run]) -> Result<Self> {
         let shown = places::shown(folder);
         if let Err(error) = fs::create_dir_all(folder) {
             bad_input!("--svg: {shown} can't be created ({error}); name a folder that can");
         }
-        let charts = standalone::files(runs);
+        let charts = standalone::chart_files(runs);
         if let Some(old) = charts
             .iter()
             .find(|chart| folder.join(&chart.name).symlink_metadata().is_ok())
@@ -61,7 +61,7 @@ impl Charts {
     }
 
     /// Writes the charts, and prints the files' names.
-    pub fn write(self) -> Result<()> {
+    pub fn write_files(self) -> Result<()> {
         say!("");
         say!(
             "{} charts in {}:",

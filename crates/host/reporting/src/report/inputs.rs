@@ -49,7 +49,7 @@ impl Input {
     }
 
     /// Reads an input of any kind.
-    pub fn read(path: &Path) -> Result<Self> {
+    pub fn read_input(path: &Path) -> Result<Self> {
         let path = &saved_runs::find(path);
         let shown = places::shown(path);
         let mut input = if path.is_dir() {
@@ -79,7 +79,7 @@ impl Input {
         let input = Self::read_file(&file, &places::shown(&file))?;
         Ok(Self {
             shown: shown.into(),
-            label: label(folder),
+            label: input_label(folder),
             folder: Some(folder.into()),
             commands: fs::read_to_string(folder.join("command.txt")).ok(),
             ..input
@@ -92,7 +92,7 @@ impl Input {
             Ok(bytes) => bytes,
             Err(error) => bad_input!(
                 "{shown} can't be read ({error}); {REMEDY}{}",
-                saved_runs::told()
+                saved_runs::saved_names()
             ),
         };
         let text = String::from_utf8_lossy(&bytes);
@@ -105,7 +105,7 @@ impl Input {
         };
         Ok(Self {
             shown: shown.into(),
-            label: label(file),
+            label: input_label(file),
             folder: None,
             is_log,
             results,
@@ -114,7 +114,7 @@ impl Input {
     }
 
     /// Returns complaints about the input for people, the first of each kind.
-    pub fn complaints(&self) -> Vec<String> {
+    pub fn first_complaints(&self) -> Vec<String> {
         let damaged = self.results.damaged.iter();
         let damaged = damaged.map(|cell| format!("{} is damaged, not used", Quoted::new(cell)));
         let problems = self.results.problems.iter();
@@ -124,7 +124,7 @@ impl Input {
             incomplete.map(|missing| format!("incomplete: {}", Quoted::up_to(LONG, &missing)));
         let mut kinds = Repeated::default();
         let all = damaged.chain(problems).chain(incomplete);
-        all.for_each(|text| kinds.add(0, text));
+        all.for_each(|text| kinds.add_text(0, text));
         let mut lines: Vec<String> = kinds
             .into_texts()
             .map(|text| format!("{}: {text}", self.shown))
@@ -152,7 +152,7 @@ fn from_log(text: &str, shown: &str) -> Result<Results> {
 }
 
 fn from_json(text: &str, shown: &str) -> Result<Results> {
-    let mut results = match Results::read(text, mistake::of_json) {
+    let mut results = match Results::read_json(text, mistake::of_json) {
         Ok(results) => results,
         Err(why) => bad_input!("{shown} is not a results.json ({why}); {REMEDY}"),
     };
@@ -169,7 +169,7 @@ fn from_json(text: &str, shown: &str) -> Result<Results> {
 
 /// Returns the name that distinguishes an input from others: the name of its folder, or of the
 /// file if that is more specific.
-fn label(path: &Path) -> String {
+fn input_label(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
     let file = name(&path).unwrap_or_default();
@@ -195,11 +195,11 @@ mod tests {
         fs::create_dir(&run).unwrap();
         let log = results::samples::lines().join("\r\n");
         fs::write(run.join("serial.log"), format!("boot\n{log}")).unwrap();
-        let from_log = Input::read(&run).unwrap();
+        let from_log = Input::read_input(&run).unwrap();
         fs::write(run.join("results.json"), results().to_json().unwrap()).unwrap();
         fs::write(run.join("command.txt"), "cargo xtask run\n").unwrap();
-        let from_folder = Input::read(&run).unwrap();
-        let from_json = Input::read(&run.join("results.json")).unwrap();
+        let from_folder = Input::read_input(&run).unwrap();
+        let from_json = Input::read_input(&run.join("results.json")).unwrap();
         assert!(from_log.is_log && !from_folder.is_log && !from_json.is_log);
         assert_eq!(from_folder.commands.as_deref(), Some("cargo xtask run\n"));
         for input in [from_log, from_folder, from_json] {
@@ -224,12 +224,14 @@ mod tests {
             "@r1 broken",
         ] {
             fs::write(&file, text).unwrap();
-            let error = Input::read(&file).unwrap_err();
+            let error = Input::read_input(&file).unwrap_err();
             assert!(is_bad_input(&error), "{text}");
             let error = error.to_string();
             assert!(error.contains(';') && !error.contains('\n'), "{error}");
         }
-        assert!(is_bad_input(&Input::read(parent.path()).unwrap_err()));
-        assert!(is_bad_input(&Input::read(&file.join("x")).unwrap_err()));
+        assert!(is_bad_input(&Input::read_input(parent.path()).unwrap_err()));
+        assert!(is_bad_input(
+            &Input::read_input(&file.join("x")).unwrap_err()
+        ));
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Cell;
-use crate::samples::numbered;
+use crate::samples::number_records;
 use plan::Under;
 
 /// A log of two boots with several cells each, and other output in between.
@@ -27,7 +27,7 @@ fn log() -> String {
             ));
         }
         records.push("end cells=12".into());
-        for line in numbered(records) {
+        for line in number_records(records) {
             text += &format!("{line}\r\n");
         }
         text.push_str("rouse: exit status 0\n");
@@ -99,7 +99,7 @@ fn a_boot_without_its_beginning_is_not_the_one_before() {
     for cut in [second, text.find("@r1 90 ").unwrap()] {
         let joined = format!("{}\n{}", &text[..cut], &text[second + 60..]);
         check(&joined).unwrap();
-        let boots = boots(&joined);
+        let boots = split_boots(&joined);
         assert_eq!((boots.len(), boots[1].machine.get("under")), (2, None));
     }
 }

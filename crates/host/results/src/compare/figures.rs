@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures of a cell, and the verdict on them.
 
-use significance::{FEWEST, detectable, median, residuals};
+use significance::{FEWEST, detectable_shift, median, residuals};
 
 use super::quantity::{How, Quantity, clear_stats};
 use crate::{Bounds, Cell};
@@ -16,8 +16,8 @@ pub struct Figures {
 
 impl Figures {
     /// Collects the figures of `cells`, one for each run. `None` if a run has none.
-    fn of(quantity: Quantity, cells: &[&Cell], how: How) -> Option<Self> {
-        let figures = cells.iter().map(|cell| quantity.of(cell, how));
+    fn collect_figures(quantity: Quantity, cells: &[&Cell], how: How) -> Option<Self> {
+        let figures = cells.iter().map(|cell| quantity.figure_of(cell, how));
         let figures: Option<Vec<f64>> = figures.collect();
         let of_runs = figures.filter(|figures| !figures.is_empty())?;
         let bounds = cells.iter().map(|cell| quantity.bounds(cell)).collect();
@@ -25,7 +25,7 @@ impl Figures {
     }
 
     /// Collects the medians of `cells`, one for each run, however few samples a run has. `None` without samples.
-    pub fn of_medians(cells: &[&Cell]) -> Option<Self> {
+    pub fn collect_medians(cells: &[&Cell]) -> Option<Self> {
         let stats = cells.iter().filter_map(|cell| cell.stats);
         let (of_runs, bounds): (Vec<f64>, Vec<_>) = stats
             .map(|stats| (stats.p50 as f64, Some(stats.bounds())))
@@ -51,12 +51,12 @@ impl Figures {
     }
 
     /// Returns the lowest figure.
-    pub fn low(&self) -> f64 {
+    pub fn lowest(&self) -> f64 {
         self.of_runs.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
     /// Returns the highest figure.
-    pub fn high(&self) -> f64 {
+    pub fn highest(&self) -> f64 {
         self.of_runs
             .iter()
             .copied()
@@ -64,12 +64,12 @@ impl Figures {
     }
 
     /// Returns the number of runs.
-    pub fn runs(&self) -> usize {
+    pub fn run_count(&self) -> usize {
         self.of_runs.len()
     }
 
     fn overlaps(&self, other: &Self) -> bool {
-        self.low() <= other.high() && other.low() <= self.high()
+        self.lowest() <= other.highest() && other.lowest() <= self.highest()
     }
 }
 
@@ -109,7 +109,7 @@ pub struct Compared {
 
 impl Compared {
     /// Returns the quantity in `a` and `b`, without a verdict yet. `None` if a side lacks it.
-    pub(super) fn between(
+    pub(super) fn compare_cells(
         quantity: Quantity,
         a: &[&Cell],
         b: &[&Cell],
@@ -132,8 +132,8 @@ impl Compared {
         }
         Some(Self {
             quantity,
-            a: Figures::of(quantity, a, how)?,
-            b: Figures::of(quantity, b, how)?,
+            a: Figures::collect_figures(quantity, a, how)?,
+            b: Figures::collect_figures(quantity, b, how)?,
             verdict: Verdict::Unknown,
             p_value: None,
             saw_none_at: None,
@@ -141,26 +141,26 @@ impl Compared {
     }
 
     /// Returns by how much B exceeds A.
-    pub fn by(&self) -> f64 {
+    pub fn difference(&self) -> f64 {
         self.b.median() - self.a.median()
     }
 
     /// Returns by how much B exceeds A, in per cent of A, or infinity if A's figure is 0.
-    pub fn percent(&self) -> f64 {
-        match self.by() {
+    pub fn percent_difference(&self) -> f64 {
+        match self.difference() {
             0.0 => 0.0,
             by => by * 100.0 / self.a.median(),
         }
     }
 
     /// Whether a difference was found.
-    pub fn changed(&self) -> bool {
+    pub fn has_changed(&self) -> bool {
         matches!(self.verdict, Verdict::Better | Verdict::Worse)
     }
 
     /// Returns the verdict that applies if there is a difference.
-    fn direction(&self) -> Verdict {
-        if self.by() > 0.0 {
+    fn changed_direction(&self) -> Verdict {
+        if self.difference() > 0.0 {
             Verdict::Worse
         } else {
             Verdict::Better
@@ -171,30 +171,30 @@ impl Compared {
     pub(super) fn judge_exactly(&mut self) {
         self.verdict = match self.a.overlaps(&self.b) {
             true => Verdict::NoDifference,
-            false => self.direction(),
+            false => self.changed_direction(),
         };
     }
 
     /// Whether all runs of both sides have the same value. The test then has a p-value of 1 for any division of the
     /// runs into sides, so it does not count as a test.
     pub(super) fn is_constant(&self) -> bool {
-        let first = self.a.low();
-        let same = |side: &Figures| side.low() == first && side.high() == first;
+        let first = self.a.lowest();
+        let same = |side: &Figures| side.lowest() == first && side.highest() == first;
         same(&self.a) && same(&self.b)
     }
 
     /// Returns the p-value of this test alone: the probability that runs of a single population are this far apart.
-    pub(super) fn own_p(&self) -> f64 {
+    pub(super) fn own_p_value(&self) -> f64 {
         significance::p_value(&self.a.of_runs, &self.b.of_runs)
     }
 
     /// Judges by the p-value, which is adjusted for the whole family of tests. `can` tells whether these runs could
     /// have shown a difference.
     pub(super) fn judge(&mut self, p_value: f64, level: f64, can: bool) {
-        let enough = self.a.runs().min(self.b.runs()) >= FEWEST;
+        let enough = self.a.run_count().min(self.b.run_count()) >= FEWEST;
         self.p_value = enough.then_some(p_value);
-        self.verdict = match (enough, p_value <= level && self.by() != 0.0) {
-            (true, true) => self.direction(),
+        self.verdict = match (enough, p_value <= level && self.difference() != 0.0) {
+            (true, true) => self.changed_direction(),
             (true, false) if can => Verdict::NoDifference,
             _ => Verdict::TooFew,
         };
@@ -202,15 +202,15 @@ impl Compared {
 
     /// If no difference was detected, returns the smallest difference that would have been detected, in per cent of A.
     /// Each call runs the simulation again.
-    pub fn sees(&self) -> Option<f64> {
+    pub fn least_detectable_percent(&self) -> Option<f64> {
         let level = self.saw_none_at?;
-        let (a, b) = (self.a.runs(), self.b.runs());
-        let least = detectable(&self.residuals(), a, b, level);
+        let (a, b) = (self.a.run_count(), self.b.run_count());
+        let least = detectable_shift(&self.relative_residuals(), a, b, level);
         least.map(|least| least * 100.0)
     }
 
     /// Returns the distances of the runs from the median of their side, as shares of A's median. Empty if unknown.
-    pub(super) fn residuals(&self) -> Vec<f64> {
+    pub(super) fn relative_residuals(&self) -> Vec<f64> {
         let of = self.a.median();
         let mut residuals = residuals(&[&self.a.of_runs, &self.b.of_runs]);
         residuals.iter_mut().for_each(|residual| *residual /= of);
@@ -237,8 +237,8 @@ mod tests {
             p_value: None,
             saw_none_at: None,
         };
-        assert_eq!(compared(0.0, 0.0).percent(), 0.0);
-        assert_eq!(compared(0.0, 2.0).percent(), f64::INFINITY);
-        assert_eq!(compared(2.0, 4.0).percent(), 100.0);
+        assert_eq!(compared(0.0, 0.0).percent_difference(), 0.0);
+        assert_eq!(compared(0.0, 2.0).percent_difference(), f64::INFINITY);
+        assert_eq!(compared(2.0, 4.0).percent_difference(), 100.0);
     }
 }

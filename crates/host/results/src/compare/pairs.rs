@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use significance::{holm, least_p, median, runs_needed, runs_to_see};
+use significance::{holm_adjusted, least_p_value, median, runs_needed, runs_to_see};
 
 use crate::Cell;
 use crate::merge::Run;
@@ -30,8 +30,10 @@ pub struct Pair<'r> {
 
 impl Pair<'_> {
     /// Returns the figure that decides the verdict: the median of the samples.
-    pub fn total(&self) -> Option<&Compared> {
-        self.figures.first().filter(|first| first.quantity.leads())
+    pub fn deciding_figure(&self) -> Option<&Compared> {
+        self.figures
+            .first()
+            .filter(|first| first.quantity.decides_verdict())
     }
 
     /// Returns the figure of `quantity`.
@@ -43,18 +45,18 @@ impl Pair<'_> {
 
     /// Returns the properties that the machine does not model and on which only one side depends. If there are any, the
     /// verdict compares unlike things.
-    pub fn unlike(&self) -> BTreeSet<&str> {
-        fn missing<'r>(cells: &[&'r Cell]) -> BTreeSet<&'r str> {
+    pub fn one_sided_properties(&self) -> BTreeSet<&str> {
+        fn missing_on<'r>(cells: &[&'r Cell]) -> BTreeSet<&'r str> {
             let all = cells.iter().flat_map(|cell| &cell.not_modelled);
             all.map(String::as_str).collect()
         }
-        let sides = [missing(&self.a), missing(&self.b)];
+        let sides = [missing_on(&self.a), missing_on(&self.b)];
         sides[0].symmetric_difference(&sides[1]).copied().collect()
     }
 
     /// Returns the verdict on the median of the samples.
     pub fn verdict(&self) -> Verdict {
-        match self.total() {
+        match self.deciding_figure() {
             Some(total) => total.verdict,
             None if self.a.is_empty() => Verdict::Unknown,
             None => Verdict::FewSamples,
@@ -108,26 +110,29 @@ impl<'r> Comparison<'r> {
             lost: Vec::new(),
             again: Vec::new(),
             added: Vec::new(),
-            exact: a.iter().chain(b).all(|run| run.results.repeats()),
+            exact: a
+                .iter()
+                .chain(b)
+                .all(|run| run.results.has_repeatable_counts()),
             level,
             tests: 0,
         };
         for (key, a) in a_cells {
             let at = b_cells.iter().position(|(other, _)| *other == key);
             let b = at.map(|at| b_cells.remove(at).1).unwrap_or_default();
-            comparison.add(&a, &b, of);
+            comparison.add_cell(&a, &b, of);
         }
         let left = b_cells
             .iter()
-            .filter_map(|(_, cells)| measured(cells).first().copied());
+            .filter_map(|(_, cells)| measured_cells(cells).first().copied());
         comparison.added.extend(left);
-        comparison.judge();
+        comparison.judge_figures();
         comparison
     }
 
     /// Adds a cell with its measurements `a` and `b`. B should have `of` measurements.
-    fn add(&mut self, a: &[&'r Cell], b: &[&'r Cell], of: usize) {
-        let (in_a, in_b) = (measured(a), measured(b));
+    fn add_cell(&mut self, a: &[&'r Cell], b: &[&'r Cell], of: usize) {
+        let (in_a, in_b) = (measured_cells(a), measured_cells(b));
         let cell = in_a.first().or(a.first()).copied();
         let Some(cell) = cell else { return };
         if in_a.is_empty() && !in_b.is_empty() {
@@ -153,25 +158,26 @@ impl<'r> Comparison<'r> {
     }
 
     /// Judges every figure; the number of figures that are tested affects each verdict.
-    fn judge(&mut self) {
+    fn judge_figures(&mut self) {
         let figures = self.pairs.iter_mut().flat_map(|pair| &mut pair.figures);
         if self.exact {
             figures.for_each(Compared::judge_exactly);
         } else {
             let mut figures: Vec<&mut Compared> = figures.collect();
-            let alone = |figure: &&mut Compared| (!figure.is_constant()).then(|| figure.own_p());
+            let alone =
+                |figure: &&mut Compared| (!figure.is_constant()).then(|| figure.own_p_value());
             let p_values: Vec<Option<f64>> = figures.iter().map(alone).collect();
             let tested: Vec<f64> = p_values.iter().flatten().copied().collect();
             self.tests = tested.len();
             let each = self.level / self.tests.max(1) as f64;
-            let mut adjusted = holm(&tested).into_iter();
+            let mut adjusted = holm_adjusted(&tested).into_iter();
             for (figure, alone) in figures.iter_mut().zip(p_values) {
-                let (a, b) = (figure.a.runs(), figure.b.runs());
+                let (a, b) = (figure.a.run_count(), figure.b.run_count());
                 let p_value = alone.and_then(|_| adjusted.next()).unwrap_or(1.0);
                 figure.judge(
                     p_value,
                     self.level,
-                    alone.is_none() || least_p(a, b) <= each,
+                    alone.is_none() || least_p_value(a, b) <= each,
                 );
                 let none = figure.verdict == Verdict::NoDifference;
                 figure.saw_none_at = none.then_some(each);
@@ -181,7 +187,7 @@ impl<'r> Comparison<'r> {
     }
 
     /// Finds cells whose path is known on one side only, so that their comparison can't use the path.
-    pub fn paths_differ(&self) -> Option<Differs> {
+    pub fn path_difference(&self) -> Option<Differs> {
         let sides = self
             .pairs
             .iter()
@@ -197,13 +203,13 @@ impl<'r> Comparison<'r> {
     }
 
     /// Returns the number of pairs with this verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
+    pub fn count_verdict(&self, verdict: Verdict) -> usize {
         let pairs = self.pairs.iter();
         pairs.filter(|pair| pair.verdict() == verdict).count()
     }
 
     /// Returns every figure, with its cell.
-    pub fn figures(&self) -> impl Iterator<Item = (&Pair<'r>, &Compared)> {
+    pub fn cells_and_figures(&self) -> impl Iterator<Item = (&Pair<'r>, &Compared)> {
         let pairs = self.pairs.iter();
         pairs.flat_map(|pair| pair.figures.iter().map(move |figure| (pair, figure)))
     }
@@ -222,7 +228,10 @@ impl<'r> Comparison<'r> {
         let least = self.runs_needed();
         let each = self.level / self.tests.max(1) as f64;
         let runs = |pair: &Pair<'_>| {
-            let residuals = pair.total().filter(|_| !self.exact)?.residuals();
+            let residuals = pair
+                .deciding_figure()
+                .filter(|_| !self.exact)?
+                .relative_residuals();
             runs_to_see(&residuals, percent / 100.0, each).map(|runs| runs.max(least))
         };
         self.pairs.iter().map(runs).collect()
@@ -280,14 +289,14 @@ fn cells_by_key(runs: &[Run]) -> Cells<'_> {
     cells
 }
 
-fn measured<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
+fn measured_cells<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     let cells = cells.iter().copied();
     cells.filter(|cell| cell.stats.is_some()).collect()
 }
 
 fn new_pair<'r>(cell: &'r Cell, a: Vec<&'r Cell>, b: Vec<&'r Cell>, exact: bool) -> Pair<'r> {
     let figures = Quantity::ALL.iter();
-    let figures = figures.filter_map(|&quantity| Compared::between(quantity, &a, &b, exact));
+    let figures = figures.filter_map(|&quantity| Compared::compare_cells(quantity, &a, &b, exact));
     Pair {
         cell,
         figures: figures.collect(),
@@ -299,10 +308,10 @@ fn new_pair<'r>(cell: &'r Cell, a: Vec<&'r Cell>, b: Vec<&'r Cell>, exact: bool)
 
 /// Finds the stage that changed most in the direction of the median.
 fn find_stage(pair: &mut Pair<'_>) {
-    let Some(total) = pair.total().filter(|total| total.changed()) else {
+    let Some(total) = pair.deciding_figure().filter(|total| total.has_changed()) else {
         return;
     };
-    let sign = total.by().signum();
+    let sign = total.difference().signum();
     let of = |cells: &[&Cell], name: &str| {
         let stages = cells.iter().flat_map(|cell| cell.stages());
         let medians = stages.filter(|stage| stage.name == name);

@@ -73,7 +73,7 @@ impl Quantity {
     }
 
     /// Whether the quantity decides the verdict on cells that have it.
-    pub const fn leads(self) -> bool {
+    pub const fn decides_verdict(self) -> bool {
         matches!(self, Self::Median)
     }
 
@@ -86,7 +86,7 @@ impl Quantity {
     }
 
     /// Returns the figure of one run. `None` if the run lacks it, or has too few samples for it.
-    pub fn of(self, cell: &Cell, how: How) -> Option<f64> {
+    pub fn figure_of(self, cell: &Cell, how: How) -> Option<f64> {
         let stats = cell.stats?;
         // If samples repeat, the largest few are as reliable as the others.
         let tail = |per_mille, value: u64| {
@@ -94,7 +94,7 @@ impl Quantity {
         };
         let rate = |counts: Option<&Counts>, name: &str| {
             let counts = counts.filter(|counts| counts.contains_key(name))?;
-            Some(hundredths(cell.per_sample(counts, name)))
+            Some(round_to_hundredths(cell.per_sample(counts, name)))
         };
         let clear = clear_stats(cell, how)?;
         let repeats = how.exact && clear.count > 0;
@@ -105,14 +105,14 @@ impl Quantity {
             }
             Self::Median => {
                 let passes: Vec<f64> = cell.pass_p50.iter().map(|&pass| pass as f64).collect();
-                let known = cell.with_median().is_some();
+                let known = cell.stats_with_median().is_some();
                 known.then(|| median(&passes).unwrap_or(stats.p50 as f64))
             }
             Self::P90 => tail(900, stats.p90),
             Self::P99 => tail(990, stats.p99),
-            Self::Mean => repeats.then(|| hundredths(clear.mean)),
+            Self::Mean => repeats.then(|| round_to_hundredths(clear.mean)),
             Self::Max => repeats.then_some(clear.max as f64),
-            Self::Exits => exits(cell, how.apart),
+            Self::Exits => exits_per_sample(cell, how.apart),
             Self::Ipis => rate(Some(&cell.ipis), "sent"),
             Self::Irqs => rate(cell.counters.get("irq").filter(|_| how.exact), "taken"),
             Self::Timeouts => rate(Some(&cell.wakes).filter(|_| how.exact), "timeout"),
@@ -137,7 +137,7 @@ pub(super) fn clear_stats(cell: &Cell, how: How) -> Option<Stats> {
     }
 }
 
-fn exits(cell: &Cell, apart: bool) -> Option<f64> {
+fn exits_per_sample(cell: &Cell, apart: bool) -> Option<f64> {
     let exits = match apart {
         true => cell.exits_of_samples(),
         false => &cell.exits,
@@ -147,10 +147,10 @@ fn exits(cell: &Cell, apart: bool) -> Option<f64> {
         false => cell.per_sample(exits, name),
     };
     let sum: f64 = exits.keys().map(each).sum();
-    (!exits.is_empty()).then(|| hundredths(sum))
+    (!exits.is_empty()).then(|| round_to_hundredths(sum))
 }
 
-fn hundredths(value: f64) -> f64 {
+fn round_to_hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
@@ -158,7 +158,7 @@ fn hundredths(value: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::Stats;
-    use crate::samples::cell;
+    use crate::samples::measured_cell;
     use plan::Wait;
 
     const TIME: How = How {
@@ -174,22 +174,22 @@ mod tests {
             p99: 99,
             ..Stats::default()
         };
-        cell(Wait::Wfi, "ticks", stats)
+        measured_cell(Wait::Wfi, "ticks", stats)
     }
 
     #[test]
     fn the_figure_of_a_run_is_the_median_of_its_passes() {
         let mut cell = measured(2000);
-        assert_eq!(Quantity::Median.of(&cell, TIME), Some(80.0));
+        assert_eq!(Quantity::Median.figure_of(&cell, TIME), Some(80.0));
         cell.pass_p50 = vec![70, 400, 74, 78];
-        assert_eq!(Quantity::Median.of(&cell, TIME), Some(74.0));
+        assert_eq!(Quantity::Median.figure_of(&cell, TIME), Some(74.0));
     }
 
     #[test]
     fn a_percentile_takes_the_samples_that_support_it() {
         let known = |count| {
             let percentiles = [Quantity::Median, Quantity::P90, Quantity::P99];
-            percentiles.map(|quantity| quantity.of(&measured(count), TIME))
+            percentiles.map(|quantity| quantity.figure_of(&measured(count), TIME))
         };
         assert_eq!(known(19), [None, None, None]);
         assert_eq!(known(20), [Some(80.0), None, None]);
@@ -197,13 +197,13 @@ mod tests {
         assert_eq!(known(1000), [Some(80.0), Some(90.0), Some(99.0)]);
         let mut skipped = measured(1000);
         skipped.stats = None;
-        assert_eq!(Quantity::Median.of(&skipped, TIME), None);
+        assert_eq!(Quantity::Median.figure_of(&skipped, TIME), None);
         // Where values repeat, each sample counts.
         let exact = How {
             exact: true,
             ..TIME
         };
-        assert_eq!(Quantity::P99.of(&measured(24), exact), Some(99.0));
+        assert_eq!(Quantity::P99.figure_of(&measured(24), exact), Some(99.0));
     }
 
     #[test]
@@ -223,7 +223,8 @@ mod tests {
         });
         let known = |apart| {
             let how = How { apart, ..TIME };
-            let known = Quantity::ALL.map(|quantity| Some((quantity, quantity.of(&cell, how)?)));
+            let known =
+                Quantity::ALL.map(|quantity| Some((quantity, quantity.figure_of(&cell, how)?)));
             known.into_iter().flatten().collect::<Vec<_>>()
         };
         let tail = [(Quantity::P90, 90.0), (Quantity::P99, 99.0)];
@@ -253,7 +254,7 @@ mod tests {
         (stats.max, stats.mean) = (103, 80.02);
         let of = |apart| {
             let how = How { apart, exact: true };
-            [Quantity::Mean, Quantity::Max].map(|quantity| quantity.of(&cell, how))
+            [Quantity::Mean, Quantity::Max].map(|quantity| quantity.figure_of(&cell, how))
         };
         assert_eq!(of(true), [Some(80.0), Some(99.0)]);
         assert_eq!(of(false), [Some(80.02), Some(103.0)]);
@@ -263,16 +264,16 @@ mod tests {
     fn exits_are_those_of_a_wake_up() {
         let mut cell = measured(1000);
         cell.exits = Counts::from([("sgi".into(), 2000), ("wfi".into(), 1001)]);
-        assert_eq!(Quantity::Exits.of(&cell, TIME), Some(3.0));
+        assert_eq!(Quantity::Exits.figure_of(&cell, TIME), Some(3.0));
         // More wake-ups were made and counted than samples were kept.
         cell.made = 1001;
         cell.exits = Counts::from([("sgi".into(), 2002)]);
-        assert_eq!(Quantity::Exits.of(&cell, TIME), Some(2.0));
+        assert_eq!(Quantity::Exits.figure_of(&cell, TIME), Some(2.0));
         cell.ipis = Counts::from([("sent".into(), 2002), ("elided".into(), 7)]);
-        assert_eq!(Quantity::Ipis.of(&cell, TIME), Some(2.0));
+        assert_eq!(Quantity::Ipis.figure_of(&cell, TIME), Some(2.0));
         cell.wakes = Counts::from([("timeout".into(), 1001)]);
         let timeouts =
-            [true, false].map(|exact| Quantity::Timeouts.of(&cell, How { exact, ..TIME }));
+            [true, false].map(|exact| Quantity::Timeouts.figure_of(&cell, How { exact, ..TIME }));
         assert_eq!(timeouts, [Some(1.0), None]);
     }
 }

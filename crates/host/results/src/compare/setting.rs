@@ -204,7 +204,7 @@ fn settings(results: &Results) -> Vec<Setting> {
         .iter()
         .filter(|(_, value)| value.is_boolean());
     found.for_each(|(name, value)| tell("fidelity", name, json_text(value)));
-    let compiler = results.build.as_ref().map(Build::compiler);
+    let compiler = results.build.as_ref().map(Build::compiler_text);
     // A missing name of a board is not compared, but an unknown compiler is.
     tell("compiler", "", compiler.unwrap_or("not told".into()));
     tell("tool", "", results.tool.clone());
@@ -239,7 +239,7 @@ pub enum Order {
 const MIXED: usize = 25;
 
 /// Returns the order of the runs of A and of B in time.
-pub fn order(a: &[Run], b: &[Run]) -> Order {
+pub fn order_in_time(a: &[Run], b: &[Run]) -> Order {
     let times = |runs: &[Run]| -> Vec<String> {
         let times = runs.iter().map(|run| run.results.began.clone());
         times.collect()
@@ -263,7 +263,7 @@ pub fn order(a: &[Run], b: &[Run]) -> Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{in_cycles, results};
+    use crate::samples::{results, results_in_cycles};
 
     fn run(results: Results) -> Run {
         Run::new("x", results)
@@ -307,7 +307,7 @@ mod tests {
             ("tool", |results| results.tool = "rouse 0.2.0".into()),
         ];
         let known = || {
-            let mut known = in_cycles();
+            let mut known = results_in_cycles();
             known.cells[1].iterations = 2000;
             known.machine.gic = "v3".into();
             known.machine.firmware = "fdt".into();
@@ -356,7 +356,7 @@ mod tests {
         log.board.clear();
         log.machine.cpu.clear();
         let mut run = results();
-        run.machine.emulator = in_cycles().machine.emulator;
+        run.machine.emulator = results_in_cycles().machine.emulator;
         assert!(differ(log, run.clone()).is_empty());
         assert_eq!(differ(results(), run), ["emulator"]);
         let mut built = results();
@@ -392,11 +392,11 @@ mod tests {
             run(results)
         };
         let side = |hours: &[u32]| -> Vec<Run> { hours.iter().copied().map(at).collect() };
-        let order = |a: &[u32], b: &[u32]| order(&side(a), &side(b));
+        let order = |a: &[u32], b: &[u32]| order_in_time(&side(a), &side(b));
         assert_eq!(order(&[0, 3, 4, 7], &[1, 2, 5, 6]), Order::Mixed);
         assert_eq!(order(&[0, 1, 2], &[3, 4, 5]), Order::Apart);
         assert_eq!(order(&[3, 4, 5], &[0, 1, 2]), Order::Apart);
         let untold = [run(results())];
-        assert_eq!(super::order(&untold, &side(&[1])), Order::Unknown);
+        assert_eq!(super::order_in_time(&untold, &side(&[1])), Order::Unknown);
     }
 }

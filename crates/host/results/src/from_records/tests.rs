@@ -5,7 +5,9 @@ use plan::Workload;
 
 use super::*;
 use crate::csv;
-use crate::samples::{collect, in_cycles, lines_in, numbered, results};
+use crate::samples::{
+    boot_records_in, collect_records, number_records, results, results_in_cycles,
+};
 
 #[test]
 fn the_schema_has_the_promised_names() {
@@ -60,7 +62,10 @@ fn on_two_cores(cut: bool) -> Results {
         ]);
     }
     let mut results = Results::new("virt", "max", None);
-    results.add(Some(Under::Rouse), &collect(&numbered(records)));
+    results.add(
+        Some(Under::Rouse),
+        &collect_records(&number_records(records)),
+    );
     results
 }
 
@@ -101,7 +106,7 @@ fn clocks_that_are_not_told_are_absent() {
 
 #[test]
 fn cycles_bring_the_clock_of_their_core() {
-    let results = in_cycles();
+    let results = results_in_cycles();
     let json = serde_json::to_value(&results).unwrap();
     assert_eq!(json["machine"]["core_hz"], 2_600_000_000_u64);
     assert_eq!(json["machine"]["features"].get("core_hz"), None);
@@ -123,7 +128,7 @@ fn cycles_bring_the_clock_of_their_core() {
 #[test]
 fn a_boot_that_counts_something_else_is_left_out_and_named() {
     let mut results = results();
-    let other = collect(&lines_in("cycles", "25000000"));
+    let other = collect_records(&boot_records_in("cycles", "25000000"));
     let cells = results.cells.len();
     results.add(Some(Under::None), &other);
     assert_eq!(results.cells.len(), cells);

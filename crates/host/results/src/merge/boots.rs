@@ -8,7 +8,7 @@ use crate::{Cell, Origin, Results};
 
 /// Returns the runs of all inputs, each once. A repeated run, such as a copy of its folder, becomes a note of the first
 /// occurrence.
-pub fn boots(inputs: Vec<Run>) -> Vec<Run> {
+pub fn distinct_runs(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for input in inputs {
         for (label, results) in split_runs(input.label, input.results) {
@@ -43,23 +43,23 @@ fn copy_note(known: &str, label: &str, results: &Results) -> String {
 /// has no time, the samples must vary between boots, and all of them must be equal.
 #[must_use]
 pub fn is_one_boot(a: &Results, b: &Results) -> bool {
-    fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
+    fn measured_cells(results: &Results) -> impl Iterator<Item = &Cell> {
         results.cells.iter().filter(|cell| cell.stats.is_some())
     }
     if a.board != b.board && !a.board.is_empty() && !b.board.is_empty() {
         return false;
     }
     if !a.began.is_empty() && !b.began.is_empty() {
-        let known: BTreeSet<_> = measured(a).map(Cell::key).collect();
-        return a.began == b.began && measured(b).any(|cell| known.contains(&cell.key()));
+        let known: BTreeSet<_> = measured_cells(a).map(Cell::key).collect();
+        return a.began == b.began && measured_cells(b).any(|cell| known.contains(&cell.key()));
     }
     let same = |(one, other): (&Cell, &Cell)| {
         (one.stats, &one.histograms) == (other.stats, &other.histograms) && one.key() == other.key()
     };
-    !a.repeats()
-        && measured(a).next().is_some()
-        && measured(a).count() == measured(b).count()
-        && measured(a).zip(measured(b)).all(same)
+    !a.has_repeatable_counts()
+        && measured_cells(a).next().is_some()
+        && measured_cells(a).count() == measured_cells(b).count()
+        && measured_cells(a).zip(measured_cells(b)).all(same)
 }
 
 /// Returns the runs of one results.json, which may contain joined runs.
@@ -87,10 +87,10 @@ fn split_runs(label: String, mut all: Results) -> Vec<(String, Results)> {
             unit_how: origin.unit_how,
             cells: own.collect(),
             incomplete: origin.incomplete,
-            missing: own_texts(&mut all.missing, &origin.label),
-            damaged: own_texts(&mut all.damaged, &origin.label),
-            problems: own_texts(&mut all.problems, &origin.label),
-            notes: own_texts(&mut all.notes, &origin.label),
+            missing: take_texts_of(&mut all.missing, &origin.label),
+            damaged: take_texts_of(&mut all.damaged, &origin.label),
+            problems: take_texts_of(&mut all.problems, &origin.label),
+            notes: take_texts_of(&mut all.notes, &origin.label),
             serrors: origin.serrors,
             runs: Vec::new(),
         };
@@ -101,7 +101,7 @@ fn split_runs(label: String, mut all: Results) -> Vec<(String, Results)> {
 
 /// Merges texts that differ only in their run: into `text` if all runs have the text, or `run 1, run 3: text` if some
 /// have it.
-pub fn once(texts: &[String], runs: &[Origin]) -> Vec<String> {
+pub fn merge_run_texts(texts: &[String], runs: &[Origin]) -> Vec<String> {
     let mut merged: Vec<(Vec<&str>, &str)> = Vec::new();
     for text in texts {
         let own = runs.iter().find_map(|run| {
@@ -123,7 +123,7 @@ pub fn once(texts: &[String], runs: &[Origin]) -> Vec<String> {
 }
 
 /// Takes the texts of the run `label` out of `texts`, and removes the label.
-fn own_texts(texts: &mut Vec<String>, label: &str) -> Vec<String> {
+fn take_texts_of(texts: &mut Vec<String>, label: &str) -> Vec<String> {
     let prefix = format!("{label}: ");
     let own = texts.extract_if(.., |text| text.starts_with(&prefix));
     own.map(|text| text[prefix.len()..].to_owned()).collect()
@@ -132,7 +132,7 @@ fn own_texts(texts: &mut Vec<String>, label: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::merge::runs;
+    use crate::merge::join_sweeps;
     use crate::samples::results;
 
     fn at(label: &str, began: &str, unit: &str, p50: u64) -> Run {
@@ -160,31 +160,32 @@ mod tests {
             all.shown_notes(),
             ["stream: a", "run 1: own", "run 2, run 3: b"]
         );
-        assert_eq!(once(&["run 1: x".into()], &[]), ["run 1: x"]);
+        assert_eq!(merge_run_texts(&["run 1: x".into()], &[]), ["run 1: x"]);
     }
 
     #[test]
     fn a_boot_that_is_given_again_is_one_run() {
-        let count = |second: Run| runs(vec![at("a", "10:00", "ticks", 30), second]).len();
+        let count = |second: Run| join_sweeps(vec![at("a", "10:00", "ticks", 30), second]).len();
         assert_eq!(count(at("copy", "10:00", "ticks", 30)), 1);
         assert_eq!(count(at("b", "10:01", "ticks", 30)), 2);
         // A log has no time, but equal samples show that it is a copy.
         assert_eq!(count(at("log", "", "ticks", 30)), 1);
         assert_eq!(count(at("log", "", "ticks", 31)), 2);
-        let logs = |unit: &str| runs(vec![at("a", "", unit, 30), at("b", "", unit, 30)]).len();
+        let logs =
+            |unit: &str| join_sweeps(vec![at("a", "", unit, 30), at("b", "", unit, 30)]).len();
         assert_eq!((logs("ticks"), logs("insns")), (1, 2));
         // Parts of a sweep that began at the same time have no cell in common.
         let mut parts = [at("a", "10:00", "ticks", 30), at("b", "10:00", "ticks", 30)];
         parts[1].results.cells.remove(0);
         parts[1].results.cells[0].what.gap_us = 20;
-        let one = runs(parts.clone().into());
+        let one = join_sweeps(parts.clone().into());
         assert_eq!((one.len(), one[0].results.notes.len()), (1, 0));
         // A copy of the second part is also found, and named.
         let copy = Run {
             label: "copy".into(),
             ..parts[1].clone()
         };
-        let one = runs(parts.into_iter().chain([copy]).collect());
+        let one = join_sweeps(parts.into_iter().chain([copy]).collect());
         assert_eq!(
             one[0].results.notes,
             ["copy began at 10:00 too: it is the boot of b, which counts once"]

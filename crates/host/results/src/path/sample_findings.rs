@@ -26,7 +26,7 @@ impl Results {
             return;
         }
         let samples = match samples {
-            Ok(samples) => by_cell(samples),
+            Ok(samples) => group_by_cell(samples),
             Err(why) => {
                 let note = format!("under {under}: nothing is known of the critical path: {why}");
                 if !self.notes.contains(&note) {
@@ -38,7 +38,7 @@ impl Results {
         for cell in &mut cells {
             let Some(stats) = cell.stats else { continue };
             let of_cell = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
-            match Critical::of(of_cell, &stats) {
+            match Critical::summarize_samples(of_cell, &stats) {
                 Ok(mut critical) => {
                     // Exceptions to EL2 are not exits if the host's own programs cause them.
                     if under.kvm_mode().is_some() {
@@ -55,7 +55,7 @@ impl Results {
     }
 }
 
-fn by_cell(samples: Samples) -> BTreeMap<u64, Vec<(Sample, u64)>> {
+fn group_by_cell(samples: Samples) -> BTreeMap<u64, Vec<(Sample, u64)>> {
     let mut cells: BTreeMap<u64, Vec<(Sample, u64)>> = BTreeMap::new();
     for ((cell, sample), times) in samples {
         cells.entry(cell).or_default().push((sample, times));

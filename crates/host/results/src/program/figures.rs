@@ -34,11 +34,11 @@ const UNITS: [(&str, &str); 2] = [
 ];
 
 /// Returns the figures in an output. Of several lines of one kind, the last one counts.
-pub fn of(output: &str) -> BTreeMap<String, f64> {
+pub fn find_figures(output: &str) -> BTreeMap<String, f64> {
     let mut figures = BTreeMap::new();
     let lines: Vec<&str> = output.lines().map(str::trim).collect();
     let mut add = |name: String, text: &str| {
-        if let Some(number) = number(text) {
+        if let Some(number) = parse_number(text) {
             figures.insert(name, number);
         }
     };
@@ -52,7 +52,7 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
         // Other metrics of a stressor have words after their number.
         if let ["stress-ng:", "metrc:", _, stressor, numbers @ ..] = words.as_slice()
             && numbers.len() >= 5
-            && numbers[..5].iter().all(|word| number(word).is_some())
+            && numbers[..5].iter().all(|word| parse_number(word).is_some())
         {
             add(format!("{stressor}: bogo operations"), numbers[0]);
             let name = format!("{stressor}: bogo operations per second");
@@ -66,7 +66,7 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
         };
         let first = value.split_whitespace().next().unwrap_or_default();
         match key.trim_start_matches(['#', '*', ' ']) {
-            "T" => of_cyclictest(value, &mut add),
+            "T" => read_cyclictest_line(value, &mut add),
             key @ ("Min Latencies" | "Avg Latencies" | "Max Latencies") => {
                 let values = value.split_whitespace();
                 for (thread, value) in values.enumerate() {
@@ -83,11 +83,11 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
             }
         }
     }
-    figures.extend(fio::of(&lines));
+    figures.extend(fio::fio_figures(&lines));
     // In the simple format, the whole output is a number.
     if let [line] = lines.as_slice()
         && line.contains('.')
-        && let Some(number) = number(line)
+        && let Some(number) = parse_number(line)
     {
         figures.insert("number printed".into(), number);
     }
@@ -97,11 +97,11 @@ pub fn of(output: &str) -> BTreeMap<String, f64> {
 /// Whether `text` is a number followed by `end`.
 fn is_percentile(text: &str, end: &str) -> bool {
     text.strip_suffix(end)
-        .is_some_and(|of| number(of).is_some())
+        .is_some_and(|of| parse_number(of).is_some())
 }
 
 /// Reads a thread's line of cyclictest: ` 0 ( 71) P:80 I:1000 C:    200 Min:      4 Act:    5 Avg:    5 Max:       9`.
-fn of_cyclictest(line: &str, add: &mut impl FnMut(String, &str)) {
+fn read_cyclictest_line(line: &str, add: &mut impl FnMut(String, &str)) {
     let thread = line.split_whitespace().next().unwrap_or_default();
     for name in ["Min", "Avg", "Max"] {
         let rest = line.split_once(&format!("{name}:"));
@@ -112,7 +112,7 @@ fn of_cyclictest(line: &str, add: &mut impl FnMut(String, &str)) {
 }
 
 /// Reads a number in the form in which these programs print it.
-pub(super) fn number(text: &str) -> Option<f64> {
+pub(super) fn parse_number(text: &str) -> Option<f64> {
     let text = text.replace(',', "");
     let of_number = text.starts_with(|c: char| c.is_ascii_digit());
     let number: f64 = text.parse().ok().filter(|_| of_number)?;
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn found(output: &str) -> Vec<String> {
-        let figures = of(output).into_iter();
+        let figures = find_figures(output).into_iter();
         figures
             .map(|(name, value)| format!("{name} = {value}"))
             .collect()

@@ -6,7 +6,7 @@
 //! | `read: IOPS=2801, BW=10.9MiB/s (11.5MB/s)(4096KiB/366msec)` | reads per second |
 //! | ` lat (usec): min=344, max=420, avg=351.20, stdev= 6.12` | latency of a read: min, avg, max, us |
 
-use super::figures::number;
+use super::figures::parse_number;
 
 /// Units of latencies, with their lengths in microseconds.
 const UNITS: [(&str, f64); 3] = [("nsec", 1e-3), ("usec", 1.0), ("msec", 1e3)];
@@ -16,7 +16,7 @@ const SUFFIXES: [(&str, f64); 2] = [("k", 1e3), ("M", 1e6)];
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
 /// Returns the figures of `fio` in these lines, which have no space around them.
-pub fn of(lines: &[&str]) -> Vec<(String, f64)> {
+pub fn fio_figures(lines: &[&str]) -> Vec<(String, f64)> {
     let mut figures = Vec::new();
     let mut direction = None;
     for line in lines {
@@ -25,7 +25,7 @@ pub fn of(lines: &[&str]) -> Vec<(String, f64)> {
         };
         if let Some(rate) = value.trim_start().strip_prefix("IOPS=") {
             direction = DIRECTIONS.iter().find(|name| **name == key);
-            let rate = rate.split(',').next().and_then(count);
+            let rate = rate.split(',').next().and_then(parse_count);
             let named = direction.zip(rate);
             figures.extend(named.map(|(of, rate)| (format!("{of}s per second"), rate)));
         }
@@ -41,7 +41,7 @@ pub fn of(lines: &[&str]) -> Vec<(String, f64)> {
             let Some((name @ ("min" | "avg" | "max"), text)) = part.trim().split_once('=') else {
                 continue;
             };
-            let value = count(text).map(|value| value * microseconds);
+            let value = parse_count(text).map(|value| value * microseconds);
             figures.extend(value.map(|value| (format!("latency of a {of}, {name}, us"), value)));
         }
     }
@@ -49,11 +49,11 @@ pub fn of(lines: &[&str]) -> Vec<(String, f64)> {
 }
 
 /// Reads a number that may end with `k` or `M`.
-fn count(text: &str) -> Option<f64> {
+fn parse_count(text: &str) -> Option<f64> {
     let text = text.trim();
     let scaled = SUFFIXES.iter().find_map(|(suffix, times)| {
-        let number = number(text.strip_suffix(suffix)?)?;
+        let number = parse_number(text.strip_suffix(suffix)?)?;
         Some(number * times)
     });
-    scaled.or_else(|| number(text))
+    scaled.or_else(|| parse_number(text))
 }

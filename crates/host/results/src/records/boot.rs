@@ -93,23 +93,30 @@ pub struct BootProgress {
 
 impl Records {
     /// Lists, for people, the missing parts of the plan.
-    pub fn missing(&self) -> Option<String> {
+    pub fn missing_parts(&self) -> Option<String> {
         let mut missing = Vec::new();
-        let parts = self.cells.iter().filter(|cell| cell.is_part()).count();
+        let parts = self.cells.iter().filter(|cell| cell.lacks_passes()).count();
         if parts > 0 {
-            missing.push(format!("{} with fewer passes than planned", cells(parts)));
+            missing.push(format!(
+                "{} with fewer passes than planned",
+                format_cells(parts)
+            ));
         }
         let known = self.cells.len() + self.damaged.len();
         if let Some(plan) = self.plan.filter(|_| !self.ended)
             && let Some(none @ 1..) = (plan.cells as usize).checked_sub(known)
         {
-            missing.push(format!("{} of {} without any", cells(none), plan.cells));
+            missing.push(format!(
+                "{} of {} without any",
+                format_cells(none),
+                plan.cells
+            ));
         }
         (!missing.is_empty()).then(|| missing.join(", "))
     }
 }
 
-fn cells(number: usize) -> String {
+fn format_cells(number: usize) -> String {
     match number {
         1 => "1 cell".into(),
         _ => format!("{number} cells"),

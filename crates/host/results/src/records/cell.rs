@@ -46,7 +46,7 @@ pub struct Stat {
 
 impl CellRecords {
     /// Returns the place of the measuring CPU as text: the sender of the pair, or the first CPU.
-    pub fn measuring(&self) -> &str {
+    pub fn measuring_cpu(&self) -> &str {
         let pair = self
             .fields
             .get("pair")
@@ -56,11 +56,11 @@ impl CellRecords {
 
     /// Names the cell in one line.
     pub fn title(&self) -> String {
-        format!("cell {} ({})", self.id, self.words())
+        format!("cell {} ({})", self.id, self.describe_cell())
     }
 
     /// Returns the words that best describe the cell.
-    pub fn words(&self) -> String {
+    pub fn describe_cell(&self) -> String {
         let mut cell = Cell::default();
         // The workload decides which words to show; an unknown workload is ignored.
         if let Some(word) = self.fields.get("workload") {
@@ -74,31 +74,34 @@ impl CellRecords {
     }
 
     /// Returns a field that is a number, or 0 if it is missing.
-    pub fn number(&self, key: &str) -> u64 {
+    pub fn number_field(&self, key: &str) -> u64 {
         let text = self.fields.get(key);
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
     /// Whether more passes should have followed.
-    pub fn is_part(&self) -> bool {
-        self.number("passes_planned") > 0 && !self.fields.contains_key("ended")
+    pub fn lacks_passes(&self) -> bool {
+        self.number_field("passes_planned") > 0 && !self.fields.contains_key("ended")
     }
 
     /// Formats the number of the cell's passes: `pass 2 of 4`.
     pub fn passes_text(&self) -> String {
-        let (passes, planned) = (self.number("passes"), self.number("passes_planned"));
+        let (passes, planned) = (
+            self.number_field("passes"),
+            self.number_field("passes_planned"),
+        );
         format!("pass {passes} of {planned}")
     }
 
     /// Takes a record of `kind` from the block. `None` if the record lacks a field of its kind.
-    pub fn take(&mut self, kind: &str, record: &Record<'_>) -> Option<()> {
+    pub fn take_record(&mut self, kind: &str, record: &Record<'_>) -> Option<()> {
         match kind {
-            "cell" => self.fields = fields(record),
-            "more" => self.fields.extend(fields(record)),
+            "cell" => self.fields = text_fields(record),
+            "more" => self.fields.extend(text_fields(record)),
             "stat" => {
-                let values = numbers(record);
+                let values = number_fields(record);
                 values.contains_key("count").then_some(())?;
-                let name = text(record, "name")?;
+                let name = text_field(record, "name")?;
                 self.stats.push(Stat { name, values });
             }
             "hist" => {
@@ -107,17 +110,17 @@ impl CellRecords {
                     Some((value.parse().ok()?, count.parse().ok()?))
                 });
                 let buckets = buckets.collect::<Option<Vec<_>>>()?;
-                let name = text(record, "name").unwrap_or_else(|| "total".into());
+                let name = text_field(record, "name").unwrap_or_else(|| "total".into());
                 self.histograms.entry(name).or_default().extend(buckets);
             }
             "raw" => {
                 let values = record.get("v")?.split_terminator(',');
                 let values = values.map(|value| value.parse().ok());
                 let values = values.collect::<Option<Vec<u64>>>()?;
-                let name = text(record, "name").unwrap_or_else(|| "total".into());
+                let name = text_field(record, "name").unwrap_or_else(|| "total".into());
                 self.raw.entry(name).or_default().extend(values);
             }
-            "count" => self.counts.extend(numbers(record)),
+            "count" => self.counts.extend(number_fields(record)),
             "clock" => {
                 let passes = record.get("core_hz")?.split_terminator(',').map(|pass| {
                     let (begin, end) = pass.split_once(':')?;
@@ -127,25 +130,25 @@ impl CellRecords {
             }
             "output" => {
                 let program = self.program.get_or_insert_default();
-                if let Some(note) = text(record, "note") {
+                if let Some(note) = text_field(record, "note") {
                     program.note = note;
                 }
                 if let Some(cut) = record.number("cut") {
                     program.cut = Some(cut);
                     program.output += "\n[...]\n";
                 }
-                program.output += &text(record, "text").unwrap_or_default();
+                program.output += &text_field(record, "text").unwrap_or_default();
             }
-            "skipped" => self.skipped = Some(text(record, "why")?),
+            "skipped" => self.skipped = Some(text_field(record, "why")?),
             _ => {}
         }
         Some(())
     }
 
     /// Takes the fields about passes from `done`, the last record of a block.
-    pub fn end(&mut self, done: &Record<'_>) {
+    pub fn read_passes(&mut self, done: &Record<'_>) {
         for key in ["passes", "passes_planned", "made", "ended"] {
-            let value = text(done, key).map(|value| (key.into(), value));
+            let value = text_field(done, key).map(|value| (key.into(), value));
             self.fields.extend(value);
         }
     }
@@ -155,8 +158,8 @@ impl CellRecords {
     pub fn note_pass(&mut self, before: Option<&Self>) {
         let nothing = Self::default();
         let before = before.unwrap_or(&nothing);
-        let earlier = before.number("passes");
-        let follows = self.number("passes") == earlier + 1;
+        let earlier = before.number_field("passes");
+        let follows = self.number_field("passes") == earlier + 1;
         if !follows || before.pass_p50.len() as u64 != earlier {
             return;
         }
@@ -171,13 +174,13 @@ impl CellRecords {
     /// end of a boot and the beginning of the next are lost, sequence and id alone
     /// could fit by chance.
     pub fn agrees_with(&self, done: &Record<'_>) -> bool {
-        fields(done)
+        text_fields(done)
             .iter()
             .all(|(key, value)| self.fields.get(key).is_none_or(|first| first == value))
     }
 
     /// Whether the cell has the times of the CPUs' states within samples.
-    pub fn tells_parts(&self) -> bool {
+    pub fn has_state_times(&self) -> bool {
         self.counts.contains_key("stamped.ticks")
     }
 
@@ -229,19 +232,19 @@ fn median_since(now: &[(u64, u64)], before: &[(u64, u64)]) -> Option<u64> {
 }
 
 /// Returns the text of a field.
-pub fn text(record: &Record<'_>, key: &str) -> Option<String> {
+pub fn text_field(record: &Record<'_>, key: &str) -> Option<String> {
     Some(record.text(key)?.to_string())
 }
 
 /// Returns every field as text.
-pub fn fields(record: &Record<'_>) -> BTreeMap<String, String> {
+pub fn text_fields(record: &Record<'_>) -> BTreeMap<String, String> {
     let fields = record.fields();
     fields
         .map(|(key, value)| (key.into(), wire::Unescape(value).to_string()))
         .collect()
 }
 
-fn numbers(record: &Record<'_>) -> BTreeMap<String, u64> {
+fn number_fields(record: &Record<'_>) -> BTreeMap<String, u64> {
     let fields = record.fields().filter(|&(key, _)| key != "id");
     fields
         .filter_map(|(key, value)| Some((key.into(), value.parse().ok()?)))

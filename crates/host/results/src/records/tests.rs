@@ -2,14 +2,14 @@
 //! Tests the results of records that are lost on the way.
 
 use super::*;
-use crate::samples::{collect, lines, numbered};
+use crate::samples::{collect_records, lines, number_records};
 
 #[test]
 fn no_cell_survives_the_loss_of_one_of_its_records() {
     for lost in 0..lines().len() {
         let mut lines = lines();
         lines.remove(lost);
-        let records = collect(&lines);
+        let records = collect_records(&lines);
         let whole: Vec<u64> = records.cells.iter().map(|cell| cell.id).collect();
         let expected: &[u64] = match lost {
             3..=5 => &[1],
@@ -30,7 +30,7 @@ fn no_cell_survives_the_loss_of_one_of_its_records() {
 fn a_changed_character_is_a_lost_record() {
     let mut lines = lines();
     lines[7] = lines[7].replace("p50=30", "p50=20");
-    let records = collect(&lines);
+    let records = collect_records(&lines);
     assert_eq!(records.cells.len(), 1);
     assert_eq!(records.damaged, ["cell 1 (pingpong wfi)"]);
     assert_eq!(records.problems, ["record 7 is missing or damaged"]);
@@ -49,7 +49,7 @@ fn other_output_is_no_record() {
 fn progress_names_what_a_cell_is() {
     let at = |workload: &str| {
         let mut collector = Collector::default();
-        for line in numbered([
+        for line in number_records([
             &format!(
                 "cell id=0 workload={workload} shape=one wait=busy trap=wfi deliver=inject wake=ipi"
             ),
@@ -68,7 +68,9 @@ fn progress_names_what_a_cell_is() {
 #[test]
 fn the_last_count_of_the_soak_counts() {
     let soak = ["off count=3", "steps count=9", "off count=5"];
-    let records = collect(&numbered(soak.map(|text| format!("soak name={text}"))));
+    let records = collect_records(&number_records(
+        soak.map(|text| format!("soak name={text}")),
+    ));
     let counts: Vec<_> = records.soak.into_iter().collect();
     assert_eq!(counts, [("off".into(), 5), ("steps".into(), 9)]);
 }
@@ -101,7 +103,7 @@ fn passes() -> Vec<String> {
         ]);
     }
     records.push("end cells=2".into());
-    numbered(records)
+    number_records(records)
 }
 
 /// Returns each cell's number and its number of samples.
@@ -114,17 +116,17 @@ fn counts(records: &Records) -> Vec<(u64, u64)> {
 
 #[test]
 fn of_a_cells_blocks_the_newest_counts() {
-    let records = collect(&passes());
+    let records = collect_records(&passes());
     assert_eq!(counts(&records), [(0, 400), (1, 200)]);
     assert!(records.damaged.is_empty() && records.problems.is_empty());
-    assert_eq!(records.missing(), None);
+    assert_eq!(records.missing_parts(), None);
 }
 
 #[test]
 fn a_boot_that_is_cut_anywhere_keeps_what_cells_had() {
     let lines = passes();
     for end in 2..lines.len() {
-        let records = collect(&lines[..end]);
+        let records = collect_records(&lines[..end]);
         let blocks = (end - 2) / 4;
         let expected: &[(u64, u64)] = match blocks {
             0 => &[],
@@ -137,7 +139,7 @@ fn a_boot_that_is_cut_anywhere_keeps_what_cells_had() {
         };
         assert_eq!(counts(&records), expected, "{end} lines");
         assert!(records.damaged.is_empty(), "{end} lines");
-        let missing = records.missing().unwrap();
+        let missing = records.missing_parts().unwrap();
         assert!(missing.contains("of 3 without any"), "{missing}");
         assert_eq!(missing.contains("fewer passes"), (1..6).contains(&blocks));
     }
@@ -150,7 +152,7 @@ fn a_damaged_newer_block_does_not_lose_an_older_one() {
     for lost in 18..22 {
         let mut cut = lines[..22].to_vec();
         cut[lost] = cut[lost].replace("id=0", "id=1");
-        let records = collect(&cut);
+        let records = collect_records(&cut);
         assert_eq!(counts(&records), [(0, 200), (1, 200)], "without {lost}");
         let told = |records: &Records| {
             let mut problems = records.problems.iter();
@@ -160,7 +162,7 @@ fn a_damaged_newer_block_does_not_lose_an_older_one() {
         assert!(lost == 21 || told(&records), "{:?}", records.problems);
         let mut whole = lines.clone();
         whole.remove(lost);
-        let records = collect(&whole);
+        let records = collect_records(&whole);
         assert_eq!(counts(&records), [(0, 400), (1, 200)]);
         assert!(records.damaged.is_empty() && !told(&records));
         assert!(!records.problems.is_empty());
@@ -210,16 +212,16 @@ fn passes_with_values() -> Vec<String> {
             format!("{part}done id=0 records=4 passes={pass} passes_planned=4{ended}"),
         ]
     });
-    numbered(passes)
+    number_records(passes)
 }
 
 #[test]
 fn each_pass_has_its_median() {
     assert_eq!(
-        collect(&passes_with_values()).cells[0].pass_p50,
+        collect_records(&passes_with_values()).cells[0].pass_p50,
         [30, 40, 20]
     );
-    let two = collect(&passes_with_values()[..8]);
+    let two = collect_records(&passes_with_values()[..8]);
     assert_eq!(two.cells[0].pass_p50, [30, 40]);
 }
 
@@ -227,7 +229,7 @@ fn each_pass_has_its_median() {
 fn the_clock_at_the_passes_is_of_the_newest_block_and_a_damaged_one_spoils_it() {
     let records = |clocks: [&str; 2]| {
         let blocks = ["part-", ""].into_iter().zip(clocks);
-        collect(&numbered(blocks.flat_map(|(part, clock)| {
+        collect_records(&number_records(blocks.flat_map(|(part, clock)| {
             [
                 format!("{part}cell id=0 workload=ipi"),
                 format!("{part}stat id=0 name=total count=1"),
@@ -247,8 +249,8 @@ fn the_passes_are_not_known_where_one_is_missing() {
     for block in 0..2 {
         let mut lines = passes_with_values();
         lines.remove(4 * block + 1);
-        let records = collect(&lines);
-        assert_eq!(records.cells[0].number("passes"), 3);
+        let records = collect_records(&lines);
+        assert_eq!(records.cells[0].number_field("passes"), 3);
         assert!(
             records.cells[0].pass_p50.is_empty(),
             "without block {block}"
@@ -258,7 +260,7 @@ fn the_passes_are_not_known_where_one_is_missing() {
 
 #[test]
 fn serrors_are_counted_by_kind() {
-    let serrors = |text| collect(&numbered([text])).serrors;
+    let serrors = |text| collect_records(&number_records([text])).serrors;
     assert_eq!(serrors("end cells=0"), Serrors::default());
     let all = Serrors {
         left: 1,

@@ -13,7 +13,7 @@ pub fn root() -> PathBuf {
 
 /// Lists violations of docs/results.schema.json in `results`.
 pub fn violations(results: &Value) -> Vec<String> {
-    let schema = serde_json::from_str(&results::schema::text()).unwrap();
+    let schema = serde_json::from_str(&results::schema::schema_text()).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     let errors = validator.iter_errors(results);
     errors.map(|error| error.to_string()).collect()

@@ -4,7 +4,7 @@
 use plan::Under;
 use results::{Cell, Results, capture};
 
-use results::samples::{collect, numbered, record as line};
+use results::samples::{collect_records, number_records, numbered_record as line};
 
 use super::{boot, of, results_of};
 
@@ -17,7 +17,7 @@ fn a_console_that_echoes_is_no_second_boot() {
         .collect();
     let text = twice.join("\r\n");
     assert!(capture::has_records(&text));
-    let boots = capture::boots(&text);
+    let boots = capture::split_boots(&text);
     assert_eq!((boots.len(), boots[0].cells.len()), (1, 2));
     assert!(boots[0].problems.is_empty(), "{:?}", boots[0].problems);
 }
@@ -27,7 +27,7 @@ fn a_boot_begins_with_its_first_record_or_where_the_numbers_go_back() {
     let lines = boot("rouse", "insns");
     let boots = |from: usize, to: usize, again: usize| {
         let text = [&lines[from..to], &lines[again..]].concat().join("\n");
-        let boots = capture::boots(&text);
+        let boots = capture::split_boots(&text);
         boots
             .iter()
             .map(|boot| (boot.ended, boot.cells.len()))
@@ -40,7 +40,7 @@ fn a_boot_begins_with_its_first_record_or_where_the_numbers_go_back() {
     assert_eq!(boots(0, lines.len(), 17), [(true, 2), (true, 1)]);
     // Records whose numbers continue without a step back belong to the same boot.
     assert_eq!(boots(0, 17, 20), [(true, 1)]);
-    let noise = capture::boots("rouse: stage mmu: on\n@r1 broken #00000000\n");
+    let noise = capture::split_boots("rouse: stage mmu: on\n@r1 broken #00000000\n");
     assert!(noise.is_empty());
 }
 
@@ -50,7 +50,7 @@ fn problems_say_which_records_are_missing() {
     let without = |lost: std::ops::Range<usize>| {
         let mut kept = lines.clone();
         kept.drain(lost);
-        collect(&kept).problems
+        collect_records(&kept).problems
     };
     assert_eq!(without(3..4), ["record 3 is missing or damaged"]);
     assert_eq!(without(2..5), ["records 2 to 4 are missing or damaged"]);
@@ -58,7 +58,7 @@ fn problems_say_which_records_are_missing() {
     let mut swapped = lines.clone();
     swapped.swap(3, 4);
     assert_eq!(
-        collect(&swapped).problems,
+        collect_records(&swapped).problems,
         [
             "record 3 is missing or damaged",
             "record 3 comes after record 4",
@@ -72,7 +72,7 @@ fn what_a_block_lacks_makes_it_no_result() {
     let spoilt = |at: usize, record: &str| {
         let mut lines = boot("rouse", "insns");
         lines[at] = line(at, record);
-        let records = collect(&lines);
+        let records = collect_records(&lines);
         let whole: Vec<u64> = records.cells.iter().map(|cell| cell.id).collect();
         (whole, records.damaged)
     };
@@ -119,7 +119,7 @@ fn what_was_cut_short_is_counted() {
             .chain(parts)
             .chain(end.iter().copied())
             .collect();
-        let results = results_of(&numbered(&records));
+        let results = results_of(&number_records(&records));
         (
             results.incomplete,
             results.missing.clone(),
@@ -155,7 +155,10 @@ fn what_was_cut_short_is_counted() {
         Some("the run was cut short")
     );
     // A soak has no cells.
-    let soak = results_of(&numbered(["boot under=rouse", "soak name=steps count=5"]));
+    let soak = results_of(&number_records([
+        "boot under=rouse",
+        "soak name=steps count=5",
+    ]));
     assert!(!soak.incomplete && !soak.has_cells());
     let mut part = Cell {
         passes: 2,
@@ -176,7 +179,7 @@ fn boots_of_one_unit_are_one_table() {
     let join = |units: [&str; 2]| {
         let mut results = Results::new("virt", "max", None);
         for (under, unit) in [Under::Rouse, Under::None].into_iter().zip(units) {
-            let records = collect(&boot(under.to_string().as_str(), unit));
+            let records = collect_records(&boot(under.to_string().as_str(), unit));
             results.add(Some(under), &records);
         }
         results
@@ -204,14 +207,14 @@ fn boots_of_one_unit_are_one_table() {
     let mut lines = boot("none", "insns");
     lines.remove(5);
     let mut results = of("rouse", "insns");
-    results.add(Some(Under::None), &collect(&lines));
+    results.add(Some(Under::None), &collect_records(&lines));
     assert_eq!(
         (results.cells.len(), results.cells[3].unit.as_str()),
         (4, "")
     );
     // Without a known `under` no cell of a boot is usable.
     let mut results = Results::new("", "", None);
-    results.add(None, &collect(&boot("rouse", "insns")));
+    results.add(None, &collect_records(&boot("rouse", "insns")));
     assert!(results.cells.is_empty() && results.has_cells());
     assert!(
         results.damaged[1].ends_with("under: it is not said"),
@@ -225,7 +228,7 @@ fn boots_of_one_unit_are_one_table() {
 fn a_record_of_another_cell_is_of_no_block() {
     let mut lines = boot("rouse", "insns");
     lines[9] = line(9, "stat id=2 name=kick count=4");
-    let records = collect(&lines);
+    let records = collect_records(&lines);
     let whole: Vec<u64> = records.cells.iter().map(|cell| cell.id).collect();
     assert_eq!(whole, [0]);
     assert_eq!(
@@ -237,7 +240,7 @@ fn a_record_of_another_cell_is_of_no_block() {
         ]
     );
     lines[9] = line(9, "stat name=kick count=4");
-    let records = collect(&lines);
+    let records = collect_records(&lines);
     assert!(
         records
             .damaged
@@ -250,7 +253,7 @@ fn a_record_of_another_cell_is_of_no_block() {
 fn what_is_lost_again_and_again_is_told_once() {
     let pass = ["part-cell id=5 wait=wfe", "part-done id=5 records=3"];
     let records = [&["boot under=rouse"][..], &pass, &pass, &pass].concat();
-    let records = collect(&numbered(&records));
+    let records = collect_records(&number_records(&records));
     assert!(records.cells.is_empty());
     assert_eq!(records.damaged, ["cell 5 (wfe)"]);
 }

@@ -22,7 +22,7 @@ fn compilers_and_trees_in_words() {
         (build("1.95.0", "", ""), "rustc 1.95.0"),
         (build("", "59807616", "22.1"), ""),
     ] {
-        assert_eq!(build.compiler(), text);
+        assert_eq!(build.compiler_text(), text);
     }
     let tree = |commit: &str, dirty| {
         Build {
@@ -30,7 +30,7 @@ fn compilers_and_trees_in_words() {
             dirty,
             ..Build::default()
         }
-        .tree()
+        .tree_text()
     };
     assert_eq!(
         [tree("", true), tree("12ab", false), tree("12ab", true)],
@@ -64,19 +64,22 @@ fn cells_by_their_words() {
     );
     assert_eq!(cell.word("colour"), None);
     assert_eq!(cell.key().len(), results::keys().count());
-    assert_eq!(cell.subject(), "ipistorm one");
+    assert_eq!(cell.operation_name(), "ipistorm one");
     cell.what = plan::Cell {
         workload: Workload::Ipi,
         shape: Shape::Dry,
         ..plan::Cell::default()
     };
     assert_eq!(
-        (cell.subject().as_str(), word(&cell, "system").as_str()),
+        (
+            cell.operation_name().as_str(),
+            word(&cell, "system").as_str()
+        ),
         ("ipi dry", "")
     );
     assert!(!cell.title().ends_with(' '));
     cell.what.workload = Workload::Pingpong;
-    assert_eq!(cell.subject(), "pingpong");
+    assert_eq!(cell.operation_name(), "pingpong");
 }
 
 #[test]

@@ -6,13 +6,13 @@ mod cells;
 mod runs;
 mod tables;
 
-use results::samples::numbered;
+use results::samples::number_records;
 use results::{Results, capture};
 
 /// A boot under `under` in `unit`, with a cell that has every counter and a skipped
 /// one.
 fn boot(under: &str, unit: &str) -> Vec<String> {
-    numbered([
+    number_records([
         &format!("boot under={under} version=0.1.0"),
         "machine cpus=2 cntfrq_hz=1000000 midr=0x410fd034 gic=v3 list_registers=4 firmware=fdt core_hz=7 cache=64",
         "feature name=wfxt value=true",

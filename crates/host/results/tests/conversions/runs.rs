@@ -34,7 +34,7 @@ fn parts_are_joined_in_the_order_of_the_plan() {
         run.results.problems = vec![text.into()];
         run.results.notes.push(text.into());
     }
-    let joined = merge::runs(vec![first, second]);
+    let joined = merge::join_sweeps(vec![first, second]);
     assert_eq!(joined.len(), 1);
     let Run {
         label,
@@ -65,7 +65,7 @@ fn another_machine_is_another_run() {
     let joins = |change: fn(&mut Results)| {
         let mut second = part("b", &[1]);
         change(&mut second.results);
-        merge::runs(vec![part("a", &[0]), second]).len() == 1
+        merge::join_sweeps(vec![part("a", &[0]), second]).len() == 1
     };
     assert!(joins(|_| {}));
     assert!(!joins(|results| results.board = "other".into()));
@@ -92,7 +92,7 @@ fn clocks_of_one_core_are_near_each_other() {
                 ..CoreClock::default()
             }];
         }
-        merge::runs(vec![a, b])
+        merge::join_sweeps(vec![a, b])
     };
     // The clock of each measuring core is from the part in which it drifted most.
     let clocks = &joined(500_000, 500_007)[0].results.machine.core_clocks;
@@ -120,7 +120,7 @@ fn a_file_of_several_runs_comes_apart_as_it_was() {
     ] {
         texts.push(text.into());
     }
-    let runs = merge::runs(vec![part("a", &[0, 1]), second, part("a", &[0])]);
+    let runs = merge::join_sweeps(vec![part("a", &[0, 1]), second, part("a", &[0])]);
     let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
     assert_eq!(labels, ["a", "b", "a (2)"]);
     let one = merge::into_one(&runs);
@@ -136,7 +136,7 @@ fn a_file_of_several_runs_comes_apart_as_it_was() {
     let of_runs: Vec<&str> = one.cells.iter().map(|cell| cell.run.as_str()).collect();
     assert_eq!(of_runs, ["a", "a", "b", "a (2)"]);
     let file: Results = serde_json::from_str(&one.to_json().unwrap()).unwrap();
-    let again = merge::runs(vec![run("file", file)]);
+    let again = merge::join_sweeps(vec![run("file", file)]);
     assert_eq!(again.len(), runs.len());
     for (was, is) in runs.iter().zip(&again) {
         assert_eq!(

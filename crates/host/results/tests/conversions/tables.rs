@@ -57,7 +57,7 @@ fn records_become_results() {
     assert_eq!(cell.stats.unwrap().mean, 2.5);
     let stages: Vec<&str> = cell.stages().map(|stage| stage.name.as_str()).collect();
     assert_eq!((stages, cell.stages[0].stats.mean), (vec!["kick"], 1.5));
-    assert_eq!(cell.stamped().unwrap().stats.p50, 9);
+    assert_eq!(cell.stamped_stage().unwrap().stats.p50, 9);
     assert_eq!(cell.histograms["total"], [(1, 3), (2, 5)]);
     assert_eq!(cell.raw["total"], [1, 2]);
     assert!(cell.residency.is_empty(), "of instructions");

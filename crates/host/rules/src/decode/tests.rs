@@ -105,7 +105,7 @@ fn accesses_are_aligned_to_their_elements() {
         (0x5800_0040, 3), // ldr x0, label
     ] {
         assert!(is_access(word));
-        assert_eq!(alignment(word), log, "{word:#x}");
+        assert_eq!(access_alignment(word), log, "{word:#x}");
     }
     assert!(!is_access(0x8b01_0000) && !is_access(0xd503_3fdf));
 }
@@ -128,6 +128,6 @@ fn a_counter_that_is_stored_or_ends_a_duration_is_measured() {
         (vec![nop, 0xd503_3fdf, 0xf900_0020], true), // isb
         (vec![], false),
     ] {
-        assert_eq!(is_measured(mrs, after.clone()), measured, "{after:x?}");
+        assert_eq!(is_kept_as_time(mrs, after.clone()), measured, "{after:x?}");
     }
 }

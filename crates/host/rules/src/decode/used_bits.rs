@@ -7,7 +7,7 @@ const ALL: u64 = u64::MAX;
 /// Returns the bits of X`register` on which its first user among the instructions `after`
 /// depends: the mask of an AND, the source of a bit field, or the bit of a branch. Returns all
 /// bits if the user is not visible.
-pub fn bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
+pub fn used_bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
     let register = u32::from(register);
     for word in after {
         let first = word >> 5 & 31 == register;
@@ -30,12 +30,12 @@ pub fn bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
             0x26 if first && word >> 29 & 3 == 2 => {
                 let (from, to) = (word >> 16 & 63, word >> 10 & 63);
                 return if from <= to {
-                    ones(to - from + 1) << from
+                    low_ones(to - from + 1) << from
                 } else {
-                    ones(to + 1)
+                    low_ones(to + 1)
                 };
             }
-            _ if uses(word, register) => return ALL,
+            _ if uses_register(word, register) => return ALL,
             _ => {}
         }
     }
@@ -43,7 +43,7 @@ pub fn bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
 }
 
 /// Whether `word` may use or change X`register`, or leaves the block.
-fn uses(word: u32, register: u32) -> bool {
+fn uses_register(word: u32, register: u32) -> bool {
     // Rd or Rt, Rn, Ra or Rt2, Rm, where the class has them (DDI 0487K.a, C4.1).
     let fields: &[u32] = match word >> 25 & 15 {
         // The class of branches includes the system instructions, which have this value in bits 31:22.
@@ -59,7 +59,7 @@ fn uses(word: u32, register: u32) -> bool {
     fields.iter().any(|place| word >> place & 31 == register)
 }
 
-fn ones(count: u32) -> u64 {
+fn low_ones(count: u32) -> u64 {
     ALL >> (64 - count.clamp(1, 64))
 }
 
@@ -68,12 +68,12 @@ fn ones(count: u32) -> u64 {
 fn immediate(word: u32) -> Option<u64> {
     let (n, rotation, size) = (word >> 22 & 1, word >> 16 & 63, word >> 10 & 63);
     let width = 1u32 << (n << 6 | !size & 63).checked_ilog2()?;
-    let run = ones((size & (width - 1)) + 1);
+    let run = low_ones((size & (width - 1)) + 1);
     let rotation = rotation & (width - 1);
     let element = if rotation == 0 {
         run
     } else {
-        (run >> rotation | run << (width - rotation)) & ones(width)
+        (run >> rotation | run << (width - rotation)) & low_ones(width)
     };
     let repeated = (0..64)
         .step_by(width as usize)
@@ -109,7 +109,7 @@ mod tests {
             (vec![0xb400_0041, 0x9240_0000], ALL),  // cbz x1, label
             (vec![], ALL),
         ] {
-            assert_eq!(super::bits(0, after.clone()), bits, "{after:x?}");
+            assert_eq!(super::used_bits(0, after.clone()), bits, "{after:x?}");
         }
     }
 }

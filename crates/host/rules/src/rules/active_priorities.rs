@@ -28,7 +28,7 @@ impl Rule for ActivePriorities {
         cites: "IHI 0069H, 12.2 and 12.4 (ICC_AP0R<n>_EL1, ICC_AP1R<n>_EL1, ICH_AP0R<n>_EL2, ICH_AP1R<n>_EL2: order of writes)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
         if synchronises(operation) {
             self.group1.clear();
         }
@@ -47,7 +47,7 @@ impl Rule for ActivePriorities {
         }
     }
 
-    fn entered(&mut self, _: &Now<'_>, _: u8) {
+    fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
         self.group1.clear();
     }
 

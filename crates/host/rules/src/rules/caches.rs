@@ -73,11 +73,11 @@ impl Rule for CachesAgree {
         cites: "DDI 0487K.a, B2.11 (mismatched memory attributes) and D7.5 (cache support)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         self.check_dc_done(now, operation, value);
         match (operation, value) {
             (Operation::Clean(how), Some(address)) => {
-                if let Some(line) = now.shared.coherence.line(address) {
+                if let Some(line) = now.shared.coherence.line_state(address) {
                     let cleaned = if how.cleans || how.invalidates {
                         DIRTY
                     } else {
@@ -89,7 +89,7 @@ impl Rule for CachesAgree {
             }
             (msr!(register @ (SCTLR_EL1 | SCTLR_EL2)), Some(value)) => {
                 let level = register.level();
-                let (was, is) = (now.controls.caches(level), value & 5 == 5);
+                let (was, is) = (now.controls.uses_caches(level), value & 5 == 5);
                 // Only a hypervisor turns on the caches of a lower level, before that level runs.
                 if level == now.place.level && is && !was {
                     self.enabled[usize::from(level)] = Some(now.place);
@@ -100,16 +100,16 @@ impl Rule for CachesAgree {
     }
 
     #[inline]
-    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+    fn on_access(&mut self, now: &Now<'_>, access: &Access) {
         let Some(address) = access.physical else {
             return;
         };
         let coherence = &now.shared.coherence;
-        let Some(line) = coherence.line(address) else {
+        let Some(line) = coherence.line_state(address) else {
             return;
         };
         let state = line.load(Relaxed);
-        match now.controls.caches(now.place.level) {
+        match now.controls.uses_caches(now.place.level) {
             true => {
                 if state & BESIDE != 0 {
                     self.check_cached(now, access, address, line);
@@ -122,7 +122,7 @@ impl Rule for CachesAgree {
         }
     }
 
-    fn entered(&mut self, _: &Now<'_>, _: u8) {
+    fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
         // The handler and its return do not rely on the interrupted code.
         self.begun = None;
     }
@@ -172,8 +172,8 @@ impl Coherence {
 
     /// Returns the known state of the line with physical address `address`.
     #[inline]
-    pub fn line(&self, address: u64) -> Option<&AtomicU8> {
-        self.lines.of(address)
+    pub fn line_state(&self, address: u64) -> Option<&AtomicU8> {
+        self.lines.value_of_line(address)
     }
 }
 
@@ -204,10 +204,10 @@ impl CachesAgree {
     /// Handles an access through a cache to a line that has bytes written without caches.
     #[cold]
     fn check_cached(&mut self, now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8) {
-        let Some(bytes) = now.shared.coherence.bytes.of(address) else {
+        let Some(bytes) = now.shared.coherence.bytes.value_of_line(address) else {
             return;
         };
-        let touched = access.bytes();
+        let touched = access.byte_mask();
         if !access.store {
             if bytes.load(Relaxed) & touched != 0 {
                 self.report_stale(now, address, line);
@@ -254,14 +254,14 @@ fn check_uncached(now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8,
         );
     }
     if access.store {
-        if let Some(bytes) = now.shared.coherence.bytes.of(address) {
+        if let Some(bytes) = now.shared.coherence.bytes.value_of_line(address) {
             // If the line was invalidated since, the earlier writes no longer count.
             let before = if state & BESIDE != 0 {
                 bytes.load(Relaxed)
             } else {
                 0
             };
-            bytes.store(before | access.bytes(), Relaxed);
+            bytes.store(before | access.byte_mask(), Relaxed);
         }
         line.fetch_or(BESIDE, Relaxed);
         let mut writers = lock(&now.shared.coherence.writers);

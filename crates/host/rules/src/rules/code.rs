@@ -56,7 +56,7 @@ impl CodeLine {
     }
 
     fn seen_by(&self, seen: &Seen) -> bool {
-        seen.has(&self.begun) || seen.has(&self.earlier)
+        seen.has_completed(&self.begun) || seen.has_completed(&self.earlier)
     }
 }
 
@@ -100,15 +100,15 @@ impl Written {
     }
 
     /// Handles a DC of `address` by `cpu`.
-    fn cleans(&self, cpu: u16, address: u64) {
-        let Some(line) = self.lines.of(address) else {
+    fn note_clean(&self, cpu: u16, address: u64) {
+        let Some(line) = self.lines.value_of_line(address) else {
             return;
         };
         let before = line.state.load(Relaxed);
         match decode_state(before) {
             Some((store, Stage::Stored)) => {
                 self.set_stage(cpu, line, before, encode_state(store, Stage::Cleaned));
-                self.cleaned().insert(address / LINE);
+                self.lock_cleaned().insert(address / LINE);
             }
             Some((_, Stage::Cleaned)) => self.note_repeat(cpu, line),
             _ => {}
@@ -116,7 +116,7 @@ impl Written {
     }
 
     /// Handles an IC at `place`.
-    fn invalidates(&self, cpu: u16, line: &CodeLine, place: Place) {
+    fn note_invalidate(&self, cpu: u16, line: &CodeLine, place: Place) {
         let before = line.state.load(Relaxed);
         match decode_state(before) {
             Some((_, Stage::Cleaned)) if line.have_completed(&self.barriers) => {
@@ -129,11 +129,11 @@ impl Written {
 
     /// Handles an IC of all lines at `place`.
     fn invalidates_all(&self, cpu: u16, place: Place) {
-        self.cleaned().retain(|number| {
-            let Some(line) = self.lines.of(number * LINE) else {
+        self.lock_cleaned().retain(|number| {
+            let Some(line) = self.lines.value_of_line(number * LINE) else {
                 return false;
             };
-            self.invalidates(cpu, line, place);
+            self.note_invalidate(cpu, line, place);
             match decode_state(line.state.load(Relaxed)) {
                 Some((_, Stage::Cleaned)) => true,
                 Some((_, Stage::Invalidated)) => !line.have_completed(&self.barriers),
@@ -142,7 +142,7 @@ impl Written {
         });
     }
 
-    fn cleaned(&self) -> MutexGuard<'_, HashSet<u64>> {
+    fn lock_cleaned(&self) -> MutexGuard<'_, HashSet<u64>> {
         self.cleaned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,16 +153,16 @@ impl Written {
     }
 
     fn begins(&self, cpu: u16, line: &CodeLine) {
-        self.barriers.begin(cpu, &line.begun);
-        line.earlier.copy(&line.begun);
+        self.barriers.begin_operation(cpu, &line.begun);
+        line.earlier.copy_from(&line.begun);
     }
 
     /// Handles the same operation by another CPU. Each CPU's DSB completes the operation of that CPU, and either is
     /// enough.
     fn note_repeat(&self, cpu: u16, line: &CodeLine) {
         if !line.have_completed(&self.barriers) {
-            line.earlier.copy(&line.begun);
-            self.barriers.begin(cpu, &line.begun);
+            line.earlier.copy_from(&line.begun);
+            self.barriers.begin_operation(cpu, &line.begun);
         }
     }
 }
@@ -177,7 +177,7 @@ pub struct CodeFetched {
 impl CodeFetched {
     fn begins(&mut self, now: &Now<'_>) -> &Seen {
         self.seen
-            .get_or_insert_with(|| now.shared.written.barriers.see())
+            .get_or_insert_with(|| now.shared.written.barriers.dsb_counts())
     }
 }
 
@@ -188,38 +188,38 @@ impl Rule for CodeFetched {
         cites: "DDI 0487K.a, B2.2.5 (concurrent modification and execution of instructions) and D7.5 (cache support)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let written = &now.shared.written;
         self.begins(now);
         match operation {
             Operation::Clean(_) => {
                 if let Some(address) = value {
-                    written.cleans(now.cpu, address);
+                    written.note_clean(now.cpu, address);
                 }
             }
             Operation::InvalidateCode { all: true } => written.invalidates_all(now.cpu, now.place),
             Operation::InvalidateCode { all: false } => {
-                if let Some(line) = value.and_then(|address| written.lines.of(address)) {
-                    written.invalidates(now.cpu, line, now.place);
+                if let Some(line) = value.and_then(|address| written.lines.value_of_line(address)) {
+                    written.note_invalidate(now.cpu, line, now.place);
                 }
             }
             Operation::Dsb(barrier) if barrier.stores && barrier.loads => {
-                written.barriers.execute(now.cpu);
+                written.barriers.count_dsb(now.cpu);
             }
-            _ if synchronises(operation) => self.seen = Some(written.barriers.see()),
+            _ if synchronises(operation) => self.seen = Some(written.barriers.dsb_counts()),
             _ => {}
         }
     }
 
     #[inline]
-    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+    fn on_access(&mut self, now: &Now<'_>, access: &Access) {
         self.begins(now);
         let written = &now.shared.written;
         if access.store
             && let Some(address) = access.physical
-            && let Some(line) = written.lines.of(address)
+            && let Some(line) = written.lines.value_of_line(address)
         {
-            let stage = match now.controls.caches(now.place.level) {
+            let stage = match now.controls.uses_caches(now.place.level) {
                 true => Stage::Stored,
                 false => {
                     written.begins(now.cpu, line);
@@ -229,17 +229,17 @@ impl Rule for CodeFetched {
             let before = line.state.swap(encode_state(access.place, stage), Relaxed);
             let is_known = matches!(decode_state(before), Some((_, Stage::Cleaned)));
             if stage == Stage::Cleaned && !is_known {
-                written.cleaned().insert(address / LINE);
+                written.lock_cleaned().insert(address / LINE);
             }
         }
     }
 
-    fn fetched(&mut self, now: &Now<'_>, line: u64) {
+    fn on_fetch(&mut self, now: &Now<'_>, line: u64) {
         let seen = self.begins(now);
         let Written {
             lines, barriers, ..
         } = &now.shared.written;
-        let Some(state) = lines.of(line) else {
+        let Some(state) = lines.value_of_line(line) else {
             return;
         };
         let Some((at, stage)) = decode_state(state.state.swap(0, Relaxed)) else {
@@ -260,8 +260,8 @@ impl Rule for CodeFetched {
         );
     }
 
-    fn entered(&mut self, now: &Now<'_>, _: u8) {
-        self.seen = Some(now.shared.written.barriers.see());
+    fn on_level_entry(&mut self, now: &Now<'_>, _: u8) {
+        self.seen = Some(now.shared.written.barriers.dsb_counts());
     }
 
     #[cfg(test)]

@@ -34,7 +34,7 @@ impl Rule for CounterInOrder {
         cites: "DDI 0487K.a, D12.1.3 and D12.2.1 (reads of a counter can be done out of order)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
         if synchronises(operation) {
             self.accesses = 0;
         }
@@ -49,11 +49,11 @@ impl Rule for CounterInOrder {
     }
 
     #[inline]
-    fn accessed(&mut self, _: &Now<'_>, _: &Access) {
+    fn on_access(&mut self, _: &Now<'_>, _: &Access) {
         self.accesses = self.accesses.saturating_add(1);
     }
 
-    fn entered(&mut self, _: &Now<'_>, _: u8) {
+    fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
         self.accesses = 0;
     }
 

@@ -28,8 +28,8 @@ impl Rule for DeviceAccess {
         cites: "DDI 0487K.a, B2.8 (alignment support), B2.10.2 (Device memory) and DC ZVA",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
-        self.types.executed(now, operation);
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+        self.types.drop_if_changed(now, operation);
         if operation == Operation::Zero {
             self.zeroed = Some(now.place);
             if is_device(now) {
@@ -39,7 +39,7 @@ impl Rule for DeviceAccess {
     }
 
     #[inline]
-    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+    fn on_access(&mut self, now: &Now<'_>, access: &Access) {
         let unaligned = access.address & ((1 << access.alignment) - 1) != 0;
         let zeroes = self.zeroed == Some(access.place);
         if !unaligned && !zeroes {
@@ -47,7 +47,7 @@ impl Rule for DeviceAccess {
         }
         let device = access.physical.is_none()
             || is_device(now)
-            || self.types.of(now, access.address) == Some(Type::Device);
+            || self.types.type_at(now, access.address) == Some(Type::Device);
         if device {
             let what = if zeroes {
                 "DC ZVA"
@@ -83,5 +83,5 @@ impl Rule for DeviceAccess {
 
 /// Whether all data at the level of `now` is Device memory.
 fn is_device(now: &Now<'_>) -> bool {
-    !now.controls.translates(now.place.level) && !now.controls.caches(now.place.level)
+    !now.controls.translates(now.place.level) && !now.controls.uses_caches(now.place.level)
 }

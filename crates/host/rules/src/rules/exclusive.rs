@@ -28,26 +28,26 @@ impl Rule for ExclusiveMemory {
         cites: "DDI 0487K.a, B2.12.1, B2.12.5 (usage restrictions of exclusives) and B2.10.2 (Device memory)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
-        self.types.executed(now, operation);
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+        self.types.drop_if_changed(now, operation);
         let exclusive = matches!(
             operation,
             Operation::LoadExclusive | Operation::StoreExclusive | Operation::Atomic
         );
         if exclusive
             && !now.controls.translates(now.place.level)
-            && !now.controls.caches(now.place.level)
+            && !now.controls.uses_caches(now.place.level)
         {
             now.report::<Self>(None, "an exclusive or atomic access with the MMU off");
         }
     }
 
     #[inline]
-    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+    fn on_access(&mut self, now: &Now<'_>, access: &Access) {
         if !access.exclusive {
             return;
         }
-        let what = match (access.physical, self.types.of(now, access.address)) {
+        let what = match (access.physical, self.types.type_at(now, access.address)) {
             (None, _) => "a device",
             (_, Some(Type::Device)) => "memory that is mapped as a device",
             (_, Some(Type::Normal)) => "memory that is not write-back or not shareable",

@@ -82,7 +82,7 @@ impl Rule for InterruptEnded {
         cites: "IHI 0069H, 4.6.2, 4.8 and 12.2 (ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let level = self.interface(now, now.place.level);
         match (operation, value) {
             (Operation::Read { register, .. } | Operation::Write { register, .. }, _)
@@ -108,18 +108,18 @@ impl Rule for InterruptEnded {
                 });
             }
             (msr!(ICC_EOIR1_EL1), Some(intid)) if is_interrupt(intid) => {
-                level.ended(now, intid);
+                level.note_end(now, intid);
             }
-            (msr!(ICC_DIR_EL1), Some(intid)) => level.deactivated(now, intid),
+            (msr!(ICC_DIR_EL1), Some(intid)) => level.note_deactivation(now, intid),
             (msr!(SCTLR_EL1), _) if now.place.level == 2 => {
                 *self.interface(now, 1) = Interface::default();
             }
-            (Operation::Return, _) => level.returns(now),
+            (Operation::Return, _) => level.note_return(now),
             _ => {}
         }
     }
 
-    fn trapped(&mut self, now: &Now<'_>, operation: Operation) {
+    fn on_trap(&mut self, now: &Now<'_>, operation: Operation) {
         let (Operation::Read { register, .. } | Operation::Write { register, .. }) = operation
         else {
             return;
@@ -134,7 +134,7 @@ impl Rule for InterruptEnded {
         }
     }
 
-    fn entered(&mut self, now: &Now<'_>, level: u8) {
+    fn on_level_entry(&mut self, now: &Now<'_>, level: u8) {
         self.interface(now, level).depth += 1;
     }
 
@@ -177,7 +177,7 @@ impl Rule for InterruptEnded {
 }
 
 impl Interface {
-    fn ended(&mut self, now: &Now<'_>, intid: u64) {
+    fn note_end(&mut self, now: &Now<'_>, intid: u64) {
         match self.active.iter().rposition(|one| one.intid == intid) {
             Some(last) if last + 1 == self.active.len() => drop(self.active.pop()),
             Some(place) => {
@@ -196,7 +196,7 @@ impl Interface {
         }
     }
 
-    fn deactivated(&self, now: &Now<'_>, intid: u64) {
+    fn note_deactivation(&self, now: &Now<'_>, intid: u64) {
         if let Some(active) = self.active.iter().rfind(|one| one.intid == intid) {
             now.report::<InterruptEnded>(
                 Some(active.place),
@@ -205,7 +205,7 @@ impl Interface {
         }
     }
 
-    fn returns(&mut self, now: &Now<'_>) {
+    fn note_return(&mut self, now: &Now<'_>) {
         while let Some(last) = self.active.pop_if(|last| last.depth >= self.depth) {
             now.report_at::<InterruptEnded>(
                 last.place,

@@ -65,7 +65,7 @@ impl Rule for ListRegisters {
         cites: "IHI 0069H, 12.4 (ICH_LR<n>_EL2: State, HW, vINTID)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         match (operation, value) {
             (Operation::Write { register, .. }, Some(value)) => match register.list_register() {
                 Some(number) => self.note_write(now, number, value),

@@ -60,7 +60,7 @@ impl Rule for TlbInvalidated {
         cites: "DDI 0487K.a, D8.16 (TLBs: a reset need not invalidate them) and D8.17 (TLB maintenance requirements)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         match (operation, value) {
             (Operation::Tlbi { of, .. }, _) => match of {
                 Invalidated::El2 => self.el2 = true,

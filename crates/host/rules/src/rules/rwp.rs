@@ -36,7 +36,7 @@ impl Rule for WritesDone {
         cites: "IHI 0069H, 12.9 (GICD_CTLR.RWP) and 12.11 (GICR_CTLR.RWP)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
         if !matches!(operation, Operation::Return | Operation::Wait(_)) {
             return;
         }
@@ -51,20 +51,20 @@ impl Rule for WritesDone {
         self.depth -= i64::from(operation == Operation::Return);
     }
 
-    fn entered(&mut self, _: &Now<'_>, _: u8) {
+    fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
         self.depth += 1;
     }
 
-    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+    fn on_access(&mut self, now: &Now<'_>, access: &Access) {
         let Some(register) = access.gic else {
             return;
         };
         let frame = register.frame;
         if !access.store {
-            if register.is_control() && !register.pends() {
+            if register.is_control() && !register.shows_pending_write() {
                 self.begun.remove(&frame);
             }
-        } else if register.is_control() || register.disables() {
+        } else if register.is_control() || register.is_disable_register() {
             self.begun.insert(frame, (access.place, self.depth));
         } else if let Some(&(at, depth)) = self.begun.get(&frame)
             && depth >= self.depth

@@ -72,12 +72,12 @@ impl Rule for SgiAfterStores {
                 DDI 0487K.a, B2.3 and the DSB instruction",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
         match operation {
             Operation::Dsb(barrier) if barrier.stores && !barrier.alone => {
                 self.stores.clear();
                 if std::mem::take(&mut self.sent) {
-                    now.shared.sends.forget(now.cpu);
+                    now.shared.sends.forget_sends(now.cpu);
                 }
             }
             msr!(ICC_SGI1R_EL1 | ICC_SGI0R_EL1 | ICC_ASGI1R_EL1) => self.note_send(now),
@@ -89,9 +89,9 @@ impl Rule for SgiAfterStores {
     }
 
     #[inline]
-    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+    fn on_access(&mut self, now: &Now<'_>, access: &Access) {
         let Some(address) = access.physical else {
-            if access.store && access.gic.is_some_and(|register| register.rings()) {
+            if access.store && access.gic.is_some_and(|register| register.makes_pending()) {
                 self.note_send(now);
             }
             return;
@@ -103,7 +103,7 @@ impl Rule for SgiAfterStores {
             self.stores.push_back((address / WORD, access.place));
         } else if self.reads != 0 {
             self.reads -= 1;
-            now.shared.sends.read::<Self>(now, address / WORD);
+            now.shared.sends.check_read::<Self>(now, address / WORD);
         }
     }
 
@@ -142,7 +142,7 @@ impl SgiAfterStores {
             return;
         }
         self.sent = true;
-        now.shared.sends.keep(Send {
+        now.shared.sends.keep_send(Send {
             sender: now.cpu,
             place: now.place,
             stores,
@@ -151,14 +151,14 @@ impl SgiAfterStores {
 }
 
 impl Sends {
-    fn keep(&self, send: Send) {
+    fn keep_send(&self, send: Send) {
         let mut all = lock(&self.all);
         all.retain(|one| one.sender != send.sender);
         all.push(send);
         self.count.store(all.len(), Relaxed);
     }
 
-    fn forget(&self, sender: u16) {
+    fn forget_sends(&self, sender: u16) {
         let mut all = lock(&self.all);
         all.retain(|one| one.sender != sender);
         self.count.store(all.len(), Relaxed);
@@ -166,7 +166,7 @@ impl Sends {
 
     /// Handles a read of `word` by a CPU that has acknowledged an interrupt.
     #[cold]
-    fn read<R: Rule>(&self, now: &Now<'_>, word: u64) {
+    fn check_read<R: Rule>(&self, now: &Now<'_>, word: u64) {
         for send in lock(&self.all).iter().filter(|send| send.sender != now.cpu) {
             if let Some((_, stored)) = send.stores.iter().find(|(one, _)| *one == word) {
                 let what = format!(

@@ -7,7 +7,7 @@
 //! register returns the written value (D24.1.2.2), and PSTATE's fields take effect at once. ICC_PMR_EL1, ICC_IAR,
 //! ICC_EOIR and ICC_DIR synchronise themselves to the extent that software may rely on (IHI 0069H, 12.1.6).
 //!
-//! The rule checks the dependencies that [`depends`] lists. Every access to memory depends on the translation
+//! The rule checks the dependencies that [`depends_on_write`] lists. Every access to memory depends on the translation
 //! registers of its own level while the MMU is on.
 //!
 //! Not seen: the effect of a write on the fetch of instructions, and the view of another PE.
@@ -47,7 +47,7 @@ impl Rule for Synchronised {
                 IHI 0069H, 12.1.6 and ICH_ELRSR_EL2",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         if synchronises(operation) {
             return self.synchronise();
         }
@@ -60,8 +60,8 @@ impl Rule for Synchronised {
             );
         }
         for (&register, &at) in &self.written {
-            if depends(register, now.place.level, operation)
-                || enables(register, now, operation, value)
+            if depends_on_write(register, now.place.level, operation)
+                || enables_mmu(register, now, operation, value)
             {
                 now.report::<Self>(
                     Some(at),
@@ -71,19 +71,19 @@ impl Rule for Synchronised {
         }
         match operation {
             Operation::Translate => self.translated = Some(now.place),
-            Operation::Write { register, .. } => self.wrote(now, register, value),
+            Operation::Write { register, .. } => self.note_write(now, register, value),
             _ => {}
         }
     }
 
     #[inline]
-    fn accessed(&mut self, now: &Now<'_>, _: &Access) {
+    fn on_access(&mut self, now: &Now<'_>, _: &Access) {
         if self.translation.is_some() {
-            self.translates(now);
+            self.check_translation(now);
         }
     }
 
-    fn entered(&mut self, now: &Now<'_>, level: u8) {
+    fn on_level_entry(&mut self, now: &Now<'_>, level: u8) {
         let (vectors, known) = match level {
             1 => (VBAR_EL1, self.vectors[0]),
             _ => (VBAR_EL2, self.vectors[1]),
@@ -146,7 +146,7 @@ impl Synchronised {
         self.translated = None;
     }
 
-    fn wrote(&mut self, now: &Now<'_>, register: Register, value: Option<u64>) {
+    fn note_write(&mut self, now: &Now<'_>, register: Register, value: Option<u64>) {
         let own = register.level() == now.place.level;
         let (level, value) = (now.place.level, value.unwrap_or(0));
         let changes = match register {
@@ -162,7 +162,7 @@ impl Synchronised {
     }
 
     #[cold]
-    fn translates(&mut self, now: &Now<'_>) {
+    fn check_translation(&mut self, now: &Now<'_>) {
         if let Some((register, at)) = self
             .translation
             .take_if(|(register, _)| register.level() == now.place.level)
@@ -186,7 +186,7 @@ fn is_translation(register: Register) -> bool {
 }
 
 /// Whether `operation` turns on an MMU that `written` controls.
-fn enables(written: Register, now: &Now<'_>, operation: Operation, value: Option<u64>) -> bool {
+fn enables_mmu(written: Register, now: &Now<'_>, operation: Operation, value: Option<u64>) -> bool {
     let msr!(register @ (SCTLR_EL1 | SCTLR_EL2)) = operation else {
         return false;
     };
@@ -199,7 +199,7 @@ fn enables(written: Register, now: &Now<'_>, operation: Operation, value: Option
 }
 
 /// Whether the effect of `operation` at `level` depends on a write of `written`.
-fn depends(written: Register, level: u8, operation: Operation) -> bool {
+fn depends_on_write(written: Register, level: u8, operation: Operation) -> bool {
     match operation {
         Operation::Read { register, .. } | Operation::Write { register, .. } => {
             let reads = matches!(operation, Operation::Read { .. });

@@ -24,7 +24,7 @@ use crate::finding::Place;
 use crate::register::*;
 use crate::rule::{About, Now, Rule, synchronises};
 use crate::shared_state::lock;
-use crate::tables::{ADDRESS, Change, TABLE, Tables, below_of, leads_on};
+use crate::tables::{ADDRESS, Change, TABLE, Tables, points_to_table, table_below};
 #[cfg(test)]
 use crate::testing::Examples;
 
@@ -74,7 +74,7 @@ impl Rule for BreakBeforeMake {
         cites: "DDI 0487K.a, D8.17.1 (using break-before-make) and D8.17.5 (ordering and completion of TLB maintenance)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         match operation {
             Operation::Dsb(barrier) if barrier.stores => {
                 let completes = |others: bool| barrier.loads && !(barrier.alone && others);
@@ -139,17 +139,17 @@ impl Rule for BreakBeforeMake {
     }
 
     #[inline]
-    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+    fn on_access(&mut self, now: &Now<'_>, access: &Access) {
         if access.store
             && let Some(address) = access.physical
-            && let Some(line) = now.shared.coherence.line(address)
+            && let Some(line) = now.shared.coherence.line_state(address)
             && line.load(Relaxed) & super::caches::TABLE_IN_USE != 0
         {
-            self.stored(now, address);
+            self.note_store(now, address);
         }
     }
 
-    fn entered(&mut self, _: &Now<'_>, _: u8) {
+    fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
         // The handler and its return do not rely on the interrupted code.
         self.made = None;
     }
@@ -192,12 +192,12 @@ impl Rule for BreakBeforeMake {
 
 impl BreakBeforeMake {
     #[cold]
-    fn stored(&mut self, now: &Now<'_>, address: u64) {
+    fn note_store(&mut self, now: &Now<'_>, address: u64) {
         let word = address & !7;
         let Some(new) = now.shared.read(word) else {
             return;
         };
-        let Some(change) = lock(&now.shared.tables.0).tables.change(word, new) else {
+        let Some(change) = lock(&now.shared.tables.0).tables.change_by_store(word, new) else {
             return;
         };
         let Change {
@@ -228,8 +228,8 @@ impl BreakBeforeMake {
                     );
                 }
                 self.made = Some(now.place);
-                if leads_on(new, level)
-                    && let Some(below) = below_of(new, intermediate, &|at| now.shared.locate(at))
+                if points_to_table(new, level)
+                    && let Some(below) = table_below(new, intermediate, &|at| now.shared.locate(at))
                 {
                     find_root(now, Some((below, level + 1)), intermediate);
                 }
@@ -266,7 +266,7 @@ fn use_only(now: &Now<'_>, level: u8, root: Root) {
 /// its address in memory.
 fn find_root(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Root> {
     let (table, level) = root?;
-    let table = below_of(table, intermediate, &|at| now.shared.locate(at))?;
+    let table = table_below(table, intermediate, &|at| now.shared.locate(at))?;
     let root = (table, level, intermediate);
     add_all(now, &mut lock(&now.shared.tables.0).tables, root);
     Some(root)
@@ -279,10 +279,10 @@ fn add_all(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root
     let read = |address| shared.read(address);
     let mut found = |table: u64| {
         for address in (table..table + TABLE).step_by(64) {
-            if let Some(line) = shared.coherence.line(address) {
+            if let Some(line) = shared.coherence.line_state(address) {
                 line.fetch_or(super::caches::TABLE_IN_USE, Relaxed);
             }
         }
     };
-    tables.add(root, level, intermediate, (&read, &locate), &mut found);
+    tables.add_table(root, level, intermediate, (&read, &locate), &mut found);
 }

@@ -28,7 +28,7 @@ impl Rule for TlbiCompleted {
         cites: "DDI 0487K.a, D8.17.5 (ordering and completion of TLB maintenance instructions)",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let enables = matches!(
             operation,
             msr!(SCTLR_EL1 | SCTLR_EL2) if value.is_some_and(|value| value & 1 != 0)
@@ -55,7 +55,7 @@ impl Rule for TlbiCompleted {
         }
     }
 
-    fn entered(&mut self, _: &Now<'_>, _: u8) {
+    fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
         // The handler and its return do not rely on the TLBI. The interrupted code completes
         // it later, which the rule does not check.
         self.begun = None;

@@ -117,7 +117,7 @@ pub struct WrittenBeforeRead {
 }
 
 impl WrittenBeforeRead {
-    fn wrote(&mut self, register: Register, value: u64) {
+    fn note_write(&mut self, register: Register, value: u64) {
         self.written |= unknown_bits(register).0;
         match register {
             // M, bits 3:0: EL1t or EL1h.
@@ -128,7 +128,7 @@ impl WrittenBeforeRead {
     }
 
     /// Returns the registers that act on EL1 and were not written since reset, separated by commas.
-    fn unwritten(&self, hcr: u64) -> String {
+    fn unwritten_registers(&self, hcr: u64) -> String {
         let stage_2 = if hcr & 1 != 0 { OF_STAGE_2 } else { &[] };
         let interface = if self.has_interface {
             OF_INTERFACE
@@ -149,12 +149,12 @@ impl Rule for WrittenBeforeRead {
         cites: "DDI 0487K.a, D1.6.3 (reset behavior), D24.1.2.1 and the registers' reset values; IHI 0069H, 12.4",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         match operation {
-            Operation::Write { register, .. } => self.wrote(register, value.unwrap_or(0)),
+            Operation::Write { register, .. } => self.note_write(register, value.unwrap_or(0)),
             Operation::Return if self.leads_to_el1 && !self.entered && now.place.level == 2 => {
                 self.entered = true;
-                let missing = self.unwritten(now.controls.hcr);
+                let missing = self.unwritten_registers(now.controls.hcr);
                 if !missing.is_empty() {
                     now.report::<Self>(
                         None,
@@ -179,7 +179,7 @@ impl Rule for WrittenBeforeRead {
         }
     }
 
-    fn entered(&mut self, _: &Now<'_>, level: u8) {
+    fn on_level_entry(&mut self, _: &Now<'_>, level: u8) {
         // SPSR_EL2 then has the level that the exception came from.
         self.leads_to_el1 &= level != 2;
     }

@@ -43,7 +43,7 @@ impl Rule for WaitCanEnd {
                 by the tables of asynchronous exception masking",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+    fn on_instruction(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
         match operation {
             Operation::SendEvent => {
                 now.shared.events.store(true, Relaxed);
@@ -76,7 +76,7 @@ impl Rule for WaitCanEnd {
         }
     }
 
-    fn entered(&mut self, _: &Now<'_>, _: u8) {
+    fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
         // Whether an exception entry clears the monitor is IMPLEMENTATION DEFINED. This rule assumes that it does, so
         // that the monitor can no longer end a wait.
         self.armed = false;

@@ -167,7 +167,7 @@ fn choose_loader(image_base: Option<u64>, keys: &QemuKeys) -> Result<Loader> {
             "`qemu.trusted_firmware`: a machine starts with one firmware; leave it out, or `qemu.firmware`",
         )),
         (None, Some(release)) => {
-            trusted_firmware::known(release)?;
+            trusted_firmware::check_known(release)?;
             let trusted = Trusted {
                 release: release.clone(),
                 starts: keys.starts.unwrap_or(Starts::Image),

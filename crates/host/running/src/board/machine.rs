@@ -149,7 +149,7 @@ impl EmulatedMachine {
     }
 
     /// Returns the Trusted Firmware-A that starts the machine, if any.
-    pub fn trusted(&self) -> Option<&Trusted> {
+    pub fn trusted_loader(&self) -> Option<&Trusted> {
         match self {
             Self::Qemu(Qemu {
                 loader: Loader::Trusted(trusted),
@@ -161,7 +161,7 @@ impl EmulatedMachine {
 
     /// Whether the machine's firmware boots disks.
     pub fn boots_disks(&self) -> bool {
-        let starts = self.trusted().map(|trusted| trusted.starts);
+        let starts = self.trusted_loader().map(|trusted| trusted.starts);
         self.firmware().is_some() || starts == Some(Starts::UBoot)
     }
 

@@ -20,7 +20,7 @@ fn every_board_of_the_tree_can_be_used() {
             let lacks_host = is_gem5 && under.is_other() && under != plan::Under::Bao;
             let lacks_el2 = name == "raspi4b" && under == Under::Rouse;
             let runs = !lacks_host && !lacks_el2;
-            assert_eq!(board.runs(under).is_ok(), runs, "{name}: {under}");
+            assert_eq!(board.check_machine(under).is_ok(), runs, "{name}: {under}");
         }
         assert!(
             !board.models.is_empty() && !board.lacks.is_empty(),
@@ -87,7 +87,7 @@ fn models_bring_their_properties_and_the_counter() {
 
 /// Returns the error for a file of `virt` with this text replaced.
 fn refusal(was: &str, is: &str) -> String {
-    let text = fs::read_to_string(folder().join("virt.toml")).unwrap();
+    let text = fs::read_to_string(boards_folder().join("virt.toml")).unwrap();
     assert!(text.contains(was), "{was}");
     let error = Board::parse(Path::new("boards/x.toml"), &text.replace(was, is)).unwrap_err();
     assert!(is_bad_input(&error), "{error:#}");

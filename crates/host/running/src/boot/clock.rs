@@ -33,12 +33,12 @@ impl Clock {
     }
 
     /// Returns the emulator's own time, as last read.
-    pub fn now(&self) -> Duration {
+    pub fn last_read_time(&self) -> Duration {
         self.own.now()
     }
 
     /// Reads the emulator's own time unless it was just read. Returns whether this call has read it.
-    pub fn read(&mut self, process: &EmulatorProcess) -> bool {
+    pub fn read_time(&mut self, process: &EmulatorProcess) -> bool {
         let elapsed = self.read.elapsed();
         if elapsed < SAMPLE {
             return false;

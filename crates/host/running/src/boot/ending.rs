@@ -49,7 +49,7 @@ pub struct Stall {
 
 impl Ending {
     /// Returns the ending that the console has reported.
-    pub fn reported(console: &Console) -> Option<Self> {
+    pub fn from_console(console: &Console) -> Option<Self> {
         let status = console.status.map(Self::Status);
         status.or(console.ended.map(Self::Guest))
     }
@@ -60,7 +60,7 @@ impl Ending {
             true => Self::Reset,
             false => Self::Off,
         };
-        let ending = Self::reported(console).unwrap_or(otherwise);
+        let ending = Self::from_console(console).unwrap_or(otherwise);
         console.stays_on.then_some(ending)
     }
 
@@ -73,14 +73,14 @@ impl Ending {
         report: Option<Shutdown>,
         said: &VecDeque<String>,
     ) -> Self {
-        let last_words = said.iter().rfind(|line| says_why(line));
+        let last_words = said.iter().rfind(|line| explains_end(line));
         let last_words = last_words.cloned().unwrap_or_default();
         // After a refusal, a machine that can't turn itself off stands still.
         let still = matches!(stopped, None | Some(Self::Hang(_) | Self::OutOfTime));
         if let (true, Some(why)) = (still, &console.refused) {
             return Self::Refused(why.clone());
         }
-        match (stopped, Self::reported(console), end.mishap()) {
+        match (stopped, Self::from_console(console), end.describe_mishap()) {
             (Some(asked @ Self::Interrupted(_)), ..) => asked,
             _ if console.late.is_some() => Self::Late(console.late.clone().unwrap_or_default()),
             _ if !console.crash.is_empty() => Self::Crash,
@@ -99,7 +99,7 @@ impl Ending {
 
 /// Whether a line of the emulator may explain its end: it is neither a place in the emulator's code
 /// nor a message of every run.
-fn says_why(line: &str) -> bool {
+fn explains_end(line: &str) -> bool {
     const OTHERWISE: [&str; 4] = [": warn: ", ": info: ", "Memory Usage:", "At:"];
     let says_where = line.starts_with(char::is_whitespace);
     !line.is_empty() && !says_where && !OTHERWISE.iter().any(|words| line.contains(words))

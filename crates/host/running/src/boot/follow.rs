@@ -82,7 +82,7 @@ pub struct Watch<'a> {
     pub keep: bool,
     /// Whether the emulator writes large files at its end, which may take longer than [`GRACE`].
     pub writes: bool,
-    /// The end of a line by which a hypervisor that can't turn the machine off refuses the guest's request for it.
+    /// The end of the line that a hypervisor prints if it refuses the guest's request to turn the machine off.
     pub refuses_off: Option<&'static str>,
 }
 
@@ -118,9 +118,9 @@ pub fn follow(
     };
     // Some lines may still be on their way, for instance an unfinished one.
     while let Ok(line) = lines.recv_timeout(LAST_LINES) {
-        follower.take(line, &mut watch)?;
+        follower.take_line(line, &mut watch)?;
     }
-    let report = events.end();
+    let report = events.read_shutdown();
     let by_itself = stopped.is_none() && end == End::Well;
     let lines = follower.lines.take().filter(|_| by_itself);
     let went = lines.map(|lines| BootOutcome {
@@ -144,7 +144,7 @@ pub fn follow_stored(
 ) -> Result<Outcome> {
     let mut follower = Follower::new(console, log);
     for line in went.lines {
-        follower.take(line, &mut watch)?;
+        follower.take_line(line, &mut watch)?;
     }
     Ok(follower.outcome(None, End::Well, went.report))
 }
@@ -208,12 +208,12 @@ impl<'a, L: Write> Follower<'a, L> {
     ) -> Result<Option<Ending>> {
         loop {
             match lines.recv_timeout(TICK) {
-                Ok(line) => self.take(line, watch)?,
+                Ok(line) => self.take_line(line, watch)?,
                 Err(RecvTimeoutError::Timeout) => {
-                    let begun = process.begun();
+                    let begun = process.unfinished_line();
                     match lines.try_recv() {
                         // This line may complete the unfinished one.
-                        Ok(line) => self.take(line, watch)?,
+                        Ok(line) => self.take_line(line, watch)?,
                         Err(_) => self.show_begun(&begun, watch)?,
                     }
                 }
@@ -224,7 +224,7 @@ impl<'a, L: Write> Follower<'a, L> {
             }
             // Lines that came before a limit was reached count.
             for line in lines.try_iter().take(AT_ONCE) {
-                self.take(line, watch)?;
+                self.take_line(line, watch)?;
             }
             let console = &self.console;
             let stage = console.stage.as_deref();
@@ -232,7 +232,7 @@ impl<'a, L: Write> Follower<'a, L> {
             if let Some(signal) = interrupt::signal() {
                 return Ok(Some(Ending::Interrupted(signal)));
             }
-            if self.clock.read(process) {
+            if self.clock.read_time(process) {
                 if std::mem::take(&mut self.gets_on) {
                     self.clock.note_progress();
                 }
@@ -245,7 +245,7 @@ impl<'a, L: Write> Follower<'a, L> {
 
     /// Returns the ending, if one of the limits is reached.
     fn limit_reached(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
-        let now = self.clock.now();
+        let now = self.clock.last_read_time();
         let grace = match watch.writes {
             true => watch.limits.without_progress,
             false => GRACE,
@@ -256,7 +256,7 @@ impl<'a, L: Write> Follower<'a, L> {
         }
         if self.grace.is_some_and(|since| now - since > grace) {
             let refused = self.console.refused.clone().map(Ending::Refused);
-            let ending = Ending::reported(&self.console).or(refused);
+            let ending = Ending::from_console(&self.console).or(refused);
             return Some(ending.unwrap_or(Ending::Crash));
         }
         if watch.limits.are_over() {
@@ -277,23 +277,23 @@ impl<'a, L: Write> Follower<'a, L> {
         Some(Ending::Hang(stall))
     }
 
-    fn take(&mut self, line: OutputLine, watch: &mut Watch<'_>) -> Result<()> {
+    fn take_line(&mut self, line: OutputLine, watch: &mut Watch<'_>) -> Result<()> {
         if let Some(lines) = &mut self.lines {
             lines.push(line.clone());
         }
         let line = match line {
-            OutputLine::Console(line) => self.console.passed(&line),
+            OutputLine::Console(line) => self.console.safe_form(&line),
             OutputLine::Emulator(line) => {
-                self.keep_said(line);
+                self.keep_emulator_line(line);
                 return Ok(());
             }
         };
         let begun = std::mem::take(&mut self.begun);
         let rest = line.strip_prefix(&*begun).unwrap_or(&line);
         writeln!(self.log, "{rest}").context(NO_LOG)?;
-        self.gets_on |= self.advance.shows(&line);
+        self.gets_on |= self.advance.is_new_line(&line);
         let kind = self.console.feed(&line);
-        let now = self.clock.now();
+        let now = self.clock.last_read_time();
         match kind {
             // A dump may be long, so its last line counts.
             LineKind::Crash => self.grace = Some(now),
@@ -309,11 +309,11 @@ impl<'a, L: Write> Follower<'a, L> {
         let shown = std::mem::take(&mut self.shown);
         if kind == LineKind::Crash && watch.show >= Show::Dumps {
             let line = self.console.crash.last().unwrap_or(&line);
-            note!("{}", terminal::plain(line));
-        } else if shown_from(kind).is_some_and(|from| watch.show >= from) {
-            let line = terminal::plain(&line);
+            note!("{}", terminal::strip_sequences(line));
+        } else if least_show(kind).is_some_and(|from| watch.show >= from) {
+            let line = terminal::strip_sequences(&line);
             match line.strip_prefix(&*shown) {
-                Some(rest) if !shown.is_empty() => terminal::end(&line, rest),
+                Some(rest) if !shown.is_empty() => terminal::end_line(&line, rest),
                 _ => say!("{line}"),
             }
         }
@@ -322,7 +322,7 @@ impl<'a, L: Write> Follower<'a, L> {
 
     /// Shows an unfinished line that does not go on at once: a prompt, or the last output of a guest that hangs.
     fn show_begun(&mut self, begun: &str, watch: &mut Watch<'_>) -> Result<()> {
-        let begun = self.console.passed_so_far(begun);
+        let begun = self.console.safe_form_so_far(begun);
         let Some(more) = begun
             .strip_prefix(&*self.begun)
             .filter(|more| !more.is_empty())
@@ -331,10 +331,10 @@ impl<'a, L: Write> Follower<'a, L> {
         };
         write!(self.log, "{more}").context(NO_LOG)?;
         if watch.show >= Show::Console {
-            let plain = terminal::plain(&begun);
+            let plain = terminal::strip_sequences(&begun);
             let more = plain.strip_prefix(&*self.shown).unwrap_or_default();
             if !more.is_empty() {
-                terminal::begin(more);
+                terminal::begin_line(more);
             }
             self.shown = plain;
         }
@@ -343,7 +343,7 @@ impl<'a, L: Write> Follower<'a, L> {
     }
 
     /// Keeps output of the emulator itself.
-    fn keep_said(&mut self, line: String) {
+    fn keep_emulator_line(&mut self, line: String) {
         if self.said.len() == SAID {
             self.said.pop_front();
         }
@@ -363,7 +363,7 @@ impl<'a, L: Write> Follower<'a, L> {
 
 /// Returns the least setting that shows lines of this kind on the terminal, if any does. A crash is
 /// shown elsewhere, in more detail.
-fn shown_from(kind: LineKind) -> Option<Show> {
+fn least_show(kind: LineKind) -> Option<Show> {
     match kind {
         LineKind::Survey => Some(Show::Dumps),
         LineKind::Other => Some(Show::Console),

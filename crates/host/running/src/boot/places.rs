@@ -3,7 +3,7 @@
 
 /// Returns the places in `registers`, which QEMU has printed. CPUs at the same place are named together. The result
 /// is empty if no register was read.
-pub fn of_registers(registers: &[String]) -> String {
+pub fn name_places(registers: &[String]) -> String {
     let mut places: Vec<(String, Vec<&str>)> = Vec::new();
     for cpu in registers.chunk_by(|_, next| !next.starts_with("CPU#")) {
         let Some((index, place)) = cpu[0].strip_prefix("CPU#").zip(place_of_cpu(cpu)) else {
@@ -49,7 +49,7 @@ mod tests {
             "PSTATE=000003c9 ---- EL2h",
         ];
         assert_eq!(
-            of_registers(&lines.map(str::to_owned)),
+            name_places(&lines.map(str::to_owned)),
             "; CPU 0, 2 in EL2h at 0xffff800080012340; CPU 1 in EL1h at 0x0000000040000100 <hypervisor: vector+0x0>"
         );
         for none in [
@@ -57,7 +57,7 @@ mod tests {
             &["the emulator has no monitor to read the registers"],
         ] {
             let lines: Vec<String> = none.iter().map(|line| (*line).to_owned()).collect();
-            assert_eq!(of_registers(&lines), "");
+            assert_eq!(name_places(&lines), "");
         }
     }
 }

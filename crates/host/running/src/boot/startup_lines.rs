@@ -36,7 +36,7 @@ pub fn startup_lines(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(said),
         }
-        clock.read(&process);
+        clock.read_time(&process);
         let silent = clock.stall().own >= limits.without_progress;
         if silent || limits.are_over() || interrupt::requested() {
             return Ok(said);

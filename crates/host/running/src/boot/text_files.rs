@@ -40,12 +40,12 @@ impl TextFiles {
     }
 
     /// Notes the command of a machine.
-    pub fn begin(&mut self, title: &str, command: &str) {
+    pub fn add_command(&mut self, title: &str, command: &str) {
         self.commands += &format!("\n# {title}\n{command}\n");
     }
 
     /// Adds the boot `title`, which has ended, and shows its lines on the terminal.
-    pub fn add(&mut self, title: &str, outcome: &Outcome, show: Show) {
+    pub fn add_boot(&mut self, title: &str, outcome: &Outcome, show: Show) {
         if let Some(done) = outcome.disturbed {
             self.commands += &format!("# disturbed: {done}\n");
         }
@@ -91,7 +91,7 @@ fn show_last_words(outcome: &Outcome) {
     if matches!(outcome.ending, Ending::Died(..)) {
         let shown = outcome.said.len().saturating_sub(SAID_SHOWN);
         let last = outcome.said[shown..].iter();
-        last.for_each(|line| note!("emulator: {}", terminal::plain(line)));
+        last.for_each(|line| note!("emulator: {}", terminal::strip_sequences(line)));
     }
 }
 

@@ -21,7 +21,7 @@ impl Place {
     }
 
     fn test(&self, again: bool) -> BootCache {
-        BootCache::below(&self.at("boots"), "t", again)
+        BootCache::in_folder(&self.at("boots"), "t", again)
     }
 
     /// Returns the outcome of a boot with this option. If it is not known, the boot prints `said` and writes it as
@@ -92,8 +92,8 @@ fn what_is_not_booted_any_more_goes_and_so_does_all_of_a_failure() {
     let test = place.test(false);
     assert!(place.makes(&test, "-b", "5"));
     assert!(!place.makes(&test, "-c", "6"));
-    test.failed().unwrap();
-    test.failed().unwrap();
+    test.forget_all().unwrap();
+    test.forget_all().unwrap();
     assert!(place.makes(&place.test(false), "-c", "7"));
 }
 

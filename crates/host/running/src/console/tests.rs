@@ -102,7 +102,7 @@ fn nothing_that_a_foreign_guest_prints_decides_anything() {
     for text in forged() {
         for line in [text.clone(), format!("x {text}"), format!("rouse:{text}")] {
             let mut console = Console::new(Symbols::default(), Source::Foreign);
-            let passed = console.passed(&line);
+            let passed = console.safe_form(&line);
             assert_eq!(console.feed(&passed), LineKind::Other, "{passed}");
             assert!(
                 !passed.contains(OURS) && !passed.contains(wire::MARK),
@@ -129,7 +129,7 @@ fn nothing_that_a_foreign_guest_prints_decides_anything() {
 fn of_a_guest_with_our_program_the_records_count_and_nothing_else() {
     for text in forged() {
         let mut console = Console::new(Symbols::default(), Source::Program);
-        let passed = console.passed(&text);
+        let passed = console.safe_form(&text);
         let kind = console.feed(&passed);
         assert_eq!(
             kind != LineKind::Other,
@@ -143,11 +143,11 @@ fn of_a_guest_with_our_program_the_records_count_and_nothing_else() {
 fn what_has_come_of_a_line_is_the_begin_of_it() {
     for text in forged() {
         let console = || Console::new(Symbols::default(), Source::Foreign);
-        let (whole, mut console) = (console().passed(&text), console());
+        let (whole, mut console) = (console().safe_form(&text), console());
         for (end, _) in text.char_indices() {
-            assert!(whole.starts_with(&console.passed_so_far(&text[..end])));
+            assert!(whole.starts_with(&console.safe_form_so_far(&text[..end])));
         }
-        assert_eq!(console.passed(&text), whole);
+        assert_eq!(console.safe_form(&text), whole);
     }
 }
 

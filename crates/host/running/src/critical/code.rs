@@ -156,7 +156,7 @@ impl Code {
             let works = piece.caller.contains(WORKLOADS);
             match piece.function.as_str() {
                 TALLY => mark(self.kinds_at(piece.range), Class::Statistics),
-                NUMBER if rounds.iter().any(|round| round.holds(piece)) => {
+                NUMBER if rounds.iter().any(|round| round.contains(piece)) => {
                     mark(self.kinds_at(piece.range), Class::Loop);
                 }
                 RECORD if works => self.mark_record(piece.range),

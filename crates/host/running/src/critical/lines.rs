@@ -24,7 +24,7 @@ pub struct Piece {
 
 impl Piece {
     /// Whether all of `other` lies in this piece.
-    pub const fn holds(&self, other: &Self) -> bool {
+    pub const fn contains(&self, other: &Self) -> bool {
         self.range.0 <= other.range.0 && other.range.1 <= self.range.1
     }
 }
@@ -34,7 +34,7 @@ pub fn pieces(
     file: &ElfFile64<'_, object::Endianness>,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<Piece>> {
-    let all = Source::of(debug_info::dwarf(file)?)?;
+    let all = Source::of(debug_info::read_dwarf(file)?)?;
     let Source { dwarf, units } = &all;
     let mut pieces = Vec::new();
     for unit in units {
@@ -51,7 +51,7 @@ pub fn pieces(
                 continue;
             }
             let caller = match inlined {
-                true => caller(dwarf, unit, entry)?,
+                true => calling_file(dwarf, unit, entry)?,
                 false => String::new(),
             };
             let mut ranges = dwarf.die_ranges(unit, entry)?;
@@ -120,7 +120,7 @@ impl<'d> Source<'d> {
 }
 
 /// Returns the file that calls an inlined function.
-fn caller(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Result<String> {
+fn calling_file(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Result<String> {
     let number = match entry.attr_value(gimli::DW_AT_call_file) {
         Some(AttributeValue::FileIndex(number)) => number,
         Some(other) => other.udata_value().unwrap_or(0),

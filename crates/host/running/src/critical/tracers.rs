@@ -48,7 +48,7 @@ impl Tracers {
     }
 
     /// Returns the samples of the boot, which has ended.
-    pub fn end(self) -> Result<Traces, String> {
+    pub fn read_traces(self) -> Result<Traces, String> {
         // All of them have to end, whatever the results. Otherwise, a thread would wait for more for ever.
         let cores: Vec<Result<Core>> = self.cores.into_iter().map(Fifo::end).collect();
         let cores: Result<Vec<Core>> = cores.into_iter().collect();

@@ -20,7 +20,7 @@ const GDBS: [&str; 6] = [
 const LLDBS: [&str; 2] = ["lldb", "rust-lldb"];
 
 /// Returns how to get a debugger.
-pub fn remedy() -> String {
+pub fn how_to_install() -> String {
     manager::install(Tool::Debugger).map_or_else(
         || "install a gdb that knows arm64, or lldb".into(),
         |way| format!("{way}, or lldb"),
@@ -48,7 +48,7 @@ pub fn find() -> Option<Debugger> {
 }
 
 /// Returns the debugger to show if none is installed.
-pub fn usual() -> Debugger {
+pub fn usual_debugger() -> Debugger {
     Debugger {
         program: GDBS[0],
         is_lldb: false,
@@ -140,7 +140,7 @@ mod tests {
             elf: Path::new("/x.elf"),
             base: 0x4020_0000,
         });
-        let gdb = usual().command(symbols, 1234);
+        let gdb = usual_debugger().command(symbols, 1234);
         assert!(
             gdb.contains("-ex 'add-symbol-file /x.elf -o 0x40200000'"),
             "{gdb}"

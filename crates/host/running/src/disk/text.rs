@@ -40,12 +40,12 @@ const HEAD_GIVEN: &str = "\
 ///
 /// # Errors
 /// If the file can't express them.
-pub fn of(arguments: &str, own: bool) -> Result<String> {
-    file(arguments, if own { HEAD } else { HEAD_GIVEN })
+pub fn boot_text(arguments: &str, own: bool) -> Result<String> {
+    text_with_head(arguments, if own { HEAD } else { HEAD_GIVEN })
         .context("the boot arguments can't be put into the disk's text file")
 }
 
-fn file(arguments: &str, head: &str) -> Result<String> {
+fn text_with_head(arguments: &str, head: &str) -> Result<String> {
     let mut file = head.to_owned();
     for argument in arguments.split_ascii_whitespace() {
         file += argument;
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_file_says_what_the_command_line_says() {
-        let file = file("rouse.wait=wfi  rouse.iterations=5 x=#1", HEAD).unwrap();
+        let file = text_with_head("rouse.wait=wfi  rouse.iterations=5 x=#1", HEAD).unwrap();
         let mut room = [0; config::LIMIT];
         let read = config::parse(file.as_bytes(), &mut room).unwrap();
         assert_eq!(read, "rouse.wait=wfi rouse.iterations=5 x=#1");
@@ -83,12 +83,12 @@ mod tests {
     #[test]
     fn the_heading_for_another_guest_can_be_read() {
         let mut room = [0; config::LIMIT];
-        let file = file("panic=1", HEAD_GIVEN).unwrap();
+        let file = text_with_head("panic=1", HEAD_GIVEN).unwrap();
         assert_eq!(config::parse(file.as_bytes(), &mut room), Ok("panic=1"));
         // Another guest may have no arguments at all.
         for nothing in ["", " ", "\n"] {
             for head in [HEAD, HEAD_GIVEN] {
-                assert_eq!(super::file(nothing, head).unwrap(), head);
+                assert_eq!(super::text_with_head(nothing, head).unwrap(), head);
             }
         }
     }
@@ -100,7 +100,7 @@ mod tests {
             ("a \u{e4}", "line 17, column 1: byte 0xc3"),
             (&"x".repeat(config::LIMIT), "4096 bytes"),
         ] {
-            let error = file(arguments, HEAD).unwrap_err();
+            let error = text_with_head(arguments, HEAD).unwrap_err();
             assert!(is_bad_input(&error), "{error:#}");
             assert!(error.to_string().contains(named), "{error:#}");
         }

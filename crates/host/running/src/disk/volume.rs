@@ -33,7 +33,7 @@ const SERIAL: u32 = 0x526f_7573;
 const LABEL: &[u8; 11] = b"ROUSE      ";
 
 /// Returns a disk with `image` where UEFI looks for it, and `text` where the image looks for it.
-pub fn disk(image: &[u8], text: &str) -> Result<Vec<u8>> {
+pub fn disk_with_files(image: &[u8], text: &str) -> Result<Vec<u8>> {
     let size = (image.len() + SPARE).next_multiple_of(MIB).max(LEAST);
     let mut disk = vec![0; size];
     let partition = MARGIN..size - MARGIN;
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_files_are_where_firmware_and_image_look() {
-        let mut disk = disk(&image(700_001), "a=1\n").unwrap();
+        let mut disk = disk_with_files(&image(700_001), "a=1\n").unwrap();
         assert_eq!(disk.len(), LEAST);
         assert_eq!(read(&mut disk, "efi/boot/bootaa64.efi"), image(700_001));
         assert_eq!(read(&mut disk, "rouse.txt"), b"a=1\n");
@@ -138,14 +138,14 @@ mod tests {
     #[test]
     fn a_large_image_gets_a_larger_disk() {
         let size = LEAST + 5;
-        let mut disk = disk(&image(size), "").unwrap();
+        let mut disk = disk_with_files(&image(size), "").unwrap();
         assert!(disk.len() > LEAST && disk.len().is_multiple_of(MIB));
         assert_eq!(read(&mut disk, "EFI/BOOT/BOOTAA64.EFI").len(), size);
     }
 
     #[test]
     fn the_same_files_make_the_same_disk() {
-        let make = || disk(&image(5000), "x").unwrap();
+        let make = || disk_with_files(&image(5000), "x").unwrap();
         let mut first = make();
         assert!(first == make());
         // Two disks made in the same second could have equal times anyway.

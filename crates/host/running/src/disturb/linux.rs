@@ -17,7 +17,7 @@ pub fn obstacle() -> Option<&'static str> {
 }
 
 /// Stops process `pid` for a `time`. Returns whether it still existed.
-pub fn stop(pid: u32, time: Duration) -> Result<bool> {
+pub fn stop_process(pid: u32, time: Duration) -> Result<bool> {
     let pid = Pid::from_raw(pid as i32);
     let Some(()) = if_alive(kill(pid, Signal::SIGSTOP))? else {
         return Ok(false);
@@ -31,7 +31,7 @@ pub fn stop(pid: u32, time: Duration) -> Result<bool> {
 ///
 /// Never holds the first thread. Waiting for it means waiting for the process, whose end another part of this program
 /// has to see.
-pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Result<bool> {
+pub fn hold_thread(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Result<bool> {
     let mut threads = threads(pid);
     threads.retain(|&thread| thread != pid as i32);
     threads.sort_unstable();
@@ -85,7 +85,7 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let time = Duration::from_micros(10);
-        assert!(!hold(child.id(), time, |_| 0).unwrap());
-        assert!(!stop(child.id(), time).unwrap());
+        assert!(!hold_thread(child.id(), time, |_| 0).unwrap());
+        assert!(!stop_process(child.id(), time).unwrap());
     }
 }

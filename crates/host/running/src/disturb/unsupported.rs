@@ -11,11 +11,11 @@ pub fn obstacle() -> Option<&'static str> {
 }
 
 /// Fails here. For Linux, there is a function that stops the process.
-pub fn stop(_: u32, _: Duration) -> Result<bool> {
+pub fn stop_process(_: u32, _: Duration) -> Result<bool> {
     bail!("not here")
 }
 
 /// Fails here. For Linux, there is a function that holds a thread.
-pub fn hold(_: u32, _: Duration, _: impl FnOnce(usize) -> usize) -> Result<bool> {
+pub fn hold_thread(_: u32, _: Duration, _: impl FnOnce(usize) -> usize) -> Result<bool> {
     bail!("not here")
 }

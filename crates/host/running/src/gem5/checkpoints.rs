@@ -81,11 +81,11 @@ fn remove_oldest(parent: &Path, current: &Path) {
     complete[..most]
         .iter()
         .chain(&remains)
-        .for_each(|lock| remove(lock));
+        .for_each(|lock| remove_unless_used(lock));
 }
 
 /// Removes the checkpoint of `lock`, unless it is being read or made.
-fn remove(lock: &Path) {
+fn remove_unless_used(lock: &Path) {
     let Some(_held) = File::open(lock).ok().filter(|lock| lock.try_lock().is_ok()) else {
         return;
     };

@@ -84,7 +84,7 @@ impl Parameters {
     }
 
     /// Returns the values of `preset`, changed by `set`, which is like `core-mhz=3000,l2-kib=512`.
-    pub fn choose(&self, preset: Option<&str>, set: Option<&str>) -> Result<Values> {
+    pub fn pick_values(&self, preset: Option<&str>, set: Option<&str>) -> Result<Values> {
         let preset = preset.unwrap_or(DEFAULT);
         if !self.presets().contains(preset) {
             let known: Vec<&str> = self.presets().into_iter().collect();
@@ -143,9 +143,9 @@ mod tests {
     #[test]
     fn a_preset_is_chosen_and_changed() {
         let parameters = Parameters::parse(TEXT).unwrap();
-        let values = parameters.choose(Some("fast"), None).unwrap();
+        let values = parameters.pick_values(Some("fast"), None).unwrap();
         assert_eq!(json(&values), r#"{"core-mhz":3000}"#);
-        let values = parameters.choose(None, Some("core-mhz=1000")).unwrap();
+        let values = parameters.pick_values(None, Some("core-mhz=1000")).unwrap();
         assert_eq!(values["core-mhz"].source, "--set");
         assert_eq!(parameters.about().next(), Some(("core-mhz", "clock")));
     }
@@ -159,7 +159,7 @@ mod tests {
             (None, Some("core-mhz=0"), "a whole number from 1"),
             (None, Some("core-mhz"), "core-mhz=3000"),
         ] {
-            let error = parameters.choose(preset, set).unwrap_err();
+            let error = parameters.pick_values(preset, set).unwrap_err();
             assert!(
                 is_bad_input(&error) && error.to_string().contains(remedy),
                 "{error:#}"

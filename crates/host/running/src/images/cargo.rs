@@ -21,15 +21,15 @@ const QUIET: [&str; 2] = [
 
 /// Builds into `directory` with `arguments`. Prints `note` after each of Cargo's lines.
 pub fn build(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
-    let run = || run(directory, arguments, note);
-    if !timings::part(Part::Cargo, run)? {
+    let run = || run_cargo(directory, arguments, note);
+    if !timings::time_part(Part::Cargo, run)? {
         bail!("the images don't build; cargo's output is above");
     }
     Ok(())
 }
 
 /// Runs Cargo. Returns whether it succeeded.
-fn run(directory: &Path, arguments: &[&str], note: &str) -> Result<bool> {
+fn run_cargo(directory: &Path, arguments: &[&str], note: &str) -> Result<bool> {
     let mut cargo = toolchain::cargo()
         .args(["build", "--color", "never"])
         .arg("--target-dir")

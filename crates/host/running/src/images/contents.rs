@@ -45,7 +45,7 @@ type Changed = (i64, i64);
 impl Sources {
     /// Touches the sources below `root` that differ from `record`, from which `folders` were built. Without a record,
     /// removes these folders, because their sources are unknown.
-    pub fn touched(root: &Path, record: PathBuf, folders: &[PathBuf]) -> Result<Self> {
+    pub fn touch_changed(root: &Path, record: PathBuf, folders: &[PathBuf]) -> Result<Self> {
         let known = fs::read(&record).ok();
         let mut known: Option<Hashes> = known.and_then(|text| serde_json::from_slice(&text).ok());
         if known.is_none() {
@@ -57,7 +57,7 @@ impl Sources {
         if let Some(known) = &mut known {
             known.retain(|path, hash| hashes.get(path) == Some(hash));
             for path in hashes.keys().filter(|path| !known.contains_key(*path)) {
-                touch(&root.join(path))?;
+                touch_file(&root.join(path))?;
             }
         }
         let given = Self {
@@ -73,7 +73,7 @@ impl Sources {
 
     /// Writes the final record after Cargo has succeeded or failed. Leaves out sources that changed meanwhile,
     /// because Cargo may or may not have compiled them.
-    pub fn end(mut self) -> Result<()> {
+    pub fn write_final_record(mut self) -> Result<()> {
         let now = when_changed(&self.root, &self.hashes);
         let before = &self.changed;
         self.hashes.retain(|path, _| {
@@ -121,7 +121,7 @@ fn hash_folder(root: &Path, folder: &Path, hashes: &mut Hashes) -> Result<()> {
     Ok(())
 }
 
-fn touch(path: &Path) -> Result<()> {
+fn touch_file(path: &Path) -> Result<()> {
     let file = File::options().append(true).open(path);
     let touched = file.and_then(|file| file.set_modified(SystemTime::now()));
     touched.with_context(|| {
@@ -185,11 +185,11 @@ mod tests {
         fn begin(&self) -> Sources {
             let record = self.root().join("target/contents.json");
             fs::create_dir_all(self.folder()).unwrap();
-            Sources::touched(self.root(), record, &[self.folder()]).unwrap()
+            Sources::touch_changed(self.root(), record, &[self.folder()]).unwrap()
         }
 
         fn build(&self) {
-            self.begin().end().unwrap();
+            self.begin().write_final_record().unwrap();
         }
 
         /// Whether a build would compile the source again.
@@ -228,7 +228,7 @@ mod tests {
         let given = place.begin();
         place.write("b");
         place.write("a");
-        given.end().unwrap();
+        given.write_final_record().unwrap();
         assert!(place.is_touched());
     }
 

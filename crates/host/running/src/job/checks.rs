@@ -19,7 +19,7 @@ use shell::output::file_arguments;
 use shell::terminal::note;
 
 /// Returns the parameters of the machine: the board's, with the requested changes.
-pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
+pub fn choose_parameters(args: &JobArgs, board: &Board) -> Result<Values> {
     let (preset, set) = (args.preset.as_deref(), args.set.as_deref());
     for (option, asked) in [
         ("--preset", preset.is_some()),
@@ -33,13 +33,13 @@ pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
     match &board.machine {
         EmulatedMachine::Qemu(_) => Ok(Values::new()),
         EmulatedMachine::Gem5(gem5) => {
-            Parameters::load(&board.beside(&gem5.parameters))?.choose(preset, set)
+            Parameters::load(&board.beside(&gem5.parameters))?.pick_values(preset, set)
         }
     }
 }
 
 /// Returns the amount of RAM.
-pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
+pub fn choose_ram(args: &JobArgs, board: &Board) -> Result<Ram> {
     let Some(memory) = &args.memory else {
         return Ok(Ram::new(None, board.machine.memory()));
     };
@@ -47,7 +47,7 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
         bad_input!("--memory: `{memory}` is not a size; use for instance 64M or 2G");
     }
     let least = board.machine.memory();
-    if board.machine.trusted().is_some() && bytes(memory) < bytes(least) {
+    if board.machine.trusted_loader().is_some() && bytes(memory) < bytes(least) {
         bad_input!(
             "--memory: {memory} is too little on {}: Trusted Firmware-A puts the image at 512 MiB of RAM; use --memory {least}",
             board.name
@@ -59,8 +59,8 @@ pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
 /// Whether waits by event of other kernels hand the turn over. They do where an emulator runs all CPUs in one thread,
 /// unless some waits are to trap, because a YIELD does not trap. All cells of a boot share the kernel, so one cell
 /// that traps decides for all.
-pub fn hands_over(args: &JobArgs, metric: Metric, load: &Load) -> bool {
-    let traps = load.linux() && load.plan.lists.trap.values.iter().any(|trap| trap.wfe());
+pub fn replaces_waits(args: &JobArgs, metric: Metric, load: &Load) -> bool {
+    let traps = load.measures_linux() && load.plan.lists.trap.values.iter().any(|trap| trap.wfe());
     if traps && metric == Metric::Insns && !args.as_loaded {
         note!("--trap: WFE is to trap in some cells, so the kernel runs as it is in all of them");
     }
@@ -83,7 +83,7 @@ pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Checks a device tree for a boot.
-pub fn tree(path: &PathBuf) -> Result<PathBuf> {
+pub fn check_tree(path: &PathBuf) -> Result<PathBuf> {
     let shown = path.display();
     let bytes = tree_bytes(path)?;
     match Tree::new(&bytes) {

@@ -77,7 +77,7 @@ impl Deadlines {
     }
 
     /// Describes the deadlines for people, if there are any.
-    pub fn shown(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         let run = self.run.filter(|seconds| *seconds > 0)?;
         let mut said = format!("It turns the machine off after {run} s at the latest");
         if let Some(cell) = self.cell.filter(|seconds| *seconds > 0) {
@@ -114,18 +114,18 @@ impl fmt::Display for Deadlines {
 /// Returns the deadline of a run of `plan`.
 fn run_deadline(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
-    START + cells.map(|cell| expected(plan, &cell)).sum::<Duration>() * FACTOR
+    START + cells.map(|cell| cell_time(plan, &cell)).sum::<Duration>() * FACTOR
 }
 
 /// Returns the deadline of a pass of a cell, derived from the total time of the longest cell.
 fn pass_deadline(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
-    let longest = cells.map(|cell| expected(plan, &cell)).max();
+    let longest = cells.map(|cell| cell_time(plan, &cell)).max();
     (longest.unwrap_or_default() * FACTOR).max(LEAST)
 }
 
 /// Returns the longest expected time of a cell whose values are times.
-fn expected(plan: &Plan, cell: &plan::Cell) -> Duration {
+fn cell_time(plan: &Plan, cell: &plan::Cell) -> Duration {
     const NANOSECONDS: u64 = 1_000_000_000;
     let limits = Limits::of(plan, cell, NANOSECONDS, false);
     let wake_ups = match limits.budget {

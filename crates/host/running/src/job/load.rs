@@ -50,7 +50,7 @@ impl Load {
         };
         let mut plan = args.plan.plan().map_err(BadInput::error)?;
         let mut guest = Given::read(&args.given)?;
-        let files = args.exec.files(&mut plan)?;
+        let files = args.exec.archive(&mut plan)?;
         let workloads = &plan.lists.workload;
         let measured =
             workloads.named && workloads.values.iter().any(|workload| workload.is_linux());
@@ -117,7 +117,7 @@ impl Load {
             wfxt: true,
             lse: true,
             ecv: true,
-            linux: load.linux(),
+            linux: load.measures_linux(),
             frequency: load.board.counter_hz(Metric::Time)?,
             under: Under::Rouse,
             given: None,
@@ -130,13 +130,13 @@ impl Load {
     }
 
     /// Whether the guest is Linux with the program that measures it.
-    pub fn linux(&self) -> bool {
-        self.guest.as_ref().is_some_and(Given::measures)
+    pub fn measures_linux(&self) -> bool {
+        self.guest.as_ref().is_some_and(Given::is_measured)
     }
 
     /// Returns the release of the measured Linux, by its banner, if there is one.
     pub fn kernel(&self) -> Option<String> {
-        let given = self.guest.as_ref().filter(|given| given.measures())?;
+        let given = self.guest.as_ref().filter(|given| given.is_measured())?;
         kernel::release(&given.image).map(str::to_owned)
     }
 
@@ -180,7 +180,7 @@ impl Load {
     /// program runs on it. The hypervisor keeps its own arguments.
     pub fn boot_arguments(&self, variant: Variant) -> String {
         let Variant { choice, seed, .. } = variant;
-        let linux = self.linux();
+        let linux = self.measures_linux();
         let ours = self.guest.is_none() || linux;
         let plan = ours.then(|| self.plan_of(variant).to_string());
         let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
@@ -191,7 +191,7 @@ impl Load {
         };
         let seed = linux.then(|| format!("{PREFIX}{SEED}={seed}"));
         // Arguments from the command line come later, and win over these.
-        joined([
+        join_texts([
             plan,
             survey,
             deadlines,
@@ -206,7 +206,7 @@ impl Load {
     /// checkpoint.
     pub fn checkpoint_arguments(&self, variant: Variant) -> [String; 2] {
         let plan = self.plan_of(variant).to_string();
-        let boot = joined([
+        let boot = join_texts([
             Some(plan::read_at_boot(&plan).collect::<Vec<_>>().join(" ")),
             self.survey.then(|| format!("{PREFIX}{SURVEY}")),
             Some(self.deadlines.to_string()),
@@ -221,13 +221,13 @@ impl Load {
         [
             boot,
             // The first seed counts, and the program adds the seed of the boot after it.
-            joined([Some(seed), Some(plan), Some(self.append.clone())]),
+            join_texts([Some(seed), Some(plan), Some(self.append.clone())]),
         ]
     }
 }
 
 /// Joins those parts that have text.
-fn joined<const N: usize>(parts: [Option<String>; N]) -> String {
+fn join_texts<const N: usize>(parts: [Option<String>; N]) -> String {
     let parts = parts.into_iter().flatten();
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
     parts.join(" ").trim_end().to_owned()

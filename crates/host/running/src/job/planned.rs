@@ -61,9 +61,9 @@ impl Job {
     /// Returns the plan that the progress of a boot shows.
     pub fn planned(&self, variant: Variant) -> Result<Planned> {
         let cells = self.cells_of(variant)?;
-        let seconds = sum(cells.iter().map(|cell| cell.seconds));
+        let seconds = sum_if_known(cells.iter().map(|cell| cell.seconds));
         Ok(Planned {
-            settles: self.settles(),
+            settles: self.may_settle(),
             seconds,
             names: cells.into_iter().map(|cell| cell.name).collect(),
         })
@@ -80,12 +80,12 @@ impl Job {
     }
 
     /// Returns the seconds of all boots, some of which run in parallel.
-    pub fn seconds(&self) -> Result<Option<Seconds>> {
+    pub fn all_seconds(&self) -> Result<Option<Seconds>> {
         let variants = self.variants()?;
         let each = variants
             .iter()
             .map(|&variant| self.seconds_of_boot(variant));
-        let all = sum(each.collect::<Result<Vec<_>>>()?.into_iter());
+        let all = sum_if_known(each.collect::<Result<Vec<_>>>()?.into_iter());
         let at_a_time = self.jobs.get().min(variants.len()).max(1);
         let times = self.repeat as f64 / at_a_time as f64;
         Ok(all.map(|(expected, most)| (expected * times, most * times)))
@@ -99,7 +99,7 @@ impl Job {
         if self.limits.altogether.is_some() || ends || !self.measures() {
             return Ok(());
         }
-        match self.seconds()? {
+        match self.all_seconds()? {
             Some(seconds) if seconds.0 > DAY => bad_input!(
                 "this takes {}; name a --time-limit, after which it keeps what it has measured, or ask for fewer \
                  cells, fewer wake-ups (--iterations) or shorter pauses (--gap-us)",
@@ -110,7 +110,7 @@ impl Job {
     }
 
     /// Whether cells are expected to settle early. Where instructions are counted, most cells repeat.
-    fn settles(&self) -> bool {
+    fn may_settle(&self) -> bool {
         let plan = &self.load.plan;
         self.metric == Metric::Insns && plan.settle && !plan.raw
     }
@@ -124,7 +124,7 @@ impl Job {
         };
         let limits = Limits::of(&self.load.plan, cell, machine.frequency, instructions);
         let pass = cell.pass_time(&limits, machine.frequency, instructions);
-        let passes = if self.settles() { BALANCED } else { PASSES };
+        let passes = if self.may_settle() { BALANCED } else { PASSES };
         let seconds = |passes: u32, us: u64| f64::from(passes) * us as f64 * per_us;
         Some((
             seconds(passes, pass.expected_us),
@@ -175,7 +175,7 @@ fn cell_name(cell: &Cell, varied: &[&Info]) -> String {
 }
 
 /// Returns the sum of `seconds`, or `None` if any is unknown.
-pub fn sum(mut seconds: impl Iterator<Item = Option<Seconds>>) -> Option<Seconds> {
+pub fn sum_if_known(mut seconds: impl Iterator<Item = Option<Seconds>>) -> Option<Seconds> {
     seconds.try_fold((0.0, 0.0), |sum, next| {
         next.map(|next| (sum.0 + next.0, sum.1 + next.1))
     })

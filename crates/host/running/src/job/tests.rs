@@ -61,7 +61,7 @@ fn a_run_of_more_than_a_day_needs_a_limit() {
     assert!(job(&[&long[..], &["--deadline", "9"]].concat()).is_ok());
     assert!(job(&[&long[..], &["--deadline", "90000"]].concat()).is_err());
     // Pauses in which every CPU halts take no time on an emulator that counts instructions.
-    let seconds = |options: &[&str]| job(options).unwrap().seconds().unwrap().unwrap();
+    let seconds = |options: &[&str]| job(options).unwrap().all_seconds().unwrap().unwrap();
     let (expected, most) = seconds(&["--workload", "timer", "--wait", "wfi"]);
     assert!(
         expected < 10.0 && most > 60.0 * expected,
@@ -417,8 +417,8 @@ fn which_image_runs_is_known_by_the_board() {
     let wrong = job(&["--append", "rouse.atomics=llsc,lse"]).unwrap_err();
     assert!(wrong.to_string().contains("use --atomics"), "{wrong}");
     let job = job(&["--cpu", "neoverse-n1"]).unwrap();
-    assert_eq!(job.other_image(job.variant(), "lse"), None);
-    let told = job.other_image(job.variant(), "llsc").unwrap();
+    assert_eq!(job.check_image(job.variant(), "lse"), None);
+    let told = job.check_image(job.variant(), "llsc").unwrap();
     assert!(
         told.contains("`cpus.without_lse` of board virt for neoverse-n1"),
         "{told}"

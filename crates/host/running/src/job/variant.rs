@@ -62,7 +62,7 @@ impl fmt::Display for Variant {
 }
 
 /// Restricts `load` to the images that CPUs of `model` can run.
-pub fn usable(load: &mut Load, model: &str) -> Result<()> {
+pub fn restrict_to_usable(load: &mut Load, model: &str) -> Result<()> {
     if load.guest.is_some() || !load.board.machine.breaks_lse(model) {
         return Ok(());
     }
@@ -82,8 +82,8 @@ pub fn usable(load: &mut Load, model: &str) -> Result<()> {
 
 /// Approximate number of cells in a part. A boot costs as much time as a few cells.
 const PART: usize = 128;
-/// Least number of cells for two parts. From this number on, two boots in parallel, with a CPU each, are faster than
-/// one.
+/// Minimum number of cells that are divided into two parts. From this number on, two parallel boots, each on a CPU of
+/// its own, are faster than one boot.
 const TWO: usize = 48;
 
 /// Returns the number of parts of `cells`. The number is prime: the values of a dimension recur with
@@ -103,9 +103,9 @@ impl Job {
     pub fn variants(&self) -> Result<Vec<Variant>> {
         let mut variants = Vec::new();
         for &under in &self.unders {
-            let givens = self.givens(under)?;
+            let givens = self.settings_of_boots(under)?;
             for choice in self.choices() {
-                let parts = self.parts(under, choice)?;
+                let parts = self.parts_of_cells(under, choice)?;
                 let of_given = |&given| {
                     parts.iter().map(move |&part| Variant {
                         under,
@@ -143,7 +143,7 @@ impl Job {
 
     /// Returns the parts of the cells with `choice`. Each part has its own boot. The parts depend only on the
     /// request, and not on the number of parallel boots, so that this number does not change the results.
-    fn parts(&self, under: Under, choice: Choice) -> Result<Vec<Shard>> {
+    fn parts_of_cells(&self, under: Under, choice: Choice) -> Result<Vec<Shard>> {
         // Where a boot takes long, or does more than its cells, one boot has all of them.
         let alone = self.load.guest.is_some() || under.is_other() || self.load.survey;
         let exact = self.metric == Metric::Insns && self.boot == Boot::Kernel;
@@ -164,17 +164,17 @@ impl Job {
 
     /// Returns the job's choices. Each boot has one of them.
     fn choices(&self) -> plan::List<Choice> {
-        self.load.plan.choices(self.load.linux())
+        self.load.plan.choices(self.load.measures_linux())
     }
 
     /// Returns the hypervisor's settings for each boot. A cell whose settings can't change within a boot
     /// belongs to the boot that has them.
-    fn givens(&self, under: Under) -> Result<Vec<Option<Given>>> {
+    fn settings_of_boots(&self, under: Under) -> Result<Vec<Option<Given>>> {
         if !under.is_other() || !self.measures() {
             return Ok(vec![None]);
         }
         let machine = self.machine(under)?;
-        let givens = request::givens(&self.load.plan, machine, None);
+        let givens = request::settings_of_boots(&self.load.plan, machine, None);
         Ok(givens.into_iter().map(Some).collect())
     }
 
@@ -189,7 +189,7 @@ impl Job {
     }
 
     /// Complains if a boot ran the image `ran` instead of the one that [`Self::image`] returns.
-    pub fn other_image(&self, variant: Variant, ran: &str) -> Option<String> {
+    pub fn check_image(&self, variant: Variant, ran: &str) -> Option<String> {
         let expected = self.image(variant);
         let (board, model) = (&self.board().name, &self.model);
         (ran != expected.to_string()).then(|| {

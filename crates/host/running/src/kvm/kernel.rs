@@ -21,13 +21,13 @@ const REMEDY: Remedy = Remedy {
 /// Returns the `named` kernel, or else Debian's, which is provided once.
 pub fn ensure(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named {
-        return checked(named);
+        return check_file(named);
     }
     debian::provide(ANY, &REMEDY)
 }
 
 /// Checks the file of a named kernel.
-fn checked(path: &Path) -> Result<PathBuf> {
+fn check_file(path: &Path) -> Result<PathBuf> {
     let shown = path.display();
     let image = match fs::read(path) {
         Ok(image) => image,
@@ -35,14 +35,14 @@ fn checked(path: &Path) -> Result<PathBuf> {
             "--host-kernel: {shown} can't be read ({error}); name an arm64 Image of Linux"
         ),
     };
-    match image_check::check(&image) {
+    match image_check::check_image(&image) {
         Ok(()) => Ok(path.to_owned()),
         Err(why) => bad_input!("--host-kernel: {shown} {why}"),
     }
 }
 
 /// Returns the name and version of the kernel at `path`, from its banner.
-pub fn told(path: &Path) -> Result<String> {
+pub fn read_banner(path: &Path) -> Result<String> {
     let image = fs::read(path).with_context(|| path.display().to_string())?;
     let release = release(&image).unwrap_or("of an unknown version");
     Ok(format!("Linux {release}"))
@@ -65,7 +65,7 @@ pub fn release(image: &[u8]) -> Option<&str> {
 
 /// Returns the kernel that an earlier run has provided.
 pub fn provided() -> Option<PathBuf> {
-    debian::provided(ANY)
+    debian::find_provided(ANY)
 }
 
 #[cfg(test)]

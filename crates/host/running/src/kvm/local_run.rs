@@ -67,7 +67,7 @@ fn program_arguments(args: &RunArgs) -> Vec<String> {
         .job
         .under
         .as_ref()
-        .and_then(|unders| unders.named().first());
+        .and_then(|unders| unders.hypervisors().first());
     let limits = &args.limits;
     let others = [
         // The plain word selects KVM's current mode.

@@ -13,8 +13,8 @@ use shell::failure::bad_input;
 /// The device of KVM.
 const KVM: &str = "/dev/kvm";
 /// Whether to measure `args` here.
-pub fn is_here(args: &RunArgs) -> Result<bool> {
-    choose(args, check_native().is_ok()).and_then(|here| {
+pub fn is_measured_here(args: &RunArgs) -> Result<bool> {
+    choose_place(args, check_native().is_ok()).and_then(|here| {
         // KVM has to exist if it is named on the command line.
         let named = args.kvm == Some(Place::Here);
         match check_native() {
@@ -35,9 +35,9 @@ fn check_native() -> Result<(), String> {
     })
 }
 
-/// Like [`is_here`], where `native` is whether this machine can run the program.
-fn choose(args: &RunArgs, native: bool) -> Result<bool> {
-    let unders = args.job.under.as_ref().map_or(&[][..], Unders::named);
+/// Like [`is_measured_here`], where `native` is whether this machine can run the program.
+fn choose_place(args: &RunArgs, native: bool) -> Result<bool> {
+    let unders = args.job.under.as_ref().map_or(&[][..], Unders::hypervisors);
     let is_kvm = |under: &Under| under.kvm_mode().is_some();
     let wants = emulator_option(args);
     match args.kvm {
@@ -103,20 +103,20 @@ pub(super) mod tests {
             ("--under kvm --kvm emulator", true, false),
             ("--under kvm --kvm here", false, true),
         ] {
-            assert_eq!(choose(&args(line), native).unwrap(), here, "{line}");
+            assert_eq!(choose_place(&args(line), native).unwrap(), here, "{line}");
         }
         for (line, says) in [
             ("--under rouse --kvm here", "--under kvm"),
             ("--under kvm --kvm here --metric insns", "--metric insns"),
         ] {
-            let why = choose(&args(line), true).unwrap_err().to_string();
+            let why = choose_place(&args(line), true).unwrap_err().to_string();
             assert!(why.contains(says), "{line}: {why}");
         }
     }
 
     #[test]
     fn this_machine_is_taken_by_name_only_if_it_can() {
-        let asked = is_here(&args("--under kvm --kvm here"));
+        let asked = is_measured_here(&args("--under kvm --kvm here"));
         assert_eq!(asked.is_ok(), check_native().is_ok());
     }
 }

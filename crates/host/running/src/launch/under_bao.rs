@@ -15,7 +15,7 @@ use shell::output::Output;
 use vmm::layout::{RAM, REDISTRIBUTORS, TREE_SIZE};
 use vmm::tree::{self, Console, Gic, Guest};
 
-use super::{alike, mode};
+use super::{fix_inputs, mode_for};
 use crate::board::EmulatedMachine;
 use crate::images::Built;
 use crate::job::{Job, Variant};
@@ -69,9 +69,9 @@ pub fn under_bao(
     built: &Built,
     place: &Path,
 ) -> Result<Command> {
-    let bao = bao(job, variant, built)?;
+    let bao = build_bao(job, variant, built)?;
     let file = place.join("guest");
-    Output::claim("--under bao", &file)?.write_bytes(&image(job, variant, built)?)?;
+    Output::claim("--under bao", &file)?.write_bytes(&guest_image(job, variant, built)?)?;
     let loader = format!(
         "loader,addr={:#x},force-raw=on,file={}",
         VIRT.image,
@@ -85,12 +85,12 @@ pub fn under_bao(
         .args(["-m", &format!("{}M", memory(job) >> 20)])
         .args(["-nic", "none", "-display", "none", "-monitor", "none"])
         .args(["-no-reboot", "-serial", "stdio"])
-        .args(mode(job.metric).args)
+        .args(mode_for(job.metric).args)
         .arg("-bios")
         .arg(bao.start)
         .args(["-device", &loader]);
     if job.boots_are_alike() {
-        alike(&mut command, variant.seed);
+        fix_inputs(&mut command, variant.seed);
     }
     Ok(command)
 }
@@ -105,7 +105,7 @@ pub fn bao_alone(
 ) -> Result<(PathBuf, u64)> {
     let base = job.board().machine.image_base();
     let base = base.with_context(|| format!("board {}: no image_base", job.board().name))?;
-    let bao = bao(job, variant, built)?;
+    let bao = build_bao(job, variant, built)?;
     let mut whole = fs::read(bao.start)?;
     let room = usize::try_from(platform(job).image - base)?;
     ensure!(
@@ -114,7 +114,7 @@ pub fn bao_alone(
         whole.len()
     );
     whole.resize(room, 0);
-    whole.extend(image(job, variant, built)?);
+    whole.extend(guest_image(job, variant, built)?);
     let file = place.join("bao");
     Output::claim("--under bao", &file)?.write_bytes(&whole)?;
     Ok((file, memory(job)))
@@ -129,10 +129,10 @@ fn platform(job: &Job) -> Platform {
 }
 
 /// Returns Bao, built for this machine and guest.
-pub fn bao(job: &Job, variant: Variant, built: &Built) -> Result<bao::Built> {
+pub fn build_bao(job: &Job, variant: Variant, built: &Built) -> Result<bao::Built> {
     let (layout, _, _) = parts(job, variant, built)?;
     let bao = built.bao.as_ref().context("there is no Bao")?;
-    bao.built(Machine {
+    bao.build_once(Machine {
         platform: platform(job),
         cpus: job.cpus,
         memory: memory(job),
@@ -163,7 +163,7 @@ fn parts(job: &Job, variant: Variant, built: &Built) -> Result<(BaoLayout, Vec<u
 }
 
 /// Returns the guest's image.
-fn image(job: &Job, variant: Variant, built: &Built) -> Result<Vec<u8>> {
+fn guest_image(job: &Job, variant: Variant, built: &Built) -> Result<Vec<u8>> {
     let (layout, kernel, initrd) = parts(job, variant, built)?;
     let mut arguments = job.load.boot_arguments(variant);
     if let Some(given) = variant.given {
@@ -177,13 +177,13 @@ fn image(job: &Job, variant: Variant, built: &Built) -> Result<Vec<u8>> {
         memory: job.memory.bytes(),
         arguments: &arguments,
         initrd: (!initrd.is_empty()).then(|| start..start + initrd.len() as u64),
-        seed: job.load.linux().then_some(variant.seed),
+        seed: job.load.measures_linux().then_some(variant.seed),
         exits: false,
         console: Console::Pl011,
         hypervisor: variant.under.vendor(),
     })?;
     let mut image = vec![0; usize::try_from(layout.end)?];
-    let stub = stub(RAM + layout.tree, RAM + layout.kernel);
+    let stub = tree_stub(RAM + layout.tree, RAM + layout.kernel);
     for (offset, part) in [
         (0, stub.as_slice()),
         (layout.kernel, &kernel),
@@ -198,7 +198,7 @@ fn image(job: &Job, variant: Variant, built: &Built) -> Result<Vec<u8>> {
 
 /// Returns code that puts `tree` into x0 and goes to `kernel`, both below 4 GiB. Bao starts a guest with all
 /// registers zero, but the boot protocol requires the tree in x0 (Linux, Documentation/arch/arm64/booting.rst, 4).
-fn stub(tree: u64, kernel: u64) -> Vec<u8> {
+fn tree_stub(tree: u64, kernel: u64) -> Vec<u8> {
     // MOVZ and MOVK of a 64-bit register (Arm ARM, C6.2).
     let load = |register: u32, value: u64| {
         let [low, high] = [value & 0xffff, value >> 16 & 0xffff].map(|half| (half as u32) << 5);
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_stub_passes_the_tree() {
-        let code = stub(0x4080_1234, 0x4020_0000);
+        let code = tree_stub(0x4080_1234, 0x4020_0000);
         let words: Vec<u32> = code
             .chunks(4)
             .map(|word| u32::from_le_bytes(word.try_into().unwrap()))

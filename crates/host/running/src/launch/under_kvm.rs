@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use plan::{PREFIX, Trap};
 
-use super::mode;
+use super::mode_for;
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::kvm;
@@ -34,8 +34,8 @@ pub fn under_kvm(
         "--rest=3".to_owned(),
         format!("--cpus={}", job.cpus),
         format!("--memory={memory}"),
-        format!("--pin={}", pins(job.cpus)),
-        format!("--mode={}", monitors(kvm_mode)),
+        format!("--pin={}", pinned_cpus(job.cpus)),
+        format!("--mode={}", monitor_word(kvm_mode)),
         format!("--source={}", job.load.packed().source().word()),
         // This program, and not the monitor, detects a hang.
         "--timeout=1000000".to_owned(),
@@ -54,7 +54,7 @@ pub fn under_kvm(
         words.push(format!("--initrd={INITRD}"));
         guests.push((INITRD, initrd));
     }
-    if job.load.linux() {
+    if job.load.measures_linux() {
         words.push(format!("--seed={}", variant.seed));
     }
     words.extend([GUEST.to_owned(), arguments]);
@@ -67,7 +67,7 @@ pub fn under_kvm(
         .args(["-cpu", &job.board().cpu(&job.model, job.metric)?])
         .args(["-nic", "none", "-display", "none", "-monitor", "none"])
         .args(["-no-reboot", "-serial", "stdio"])
-        .args(mode(job.metric).args);
+        .args(mode_for(job.metric).args);
     let boot = kvm::Boot {
         cpus: job.cpus,
         memory,
@@ -83,7 +83,7 @@ pub fn under_kvm(
 }
 
 /// Returns the monitor's word for KVM's mode.
-fn monitors(kvm_mode: &str) -> &str {
+fn monitor_word(kvm_mode: &str) -> &str {
     match kvm_mode {
         // Linux chooses VHE where the CPU has it.
         "" => "vhe",
@@ -92,7 +92,7 @@ fn monitors(kvm_mode: &str) -> &str {
 }
 
 /// Returns the host's CPUs for `cpus` vCPUs, without the first CPU, which serves most interrupts.
-fn pins(cpus: u32) -> String {
+fn pinned_cpus(cpus: u32) -> String {
     let pins: Vec<String> = (1..=cpus).map(|cpu| cpu.to_string()).collect();
     pins.join(",")
 }

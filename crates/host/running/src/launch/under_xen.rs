@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use plan::{Given, PREFIX};
 use platform::image::ALIGN;
 
-use super::{alike, mode};
+use super::{fix_inputs, mode_for};
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::kvm;
@@ -46,7 +46,7 @@ pub fn under_xen(
             false => " vwfi=native",
         };
         let under = variant.under;
-        arguments = match job.load.linux() {
+        arguments = match job.load.measures_linux() {
             // Arguments from the command line come later, and win over these.
             true => format!("{LINUX} {arguments}"),
             false => format!("{arguments} {PREFIX}uart={CONSOLE}"),
@@ -56,19 +56,19 @@ pub fn under_xen(
     let image = &built.guest(job.image(variant)).image;
     let guest = format!(
         "guest-loader,addr={MODULE:#x},kernel={},bootargs={}",
-        doubled(image.display().to_string()),
-        doubled(arguments)
+        double_commas(image.display().to_string()),
+        double_commas(arguments)
     );
     let mut command = machine(job, emulator, &xen.image, &options)?;
     command.args(["-device", &guest]);
     if job.boots_are_alike() {
-        alike(&mut command, variant.seed);
+        fix_inputs(&mut command, variant.seed);
     }
     if let Some(initrd) = &built.initrd {
         let behind = (MODULE + fs::metadata(image)?.len()).next_multiple_of(ALIGN);
         let initrd = format!(
             "guest-loader,addr={behind:#x},initrd={}",
-            doubled(initrd.display().to_string())
+            double_commas(initrd.display().to_string())
         );
         command.args(["-device", &initrd]);
     }
@@ -100,7 +100,7 @@ fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<
         .args(["-m", &format!("{}M", memory + MEMORY)])
         .args(["-nic", "none", "-display", "none", "-monitor", "none"])
         .args(["-no-reboot", "-serial", "stdio"])
-        .args(mode(job.metric).args)
+        .args(mode_for(job.metric).args)
         .arg("-kernel")
         .arg(xen)
         .args(["-append", &all]);
@@ -108,6 +108,6 @@ fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<
 }
 
 /// Doubles commas, which would otherwise end a value.
-fn doubled(text: String) -> String {
+fn double_commas(text: String) -> String {
     text.replace(',', ",,")
 }

@@ -30,7 +30,7 @@ pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
     };
     let under = variant.under;
     let memory = job.memory.bytes();
-    let Err(least) = places(under, &image, file.len() as u64, initrd, memory) else {
+    let Err(least) = must_fit(under, &image, file.len() as u64, initrd, memory) else {
         return Ok(());
     };
     let with = match initrd {
@@ -45,7 +45,7 @@ pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
 
 /// Checks that `image`, a file of `length` bytes, and `initrd` bytes fit into `memory` bytes of
 /// the guest's RAM. The error is the number of MiB that suffices.
-fn places(under: Under, image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
+fn must_fit(under: Under, image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
     match under {
         Under::Xen => check_xen(image, length, initrd, memory),
         Under::Bao => check_bao(image, length, initrd, memory),
@@ -91,21 +91,21 @@ mod tests {
     #[test]
     fn each_hypervisor_has_to_find_a_place_for_all_of_it() {
         for under in [Under::Kvm, Under::KvmNvhe, Under::KvmProtected, Under::Xen] {
-            let least = |initrd, memory: u64| places(under, &IMAGE, 100, initrd, memory * MIB);
+            let least = |initrd, memory: u64| must_fit(under, &IMAGE, 100, initrd, memory * MIB);
             assert_eq!(least(0, 52), Ok(()), "{under}");
             assert_eq!(least(0, 51), Err(52), "{under}");
             // A RAM disk takes additional RAM, at most in whole blocks of 2 MiB.
             assert_eq!(least(MIB, 52), Err(54), "{under}");
             assert_eq!(least(MIB, 54), Ok(()), "{under}");
         }
-        let long = |memory: u64| places(Under::Xen, &IMAGE, 60 * MIB, 0, memory * MIB);
+        let long = |memory: u64| must_fit(Under::Xen, &IMAGE, 60 * MIB, 0, memory * MIB);
         assert_eq!((long(60), long(62)), (Err(62), Ok(())));
     }
 
     #[test]
     fn ours_are_checked_elsewhere() {
         for under in [Under::None, Under::Rouse] {
-            assert_eq!(places(under, &IMAGE, 100, 0, 0), Ok(()));
+            assert_eq!(must_fit(under, &IMAGE, 100, 0, 0), Ok(()));
         }
     }
 }

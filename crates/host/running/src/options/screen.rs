@@ -7,7 +7,7 @@ use shell::args::OUTPUT;
 
 /// Options of `run -h`, each with the name of its value and a text that keeps its line within 80 columns.
 const EVERYDAY: [(&str, &str, &str); 14] = [
-    ("board", "NAME", "Machine: a name of boards/NAME.toml"),
+    ("board", "NAME", "Machine: the NAME in boards/NAME.toml"),
     (
         "under",
         "LIST",
@@ -25,7 +25,7 @@ const EVERYDAY: [(&str, &str, &str); 14] = [
     ("cpus", "N", "Number of CPUs"),
     ("metric", "UNIT", "Unit"),
     ("quick", "", "Few wake-ups per cell"),
-    ("repeat", "R", "Measure so often, for `compare`"),
+    ("repeat", "R", "Measure R times, for `compare`"),
     (
         "save",
         "NAME",

@@ -45,7 +45,7 @@ fn document(job: &Job) -> Result<Document> {
         1 => "1 boot".into(),
         boots => format!("{boots} boots, {} at a time", job.jobs.get().min(boots)),
     };
-    document.push(format!("{boots}{times}: {}", time_text(job.seconds()?)));
+    document.push(format!("{boots}{times}: {}", time_text(job.all_seconds()?)));
     Ok(document)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 
-use super::{ended, tell};
+use super::{ended, print_results};
 use crate::boot::Show;
 use crate::boot_cache::BootCache;
 use crate::job::Job;
@@ -28,8 +28,8 @@ use significance::runs_needed;
 const FIGURES: usize = 5;
 
 /// Returns the jobs of two kernels, if the options name two.
-pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
-    let Some([a, b]) = sides(args)? else {
+pub fn two_jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
+    let Some([a, b]) = split_sides(args)? else {
         if args.bisect.is_some() {
             bad_input!(
                 "--bisect: it compares two kernels; name a good one and the tree: --guest GOOD,TREE"
@@ -58,7 +58,7 @@ pub fn jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
         anyhow::Ok(job)
     };
     let mut jobs = [job(a)?, job(b)?];
-    if !jobs[0].measures() || !jobs[0].load.linux() {
+    if !jobs[0].measures() || !jobs[0].load.measures_linux() {
         bad_input!(
             "--guest: two kernels are compared by what is measured on them; name a workload, like --workload linux-pipe"
         );
@@ -84,7 +84,7 @@ fn boots_needed(job: &Job) -> Result<usize> {
 }
 
 /// Returns the options of two kernels, if they name two.
-fn sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
+fn split_sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     let given = &args.job.load.given;
     // A file may have a comma in its name.
     let one_file = given
@@ -136,7 +136,7 @@ pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
     for (name, session) in ["A", "B"].into_iter().zip(sessions) {
         say!("");
         say!("{name}:");
-        tell(&session, &FormatArgs::default())?;
+        print_results(&session, &FormatArgs::default())?;
         ended(session)?;
     }
     say!("");

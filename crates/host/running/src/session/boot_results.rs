@@ -125,7 +125,7 @@ impl<'j> BootResults<'j> {
     }
 
     /// Begins a repetition.
-    pub fn begin(&mut self) {
+    pub fn begin_repetition(&mut self) {
         self.results = Results {
             began: start_time(),
             ..self.nothing.clone()
@@ -133,7 +133,7 @@ impl<'j> BootResults<'j> {
     }
 
     /// Keeps the results of repetition `number`, which ended with `failure`.
-    pub fn keep(
+    pub fn keep_repetition(
         &mut self,
         number: usize,
         failure: Result<Option<Failure>>,
@@ -157,13 +157,13 @@ impl<'j> BootResults<'j> {
     }
 
     /// Takes the output of a boot. Returns the failure if it ends the job.
-    pub fn take(&mut self, boot: Boot) -> Result<Option<Failure>> {
+    pub fn take_boot(&mut self, boot: Boot) -> Result<Option<Failure>> {
         let (under, left) = match boot {
             Boot::Skipped => return Ok(None),
             Boot::Interrupted(signal) => return Ok(Some(Failure::interrupted(signal))),
             Boot::Booted(under, left) => (under, left),
         };
-        match left.and_then(|left| self.add(*left)) {
+        match left.and_then(|left| self.add_boot(*left)) {
             Ok(None) => Ok(None),
             // A failure of another hypervisor does not concern the others.
             Ok(Some(failure)) if under.is_other() && !failure.ends_all() => {
@@ -176,7 +176,7 @@ impl<'j> BootResults<'j> {
     }
 
     /// Adds the output of a boot. Returns the failure in it, if any.
-    fn add(&mut self, left: Left) -> Result<Option<Failure>> {
+    fn add_boot(&mut self, left: Left) -> Result<Option<Failure>> {
         let Left {
             variant,
             mut outcome,
@@ -192,7 +192,7 @@ impl<'j> BootResults<'j> {
         let first = self.results.cells.len();
         self.results.add(Some(under), &records);
         let ran = records.machine.get("atomics");
-        let other = ran.and_then(|ran| job.other_image(variant, ran));
+        let other = ran.and_then(|ran| job.check_image(variant, ran));
         // If the other image ran, the plugin watched the wrong one.
         if let Some(watched) = watched.filter(|_| other.is_none()) {
             self.results.add_samples(first, under, watched);
@@ -207,12 +207,12 @@ impl<'j> BootResults<'j> {
         self.dealt
             .put_in_order(variant, first, &mut self.results.cells);
         // Another kernel need not print our records.
-        let owes_records = job.load.guest.is_none() || job.load.linux() || records.begun;
+        let owes_records = job.load.guest.is_none() || job.load.measures_linux() || records.begun;
         self.ended = outcome.ended();
         let failure = judge(&outcome, under, owes_records && !records.ended)
             .or_else(|| other.map(|other| Failure::broken(&anyhow!(other))))
-            .or_else(|| self.other_kernel(under, records.features.get("linux")?));
-        let silent = job.load.linux() && !records.begun;
+            .or_else(|| self.check_kernel(under, records.features.get("linux")?));
+        let silent = job.load.measures_linux() && !records.begun;
         let failure = failure.map(|failure| {
             if silent {
                 failure.of_silent_linux()
@@ -235,7 +235,7 @@ impl<'j> BootResults<'j> {
     }
 
     /// Returns a failure if `ran`, the kernel that ran, is not the requested one.
-    fn other_kernel(&self, under: Under, ran: &str) -> Option<Failure> {
+    fn check_kernel(&self, under: Under, ran: &str) -> Option<Failure> {
         let asked = self.kernel.as_ref().filter(|asked| *asked != ran)?;
         let why = format!("under {under}: Linux {ran} was measured, and not {asked}");
         Some(Failure::broken(&anyhow!(why)))
@@ -243,12 +243,12 @@ impl<'j> BootResults<'j> {
 
     /// Returns the results of the first repetition, or the results before the first boot if there is no repetition
     /// yet.
-    pub fn first(&self) -> &Results {
+    pub fn first_results(&self) -> &Results {
         self.done.first().map_or(&self.nothing, |run| &run.results)
     }
 
     /// Returns the results of all repetitions as one, with a list of the missing ones.
-    pub fn together(&self) -> Results {
+    pub fn join_repetitions(&self) -> Results {
         let mut all = merge::into_one(&self.done);
         let of = self.job.repeat;
         if self.done.len() < of && all.has_cells() {
@@ -272,7 +272,7 @@ fn no_results(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
         ..Results::new(&job.board().name, &job.model, emulator)
     };
     let unders = job.unders.iter();
-    let below = unders.filter_map(|under| Some((under.to_string(), built.below(*under)?.into())));
+    let below = unders.filter_map(|under| Some((under.to_string(), built.version(*under)?.into())));
     results.machine.below = below.collect();
     let guest = job.load.guest.as_ref().and_then(|guest| guest.handed_over);
     let host = built.host.as_ref().and_then(|host| host.handed_over);

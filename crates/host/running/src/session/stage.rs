@@ -62,7 +62,7 @@ impl Stage<'_> {
                 .or(checker.as_ref().map(Checker::recorder)),
         })?;
         let found = match &checker {
-            Some(checker) => checker.found(&outcome.console.symbols)?,
+            Some(checker) => checker.broken_rules(&outcome.console.symbols)?,
             None => Vec::new(),
         };
         let Watched { samples, traces } = match watcher {

@@ -19,19 +19,19 @@ impl Lines {
     /// Adds a byte. Returns the line that ended before the byte or with it.
     pub fn push(&mut self, byte: u8) -> Option<String> {
         let line = match byte {
-            b'\n' => return Some(self.end()),
+            b'\n' => return Some(self.end_line()),
             b'\r' => {
                 self.returned = !self.begun.is_empty();
                 return None;
             }
-            _ => (self.returned || self.begun.len() == LONGEST).then(|| self.end()),
+            _ => (self.returned || self.begun.len() == LONGEST).then(|| self.end_line()),
         };
         self.begun.push(byte);
         line
     }
 
     /// Returns the complete characters of the unfinished line.
-    pub fn begun(&self) -> &str {
+    pub fn unfinished_line(&self) -> &str {
         let whole = match str::from_utf8(&self.begun) {
             Ok(text) => return text,
             // Bytes that are not UTF-8 are dealt with when the line ends.
@@ -42,10 +42,10 @@ impl Lines {
 
     /// Ends the unfinished line, if any, at the end of the stream.
     pub fn last(&mut self) -> Option<String> {
-        (!self.begun.is_empty()).then(|| self.end())
+        (!self.begun.is_empty()).then(|| self.end_line())
     }
 
-    fn end(&mut self) -> String {
+    fn end_line(&mut self) -> String {
         self.returned = false;
         String::from_utf8_lossy(&mem::take(&mut self.begun)).into_owned()
     }
@@ -58,7 +58,7 @@ mod tests {
     fn lines(text: &[u8]) -> (Vec<String>, String) {
         let mut lines = Lines::default();
         let ended = text.iter().filter_map(|&byte| lines.push(byte)).collect();
-        (ended, lines.begun().to_owned())
+        (ended, lines.unfinished_line().to_owned())
     }
 
     #[test]

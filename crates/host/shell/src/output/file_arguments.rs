@@ -13,14 +13,14 @@ use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-use super::{follow, parent};
+use super::{follow_links, parent_folder};
 use crate::failure::bad_input;
 
 /// Every path that may be read, with the option that names it.
 static NAMED: Mutex<BTreeSet<(String, PathBuf)>> = Mutex::new(BTreeSet::new());
 
 /// Notes every value on the command line. Only the verb knows which values are paths. Other values match no output.
-pub fn note_all(command: &Command, matches: &ArgMatches) {
+pub fn note_values(command: &Command, matches: &ArgMatches) {
     for (option, value) in values(command, matches) {
         note(&option, Path::new(&value));
     }
@@ -78,12 +78,12 @@ pub fn note(option: &str, path: &Path) {
 
 /// Refuses to write to `path`, which `option` names, if another option leads to the same file.
 pub fn refuse(option: &str, path: &Path) -> Result<()> {
-    let Some(target) = File::at(path) else {
+    let Some(target) = File::new(path) else {
         return Ok(());
     };
     let named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
     let mut others = named.iter().filter(|(other, _)| other != option);
-    if let Some((other, _)) = others.find(|(_, other)| File::at(other).as_ref() == Some(&target)) {
+    if let Some((other, _)) = others.find(|(_, other)| File::new(other).as_ref() == Some(&target)) {
         bad_input!(
             "{option}: {} is named by {other} too, and would be replaced; name another file",
             path.display()
@@ -104,15 +104,15 @@ enum File {
 impl File {
     /// Returns the file that `path` leads to. `None` for anything but a file or a disk, because nothing else is ever
     /// replaced.
-    fn at(path: &Path) -> Option<Self> {
+    fn new(path: &Path) -> Option<Self> {
         match fs::metadata(path) {
             Ok(what) => {
                 let kept = what.is_file() || what.file_type().is_block_device();
                 kept.then_some(Self::There(what.dev(), what.ino()))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let path = follow(path).ok()?;
-                let folder = fs::metadata(parent(&path)).ok()?;
+                let path = follow_links(path).ok()?;
+                let folder = fs::metadata(parent_folder(&path)).ok()?;
                 Some(Self::Missing(
                     folder.dev(),
                     folder.ino(),

@@ -43,8 +43,8 @@ fn sweep_one(path: &Path, name: &str) {
     };
     match file.try_lock() {
         Ok(()) if is_still(&file, path) => match kind.is_dir() && has_measured(path) {
-            true => keep(path, name),
-            false => remove(path, kind.is_dir()),
+            true => keep_measured(path, name),
+            false => remove_remains(path, kind.is_dir()),
         },
         Ok(()) | Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => note!(
@@ -54,8 +54,8 @@ fn sweep_one(path: &Path, name: &str) {
     }
 }
 
-fn remove(path: &Path, is_folder: bool) {
-    let bare = is_bare(path);
+fn remove_remains(path: &Path, is_folder: bool) {
+    let bare = is_empty(path);
     let removed = match is_folder {
         true => fs::remove_dir_all(path),
         false => fs::remove_file(path),
@@ -70,8 +70,8 @@ fn remove(path: &Path, is_folder: bool) {
 }
 
 /// Gives the folder of a killed run a free name.
-fn keep(path: &Path, name: &str) {
-    match rename(path, name) {
+fn keep_measured(path: &Path, name: &str) {
+    match rename_to_free(path, name) {
         Ok(kept) => {
             note!("kept the results of a killed run: {}", places::shown(&kept));
             // The folder may contain partial folders.
@@ -84,7 +84,7 @@ fn keep(path: &Path, name: &str) {
     }
 }
 
-fn rename(path: &Path, name: &str) -> io::Result<PathBuf> {
+fn rename_to_free(path: &Path, name: &str) -> io::Result<PathBuf> {
     let numbered = (2..).map(|number| format!("{name}{KILLED}-{number}"));
     for name in std::iter::once(format!("{name}{KILLED}")).chain(numbered) {
         let kept = path.with_file_name(name);
@@ -100,13 +100,13 @@ fn has_measured(folder: &Path) -> bool {
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.any(|entry| match entry.file_type() {
         Ok(kind) if kind.is_dir() => has_measured(&entry.path()),
-        Ok(kind) => kind.is_file() && entry.file_name() == LOG && !is_bare(&entry.path()),
+        Ok(kind) => kind.is_file() && entry.file_name() == LOG && !is_empty(&entry.path()),
         Err(_) => false,
     })
 }
 
 /// Whether the file or folder at `path` is empty.
-fn is_bare(path: &Path) -> bool {
+fn is_empty(path: &Path) -> bool {
     match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),
         Err(_) => path.metadata().is_ok_and(|what| what.len() == 0),

@@ -53,12 +53,12 @@ impl Estimate {
     }
 
     /// Returns the number of cells.
-    pub fn cells(&self) -> usize {
+    pub fn number_of_cells(&self) -> usize {
         self.over.len()
     }
 
     /// Notes the progress that was reached at `now`.
-    pub fn step(&mut self, step: BootProgress, now: f64) {
+    pub fn note_progress(&mut self, step: BootProgress, now: f64) {
         if step.done <= self.last.done || step.done > self.plan.cells * self.plan.passes {
             return;
         }
@@ -89,7 +89,7 @@ impl Estimate {
     }
 
     /// Returns the remaining seconds at `now`. `None` before an estimate is possible.
-    pub fn left(&self, now: f64) -> Option<f64> {
+    pub fn seconds_left(&self, now: f64) -> Option<f64> {
         let waited = now - self.last_at;
         let left = if self.last.done < self.plan.cells {
             let per_us = (self.last_at - self.begun) / self.last.done_us as f64;
@@ -119,7 +119,7 @@ impl Estimate {
             .filter(|&(_, cell)| !self.over[cell])
             .map(|(place, cell)| {
                 let judged = self.passes[cell] >= BALANCED;
-                let sure = judged || self.pass(place) < u64::from(BALANCED);
+                let sure = judged || self.pass_at(place) < u64::from(BALANCED);
                 (cell, if sure { 1.0 } else { self.unsettled_share() })
             })
     }
@@ -134,7 +134,7 @@ impl Estimate {
     }
 
     /// Returns the pass in which `place` is.
-    fn pass(&self, place: u64) -> u64 {
+    fn pass_at(&self, place: u64) -> u64 {
         place / self.plan.cells.max(1)
     }
 
@@ -184,8 +184,8 @@ mod tests {
                 done_us: (place + 1) * 100,
                 ended: pass == PASSES - 1 || settles && pass == 1,
             };
-            estimate.step(step, now);
-            seen.push((pass, now, estimate.left(now).unwrap()));
+            estimate.note_progress(step, now);
+            seen.push((pass, now, estimate.seconds_left(now).unwrap()));
         }
         seen
     }
@@ -230,7 +230,7 @@ mod tests {
             ..Size::default()
         };
         let mut estimate = Estimate::new(plan, false, 0.0);
-        assert_eq!(estimate.left(1.0), None);
+        assert_eq!(estimate.seconds_left(1.0), None);
         for (done, now) in [(1, 1.0), (2, 3.0)] {
             let step = BootProgress {
                 done,
@@ -238,12 +238,12 @@ mod tests {
                 done_us: done * 100,
                 ended: false,
             };
-            estimate.step(step, now);
+            estimate.note_progress(step, now);
         }
         // Next is the second cell, which took two seconds.
-        assert_eq!(estimate.left(3.0), Some(9.0));
-        assert_eq!(estimate.left(4.0), Some(8.0));
-        assert_eq!(estimate.left(60.0), Some(7.0));
+        assert_eq!(estimate.seconds_left(3.0), Some(9.0));
+        assert_eq!(estimate.seconds_left(4.0), Some(8.0));
+        assert_eq!(estimate.seconds_left(60.0), Some(7.0));
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
         };
         let mut estimate = Estimate::new(plan, true, 0.0);
         let mut step = |done: u64, ended| {
-            estimate.step(
+            estimate.note_progress(
                 BootProgress {
                     done,
                     of: 4 * PASSES,
@@ -265,7 +265,7 @@ mod tests {
                 },
                 done as f64,
             );
-            estimate.left(done as f64).unwrap()
+            estimate.seconds_left(done as f64).unwrap()
         };
         // Two passes of four seconds are expected.
         assert_eq!(step(1, false), 7.0);

@@ -30,7 +30,7 @@ impl Default for Boot {
     fn default() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        boots().push(State {
+        lock_boots().push(State {
             id,
             start: Instant::now(),
             title: String::new(),
@@ -44,32 +44,32 @@ impl Default for Boot {
 impl Boot {
     /// Shows this boot's progress, together with the progress of the other boots.
     pub fn show(&mut self, title: &str, what: &str, done: (u64, u64), left: Option<u64>) {
-        let mut boots = boots();
+        let mut boots = lock_boots();
         if let Some(state) = boots.iter_mut().find(|state| state.id == self.0) {
             title.clone_into(&mut state.title);
             (state.done, state.left) = (done, left);
         }
-        let line = line(&boots, what);
+        let line = make_line(&boots, what);
         // A character in the last column moves the cursor of some terminals.
         let width = terminal::width_aside().map_or(79, |width| width.saturating_sub(1));
-        terminal::rewrite(&line.fitted(width));
+        terminal::rewrite_line(&line.fit_width(width));
     }
 }
 
 impl Drop for Boot {
     fn drop(&mut self) {
-        boots().retain(|state| state.id != self.0);
-        terminal::clear();
+        lock_boots().retain(|state| state.id != self.0);
+        terminal::clear_line();
     }
 }
 
 /// Locks the list of boots. Ignores poisoning, which can't leave the list in a bad state.
-fn boots() -> MutexGuard<'static, Vec<State>> {
+fn lock_boots() -> MutexGuard<'static, Vec<State>> {
     BOOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the line for `boots`, one of which is at `what`.
-fn line(boots: &[State], what: &str) -> Line {
+fn make_line(boots: &[State], what: &str) -> Line {
     // A boot without a report has no title yet.
     let known: Vec<&State> = boots.iter().filter(|boot| !boot.title.is_empty()).collect();
     let titles: Vec<&str> = known.iter().map(|boot| boot.title.as_str()).collect();
@@ -130,7 +130,7 @@ pub struct Line {
 
 impl Line {
     /// Returns the texts before and after the cell.
-    fn before_after(&self) -> (String, String) {
+    fn texts_around_cell(&self) -> (String, String) {
         let done = match self.done {
             (_, 0) | (0, _) => String::new(),
             (done, of) => format!("{done}/{of} "),
@@ -144,8 +144,8 @@ impl Line {
     }
 
     /// Returns the line with at most `width` characters. Cuts the cell first.
-    fn fitted(&self, width: usize) -> String {
-        let (before, after) = self.before_after();
+    fn fit_width(&self, width: usize) -> String {
+        let (before, after) = self.texts_around_cell();
         let count = |text: &str| text.chars().count();
         let room = width.saturating_sub(count(&before) + count(&after));
         cut(&format!("{before}{}{after}", cut(&self.what, room)), width)
@@ -154,7 +154,7 @@ impl Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (before, after) = self.before_after();
+        let (before, after) = self.texts_around_cell();
         write!(f, "{before}{}{after}", self.what)
     }
 }
@@ -189,12 +189,12 @@ mod tests {
     fn boots_share_one_line() {
         let one = state("virt under rouse, part 1/2", 16, 9);
         let other = state("virt under rouse, part 2/2", 20, 12);
-        let alone = line(std::slice::from_ref(&one), "wfi inject");
+        let alone = make_line(std::slice::from_ref(&one), "wfi inject");
         assert_eq!(
             alone.to_string(),
             "virt under rouse, part 1/2: 16/132 wfi inject, 0 s, about 9 s left"
         );
-        let both = line(&[one, other], "wfi inject");
+        let both = make_line(&[one, other], "wfi inject");
         assert_eq!(
             both.to_string(),
             "virt under rouse, 2 boots: 36/264 wfi inject, 0 s, about 12 s left"
@@ -205,18 +205,18 @@ mod tests {
 
     #[test]
     fn a_line_is_no_wider_than_the_terminal() {
-        let line = line(
+        let line = make_line(
             &[state("virt under rouse", 16, 9)],
             "wfi inject, gap 100 us",
         );
         let whole = line.to_string();
-        assert_eq!(line.fitted(200), whole);
+        assert_eq!(line.fit_width(200), whole);
         for width in 0..whole.len() {
-            let fitted = line.fitted(width);
+            let fitted = line.fit_width(width);
             assert!(fitted.chars().count() <= width, "{width}: {fitted}");
         }
         // The time is worth more than the end of a name.
-        let cut = line.fitted(whole.len() - 8);
+        let cut = line.fit_width(whole.len() - 8);
         assert_eq!(
             cut,
             "virt under rouse: 16/132 wfi inject,..., 0 s, about 9 s left"

@@ -16,7 +16,7 @@ pub struct Planned {
 
 impl Planned {
     /// Describes the plan that a boot has reported: its size, and its time.
-    pub fn described(&self, plan: Size) -> String {
+    pub fn describe_plan(&self, plan: Size) -> String {
         let Size {
             cells,
             skipped,
@@ -39,12 +39,12 @@ impl Planned {
         };
         format!(
             "{cells}{skipped}, in {passes} passes; each has up to {iterations} wake-ups{bound}; {}",
-            self.expected()
+            self.describe_time()
         )
     }
 
     /// Describes the time, with the bound in brackets.
-    pub fn expected(&self) -> String {
+    pub fn describe_time(&self) -> String {
         match self.seconds {
             Some(seconds) => expected(seconds),
             None => "how long is known after some cells".into(),
@@ -90,7 +90,7 @@ mod tests {
             ..Planned::default()
         };
         assert_eq!(
-            planned.described(plan),
+            planned.describe_plan(plan),
             "70 cells, 2 of them skipped, in 4 passes; each has up to 2000 wake-ups or 20 ms of the \
              guest; about 26 s (at most 68 min)"
         );
@@ -101,7 +101,7 @@ mod tests {
             ..plan
         };
         assert_eq!(
-            Planned::default().described(one),
+            Planned::default().describe_plan(one),
             "1 cell, in 4 passes; each has up to 2000 wake-ups; how long is known after some cells"
         );
         assert_eq!(expected((1.5, 1.9)), "about 2 s");

@@ -12,14 +12,14 @@ const FAINT: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
 /// Returns the function that adds colours, if the terminal has them.
-pub fn paint(has_colours: bool) -> Paint<'static> {
+pub fn painter(has_colours: bool) -> Paint<'static> {
     match has_colours {
-        true => &painted,
+        true => &paint_part,
         false => &plain,
     }
 }
 
-fn painted(part: Part, text: &str) -> String {
+fn paint_part(part: Part, text: &str) -> String {
     match style(part, text) {
         Some(style) => format!("{style}{text}{style:#}"),
         None => text.to_owned(),

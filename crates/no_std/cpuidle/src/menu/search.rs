@@ -8,7 +8,7 @@ use crate::{Moment, Table};
 /// Whether the governor takes the first state at once: the limit allows no latency, or the next
 /// state does not pay off before the timer or takes too long to leave. As in `menu_select()`, it
 /// does not matter whether the next state is enabled.
-pub fn first_at_once(states: &Table, moment: &Moment, forecast: &Forecast) -> bool {
+pub fn takes_first_state(states: &Table, moment: &Moment, forecast: &Forecast) -> bool {
     let limit_ns = moment.latency_limit_ns;
     // A state beyond the table never pays off.
     let next = states.at(1);
@@ -36,10 +36,10 @@ pub fn state_for(
             if release == Release::Now && !in_time {
                 break;
             }
-            if leaves_poll(release, states, forecast, (state, index), in_time) {
+            if replaces_poll(release, states, forecast, (state, index), in_time) {
                 return (index, deeper.target_residency_ns);
             }
-            return too_short(states, moment, forecast, state, index);
+            return state_for_short_stay(states, moment, forecast, state, index);
         }
         if !in_time {
             break;
@@ -52,7 +52,7 @@ pub fn state_for(
 
 /// Whether `next` replaces a poll although it does not pay off in the predicted stay: it pays off
 /// before the timer.
-fn leaves_poll(
+fn replaces_poll(
     release: Release,
     states: &Table,
     forecast: &Forecast,
@@ -71,7 +71,7 @@ fn leaves_poll(
 }
 
 /// The state for a stay that is too short for `next`, and the stay that it stands for, in ns.
-fn too_short(
+fn state_for_short_stay(
     states: &Table,
     moment: &Moment,
     forecast: &Forecast,

@@ -50,22 +50,22 @@ impl Intervals {
     }
 
     /// Remembers a stay in place of the oldest, as 32 bits of its us.
-    pub const fn add(&mut self, stay_ns: u64) {
-        self.put((stay_ns / 1000) as u32);
+    pub const fn add_stay(&mut self, stay_ns: u64) {
+        self.push_sample((stay_ns / 1000) as u32);
     }
 
     /// Remembers a stay of unknown length, or one that did not take place.
     pub const fn add_unknown(&mut self) {
-        self.put(UNKNOWN);
+        self.push_sample(UNKNOWN);
     }
 
-    const fn put(&mut self, sample: u32) {
+    const fn push_sample(&mut self, sample: u32) {
         self.samples[self.oldest % INTERVALS] = sample;
         self.oldest = (self.oldest + 1) % INTERVALS;
     }
 
     /// The typical stay, us, with outliers at both ends left out.
-    pub fn typical(&self) -> Option<u64> {
+    pub fn typical_stay(&self) -> Option<u64> {
         let (mut low, mut high) = (0, u64::from(UNKNOWN));
         loop {
             let kept = self.summary(low, high).filter(|kept| kept.max != 0)?;
@@ -102,7 +102,7 @@ impl Intervals {
                 return None;
             }
             let squares = self
-                .within(0, high)
+                .samples_within(0, high)
                 .map(|sample| sample.abs_diff(kept.average).pow(2));
             if kept.is_steady(squares.sum::<u64>() / kept.count) {
                 return Some(kept.average);
@@ -115,7 +115,7 @@ impl Intervals {
     }
 
     /// Samples from `low` up to, but excluding, `high`.
-    fn within(&self, low: u64, high: u64) -> impl Iterator<Item = u64> {
+    fn samples_within(&self, low: u64, high: u64) -> impl Iterator<Item = u64> {
         let samples = self.samples.into_iter().map(u64::from);
         samples.filter(move |sample| (low..high).contains(sample))
     }
@@ -124,7 +124,7 @@ impl Intervals {
     fn summary(&self, low: u64, high: u64) -> Option<Summary> {
         let (mut count, mut sum, mut squares) = (0, 0, 0_u64);
         let (mut min, mut max) = (u64::MAX, 0);
-        for sample in self.within(low, high) {
+        for sample in self.samples_within(low, high) {
             count += 1;
             sum += sample;
             squares = squares.wrapping_add(sample * sample);
@@ -165,11 +165,11 @@ mod tests {
 
     #[test]
     fn nothing_but_zero_is_nothing() {
-        assert_eq!(Intervals::new().typical(), None);
+        assert_eq!(Intervals::new().typical_stay(), None);
         let mut intervals = Intervals::new();
         intervals.add_unknown();
         // The unknown stay does not count.
-        assert_eq!(intervals.typical(), None);
+        assert_eq!(intervals.typical_stay(), None);
         assert_eq!(intervals.typical_of_low(), None);
         // All are below the timer.
         assert_eq!(intervals.typical_below(1), Some(0));
@@ -181,17 +181,17 @@ mod tests {
     #[test]
     fn what_is_long_wraps() {
         let mut intervals = Intervals::new();
-        intervals.add((1 << 32) * 1000 + 7000);
+        intervals.add_stay((1 << 32) * 1000 + 7000);
         assert_eq!(intervals.samples[0], 7);
         let some = |samples| Intervals { samples, oldest: 0 };
         let [one, long] = [70, 1 << 31];
         let mixed = some([one, long, one, one, long, one, one, one]);
         assert_eq!(
-            (mixed.typical(), mixed.typical_of_low()),
+            (mixed.typical_stay(), mixed.typical_of_low()),
             (Some(70), Some(70))
         );
         let all = some([long; INTERVALS]);
-        assert_eq!((all.typical(), all.typical_of_low()), (None, None));
+        assert_eq!((all.typical_stay(), all.typical_of_low()), (None, None));
         let less = some([long - 1; INTERVALS]);
         assert_eq!(less.typical_of_low(), Some((1 << 31) - 1));
     }

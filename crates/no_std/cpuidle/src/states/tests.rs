@@ -120,7 +120,7 @@ fn tables_know_what_they_execute() {
             states.polls(),
             states.halts_by_wfi(),
             states.leaves_standby_open(),
-            states.leaving_us(9),
+            states.slow_exit_us(9),
         );
         assert_eq!(known, (polls, wfi, open, leaving_us), "{text}");
     }
@@ -141,7 +141,7 @@ fn ranks_tell_tables_apart() {
         "wfi:0:0",
         "wfi:0:1",
     ];
-    let ranks = texts.map(|text| States::parse(text).unwrap().rank());
+    let ranks = texts.map(|text| States::parse(text).unwrap().sort_key());
     for (n, rank) in ranks.iter().enumerate() {
         assert!(!ranks[..n].contains(rank), "{}", texts[n]);
     }
@@ -172,7 +172,7 @@ proptest! {
             let table = states.table(standby_us, TICK);
             prop_assert!(table.is_ok() || states.leaves_standby_open());
             if let Ok(table) = table {
-                prop_assert_eq!(table.poll().is_some(), states.polls());
+                prop_assert_eq!(table.poll_state().is_some(), states.polls());
             }
         }
     }

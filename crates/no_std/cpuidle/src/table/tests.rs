@@ -80,7 +80,7 @@ fn states_are_found_by_stay_and_limit() {
     assert_eq!((table.deeper(1), table.shallower(3)), (Some(3), Some(1)));
     table.set_enabled(0, false).unwrap();
     assert_eq!((table.shallowest(), table.first_halt(0)), (1, 1));
-    assert_eq!(table.poll(), None);
+    assert_eq!(table.poll_state(), None);
     // Nothing meets a limit of 0, and the CPU has to wait somehow.
     assert_eq!(table.deepest(u64::MAX, 0), 1);
 }

@@ -25,7 +25,7 @@ macro_rules! common_and {
                     } else if cell.workload == Workload::Overshoot && !cell.wait.keeps_a_limit() {
                         Some(SkipReason::NoLimit)
                     } else {
-                        (cell.needs_second() && machine.cpus < 2).then_some(SkipReason::OneCpu)
+                        (cell.needs_second_cpu() && machine.cpus < 2).then_some(SkipReason::OneCpu)
                     }
                 },
             }

@@ -67,7 +67,7 @@ macro_rules! dimensions {
             },
             write: |cell, f| fmt::Display::fmt(&cell.$field, f),
             is_neutral: |cell| cell.$field == or!([$($neutral)?] ($default)[0]),
-            rank: |cell| Value::place(cell.$field),
+            rank: |cell| Value::sort_key(cell.$field),
         }),*];
 
         /// How slowly the values of each dimension change from cell to cell: 0 is slowest.
@@ -82,7 +82,7 @@ macro_rules! dimensions {
 
         impl Cell {
             /// The cell with every dimension that does not apply set to its neutral value.
-            pub(crate) fn normalised(&self) -> Self {
+            pub(crate) fn normalise(&self) -> Self {
                 Self { $($field: {
                     const APPLIES: fn(&Cell) -> bool = $applies;
                     const FORCED: fn(&Cell) -> Option<$type> = or!([$($forced)?] |_| None);
@@ -115,8 +115,8 @@ macro_rules! dimensions {
             }
 
             /// Prints the named values.
-            pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                $(self.$field.show(f, $key)?;)*
+            pub(crate) fn print_arguments(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                $(self.$field.print_argument(f, $key)?;)*
                 Ok(())
             }
 
@@ -126,17 +126,17 @@ macro_rules! dimensions {
             }
 
             /// The cell whose values are at these places in the lists.
-            pub(crate) fn cell(&self, at: &[usize; COUNT]) -> Cell {
+            pub(crate) fn cell_at(&self, at: &[usize; COUNT]) -> Cell {
                 let mut at = at.iter().copied();
                 let cell = Cell { $($field: self.$field.values[at.next().unwrap_or(0)],)* };
-                let mut cell = cell.as_it_waits();
+                let mut cell = cell.with_real_wait();
                 $($({
                     const OWN: fn(&Cell) -> Option<$type> = $own;
                     if let Some(own) = OWN(&cell).filter(|_| !self.$field.named) {
                         cell.$field = own;
                     }
                 })?)*
-                cell.normalised()
+                cell.normalise()
             }
         }
     };

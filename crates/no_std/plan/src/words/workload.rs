@@ -215,12 +215,12 @@ impl Workload {
 
     /// How many CPUs take part besides the measuring one, if its shape does not decide that; `None`
     /// means all.
-    pub(crate) const fn partners(self) -> Option<usize> {
+    pub(crate) const fn partner_count(self) -> Option<usize> {
         self.nature().partners
     }
 
     /// Whether it needs two CPUs, if nothing else in the cell decides that.
-    pub(crate) const fn needs_second(self) -> bool {
+    pub(crate) const fn needs_second_cpu(self) -> bool {
         self.nature().needs_second
     }
 }

@@ -3,7 +3,7 @@
 
 use super::interrupts::{Interrupts, interrupt_cells};
 use super::nodes::Nodes;
-use super::{chosen, registers_error};
+use super::{in_chosen, registers_error};
 use crate::claims::{Claims, FRAME, PAGE, Unfit};
 use crate::tree::{Node, cell};
 use crate::{Error, Gic, GicV2, MAX_CPUS, Region, Timer, Uart, UartKind};
@@ -33,7 +33,7 @@ pub fn claim_redistributors(
             return Err(gic_error("reg"));
         }
         let unfit = |why| registers_error(&node, range.base, why);
-        ranges.push(claims.take(range, FRAME).map_err(unfit)?);
+        ranges.push(claims.claim(range, FRAME).map_err(unfit)?);
     }
     if count == 0 {
         return Err(gic_error("#redistributor-regions"));
@@ -51,12 +51,12 @@ pub fn claim_distributor(
 ) -> Result<(Region, Option<GicV2>), Error> {
     let node = nodes.gic()?;
     if nodes.is_version2() {
-        return version2(node, claims);
+        return read_gicv2(node, claims);
     }
     let distributor = node.regions().next().filter(|first| first.size >= FRAME);
     let distributor = distributor.ok_or(gic_error("reg"))?;
     let unfit = |why| registers_error(&node, distributor.base, why);
-    let distributor = claims.take(distributor, FRAME).map_err(unfit)?;
+    let distributor = claims.claim(distributor, FRAME).map_err(unfit)?;
     Ok((distributor, None))
 }
 
@@ -65,7 +65,7 @@ pub fn claim_distributor(
 /// Trees give sizes from 0x100 to 0x2_0000 bytes for the same registers, and some overlap the next
 /// ones. So a size only tells whether the second page of GICC and GICV, which ends an interrupt in
 /// two steps, is described.
-fn version2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option<GicV2>), Error> {
+fn read_gicv2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option<GicV2>), Error> {
     /// Bytes of GICC without its second page (IHI 0048B, 4.1.3).
     const LEAST: u64 = 0x100;
     let mut regions = node.regions();
@@ -74,7 +74,7 @@ fn version2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option<G
         let Region { base, size } = described.ok_or(gic_error("reg"))?;
         let size = size.clamp(PAGE, most);
         let unfit = |why| registers_error(&node, base, why);
-        claims.take(Region { base, size }, PAGE).map_err(unfit)
+        claims.claim(Region { base, size }, PAGE).map_err(unfit)
     };
     let (distributor, gicc) = (next(PAGE)?, next(2 * PAGE)?);
     let virt = match node.regions().count() {
@@ -85,7 +85,7 @@ fn version2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option<G
 }
 
 /// The complete GIC, with these registers.
-pub fn gic<'a>(
+pub fn read_gic<'a>(
     nodes: &Nodes<'_>,
     timer: &Timer,
     (distributor, version2): (Region, Option<GicV2>),
@@ -96,7 +96,7 @@ pub fn gic<'a>(
         let stride = u64::from(cell(value, 0)?) << 32 | u64::from(cell(value, 1)?);
         (stride >= REDISTRIBUTOR && stride.is_multiple_of(FRAME)).then_some(stride)
     });
-    let interrupts = Interrupts::of(node, node, nodes.tree);
+    let interrupts = Interrupts::new(node, node, nodes.tree);
     let maintenance = match interrupts.property() {
         // The node describes the interrupt.
         Some(property) => interrupts.ppi("", 0).flatten().ok_or(gic_error(property))?,
@@ -122,7 +122,7 @@ pub fn timer(nodes: &Nodes<'_>) -> Result<Timer, Error> {
     let gic = nodes.gic()?;
     interrupt_cells(&gic).ok_or(gic_error("#interrupt-cells"))?;
     let node = nodes.timer.ok_or(Error::NoNode("timer"))?;
-    let interrupts = Interrupts::of(node, gic, nodes.tree);
+    let interrupts = Interrupts::new(node, gic, nodes.tree);
     let error = Error::Property {
         node: "timer",
         property: interrupts.property().unwrap_or("interrupts"),
@@ -140,8 +140,8 @@ pub fn timer(nodes: &Nodes<'_>) -> Result<Timer, Error> {
 }
 
 /// The console, if the tree names one of a known kind, and its node.
-pub fn uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
-    let path = chosen(nodes, "stdout-path").or_else(|| chosen(nodes, "linux,stdout-path"))?;
+pub fn find_uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
+    let path = in_chosen(nodes, "stdout-path").or_else(|| in_chosen(nodes, "linux,stdout-path"))?;
     let path = path.split(':').next()?;
     let node = match path.strip_prefix('/') {
         Some(path) => nodes.tree.find(path)?,
@@ -165,7 +165,7 @@ pub fn uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
 
 /// The console, if it can be used. The only forbidden place for it is RAM.
 pub fn usable_uart(nodes: &Nodes<'_>, end: u64, ram: &[Region]) -> Option<Uart> {
-    let (_, uart) = uart(nodes)?;
-    let unfit = Unfit::of(uart.registers(), uart.kind.align(), end, ram);
+    let (_, uart) = find_uart(nodes)?;
+    let unfit = Unfit::check_region(uart.registers(), uart.kind.alignment(), end, ram);
     unfit.is_none().then_some(uart)
 }

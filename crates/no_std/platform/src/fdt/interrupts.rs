@@ -22,7 +22,7 @@ pub struct Interrupts<'a> {
 }
 
 impl<'a> Interrupts<'a> {
-    pub const fn of(node: Node<'a>, gic: Node<'a>, tree: Tree<'a>) -> Self {
+    pub const fn new(node: Node<'a>, gic: Node<'a>, tree: Tree<'a>) -> Self {
         Self { tree, node, gic }
     }
 
@@ -69,7 +69,7 @@ impl<'a> Interrupts<'a> {
                 None => break None,
             }
         };
-        let width = 4 * self.width_of(parent)?;
+        let width = 4 * self.cells_per_interrupt(parent)?;
         let value = self.node.property("interrupts")?;
         if !value.len().is_multiple_of(width) {
             return None;
@@ -82,7 +82,7 @@ impl<'a> Interrupts<'a> {
         let mut rest = self.node.property("interrupts-extended")?;
         while !rest.is_empty() {
             let controller = cell(rest, 0)?;
-            let end = 4 + 4 * self.width_of(Some(controller))?;
+            let end = 4 + 4 * self.cells_per_interrupt(Some(controller))?;
             let entry = rest.get(4..end)?;
             if index == 0 {
                 return Some(Some(entry));
@@ -94,7 +94,7 @@ impl<'a> Interrupts<'a> {
 
     /// How many cells an interrupt of `controller` has. `controller` is the GIC unless it names
     /// another node.
-    fn width_of(&self, controller: Option<u32>) -> Option<usize> {
+    fn cells_per_interrupt(&self, controller: Option<u32>) -> Option<usize> {
         let other = controller.filter(|&other| self.gic.phandle() != Some(other));
         match other.and_then(|other| self.tree.by_phandle(other)) {
             Some(other) => {

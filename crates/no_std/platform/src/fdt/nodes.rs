@@ -35,7 +35,7 @@ pub struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    pub fn of(tree: Tree<'a>) -> Self {
+    pub fn from_tree(tree: Tree<'a>) -> Self {
         let mut nodes = Self {
             tree,
             gic: None,
@@ -50,13 +50,13 @@ impl<'a> Nodes<'a> {
             reserved_memory: None,
             cpus: None,
         };
-        tree.nodes().for_each(|node| nodes.record(node));
+        tree.nodes().for_each(|node| nodes.record_node(node));
         nodes
     }
 
     /// Returns the GIC's node; if there are several, that of the latest version.
     pub fn gic(&self) -> Result<Node<'a>, Error> {
-        let other = || self.other_gic.or_else(|| self.named_controller());
+        let other = || self.other_gic.or_else(|| self.controller_error());
         let gic = self.gic.or(self.version2);
         gic.ok_or_else(|| other().unwrap_or(Error::NoNode("GICv3 (arm,gic-v3)")))
     }
@@ -67,13 +67,13 @@ impl<'a> Nodes<'a> {
     }
 
     /// Names the machine's interrupt controller, to which the root node refers.
-    fn named_controller(&self) -> Option<Error> {
+    fn controller_error(&self) -> Option<Error> {
         let parent = self.tree.find("/")?.cell("interrupt-parent")?;
         let controller = self.tree.by_phandle(parent)?;
         name(controller.strings("compatible").next()?).map(Error::Controller)
     }
 
-    fn record(&mut self, node: Node<'a>) {
+    fn record_node(&mut self, node: Node<'a>) {
         if node.depth() == 1 {
             let known = match node.kind() {
                 b"chosen" => Some(&mut self.chosen),
@@ -94,7 +94,7 @@ impl<'a> Nodes<'a> {
                 b"arm,armv8-timer" | b"arm,armv7-timer" => &mut self.timer,
                 b"arm,psci-1.0" | b"arm,psci-0.2" => &mut self.psci,
                 b"arm,sbsa-gwdt" => {
-                    self.watchdogs.add(watchdog(node));
+                    self.watchdogs.add(read_watchdog(node));
                     continue;
                 }
                 b"arm,gic-v5" => {
@@ -119,7 +119,7 @@ impl<'a> Nodes<'a> {
 
 /// Reads a generic watchdog (bindings: arm,sbsa-gwdt); its control frame comes first. A watchdog
 /// without a frame gets address 0.
-fn watchdog(node: Node<'_>) -> Watchdog {
+fn read_watchdog(node: Node<'_>) -> Watchdog {
     Watchdog {
         control: node.regions().next().map_or(0, |frame| frame.base),
         // The secure side's watchdog is marked as disabled for us (bindings: arm/secure.txt).

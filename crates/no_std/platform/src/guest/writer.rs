@@ -32,7 +32,7 @@ impl<'b> Writer<'b> {
         })
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> Result<(), BufferTooSmall> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), BufferTooSmall> {
         let end = self.at + bytes.len();
         let place = self.buffer.get_mut(self.at..end).ok_or(BufferTooSmall)?;
         place.copy_from_slice(bytes);
@@ -40,35 +40,35 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
-    fn word(&mut self, word: u32) -> Result<(), BufferTooSmall> {
-        self.bytes(&word.to_be_bytes())
+    fn write_word(&mut self, word: u32) -> Result<(), BufferTooSmall> {
+        self.write_bytes(&word.to_be_bytes())
     }
 
-    fn align(&mut self) -> Result<(), BufferTooSmall> {
+    fn pad_to_word(&mut self) -> Result<(), BufferTooSmall> {
         let padding = self.at.next_multiple_of(4) - self.at;
-        self.bytes(&[0; 3][..padding])
+        self.write_bytes(&[0; 3][..padding])
     }
 
-    pub fn begin(&mut self, name: &str) -> Result<(), BufferTooSmall> {
-        self.word(BEGIN_NODE)?;
-        self.bytes(name.as_bytes())?;
-        self.bytes(&[0])?;
-        self.align()
+    pub fn begin_node(&mut self, name: &str) -> Result<(), BufferTooSmall> {
+        self.write_word(BEGIN_NODE)?;
+        self.write_bytes(name.as_bytes())?;
+        self.write_bytes(&[0])?;
+        self.pad_to_word()
     }
 
-    pub fn end(&mut self) -> Result<(), BufferTooSmall> {
-        self.word(END_NODE)
+    pub fn end_node(&mut self) -> Result<(), BufferTooSmall> {
+        self.write_word(END_NODE)
     }
 
-    fn property(&mut self, name: &str, size: usize) -> Result<(), BufferTooSmall> {
-        let name = self.name(name)?;
-        self.word(PROPERTY)?;
-        self.word(size as u32)?;
-        self.word(name)
+    fn begin_property(&mut self, name: &str, size: usize) -> Result<(), BufferTooSmall> {
+        let name = self.name_offset(name)?;
+        self.write_word(PROPERTY)?;
+        self.write_word(size as u32)?;
+        self.write_word(name)
     }
 
     /// Offset of `name` in the strings block, added if it is new.
-    fn name(&mut self, name: &str) -> Result<u32, BufferTooSmall> {
+    fn name_offset(&mut self, name: &str) -> Result<u32, BufferTooSmall> {
         let mut offset = 0;
         for known in self.names.split_inclusive(|&byte| byte == 0) {
             if &known[..known.len() - 1] == name.as_bytes() {
@@ -84,8 +84,8 @@ impl<'b> Writer<'b> {
     }
 
     pub fn cells(&mut self, name: &str, cells: &[u32]) -> Result<(), BufferTooSmall> {
-        self.property(name, cells.len() * 4)?;
-        cells.iter().try_for_each(|&cell| self.word(cell))
+        self.begin_property(name, cells.len() * 4)?;
+        cells.iter().try_for_each(|&cell| self.write_word(cell))
     }
 
     pub fn regions(
@@ -93,10 +93,10 @@ impl<'b> Writer<'b> {
         name: &str,
         regions: impl Iterator<Item = Region> + Clone,
     ) -> Result<(), BufferTooSmall> {
-        self.property(name, regions.clone().count() * 16)?;
+        self.begin_property(name, regions.clone().count() * 16)?;
         for region in regions {
-            self.bytes(&region.base.to_be_bytes())?;
-            self.bytes(&region.size.to_be_bytes())?;
+            self.write_bytes(&region.base.to_be_bytes())?;
+            self.write_bytes(&region.size.to_be_bytes())?;
         }
         Ok(())
     }
@@ -108,31 +108,31 @@ impl<'b> Writer<'b> {
         pieces: impl Iterator<Item = &'p str> + Clone,
     ) -> Result<(), BufferTooSmall> {
         let size = pieces.clone().map(str::len).sum::<usize>() + 1;
-        self.property(name, size)?;
+        self.begin_property(name, size)?;
         for piece in pieces {
-            self.bytes(piece.as_bytes())?;
+            self.write_bytes(piece.as_bytes())?;
         }
-        self.bytes(&[0])?;
-        self.align()
+        self.write_bytes(&[0])?;
+        self.pad_to_word()
     }
 
     pub fn strings(&mut self, name: &str, strings: &[&str]) -> Result<(), BufferTooSmall> {
         let size = strings.iter().map(|string| string.len() + 1).sum();
-        self.property(name, size)?;
+        self.begin_property(name, size)?;
         for string in strings {
-            self.bytes(string.as_bytes())?;
-            self.bytes(&[0])?;
+            self.write_bytes(string.as_bytes())?;
+            self.write_bytes(&[0])?;
         }
-        self.align()
+        self.pad_to_word()
     }
 
     pub fn finish(mut self) -> Result<usize, BufferTooSmall> {
-        self.word(END)?;
+        self.write_word(END)?;
         let start = HEADER_SIZE + RESERVATION_MAP_SIZE;
         let structure_size = self.at - start;
         let strings_at = self.at;
         let names = core::mem::take(&mut self.names);
-        self.bytes(&names)?;
+        self.write_bytes(&names)?;
         let total = self.at;
         self.at = 0;
         let header = [
@@ -147,7 +147,7 @@ impl<'b> Writer<'b> {
             names.len(),
             structure_size,
         ];
-        header.iter().try_for_each(|&word| self.word(word as u32))?;
+        header.iter().try_for_each(|&n| self.write_word(n as u32))?;
         Ok(total)
     }
 }

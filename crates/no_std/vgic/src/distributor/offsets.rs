@@ -30,12 +30,12 @@ pub fn bit_array(offset: u64) -> Option<(u64, u32)> {
 }
 
 /// The first SPI of the ICFGR at `offset`; each has 16 SPIs.
-pub fn icfgr(offset: u64) -> Option<u32> {
+pub fn icfgr_spi(offset: u64) -> Option<u32> {
     let word = offset.checked_sub(0xc00)? / 4;
     (2..6).contains(&word).then(|| 16 * (word as u32 - 2))
 }
 
 /// The SPI of the IROUTER at `offset`, and where that register starts.
-pub const fn irouter(offset: u64) -> (Option<usize>, u64) {
+pub const fn irouter_spi(offset: u64) -> (Option<usize>, u64) {
     (spi_index((offset - 0x6000) / 8), offset & !7)
 }

@@ -106,7 +106,7 @@ impl List {
             (None, Some(at)) => self.set_queued(at, self.queue[at].without_active()),
             (None, None) if active => {
                 let new = ListRegister::pending(intid, priority, None);
-                self.queue.push(new.acknowledged());
+                self.queue.push(new.after_acknowledge());
             }
             (None, None) => {}
         }

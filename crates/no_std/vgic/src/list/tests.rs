@@ -190,7 +190,7 @@ impl World {
         // The hypervisor, too, takes this short way if nothing more is needed.
         if intid < PRIVATE {
             let value = ListRegister::pending(intid, priority(intid), hardware(intid));
-            self.list.expect(intid, Some(value));
+            self.list.expect_arrival(intid, Some(value));
             if self.list.arrive(&mut self.bank, intid) {
                 return true;
             }

@@ -21,7 +21,7 @@ fn an_sgi_takes_the_register_that_it_had() {
     list.inject(&mut bank, 7, 0x80, None);
     assert_eq!(bank.reads.get(), 0);
     assert_eq!(bank.used(), [(1, 7, PENDING)]);
-    list.expect(3, Some(ListRegister::pending(3, 0x80, None)));
+    list.expect_arrival(3, Some(ListRegister::pending(3, 0x80, None)));
     assert!(list.arrive(&mut bank, 3));
     assert!(!list.arrive(&mut bank, 3), "its register is in use");
     assert!(!list.arrive(&mut bank, 4), "nothing is expected");
@@ -33,7 +33,7 @@ fn an_sgi_takes_the_register_that_it_had() {
     bank.acknowledge(0);
     bank.end(0);
     assert!(bank.asked.refill && !list.arrive(&mut bank, 3));
-    list.expect(3, None);
+    list.expect_arrival(3, None);
     list.refill(&mut bank);
     assert!(!list.arrive(&mut bank, 3));
 }

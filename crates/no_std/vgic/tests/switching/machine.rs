@@ -349,7 +349,7 @@ impl<'a, P: Protocol> Target<'a, P> {
         }
     }
 
-    /// Like `vgic_cpu::evaluate`.
+    /// Like `vgic_cpu::update_cpu`.
     pub fn evaluate(&mut self) {
         let world = self.world;
         if !world.switch.write(&world.private, &world.gicr) {
@@ -357,7 +357,7 @@ impl<'a, P: Protocol> Target<'a, P> {
         }
     }
 
-    /// Like `kick::serve`.
+    /// Like `kick::serve_requests`.
     fn serve(&mut self) {
         let bits = self.world.switch.take();
         if bits & EVALUATE != 0 {
@@ -415,7 +415,7 @@ impl<'a, P: Protocol> Target<'a, P> {
             "requests not served"
         );
         let waiting = private.pending();
-        let ready = private.all_ready();
+        let ready = private.ready_intids();
         for intid in 0..16 {
             let bit = 1 << intid;
             let here = self.with(|_, delivery| delivery.list.state(&delivery.interface, intid));

@@ -226,7 +226,7 @@ impl<P: Protocol> LoomCpu<P> {
             assert!(found != 0 || excused, "payload not there");
         }
         if taken & CALL != 0 && self.look(CALL).count_ones() == self.expected_calls() {
-            // The last call lets the task go on, like `call::run`.
+            // The last call lets the task go on, like `call::called_function`.
             self.self_woken.set(true);
             self.interrupted.set(true);
             self.world.request.wake(RESCHED, false);

@@ -11,8 +11,8 @@
 //! - An interrupt that is sent stays pending until it is taken. It can be taken before any
 //!   access of the target to the word and before a WFI, while interrupts are not masked. The
 //!   interrupt of a function call takes CALL in its handler, and the last call requests RESCHED
-//!   from its own CPU, as `call::run` does; the interrupt of RESCHED sets the flag that a busy
-//!   CPU checks.
+//!   from its own CPU, as `call::called_function` does; the interrupt of RESCHED sets the flag that
+//!   a busy CPU checks.
 //! - The scheduler's tick is an interrupt that comes once and requests nothing.
 //! - WFI waits until an interrupt is pending, masked or not. So a lost or wrongly omitted wake-up
 //!   shows as a WFI that nothing ends, which loom reports as a deadlock. In a wait without WFI, it

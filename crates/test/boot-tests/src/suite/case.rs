@@ -349,7 +349,7 @@ impl Case {
 /// machine, or because our guest runs under KVM, whose second stage of translation makes the guest's accesses cacheable
 /// (HCR_EL2.FWB).
 fn is_foreign(args: &RunArgs) -> bool {
-    let unders = args.job.under.as_ref().map_or(&[][..], Unders::named);
+    let unders = args.job.under.as_ref().map_or(&[][..], Unders::hypervisors);
     let alone = !unders.is_empty() && !unders.contains(&Under::Rouse);
     let is_kvm = unders.iter().any(|under| under.kvm_mode().is_some());
     alone && (args.job.load.given.guest.is_some() || is_kvm)

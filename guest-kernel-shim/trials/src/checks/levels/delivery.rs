@@ -7,20 +7,20 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use plan::Deliver;
 
 use super::super::outcome::{Failure, ensure};
-use super::timer::{Timer, nothing, redistributor, with_each};
+use super::timer::{Timer, for_each_timer, none_due, redistributor};
 use guest_kernel_shim::hypervisor;
 
 /// Whether interrupts are delivered directly.
 static DIRECT: AtomicBool = AtomicBool::new(false);
 
 /// Notes how interrupts are delivered.
-pub fn begin(direct: bool) {
+pub fn note_delivery(direct: bool) {
     DIRECT.store(direct, Release);
 }
 
 /// Switches to the other way of delivery, if there are two ways.
-fn turn_delivery() {
-    if hypervisor::present() {
+fn switch_delivery() {
+    if hypervisor::exists() {
         let direct = !DIRECT.load(Acquire);
         hypervisor::set_deliver(match direct {
             true => Deliver::Direct,
@@ -31,41 +31,41 @@ fn turn_delivery() {
 }
 
 /// Checks that the state is kept with each delivery, and also if the delivery changes while an interrupt is pending.
-pub fn handed_over() -> Result<(), Failure> {
+pub fn kept_over_delivery_switch() -> Result<(), Failure> {
     let before = DIRECT.load(Acquire);
-    let result = with_each(hand_over);
+    let result = for_each_timer(check_switch);
     if DIRECT.load(Acquire) != before {
-        turn_delivery();
+        switch_delivery();
     }
     result
 }
 
-fn hand_over(timer: Timer) -> Result<(), Failure> {
+fn check_switch(timer: Timer) -> Result<(), Failure> {
     let latch = || redistributor().set_pending(timer.bit());
     timer.raise();
-    turn_delivery();
+    switch_delivery();
     ensure(timer.pending(), "lost by a change of the delivery")?;
     timer.lower();
     ensure(!timer.pending(), "kept by a change of the delivery")?;
-    nothing()?;
+    none_due()?;
     timer.raise();
-    turn_delivery();
+    switch_delivery();
     timer.lower();
-    nothing()?;
+    none_due()?;
     for disabled in [false, true] {
         latch();
-        turn_delivery();
+        switch_delivery();
         if disabled {
             timer.disable();
         }
-        turn_delivery();
+        switch_delivery();
         ensure(timer.pending(), "what was set is lost")?;
-        turn_delivery();
+        switch_delivery();
         timer.enable();
-        timer.take()?;
+        timer.acknowledge()?;
         gic_cpu::end(timer.intid);
-        nothing()?;
-        turn_delivery();
+        none_due()?;
+        switch_delivery();
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ impl Timer {
         insn::isb();
     }
 
-    pub fn expired(self) -> bool {
+    pub fn has_expired(self) -> bool {
         let control = if self.physical {
             CNTP_CTL_EL0.get()
         } else {
@@ -62,10 +62,10 @@ impl Timer {
     /// Makes the timer expire, and gives the interrupt controller time to notice.
     pub fn raise(self) {
         self.arm(0);
-        while !self.expired() {
+        while !self.has_expired() {
             insn::yield_now();
         }
-        pause();
+        spin_briefly();
     }
 
     /// Turns the timer off, and gives the interrupt controller time to notice.
@@ -76,7 +76,7 @@ impl Timer {
             CNTV_CTL_EL0.set(0);
         }
         insn::isb();
-        pause();
+        spin_briefly();
     }
 
     pub fn enable(self) {
@@ -96,7 +96,7 @@ impl Timer {
     }
 
     /// Acknowledges the timer's pending interrupt, after giving it time to come.
-    pub fn take(self) -> Result<(), Failure> {
+    pub fn acknowledge(self) -> Result<(), Failure> {
         let got = Cell::new(SPURIOUS);
         clock::wait_for(|| {
             got.set(gic_cpu::acknowledge());
@@ -110,8 +110,8 @@ impl Timer {
 }
 
 /// Waits a moment without an exit.
-pub fn pause() {
-    let end = clock::now() + clock::ticks(20);
+pub fn spin_briefly() {
+    let end = clock::now() + clock::us_to_ticks(20);
     while clock::now() < end {
         insn::yield_now();
     }
@@ -122,7 +122,7 @@ pub fn redistributor() -> &'static Redistributor {
 }
 
 /// Fails if there is an interrupt to acknowledge.
-pub fn nothing() -> Result<(), Failure> {
+pub fn none_due() -> Result<(), Failure> {
     match gic_cpu::acknowledge() {
         SPURIOUS => Ok(()),
         intid => {
@@ -134,13 +134,13 @@ pub fn nothing() -> Result<(), Failure> {
 
 /// Runs `check` with each timer, with IRQs masked, both timers off and their interrupts enabled,
 /// and undoes these settings afterwards.
-pub fn with_each(check: impl Fn(Timer) -> Result<(), Failure>) -> Result<(), Failure> {
+pub fn for_each_timer(check: impl Fn(Timer) -> Result<(), Failure>) -> Result<(), Failure> {
     let mut result = Ok(());
     for timer in Timer::both() {
         insn::mask_irq();
         journal(PerCpu::this()).clear();
         Timer::both().into_iter().for_each(Timer::enable);
-        result = result.and_then(|()| check(timer)).and_then(|()| nothing());
+        result = result.and_then(|()| check(timer)).and_then(|()| none_due());
         for timer in Timer::both() {
             timer.lower();
             timer.disable();

@@ -4,7 +4,7 @@
 use arch::insn;
 
 use super::super::outcome::{Failure, ensure};
-use super::timer::{Timer, nothing, with_each};
+use super::timer::{Timer, for_each_timer, none_due};
 use guest_kernel_shim::clock;
 use guest_kernel_shim::interrupts::journal;
 use guest_kernel_shim::percpu::PerCpu;
@@ -12,28 +12,28 @@ use guest_kernel_shim::percpu::PerCpu;
 /// Waits once, with IRQs masked; returns whether `timer` had expired by then.
 fn sleeps_until(timer: Timer) -> bool {
     insn::wfi();
-    timer.expired()
+    timer.has_expired()
 }
 
 /// Checks that an interrupt that is gone ends no wait: the wait lasts until there is another reason to end it.
 /// A wait may end without a reason (DDI 0487K.a, D1.7.2), but code does not wait for such an end. The pending
 /// state is read first, because a hypervisor may not notice that a timer was turned off until that read.
 pub fn gone_from_a_later_wait() -> Result<(), Failure> {
-    with_each(|timer| {
+    for_each_timer(|timer| {
         let raise = || timer.raise();
         ensure(waits_last(timer, raise)?, "it ended a later wait")?;
         let wait_for_it = || {
-            timer.arm(clock::ticks(100));
+            timer.arm(clock::us_to_ticks(100));
             while !sleeps_until(timer) {}
         };
         let last = waits_last(timer, wait_for_it)?;
         ensure(last, "after it ended one, it ended a later wait")?;
-        timer.arm(clock::ticks(100));
+        timer.arm(clock::us_to_ticks(100));
         while !sleeps_until(timer) {}
         timer.lower();
         ensure(!timer.pending(), "pending after a wait, its timer off")?;
-        nothing()?;
-        unmasked(timer)
+        none_due()?;
+        ends_one_wait(timer)
     })
 }
 
@@ -48,7 +48,7 @@ fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
         begin();
         timer.lower();
         ensure(!timer.pending(), "pending before a wait, its timer off")?;
-        next.arm(clock::ticks(500));
+        next.arm(clock::us_to_ticks(500));
         last |= sleeps_until(next);
         next.lower();
         ensure(!next.pending(), "pending after a wait, its timer off")?;
@@ -58,12 +58,12 @@ fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
 
 /// Checks that an interrupt that is taken once IRQs are unmasked ends exactly one wait. IRQs are masked from
 /// the check to the wait: otherwise an interrupt in between would be taken, and nothing would end the wait.
-fn unmasked(timer: Timer) -> Result<(), Failure> {
+fn ends_one_wait(timer: Timer) -> Result<(), Failure> {
     let taken = journal(PerCpu::this());
     taken.clear();
     for (count, timer) in [timer, timer.other(), timer].into_iter().enumerate() {
-        timer.arm(clock::ticks(200));
-        while taken.count() <= count && !timer.expired() {
+        timer.arm(clock::us_to_ticks(200));
+        while taken.count() <= count && !timer.has_expired() {
             insn::wfi();
             insn::unmask_irq();
             insn::isb();

@@ -26,7 +26,7 @@ pub struct Registers {
 
 impl Registers {
     /// Returns a different value for each register, for round `round`.
-    pub fn of(round: u64) -> Self {
+    pub fn for_round(round: u64) -> Self {
         let value = |n: usize| (round << 32 | 0xa000_0000 | n as u64).rotate_left(n as u32);
         Self {
             vectors: core::array::from_fn(|n| value(n + 31)),
@@ -132,7 +132,7 @@ unsafe extern "C" {
 }
 
 /// Gives the registers the values `put`, performs `way`, and returns their values after it.
-pub fn around(put: &Registers, way: Way) -> Registers {
+pub fn run_between(put: &Registers, way: Way) -> Registers {
     let mut found = put.clone();
     found.general = [0; 31];
     found.vectors = [0; 64];

@@ -26,11 +26,11 @@ const ENABLE: u64 = 1;
 
 /// Makes `timer` expire after a while, or at once.
 pub fn arm(me: &PerCpu, timer: usize, random: &mut Random) {
-    let after = random.below(clock::ticks(LONGEST_US));
+    let after = random.below(clock::us_to_ticks(LONGEST_US));
     let merge = random.one_in(16);
     // IRQs are masked, because an expiry between noting and setting would be taken for the new expiry.
     insn::mask_irq();
-    if books::of(me).timer[timer].send(merge) {
+    if books::books_of(me).timer[timer].note_send(merge) {
         if timer == VIRTUAL {
             CNTV_CVAL_EL0.set(CNTVCT_EL0.get() + after);
             CNTV_CTL_EL0.set(ENABLE);
@@ -46,7 +46,7 @@ pub fn arm(me: &PerCpu, timer: usize, random: &mut Random) {
 /// Stops `timer`; the interrupt of an earlier expiry may still come.
 pub fn stop(me: &PerCpu, timer: usize) {
     insn::mask_irq();
-    books::of(me).timer[timer].take_back();
+    books::books_of(me).timer[timer].note_withdrawal();
     if timer == VIRTUAL {
         CNTV_CTL_EL0.set(0);
     } else {

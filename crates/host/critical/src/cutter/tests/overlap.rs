@@ -8,10 +8,10 @@ use crate::clock::Via;
 fn samples_of_two_cpus_may_overlap() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +4 N pause; +1");
-    machine.cutter.begins(FAR, machine.now);
-    machine.cutter.value(FAR, machine.now.total());
+    machine.cutter.record_begin(FAR, machine.now);
+    machine.cutter.record_clock(FAR, machine.now.total());
     machine.steps("+6 F store W; +3 F pause; +2 N load W; +1 N end");
-    machine.cutter.pauses(NEAR, machine.now, false);
+    machine.cutter.record_pause(NEAR, machine.now, false);
     machine.steps("+2 F end");
     let samples = machine.cutter.samples().keys();
     let found: Vec<_> = samples
@@ -80,9 +80,9 @@ proptest::proptest! {
             let open = machine.cutter.cpus[open].open.as_ref();
             let begin = open.map_or(0, |open| open.work.total());
             if what == "end" {
-                machine.cutter.ends(cpu, machine.now);
-                machine.cutter.value(cpu, machine.now.total());
-                let Some(recorded) = machine.cutter.records(cpu) else { continue };
+                machine.cutter.record_end(cpu, machine.now);
+                machine.cutter.record_clock(cpu, machine.now.total());
+                let Some(recorded) = machine.cutter.record_counted(cpu) else { continue };
                 add_up(&recorded);
                 assert_eq!(Sample { halted: true, ..recorded.sample }.check(), Ok(()));
                 let first = recorded.path.first();

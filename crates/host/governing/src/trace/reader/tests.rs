@@ -28,7 +28,7 @@ fn a_trace_reads_back() {
     ];
     let source = "made up".into();
     let trace = Trace { source, intervals };
-    assert_eq!(parse(&trace.text()).unwrap(), trace.intervals);
+    assert_eq!(parse(&trace.to_text()).unwrap(), trace.intervals);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn receivers_are_named_if_they_vary() {
 fn check_rows(cells: &[Cell]) {
     let results = run(cells.to_vec());
     let all: Vec<&Cell> = results.cells.iter().collect();
-    let table = Rows::fitting(&all, Scale::of(&results), WIDTH);
+    let table = Rows::lay_out_to_fit(&all, Scale::for_results(&results), WIDTH);
     for cell in cells {
         let what = &cell.what;
         let value = |title: &str| match title {

@@ -2,7 +2,7 @@
 //! Tests the verdicts directly, without their output.
 
 use super::*;
-use crate::samples::cell;
+use crate::samples::measured_cell;
 use crate::{Critical, Results, Stage, Stats};
 use plan::Wait;
 
@@ -13,7 +13,7 @@ fn run(wait: Wait, unit: &str, median: u64) -> Run {
         p50: median,
         ..Stats::default()
     };
-    let mut cell = cell(wait, unit, stats);
+    let mut cell = measured_cell(wait, unit, stats);
     cell.stages.push(Stage {
         name: "kick".into(),
         stats: Stats {
@@ -46,8 +46,11 @@ fn an_instruction_more_is_a_difference() {
         let sides = [400, b].map(|median| [run(Wait::Wfi, "insns", median)]);
         let comparison = Comparison::new(&sides[0], &sides[1], 0.05);
         assert!(comparison.exact);
-        assert_eq!(comparison.count(verdict), 1);
-        assert_eq!(comparison.pairs[0].total().unwrap().by(), by);
+        assert_eq!(comparison.count_verdict(verdict), 1);
+        assert_eq!(
+            comparison.pairs[0].deciding_figure().unwrap().difference(),
+            by
+        );
     }
 }
 
@@ -99,7 +102,11 @@ fn more_cells_need_more_runs() {
     for (runs, cells, found, needed) in [(5, 6, 6, 5), (5, 7, 0, 6), (6, 7, 7, 6)] {
         let (a, b) = sides(runs, cells);
         let comparison = Comparison::new(&a, &b, 0.05);
-        assert_eq!(comparison.count(Verdict::Worse), found, "{runs} {cells}");
+        assert_eq!(
+            comparison.count_verdict(Verdict::Worse),
+            found,
+            "{runs} {cells}"
+        );
         assert_eq!(
             (comparison.tests, comparison.runs_needed()),
             (cells as usize, needed)
@@ -114,7 +121,11 @@ fn no_difference_says_what_would_have_been_seen_and_with_how_many_runs_more_is()
         runs(&[991, 996, 1000, 1004, 1009]),
     );
     let comparison = Comparison::new(&a, &b, 0.05);
-    let sees = comparison.pairs[0].total().unwrap().sees().unwrap();
+    let sees = comparison.pairs[0]
+        .deciding_figure()
+        .unwrap()
+        .least_detectable_percent()
+        .unwrap();
     // The runs lie within 1 % of each other.
     assert!((1.0..2.4).contains(&sees), "{sees}");
     let runs = |percent| comparison.runs_to_see(percent)[0].unwrap();
@@ -162,7 +173,10 @@ fn what_b_lacks_is_lost() {
     let none = [skipped];
     let comparison = Comparison::new(&none, &none, 0.05);
     assert_eq!(
-        (comparison.count(Verdict::Unknown), comparison.lost.len()),
+        (
+            comparison.count_verdict(Verdict::Unknown),
+            comparison.lost.len()
+        ),
         (1, 0)
     );
 }
@@ -208,7 +222,7 @@ fn a_path_that_one_side_alone_knows_is_told() {
     b.results.cells[0].critical = Some(Critical::default());
     let differ = |a: &Run, b: &Run| {
         let sides = [a, b].map(|run| [run.clone()]);
-        Comparison::new(&sides[0], &sides[1], 0.05).paths_differ()
+        Comparison::new(&sides[0], &sides[1], 0.05).path_difference()
     };
     assert_eq!(differ(&a, &a), None);
     assert_eq!(differ(&b, &b), None);
