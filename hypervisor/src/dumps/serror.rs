@@ -80,7 +80,7 @@ pub extern "C" fn in_guest(frame: &Frame) {
     }
 }
 
-/// Handles an SError that interrupted EL2, which is expected only while EL2 [lets one in](let_in).
+/// Handles an SError that interrupted EL2, which is expected only while EL2 [lets one in](with_serrors).
 pub extern "C" fn in_el2(frame: &Frame) {
     let cpu = PerCpu::this();
     let esr = ESR_EL2.get();

@@ -36,7 +36,7 @@ impl Reasons {
 
     const CLASS: u32 = 13;
 
-    /// STR W5, [X3, #0xf00], with which our guest sends an SGI on a machine with a GICv2.
+    /// `STR W5, [X3, #0xf00]`, with which our guest sends an SGI on a machine with a GICv2.
     pub const STORES_SGIR: u32 = 0xb90f_0065;
 
     /// Returns the kinds that follow from the instruction itself.

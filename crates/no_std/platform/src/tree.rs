@@ -161,7 +161,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Like [`Self::item`], but guesses a damaged item, since the report of a refusal may need
+    /// Like [`Self::item_at`], but guesses a damaged item, since the report of a refusal may need
     /// items after the damage. A checked tree has no damaged items.
     fn item_or_guess(&self, at: usize) -> Option<(Item<'a>, usize)> {
         let tokens = [PROPERTY, BEGIN_NODE, END_NODE].into_iter();
