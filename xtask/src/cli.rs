@@ -107,8 +107,8 @@ pub enum Everyday {
     /// Count the cost of each path through the hypervisor: instructions, registers, barriers, exceptions
     #[command(after_help = format!("{}\n\n{STATUS}", examples_help("cost")))]
     Cost(CostArgs),
-    /// Write a file for another machine: a disk for UEFI, such as an instance's root disk, or a program for Linux with
-    /// KVM
+    /// Write a file for another machine: a disk for UEFI, such as an instance's root disk, a program for Linux with
+    /// KVM, or the files of a Raspberry Pi's card
     #[command(mut_arg("board", |arg| arg.default_value(DISK_BOARD)), after_help = format!("{}\n\n{LISTS}\n\n{STATUS}", examples_help("image")))]
     Image(Box<ImageArgs>),
     /// Check tools, boards, or whether Rouse can run on a machine: what is there, what is missing, and the fix

@@ -298,12 +298,12 @@ impl Board {
     pub fn option_m<'q>(&self, qemu: &'q Qemu, under: Under) -> Result<&'q str> {
         match qemu.machine.get(&under) {
             Some(machine) => Ok(machine),
-            // The machine of KVM's host serves most boards, because the host needs no firmware.
-            None if under.is_other() => Ok(kvm::MACHINE),
+            // The machine of KVM's host serves the boards with its GIC, because the host needs no firmware.
+            None if under.is_other() && qemu.has_gicv3() => Ok(kvm::MACHINE),
             None => {
                 let known: Vec<_> = qemu.machine.keys().map(Under::to_string).collect();
                 bad_input!(
-                    "--under: board {} has no machine for `{under}`; use {}, or add one to its file",
+                    "--under: board {} does not run `{under}`; use {}",
                     self.name,
                     known.join(", ")
                 )

@@ -37,7 +37,8 @@ fn describe_board(board: &Board) -> Result<Vec<String>> {
     add(
         "CPUs",
         &[format!(
-            "1 to {}, {} by default; {}",
+            "{} to {}, {} by default; {}",
+            cpus.min,
             cpus.max,
             cpus.default,
             model_line(board)

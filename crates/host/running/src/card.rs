@@ -3,7 +3,7 @@
 //! describes.
 //!
 //! The partition already has the firmware and its device trees, for example from Raspberry Pi OS. The firmware starts
-//! `kernel8.img` at EL2, gives it the device tree, and appends `cmdline.txt` to the tree's boot arguments (Raspberry
+//! `rouse.img` at EL2, gives it the device tree, and appends `cmdline.txt` to the tree's boot arguments (Raspberry
 //! Pi, documentation of config.txt).
 
 use std::fs;
@@ -25,7 +25,7 @@ use shell::{files, interrupt, places};
 const CONFIG: &str = "\
 # SPDX-License-Identifier: MIT OR Apache-2.0
 arm_64bit=1
-kernel=kernel8.img
+kernel=rouse.img
 enable_uart=1
 dtoverlay=disable-bt
 force_turbo=1
@@ -69,7 +69,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     files::make_folder(&folder)?;
     let claim = |name: &str| Output::claim("--out", &folder.join(name));
     let (kernel, config, line) = (
-        claim("kernel8.img")?,
+        claim("rouse.img")?,
         claim("config.txt")?,
         claim("cmdline.txt")?,
     );
@@ -89,11 +89,10 @@ fn read_file(path: &PathBuf) -> Result<Vec<u8>> {
 
 fn next_step(folder: &Path) {
     say!("{}", output::shown(folder));
+    say!("Save config.txt and cmdline.txt of the first partition of a card with Raspberry");
+    say!("Pi OS, copy these three files there, and capture the console at 115200 baud.");
     say!(
-        "Copy its files to the first partition of a card with Raspberry Pi OS (keep the old ones),"
-    );
-    say!(
-        "and capture the console at 115200 baud. {} has the way from here to a table.",
+        "{}, \"A Raspberry Pi\", has the way to a table.",
         places::shown(&places::inside("docs/bring-up.md"))
     );
 }

@@ -110,6 +110,13 @@ pub struct Gem5 {
 }
 
 impl Qemu {
+    /// Whether one of its machines has a GICv3.
+    pub fn has_gicv3(&self) -> bool {
+        self.machine
+            .values()
+            .any(|machine| machine.contains("gic-version=3"))
+    }
+
     /// Returns why the firmware of the machine is not available here, or `None` if it is.
     pub fn lacks(&self) -> Option<String> {
         let Loader::Trusted(trusted) = &self.loader else {
