@@ -22,39 +22,39 @@ struct Line(AtomicU64);
 
 /// Breaks the rules that can be broken without an exception.
 pub fn break_all() {
-    read_unwritten_register();
-    read_unsynchronised();
-    isb_before_dsb();
-    remap_without_break();
-    store_uncached();
-    load_exclusive_from_device();
-    end_without_interrupt();
-    clear_active_priorities();
-    write_invalid_list_register();
-    leave_gic_writes_open();
-    turn_mmu_off_and_on();
-    read_counter_out_of_order();
-    wait_without_routes();
+    written_before_read();
+    synchronised();
+    tlbi_completed();
+    break_before_make();
+    caches_agree();
+    exclusive_memory();
+    interrupt_ended();
+    active_priorities();
+    list_registers();
+    gic_writes_done();
+    tlb_invalidated();
+    counter_in_order();
+    wait_can_end();
 }
 
-fn read_unwritten_register() {
+fn written_before_read() {
     // No vCPU has run here yet.
     core::hint::black_box(VTCR_EL2.get());
 }
 
-fn read_unsynchronised() {
+fn synchronised() {
     set_ich_lr(0, 0);
     core::hint::black_box(ICH_ELRSR_EL2.get());
     insn::isb();
 }
 
-fn isb_before_dsb() {
+fn tlbi_completed() {
     insn::tlbi_alle2();
     insn::isb();
     insn::dsb_nsh();
 }
 
-fn remap_without_break() {
+fn break_before_make() {
     /// An entry of the first level that translates no address in use.
     const UNUSED: u64 = 200;
     let place = (TTBR0_EL2.get() & 0xffff_ffff_f000) + 8 * UNUSED;
@@ -70,7 +70,7 @@ fn remap_without_break() {
     insn::isb();
 }
 
-fn store_uncached() {
+fn caches_agree() {
     static LINE: Line = Line(AtomicU64::new(0));
     let on = SCTLR_EL2.get();
     let off = on & !(1 << 2);
@@ -83,7 +83,7 @@ fn store_uncached() {
     }
 }
 
-fn load_exclusive_from_device() {
+fn exclusive_memory() {
     let distributor = machine().platform.gic.distributor.base;
     // SAFETY: the load reads GICD_CTLR, which is mapped, and which no read changes.
     unsafe {
@@ -92,19 +92,19 @@ fn load_exclusive_from_device() {
     }
 }
 
-fn end_without_interrupt() {
+fn interrupt_ended() {
     /// An SGI that EL2 never sends.
     const NONE: u32 = 15;
     gic_cpu::end(NONE);
 }
 
-fn clear_active_priorities() {
+fn active_priorities() {
     ICH_AP1R0_EL2.set(0);
     ICH_AP0R0_EL2.set(0);
     insn::isb();
 }
 
-fn write_invalid_list_register() {
+fn list_registers() {
     /// The state pending and active, and the bit HW.
     const BOTH_OF_HARDWARE: u64 = 3 << 62 | 1 << 61;
     set_ich_lr(0, BOTH_OF_HARDWARE);
@@ -112,7 +112,7 @@ fn write_invalid_list_register() {
     insn::isb();
 }
 
-fn leave_gic_writes_open() {
+fn gic_writes_done() {
     /// GICR_ICENABLER0 and GICR_ICPENDR0.
     const ICENABLER: u64 = 0x1_0180;
     const ICPENDR: u64 = 0x1_0280;
@@ -129,7 +129,7 @@ fn leave_gic_writes_open() {
     redistributor.disable_all(UNUSED);
 }
 
-fn turn_mmu_off_and_on() {
+fn tlb_invalidated() {
     let on = SCTLR_EL2.get();
     // SAFETY: addresses are the same without the MMU, no memory is accessed while it is off, and
     // the translations that TLBs hold have not changed.
@@ -139,7 +139,7 @@ fn turn_mmu_off_and_on() {
     }
 }
 
-fn read_counter_out_of_order() {
+fn counter_in_order() {
     static SEEN: AtomicU64 = AtomicU64::new(0);
     insn::isb();
     for _ in 0..100 {
@@ -149,7 +149,7 @@ fn read_counter_out_of_order() {
     compiler_fence(SeqCst);
 }
 
-fn wait_without_routes() {
+fn wait_can_end() {
     /// HCR_EL2.FMO and IMO.
     const ROUTES: u64 = 1 << 3 | 1 << 4;
     let (cpu, hcr) = (PerCpu::this(), HCR_EL2.get());
