@@ -4,6 +4,8 @@
 use plan::{Atomics, SkipReason};
 use platform::{Enable, Region};
 
+use pages::PAGE;
+
 use crate::boot::EL1_RELEASE;
 use crate::machine::platform;
 use crate::percpu::PerCpu;
@@ -18,6 +20,12 @@ pub fn start_others() {
     // The other CPUs read this data before their caches are on.
     memory::data_regions().into_iter().for_each(pages::clean);
     for cpu in percpu::all().iter().skip(1) {
+        // A CPU that starts at EL2 uses its stack with its caches off. A line of this CPU's that is written back later
+        // would overwrite it.
+        pages::clean(Region {
+            base: cpu.stack_top - PAGE,
+            size: PAGE,
+        });
         let status = start_cpu(cpu);
         if !cpu.is_online() && !atomics::all_cpus_have_lse() && atomics::OWN == Atomics::Lse {
             let (mpidr, why) = (cpu.mpidr, SkipReason::NoLse);

@@ -68,6 +68,8 @@ pub struct Console {
     pub status: Option<u32>,
     /// Whether the machine stays on after its end, since nothing in it can turn it off.
     pub stays_on: bool,
+    /// Whether the machine was to start again and could not, as after a panic.
+    pub reboot_failed: bool,
     /// How the guest ended the machine, if it gave no exit status.
     pub ended: Option<Ended>,
     /// Why Rouse cannot run on the machine.
@@ -154,11 +156,6 @@ impl Console {
         LineKind::Other
     }
 
-    /// Whether a kernel's last words were those of a panic.
-    pub const fn has_panicked(&self) -> bool {
-        self.panicked.is_some()
-    }
-
     /// Reads a line that is not ours.
     fn read_other_line(&mut self, line: &str) -> LineKind {
         if let Some(why) = why_not_started(line).filter(|_| !self.firmware_is_over) {
@@ -168,6 +165,7 @@ impl Console {
         if !line.trim().is_empty() {
             self.last = Some(line.to_owned());
             self.stays_on |= HALTED.iter().any(|words| line.contains(words));
+            self.reboot_failed |= line.contains(HALTED[2]);
             let panics = PANICS.iter().any(|words| line.contains(words));
             self.panicked = panics.then(|| line.to_owned()).or(self.panicked.take());
         }

@@ -36,21 +36,27 @@ impl Registers {
     /// Returns the CPU interface of the CPU with affinity `mpidr`, if its cluster is recorded.
     #[must_use]
     pub fn interface_of(&self, mpidr: u64) -> Option<u8> {
-        let first = self.first.get((mpidr >> 8) as usize)?.load(Relaxed);
+        let first = self.first.get(aff1(mpidr))?.load(Relaxed);
         (first != UNKNOWN).then(|| first + mpidr as u8)
     }
 
     /// Records that the CPU with affinity `mpidr` has CPU interface `number`. Returns whether SGIs
-    /// can be sent to the CPU: within a cluster, interfaces must be numbered like Aff0.
+    /// can be sent to the CPU: within a cluster, interfaces must be numbered like Aff0. Clusters
+    /// that differ only above Aff1 count as one.
     #[must_use]
     pub fn record(&self, mpidr: u64, number: u8) -> bool {
-        let (aff0, aff1) = (mpidr as u8, (mpidr >> 8) as usize);
+        let (aff0, aff1) = (mpidr as u8, aff1(mpidr));
         let Some(first) = number.checked_sub(aff0).filter(|_| aff1 < CLUSTERS) else {
             return false;
         };
         let known = self.first[aff1].compare_exchange(UNKNOWN, first, Relaxed, Relaxed);
         known.map_or_else(|known| known == first, |_| true)
     }
+}
+
+/// Aff1 of `mpidr`.
+const fn aff1(mpidr: u64) -> usize {
+    (mpidr >> 8 & 0xff) as usize
 }
 
 #[cfg(target_arch = "aarch64")]

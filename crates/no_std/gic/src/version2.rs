@@ -35,6 +35,8 @@ const GICC_IAR: u64 = 0x00c;
 const GICC_EOIR: u64 = 0x010;
 /// The first of the registers GICC_APR0 to GICC_APR3.
 const GICC_APR: u64 = 0x0d0;
+/// The first of the registers GICC_NSAPR0 to GICC_NSAPR3.
+const GICC_NSAPR: u64 = 0x0e0;
 /// GICC_CTLR bits 8:5: firmware's choice whether interrupts bypass the interface if it is off.
 const BYPASS: u32 = 0xf << 5;
 
@@ -100,6 +102,8 @@ pub(crate) unsafe fn enable_distributor(base: u64, gic: &GicV2) {
 /// Sets every SGI and PPI of this CPU to the same group and priority, and PPIs level-triggered.
 pub(crate) fn set_up_private() {
     let set = |offset, value| write(&REGISTERS.distributor, offset, value);
+    // The configuration of an enabled interrupt must not change (IHI 0048B, 4.3.13).
+    set(GICD_ICENABLER, u32::MAX << 16);
     set(GICD_IGROUPR, 0);
     (0..8).for_each(|n| set(GICD_IPRIORITYR + 4 * n, 0x8080_8080));
     set(GICD_ICFGR1, 0);
@@ -131,7 +135,11 @@ pub fn enable_interface(mpidr: u64) -> Result<(), Error> {
         return Err(Error::CpuInterface { mpidr, number });
     }
     let set = |offset, value| write(&REGISTERS.interface, offset, value);
-    (0..4).for_each(|n| set(GICC_APR + 4 * n, 0));
+    for n in 0..4 {
+        set(GICC_APR + 4 * n, 0);
+        // With one security state, Group 1 has registers of its own.
+        set(GICC_NSAPR + 4 * n, 0);
+    }
     set(GICC_PMR, 0xff);
     set(GICC_BPR, 0);
     set(0, read(&REGISTERS.interface, 0) & BYPASS | 1);

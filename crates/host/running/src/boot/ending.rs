@@ -56,11 +56,14 @@ impl Ending {
 
     /// Returns the ending of a machine that stays on after its end.
     pub fn of_halted(console: &Console) -> Option<Self> {
-        let otherwise = match console.has_panicked() {
+        let otherwise = match console.reboot_failed {
             true => Self::Reset,
             false => Self::Off,
         };
-        let ending = Self::from_console(console).unwrap_or(otherwise);
+        let refused = console.refused.clone().map(Self::Refused);
+        let ending = refused
+            .or_else(|| Self::from_console(console))
+            .unwrap_or(otherwise);
         console.stays_on.then_some(ending)
     }
 
