@@ -93,6 +93,11 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     clock::counts_instructions();
     smp::start_others();
     let mut arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| give_up(&wrong));
+    if platform.psci.is_none() && has_standby(&arguments) {
+        give_up(
+            &"states: a standby state needs PSCI, and this machine has none; use states poll+wfi",
+        );
+    }
     if let Err(wrong) = arguments.fit(program) {
         give_up(&wrong);
     }
@@ -126,6 +131,14 @@ fn stop_watchdogs(
         (watchdog.control, state)
     })
     .collect()
+}
+
+/// Whether a governor may choose a state that is entered through PSCI.
+fn has_standby(arguments: &Arguments<'_>) -> bool {
+    let lists = &arguments.plan.lists;
+    let mut waits = lists.wait.values.iter();
+    let mut states = lists.states.values.iter();
+    waits.any(|wait| wait.governor().is_some()) && states.any(|states| states.slow_exit_us(1) > 0)
 }
 
 /// Ends the machine because of its boot arguments; a hypervisor, if there is one that can check
