@@ -164,11 +164,11 @@ pub fn end_machine(status: u64) -> ! {
     if exists() {
         call(abi::Call::Exit.function(), [status, 0, 0]);
     }
-    crate::output::print(format_args!("rouse: exit status {status}"));
     if CONDUIT.is_completed() {
+        crate::output::print(format_args!("rouse: exit status {status}"));
         call(SYSTEM_OFF, [0; 3]);
     } else {
-        crate::output::print(format_args!("{STAYS_ON}"));
+        crate::output::print_last(format_args!("rouse: exit status {status}\n{STAYS_ON}"));
     }
     crate::output::mark_end();
     loop {

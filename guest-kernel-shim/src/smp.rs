@@ -61,19 +61,9 @@ pub fn turn_cpu_on(cpu: &'static PerCpu) -> i64 {
             0
         }
         Enable::SpinTable(address) => {
-            let line = Region {
-                base: address,
-                size: 8,
-            };
-            // The loader may have written its words without caches: writing back an older copy of
-            // the line would restore the old values of adjacent words.
-            pages::clean(line);
+            let held = boot::held_entry();
             // SAFETY: by the description, this doubleword of RAM is the CPU's release address; `start` has mapped it.
-            unsafe { (address as *mut u64).write_volatile(boot::held_entry()) };
-            pages::clean(line);
-            EL1_RELEASE.let_go(cpu.mpidr, context);
-            // Loaders may wait for the address with WFE (Linux, booting.rst). `let_go` has the DSB for this SEV.
-            arch::insn::sev();
+            unsafe { EL1_RELEASE.let_go_from_table(address, held, cpu.mpidr, context) };
             0
         }
         Enable::Psci => hypervisor::cpu_on(cpu.mpidr, boot::secondary_entry(), context),

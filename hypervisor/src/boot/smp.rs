@@ -53,22 +53,10 @@ fn start_cpu(machine: &Machine, enable: Enable, state: &'static PerCpu) {
             return;
         }
         (Enable::SpinTable(address), _) => {
-            let slot = address as *mut u64;
-            let line = Region {
-                base: address,
-                size: 8,
-            };
-            // The loader may have written its words without caches: writing back an older copy of
-            // the line would restore the old values of adjacent words.
-            pages::clean(line);
+            let held = entry::held_cpu_entry();
             // SAFETY: the description says that this doubleword of RAM is the CPU's release
             // address, which the CPU that starts it may write.
-            unsafe { slot.write_volatile(entry::held_cpu_entry()) };
-            pages::clean(line);
-            EL2_RELEASE.let_go(state.mpidr, per_cpu);
-            // Loaders may wait for the address with WFE (Linux, booting.rst). `let_go` executes the
-            // DSB that has to precede this SEV.
-            insn::sev();
+            unsafe { EL2_RELEASE.let_go_from_table(address, held, state.mpidr, per_cpu) };
         }
         (Enable::Held, _) => EL2_RELEASE.let_go(state.mpidr, per_cpu),
     }

@@ -385,7 +385,7 @@ fn where_it_goes_is_told_without_what_stamps_cost() {
     let stages = of_section(&page, "stages");
     let (_, figure) = stages.split_once("without stamps: mean").unwrap();
     let figure = figure.split("</figure>").next().unwrap();
-    // The path has 60 at EL1 and 30 at EL2, and 50 are beside the path; 20 of the path are bookkeeping.
+    // 60 instructions of the path are at EL1 and 30 at EL2, 20 of these are bookkeeping, and 50 are off the path.
     for part in ["EL1: 60<", "EL2: 30<", "beside the path: 50<", "140 / 70<"] {
         assert!(figure.contains(part), "{part} in {figure}");
     }

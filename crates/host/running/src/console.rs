@@ -24,8 +24,10 @@ const PANICS: [&str; 2] = ["Kernel panic - not syncing: ", "panic: "];
 const HALTED: [&str; 3] = [
     "reboot: Power off not available",
     "reboot: System halted",
-    "Reboot failed -- System halted",
+    REBOOT_FAILED,
 ];
+/// The last words after a panic.
+const REBOOT_FAILED: &str = "Reboot failed -- System halted";
 /// The most characters of a guest's line to quote.
 const QUOTED: usize = 120;
 
@@ -165,7 +167,7 @@ impl Console {
         if !line.trim().is_empty() {
             self.last = Some(line.to_owned());
             self.stays_on |= HALTED.iter().any(|words| line.contains(words));
-            self.reboot_failed |= line.contains(HALTED[2]);
+            self.reboot_failed |= line.contains(REBOOT_FAILED);
             let panics = PANICS.iter().any(|words| line.contains(words));
             self.panicked = panics.then(|| line.to_owned()).or(self.panicked.take());
         }

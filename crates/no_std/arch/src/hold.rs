@@ -37,9 +37,40 @@ impl Release {
 
     /// Releases the held CPU `mpidr`, which starts with x0 = `context`.
     pub fn let_go(&self, mpidr: u64, context: u64) {
+        // A CPU that was released before and comes late must not take this context.
+        self.mpidr.store(u64::MAX, Ordering::Relaxed);
+        self.clean();
         self.context.store(context, Ordering::Relaxed);
         insn::dmb_ish();
         self.mpidr.store(mpidr, Ordering::Relaxed);
+        self.clean();
+    }
+
+    /// Releases the CPU `mpidr`, with x0 = `context`, from a loader's spin table, where it waits
+    /// for an address in the word at `address`. It goes on at `held`, the symbol of
+    /// [`crate::held_entry`].
+    ///
+    /// # Safety
+    /// The word must be mapped as normal memory, and by the machine's description it must be the
+    /// CPU's release address.
+    pub unsafe fn let_go_from_table(&self, address: u64, held: u64, mpidr: u64, context: u64) {
+        let word = core::ptr::with_exposed_provenance_mut::<u64>(address as usize);
+        // SAFETY: as the caller promises.
+        unsafe {
+            // The loader may have written its words without caches: writing back an older copy of
+            // the line would restore the old values of adjacent words.
+            insn::dc_civac(address as usize);
+            insn::dsb_sy();
+            word.write_volatile(held);
+            insn::dc_civac(address as usize);
+        }
+        self.let_go(mpidr, context);
+        // Loaders may wait for the address with WFE (Linux, booting.rst). `let_go` executes the DSB
+        // that has to precede this SEV.
+        insn::sev();
+    }
+
+    fn clean(&self) {
         // SAFETY: this is the address of the slot itself; both words of the slot lie in one line.
         unsafe { insn::dc_civac(core::ptr::from_ref(self) as usize) };
         insn::dsb_sy();

@@ -276,6 +276,8 @@ pub enum Error {
     GicV2Cpus(usize),
     /// The interrupt controller is a GICv5.
     GicV5,
+    /// Two CPUs of a machine with a GICv2 have the same Aff1 and Aff0; this is the MPIDR of one.
+    GicV2Clusters(u64),
     /// The GIC has a status other than `okay`.
     GicOff,
     /// Two CPUs have the same MPIDR.
@@ -317,6 +319,11 @@ impl fmt::Display for Error {
                 f,
                 "device tree: {cpus} CPUs with a GICv2, which has at most {}",
                 GicV2::MAX_CPUS
+            ),
+            Self::GicV2Clusters(mpidr) => write!(
+                f,
+                "device tree: CPU {mpidr:#x} differs from another one only above Aff1, and with a GICv2 Rouse \
+                 needs different Aff1 or Aff0"
             ),
             Self::GicV5 => write!(
                 f,

@@ -42,6 +42,9 @@ pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
         code.mark_by_mark()?;
     }
     if level == 1 {
+        if !code.0.words.contains(&Reasons::STORES_SGIR) {
+            bail!("no instruction is the store to GICD_SGIR that `arch::insn::write_sgi` has");
+        }
         let wanted = [BEGIN, END, RECORD, TALLY, NEXT, NUMBER];
         let pieces = lines::pieces(&file, |name| wanted.contains(&name))?;
         code.mark_by_source(&pieces);

@@ -236,6 +236,16 @@ fn a_gicv2_may_be_described_too_large_or_small() {
     }
 }
 
+/// Exynos Auto v9 in mainline Linux; Spreadtrum SC9860 has one Aff2, which is not 0.
+#[test]
+fn cpus_of_a_gicv2_differ_below_aff2() {
+    assert!(read(&version2_of(&[0x53_0000, 0x53_0001, 0x53_0100], GICC, None)).is_ok());
+    refused(
+        &version2_of(&[0, 0x100, 0x1_0000, 0x1_0100], GICC, None),
+        "CPU 0x10000 differs from another one only above Aff1, and with a GICv2 Rouse needs different Aff1 or Aff0",
+    );
+}
+
 #[test]
 fn a_gicv2_has_eight_cpus_at_most() {
     let cpus: Vec<u64> = (0..9).collect();

@@ -241,7 +241,7 @@ pub fn packages() -> impl Iterator<Item = &'static str> {
 }
 
 /// Makes a page of each kind. Returns the tests that check these in a headless browser, and the tests that the checks
-/// find planted errors. Cargo ignores these tests unless it is told to run them.
+/// find planted errors. Cargo runs these tests only with `--ignored`.
 fn browser_tests() -> Result<Tests> {
     let program = browser::provide()?;
     let pages = kinds::make()?;

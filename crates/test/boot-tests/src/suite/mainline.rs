@@ -47,8 +47,9 @@ fn check_finding(finding: &Finding, blob: &[u8]) -> Result<()> {
             let v2 = older.iter().any(|name| has(name));
             let is_read = why.contains("the interrupt controller is a GICv2,");
             let no_address = why.starts_with("device tree: cpu: spin-table without");
+            let is_clustered = why.contains("only above Aff1");
             match v2 {
-                true => is_read || no_address,
+                true => is_read || no_address || is_clustered,
                 false => !is_read && why.contains("the interrupt controller is"),
             }
         }
