@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program with the everyday verbs. For any other verb, it builds and becomes the program `xtask-dev`.
+//! The program with the everyday verbs. For any other verb, it builds the program `xtask-dev` and replaces its own
+//! process by it.
 
 use std::process::ExitCode;
 

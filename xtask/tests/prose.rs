@@ -14,7 +14,7 @@ const COMMENT: [&str; 6] = [
     "The same ",
     "As ",
 ];
-/// Beginnings of a later sentence of a line. "As" may begin a clause there.
+/// Forbidden beginnings of any later sentence in a line. "As" is allowed there, because it may begin a clause.
 const SENTENCE: [&str; 4] = ["What ", "That of ", "Those that ", "The same "];
 
 /// Finds the Rust files below `folder`.

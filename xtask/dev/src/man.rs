@@ -65,7 +65,7 @@ fn section(text: &mut Vec<u8>, title: &str, lines: &str) -> Result<()> {
     writeln!(text, ".SH \"{title}\"\n.nf")?;
     for line in lines.lines() {
         let line = line.replace('\\', "\\e").replace('-', "\\-");
-        // A dot at the start of a line of text must not make the line a request.
+        // A dot at the start of a line of text must not turn the line into a roff request.
         let dot = if line.starts_with(['.', '\'']) {
             "\\&"
         } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks foreign text. Whatever text a file, a name or the environment has, no printed line has characters on which a
-//! terminal would act, and a line quotes only a part of a long text.
+//! Checks how foreign text is printed. Whatever text a file, a name or the environment contains, no printed line
+//! contains characters that control a terminal, and a line quotes only a part of a long text.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// A text with sequences for titles and colours, ends of lines, C1, DEL, directions of writing, and characters without
-/// width.
+/// A text with escape sequences for titles and colours, line ends, C1 controls, DEL, marks of writing direction, and
+/// characters without width.
 const EVIL: &str =
     "x\u{1b}]0;t\u{7}\u{1b}[31m\r\n\u{9b}2J\u{7f}\u{85}\u{2028}\u{202e}\u{2066}\u{200b}\u{feff}y";
 /// Maximum number of characters in a printed line. The text that the line quotes has far more.

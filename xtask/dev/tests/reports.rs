@@ -109,7 +109,7 @@ fn a_run_gets_its_page_and_keeps_its_results() {
     );
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("make it") && page.contains("first"));
-    // The folder is not taken for that of another run either.
+    // A report of other inputs must not be written into the folder of a run.
     let other = golden("systems.log");
     let (status, _, said) = report(&[&run, &other], Some(&run));
     assert_eq!(status, 2, "{said}");

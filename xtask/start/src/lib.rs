@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds the program that a verb needs, and becomes it.
+//! Builds the program that a verb needs, and becomes it: the program replaces this process (execve(2)).
 //!
 //! Cargo either builds silently, which takes minutes the first time, or reports at each start that there is nothing to
 //! do. This program shows the packages while Cargo compiles them, and prints nothing if there are none to compile.
@@ -65,9 +65,9 @@ fn package_of_verb(mut words: impl Iterator<Item = String>) -> &'static str {
     }
 }
 
-/// Returns the workspace's root. When Cargo runs this package, Cargo passes the package's folder. A program that this
-/// one has become passes the root. The folder at compilation is the last resort: it is wrong if the workspace has moved
-/// since, because Cargo does not compile the package again after a move.
+/// Returns the workspace's root. When Cargo runs this package, Cargo passes the package's folder. A program that has replaced this one
+/// passes the root in [`ROOT`]. The folder at compilation is the last resort: it is wrong if the workspace has moved since, because Cargo
+/// does not compile the package again after a move.
 fn workspace_root() -> PathBuf {
     let here = |package: PathBuf| package.ancestors().nth(2).map(Path::to_path_buf);
     let named = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);

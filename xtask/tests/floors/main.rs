@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks that the modules of an image lie on floors, in the order that `docs/architecture.md` shows. A module may use
-//! its own floor and lower ones. This test fails if a module uses a higher floor, if a circle of modules is larger than
-//! allowed, or if the picture differs from the files.
+//! its own floor and lower ones. This test fails if a module uses a higher floor, if a circle of modules that use each
+//! other is larger than allowed, or if the picture differs from the files.
 
 mod picture;
 mod reader;
@@ -41,8 +41,8 @@ const CIRCLE: usize = 8;
 /// Maximum number of lines below `src` of a crate.
 const LINES: usize = 14_000;
 
-/// The folder of code that only images for tests have. It may use every floor. The file with the same name, which every
-/// floor may use, replaces the folder in images without this code.
+/// The folder of code that only images for tests contain. This code may use every floor. Other images have, instead of
+/// the folder, a file with the same name, which every floor may use.
 const FOR_TESTS: &str = "planted";
 
 fn root() -> PathBuf {

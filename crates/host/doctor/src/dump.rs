@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads ACPI tables from files. A file has the text of `acpidump`, or one or more binary tables from `acpidump -b`,
-//! `acpixtract` or `/sys/firmware/acpi/tables`.
+//! Reads ACPI tables from files. A file contains either the text output of `acpidump`, or one or more binary tables
+//! from `acpidump -b`, `acpixtract` or `/sys/firmware/acpi/tables`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,15 +14,16 @@ use shell::output::file_arguments;
 
 /// Bytes in the header of every table (ACPI 6.5, 5.2.6).
 const HEADER: usize = 36;
-/// Limit of a table's bytes, larger than any real table.
+/// Largest accepted size of a table, in bytes. No real table is as large.
 const MOST: usize = 1 << 24;
-/// Tables that this program reads and that occur once in a machine.
+/// Signatures of the tables that this program reads and of which a machine has only one.
 const ONCE: [&[u8; 4]; 4] = [b"APIC", b"GTDT", b"FACP", b"SPCR"];
-/// Bytes in the RSDP, and the offset of the XSDT.
+/// Size of the RSDP in bytes. `XSDT` is the offset of the XSDT from the RSDP.
 const RSDP: usize = 36;
 const XSDT: usize = 64;
 
-/// Tables as physical memory from [`Dump::BASE`] on, which begins with our own RSDP and XSDT for them.
+/// The tables as the contents of physical memory that begins at [`Dump::BASE`]. It begins with an RSDP and an XSDT that
+/// this program makes.
 pub struct Dump(Vec<u8>);
 
 impl Tables for Dump {
@@ -33,11 +34,11 @@ impl Tables for Dump {
 }
 
 impl Dump {
-    /// An address and a size at which no machine has devices.
+    /// Address of a region in which no machine has devices. `SIZE` is the region's size in bytes.
     pub const BASE: u64 = platform::claims::END - Self::SIZE;
     pub const SIZE: u64 = 1 << 30;
 
-    /// Reads the tables in the file `named`, or in all files of this folder.
+    /// Reads the tables in the file `named`, or, if `named` is a folder, in all of its files.
     pub fn read(named: &Path) -> Result<Self> {
         let mut files = vec![named.to_owned()];
         let unread = |error: std::io::Error| {
@@ -56,7 +57,7 @@ impl Dump {
             files.sort();
         }
         let mut tables: Vec<Vec<u8>> = Vec::new();
-        // The file in which each table was found that occurs once in a machine.
+        // For each table of `ONCE`, the file in which it was found.
         let mut single: BTreeMap<[u8; 4], PathBuf> = BTreeMap::new();
         for file in files {
             for table in tables_of(&file_arguments::read("--acpi", &file).map_err(unread)?) {

@@ -26,7 +26,7 @@ use shell::failure::bad_input;
 use shell::places;
 use shell::terminal::{self, print_document};
 
-/// The firmware of boards that have a UEFI firmware (boards/*.toml).
+/// File name of the UEFI firmware that some boards boot (boards/*.toml).
 const FIRMWARE: &str = "QEMU_EFI.fd";
 
 /// The release of Trusted Firmware-A for boards that start with it.
@@ -66,7 +66,7 @@ impl Finding {
     }
 }
 
-/// Checks every tool, or, if files of machines are named, only these machines.
+/// Checks every tool. If device trees or ACPI tables are named, checks the machines that they describe instead.
 pub fn doctor(args: &DoctorArgs) -> Result<()> {
     if !args.dtb.is_empty() || !args.acpi.is_empty() {
         return machines::report_machines(args);
@@ -198,8 +198,8 @@ fn host_kernel() -> Finding {
     )
 }
 
-/// Returns the finding about a tool that Debian's apt fetches when `user` first needs it. The option `named` names
-/// another one instead.
+/// Returns the finding about a tool that Debian's apt fetches when `user` first needs it. `named` is the option or
+/// variable with which the user names another copy of the tool.
 fn check_tool(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &str) -> Finding {
     match provided {
         Some(path) => Finding::new(tool, places::shown(&path)),

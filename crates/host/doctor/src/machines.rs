@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks by a machine's description whether Rouse can run on it, before a user carries a disk to the machine.
+//! Checks, from a machine's device tree or ACPI tables, whether Rouse can run on the machine. So a user knows it before
+//! carrying a disk to the machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,9 +18,9 @@ use shell::failure::bad_input;
 use shell::output::Output;
 use shell::terminal::say;
 
-/// Characters of a line.
+/// Largest number of characters in a line.
 const WIDTH: usize = 80;
-/// The number of these characters that a file's name may take.
+/// Largest number of a line's characters that a file's name takes.
 const NAME: usize = 34;
 
 /// A finding about the machine that a file describes.
@@ -221,7 +222,7 @@ fn is_by_table(platform: &Platform<'_>) -> bool {
     platform.cpus.iter().any(by_table)
 }
 
-/// Returns why Rouse cannot run on a machine whose description is complete. The reasons that the image itself checks
+/// Returns why Rouse cannot run on a machine whose description is complete. The conditions that the image itself checks
 /// come first.
 fn obstacle(platform: &Platform<'_>) -> Option<String> {
     let by_table = is_by_table(platform);
@@ -360,7 +361,8 @@ mod tests {
         assert!(of_tree("virt.dtb".as_ref(), &bare).ok);
     }
 
-    /// Checks QEMU's tree with room for only one redistributor, and with the GIC in RAM.
+    /// Checks QEMU's tree, once with a region that fits only one redistributor, and once with the GIC at an address in
+    /// RAM.
     #[test]
     fn the_verdict_is_the_images() {
         let virt = include_bytes!("../../../no_std/platform/tests/virt.dtb");
@@ -378,7 +380,7 @@ mod tests {
             "{small:?}"
         );
         let gicd = [0, 0x800_0000, 0, 0x1_0000];
-        // The RAM in a file may be at an address where no real machine has RAM.
+        // A device in RAM gives only a note, because the boot loader may replace the RAM that a file lists.
         let in_ram = with(gicd, [0, 0x4000_0000, 0, 0x1_0000]);
         let summary = summary(&[in_ram]).join("\n");
         assert!(summary.starts_with("1 of 1 machines"), "{summary}");

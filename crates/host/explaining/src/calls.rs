@@ -62,13 +62,14 @@ impl Jump {
 }
 
 impl Stacks {
-    /// Moves on to the instruction of `symbol` at `pc`. Returns the callers of this function, and the functions that
-    /// exceptions interrupted.
+    /// Updates the stacks when the CPU reaches the instruction at `pc`, in the function `symbol`. Returns the callers
+    /// of this function, and the functions that exceptions interrupted.
     pub fn callers(&mut self, level: u8, pc: u64, symbol: &str) -> impl Iterator<Item = Caller> {
         let level = usize::from(level).min(LEVELS - 1);
         let before = std::mem::replace(&mut self.level, level);
         if level > before {
-            // The CPU took an exception to a higher level, where it cannot have interrupted anything.
+            // The CPU took an exception to a higher level. The exception interrupted no function at that level, so the
+            // frames there are old.
             self.levels[before + 1..=level]
                 .iter_mut()
                 .for_each(Vec::clear);
@@ -87,8 +88,8 @@ impl Stacks {
             }),
             Some((_, Jump::Return)) => match returned_to(stack, pc) {
                 Some(place) => stack.truncate(place),
-                // The stack is another task's, or the call was before the sample. The other task has not interrupted
-                // the functions at lower levels.
+                // The CPU returned to another task, or from a call that was made before the sample. The other task has
+                // not interrupted the functions at lower levels.
                 None => {
                     stack.clear();
                     below.iter_mut().for_each(Vec::clear);
@@ -106,7 +107,7 @@ impl Stacks {
         }
         match stack.last_mut() {
             // A function that is reached by a jump inherits the return address. If the CPU comes from another level and
-            // finds other code here, this is another task's.
+            // executes another function than the last one here, it executes another task.
             Some(top) if last.is_some() || top.symbol == symbol => top.symbol = symbol.into(),
             _ => {
                 stack.clear();

@@ -15,8 +15,8 @@ use crate::explanation::{CYCLES, Explained, ExplainedCell, FunctionCost, SCHEMA}
 use crate::step::Step;
 use crate::walk::{Key, Walker};
 
-/// The median of a cell's traces may differ from the cell's median by one part in this number, because the cell's
-/// samples are counted in intervals.
+/// The median of a cell's traces may differ from the cell's median by the median divided by this number, because the
+/// cell's samples are counted in buckets.
 const APART: u64 = 256;
 /// Largest number of cycles from the time at which an instruction reads the clock to the time at which it is committed.
 const SKEW: u64 = 40;

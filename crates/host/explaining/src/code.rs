@@ -24,7 +24,7 @@ pub struct Function {
     pub symbol: (String, u64),
 }
 
-/// A file of code.
+/// A file that contains code.
 pub struct CodeImage {
     /// Its name.
     pub name: &'static str,
@@ -106,8 +106,8 @@ impl CodeImage {
         })
     }
 
-    /// Returns the distances by which the file may have been moved, if it has the code of `block`. Files move only by
-    /// whole pages.
+    /// Returns the possible distances from the file's link address to its load address, if it contains the code of
+    /// `block`. These distances are whole pages.
     fn bases(&self, block: &critical::Code) -> impl Iterator<Item = u64> {
         let words = bytes(&block.words);
         self.parts.iter().flat_map(move |(start, bytes)| {
@@ -123,7 +123,7 @@ impl CodeImage {
         self.levels.contains(&level)
     }
 
-    /// Whether the file has the same code as another file, at a common level.
+    /// Whether both files have the same code and run at a common exception level.
     pub fn is_like(&self, other: &Self) -> bool {
         let meets = self.levels.iter().any(|level| other.runs_at(*level));
         meets && self.parts == other.parts
@@ -158,16 +158,17 @@ fn short_name(name: &str) -> String {
 /// Finds the places where files were loaded, by the code that ran.
 pub struct Places<'i> {
     images: &'i [CodeImage],
-    /// Each file and distance by which the file was moved, with the number of blocks that agree on the distance.
+    /// For each file and each distance from its link address to its load address, the number of blocks that agree on
+    /// the distance.
     bases: HashMap<(usize, u64), usize>,
 }
 
-/// Number of instructions that are enough to identify a place.
+/// Number of instructions in a block that are enough to identify the block's place in a file.
 const ENOUGH: usize = 6;
-/// Largest size of a file, in bytes, in which short blocks are searched for, too.
+/// Short blocks are searched for only in files of at most this many bytes.
 const SMALL: usize = 4 << 20;
 const PAGE: u64 = 0x1000;
-/// Number of blocks that are enough to know a distance.
+/// A distance is accepted if at least this many blocks agree on it.
 const AGREE: usize = 3;
 
 impl<'i> Places<'i> {
@@ -227,8 +228,8 @@ impl<'i> Places<'i> {
     }
 
     /// Returns the file of a block and its link address. A kernel changes some of its instructions when it boots, so
-    /// the right file is the one that has most of the instructions. It may have none of the instructions of a short
-    /// block.
+    /// the right file is the one that has most of the instructions. Even the right file may have none of the
+    /// instructions of a short block.
     pub fn find_place(&self, block: &critical::Code) -> Option<(usize, u64)> {
         let words = bytes(&block.words);
         let here = self.bases.iter();

@@ -13,9 +13,9 @@ pub struct Change {
     pub function: Key,
     /// Exception level.
     pub level: u8,
-    /// Instructions or cycles on the path of A and B.
+    /// Instructions or cycles on the path, for A and for B.
     pub counts: [u64; 2],
-    /// Instructions or cycles off the path of A and B.
+    /// Instructions or cycles off the path, for A and for B.
     pub off_path: [u64; 2],
 }
 
@@ -57,9 +57,9 @@ pub struct Difference<'e> {
 /// The first place where two paths part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parting {
-    /// Number of instructions that both have executed by then.
+    /// Number of instructions that both paths execute before they part.
     pub after: u64,
-    /// The last function of both.
+    /// The last function that both paths execute.
     pub function: String,
     /// How A and B continue.
     pub to: [String; 2],
@@ -138,7 +138,8 @@ impl<'e> Difference<'e> {
     }
 }
 
-/// A stay of the path in a function: its level, file and name, and the number of instructions.
+/// A visit of the path to a function: the function's level, file and name, and the number of instructions that it
+/// executes.
 type Visit<'e> = ((u8, &'e str, &'e str), u64);
 
 /// Returns the visits of a path. Work off the path does not end a visit, and neither does a change of callers.
@@ -207,7 +208,7 @@ mod tests {
         let apart = a.align(&mut b);
         assert_eq!(apart, [["atomics", "lse", "llsc"].map(String::from)]);
         assert_eq!(Difference::compare_all([&a, &b]).len(), 1);
-        // Samples of different workloads stay apart.
+        // Samples of different workloads are not compared.
         let mut b = explained(&[("workload", "timer"), ("wait", "wfi"), ("atomics", "lse")]);
         assert_eq!(a.align(&mut b).len(), 0);
         assert_eq!(Difference::compare_all([&a, &b]).len(), 0);

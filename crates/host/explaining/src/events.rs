@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Events {
     /// Exits by cause.
     pub exits: BTreeMap<String, u64>,
-    /// Writes of ICC_SGI1R_EL1 that did not trap.
+    /// Number of writes to ICC_SGI1R_EL1 that did not trap.
     pub sent: u64,
 }
 
@@ -139,7 +139,7 @@ mod tests {
     fn a_cpu_that_had_halted_before_the_sample_exits() {
         let first = [(0, 2, 0x8480, NOP, "hypervisor")];
         assert_eq!(events(&first), (vec![("irq".into(), 1)], 0));
-        // These are the vector for an interrupt from EL2 itself, and code that continues.
+        // 0x8280 is the vector for an interrupt that EL2 itself takes; 0x9000 is not a vector.
         for pc in [0x8280, 0x9000] {
             assert_eq!(events(&[(0, 2, pc, NOP, "host")]), (vec![], 0));
         }

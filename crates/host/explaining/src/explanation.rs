@@ -45,7 +45,7 @@ pub struct ExplainedCell {
     pub under: String,
     /// Unit of all counts: `insns` or `cycles`.
     pub unit: String,
-    /// The median of the path, and the sum of the functions' counts on it.
+    /// Length of the path of the median sample, which is also the sum of the functions' counts on the path.
     pub path: u64,
     /// Instructions on the path that the measurement adds, and that other tables leave out; 0 if cycles are counted.
     #[serde(default)]
@@ -54,8 +54,8 @@ pub struct ExplainedCell {
     pub work: u64,
     /// Its exits and interrupts.
     pub events: Events,
-    /// Number of samples whose path is known, and number of samples that were executed like this one, instruction by
-    /// instruction and in the same time.
+    /// Number of samples whose path is known, and number of samples that executed exactly the same instructions in the
+    /// same time as this sample.
     pub samples: [u64; 2],
     /// The functions, the longest on the path first.
     pub functions: Vec<FunctionCost>,
@@ -80,8 +80,8 @@ pub struct FunctionCost {
     pub instructions: u64,
     /// Instructions or cycles off the path.
     pub off_path: u64,
-    /// Minimum, median and maximum, over all samples, of the instructions or cycles on the path of this CPU in this
-    /// function.
+    /// Minimum, median and maximum, over all samples, of the instructions or cycles that this CPU spends in this
+    /// function on the path.
     pub all: [u64; 3],
 }
 
@@ -92,9 +92,9 @@ impl Explained {
         cells.find(|one| (&one.words, &one.unit) == (&cell.words, &cell.unit))
     }
 
-    /// Finds the dimensions in which all cells of `other` differ from all cells here, and gives the cells of `other`
-    /// the words here, so that the cells can be compared. Returns each of these dimensions, its word here, and its word
-    /// in `other`.
+    /// Finds the dimensions in which all cells of `other` differ from all cells here, and replaces the words of
+    /// `other`'s cells in these dimensions by the words here, so that the cells can be compared. Returns each of these
+    /// dimensions, its word here, and its word in `other`.
     pub fn align(&self, other: &mut Self) -> Vec<[String; 3]> {
         let keys = other.cells.iter().flat_map(|cell| cell.words.keys());
         let keys: BTreeSet<String> = keys.cloned().collect();
@@ -203,7 +203,7 @@ impl ExplainedCell {
     }
 }
 
-/// Returns the word of a dimension, if all cells have it.
+/// Returns the word of a dimension, if it is the same in all cells.
 fn shared_word(cells: &[ExplainedCell], key: &str) -> Option<String> {
     let words = cells.iter().map(|cell| cell.words.get(key));
     let words: BTreeSet<Option<&String>> = words.collect();
@@ -213,7 +213,8 @@ fn shared_word(cells: &[ExplainedCell], key: &str) -> Option<String> {
     }
 }
 
-/// Returns the sum of `counts`, if a sample may have this sum. Sums and differences of two such sums do not overflow.
+/// Returns the sum of `counts`; `None` if it is larger than the sum of any real sample. Sums and differences of two
+/// such sums do not overflow.
 fn checked_sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
     let sum = counts.try_fold(0, u64::checked_add);
     sum.filter(|sum| *sum < 1 << 48)

@@ -16,7 +16,7 @@ const TOKENS: usize = 256;
 const MARKED: usize = 256;
 /// Largest number of symbols that a kernel has.
 const MOST: usize = 4_000_000;
-/// Linux is linked at a multiple of this.
+/// Linux is linked at a multiple of this number of bytes.
 const LINKED: u64 = 2 << 20;
 /// Possible alignments of the parts, the smallest first.
 const ALIGNMENTS: [usize; 4] = [4, 8, 64, 256];
@@ -66,7 +66,7 @@ struct Addresses {
 enum Form {
     /// 32 bits, relative to a base, which follows the array (Linux 6.1, 6.12).
     Base,
-    /// 32 bits, relative to its own place (Linux 7.3).
+    /// 32 bits, relative to the address of this entry itself (Linux 7.3).
     Place,
     /// 64 bits (Xen 4.20).
     Whole,
@@ -212,7 +212,7 @@ impl<'i> Table<'i> {
         let forms = Form::ALL.iter().flat_map(|form| {
             let size = form.size() * self.count;
             let places = ALIGNMENTS.iter().flat_map(move |&alignment| {
-                // A base may stand between the addresses and the number.
+                // A base address may be stored between the addresses and the number.
                 let ends = [Some(self.number), self.number.checked_sub(alignment)];
                 let before = ends
                     .into_iter()

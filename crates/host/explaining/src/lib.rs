@@ -126,7 +126,7 @@ fn measure_and_explain(args: &ExplainArgs, questions: &Questions<'_>) -> Result<
     let copy = Output::claim_any("--json", args.run.json.as_ref())?;
     let sessions = run::traced(&args.run)?;
     let told = save_and_show(args, questions, &sessions, copy);
-    // If a boot failed, its failure is the reason for an error in the answer, so it is the error that is returned.
+    // A failed boot also causes the error in the answer, so the boot's error is returned.
     match (sessions.into_iter().try_for_each(run::ended), told) {
         (Ok(()), told) => told,
         (failed, Ok(())) => failed,
@@ -160,8 +160,8 @@ fn save_and_show(
     if args.run.repeat.is_some_and(|repeat| repeat > 1) {
         note!("the first repetition is explained; results.json has all");
     }
-    // `run` refuses --json for two kernels, which have no single file. A run without cells has nothing with which to
-    // replace an older file.
+    // `run` refuses --json for two kernels, because each has its own file. A run without cells leaves an older file as
+    // it is.
     if let (Some(copy), [one]) = (copy, &explained[..])
         && !one.cells.is_empty()
     {

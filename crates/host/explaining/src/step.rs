@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The name that stands for the file of code in the steps of waits.
+/// The name of the file in steps that are waits, since a wait executes no code.
 pub const MACHINE: &str = "machine";
 
 /// A function that called another one, or that an exception interrupted.

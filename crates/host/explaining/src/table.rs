@@ -71,7 +71,7 @@ fn add_answer(document: &mut Document, cell: &ExplainedCell, questions: &Questio
     }
 }
 
-/// Refuses a function that no cell has, or that no cell has on its path if `on_path`.
+/// Returns an error if no cell executes the function `name` or, with `on_path`, if no cell has it on its path.
 fn require_function(cells: &[(&str, &ExplainedCell)], name: &str, on_path: bool) -> Result<()> {
     let has = |cell: &ExplainedCell| {
         let mut functions = cell.functions.iter();

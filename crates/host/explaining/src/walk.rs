@@ -53,7 +53,7 @@ impl<'t> Walker<'t> {
         let (mut keys, blocks) = self.index_functions();
         let first_wait = keys.len();
         keys.extend(WAITS.map(|(_, name)| (MACHINE.into(), name.into())));
-        // The counts that each function has in samples, and in how many samples it has each count.
+        // For each function, the counts that it has in samples, and the number of samples with each count.
         let mut counts: BTreeMap<(usize, u8, usize), BTreeMap<u64, u64>> = BTreeMap::new();
         for trace in traces {
             let mut cpus = Vec::new();

@@ -2,8 +2,8 @@
 //! Generates random traces.
 //!
 //! The random number generator is S. Vigna's splitmix64 (after Steele, Lea and Flood, "Fast splittable pseudorandom
-//! number generators", OOPSLA 2014). It takes ten lines, so it is part of this module. Therefore, a seed gives the same
-//! trace for ever, which crates of generators do not promise across their versions.
+//! number generators", OOPSLA 2014). Its ten lines are part of this module, so that a seed always gives the same trace.
+//! Crates of random number generators do not promise this across their versions.
 
 use clap::ValueEnum;
 use cpuidle::{FOREVER, Wake};
@@ -17,11 +17,12 @@ pub enum Pattern {
     Exponential,
     /// Only a timer.
     Periodic,
-    /// About 16 requests in a row, on average a twentieth of the mean apart, then a long pause.
+    /// Bursts of about 16 requests, each followed by a long pause. In a burst, the mean interval is a twentieth of
+    /// `mean_us`.
     Bursty,
     /// Each interval follows one of the other patterns, drawn at random.
     Mixed,
-    /// Interrupts that come mostly soon and sometimes very late (shape 1.5).
+    /// Interrupts after intervals of a Pareto distribution: mostly short, sometimes very long (shape 1.5).
     Pareto,
 }
 
@@ -39,9 +40,10 @@ pub struct Generated {
 
 /// Longest interval, as a multiple of the mean.
 const LONGEST: f64 = 1000.0;
-/// Mean time for which the CPU runs before an interval, as a share of the mean interval.
+/// Mean time for which the CPU runs before an interval, as a fraction of the mean interval.
 const BUSY: f64 = 0.05;
-/// Mean number of requests in a burst. `BURST_GAP` is their mean distance, as a share of the mean interval.
+/// Mean number of requests in a burst. `BURST_GAP` is the mean time between these requests, as a fraction of the mean
+/// interval.
 const BURST: f64 = 16.0;
 const BURST_GAP: f64 = 0.05;
 

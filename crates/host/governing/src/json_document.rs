@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Answer;
 use super::ledger::Ledger;
 
-/// Version of the format, to which fields may be added.
+/// Version of the format. It does not change when a field is added.
 const SCHEMA: u32 = 1;
 
 #[derive(Debug, Serialize)]

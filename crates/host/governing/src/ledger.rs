@@ -10,11 +10,12 @@ use super::states::{FULL_POWER, States};
 pub struct Ledger {
     /// Usage, time and misses of the states.
     pub statistics: Statistics,
-    /// Energy from the start of idling to the event, in thousandths of a running CPU's energy in a nanosecond.
+    /// Energy of all intervals, each from the start of idling to the event. The unit is a thousandth of the energy that
+    /// a running CPU takes in a nanosecond.
     pub energy: u128,
     /// Time spent polling and leaving states, in ns.
     pub awake_ns: u64,
-    /// Time from each event to the first instruction, in ns, in order.
+    /// Time from each event to the first instruction, in ns, in the order of the events.
     pub lateness_ns: Vec<u64>,
     /// Number of choices for which the governor requested the time of the next timer.
     pub timer_asked: u64,

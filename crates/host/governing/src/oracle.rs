@@ -3,18 +3,18 @@
 //!
 //! For each interval, the oracle enters one state, once, with the tick stopped. Of the states that the latency limit
 //! allows, it chooses the one that costs the least energy: the deepest state whose target residency the interval
-//! reaches. No governor can use less energy with the same states. In whatever way a governor divides an interval into
-//! stays, each stay has a price that is not negative, each moment up to the event costs at least the power of the
-//! deepest state that the governor entered, and the oracle would have paid that state's price once. The oracle is never
-//! too deep, and too shallow only if the latency limit forbids a state that would have paid off. The oracle does not
-//! give a bound for lateness: polling reaches the lowest lateness, 0.
+//! reaches. No governor can use less energy with the same states. A governor may divide an interval into several stays.
+//! The price of each stay is at least 0, and each moment up to the event costs at least the power of the deepest state
+//! that the governor entered. In that state, the oracle would have paid the price only once. The oracle's choice is
+//! never too deep. It is too shallow only if the latency limit forbids a state that would have paid off. The oracle
+//! does not give a bound for lateness: polling reaches the lowest lateness, 0.
 
 use super::ledger::Ledger;
 use super::replay::Setting;
 use super::states::States;
 use super::trace::Trace;
 
-/// Replays `trace` with the oracle's choices, which the PSD window does not restrict.
+/// Replays `trace` with the oracle's choices. Power-sleep-demotion prevention (PSD) does not restrict them.
 pub fn oracle(trace: &Trace, states: &States, setting: &Setting) -> Ledger {
     let mut ledger = Ledger::default();
     for interval in &trace.intervals {

@@ -2,12 +2,13 @@
 //! Parses traces that Linux recorded: the event `power:cpu_idle` as text from `perf script`, from ftrace's file
 //! `trace`, or from `trace-cmd report`.
 //!
-//! The event has the state that a CPU enters, or 4294967295 when the CPU leaves a state (Linux,
+//! The event contains the number of the state that a CPU enters, or 4294967295 when the CPU leaves a state (Linux,
 //! Documentation/trace/events-power.rst). The time between the two is an idle interval; [`cpu`] finds the reason for
 //! its end if other events in the recording show it.
 //!
 //! Where events were lost, the current interval of their CPU is left out: otherwise, two intervals could become a
-//! single long one. A loss at an unknown place is refused, and so is an impossible order of events.
+//! single long one. A recording is refused if events were lost at an unknown place, or if the order of its events is
+//! impossible.
 
 mod cpu;
 mod evidence;
@@ -35,7 +36,7 @@ pub struct Recorded {
     pub losses: usize,
 }
 
-/// Beginnings of the first line of ftrace's text and of trace-cmd's.
+/// The first line of ftrace's or trace-cmd's text begins with one of these.
 const HEADS: [&str; 3] = ["# tracer:", "cpus=", "version = "];
 
 /// Parses the intervals of CPU `wanted`, or of the CPU with the most intervals; an error describes the mistake and its
@@ -121,7 +122,7 @@ impl Contents {
         self.timers && self.requests
     }
 
-    /// Refuses a recording that has no idle intervals, or wrong ones.
+    /// Refuses a recording that has no idle intervals, or whose intervals would be wrong.
     fn check_intervals(&self, text: &str) -> Result<(), String> {
         let headed = |line: &str| HEADS.iter().any(|head| line.starts_with(head));
         let of_linux = self.any || text.lines().any(headed);
@@ -141,7 +142,7 @@ impl Contents {
     }
 }
 
-/// Intervals of each CPU in the recording, and the flaw after them.
+/// Intervals of each CPU in the recording, and the first contradiction in the events after them.
 type Cpus = BTreeMap<u32, (Vec<Interval>, Option<String>)>;
 
 /// Returns the wanted CPU, or else the first CPU with the most intervals. Also returns the number of CPUs, and the

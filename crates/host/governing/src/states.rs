@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The idle states of a replay, and their costs.
 //!
-//! The states come from a file, or from a table in the guest's words, whose states have the powers of the default file.
+//! The states come from a file, or from a table in the form that the guest's option `--states` takes. The states of
+//! such a table have the powers of the default file.
 //!
 //! A state has a power, and entering and leaving the state has a price. The file does not contain the price, because
 //! the price follows from the target residency: the shortest stay for which the state pays off compared with the next
@@ -19,7 +20,7 @@ use shell::{files, mistake};
 
 /// The file of the default states.
 const DEFAULT: &str = include_str!("states.toml");
-/// Power of a running CPU.
+/// Power of a running CPU, in the unit of all powers.
 pub const FULL_POWER: u64 = 1000;
 /// Shortest and longest period of the tick, in us.
 const TICK_US: std::ops::RangeInclusive<u64> = 100..=1_000_000;

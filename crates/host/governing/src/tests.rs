@@ -207,7 +207,8 @@ proptest! {
         prop_assert!(limit_us.is_some() || misses.below == 0);
         for name in Setup::all(limit) {
             let ledger = replay::replay(name, &trace, &states, &setting);
-            // If a latency limit applies, only governors that keep it are compared: some of Linux's governors do not.
+            // If a latency limit applies, only governors that respect it are compared; some of Linux's governors ignore
+            // it.
             let keeps = matches!(name.name(), Name::Menu | Name::Teo | Name::Teo62 | Name::Fixed);
             let limited = limit_us.is_some() || psd_ms > 0;
             prop_assert!(limited && !keeps || best.energy <= ledger.energy, "{}", name);
@@ -336,8 +337,9 @@ fn refused(options: &[&str]) -> anyhow::Error {
     }
 }
 
-/// The timer is in 3990 us when 300 us of the tick's period have passed. At 250 Hz, the tick is in 3700 us, before the
-/// timer. At 100 Hz, it is in 9700 us, after the timer. At 1000 Hz, it is in 700 us, and governors stop it.
+/// The timer expires in 3990 us, and 300 us of the tick's period have passed. At 250 Hz, the tick comes in 3700 us,
+/// before the timer. At 100 Hz, it comes in 9700 us, after the timer. At 1000 Hz, it would come in 700 us, and
+/// governors stop it.
 #[test]
 fn the_tick_of_hz_is_that_of_the_replay() {
     let mut busy = interval(3990, 3990, Wake::Timer);
@@ -355,8 +357,8 @@ fn the_tick_of_hz_is_that_of_the_replay() {
     assert_eq!(ticks(&["--hz", "1000"]), (1_000_000, 0));
 }
 
-/// The driver's table is the guest's: with a limit of 300 us, a CPU polls for 250 us at 250 Hz, and with 100 us, for
-/// 62.5 us at 1000 Hz. After that, the governor is asked again.
+/// The table `arm_poll_idle` polls as in the guest. With a limit of 300 us, a CPU polls for 250 us at 250 Hz. With a
+/// limit of 100 us, it polls for 62.5 us at 1000 Hz. After that, the governor chooses again.
 ///
 /// | limit, HZ | timer, us | polls, us |
 /// |---|---|---|

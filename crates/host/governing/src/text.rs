@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decodes a trace's file to text, or names the file's actual format if it is not text. Traces of both forms are parsed
-//! from this text, so this is the only place that recognises formats of files.
+//! Decodes a trace's file to text, or names the file's actual format if it is not text. CSV traces and Linux's
+//! recordings are both parsed from this text, so only this module recognises formats of files.
 
 use std::borrow::Cow;
 
-/// Characters of a file that a message quotes; the function that prints the message escapes them.
+/// Largest number of a file's characters that a message quotes. The function that prints the message escapes them.
 const QUOTED: usize = 200;
 
 /// First bytes of files that are not UTF-8 text, with their format and the command that converts them to text.
@@ -35,7 +35,7 @@ const OTHERS: [(&[u8], &str); 15] = [
         b"\x7fELF",
         "it is a program; name a recording that is text, or a CSV file",
     ),
-    // UTF-32 comes before UTF-16, whose mark is the beginning of this mark.
+    // UTF-32 has to come before UTF-16, because its byte order mark begins with UTF-16's.
     (b"\xff\xfe\0\0", UTF_32),
     (b"\0\0\xfe\xff", UTF_32),
     (b"\xff\xfe", UTF_16),

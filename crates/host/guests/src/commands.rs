@@ -14,16 +14,16 @@ use plan::{CommandName, List, Plan, Workload};
 use shell::failure::bad_input;
 use vmm::archive::{self, Archive};
 
-/// Characters that make a command one for a shell.
+/// If a command contains one of these characters, a shell runs it.
 const SHELLS: &str = "|&;<>()$`\"'*?[]#~\\\n";
 
 /// Default number of runs before the samples.
 const WARM_UP: u32 = 1;
-/// Default of the longest time of a run.
+/// Default limit of the time of a run, in seconds.
 const SECONDS: u64 = 60;
 
-/// Commands from mails about idle CPUs, with a hundredth of their loops or fewer, because an emulator is that much
-/// slower.
+/// Commands from mails about idle CPUs, with at most a hundredth of the mails' loop counts, because an emulator is that
+/// much slower.
 const PRESETS: [(&str, &str, &str); 6] = [
     ("perf-pipe", "linux-perf", "perf bench sched pipe -l 1000"),
     (
@@ -42,7 +42,7 @@ const PRESETS: [(&str, &str, &str); 6] = [
         "cyclictest -q -m -p 80 -i 1000 -l 200 -h 1000",
     ),
     ("hackbench", "rt-tests", "hackbench -g 1 -l 20"),
-    // For a run of one second, tbench prints a throughput of 0.
+    // tbench runs for two seconds, because after one second it prints a throughput of 0.
     (
         "tbench",
         "dbench,iproute2",
@@ -152,8 +152,8 @@ impl ExecArgs {
         Ok(Some(archive::joined(given, &archive.end())))
     }
 
-    /// Returns whether the plan runs commands. If there are commands and no workload is named, the plan now runs
-    /// them.
+    /// Returns whether the plan runs commands. If there are commands and no workload is named, changes the plan so that
+    /// it runs them.
     fn runs_commands(&self, plan: &mut Plan) -> Result<bool> {
         let workloads = &mut plan.lists.workload;
         let exec = Workload::LinuxExec;
@@ -217,7 +217,7 @@ impl ExecArgs {
             if commands.iter().any(|other| other.name == name) {
                 bad_input!("--exec: two commands have the name {name}; use --exec NAME=COMMAND");
             }
-            // A first word of this form sets a variable.
+            // If the first word contains `=`, it sets a variable, which needs a shell.
             let sets = text
                 .split_whitespace()
                 .next()
@@ -259,7 +259,7 @@ fn enter_names(commands: &[Command], plan: &mut Plan) -> Result<()> {
 /// Splits `NAME=COMMAND`. Without a name, the command gets the name of its program.
 fn split_name(text: &str) -> Result<(String, &str)> {
     if let Some((name, command)) = text.split_once('=')
-        // The name of a shell's variable is in capitals.
+        // A name without lower-case letters is a shell variable's.
         && name.contains(|c: char| c.is_ascii_lowercase())
         && CommandName::parse(name).is_some_and(|name| name != CommandName::NONE)
         && !command.trim().is_empty()

@@ -28,7 +28,8 @@ fn section<'d>(file: &ElfFile64<'d, object::Endianness>, id: SectionId) -> &'d [
     data.unwrap_or_default()
 }
 
-/// The file with device accessors, whose lines are as unhelpful as a library's.
+/// The file with the functions that access device registers. Its lines count like a library's, because they do not show
+/// which register is accessed.
 const ACCESSES: &str = "crates/no_std/gic/src/mmio.rs";
 
 /// The lines of an image's code.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes a kernel's waits by event hand over the turn, for an emulator that runs all CPUs in one thread.
+//! Replaces a kernel's WFE and WFET instructions by YIELD, for an emulator that runs all CPUs in one thread.
 //!
-//! On such an emulator, a WFE of QEMU with an armed monitor returns at once, and its CPU goes on until the thread's
-//! turn for this CPU ends. The CPU that is waited for does not run meanwhile, so a poll by WFE always lasts until its
-//! limit. YIELD ends the turn. So each WFE and WFET of a kernel is replaced by a YIELD before the kernel is loaded.
-//! One instruction takes the place of one, so that counts stay the same.
+//! In QEMU, a WFE returns at once if the monitor is armed, and the thread continues to run the same CPU until the CPU's
+//! turn ends. The CPU that would end the wait does not run meanwhile, so a poll by WFE always lasts until its limit. A
+//! YIELD ends the turn. So each WFE and WFET of a kernel is replaced by a YIELD before the kernel is loaded. One
+//! instruction replaces one instruction, so counts stay the same.
 
 /// YIELD (DDI 0487K.a, C6.2.500).
 const YIELD: u32 = 0xd503_203f;
@@ -12,9 +12,10 @@ const YIELD: u32 = 0xd503_203f;
 const WFE: u32 = 0xd503_205f;
 /// WFET, without the register (C6.2.496).
 const WFET: u32 = 0xd503_1000;
-/// Number of words before and after a word to look at.
+/// Number of words to examine on each side of a word.
 const AROUND: usize = 8;
-/// The most of these words that may not look like code, because functions are aligned with zeros.
+/// Largest number of these words that may not look like code. Functions are aligned with zeros, which do not look like
+/// code.
 const PADDING: usize = 4;
 
 /// Replaces each wait by event in the code of `image` by a YIELD. Returns the number of these waits.
@@ -35,7 +36,8 @@ fn is_wait_instruction(word: [u8; 4]) -> bool {
     word == WFE || word & !0x1f == WFET
 }
 
-/// Whether the words around the `n`th word look like code. Its neighbours always have to, and most of the others.
+/// Whether the words around the `n`th word look like code. The two neighbours of this word have to look like code, and
+/// all but [`PADDING`] of the other words.
 fn is_among_code(words: &[[u8; 4]], n: usize) -> bool {
     let range = |reach: usize| n.saturating_sub(reach)..words.len().min(n + 1 + reach);
     let others = |reach| {

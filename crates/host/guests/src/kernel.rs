@@ -15,11 +15,11 @@ use shell::failure::bad_input;
 
 use crate::handover;
 
-/// Largest file of a guest: a larger one is a mistake, and soon exceeds the PE
-/// header's 32 bits.
+/// Largest size of a guest's file, in bytes. A larger file is probably named by mistake, and a size of 4 GiB would not
+/// fit the 32-bit fields of the PE header.
 pub const MOST: usize = 1 << 30;
 
-/// Options that give another kernel.
+/// Options that name another kernel as the guest.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GivenArgs {
     /// Guest to run instead of Rouse's own: an arm64 Image, plain or compressed (gzip, zstd, zboot); Debian's kernel,
@@ -69,7 +69,8 @@ impl GivenArgs {
 pub struct Given {
     pub image: Vec<u8>,
     pub initrd: Option<Initrd>,
-    /// How many of the kernel's waits by event hand the turn over, unless it runs as it is: see [`handover`].
+    /// Number of the kernel's WFE and WFET instructions that [`handover`] has replaced; `None` if the kernel runs
+    /// unchanged.
     pub handed_over: Option<u64>,
 }
 
@@ -78,7 +79,8 @@ pub struct Given {
 pub enum Initrd {
     /// A RAM disk from a file.
     Given(Vec<u8>),
-    /// A RAM disk with the program that measures Linux, built when needed, after an archive with these files.
+    /// A RAM disk that consists of an archive with these files and the program that measures Linux, which is built when
+    /// needed.
     Measuring(Vec<u8>),
 }
 
@@ -124,14 +126,14 @@ impl Given {
         }))
     }
 
-    /// Makes the kernel's waits by event hand the turn over.
+    /// Replaces the kernel's WFE and WFET instructions by YIELD: see [`handover`].
     pub fn yield_at_waits(&mut self) {
         self.handed_over = Some(handover::replace_waits(&mut self.image));
     }
 }
 
-/// Checks a guest. The error is the end of a sentence. `running::memory` checks the guest's size against the
-/// machine's RAM.
+/// Checks a guest. The error text continues a sentence that begins with the file's name. `running::memory` checks the
+/// guest's size against the machine's RAM.
 fn check_guest(image: Vec<u8>) -> Result<Vec<u8>, String> {
     image_check::check_image(&image)?;
     match image.len() > MOST {

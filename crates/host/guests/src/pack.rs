@@ -31,8 +31,8 @@ const HEADER: usize = 64;
 /// The offset of the field with the PE header's offset in an Image, and the signature of that header.
 const PE_OFFSET: usize = 60;
 const PE_MAGIC: &[u8; 4] = b"PE\0\0";
-/// Offsets in the PE header of the bytes of initialised data, of the bytes of the image in memory,
-/// and of section `.data`: its size in memory, its address and its size in the file.
+/// Offsets in the PE header of these fields: size of initialised data, size of the image in memory, and for section
+/// `.data` the size in memory, the address and the size in the file.
 const PE_DATA_SIZE: usize = 32;
 const PE_IMAGE_SIZE: usize = 80;
 const PE_SECTION_SIZE: usize = 232;
@@ -45,7 +45,7 @@ pub struct Parts<'a> {
     pub lse: Option<&'a [u8]>,
     /// The guest's initial RAM disk.
     pub initrd: Option<&'a [u8]>,
-    /// The source of the guest's output.
+    /// Tells which parts of the guest's output are measurements.
     pub source: Source,
 }
 

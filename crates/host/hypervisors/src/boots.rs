@@ -14,11 +14,11 @@ use running::job::Job;
 pub const BOARD: &str = "virt";
 /// Wake-ups of each cell: medians of instruction counts need no more.
 const ITERATIONS: u64 = 100;
-/// How long a hypervisor polls, if it does, microseconds: KVM's default.
+/// Longest time for which a hypervisor polls, if it polls, in microseconds. This is KVM's default.
 const HOST_POLL_US: u32 = 500;
 
-/// Boots that differ only in the level below: their name, the levels below, and their lists of deliveries, traps and
-/// polls.
+/// Boots that differ only in the hypervisor below the guest: their name, these hypervisors, and the values of
+/// deliveries, traps and polls.
 struct Part {
     name: &'static str,
     unders: &'static [Under],
@@ -35,7 +35,7 @@ const PARTS: [Part; 4] = [
             ("host-poll-us", "0"),
         ],
     },
-    // If the hypervisor may poll, all hypervisors do so by the same rules.
+    // These hypervisors may poll, and all of them poll by the same rules.
     Part {
         name: "polling",
         unders: &[
@@ -72,7 +72,7 @@ const PARTS: [Part; 4] = [
     },
 ];
 
-/// Lists of dimensions' values for all jobs. Every arm64 CPU runs this image.
+/// Values of dimensions that all jobs share. Every arm64 CPU can run the image without LSE atomics (`llsc`).
 const COMMON: [(&str, &str); 5] = [
     ("workload", "ipi,pingpong"),
     ("shape", "self,one"),

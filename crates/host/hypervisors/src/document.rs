@@ -67,7 +67,7 @@ pub fn medians_table(numbers: &Numbers) -> String {
 }
 
 /// Returns the answer for a terminal: the comparison in words and the table of medians. In a wide terminal, the table
-/// also has each hypervisor's own part and its ratio to Rouse's.
+/// also has the instructions that each hypervisor adds to the bare machine's, and each median's ratio to Rouse's.
 pub fn terminal_document(numbers: &Numbers) -> Document {
     let mut document = Document::default();
     document.extend(sentences(numbers));
@@ -90,7 +90,7 @@ pub fn terminal_document(numbers: &Numbers) -> Document {
         let median = column("", under.name(), under, &|_, number| {
             Some(thousands(number.p50))
         });
-        // A narrow terminal only has room for the hypervisors that people name first.
+        // A narrow terminal shows only the best-known hypervisors.
         columns.push(match under {
             Under::KvmNvhe | Under::KvmProtected => median,
             Under::None | Under::Rouse | Under::Bao | Under::Xen | Under::Kvm => median.result(),
@@ -151,7 +151,7 @@ fn ratio_to_rouse(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Opt
     ))
 }
 
-/// Returns the table of own parts, and of each cell's ratio to the cell under Rouse.
+/// Returns the table of the instructions that each hypervisor adds, and of each cell's ratio to the cell under Rouse.
 fn own_costs_table(numbers: &Numbers) -> String {
     let text = |row: &ComparedCell, under| {
         let number = numbers.number_at(row, under)?;

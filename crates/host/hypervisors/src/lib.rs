@@ -6,8 +6,8 @@
 //! other hypervisors.
 //!
 //! [`boots`] lists the boots, [`numbers`] extracts the table's numbers, and [`document`] writes `docs/hypervisors.md`.
-//! The page's numbers are stored next to it, so that a test can check the page against them, and new numbers can be
-//! compared with them.
+//! The document's numbers are stored next to it. A test checks the document against them, and new numbers are compared
+//! with them.
 
 mod options;
 
@@ -38,12 +38,13 @@ use shell::output::Output;
 use shell::places;
 use shell::terminal::{self, note, print_document, print_lines, say, step};
 
-/// The page, and its numbers.
+/// The document, and the file with its numbers.
 const DOCUMENT: &str = "docs/hypervisors.md";
 const NUMBERS: &str = "docs/hypervisors.json";
-/// The document whose first table is a copy of the page's first table.
+/// The file whose first table is a copy of the first table in [`DOCUMENT`].
 const README: &str = "README.md";
-/// Share by which a cell may differ from the page's cell without a report. Other versions differ by less.
+/// Numbers that differ from the stored numbers by at most this fraction are not reported. Other versions of the same
+/// hypervisors differ by less.
 const NEAR: f64 = 0.10;
 
 /// Measures the table.
@@ -93,8 +94,8 @@ pub fn hypervisors(args: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Returns all hypervisors that can be provided. Bao is one of them only if the user names it, because no registry has
-/// it.
+/// Returns all hypervisors that can be provided. Bao is one of them only if the user names a checkout of it, because no
+/// package registry has Bao.
 fn available_hypervisors(args: &Table) -> Vec<Under> {
     let mut all = Under::ALL.to_vec();
     if let Err(why) = Bao::source(args.bao.as_deref()) {
@@ -104,7 +105,7 @@ fn available_hypervisors(args: &Table) -> Vec<Under> {
     all
 }
 
-/// Measures the cells on the bare machine and under Rouse, and returns those that differ from the page. Other
+/// Measures the cells on the bare machine and under Rouse, and returns those that differ from the stored numbers. Other
 /// hypervisors are left out, because their figures depend on their versions.
 pub fn measure_changed_cells(limits: &LimitArgs) -> Result<Option<String>> {
     let args = Table {

@@ -151,8 +151,8 @@ impl Numbers {
         other.collect()
     }
 
-    /// Lists the numbers that differ from those in `kept` by more than the share `near`, and the emulator and the
-    /// versions if they differ.
+    /// Lists the numbers that differ from those in `kept` by more than the fraction `near`. Also lists the emulator and
+    /// the versions if they differ.
     pub fn list_differences(&self, kept: &Self, near: f64) -> Vec<String> {
         let mut lines = Vec::new();
         if self.emulator != kept.emulator {

@@ -156,8 +156,8 @@ fn apply_one(name: &str, place: &Path, patch: &Patch, read: &mut Loose) -> Resul
             restored.lines += more.lines;
             restored.guessed += more.guessed;
         } else if file.old.is_none() {
-            // A new file in a page of an archive has lost blanks in the same way, and there is nothing to restore them
-            // from.
+            // A new file in a patch from an archive's web page has lost white space, too, and nothing shows where it
+            // was.
             restored.guessed += usize::from(file.path().ends_with("Kconfig"));
         }
     }
@@ -263,7 +263,7 @@ fn failed_hunk(name: &str, files: &[FileDiff], why: &str) -> String {
     }
 }
 
-/// Returns the options that a diff adds to a Kconfig file, if they are switches.
+/// Returns the options of type `bool` or `tristate` that a diff adds to a Kconfig file.
 fn added_options(file: &FileDiff) -> Vec<String> {
     let name = file.path().rsplit('/').next().unwrap_or_default();
     if !name.starts_with("Kconfig") {

@@ -22,7 +22,8 @@ use shell::{interrupt, places};
 use crate::compiler::Compiler;
 use crate::tree::BUILD;
 
-/// Interval between lines of progress, and, on a terminal, between updates of the line.
+/// Interval between lines of progress if the output is not a terminal. `TERMINAL` is the interval between updates of
+/// the line on a terminal.
 const PLAIN: Duration = Duration::from_secs(10);
 const TERMINAL: Duration = Duration::from_millis(200);
 /// Interval between checks for a signal.
@@ -32,7 +33,7 @@ const TICK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Build<'b> {
     pub name: &'b str,
-    /// End of the kernel's release.
+    /// End of the kernel's release string (LOCALVERSION).
     pub release: &'b str,
     pub copy: &'b Path,
     pub compiler: &'b Compiler,
@@ -115,7 +116,7 @@ impl Build<'_> {
         Ok((status.success(), progress.compiled))
     }
 
-    /// Returns the error of a failed build, as its log tells the cause.
+    /// Returns the error of a failed build, with the cause from its log.
     fn build_error(&self) -> anyhow::Error {
         let text = fs::read(self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -138,7 +139,7 @@ impl Build<'_> {
 /// Ends `make` and the processes that it has started.
 fn end_make(make: &Child) {
     if let Ok(group) = i32::try_from(make.id()) {
-        // The group is gone if `make` has just ended.
+        // The process group no longer exists if `make` has just ended.
         let _ = killpg(Pid::from_raw(group), Signal::SIGTERM);
     }
 }
@@ -244,7 +245,7 @@ impl<'p> Progress<'p> {
     }
 }
 
-/// Size from which on a log is replaced, and no longer appended to.
+/// A log of at least this size, in bytes, is replaced; a build appends to a shorter log.
 const LONG: u64 = 16 << 20;
 
 /// Removes a log whose size is `LONG` or more, before a build appends to it.

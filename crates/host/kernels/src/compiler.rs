@@ -72,7 +72,7 @@ impl Compiler {
             variables.push("HOSTCC=cc".into());
         }
         if let Some(folder) = &provided {
-            // Without this variable, `make` would start itself without the script that runs it.
+            // Without this variable, `make` would start nested instances of itself without the script that runs it.
             variables.push(format!("MAKE={}/make", folder.display()));
         }
         let mut found = Self {

@@ -29,7 +29,7 @@ pub enum Line {
     Context(String),
     Removed(String),
     Added(String),
-    /// Says that the line before this one does not end with a newline.
+    /// Marks that the line before this one does not end with a newline.
     NoEnd,
 }
 

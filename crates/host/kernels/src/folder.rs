@@ -15,7 +15,7 @@ use crate::tree::{self, BUILD, Seen};
 /// File with the record.
 const RECORD: &str = "record.json";
 
-/// State of a folder, so that the next build takes only what changed.
+/// State of a folder, from which the next build finds the changes that it has to make.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {

@@ -20,8 +20,8 @@ use crate::mail::{Patch, read_patches};
 use crate::source::{Files, Source, plain_name};
 use crate::tree;
 
-/// Maximum number of characters that a release has after the version (Linux, `include/linux/utsname.h`: 64 without the
-/// terminating zero).
+/// Largest number of characters after the version in a kernel's release string. Linux allows 64 without the terminating
+/// zero (`include/linux/utsname.h`), and 16 are left for the version.
 const RELEASE: usize = 64 - 16;
 
 /// Options of the verb `kernel`.

@@ -114,7 +114,7 @@ fn path_in_header(text: &str) -> Option<String> {
     Some(inside.unwrap_or(text).to_owned())
 }
 
-/// Words at the beginning of those lines of git's header that matter for the file.
+/// Beginnings of the lines of git's header that describe a change of the file.
 const HEADER: [&str; 9] = [
     "old mode",
     "new mode",
@@ -252,7 +252,8 @@ impl Header {
         })
     }
 
-    /// Returns the error for the next hunk of `file`, whose lines are `other` than the header's counts.
+    /// Returns the error for the next hunk of `file`, whose number of lines differs from the header's counts. `other`
+    /// is the word for the difference, `other` or `more`.
     fn count_error(&self, file: &FileDiff, other: &str) -> String {
         let (before, after) = self.counts;
         format!(

@@ -57,7 +57,7 @@ fn is_mailbox(bytes: &[u8]) -> bool {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
         })
     };
-    // A page of an archive begins with text that is not a field, or has blank lines between its fields.
+    // A web page of a mail archive begins with text that is not a header field, or has blank lines between the fields.
     let envelope = first.starts_with("From ") && first.split(' ').count() > 3;
     let header: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
     let fields = &header[usize::from(envelope).min(header.len())..];

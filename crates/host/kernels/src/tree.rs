@@ -25,8 +25,8 @@ pub const BUILD: &str = "rouse-build";
 /// copied.
 pub type Seen = BTreeMap<String, (u64, i64, i64)>;
 
-/// Makes `copy` have the files of `source`. `seen` describes the files that were copied earlier, and is updated to
-/// those that are there now. Returns whether a file has changed.
+/// Updates the files in `copy` to those of `source`. `seen` describes the files that were copied earlier, and is
+/// updated, too. Returns whether a file has changed.
 pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
     if source.fixed {
         let is_new = !copy.exists();
@@ -286,7 +286,7 @@ fn remove(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A source of two files, and a path for its copy, at which nothing is yet.
+    /// Returns a source of two files, and a path for its copy that does not exist yet.
     fn source(fixed: bool) -> (tempfile::TempDir, Files, PathBuf) {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("tree");

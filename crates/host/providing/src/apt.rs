@@ -36,8 +36,8 @@ pub struct Remedy {
 }
 
 impl Remedy {
-    /// Returns the result of `here`, or else that of `get`, which provides the tool once. Other runs wait in the
-    /// meantime. `of` names one of several variants, or is empty.
+    /// Returns the result of `here`, which finds the tool, or else the result of `get`, which provides it. Other runs
+    /// wait while `get` runs. `of` names one of several variants, or is empty.
     ///
     /// # Errors
     /// If neither works. The message names the missing tool and the remedy.

@@ -29,13 +29,14 @@ const REMEDY: Remedy = Remedy {
 };
 /// The variable that names a checkout.
 const VARIABLE: &str = "BAO";
-/// Bao's name of QEMU's `virt`.
+/// Bao's name for QEMU's `virt`.
 const PLATFORM: &str = "qemu-aarch64-virt";
 /// The file of Bao that describes this machine.
 const DESCRIPTION: &str = "src/platform/qemu-aarch64-virt/virt_desc.c";
 /// A version of Bao that is known to have these files.
 const KNOWN: &str = "commit 738e3dc of July 2026 has it";
-/// The Trusted Firmware-A that starts Bao. Bao refuses QEMU's own PSCI, whose CPU_ON takes no target with bit 31 set.
+/// The Trusted Firmware-A that starts Bao. Bao does not work with QEMU's own PSCI, whose CPU_ON rejects a target with
+/// bit 31 set.
 const FIRMWARE: &str = "2.12.1";
 /// Name of the built configuration.
 const CONFIGURATION: &str = "rouse";
@@ -164,7 +165,7 @@ impl Bao {
         make.arg(format!("PLATFORM={PLATFORM}"));
         make.arg(format!("CONFIG_REPO={}", configurations.display()));
         make.arg(format!("CONFIG={CONFIGURATION}"));
-        // The compiler's limits.h would otherwise include the one of a C library, which would be this computer's.
+        // Otherwise, the compiler's limits.h would include the limits.h of this computer's C library.
         let mut flags = "CPPFLAGS=-D_LIBC_LIMITS_H_".to_owned();
         if !machine.platform.has_firmware {
             flags += " -DPLAT_PSCI_STANDBY_NOT_SUPPORTED=1";

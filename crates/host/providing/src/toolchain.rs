@@ -156,7 +156,7 @@ pub fn host() -> Option<String> {
     host.map(str::to_owned)
 }
 
-/// Returns the compiler and the tree of which images are built; `None` if no compiler answers.
+/// Returns the compiler and the source tree from which images are built; `None` if no compiler answers.
 ///
 /// The result is cached, since images are also compiled only once per run.
 pub fn build() -> Option<Build> {

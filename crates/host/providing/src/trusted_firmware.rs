@@ -40,7 +40,7 @@ struct Release {
     flags: &'static [&'static str],
 }
 
-/// Releases of Debian 13 and Debian 12, one of them for a GICv2, too.
+/// Releases that Debian 13 and Debian 12 have; one of them is also built for a GICv2.
 const RELEASES: [Release; 3] = [
     Release {
         number: "2.12.1",
@@ -61,8 +61,8 @@ const RELEASES: [Release; 3] = [
     },
 ];
 
-/// Names the machine, lets x0 of the next stage point to the device tree, as for a kernel, and keeps warnings of newer
-/// compilers from being errors.
+/// Flags that name the machine, pass the device tree to the next stage in x0, as to a kernel, and keep warnings of
+/// newer compilers from being errors.
 const FLAGS: [&str; 4] = [
     "PLAT=qemu",
     "QEMU_USE_GIC_DRIVER=QEMU_GICV3",

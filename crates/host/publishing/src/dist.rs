@@ -9,8 +9,8 @@
 //! SHA256SUMS        hashes of all other files: [sums]
 //! ```
 //!
-//! A commit makes the same folder, bit for bit, wherever and whenever it is made. Therefore, no file may depend on the
-//! machine that made it; [`traces`] checks every file before any is written.
+//! Wherever and whenever `dist` runs, it makes the same folder from the same commit, bit for bit. Therefore, no file
+//! may depend on the machine that made it; [`traces`] checks every file before any is written.
 
 mod cargo;
 mod licences;

@@ -16,7 +16,7 @@ pub struct Instruction([u8; 0]);
 /// A register that can be read.
 #[repr(C)]
 pub struct Handle([u8; 0]);
-/// The place in the machine that an instruction accessed.
+/// The physical location that an instruction accessed: memory or a device.
 #[repr(C)]
 pub struct Place([u8; 0]);
 

@@ -4,8 +4,8 @@
 //! Most instructions do not matter to any rule. They get no callback, which is decided when a block is translated. All
 //! accesses to memory matter, because of their addresses. The level of a block is in PSTATE when the block is
 //! translated, because the level is part of the block's translation key. A thread runs only one CPU, so a CPU's state
-//! needs no lock. Findings have a lock, and are written to the file at once, so that they survive whatever happens to
-//! the machine.
+//! needs no lock. Findings need one. Each is written to the file at once, so that it is kept whatever happens to the
+//! machine.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_uint};
@@ -24,8 +24,9 @@ use crate::registers::{self, Value};
 
 /// Number of instructions to examine after the read of a counter.
 const AFTER: isize = 16;
-/// Bit that is set in addresses translated by TTBR1_EL1 (DDI 0487K.a, D8.2). Rouse's images leave these addresses to a
-/// guest's kernel. Its accesses to memory would be most of what this module handles.
+/// Bit that is set in addresses translated by TTBR1_EL1 (DDI 0487K.a, D8.2). Only a guest's kernel uses these
+/// addresses, and Rouse's images do not. The kernel's accesses to memory are left out, because they would be most of
+/// what this module handles.
 const UPPER: u64 = 1 << 55;
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
@@ -166,7 +167,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         if let Some(Operation::Read { into, .. }) = before
             && before.is_some_and(CheckedCpu::wants_value)
         {
-            // A tag distinguishes number 0 from a null pointer.
+            // The pointer's value is a register number, so it may be null.
             let data = usize::from(into) as api::Data;
             add_callback(instruction, brought, data);
         }
@@ -193,8 +194,8 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
             add_callback(instruction, executes, data);
         }
         if accesses {
-            // SAFETY: the instruction is valid during the call, what is passed for ever; the
-            // function has the signature that the interface asks for.
+            // SAFETY: the instruction is valid during the call, and the argument for ever. The function has the
+            // signature that the interface asks for.
             unsafe {
                 let (flags, which) = (api::NO_REGISTERS, api::LOADS_AND_STORES);
                 api::qemu_plugin_register_vcpu_mem_cb(instruction, accessed, flags, which, data);
@@ -248,14 +249,14 @@ fn word_near(instruction: *const api::Instruction, by: isize) -> Option<u32> {
 
 fn instruction_word(instruction: *const api::Instruction) -> u32 {
     let mut bytes = [0u8; 4];
-    // SAFETY: the place has as many bytes as are asked for.
+    // SAFETY: the buffer has as many bytes as are requested.
     unsafe {
         api::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
     }
     u32::from_le_bytes(bytes)
 }
 
-/// Runs `tell` on CPU `index`, for which this callback runs.
+/// Calls `tell` with the state of CPU `index`, for which this callback runs.
 fn on_cpu(index: c_uint, tell: impl FnOnce(&mut CheckedCpu, &Shared)) {
     // SAFETY: the only reference in this callback.
     if let (Some(cpu), Some(shared)) = (unsafe { ALL.value_of_cpu(index) }.as_mut(), SHARED.get()) {
@@ -280,7 +281,7 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
     });
 }
 
-/// The emulator calls this after the instruction before has read a value into the general register with number `data`.
+/// The emulator calls this before the instruction that follows a read into general register number `data`.
 extern "C" fn brought(index: c_uint, data: api::Data) {
     if let Some(value) = general_register(data as usize as u8) {
         on_cpu(index, |cpu, shared| cpu.note_read_value(shared, value));
@@ -290,7 +291,7 @@ extern "C" fn brought(index: c_uint, data: api::Data) {
 /// Translates a virtual address of the CPU that this thread runs to a physical address.
 fn translate_address(address: u64) -> Option<u64> {
     let mut physical = 0;
-    // SAFETY: writes the one number.
+    // SAFETY: the function writes only `physical`.
     unsafe { api::qemu_plugin_translate_vaddr(address, &raw mut physical) }.then_some(physical)
 }
 
@@ -321,7 +322,7 @@ unsafe fn gic_register(info: u32, place: *const api::Place) -> Option<Mapped> {
 extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let step = unsafe { &*data.cast::<CheckedInstruction>() };
-    // SAFETY: functions of the access that this callback is for.
+    // SAFETY: the functions are called in the callback of the access, with the access's own arguments.
     let (store, size, physical, gic) = unsafe {
         let place = api::qemu_plugin_get_hwaddr(info, address);
         let device = !place.is_null() && api::qemu_plugin_hwaddr_is_io(place);

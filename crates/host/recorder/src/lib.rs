@@ -158,7 +158,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     let known: &'static TranslatedBlock = Box::leak(Box::new(TranslatedBlock {
         level: AtomicU8::new(UNKNOWN),
     }));
-    // SAFETY: the block is valid during the call, what is passed for ever.
+    // SAFETY: the block is valid during the call, and the arguments for ever.
     unsafe {
         let data = std::ptr::from_ref(known).cast_mut().cast();
         api::qemu_plugin_register_vcpu_tb_exec_cb(block, enters, api::READS_REGISTERS, data);
@@ -235,7 +235,7 @@ extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
     // SAFETY: the only reference in this callback.
     let cpu = unsafe { ALL.value_of_cpu(index) };
     if cpu.window.is_some() && cpu.run < MOST {
-        // SAFETY: pure functions of the access.
+        // SAFETY: the functions only compute values from the access's description.
         let (store, size) = unsafe {
             let store = api::qemu_plugin_mem_is_store(info);
             (store, api::qemu_plugin_mem_size_shift(info) as u8)

@@ -7,11 +7,11 @@ use std::ffi::c_uint;
 /// Maximum number of CPUs that the emulator supports.
 pub const CPUS: usize = 512;
 
-/// One value for each CPU; each is used only by that CPU's thread.
+/// One value for each CPU. Only the thread that runs the CPU uses the value.
 pub struct PerCpu<T>([UnsafeCell<T>; CPUS]);
 
-// SAFETY: an element is used only in callbacks for its CPU, which the emulator
-// makes on that CPU's one thread.
+// SAFETY: an element is used only in callbacks for its CPU. The emulator calls these on the one thread that runs the
+// CPU.
 unsafe impl<T> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {

@@ -10,7 +10,7 @@ use crate::api;
 pub struct Value(*mut api::Array<u8>);
 
 impl Value {
-    /// The state before the first value.
+    /// A value without a buffer, from which nothing can be read.
     pub const NONE: Self = Self(null_mut());
 
     /// Creates a buffer.
@@ -61,7 +61,7 @@ impl Value {
 /// Finds the register with this name. Handles are the same for all CPUs, since all CPUs are of one model. Call this
 /// function when a CPU is created.
 pub fn find(name: &str) -> Option<*mut api::Handle> {
-    // SAFETY: the interface hands out an array of descriptions that stay valid.
+    // SAFETY: the interface returns an array of descriptions that stay valid.
     let all = unsafe {
         let array = &*api::qemu_plugin_get_registers();
         std::slice::from_raw_parts(array.data, array.length as usize)

@@ -7,9 +7,10 @@
 //! Otherwise, the parts of a sample would not add up to the sample, which is checked. A block's level is part of its
 //! translation key, so PSTATE has this level when the block is translated.
 //!
-//! One thread runs all CPUs. In this case, QEMU 11.1 passes the number of the CPU that ran a block first, and code that
-//! it adds to blocks itself (inline operations) writes to wrong places for every CPU but the first. Therefore, this
-//! module identifies CPUs by TPIDR_EL1, or by TPIDR_EL2 under another hypervisor, and counts in a callback.
+//! One thread runs all CPUs. In this case, QEMU 11.1 passes to callbacks the number of the CPU that ran a block first.
+//! Its inline operations, which are code that QEMU itself adds to blocks, write to wrong addresses for every CPU but
+//! the first. Therefore, this module identifies CPUs by TPIDR_EL1, or by TPIDR_EL2 under another hypervisor, and counts
+//! in a callback.
 
 mod counting;
 mod state;
@@ -108,7 +109,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
     }
     let kinds = kinds.into_iter().map(|(kind, _)| kind).collect();
     let known = CountedBlock::keep_forever(Block::new(at, level, words, kinds), at);
-    // SAFETY: the block is valid during the call, what is passed for ever.
+    // SAFETY: the block is valid during the call, and the arguments for ever.
     unsafe {
         let data = from_ref(known).cast_mut().cast();
         api::qemu_plugin_register_vcpu_tb_exec_cb(block, enters, api::NO_REGISTERS, data);
@@ -133,7 +134,7 @@ extern "C" fn enters(_: c_uint, data: api::Data) {
 
 fn instruction_word(instruction: *const api::Instruction) -> u32 {
     let mut bytes = [0u8; 4];
-    // SAFETY: the place has as many bytes as are asked for.
+    // SAFETY: the buffer has as many bytes as are requested.
     unsafe {
         api::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
     }
@@ -145,8 +146,8 @@ fn instruction_word(instruction: *const api::Instruction) -> u32 {
 fn add_callback(instruction: *mut api::Instruction, step: WatchedInstruction) {
     let synchronises = step.kind.has(Reasons::SYNC);
     let step: &'static WatchedInstruction = Box::leak(Box::new(step));
-    // SAFETY: the instruction is valid during the translation, what is passed for
-    // ever; the functions have the signatures that the interface asks for.
+    // SAFETY: the instruction is valid during the translation, and the arguments for ever. The functions have the
+    // signatures that the interface asks for.
     unsafe {
         let data = from_ref(step).cast_mut().cast();
         let flags = api::READS_REGISTERS;
@@ -190,7 +191,7 @@ extern "C" fn accesses(_: c_uint, info: u32, address: u64, _: api::Data) {
         return;
     };
     let (tpidr, now) = state.last;
-    // SAFETY: a pure function of the access.
+    // SAFETY: the function only computes a value from the access's description.
     match unsafe { api::qemu_plugin_mem_is_store(info) } {
         true => state.cutter.record_store(tpidr, now, address),
         false => state.cutter.record_load(tpidr, now, address),

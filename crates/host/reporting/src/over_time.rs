@@ -34,7 +34,7 @@ const LONG: usize = 600;
 /// Number of a table's rows that fit a screen.
 const ROWS: usize = 24;
 
-/// A cell with its median at each moment that has the cell.
+/// A cell with its median at each moment (a run, or the repetitions of a run) that has the cell.
 struct CellOverTime<'r> {
     cell: &'r Cell,
     medians: Vec<Option<Figure>>,
@@ -105,7 +105,7 @@ pub fn over_time(args: &CompareArgs) -> Result<()> {
     report::write_page(&page(&moments, &rows), out.zip(args.out.as_deref()))
 }
 
-/// Names the options that keep a moment's cells apart from all others, in brackets.
+/// Names, in brackets, the options in which a moment's cells differ from all other moments' cells.
 fn apart_note(moment: &Moment, others: &[Moment]) -> String {
     let others: Vec<Run> = others.iter().flat_map(|one| one.runs.clone()).collect();
     let apart = across::separating_keys(&moment.runs, &others);

@@ -110,7 +110,7 @@ impl PlanArgs {
         Ok(plan)
     }
 
-    /// Checks that each named dimension makes a difference to some cell of `plan`, which these options describe.
+    /// Checks that each named dimension affects some cell of `plan`, which these options describe.
     ///
     /// # Errors
     /// The error names the option, and words with which some cell would use it.
@@ -162,7 +162,7 @@ impl PlanArgs {
         args
     }
 
-    /// Returns the first dimension that has words that would make a cell use `info`, together with these words.
+    /// Returns the first dimension some of whose words would make a cell use `info`, and these words.
     fn user_of(&self, info: &Info) -> Option<(&'static str, Vec<&'static str>)> {
         // The workload comes last, because another workload would be another measurement.
         let (workload, others) = DIMENSIONS.split_first()?;

@@ -37,7 +37,7 @@ pub enum Colour {
 }
 
 impl CommonArgs {
-    /// Makes the terminal follow these options.
+    /// Applies these options to all further output on the terminal.
     pub fn set(self) {
         terminal::set_colour(match self.color {
             Colour::Auto => ColorChoice::Auto,

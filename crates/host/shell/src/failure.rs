@@ -80,7 +80,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         true => told.lines().collect(),
         false => vec![&told],
     };
-    // A terminal shows whole words; files and pipes keep one line for each error.
+    // On a terminal, a long line is broken between words. Files and pipes get one line for each error.
     let lines = lines
         .into_iter()
         .flat_map(|line| wrapped(line, width_aside()));

@@ -96,7 +96,8 @@ impl Folder {
         fs::create_dir_all(parent)?;
         partial_files::sweep(parent);
         let partial = partial_files::Folder::claim(parent, &name)?;
-        // The run that has the name of the unfinished folder has the final name too.
+        // A run that has claimed the incomplete folder's name may also use the final name, unless the final name is
+        // taken.
         let partial = partial.filter(|_| !is_taken(target));
         Ok(partial.map(|partial| Self {
             target: target.into(),

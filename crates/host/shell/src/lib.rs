@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Terminal, errors, files and processes of a program of the host.
+//! Terminal output, errors, files and processes of programs on the host.
 
 // This crate is for programs of this workspace only. A field with a clear name needs no comment.
 #![allow(missing_docs)]

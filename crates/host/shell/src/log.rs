@@ -60,7 +60,7 @@ impl Log {
         })
     }
 
-    /// Returns, for people, the place of a log that was begun in a folder that is now at `folder`.
+    /// Returns the log's path for messages. `folder` is the present path of the folder in which the log was created.
     pub fn place(&self, folder: &str) -> String {
         match self.lost {
             None => format!("{folder}/serial.log"),
@@ -68,7 +68,7 @@ impl Log {
         }
     }
 
-    /// Prints, as a last resort, on standard error the bytes that fit on no disk.
+    /// Prints the bytes that fit on no disk to standard error, as a last resort.
     pub fn show_what_is_nowhere(&self) {
         let text = String::from_utf8_lossy(&self.memory);
         text.lines().for_each(|line| note!("{line}"));

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use foreign::Quoted;
 
-/// The most characters of a message. The longest message lists all allowed values.
+/// Largest number of characters in a message. The longest message lists all allowed values.
 const LONG: usize = 1000;
 
 /// Describes the mistake in a file of JSON.

@@ -10,8 +10,8 @@
 //! | a block device | refused, unless the verb may write disks and has `--force`: then written through and synced |
 //! | a folder, a socket | refused |
 //!
-//! Refuses files that can't be written, before there is anything to write, and files that another option
-//! names, because a verb never replaces a file that it reads.
+//! This module refuses files that can't be written before there is anything to write. It also refuses files that
+//! another option names, because a verb never replaces a file that it reads.
 
 pub mod file_arguments;
 
@@ -31,7 +31,7 @@ use crate::{partial_files, places};
 
 /// Number of bytes to write, or to skip as zeros, at a time.
 const BLOCK: usize = 4096;
-/// The most links in a chain. A longer chain must be a circle.
+/// Largest number of links in a chain. A longer chain is taken for a circle.
 const LINKS: usize = 40;
 /// Names of standard output besides `-`.
 const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
@@ -56,7 +56,7 @@ enum To {
     Disk(File),
 }
 
-/// Permission to write disks besides files.
+/// Permission to write to block devices in addition to files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disks {
     Never,
@@ -176,8 +176,8 @@ impl To {
     }
 }
 
-/// Opens a FIFO, which blocks until there is a reader. Opens it only once, because a reader would take the end of an
-/// earlier opening for the end of the contents, and would leave.
+/// Opens a FIFO, which blocks until there is a reader. Opens it only once, because a reader sees the end of the file as
+/// soon as an earlier descriptor is closed, and leaves.
 fn open_fifo(option: &str, named: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
@@ -207,8 +207,8 @@ fn open_disk(named: &Path) -> io::Result<File> {
         .open(named)
 }
 
-/// Whether `named` is standard output by another name, or the file to which standard output
-/// goes, which must not be replaced.
+/// Whether `named` is standard output by another name, or the file to which standard output is redirected. That file
+/// must not be replaced.
 fn is_stdout(named: &Path) -> bool {
     if STDOUT.iter().any(|name| named == Path::new(name)) {
         return true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files and folders that are being written next to their final place, and a program's temporary files.
 //!
-//! The name of each shows that it is partial, and each is locked as long as its maker lives. The kernel releases the
-//! lock however the maker ends. So the next run can tell the remains of a killed run from the files of another run,
-//! without guessing by age. It removes the remains, or gives them a name if they contain a machine's console
-//! ([`mod@sweep`]).
+//! The names of these files and folders show that they are partial. Each is locked as long as the process that makes
+//! it, the maker, lives. The kernel releases the lock however the maker ends. So the next run can tell the remains of a
+//! killed run from the files of another run, without guessing by age. It removes the remains, or gives them a name if
+//! they contain a machine's console ([`mod@sweep`]).
 //!
 //! A sweeper may come after the maker has created a name, and before the maker has the lock. The sweeper removes only
 //! files that it has locked. The maker, once it has the lock, checks whether the name still leads to its file, and
@@ -222,7 +222,7 @@ mod tests {
         fs::create_dir_all(at(".rouse.killed.partial/deep")).unwrap();
         fs::write(at(".rouse.killed.partial/serial.log"), "").unwrap();
         fs::write(at(".rouse.abc.partial"), "x").unwrap();
-        // These are not ours.
+        // These files belong to other programs.
         fs::write(at(".rouse.notes"), "x").unwrap();
         std::os::unix::fs::symlink("/etc", at(".rouse.link.partial")).unwrap();
         sweep(parent.path());
@@ -242,7 +242,7 @@ mod tests {
         };
         let good = make("a b");
         assert_eq!(scratch_in(&good).unwrap(), good);
-        // Neither is an error: there is another place.
+        // Neither folder can hold sockets, so another folder is used. This is not an error.
         for bad in ["a,b", &"x".repeat(200)] {
             let other = scratch_in(&make(bad)).unwrap();
             assert!(other.is_dir() && !other.starts_with(parent.path()), "{bad}");

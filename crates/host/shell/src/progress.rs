@@ -202,12 +202,12 @@ mod tests {
         progress.estimate = Some(Estimate::new(plan, true, 0.0));
         let mut collector = Collector::default();
         collector.at = "pingpong wfi".into();
-        // There and back.
+        // The second pass runs the cells in reverse order.
         for (done, name) in [(1, 0), (2, 1), (3, 1), (4, 0)] {
             collector.step.done = done;
             assert_eq!(progress.last_cell(&collector), names[name], "{done}");
         }
-        // The guest has other cells than the host knows.
+        // The guest reports other cells than the host has planned.
         progress.estimate = Some(Estimate::new(Default::default(), true, 0.0));
         assert_eq!(progress.last_cell(&collector), "pingpong wfi");
     }

@@ -57,7 +57,7 @@ pub fn in_order<I: Send, T: Send>(
     let queue = Mutex::new(items);
     let over = AtomicBool::new(false);
     let account = Account::of_this_thread();
-    // This is a separate function, so that the queue is free during the work.
+    // This is a separate closure, so that the queue is unlocked during the work.
     let next = || match over.load(Ordering::Relaxed) {
         true => None,
         false => queue.lock().unwrap_or_else(PoisonError::into_inner).next(),
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn after_a_break_nothing_is_begun() {
         assert_eq!(taken(1, 2, |_| {}), [0, 1, 2]);
-        // Two items are begun before the first is taken: both of them are taken, and no others can be.
+        // Items 0 and 1 are begun before the first result is taken, so both results are taken.
         let two = Barrier::new(2);
         let begun = Mutex::new(Vec::new());
         let taken = taken(2, 0, |item| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Output for people: results on standard output, everything else on standard error.
 //!
-//! If standard output is the destination of a file ([`divert`]), it gets only that file.
+//! If a requested file is written to standard output ([`divert`]), nothing else is printed there.
 //!
 //! All output is printed here, a line at a time. Any text in it may come from a guest, a file or the environment. So
 //! control characters, including line ends, are escaped on output ([`foreign`]). Tabs are not escaped, and neither
@@ -56,13 +56,13 @@ static QUIET: AtomicBool = AtomicBool::new(false);
 static IN_PLACE: Mutex<bool> = Mutex::new(false);
 /// Whether a line begun by [`begin_line`] is unfinished.
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Whether standard output belongs to a requested file.
+/// Whether standard output is reserved for a requested file.
 static DIVERTED: AtomicBool = AtomicBool::new(false);
 /// Error of requested output that could not be printed.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Gives standard output to a file. From now on, [`say!`] prints to standard
-/// error. Returns `false` if another file already has standard output.
+/// Reserves standard output for the contents of a requested file. From now on, [`say!`] prints to standard error.
+/// Returns `false` if standard output is already reserved for another file.
 pub fn divert() -> bool {
     !DIVERTED.swap(true, Ordering::Relaxed)
 }
@@ -96,7 +96,8 @@ pub fn strip_sequences(line: &str) -> String {
     plain
 }
 
-/// The most characters of a line on standard error. Our lines have fewer, and so do readable lines of a console.
+/// Largest number of characters in a line on standard error. Our lines have fewer, and so do readable lines of a
+/// console.
 const LONGEST: usize = 2000;
 
 /// Prints a line. [`finish`] reports a failure later, because a run goes on for the files that it writes.
@@ -114,7 +115,7 @@ pub fn print_lines<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) {
 /// Prints a document with tables at most `width` wide, in colours if the terminal has them.
 pub fn print_document(document: &Document, width: Option<usize>) {
     let paint = colour::painter(has_colours());
-    // The document's texts were escaped when they got their places and colours.
+    // `painted` has already escaped the document's texts.
     document
         .painted(width, paint)
         .iter()
@@ -164,7 +165,8 @@ pub fn print_aside(line: fmt::Arguments<'_>) {
     let _ = io::stderr().write_all((line + "\n").as_bytes());
 }
 
-/// Replaces the rewritten line on standard error, a terminal, unless an unfinished line of the output is there.
+/// Replaces the line that is rewritten on standard error, which is a terminal. Does nothing while an unfinished line of
+/// the output is shown.
 pub fn rewrite_line(line: &str) {
     if BEGUN.load(Ordering::Relaxed) {
         return;

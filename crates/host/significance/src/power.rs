@@ -9,8 +9,8 @@
 //!
 //! For few runs, this module simulates the model. For each drawn pair of sides, it computes the least shift that the
 //! rank sum test detects. This is the u-th smallest of all differences between a figure of one side and a figure of the
-//! other, where u is the critical value of Mann and Whitney's U, which counts the pairs that are in the order of the
-//! shift. The quantile [`POWER`] of these shifts is the shift that is detected with that probability. The random
+//! other, where u is the critical value of Mann and Whitney's U. U counts the pairs of figures whose order agrees with
+//! the shift. The quantile [`POWER`] of these shifts is the shift that is detected with that probability. The random
 //! numbers start from a fixed seed, so equal arguments give equal results. For more than [`FEW`] runs, the module uses
 //! the formula of G. E. Noether (Sample Size Determination for Some Common Nonparametric Tests, Journal of the American
 //! Statistical Association 82, 1987), which at small levels requires somewhat more runs than necessary.
@@ -84,8 +84,8 @@ fn shift_by_simulation(residuals: &[f64], a: usize, b: usize, critical: usize) -
     quantile(&mut shifts, POWER)
 }
 
-/// Returns the smallest detectable shift by Noether's formula, which gives the share of all pairs that have to be in
-/// the order of the shift.
+/// Returns the smallest detectable shift by Noether's formula, which gives the share of all pairs whose order has to
+/// agree with the shift.
 fn shift_by_formula(residuals: &[f64], a: usize, b: usize, level: f64) -> Option<f64> {
     let normal = Normal::standard();
     let far = normal.inverse_cdf(1.0 - level / 2.0) + normal.inverse_cdf(POWER);
@@ -102,8 +102,8 @@ fn quantile(values: &mut [f64], part: f64) -> Option<f64> {
     (rank <= values.len()).then(|| *values.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
 }
 
-/// Returns the smallest U that the test regards as a difference: the number of the `a` times `b` pairs that have to be
-/// in one order. `None` if even all pairs are not enough.
+/// Returns the smallest U that the test regards as a difference. U is the number of pairs, of all `a` times `b`, that
+/// have to be in the same order. `None` if even all pairs are not enough.
 fn critical_u(a: usize, b: usize, level: f64) -> Option<usize> {
     // The rank sum of `a` figures is U plus the smallest possible rank sum.
     let ranks: Vec<usize> = (1..=a + b).collect();

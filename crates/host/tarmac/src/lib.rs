@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads a trace of gem5. Its TarmacTracer writes a line for each instruction that a core commits, with the time
-//! of the commit, and further lines for the instruction's results.
+//! Reads a trace of gem5. The TarmacTracer of gem5 writes a line for each instruction that a core commits, with the
+//! time of the commit, and further lines for the instruction's results.
 //!
 //! An instruction's line is `TICK clk CPU IT (COUNT) VIRTUAL:PHYSICAL OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
 //! `src/arch/arm/tracers/tarmac_record_v8.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal. If the
@@ -137,7 +137,8 @@ impl Default for Levels {
 
 impl Levels {
     /// Returns the level at which the next instruction was executed: the line of an ERET or of a trapped instruction
-    /// has the level after it. The first instruction after an interrupt is in a vector, and has its own level.
+    /// contains the level to which the CPU changes. The line of the first instruction after an interrupt, which is in a
+    /// vector, contains that instruction's own level.
     pub fn executed(&mut self, instruction: &Instruction) -> Level {
         const ERET: u32 = 0xd69f_03e0;
         let before = std::mem::replace(&mut self.0, instruction.after);

@@ -1,5 +1,6 @@
 
-# Bash splits a word at `:` and `=`, and the rules above have no lists: this completes what is after the last comma.
+# Bash splits a word at `:` and `=`, and the rules above do not handle lists. This function completes the part after
+# the last comma.
 _xtask_lists() {
     local line=${COMP_LINE:0:COMP_POINT} whole value option head= part before
     whole=${line##*[[:space:]]}
@@ -19,7 +20,7 @@ _xtask_lists() {
         return
     fi
     _xtask "$1" "$part" "$option"
-    # The shell replaces only what is after its last break.
+    # The shell replaces only the part of the word after the last `:` or `=`.
     local kept=$(( ${#whole} - ${#2} )) place
     for place in "${!COMPREPLY[@]}"; do
         COMPREPLY[place]=$head${COMPREPLY[place]}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words that options take, from the tables for parsing them.
+//! The words that options take, from the tables with which the words are parsed.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Prints what zsh offers for a line. $1: the file of the rules, $2: what the inner shell reads first, then the lines.
+# Prints the completions that zsh offers for each line. $1 is the file of the rules, $2 the script that the inner
+# shell reads first, and the other arguments are the lines.
 zmodload zsh/zpty || exit 3
 local rules=$1 inner=$2 typed line
 shift 2

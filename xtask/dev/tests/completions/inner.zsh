@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Read by an interactive zsh: prints what completion would add.
+# Makes the interactive zsh that reads it print the words that completion
+# offers.
 PROMPT=
 autoload -Uz compinit
 compinit -u -D

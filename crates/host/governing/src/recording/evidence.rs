@@ -3,12 +3,13 @@
 
 use cpuidle::Wake;
 
-/// Meaning of an event.
+/// What an event shows about the end of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// This event ended the interval.
     By(Wake),
-    /// A timer's interrupt: the tick if it has expired, otherwise another timer.
+    /// A timer's interrupt. It is the tick's if another event shows that the tick has expired, otherwise another
+    /// timer's.
     TimerIrq,
     /// An inter-processor interrupt.
     Ipi,

@@ -57,7 +57,7 @@ pub enum What {
     Saw(Evidence),
 }
 
-/// Returns the lines of a text, with their numbers. In JSON and in scripts of pages, Linux's lines are parts of
+/// Returns the lines of a text, with their numbers. In JSON and in the scripts of web pages, Linux's lines are parts of
 /// strings, in which a line ends with the two characters `\n`.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().zip(1..);
@@ -170,7 +170,7 @@ fn state_and_cpu(text: &str) -> Option<(u32, u32)> {
     let value = |key: &str| {
         let mut words = text.split_ascii_whitespace();
         let value = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
-        // The end of a string or an element of a page may follow, but no further part of a number.
+        // The end of a string or of an HTML element may follow, but not a character that makes another word or number.
         let end = value
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(value.len());

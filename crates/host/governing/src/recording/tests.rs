@@ -58,7 +58,7 @@ fn read(text: &str, cpu: Option<u32>) -> Result<Recorded, String> {
     parse(text, cpu)
 }
 
-/// Returns each interval's duration, event and preceding time of work, in nanoseconds.
+/// Returns each interval's duration, its event, and the busy time before it; times are in nanoseconds.
 fn told(recorded: &Recorded) -> Vec<(u64, Wake, u64)> {
     let intervals = recorded.intervals.iter();
     intervals
@@ -188,7 +188,7 @@ fn ended(state: u32, lines: &[&str]) -> Vec<(u64, Wake, u64)> {
     told(&read(&text, Some(0)).unwrap())
 }
 
-/// Events before and after the exit, and the wake-up that they show, in the words of ftrace, perf and trace-cmd.
+/// Events before and after the exit, and the wake-up that they show, as ftrace, perf and trace-cmd print them.
 #[test]
 fn each_event_tells_what_it_can_wherever_it_stands() {
     use Wake::{Interrupt, Request, Timer};
@@ -320,16 +320,16 @@ fn the_tick_and_the_end_of_a_poll_end_no_interval() {
         ended(0, &["X", "sched_wakeup: comm=x", "ipi_raise: x"])[..],
         whole
     );
-    // A stay in a state that does not poll has a reason to end. A stay in a polling state may have one, too, if
-    // interrupts are not recorded.
+    // A stay in a halting state always ends for a reason. A stay in a polling state may end for a reason that is not in
+    // the recording, if interrupts are not recorded.
     assert_eq!(ended(1, &["X"]).len(), 2);
     let poll = "a-1 [000] 1.1: cpu_idle: state=0 cpu_id=0\na-1 [000] 1.2: cpu_idle: state=4294967295 cpu_id=0\n";
     let text = format!("{poll}{}", poll.replace("1.", "2."));
     assert_eq!(read(&text, None).unwrap().intervals.len(), 2);
 }
 
-/// On x86, the event that an interrupt is handled precedes the event that the CPU leaves the state. This recording has
-/// an IPI, the tick, and a timer.
+/// On x86, the event of the interrupt handler precedes the event of the exit from the state. This recording has an IPI,
+/// the tick, and a timer.
 #[test]
 fn a_recording_of_x86_is_read_as_by_hand() {
     let text = "\

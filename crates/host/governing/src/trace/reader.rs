@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parses a trace line by line. The `csv` crate counts lines wrongly after comments, and nothing in a trace needs its
+//! Parses a trace line by line. The `csv` crate counts lines wrongly after comments, and no value in a trace needs
 //! quotes.
 
 use cpuidle::{FOREVER, Wake};
@@ -41,7 +41,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     lines.map(|(line, number)| (number, line.split(',').map(str::trim).collect()))
 }
 
-/// The index in a line of each column in [`COLUMNS`], if the first line names it.
+/// For each column in [`COLUMNS`], the index of its value in a line; `None` if the first line does not name the column.
 type Places = [Option<usize>; COLUMNS.len()];
 
 fn find_columns(header: &[&str]) -> Result<Places, String> {

@@ -9,8 +9,8 @@ use shell::failure::bad_input;
 use shell::places;
 
 const ARCHITECTURE: &str = "arm64";
-/// The shell that scripts and commands of several words need, and its usual commands. No package depends on them, since
-/// every Debian has them.
+/// Packages with the shell that scripts and shell commands need, and with the usual commands. No other package depends
+/// on them, because every Debian system has them.
 const SHELL: [&str; 3] = ["dash", "coreutils", "grep"];
 /// Remedy for packages that can't be fetched.
 const REMEDY: Remedy = Remedy {
@@ -18,7 +18,7 @@ const REMEDY: Remedy = Remedy {
     instead: "give the files by --rootfs",
 };
 
-/// Returns the folder with the unpacked packages and those that they depend on. `None` without packages.
+/// Returns the folder with the unpacked `packages` and their dependencies; `None` if `packages` is empty.
 ///
 /// # Errors
 /// If Debian lacks a package, or if a package can't be fetched.

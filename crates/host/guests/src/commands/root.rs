@@ -15,7 +15,7 @@ use vmm::archive::Archive;
 
 use crate::kernel::read_archive;
 
-/// Folders of packages that no command needs, and that are large.
+/// Large folders in packages that no command needs.
 const WITHOUT: [&str; 5] = [
     "usr/share/doc",
     "usr/share/man",
@@ -27,7 +27,7 @@ const WITHOUT: [&str; 5] = [
 const MERGED: [&str; 4] = ["bin", "sbin", "lib", "lib64"];
 /// Endings of the names of tar archives.
 const TARS: [&str; 6] = [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.zst", ".tar.bz2"];
-/// The most bytes of all files together. All files are in memory twice while the kernel unpacks them.
+/// Largest total size of all files, in bytes. All files are in memory twice while the kernel unpacks them.
 const MOST: u64 = 1 << 30;
 
 /// The kind of the files in a folder.
@@ -54,8 +54,8 @@ pub fn add_packages(archive: &mut Archive, folder: &Path) -> Result<()> {
     add_folder(archive, folder, "", Files::OfPackages, &mut 0)
 }
 
-/// Adds the files of `--rootfs`, or returns a cpio archive as it is, to go before ours. With `merged`, packages have
-/// made links of the folders in [`MERGED`].
+/// Adds the files of `--rootfs`. If `given` is a cpio archive, adds nothing, and returns the archive unchanged, to be
+/// put before our own. `merged` tells that packages have already made links of the folders in [`MERGED`].
 pub fn add_rootfs(archive: &mut Archive, given: &Path, merged: bool) -> Result<Vec<u8>> {
     let files = match merged {
         true => Files::Merged,
@@ -86,7 +86,7 @@ pub fn add_rootfs(archive: &mut Archive, given: &Path, merged: bool) -> Result<V
 /// Unpacks a tar archive into `folder`.
 fn unpack_tar(given: &Path, folder: &Path) -> Result<()> {
     let mut tar = Command::new("tar");
-    // Devices are left out: the kernel makes them, and a user could not.
+    // Device files are left out: the kernel makes them, and an ordinary user can't.
     tar.args([
         "-x",
         "--no-same-owner",
@@ -203,7 +203,7 @@ fn add_folder(
             };
             archive.file(&name, mode, &content);
         }
-        // Devices and sockets are left out: the kernel makes devices, and a socket belongs to a process.
+        // Device files and sockets are left out: the kernel makes device files, and a socket belongs to a process.
     }
     Ok(())
 }

@@ -12,8 +12,8 @@ use shell::places;
 use shell::terminal::note;
 
 const ARCHITECTURE: &str = "arm64";
-/// Names of the packages that hold a kernel, before and after its version. Newer kernels are
-/// in the first kind, and the second is empty; older ones have the second alone.
+/// Prefixes of the names of packages that contain a kernel. A newer kernel is in the first package, and its second
+/// package is empty. An older kernel has only the second package.
 const NAMES: [&str; 2] = ["linux-binary-", "linux-image-"];
 const SUITE: &str = r"\+deb13";
 const FLAVOUR: &str = "-arm64";

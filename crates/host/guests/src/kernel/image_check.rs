@@ -15,8 +15,8 @@ const COMPRESSED: [(&[u8], &str, &str); 8] = [
     (b"\x89LZO", "lzo", "lzop -dc"),
 ];
 
-/// Files that are or contain kernels, but are not Images: an offset, the bytes there, and the end of a sentence about
-/// the file.
+/// Files that are or contain kernels, but are not Images: an offset, the bytes at this offset, and the end of a
+/// sentence that begins with the file's name.
 const OTHERS: [(usize, &[u8], &str); 8] = [
     (
         0x202,
@@ -60,7 +60,8 @@ pub fn find_compressor(file: &[u8]) -> Option<(&'static str, &'static str)> {
     found.map(|&(_, by, tool)| (by, tool))
 }
 
-/// Refuses anything but an arm64 Image. The error, the end of a sentence, names the kind of file.
+/// Refuses anything but an arm64 Image. The error text names the kind of file, and continues a sentence that begins
+/// with the file's name.
 pub fn check_image(file: &[u8]) -> Result<(), String> {
     let Err(why) = Image::parse(file) else {
         return Ok(());

@@ -10,7 +10,7 @@ use platform::image::Image;
 
 use super::{MOST, image_check};
 
-/// Number of bytes that identify a file. Unless they belong to an Image, the rest is not unpacked.
+/// Number of unpacked bytes that show whether a file is an Image. If it is not, the rest is not unpacked.
 const HEAD: u64 = 4096;
 /// First bytes of a zboot file, and the bytes at its offset 4.
 const ZBOOT: (&[u8], &[u8]) = (b"MZ", b"zimg");
@@ -20,8 +20,8 @@ const LENGTH: usize = 12;
 /// The field for the compression: text that ends with a zero.
 const KIND: std::ops::Range<usize> = 24..56;
 
-/// Returns the Image in `file`, or `file` itself if it is in none of these formats. The error is
-/// the end of a sentence.
+/// Returns the Image in `file`, or `file` itself if it is in none of these formats. The error text continues a sentence
+/// that begins with the file's name.
 pub fn find_image(file: Vec<u8>) -> Result<Vec<u8>, String> {
     if let Some((by @ ("gzip" | "zstd"), _)) = image_check::find_compressor(&file) {
         return decompress(by, &file);

@@ -50,7 +50,7 @@ pub struct Machine {
     pub ram: u64,
     /// Bytes of the guest's RAM.
     pub guest: u64,
-    /// Bytes of the image. The guest has it at the start of its RAM, and starts there.
+    /// Size of the guest's image in bytes. The image is at the start of the guest's RAM, and the guest starts there.
     pub image_bytes: u64,
     /// Address of the guest's redistributors.
     pub redistributors: u64,

@@ -94,7 +94,7 @@ fn read(mut stream: UnixStream) -> Option<Shutdown> {
 mod tests {
     use super::*;
 
-    /// Returns what a reader makes of an emulator that connects, receives the commands, and sends `said`.
+    /// Returns the end that a reader reports for an emulator that connects, receives the commands, and sends `said`.
     fn told(said: &[&str]) -> Option<Shutdown> {
         let place = tempfile::tempdir().unwrap();
         let events = Events::listen(place.path()).unwrap();

@@ -21,8 +21,8 @@ const REMEDY: Remedy = Remedy {
     missing: PROGRAM,
     instead: "set ROUSE_QEMU=/path/to/qemu-system-aarch64",
 };
-/// Packages of a single version, with which the documents' counts were made. A new version is a separate commit, which
-/// gives the counts before and after it.
+/// Packages, all of the version with which the documents' counts were measured. Change the version in a commit of its
+/// own that states the counts before and after the change.
 const PACKAGES: [&str; 3] = [
     "qemu-system-arm/trixie-backports",
     "qemu-system-common/trixie-backports",

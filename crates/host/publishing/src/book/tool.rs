@@ -2,7 +2,7 @@
 //! Runs mdBook without installing it.
 //!
 //! mdBook comes as a program in a package from Python's index, which takes seconds to fetch. The authors of mdBook
-//! publish programs at a release host, and their source, whose dependencies take minutes to compile. They do not
+//! publish compiled programs on a release host, and the source, whose dependencies take minutes to compile. They do not
 //! publish this package. Therefore, `requirements.txt` has the hashes of the package's files, and pip accepts no other
 //! files (pip, "Secure installs"). `ROUSE_MDBOOK` names another mdBook, for instance one built by `cargo install
 //! mdbook`.

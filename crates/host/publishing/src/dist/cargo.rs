@@ -73,7 +73,7 @@ pub fn linked_crates(packages: Packages) -> Result<BTreeSet<Key>> {
     Ok(linked)
 }
 
-/// Parses `name v1.2.3`, after which our own crates have their folder.
+/// Parses `name v1.2.3`. For our own crates, the crate's folder follows the version.
 fn parse_key(line: &str) -> Option<Key> {
     let mut words = line.split(' ');
     let name = words.next()?;

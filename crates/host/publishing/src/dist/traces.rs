@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds traces of the machine on which a file was made, which are paths of that machine.
+//! Finds traces of the machine on which a file was made. These traces are paths of that machine.
 //!
 //! Such a path differs from machine to machine, so the file would also differ. A compiler leaves paths of sources in
 //! panic messages and in debug information.
@@ -34,7 +34,7 @@ impl Traces {
         Self::of_folders(folders.into_iter().flatten())
     }
 
-    /// Returns these folders, each with all of its names.
+    /// Returns these folders, each under its given path and under its path without symbolic links.
     pub fn of_folders(folders: impl Iterator<Item = PathBuf>) -> Self {
         let names = folders.flat_map(|folder| [folder.canonicalize().ok(), Some(folder)]);
         // `/` is part of every path.

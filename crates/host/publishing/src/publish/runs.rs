@@ -190,8 +190,8 @@ pub fn changed_cells(name: &str, kept: &Results, now: &Results) -> Option<String
 }
 
 /// Returns the figures of a cell that are compared. The number of samples and their extremes are not among them,
-/// because in one of thousands of samples, the emulator may change CPUs at another place (docs/results.md), and that
-/// sample then has no path.
+/// because in one of thousands of samples, the emulator may switch to another CPU at a different instruction than
+/// before (docs/results.md), and that sample then has no path.
 fn compared_figures(cell: &Cell) -> String {
     let of_all = |stats: &Stats| [stats.p50, stats.p90, stats.p99];
     let of_clear = |stats: &Stats| [stats.min, stats.p50, stats.p90, stats.p99, stats.max];

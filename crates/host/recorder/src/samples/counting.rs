@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts the instructions that all CPUs execute, block by block. Only one thread counts, so nothing comes between the
-//! load and the store of a count.
+//! Counts the instructions that all CPUs execute, block by block. Only one thread counts, so no other thread changes a
+//! count between its load and its store.
 
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::Ordering::Relaxed;
@@ -72,8 +72,8 @@ pub fn end_before_failed(pc: u64) {
     }
 }
 
-/// Notes that an interrupt comes before the instruction at `pc`, which may be the first one of the next block after an
-/// access to a device.
+/// Notes that an interrupt comes before the instruction at `pc`. After an access to a device, this may be the first
+/// instruction of the next block.
 pub fn end_before_interrupt(pc: u64) {
     let current = replace_current(None);
     if let Some(current) = current
@@ -90,7 +90,7 @@ fn uncount(rest: Counts) {
     }
 }
 
-/// Returns the numbers of instructions that all CPUs have executed, without the `rest` of a block.
+/// Returns the numbers of instructions that all CPUs have executed, without those in the `rest` of a block.
 pub fn executed_without(rest: Counts) -> Counts {
     let all = EXECUTED.each_ref().map(|number| number.load(Relaxed));
     Counts::from_array(all).minus(rest)

@@ -23,7 +23,8 @@ pub struct State {
     /// The blocks of samples, if a trace is wanted.
     pub tracing: Option<Tracing>,
     pub registers: Option<Registers>,
-    /// The CPU to which the next memory callbacks belong, and the instructions that all CPUs had executed by then.
+    /// The CPU to which the next memory callbacks belong, and the numbers of instructions that all CPUs had executed
+    /// before them.
     pub last: (Tpidr, Counts),
 }
 
@@ -71,10 +72,10 @@ impl State {
         }
     }
 
-    /// Returns the TPIDR that identifies the current CPU, and reports the affinity of a new CPU. Another hypervisor
-    /// than Rouse changes TPIDR_EL1, and the affinity that is seen at EL1, when it switches vCPUs; a register of EL2
-    /// belongs to the CPU. The emulator's own number of the CPU does not help: in code that is translated for one CPU
-    /// at a time, it is the number of the CPU that ran it first.
+    /// Returns the TPIDR that identifies the current CPU, and reports the affinity of a new CPU. A hypervisor other
+    /// than Rouse changes TPIDR_EL1, and the affinity that EL1 reads, when it switches vCPUs, but EL2's own registers
+    /// stay those of the CPU. The emulator's own number of the CPU does not help: in code that is translated for one
+    /// CPU at a time, it is the number of the CPU that ran it first.
     fn tpidr(&mut self) -> Option<Tpidr> {
         let registers = self.registers.as_ref()?;
         let identity = match self.code.identity {

@@ -83,10 +83,10 @@ impl Tracing {
         }
     }
 
-    /// Forgets the blocks before all CPUs had executed `oldest` instructions.
+    /// Forgets the blocks that were entered before all CPUs together had executed `oldest` instructions.
     pub fn forget(&mut self, oldest: u64) {
         let first = self.entered.partition_point(|(from, _)| *from <= oldest);
-        // Moving the remaining blocks is only worth its time if many blocks go.
+        // Moving the remaining blocks is only worth its time if many blocks are removed.
         if 2 * first > self.entered.len() {
             self.entered.drain(..first - 1);
         }
@@ -103,7 +103,7 @@ impl Tracing {
                 pieces,
             })
             .collect();
-        // A hash map has another order in each run.
+        // A hash map iterates in a different order in each run.
         traces.sort_by(|one, other| {
             let key = |trace: &Trace| (trace.cell, trace.sample);
             let blocks = |trace: &Trace| -> Vec<_> {

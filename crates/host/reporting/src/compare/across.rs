@@ -10,7 +10,7 @@ use results::{Cell, keys};
 
 use super::Side;
 
-/// Words that make a cell a different measurement, or that have their own comparison.
+/// Keys whose values make a cell a different measurement, or for which there is another kind of comparison.
 const APART: [&str; 3] = ["workload", "under", "system"];
 
 /// If exactly one option keeps all cells apart, gives B's cells the value that A's cells have, and adds each side's own

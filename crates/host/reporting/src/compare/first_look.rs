@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first figures of a comparison, for the time during which the boots that its test needs still run.
+//! The first figures of a comparison, shown while the boots that the comparison's test needs still run.
 
 use results::Results;
 use results::compare::{Comparison, Quantity};

@@ -18,7 +18,7 @@ pub enum Judgement {
     Passed,
     /// B fails, for this reason.
     Failed(String),
-    /// These runs can't decide whether B passes. Has the reason and a remedy.
+    /// These runs can't decide whether B passes, for this reason, which includes a remedy.
     NotTried(String),
 }
 

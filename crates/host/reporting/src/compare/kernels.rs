@@ -59,8 +59,8 @@ pub fn kernel_text(side: &Side) -> Option<String> {
         .then(|| format!("Linux {release}, HZ {hz}, driver {driver}, governor {governor}{states}"))
 }
 
-/// Names the properties in which the kernels of two sides differ if there is more than one, since a verdict is then on
-/// all of them together.
+/// Names the properties in which the kernels of two sides differ if there is more than one, since a verdict then
+/// concerns all of these differences together.
 pub fn several_differences(a: &Side, b: &Side) -> Option<String> {
     let differ = property_texts(a)
         .into_iter()
@@ -87,8 +87,8 @@ fn without_patches(release: &str) -> &str {
     }
 }
 
-/// Explains verdicts on cells of which only one side depends on a property that the machine does not model. Unless
-/// `whole`, ignores cells without a difference, which are not in the table.
+/// Explains the verdicts on cells in which only one side's figure depends on a property that the machine does not
+/// model. Unless `whole`, ignores cells without a difference, which are not in the table.
 pub fn explain_unlike_cells(found: &Comparison<'_>, whole: bool) -> Option<String> {
     let shown = |pair: &&Pair<'_>| whole || pair.verdict() != Verdict::NoDifference;
     let pairs = found.pairs.iter().filter(shown);

@@ -55,7 +55,7 @@ fn insns(total: u64) -> Results {
     run(total, total / 4, "insns")
 }
 
-/// Five runs in units of time that are 1 % apart, all of them longer by `percent`.
+/// Returns five runs in a unit of time. Their medians are 1 % apart, and all are longer by `percent` per cent.
 fn five(percent: u64) -> Vec<Results> {
     (0..5)
         .map(|number| run((500 + number * 5) * (100 + percent) / 100, 1, "ticks"))
@@ -146,7 +146,7 @@ fn the_page_has_the_answer_the_pair_and_the_machine_in_this_order() {
         places.is_sorted() && places.len() >= parts.len() - 1,
         "{places:?} in {page}"
     );
-    // Both sides have one machine, and B is nowhere better.
+    // Both sides ran on the same machine, and no cell of B is better.
     assert_eq!(page.matches("<th scope=\"row\">Board</th>").count(), 1);
     assert!(!page.contains("B, better"));
 }

@@ -12,7 +12,7 @@ use shell::terminal::note;
 use crate::report::inputs::Input;
 use crate::saved_runs;
 
-/// A run, or the repetitions of one, which are one moment.
+/// A moment of a history: a run, or all repetitions of a run.
 pub struct Moment {
     /// Its name.
     pub label: String,
@@ -67,7 +67,7 @@ pub fn read_moments(folders: &[PathBuf]) -> Result<Vec<Moment>> {
         some => some.iter().map(|folder| saved_runs::find(folder)).collect(),
     };
     let mut runs = Vec::new();
-    // The input of each run, and its name.
+    // For each run, the number and the name of its input.
     let mut inputs: Vec<(usize, String)> = Vec::new();
     for folder in named {
         for place in run_folders(&folder) {

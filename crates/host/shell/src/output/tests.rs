@@ -25,7 +25,7 @@ fn a_file_appears_at_once_with_what_it_has() {
     assert!(!file.exists());
     output.write("{}").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
-    // Nothing is left next to the file, and nothing of its old contents.
+    // No partial file remains next to the file, and none of its old contents.
     claim(&file).unwrap().write("[]").unwrap();
     drop(claim(&file).unwrap());
     assert_eq!(fs::read_to_string(&file).unwrap(), "[]");

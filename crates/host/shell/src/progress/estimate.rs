@@ -133,7 +133,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the pass in which `place` is.
+    /// Returns the pass that contains `place`, a position in the order of all passes.
     fn pass_at(&self, place: u64) -> u64 {
         place / self.plan.cells.max(1)
     }

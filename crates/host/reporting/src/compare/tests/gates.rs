@@ -58,7 +58,7 @@ fn lost_cells_fail() {
         .unwrap()
         .0;
     assert!(text.contains("only in B:\n  pingpong: WFE"), "{text}");
-    // A cell that only one of several runs has lost is lost too.
+    // A cell counts as lost even if only one of several runs lacks it.
     let mut two = [a.clone(), a.clone()];
     two[1].cells.pop();
     let (text, judgement) = compared("A --with B --fail-if-worse", &[a.clone(), a], &two).unwrap();
@@ -186,7 +186,7 @@ fn what_only_one_side_knows_of_paths_is_no_measure_of_the_code() {
             text.contains(": samples were not taken apart: no plugins"),
             "{text}"
         );
-        // Sums are compared with sums.
+        // With this option, the gate compares the sides' medians of whole samples.
         assert_eq!(judged("--allow path").1, Judgement::Passed);
     }
 }

@@ -31,7 +31,8 @@ fn kernel(driver: &str, governor: &str, work: u64, path: u64) -> Vec<Results> {
     (0..6).map(one).collect()
 }
 
-/// Runs with the seed's patch on a machine whose CPUs take turns, which have more work and a shorter path.
+/// Returns runs of a kernel with the driver `arm_poll_idle`, on a machine that runs one CPU at a time. Compared with a
+/// kernel without the driver, a sample has more work and a shorter path.
 fn patched(governor: &str) -> Vec<Results> {
     let mut runs = kernel("arm_poll_idle", governor, 11_300, 5900);
     for results in &mut runs {
