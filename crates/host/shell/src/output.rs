@@ -3,9 +3,9 @@
 //!
 //! | destination | action |
 //! |---|---|
-//! | `-`, `/dev/stdout` | standard output; nothing else goes there then |
-//! | nothing yet, or a file | it appears, or is replaced, at once with its full contents |
-//! | a link | stays; its target is written |
+//! | `-`, `/dev/stdout` | written to standard output, where nothing else is printed then |
+//! | a file, or a path without a file | the file is replaced or created in one step, with its full contents |
+//! | a symbolic link | the link stays, and its target is written |
 //! | a FIFO, a character device, `/dev/fd/N` | written through |
 //! | a block device | refused, unless the verb may write disks and has `--force`: then written through and synced |
 //! | a folder, a socket | refused |

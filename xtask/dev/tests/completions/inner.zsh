@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Makes the interactive zsh that reads it print the words that completion
-# offers.
+# Makes the interactive zsh that reads it print the words that completion offers.
 PROMPT=
 autoload -Uz compinit
 compinit -u -D
