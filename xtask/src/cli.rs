@@ -28,7 +28,7 @@ Exit status:
   128 + N  signal N asked for the end: 130 for Ctrl-C, 143 for SIGTERM. Cells
      measured so far are kept and shown; a second signal ends it at once";
 
-/// One line about the verb `experiment`, which the other program has.
+/// One line about the verb `experiment`, which is in the program `xtask-dev`.
 pub const EXPERIMENT: &str =
     "Repeat published measurements of idling, and show their figures next to ours";
 /// One line about the verb `explain`.

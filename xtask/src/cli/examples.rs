@@ -136,7 +136,7 @@ const EXAMPLES: [(&str, [(&str, &str); 2]); 20] = [
         "dev publish",
         [
             ("dev publish virt", "measure a board again and keep it"),
-            ("dev publish --check", "is what is kept still so?"),
+            ("dev publish --check", "do the stored figures still hold?"),
         ],
     ),
     (

@@ -17,7 +17,7 @@ const DEV: &str = "xtask-dev";
 /// Verbs that only [`DEV`] contains: experiments, explanations, the laboratory of governors, tests, and verbs that publish.
 pub const OF_DEV: [&str; 5] = ["experiment", "explain", "governors", "test", "dev"];
 
-/// The variable that passes the place of the workspace to the program.
+/// The environment variable that passes the workspace's path to the program.
 const ROOT: &str = "ROUSE_ROOT";
 
 /// Builds the program for the verb on this program's command line, and becomes it. Returns only after a failure.
@@ -35,7 +35,7 @@ pub fn become_dev() -> ExitCode {
 fn become_program(package: &str) -> ExitCode {
     let root = workspace_root();
     let program = match env::current_exe() {
-        // Cargo puts programs of one profile into one folder.
+        // Cargo puts all programs of the same profile into the same folder.
         Ok(this) => this.with_file_name(package),
         Err(error) => return fail(&format!("this program has no file ({error})")),
     };
@@ -65,9 +65,9 @@ fn package_of_verb(mut words: impl Iterator<Item = String>) -> &'static str {
     }
 }
 
-/// Returns the workspace's root. When Cargo runs this package, Cargo passes the package's folder. A program that has replaced this one
-/// passes the root in [`ROOT`]. The folder at compilation is the last resort: it is wrong if the workspace has moved since, because Cargo
-/// does not compile the package again after a move.
+/// Returns the workspace's root. When Cargo runs this package, Cargo passes the package's folder. A program that has
+/// replaced this one passes the root in [`ROOT`]. The folder at compilation is the last resort: it is wrong if the
+/// workspace has moved since, because Cargo does not compile the package again after a move.
 fn workspace_root() -> PathBuf {
     let here = |package: PathBuf| package.ancestors().nth(2).map(Path::to_path_buf);
     let named = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);

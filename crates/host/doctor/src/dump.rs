@@ -158,7 +158,7 @@ fn tables_of_bytes(mut rest: &[u8]) -> Vec<Vec<u8>> {
         if !(HEADER..=MOST).contains(&length) {
             break;
         }
-        // A truncated table is passed on. It is refused later, because a part of it is missing.
+        // A truncated table is not refused here, but later, by the code that reads the missing part.
         let length = length.min(rest.len());
         tables.push(rest[..length].to_vec());
         rest = &rest[length..];

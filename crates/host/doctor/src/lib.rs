@@ -99,7 +99,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<()> {
         .collect();
     if !missing.is_empty() {
         bail!(
-            "`run` can't work without {}; the lines above have how to get it",
+            "`run` can't work without {}; the lines above show how to get it",
             missing.join(" and ")
         );
     }
@@ -206,7 +206,7 @@ fn check_tool(tool: &'static str, provided: Option<PathBuf>, user: &str, named: 
         None => Finding::new(tool, format!("missing, optional: {user}")).remedy(if apt::usable() {
             format!("on its own, below target/tools, when first needed, or {named}")
         } else {
-            format!("{named}; there is no apt of Debian's here to fetch it")
+            format!("{named}; this computer has no apt of Debian's to fetch it")
         }),
     }
 }

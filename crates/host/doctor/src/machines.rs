@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks, from a machine's device tree or ACPI tables, whether Rouse can run on the machine. So a user knows it before
-//! carrying a disk to the machine.
+//! Checks, from a machine's device tree or ACPI tables, whether Rouse can run on the machine, before a user carries a
+//! disk there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -112,7 +112,7 @@ pub fn trees(named: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Checks the machine of a device tree. RAM may be missing in it, since the boot loader often adds it.
+/// Checks the machine of a device tree. The tree may lack RAM, which the boot loader often adds.
 pub fn of_tree(file: &Path, blob: &[u8]) -> Finding {
     let (mut room, mut again) = (Box::new(Room::new()), Box::new(Room::new()));
     let read = Platform::from_fdt(blob, &mut room);

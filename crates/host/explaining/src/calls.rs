@@ -16,8 +16,8 @@ const SWITCHES: [&str; 2] = ["cpu_switch_to", "__context_switch"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Frame {
     symbol: String,
-    /// The address to which it returns; `None` if it handles an exception that interrupted the frame below, or if the
-    /// address is not known.
+    /// The function's return address; `None` if the function handles an exception that interrupted the frame below, or
+    /// if the address is not known.
     back: Option<u64>,
 }
 

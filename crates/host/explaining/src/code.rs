@@ -28,9 +28,9 @@ pub struct Function {
 pub struct CodeImage {
     /// Its name.
     pub name: &'static str,
-    /// The exception levels at which it runs.
+    /// The exception levels at which the file's code runs.
     levels: &'static [u8],
-    /// The parts of its code, each with its link address.
+    /// The parts of the file's code, each with its link address.
     parts: Vec<(u64, Arc<[u8]>)>,
     /// The link address and the name of each symbol, sorted.
     symbols: Vec<(u64, String)>,
@@ -75,8 +75,8 @@ impl CodeImage {
         !self.symbols.is_empty()
     }
 
-    /// Returns the function of the instruction at link address `address`. If functions were inlined there, this is the
-    /// innermost one that belongs to this workspace. Without symbols, it is a range of 4 KiB.
+    /// Returns the function of the instruction at link address `address`. If functions were inlined there, returns the
+    /// innermost one that belongs to this workspace. If the file has no symbols, a range of 4 KiB counts as a function.
     pub fn function(&self, address: u64) -> Function {
         let after = self.symbols.partition_point(|(start, _)| *start <= address);
         let (start, name) = match after.checked_sub(1).map(|last| &self.symbols[last]) {
@@ -107,7 +107,7 @@ impl CodeImage {
     }
 
     /// Returns the possible distances from the file's link address to its load address, if it contains the code of
-    /// `block`. These distances are whole pages.
+    /// `block`. Each of these distances is a multiple of the page size.
     fn bases(&self, block: &critical::Code) -> impl Iterator<Item = u64> {
         let words = bytes(&block.words);
         self.parts.iter().flat_map(move |(start, bytes)| {
@@ -118,7 +118,7 @@ impl CodeImage {
         })
     }
 
-    /// Whether it runs at an exception level.
+    /// Whether the file's code runs at exception level `level`.
     fn runs_at(&self, level: u8) -> bool {
         self.levels.contains(&level)
     }
@@ -129,7 +129,7 @@ impl CodeImage {
         meets && self.parts == other.parts
     }
 
-    /// Returns the size of its code, in bytes.
+    /// Returns the size of the file's code, in bytes.
     fn code_size(&self) -> usize {
         self.parts.iter().map(|(_, bytes)| bytes.len()).sum()
     }

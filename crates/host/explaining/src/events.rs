@@ -22,11 +22,11 @@ pub struct Executed<'w> {
     pub cpu: u16,
     /// Exception level.
     pub level: u8,
-    /// Its address.
+    /// The instruction's address.
     pub pc: u64,
-    /// Its encoding.
+    /// The instruction's encoding.
     pub word: u32,
-    /// The file of its code.
+    /// The file that contains the instruction.
     pub image: &'w str,
 }
 

@@ -16,7 +16,7 @@ use crate::step::Step;
 
 /// Name of the file.
 pub const FILE: &str = "explain.json";
-/// The version of its form.
+/// The version of the file's form.
 pub const SCHEMA: u64 = 2;
 /// The unit of times.
 pub const CYCLES: &str = "cycles";
@@ -37,9 +37,9 @@ pub struct Explained {
 /// A cell, explained by the sample whose path is the median.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ExplainedCell {
-    /// Its title, with the words that distinguish it from other cells with this title.
+    /// The cell's title, with the words that distinguish the cell from others with the same title.
     pub title: String,
-    /// The words that define it, by dimension.
+    /// The words that define the cell, by dimension.
     pub words: BTreeMap<String, String>,
     /// Hypervisor below the guest.
     pub under: String,
@@ -52,7 +52,7 @@ pub struct ExplainedCell {
     pub bookkeeping: u64,
     /// Instructions that all CPUs executed in the sample, or cycles in which they were busy.
     pub work: u64,
-    /// Its exits and interrupts.
+    /// The sample's exits and interrupts.
     pub events: Events,
     /// Number of samples whose path is known, and number of samples that executed exactly the same instructions in the
     /// same time as this sample.
@@ -66,9 +66,9 @@ pub struct ExplainedCell {
 /// The cost of a function.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct FunctionCost {
-    /// Its name.
+    /// The function's name.
     pub name: String,
-    /// The file of its code.
+    /// The file that contains the function's code.
     pub image: String,
     /// Exception level.
     pub level: u8,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the functions of a kernel in the table of symbols that the kernel carries for its own messages. This needs no
-//! file of symbols, so it also works for a kernel whose distribution has none.
+//! Finds the functions of a kernel in the table of symbols that the kernel carries for its own messages. No separate
+//! file of symbols is needed, so this also works for a kernel whose distribution has no such file.
 //!
 //! The table (Linux: scripts/kallsyms.c; Xen: xen/tools/symbols.c) consists of parts in the image: the number of
 //! symbols, their names, a marker for each 256th name, 256 tokens, and the offsets of the tokens. The symbols'
 //! addresses are before the number or after the tokens' offsets. A name is stored as its length in tokens, and these
-//! tokens. Its first letter is the type of the symbol. Most digits are tokens of their own, and the table is found by
-//! searching for these tokens.
+//! tokens. The first letter of a name is the type of the symbol. Most digits are tokens of their own, and the table is
+//! found by searching for these tokens.
 
 use memchr::memmem;
 
@@ -20,7 +20,7 @@ const MOST: usize = 4_000_000;
 const LINKED: u64 = 2 << 20;
 /// Possible alignments of the parts, the smallest first.
 const ALIGNMENTS: [usize; 4] = [4, 8, 64, 256];
-/// Symbols that kernels align to pages. They reveal an array of addresses that is off by a few symbols.
+/// Symbols that kernels align to pages. These symbols show whether an array of addresses is off by a few symbols.
 const ANCHORS: [&str; 3] = ["_text", "_start", "_stext"];
 const PAGE: u64 = 0x1000;
 

@@ -38,10 +38,10 @@ pub struct Step {
     pub count: u64,
     /// Number of instructions; 0 for a wait.
     pub instructions: u64,
-    /// The functions that called it, the outermost one first. They follow from the calls and returns in the sample.
+    /// The callers of this function, the outermost one first, as far as the calls and returns in the sample show them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<Caller>,
-    /// Its blocks: distance from the symbol, and number of instructions.
+    /// The step's blocks: distance from the symbol, and number of instructions.
     pub blocks: Vec<(String, u64)>,
 }
 

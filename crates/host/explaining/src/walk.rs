@@ -195,8 +195,8 @@ fn wait_index(waited: Waited) -> Option<usize> {
     WAITS.iter().position(|(known, _)| *known == waited)
 }
 
-/// Adds an instruction of `function`. It becomes a part of the last step, and of the last block in this step, if it
-/// continues them.
+/// Adds an instruction of `function`. If the instruction continues the last step, and the last block in that step, it
+/// becomes a part of them.
 fn add_step(steps: &mut Vec<Step>, step: Step, is_new: bool, function: &Function) {
     let place = || {
         let (symbol, distance) = &function.symbol;

@@ -29,12 +29,12 @@ pub enum Pattern {
 /// Parameters of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Generated {
-    /// Pattern of its wake-ups.
+    /// Pattern of the trace's wake-ups.
     pub kind: Pattern,
     /// Seed of the random numbers.
     pub seed: u64,
     pub count: u64,
-    /// Mean length of its intervals, in us.
+    /// Mean length of the trace's intervals, in us.
     pub mean_us: u64,
 }
 

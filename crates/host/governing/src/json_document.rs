@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Answer;
 use super::ledger::Ledger;
 
-/// Version of the format. It does not change when a field is added.
+/// Version of the format. Adding a field does not change the version.
 const SCHEMA: u32 = 1;
 
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@
 //!
 //! The event contains the number of the state that a CPU enters, or 4294967295 when the CPU leaves a state (Linux,
 //! Documentation/trace/events-power.rst). The time between the two is an idle interval; [`cpu`] finds the reason for
-//! its end if other events in the recording show it.
+//! the interval's end if other events in the recording show the reason.
 //!
 //! Where events were lost, the current interval of their CPU is left out: otherwise, two intervals could become a
 //! single long one. A recording is refused if events were lost at an unknown place, or if the order of its events is
@@ -128,7 +128,7 @@ impl Contents {
         let of_linux = self.any || text.lines().any(headed);
         match (self.idle, self.somewhere) {
             (true, Some(number)) if self.losses == 0 => Err(format!(
-                "line {number}: events were lost, and it does not say where, so intervals would be wrong; perf script --show-lost-events says it, and with more room fewer are lost: perf record -m 16M"
+                "line {number}: events were lost, and it does not say where, so intervals would be wrong; perf script --show-lost-events shows where, and a larger buffer loses fewer: perf record -m 16M"
             )),
             (true, _) => Ok(()),
             (false, _) if of_linux => Err(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replays a trace to a governor.
 //!
-//! The idle loop is the guest's own code, [`Period`] of crate `cpuidle`. It runs on a simulated CPU whose events come
-//! from the trace. The scheduler tick of this CPU comes at multiples of the tick's period unless it is stopped, and
-//! starts again when a task has run. A tick ends a halt, but not a poll. A CPU that polls notices an event at once. A
-//! CPU that halts notices an event after the exit latency, even an event of the timer. If an event comes while the CPU
-//! leaves a halt for the tick, the CPU notices the event when it has left the halt. Between two intervals, the CPU runs
-//! for the time in the trace, so a late wake-up delays everything after it.
+//! The idle loop is the guest's own code, [`Period`] of crate `cpuidle`. The loop runs on a simulated CPU whose events
+//! come from the trace. The scheduler tick of this CPU comes at multiples of the tick's period unless it is stopped,
+//! and starts again when a task has run. A tick ends a halt, but not a poll. A CPU that polls notices an event at once.
+//! A CPU that halts notices an event after the exit latency, even an event of the timer. If an event comes while the
+//! CPU leaves a halt for the tick, the CPU notices the event when it has left the halt. Between two intervals, the CPU
+//! runs for the time in the trace, so a late wake-up delays everything after it.
 
 use std::cell::{Cell, RefCell};
 

@@ -338,8 +338,8 @@ fn refused(options: &[&str]) -> anyhow::Error {
 }
 
 /// The timer expires in 3990 us, and 300 us of the tick's period have passed. At 250 Hz, the tick comes in 3700 us,
-/// before the timer. At 100 Hz, it comes in 9700 us, after the timer. At 1000 Hz, it would come in 700 us, and
-/// governors stop it.
+/// before the timer. At 100 Hz, the tick comes in 9700 us, after the timer. At 1000 Hz, the tick would come in 700 us,
+/// and governors stop it.
 #[test]
 fn the_tick_of_hz_is_that_of_the_replay() {
     let mut busy = interval(3990, 3990, Wake::Timer);

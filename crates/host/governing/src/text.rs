@@ -59,7 +59,7 @@ pub fn decode_text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
         return Err(match wide && at < 2 {
             true => UTF_16.into(),
             false => format!(
-                "it is binary (a zero at byte {at}) and of no kind that is known; name a text file"
+                "it is binary (a zero at byte {at}) and of an unknown kind; name a text file"
             ),
         });
     }

@@ -88,7 +88,7 @@ impl Trace {
             let recorded = recording::parse(text, cpu)?;
             let losses = match recorded.losses {
                 0 => String::new(),
-                losses => format!(", less what was under way at {losses} losses of events"),
+                losses => format!(", without the intervals in which {losses} losses of events occurred"),
             };
             return Ok(Self {
                 source: format!("{shown}, CPU {} of {}{losses}", recorded.cpu, recorded.cpus),

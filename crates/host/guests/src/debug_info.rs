@@ -15,7 +15,7 @@ use shell::places;
 /// A section of an image's file.
 pub type Slice<'d> = EndianSlice<'d, LittleEndian>;
 
-/// Reads the debug information of an image. It is empty if the file has none.
+/// Reads the debug information of an image. The result is empty if the file has no debug information.
 pub fn read_dwarf<'d>(
     file: &ElfFile64<'d, object::Endianness>,
 ) -> gimli::Result<gimli::Dwarf<Slice<'d>>> {
@@ -28,8 +28,8 @@ fn section<'d>(file: &ElfFile64<'d, object::Endianness>, id: SectionId) -> &'d [
     data.unwrap_or_default()
 }
 
-/// The file with the functions that access device registers. Its lines count like a library's, because they do not show
-/// which register is accessed.
+/// The file with the functions that access device registers. Lines of this file count like a library's, because they do
+/// not show which register is accessed.
 const ACCESSES: &str = "crates/no_std/gic/src/mmio.rs";
 
 /// The lines of an image's code.

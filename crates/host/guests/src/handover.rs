@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn data_stays() {
-        // These are numbers, a table of pointers, text, and a word that is not aligned.
+        // None of these is code: numbers, a table of pointers, text, and a word that is not aligned.
         let mut numbers = [NOP; 40];
         (numbers[10], numbers[11]) = (WFE, 7);
         let mut table = [NOP; 40];

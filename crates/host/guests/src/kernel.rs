@@ -150,7 +150,8 @@ fn too_large_message(size: usize) -> String {
     )
 }
 
-/// Reads an initial RAM disk. The kernel detects its format. A file in none of the known formats is a mistake.
+/// Reads an initial RAM disk. The kernel detects the RAM disk's format. A file in none of the known formats is a
+/// mistake.
 fn read_initrd(path: &Path) -> Result<Vec<u8>> {
     read_archive("--initrd", path)
 }

@@ -22,7 +22,7 @@ const NOTHING: &str = "";
 /// Text in place of a measurement of KVM's default that was not made.
 const NOT_MEASURED: &str = "not measured";
 
-/// The columns, from the left, with their titles.
+/// The table's columns, from left to right, with their titles.
 const UNDERS: [(Under, &str); 7] = [
     (Under::None, "none"),
     (Under::Rouse, "Rouse"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Applies patches to copies of the files that they change. Git applies each patch; a damaged patch is mended first.
+//! Applies patches to copies of the files that they change. Git applies each patch; a damaged patch is repaired first.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -134,7 +134,7 @@ fn copy_original(source: &Path, place: &Path, path: &str) -> Result<()> {
         .with_context(|| from.display().to_string())
 }
 
-/// Applies one patch. Tries it unchanged first, then mended, then with less context.
+/// Applies one patch. Tries the patch unchanged first, then repaired, then with less context.
 fn apply_one(name: &str, place: &Path, patch: &Patch, read: &mut Loose) -> Result<()> {
     if read.joined == 0 && read.unmarked == 0 && !read.quoted && !read.no_break {
         let whole = print_diff(&read.files);

@@ -97,7 +97,7 @@ impl Folder {
         write(&self.image(), &bytes)
     }
 
-    /// Removes copy and objects if they were made from another folder than `source`.
+    /// Removes the copy and the objects if they were made from another folder than `source`.
     pub fn set_source(&mut self, source: &Path) {
         let source = source.display().to_string();
         if self.record.source != source {
@@ -139,7 +139,7 @@ impl Folder {
     }
 }
 
-/// A folder whose objects another one may take, locked.
+/// A locked folder, whose objects another folder may take.
 struct Lender {
     path: PathBuf,
     record: Record,

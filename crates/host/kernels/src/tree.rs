@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The copy of a source that is built. It has the source's files, except that patched files replace some of them.
+//! The copy of a source, in which the kernel is built. The copy has the source's files, except that patched files
+//! replace some of them.
 //!
-//! A file of the copy is written only if its content changes. It is then newer than every object, so `make` only
-//! compiles what depends on it.
+//! A file of the copy is written only if its content changes. A changed file is then newer than every object, so `make`
+//! compiles only the objects that depend on the file.
 
 use std::collections::BTreeMap;
 use std::fs::{self, FileType, Metadata, Permissions};
@@ -21,8 +22,8 @@ use crate::source::{Files, git};
 /// folder can be moved together with the copy.
 pub const BUILD: &str = "rouse-build";
 
-/// For each file of a tree, its size and the time of the last change of its content or mode, as of when the file was
-/// copied.
+/// For each file of a tree, its size and the time of the last change of its content or mode, as they were when the file
+/// was copied.
 pub type Seen = BTreeMap<String, (u64, i64, i64)>;
 
 /// Updates the files in `copy` to those of `source`. `seen` describes the files that were copied earlier, and is

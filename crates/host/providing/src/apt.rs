@@ -57,7 +57,7 @@ impl Remedy {
         let space = if of.is_empty() { "" } else { " " };
         step!("{missing}{space}{of} is missing: providing it below target (once)");
         let tools = Tools::lock()?;
-        // Another run may have provided it while this one waited.
+        // Another run may have provided the tool while this run waited.
         here().map_or_else(|| get(&tools), Ok)
     }
 }
@@ -210,7 +210,7 @@ impl<'t> Apt<'t> {
             "Debug::NoLocking=1".into(),
             "APT::Sandbox::User=".into(),
             "Acquire::Languages=none".into(),
-            // Makes a list that can't be fetched an error.
+            // With this option, a list that can't be fetched is an error.
             "APT::Update::Error-Mode=any".into(),
         ];
         if let Some(architecture) = self.architecture {
@@ -253,7 +253,7 @@ impl<'t> Apt<'t> {
         if text.lines().any(there) {
             return Ok(format!("{plain}={version}"));
         }
-        note!("  {plain} {version} is not to be had any more: taking the newest that is");
+        note!("  Debian no longer has {plain} {version}: taking the newest");
         Ok(name.into())
     }
 
@@ -286,8 +286,8 @@ impl<'t> Apt<'t> {
         let log = places::shown(&log);
         let Remedy { missing, instead } = self.remedy;
         bad_input!(
-            "{missing} is missing, and {step} failed, is there no network? ({log} has what apt-get said); try again \
-             where there is, or {instead}"
+            "{missing} is missing, and {step} failed, is there no network? ({log} has apt-get's output); try again \
+             with a network, or {instead}"
         )
     }
 

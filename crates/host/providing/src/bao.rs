@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bao, a static hypervisor. It is built for one machine and one guest with [`compiler`], from a checkout that the user
-//! names, because no registry has it.
+//! names, because no package registry has Bao.
 
 mod description;
 
@@ -339,7 +339,8 @@ fn copy_files(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the files below `path` in sorted order, or `path` itself if it is a file. Each file comes with its own name.
+/// Returns the files below `path` in sorted order, or `path` itself if it is a file. Each file is paired with its file
+/// name.
 fn sorted_files(path: &Path) -> Result<Vec<(std::ffi::OsString, PathBuf)>> {
     if path.is_file() {
         let name = path.file_name().unwrap_or(OsStr::new("")).to_owned();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's cross compiler for arm64, `make`, and the other programs that a kernel's build runs, unpacked below
-//! `target/tools` like the emulator. They run with their own C library, and the system needs none of them.
+//! `target/tools` like the emulator. These programs run with their own C library, and none of them has to be installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -162,7 +162,7 @@ fn build(apt: &Apt<'_>, release: &Release) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Runs `command` to its end. If it fails, keeps its output.
+/// Runs `command` to its end. If the command fails, keeps its output.
 fn run_step(mut command: Command, step: &str, place: &Scratch) -> Result<()> {
     step!("  {step}");
     let output = command.stdin(Stdio::null()).output();

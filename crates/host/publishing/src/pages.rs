@@ -55,7 +55,7 @@ pub fn pages(args: &PagesArgs) -> Result<()> {
         .env(browser::VARIABLE, program)
         .status();
     if !status.with_context(toolchain::no_cargo)?.success() {
-        bail!("not every page is as it should be; what is wrong is above");
+        bail!("some pages have mistakes, which are listed above");
     }
     if let Some(folder) = &args.pictures {
         say!("pictures: {}", places::shown(folder));

@@ -30,7 +30,7 @@ pub type Data = *mut c_void;
 pub struct Register {
     /// Argument for [`qemu_plugin_read_register`].
     pub handle: *mut Handle,
-    /// Its name.
+    /// The register's name.
     pub name: *const c_char,
     _feature: *const c_char,
     _reserved: *const c_void,

@@ -4,7 +4,7 @@
 //! Most instructions do not matter to any rule. They get no callback, which is decided when a block is translated. All
 //! accesses to memory matter, because of their addresses. The level of a block is in PSTATE when the block is
 //! translated, because the level is part of the block's translation key. A thread runs only one CPU, so a CPU's state
-//! needs no lock. Findings need one. Each is written to the file at once, so that it is kept whatever happens to the
+//! needs no lock. Findings need a lock. Each is written to the file at once, so that it is kept whatever happens to the
 //! machine.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
@@ -89,7 +89,7 @@ impl Machine for Emulator {
     }
 }
 
-/// Prepares this way of observation. An error names the missing part.
+/// Prepares the plugin to check rules. An error names the missing part.
 pub fn install(id: api::Id, findings: &str) -> Result<(), String> {
     let file = File::create(findings).map_err(|error| format!("{findings}: {error}"))?;
     SHARED.get_or_init(|| {
@@ -119,7 +119,7 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     *unsafe { ALL.value_of_cpu(index) } = Some(CheckedCpu::new(index as u16));
 }
 
-/// Returns the value of a register of the CPU that this thread runs. `of` selects its handle.
+/// Returns the value of a register of the CPU that this thread runs. `of` selects the register's handle.
 fn read_register(of: impl Fn(&Handles) -> *mut api::Handle) -> Option<u64> {
     let handle = of(HANDLES.get()?);
     VALUE.with(|value| value.get_or_init(Value::new).read(handle))

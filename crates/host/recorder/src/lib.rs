@@ -2,14 +2,15 @@
 //! A plugin of QEMU that observes the execution of CPUs in one of three ways.
 //!
 //! With option `out=FILE`, it records every instruction and every memory access of a CPU from one mark to the next: see
-//! crate `cost` for marks and trace. It does not count anything, and does not know paths. The reader of the trace
-//! interprets it, because a reader can be tested. This way is for multi-threaded emulation only: with one thread, QEMU
-//! 11.1 charges code that CPUs share to the CPU that ran it first.
+//! crate `cost` for marks and trace. The plugin does not count anything, and does not know paths. The program that
+//! reads the trace interprets it, because that program can be tested. This way is for multi-threaded emulation only:
+//! with one thread, QEMU 11.1 charges code that CPUs share to the CPU that ran it first.
 //!
 //! With options `chart=FILE,samples=FILE`, it divides the samples of a run as crate `critical` defines: see `samples`.
-//! With `traces=FILE` too, it writes the blocks that each sample consists of. This is for one thread only.
+//! With `traces=FILE` too, it writes the blocks that each sample consists of. This way is for single-threaded emulation
+//! only.
 //!
-//! With option `findings=FILE`, it records violations of the rules of crate `rules`: see `check`. This is for
+//! With option `findings=FILE`, it records violations of the rules of crate `rules`: see `check`. This way is for
 //! multi-threaded emulation only, like the first way.
 
 #![allow(unsafe_code)]
@@ -37,8 +38,8 @@ use registers::Value;
 #[unsafe(export_name = "qemu_plugin_version")]
 pub static VERSION: c_int = api::VERSION;
 
-/// A CPU counts as spinning after this number of entries at the same level without an exception. Its further entries
-/// are left out.
+/// A CPU counts as spinning after this number of entries at the same level without an exception. Further entries of
+/// this CPU are left out.
 const MOST: usize = 1 << 14;
 /// Distance between vectors (DDI 0487K.a, D1.3.1.5).
 const VECTOR: u64 = 0x80;

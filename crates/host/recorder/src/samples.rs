@@ -36,7 +36,7 @@ static BUSY: AtomicBool = AtomicBool::new(false);
 /// Whether the blocks of samples are kept.
 static TRACING: AtomicBool = AtomicBool::new(false);
 
-/// Prepares this way of observation. An error names the missing part.
+/// Prepares the plugin to divide samples. An error names the missing part.
 pub fn install(id: api::Id, chart: &str, out: &str, traces: Option<&str>) -> Result<(), String> {
     let bytes = fs::read(chart).map_err(|error| format!("{chart}: {error}"))?;
     let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is not a chart"))?;

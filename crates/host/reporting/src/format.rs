@@ -42,7 +42,7 @@ pub struct FormatArgs {
 }
 
 impl FormatArgs {
-    /// Whether to show every cell and every column. On a terminal, people want only those that differ.
+    /// Whether to show every cell and every column. On a terminal, the default is to show only those that differ.
     pub fn is_whole(&self) -> bool {
         let people = matches!(self.format, Format::Table | Format::Md | Format::Mail);
         self.wide || !people
@@ -100,7 +100,7 @@ impl FormatArgs {
         }
     }
 
-    /// Shows `document`, with its own JSON.
+    /// Shows `document`, or, if the form is JSON, the text that `json` returns.
     pub fn show_with(
         &self,
         document: &Document,

@@ -25,7 +25,7 @@ use shell::failure::bad_input;
 use shell::output::Output;
 use shell::terminal::note;
 
-/// Largest number of charts. They show the cells that changed most.
+/// Largest number of charts. The charts show the cells that changed most.
 const CHARTS: usize = 24;
 
 /// Largest number of characters in a note.
@@ -60,7 +60,7 @@ impl CellOverTime<'_> {
 /// Runs `compare --over-time`.
 pub fn over_time(args: &CompareArgs) -> Result<()> {
     let mut moments = moments::read_moments(&args.runs)?;
-    // The texts of these times sort in order of time.
+    // Sorted as texts, these times are in chronological order.
     moments.sort_by(|a, b| a.first_results().began.cmp(&b.first_results().began));
     let [first, .., last] = moments.as_slice() else {
         bad_input!(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests for a measurement on a command line, for every program that measures. They are the options of a plan
-//! ([`PlanArgs`], with an option for each dimension in [`plan::DIMENSIONS`]), the plan that they describe, and the
-//! boots that the plan needs ([`settings_of_boots()`]).
+//! Requests for a measurement on a command line, for every program that measures. A request has options of a plan
+//! ([`PlanArgs`], with an option for each dimension in [`plan::DIMENSIONS`]). The options describe a plan, and the plan
+//! needs boots ([`settings_of_boots()`]).
 
 #![forbid(unsafe_code)]
 

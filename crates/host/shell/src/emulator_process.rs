@@ -32,7 +32,7 @@ const LAST_BREATH: Duration = Duration::from_secs(5);
 const LAST_FILES: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(10);
 /// How long to gather characters before a read. A Linux pipe holds 65536 characters (pipe(7)), and no emulated port
-/// sends that many in this time. A port that did would block, and would lose none.
+/// sends that many in this time. A port that sent more would block, and would lose no characters.
 const GATHER: Duration = Duration::from_millis(2);
 
 /// Bytes to read at once, as many as a Linux pipe holds.
@@ -50,13 +50,13 @@ pub enum OutputLine {
 /// How the emulator ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// This program killed it.
+    /// This program killed the emulator.
     Killed,
-    /// It ended by itself, with status 0.
+    /// The emulator ended by itself, with status 0.
     Well,
-    /// It ended with an exit status that is not 0.
+    /// The emulator ended with an exit status that is not 0.
     Status(i32),
-    /// A signal of another process ended it.
+    /// A signal from another process ended the emulator.
     Signal(i32),
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of a run. Until the folder is complete, its name shows that it is incomplete. Then it gets its own
-//! name.
+//! The folder of a run. Until the folder is complete, its name shows that it is incomplete. A complete folder gets its
+//! final name.
 
 use std::fs;
 use std::io;
@@ -29,7 +29,7 @@ pub struct Folder {
 /// Outcome of closing a folder.
 #[derive(Debug)]
 pub struct Closed {
-    /// Its path, for people.
+    /// The folder's path, as messages show it.
     pub place: String,
     /// The missing files and the folder's path, if files are missing.
     pub lacks: Option<String>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notes the signals that ask this program to end, such as Ctrl-C. Code that must end or keep something asks for them
-//! here.
+//! Notes the signals that ask this program to end, such as Ctrl-C. Code that has to stop early, or to save something,
+//! checks here for such a signal.
 //!
 //! Until [`catch`], a signal ends the program as usual. From then on, the first
 //! signal requests a stop, which keeps the results so far, and the second one ends the program at
@@ -20,11 +20,11 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
 const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
-/// A signal within this time after the first does not count as a second one. Programs such as `timeout` send one to the
-/// program and one to its group.
+/// A signal within this time after the first does not count as a second one. Programs such as `timeout` send one signal
+/// to the program and another to the program's process group.
 const SAME: Duration = Duration::from_secs(1);
 
-/// The number of the last signal, or 0 before the first one. It is set once signals are caught.
+/// The number of the last signal, or 0 before the first one. Empty until signals are caught.
 static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
 /// A signal that asks to stop.

@@ -11,8 +11,8 @@ use tempfile::Builder;
 use crate::terminal::note;
 use crate::{files, places};
 
-/// A log. Writing to it never fails, so that a boot goes on. If its file can't grow,
-/// the whole log moves to a place with room.
+/// A log. Writing to a log never fails, so that a boot continues. If the log's file can't grow, the whole log moves to
+/// a folder with enough space.
 #[derive(Debug)]
 pub struct Log {
     file: File,

@@ -197,8 +197,8 @@ mod tests {
         assert_eq!(status.code(), None);
     }
 
-    /// Returns a command that runs until it has used this many ticks. Each process reports the time of those it has
-    /// waited for.
+    /// Returns a command that runs until it has used this many ticks. The time of a process includes the time of the
+    /// children that it has waited for.
     #[cfg(target_os = "linux")]
     fn busy(ticks: u32) -> Command {
         let mut command = Command::new("sh");

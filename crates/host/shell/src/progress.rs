@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows progress to people. A terminal has one line for all boots, which is rewritten.
-//! Elsewhere, each boot prints an occasional line. In quiet mode, nothing is shown.
+//! Shows progress to people. On a terminal, one line shows all boots, and is rewritten. Elsewhere, each boot prints an
+//! occasional line. In quiet mode, nothing is shown.
 
 mod estimate;
 mod in_place;
@@ -17,7 +17,7 @@ use results::records::{BootProgress, Collector};
 use crate::terminal::{self, step};
 use in_place::Boot;
 
-/// Interval between lines where they can't be rewritten.
+/// Interval between lines if they can't be rewritten, because the output is not a terminal.
 const PLAIN: Duration = Duration::from_secs(10);
 /// Interval between updates of a rewritten line.
 const TERMINAL: Duration = Duration::from_millis(100);

@@ -2,9 +2,9 @@
 //! Images below `target/image`. A run needs its own images as long as it lasts, while
 //! other runs build different ones.
 //!
-//! A folder has files that were built together, and its name contains their hash. It is
-//! never written again, and runs that need the same files share it. So the commands of a
-//! run work until something else is built for the same board.
+//! A folder has files that were built together, and its name contains their hash. The folder is never written again,
+//! and runs that need the same files share it. So the commands of a run work until something else is built for the same
+//! board.
 
 use std::fs;
 use std::hash::Hasher;

@@ -200,7 +200,7 @@ fn escaped_unless(text: &str, own: impl Fn(char) -> bool) -> String {
     escaped
 }
 
-/// Returns the bytes of a file for `stream`. A terminal gets only the safe ones.
+/// Returns the bytes of a file for `stream`. A terminal gets only bytes that are safe for it.
 pub fn bytes_for<'b>(stream: &impl IsTerminal, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     match stream.is_terminal() {
         true => {

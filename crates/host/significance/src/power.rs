@@ -4,8 +4,8 @@
 //!
 //! In the model, figures of both sides are distributed like the measured ones, and one side is shifted. B. J. Collings
 //! and M. A. Hamilton describe this model (Estimating the Power of the Two-Sample Wilcoxon Test for Location Shift,
-//! Biometrics 44, 1988). It assumes no normal distribution, because on a busy host a few runs are outliers, which widen
-//! a standard deviation by far more than they disturb ranks.
+//! Biometrics 44, 1988). The model assumes no normal distribution, because on a busy host a few runs are outliers,
+//! which widen a standard deviation by far more than they disturb ranks.
 //!
 //! For few runs, this module simulates the model. For each drawn pair of sides, it computes the least shift that the
 //! rank sum test detects. This is the u-th smallest of all differences between a figure of one side and a figure of the

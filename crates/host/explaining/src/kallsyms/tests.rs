@@ -115,7 +115,7 @@ impl Kernel {
             offsets.extend((tokens.len() as u16).to_le_bytes());
             match code {
                 1 => tokens.extend(b"fu"),
-                // These include the digits in the functions' numbers.
+                // These characters include the digits in the functions' numbers.
                 0x20..0x7f => tokens.push(code as u8),
                 _ => tokens.extend(b"ab"),
             }
@@ -163,8 +163,8 @@ fn an_image_without_a_whole_table_has_no_functions() {
     let mut damaged = good.clone();
     damaged[digits + 2] = b'x';
     assert_eq!(functions(&damaged, "_text"), None);
-    // The damages are a token that is longer than its offsets allow, a name that is longer than before, and a missing
-    // end.
+    // Three kinds of damage: a token that is longer than its offsets allow, a name that is longer than before, and a
+    // missing end.
     let mut damaged = good.clone();
     damaged[digits + 1] = b'x';
     assert_eq!(functions(&damaged, "_text"), None);

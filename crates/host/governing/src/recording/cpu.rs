@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the idle intervals of one CPU in the events of a recording. The reason for the end of an interval is the first
-//! event between its entry and the next entry that is evidence of a reason ([`super::evidence`]).
+//! event, between the interval's entry and the next entry, that is evidence of a reason ([`super::evidence`]).
 
 use cpuidle::{FOREVER, Wake};
 
@@ -14,7 +14,7 @@ pub struct RecordedCpu {
     /// Whether the recording has all events that may end an interval.
     all: bool,
     now: Now,
-    /// Time of its last event.
+    /// Time of the CPU's last event.
     last_ns: u64,
     /// How long the CPU ran before the current interval.
     busy_ns: u64,

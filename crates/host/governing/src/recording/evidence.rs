@@ -3,7 +3,7 @@
 
 use cpuidle::Wake;
 
-/// What an event shows about the end of an interval.
+/// Evidence that an event gives about the end of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// This event ended the interval.

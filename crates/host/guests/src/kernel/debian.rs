@@ -66,7 +66,7 @@ fn fetch_kernel(tools: &apt::Tools, version: &str, remedy: &Remedy) -> Result<Pa
     };
     let is = version_text(&version_numbers(chosen));
     if let Some(pinned) = pinned_version(version).filter(|pinned| *pinned != is) {
-        note!("  Linux {pinned} is not to be had any more: taking {is}");
+        note!("  Debian no longer has Linux {pinned}: taking {is}");
     }
     let folder = kernels_folder().join(is);
     if let Some(kernel) = find_kernel(&folder) {
@@ -142,7 +142,7 @@ fn newest_name<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     newest.map(String::as_str)
 }
 
-/// Returns the numbers of a version, or of the version in a package's name. They sort like versions.
+/// Returns the numbers of a version, or of the version in a package's name. These numbers sort like versions.
 fn version_numbers(name: &str) -> Vec<u32> {
     let version = NAMES.iter().find_map(|prefix| name.strip_prefix(prefix));
     let version = version.unwrap_or(name);

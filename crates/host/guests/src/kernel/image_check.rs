@@ -96,7 +96,7 @@ pub fn check_image(file: &[u8]) -> Result<(), String> {
     })
 }
 
-/// Returns the remedy for an ELF file. Its machine is at byte 18, and its byte order at byte 5.
+/// Returns the remedy for an ELF file. An ELF file has its machine at byte 18, and its byte order at byte 5.
 fn elf_remedy(file: &[u8]) -> String {
     let machine = file.get(18..20).map(|two| match file[5] {
         2 => u16::from_be_bytes([two[0], two[1]]),

@@ -29,7 +29,7 @@ pub fn find_image(file: Vec<u8>) -> Result<Vec<u8>, String> {
     if !(file.starts_with(ZBOOT.0) && file.get(4..8) == Some(ZBOOT.1)) {
         return Ok(file);
     }
-    let cut = || "is cut short: its header names what is not there".to_owned();
+    let cut = || "is cut short: its header names data after its end".to_owned();
     let field = |at: usize| {
         let bytes = file.get(at..at + 4)?.try_into().ok()?;
         usize::try_from(u32::from_le_bytes(bytes)).ok()
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(find_image(packed).unwrap(), image);
     }
 
-    /// A file that is not an Image is not unpacked to its end, however long that is.
+    /// A file that is not an Image is not unpacked completely, however large its contents are.
     #[test]
     fn a_bomb_does_not_go_off() {
         let packed = gzip(&[0; 1 << 20]);

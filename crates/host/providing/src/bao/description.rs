@@ -40,7 +40,7 @@ pub const GEM5: Platform = Platform {
 /// A machine, and its guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Its devices.
+    /// The machine's devices.
     pub platform: Platform,
     /// Number of CPUs. The guest has all of them.
     pub cpus: u32,

@@ -48,7 +48,7 @@ fn a_folder_that_is_no_bao_or_another_bao_is_refused() {
             "\tstatic size_t min_parange = 0x5;\n"
         ]
     );
-    // A changed file makes it another Bao.
+    // A checkout with a changed file counts as another Bao.
     write(place, "src/core/init.c", "int x;");
     assert_ne!(Bao::find(Some(place)).unwrap().hash, bao.hash);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The UEFI firmware of boards that have one.
 //!
-//! QEMU itself does not include the firmware. A provided emulator comes with it, and distributions have it in their own
-//! folders.
+//! QEMU itself does not include the firmware. A provided emulator comes with firmware, and distributions install
+//! firmware in folders of their own.
 
 use std::env;
 use std::path::PathBuf;

@@ -56,7 +56,7 @@ fn find_or_install() -> Option<PathBuf> {
             .flatten();
         if found.is_none() {
             note!(
-                "Rust {} can't be installed; what is there builds the images, and counts may differ",
+                "Rust {} can't be installed; the installed Rust builds the images, and counts may differ",
                 version()
             );
         }

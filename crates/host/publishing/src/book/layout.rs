@@ -16,7 +16,7 @@ pub fn write_pages(root: &Path, pages: &[String], to: &Path) -> Result<()> {
     for page in pages {
         let text = copy_file(&root.join(page), &source.join(page))?;
         for file in linked_files(page, &String::from_utf8_lossy(&text)) {
-            // Pages in the list are copied separately. The link check finds a page that is missing there.
+            // Pages in the list are copied separately. If the list lacks a page, the link check finds the broken link.
             if file.extension().is_none_or(|end| end != "md") && root.join(&file).is_file() {
                 copy_file(&root.join(&file), &source.join(&file))?;
             }

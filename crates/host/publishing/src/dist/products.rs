@@ -28,9 +28,9 @@ const BOTH: Packages = &[HYPERVISOR, GUEST];
 #[derive(Debug)]
 pub struct Product {
     pub name: String,
-    /// Its description and its use, in one paragraph each.
+    /// The file's description and its use, in one paragraph each.
     pub about: String,
-    /// Packages from which it is built.
+    /// Packages from which the file is built.
     pub packages: Packages,
     pub file: File,
 }

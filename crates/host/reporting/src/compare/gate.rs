@@ -28,8 +28,8 @@ impl Gate {
         parse_percent("--fail-if-worse", text).map(Self)
     }
 
-    /// Judges B. If more than the code differs, no verdict on the code is possible. Reports worse or
-    /// missing cells before it requests more runs, which could not make them better.
+    /// Judges B. If more than the code differs, no verdict on the code is possible. Reports worse or missing cells
+    /// before it requests more runs, which could not make these cells better.
     pub fn judge(self, found: &Comparison<'_>, differs: &[&Differs], b: &Side) -> Judgement {
         if !differs.is_empty() {
             let mut words: Vec<&str> = differs.iter().map(|differs| differs.aspect).collect();

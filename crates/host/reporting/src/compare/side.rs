@@ -17,7 +17,7 @@ use shell::places;
 /// The runs of one side, at least one.
 #[derive(Debug)]
 pub struct Side {
-    /// The named paths, for people.
+    /// The named paths, as messages show them.
     pub shown: String,
     /// The runs, with parts of a sweep joined.
     pub runs: Vec<Run>,
@@ -62,7 +62,7 @@ impl Side {
         self.complaints.iter()
     }
 
-    /// Notes of its runs.
+    /// Notes of the side's runs.
     pub fn notes(&self) -> impl Iterator<Item = &String> {
         let notes: BTreeSet<&String> = self
             .runs
@@ -72,7 +72,7 @@ impl Side {
         notes.into_iter()
     }
 
-    /// Returns the known trees from which its images were built.
+    /// Returns the known source trees from which the side's images were built.
     pub fn trees(&self) -> Vec<String> {
         let builds = self.runs.iter();
         let builds = builds.filter_map(|run| run.results.build.clone());
@@ -121,7 +121,7 @@ pub fn check_units(a: &Side, b: &Side) -> Result<()> {
     let (a_unit, b_unit) = (&a.first_results().unit, &b.first_results().unit);
     if a_unit != b_unit {
         bad_input!(
-            "{} counts {}, {} counts {}, and no number of one is one of the other; run both with the same --metric, \
+            "{} counts {}, {} counts {}, and these units can't be compared; run both with the same --metric, \
              or see how each orders the cells: cargo xtask report {} {}",
             a.shown,
             unit_name(a_unit),
@@ -151,7 +151,7 @@ pub fn check_cells(found: &Comparison<'_>) -> Result<()> {
         let mut cells = pair.a.iter().chain(&pair.b);
         if let Some(other) = cells.find(|cell| cell.unit != pair.cell.unit) {
             bad_input!(
-                "{} counts {} in one run and {} in another, and no number of one is one of the other; run both \
+                "{} counts {} in one run and {} in another, and these units can't be compared; run both \
                  with the same --metric",
                 pair.cell.title(),
                 unit_name(&pair.cell.unit),

@@ -14,7 +14,7 @@ use crate::saved_runs;
 
 /// A moment of a history: a run, or all repetitions of a run.
 pub struct Moment {
-    /// Its name.
+    /// The moment's name.
     pub label: String,
     /// The run, or its repetitions.
     pub runs: Vec<Run>,

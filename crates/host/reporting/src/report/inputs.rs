@@ -25,16 +25,16 @@ const REMEDY: &str = "name a run folder, a results.json or a serial log";
 /// One input: a run folder, a `results.json` or a log.
 #[derive(Debug)]
 pub struct Input {
-    /// Its path, for people.
+    /// The input's path, as messages show it.
     pub shown: String,
-    /// Label that distinguishes it from the others.
+    /// Label that distinguishes this input from the others.
     pub label: String,
-    /// Its folder, if a folder was named.
+    /// The input's folder, if a folder was named.
     pub folder: Option<PathBuf>,
-    /// Whether it was read from records and not from a results.json.
+    /// Whether the input was read from records and not from a results.json.
     pub is_log: bool,
     pub results: Results,
-    /// The commands that made it, if known.
+    /// The commands that made the input, if known.
     pub commands: Option<String>,
 }
 
