@@ -88,7 +88,7 @@ impl Trace {
             let recorded = recording::parse(text, cpu)?;
             let losses = match recorded.losses {
                 0 => String::new(),
-                losses => format!(", without the intervals in which {losses} losses of events occurred"),
+                losses => format!(", without intervals at {losses} losses of events"),
             };
             return Ok(Self {
                 source: format!("{shown}, CPU {} of {}{losses}", recorded.cpu, recorded.cpus),
