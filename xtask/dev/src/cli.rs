@@ -125,7 +125,7 @@ mod tests {
         DevCli::command().debug_assert();
     }
 
-    /// Returns the verbs that have no verbs of their own, each with all of its words.
+    /// Returns the verbs without subordinate verbs, each with all of its words.
     fn verbs_of(command: &clap::Command, above: &str) -> Vec<String> {
         let own = command.get_subcommands();
         let own = own.flat_map(|verb| {

@@ -161,7 +161,7 @@ fn a_chart_is_a_file_that_is_not_replaced() {
     assert!(names.iter().all(|name| said.contains(&**name)), "{said}");
     let kept = folder.join("answer-pingpong.svg");
     assert!(fs::read_to_string(&kept).unwrap().ends_with("</svg>\n"));
-    // One existing file keeps all other files from being written.
+    // If one of the files exists, none of them is written.
     for name in &names {
         fs::remove_file(folder.join(name)).unwrap();
     }

@@ -71,7 +71,7 @@ fn a_log_becomes_a_page_and_its_data() {
     // A note warns that a log does not contain everything.
     let notes = json(&folder.join("results.json"))["notes"].to_string();
     assert!(notes.contains("read from a serial log"), "{notes}");
-    // An output whose name has the extension of a page asks for the page alone.
+    // If the output's name has the extension of a page, only the page is written.
     for name in ["one.html", "two.htm"] {
         let page = parent.path().join(name);
         assert_eq!(report(&[&log], Some(&page)).0, 0);

@@ -171,7 +171,7 @@ fn a_table_fits_the_terminal_and_says_what_is_missing() {
             assert!(line.chars().count() <= usize::from(columns), "{line}");
         }
     }
-    // All columns are there on request, and in a pipe.
+    // All columns are shown on request, and in a pipe.
     let mut wide = replay(&["--wide"]);
     wide.env("NO_COLOR", "1");
     let whole = piped(replay(&[]));

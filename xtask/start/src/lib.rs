@@ -54,7 +54,8 @@ fn become_program(package: &str) -> ExitCode {
     fail(&format!("{} can't be started ({error})", program.display()))
 }
 
-/// Returns the package of the program that has the verb with which these words begin, or for which they request help.
+/// Returns the package of the program that has the verb in these words. The verb is the first word, or the word after
+/// `help`.
 fn package_of_verb(mut words: impl Iterator<Item = String>) -> &'static str {
     // Common options may come before the verb, with their values.
     const BEFORE: [&str; 4] = ["help", "auto", "always", "never"];

@@ -106,8 +106,8 @@ impl Stacks {
             _ => {}
         }
         match stack.last_mut() {
-            // A function that is reached by a jump inherits the return address. If the CPU comes from another level and
-            // executes another function than the last one here, it executes another task.
+            // A function that is reached by a jump inherits the return address. If the CPU comes from another level,
+            // and not to the function in this level's last frame, it runs another task.
             Some(top) if last.is_some() || top.symbol == symbol => top.symbol = symbol.into(),
             _ => {
                 stack.clear();

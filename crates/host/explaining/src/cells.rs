@@ -15,8 +15,8 @@ use crate::explanation::{CYCLES, Explained, ExplainedCell, FunctionCost, SCHEMA}
 use crate::step::Step;
 use crate::walk::{Key, Walker};
 
-/// The median of a cell's traces may differ from the cell's median by the median divided by this number, because the
-/// cell's samples are counted in buckets.
+/// Largest relative difference between the median of a cell's traces and the cell's own median, as one part in this
+/// number. They differ because the cell's samples are counted in buckets.
 const APART: u64 = 256;
 /// Largest number of cycles from the time at which an instruction reads the clock to the time at which it is committed.
 const SKEW: u64 = 40;
@@ -161,8 +161,8 @@ fn explained_cell(
     Ok(Some(explained))
 }
 
-/// Returns the median of the paths of a cell's `traces`; `None` if no path is known. The cell has either counts of the
-/// path, or the times of whole samples, which are the times of their paths.
+/// Returns the median of the paths of a cell's `traces`; `None` if no path is known. A cell has either counts for the
+/// path alone, or times of whole samples. The time of a sample is the time of its path.
 fn median_path(cell: &Cell, traces: &[&Trace]) -> Result<Option<u64>> {
     if cell.unit != CYCLES {
         let path = cell.critical.as_ref().map(|critical| critical.path);

@@ -155,7 +155,7 @@ fn short_name(name: &str) -> String {
     }
 }
 
-/// Finds the places where files were loaded, by the code that ran.
+/// Finds the addresses at which files were loaded, from the code that ran.
 pub struct Places<'i> {
     images: &'i [CodeImage],
     /// For each file and each distance from its link address to its load address, the number of blocks that agree on
@@ -172,7 +172,7 @@ const PAGE: u64 = 0x1000;
 const AGREE: usize = 3;
 
 impl<'i> Places<'i> {
-    /// Finds the distances from `blocks`.
+    /// Finds the load distances of the files from `blocks`.
     pub fn find(images: &'i [CodeImage], blocks: &[critical::Code]) -> Self {
         let mut places = Self {
             images,
@@ -187,7 +187,7 @@ impl<'i> Places<'i> {
         places
     }
 
-    /// Finds distances by blocks that occur only once in a file.
+    /// Finds load distances from blocks that occur only once in a file.
     fn find_distances_by_long_blocks(&mut self, blocks: &[critical::Code]) {
         let mut votes: HashMap<(usize, u64), usize> = HashMap::new();
         for block in blocks.iter().filter(|block| block.words.len() >= ENOUGH) {
@@ -209,8 +209,8 @@ impl<'i> Places<'i> {
         }
     }
 
-    /// Finds the distance of file `n` by blocks of any length: the distance with the most votes wins. This is needed
-    /// where each access to a system register ends a block, so that no block is long.
+    /// Finds the load distance of file `n` from blocks of any length: the distance on which most blocks agree. This is
+    /// needed where each access to a system register ends a block, so that no block is long.
     fn find_distance_by_all_blocks(&mut self, n: usize, blocks: &[critical::Code]) {
         let mut votes: HashMap<u64, usize> = HashMap::new();
         let here = |block: &&critical::Code| self.images[n].runs_at(block.level);

@@ -11,7 +11,7 @@ use crate::difference::{Change, Difference};
 use crate::explanation::{Explained, ExplainedCell};
 use crate::table::{TOP, add_notes, describe_events, thousands, with_sign};
 
-/// Names the words in which A and B differ although they are compared.
+/// Lists the dimensions in which the cells of A and B differ, although the cells are compared.
 pub fn differing_words(apart: &[[String; 3]]) -> Document {
     let side = |name, place: usize| {
         let words = apart.iter().map(|words| {

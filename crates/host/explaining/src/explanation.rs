@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Defines the explanation of cells, which is the form of `explain.json`.
+//! Defines the explanation of cells, and with it the format of `explain.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -59,7 +59,7 @@ pub struct ExplainedCell {
     pub samples: [u64; 2],
     /// The functions, the longest on the path first.
     pub functions: Vec<FunctionCost>,
-    /// The sample, in order.
+    /// The steps of the sample, in order.
     pub steps: Vec<Step>,
 }
 
@@ -72,7 +72,7 @@ pub struct FunctionCost {
     pub image: String,
     /// Exception level.
     pub level: u8,
-    /// The CPU, by the order in which CPUs executed their first instruction.
+    /// Number of the CPU, in the order in which CPUs executed their first instruction.
     pub cpu: usize,
     /// Instructions or cycles on the path.
     pub count: u64,

@@ -4,9 +4,9 @@
 //!
 //! The table (Linux: scripts/kallsyms.c; Xen: xen/tools/symbols.c) consists of parts in the image: the number of
 //! symbols, their names, a marker for each 256th name, 256 tokens, and the offsets of the tokens. The symbols'
-//! addresses are before the number or after the tokens' offsets. A name is stored as its length in tokens, and these
-//! tokens. The first letter of a name is the type of the symbol. Most digits are tokens of their own, and the table is
-//! found by searching for these tokens.
+//! addresses are before the number or after the tokens' offsets. A name is stored as its length in tokens, followed by
+//! these tokens. The first letter of a name is the type of the symbol. Most digits are tokens of their own, and the
+//! table is found by searching for these tokens.
 
 use memchr::memmem;
 

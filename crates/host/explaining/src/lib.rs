@@ -126,7 +126,7 @@ fn measure_and_explain(args: &ExplainArgs, questions: &Questions<'_>) -> Result<
     let copy = Output::claim_any("--json", args.run.json.as_ref())?;
     let sessions = run::traced(&args.run)?;
     let told = save_and_show(args, questions, &sessions, copy);
-    // A failed boot also causes the error in the answer, so the boot's error is returned.
+    // If a boot failed, this is also why there is no answer, so the boot's error is returned.
     match (sessions.into_iter().try_for_each(run::ended), told) {
         (Ok(()), told) => told,
         (failed, Ok(())) => failed,

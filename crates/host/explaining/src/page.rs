@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page of an explanation: each cell's sample as a strip of both CPUs by level, as an icicle, and as lists.
+//! The page of an explanation: each cell's sample as a strip with a lane for each CPU and level, as an icicle graph,
+//! and as lists.
 
 use std::fmt::Write;
 

@@ -18,7 +18,7 @@ pub struct Caller {
 /// Instructions of a function that a CPU executed one after another.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Step {
-    /// The CPU, by the order in which CPUs executed their first instruction.
+    /// Number of the CPU, in the order in which CPUs executed their first instruction.
     pub cpu: usize,
     /// Exception level.
     pub level: u8,

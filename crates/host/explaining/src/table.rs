@@ -284,7 +284,7 @@ mod tests {
             net.contains("on its path (91 without the bookkeeping"),
             "{net}"
         );
-        // A file of another program may have any number.
+        // A file from another program may contain any number here.
         cell.bookkeeping = 118;
         assert!(
             cell.check_sums()

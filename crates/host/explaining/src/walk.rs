@@ -124,7 +124,7 @@ impl<'t> Walker<'t> {
                 let at = begin + (n - usize::from(piece.first)) as u64;
                 let mut step = self.step_of_instruction(piece, n, stack);
                 (step.cpu, step.at, step.via) = (cpu, at, via.take());
-                // The time before the instruction is the wait's, not the instruction's own.
+                // The time before the instruction belongs to the wait, and not to the instruction.
                 if let (Some(place), Some(timing)) = (wait, piece.timing) {
                     steps.push(step.wait_step(WAITS[place].1, timing.cycles));
                     (step.at, step.count, step.via) = (at + timing.cycles, 0, None);
@@ -218,7 +218,7 @@ fn add_step(steps: &mut Vec<Step>, step: Step, is_new: bool, function: &Function
     }
 }
 
-/// Returns the index of a CPU, by the order in which CPUs executed their first instruction.
+/// Returns the number of a CPU, in the order in which CPUs executed their first instruction.
 fn cpu_index(cpus: &mut Vec<u16>, cpu: u16) -> usize {
     let known = cpus.iter().position(|one| *one == cpu);
     known.unwrap_or_else(|| {

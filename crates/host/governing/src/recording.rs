@@ -3,8 +3,8 @@
 //! `trace`, or from `trace-cmd report`.
 //!
 //! The event contains the number of the state that a CPU enters, or 4294967295 when the CPU leaves a state (Linux,
-//! Documentation/trace/events-power.rst). The time between the two is an idle interval; [`cpu`] finds the reason for
-//! the interval's end if other events in the recording show the reason.
+//! Documentation/trace/events-power.rst). The time from the entry to the exit is an idle interval; [`cpu`] finds the
+//! reason for the interval's end if other events in the recording show the reason.
 //!
 //! Where events were lost, the current interval of their CPU is left out: otherwise, two intervals could become a
 //! single long one. A recording is refused if events were lost at an unknown place, or if the order of its events is

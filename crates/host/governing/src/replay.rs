@@ -21,7 +21,7 @@ use super::trace::{Interval, Trace};
 pub struct Setting {
     /// Longest exit latency that is allowed, in ns.
     pub latency_limit_ns: u64,
-    /// Utilisation for intervals without one in the trace, in 1024ths.
+    /// Utilisation for intervals for which the trace gives none, in 1024ths.
     pub utilisation: u32,
     /// Time for which the CPU stays in shallow states after I/O is submitted (power-sleep-demotion prevention, PSD), in
     /// ms; 0 is off.

@@ -54,8 +54,8 @@ const PRESETS: [(&str, &str, &str); 6] = [
 /// Commands in the guest.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExecArgs {
-    /// Command that the workload linux-exec runs unmodified in the guest; may be repeated. NAME is the program's by
-    /// default; a shell runs the command if it contains shell characters
+    /// Command that the workload linux-exec runs unmodified in the guest; may be repeated. NAME defaults to the
+    /// program's name; a shell runs the command if it contains shell characters
     #[arg(
         long,
         value_name = "[NAME=]COMMAND",
@@ -129,8 +129,8 @@ impl ExecArgs {
         }
     }
 
-    /// Returns the part of an initial RAM disk with the commands and their files, and enters the names of the
-    /// commands into the plan. `None` without commands.
+    /// Returns an archive with the commands and their files, which becomes a part of the initial RAM disk. Enters the
+    /// names of the commands into the plan. `None` without commands.
     ///
     /// # Errors
     /// If a command, a file or a package can't be used. The message names the option.

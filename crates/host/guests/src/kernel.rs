@@ -25,8 +25,8 @@ pub struct GivenArgs {
     /// Guest to run instead of Rouse's own: an arm64 Image, plain or compressed (gzip, zstd, zboot); Debian's kernel,
     /// which is fetched: debian (the newest), debian:6.12, debian:7.3.4; or a source of the verb `kernel`, which is
     /// built with its patches: ~/linux, ~/linux@v6.12+FILE.patch, debian:6.12+FILE.patch. Two guests with a comma
-    /// between them are measured alternately and compared (verb `run`). A guest's command line is --guest-args and
-    /// --append, and nothing else
+    /// between them are measured alternately and compared (verb `run`). A guest's command line consists only of
+    /// --guest-args and --append
     #[arg(long, value_name = "IMAGE|debian[:VERSION]|SOURCE[+PATCH][,B]")]
     pub guest: Option<String>,
     /// Initial RAM disk of the guest named by --guest
@@ -53,7 +53,7 @@ fn guest_states(text: &str) -> Result<GuestStates, String> {
 impl GivenArgs {
     /// Resolves paths relative to `folder`.
     pub fn beside(&mut self, folder: &Path) {
-        // The name of a source is relative to the user's folder, and Debian's kernel is not in a folder.
+        // The name of a source is relative to the user's current folder, and Debian's kernel is not in a folder.
         let file = |name: &&mut String| debian::read_version(name).is_none() && !name.contains('+');
         if let Some(name) = self.guest.as_mut().filter(file) {
             *name = folder.join(&*name).display().to_string();
@@ -90,7 +90,7 @@ impl Given {
         matches!(self.initrd, Some(Initrd::Measuring(_)))
     }
 
-    /// Returns the number of bytes of the files of commands, if there are some.
+    /// Returns the total size of the commands' files in bytes, if there are any.
     pub fn size_of_files(&self) -> Option<usize> {
         match &self.initrd {
             Some(Initrd::Measuring(files)) if !files.is_empty() => Some(files.len()),
@@ -150,8 +150,7 @@ fn too_large_message(size: usize) -> String {
     )
 }
 
-/// Reads an initial RAM disk. The kernel detects the RAM disk's format. A file in none of the known formats is a
-/// mistake.
+/// Reads an initial RAM disk. The kernel detects the RAM disk's format. A file in none of the known formats is refused.
 fn read_initrd(path: &Path) -> Result<Vec<u8>> {
     read_archive("--initrd", path)
 }

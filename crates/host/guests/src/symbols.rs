@@ -25,7 +25,7 @@ pub fn base(console: &str, name: &str) -> Option<u64> {
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-/// An image. It is read only when one of its addresses is needed, because most boots end without a dump.
+/// An image. The file is read only when one of the image's addresses is needed, because most boots end without a dump.
 #[derive(Debug)]
 struct Image {
     name: &'static str,
@@ -99,8 +99,8 @@ impl Symbols {
         annotated.collect()
     }
 
-    /// Returns the place of the instruction at `address` of `level`. `None` if no image has the address, or
-    /// the image's own address is unknown.
+    /// Returns the symbol and the functions of the instruction at `address` of `level`. `None` if no image has the
+    /// address, or the image's own address is unknown.
     pub fn find_site(&self, level: Level, address: u64) -> Option<Site> {
         let mut images = self.images.iter().filter(|image| image.level() == level);
         images.find_map(|image| image.find_site(address))
@@ -113,7 +113,7 @@ impl Symbols {
     }
 }
 
-/// Place of an instruction in an image.
+/// The location of an instruction in an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Name of the image on the console.

@@ -127,8 +127,8 @@ pub fn measure_changed_cells(limits: &LimitArgs) -> Result<Option<String>> {
     }))
 }
 
-/// Runs all jobs. Returns their joined results, and their failures, because a failure must not lose the other jobs'
-/// cells.
+/// Runs all jobs. Returns the joined results and the failures of the jobs. The cells of other jobs must not be lost if
+/// a job fails.
 fn run_jobs(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Vec<Failure>)> {
     let (mut all, mut failures) = (Results::default(), Vec::new());
     for (number, (name, job)) in (1..).zip(jobs) {

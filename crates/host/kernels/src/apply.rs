@@ -225,7 +225,7 @@ fn run_git_apply(place: &Path, options: &[&str], diff: &str) -> Result<Result<()
         .args(options)
         .arg(".diff")
         .current_dir(place)
-        // Git would leave out paths if a repository contained the folder.
+        // Without this variable, git would skip the files if the folder were inside a repository.
         .env("GIT_CEILING_DIRECTORIES", place.parent().unwrap_or(place))
         .env("LC_ALL", "C")
         .stdin(Stdio::null())

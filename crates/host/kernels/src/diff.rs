@@ -64,7 +64,7 @@ impl FileDiff {
 }
 
 impl Hunk {
-    /// Returns the number of lines before and after the patch.
+    /// Returns the numbers of the hunk's lines before and after the patch.
     pub fn counts(&self) -> (usize, usize) {
         let count = |of: fn(&Line) -> bool| self.lines.iter().filter(|line| of(line)).count();
         (count(|line| line.before().is_some()), count(Line::is_after))

@@ -3,7 +3,7 @@
 //!
 //! Mailers and archives damage diffs. A reply quotes the diff, breaks its long lines, and has text of its own between
 //! the lines. An archive drops white space at the beginnings of lines, which includes the mark of a context line. The
-//! counts in a hunk's header decide which kind of damage a hunk has. A hunk that fits none of them is an error.
+//! counts in a hunk's header decide which kind of damage a hunk has. A hunk that fits no kind of damage is an error.
 
 use crate::diff::{FileDiff, Hunk, Line};
 
@@ -82,8 +82,8 @@ pub fn parse(text: &str) -> Result<Loose, String> {
     Ok(loose)
 }
 
-/// Returns the number of the first line from `at` on that is quoted `depth` times. Skips the lines of an answer.
-/// Returns `None` if the first other line is quoted more deeply, or if there is no other line.
+/// Returns the number of the first line from `at` on that is quoted `depth` times. Skips the reply's own lines. Returns
+/// `None` if the first other line is quoted more deeply, or if there is no other line.
 fn same_depth(lines: &[(usize, &str)], at: usize, depth: usize) -> Option<usize> {
     let is_answer = |(deep, line): &(usize, &str)| *deep < depth || line.trim().is_empty();
     let answers = lines.get(at..)?.iter().take_while(|line| is_answer(line));
@@ -190,7 +190,7 @@ fn read_hunks(
 ) -> Result<usize, String> {
     while at < lines.len() {
         let (deep, line) = lines[at];
-        // Skips the lines of an answer between two hunks.
+        // Skips the reply's own lines between two hunks.
         if deep < depth || line.trim().is_empty() {
             at += 1;
             continue;

@@ -105,7 +105,7 @@ fn read_mails(path: &Path) -> Result<Vec<String>> {
             .lines()
             .find_map(|line| line.strip_prefix("Subject: "));
         let number = series_number(subject.unwrap_or_default());
-        // Git counts a diff that an answer quotes as a part of the message.
+        // If a reply quotes a diff, git takes the diff for a part of the message.
         let text = String::from_utf8_lossy(&[message, patch].concat()).into_owned();
         if text.lines().any(|line| {
             unquote(line).1.starts_with("diff --git ") || unquote(line).1.starts_with("+++ ")
@@ -114,7 +114,7 @@ fn read_mails(path: &Path) -> Result<Vec<String>> {
             mails.push((is_answer, number, text));
         }
     }
-    // Answers quote patches that are also in the file themselves.
+    // Replies quote patches, and the file also has the mails with these patches.
     if mails.iter().any(|(is_answer, ..)| !is_answer) {
         mails.retain(|(is_answer, ..)| !is_answer);
     }

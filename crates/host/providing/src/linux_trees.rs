@@ -14,7 +14,7 @@ const REMEDY: Remedy = Remedy {
     missing: "a package of device trees",
     instead: "unpack linux-base-*-arm64 of Debian into target/tools/trees",
 };
-/// Packages of all releases that consist of device trees and a few other files.
+/// Regular expression for the packages, of all releases, that consist of device trees and a few other files.
 const PACKAGES: &str = r"^linux-base-[0-9.]*\+deb[0-9]*-arm64$";
 /// The folder of releases in a package, each with its trees.
 const MODULES: &str = "usr/lib/modules";

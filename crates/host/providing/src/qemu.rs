@@ -88,13 +88,13 @@ impl Emulator {
         command
     }
 
-    /// Describes the emulator's program, for people.
+    /// Describes the emulator's program, for messages.
     pub fn shown(&self) -> String {
         places::shown(&self.program)
     }
 }
 
-/// Result of a search for an emulator, which does not install one.
+/// Result of a search for an emulator. The search does not install one.
 #[derive(Debug)]
 pub enum Found {
     Usable(Emulator),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Passes the execution of every CPU to crate `rules`, and writes the rules' findings to a file.
 //!
-//! Most instructions do not matter to any rule. They get no callback, which is decided when a block is translated. All
-//! accesses to memory matter, because of their addresses. The level of a block is in PSTATE when the block is
-//! translated, because the level is part of the block's translation key. A thread runs only one CPU, so a CPU's state
-//! needs no lock. Findings need a lock. Each is written to the file at once, so that it is kept whatever happens to the
-//! machine.
+//! Most instructions do not matter to any rule. These instructions get no callback. This is decided when a block is
+//! translated. All accesses to memory matter, because of their addresses. The level of a block is in PSTATE when the
+//! block is translated, because the level is part of the block's translation key. A thread runs only one CPU, so a
+//! CPU's state needs no lock. Findings need a lock. Each finding is written to the file at once, so that it is kept
+//! whatever happens to the machine.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_uint};
@@ -49,7 +49,7 @@ struct Handles {
 // SAFETY: the handles belong to the emulator, which allows them to be used on each of its
 // threads, for the CPU that the thread runs.
 unsafe impl Send for Handles {}
-// SAFETY: as above; nothing is written through them.
+// SAFETY: as above, and nothing is written through the handles.
 unsafe impl Sync for Handles {}
 
 /// An instruction that matters to a rule.
@@ -115,7 +115,7 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     }
     // A CPU is created on its own thread.
     HERE.set(Some(index));
-    // SAFETY: the only reference in this callback.
+    // SAFETY: this callback has no other reference to the value.
     *unsafe { ALL.value_of_cpu(index) } = Some(CheckedCpu::new(index as u16));
 }
 
@@ -258,7 +258,7 @@ fn instruction_word(instruction: *const api::Instruction) -> u32 {
 
 /// Calls `tell` with the state of CPU `index`, for which this callback runs.
 fn on_cpu(index: c_uint, tell: impl FnOnce(&mut CheckedCpu, &Shared)) {
-    // SAFETY: the only reference in this callback.
+    // SAFETY: this callback has no other reference to the value.
     if let (Some(cpu), Some(shared)) = (unsafe { ALL.value_of_cpu(index) }.as_mut(), SHARED.get()) {
         tell(cpu, shared);
     }
@@ -266,7 +266,7 @@ fn on_cpu(index: c_uint, tell: impl FnOnce(&mut CheckedCpu, &Shared)) {
 
 /// The emulator calls this before it executes an instruction that matters.
 extern "C" fn executes(index: c_uint, data: api::Data) {
-    // SAFETY: the data of the registration in `translates`.
+    // SAFETY: `data` is the pointer that `translates` registered with this callback.
     let step = unsafe { &*data.cast::<CheckedInstruction>() };
     let Some(told) = step.step else { return };
     let value = match told.operation {
@@ -320,7 +320,7 @@ unsafe fn gic_register(info: u32, place: *const api::Place) -> Option<Mapped> {
 
 /// The emulator calls this after an instruction has accessed memory.
 extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) {
-    // SAFETY: the data of the registration in `translates`.
+    // SAFETY: `data` is the pointer that `translates` registered with this callback.
     let step = unsafe { &*data.cast::<CheckedInstruction>() };
     // SAFETY: the functions are called in the callback of the access, with the access's own arguments.
     let (store, size, physical, gic) = unsafe {

@@ -147,7 +147,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 
 /// The emulator calls this when a CPU is created. Finds the handle of the CPU's PSTATE.
 extern "C" fn starts(index: c_uint, _: api::Data) {
-    // SAFETY: the only reference in this callback.
+    // SAFETY: this callback has no other reference to the value.
     let cpu = unsafe { ALL.value_of_cpu(index) };
     cpu.pstate = registers::find("cpsr").unwrap_or(null_mut());
     cpu.value = Value::new();
@@ -194,12 +194,12 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
 
 /// The emulator calls this before it runs a block. Notes the block's level if the block runs for the first time.
 extern "C" fn enters(index: c_uint, data: api::Data) {
-    // SAFETY: the data of the registration in `translates`.
+    // SAFETY: `data` is the pointer that `translates` registered with this callback.
     let block = unsafe { &*data.cast::<TranslatedBlock>() };
     if block.level.load(Relaxed) != UNKNOWN {
         return;
     }
-    // SAFETY: the only reference in this callback.
+    // SAFETY: this callback has no other reference to the value.
     let cpu = unsafe { ALL.value_of_cpu(index) };
     if let Some(pstate) = cpu.value.read(cpu.pstate) {
         let level = Level::of_pstate(pstate);
@@ -209,9 +209,9 @@ extern "C" fn enters(index: c_uint, data: api::Data) {
 
 /// The emulator calls this before it executes an instruction.
 extern "C" fn executes(index: c_uint, data: api::Data) {
-    // SAFETY: the data of the registration in `translates`.
+    // SAFETY: `data` is the pointer that `translates` registered with this callback.
     let step = unsafe { &*data.cast::<TracedInstruction>() };
-    // SAFETY: the only reference in this callback.
+    // SAFETY: this callback has no other reference to the value.
     let cpu = unsafe { ALL.value_of_cpu(index) };
     let level = Level::of_pstate(u64::from(step.block.level.load(Relaxed)) << 2);
     match &mut cpu.before {
@@ -233,7 +233,7 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
 
 /// The emulator calls this after an instruction has accessed memory.
 extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
-    // SAFETY: the only reference in this callback.
+    // SAFETY: this callback has no other reference to the value.
     let cpu = unsafe { ALL.value_of_cpu(index) };
     if cpu.window.is_some() && cpu.run < MOST {
         // SAFETY: the functions only compute values from the access's description.

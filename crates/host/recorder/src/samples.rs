@@ -118,7 +118,7 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
 
 /// The emulator calls this before it executes a block. Counts the block.
 extern "C" fn enters(_: c_uint, data: api::Data) {
-    // SAFETY: the data of the registration in `translates`.
+    // SAFETY: `data` is the pointer that `translates` registered with this callback.
     let block: &'static CountedBlock = unsafe { &*data.cast::<CountedBlock>() };
     block.count_entry();
     if !TRACING.load(Relaxed) || !BUSY.load(Relaxed) {
@@ -166,7 +166,7 @@ fn add_callback(instruction: *mut api::Instruction, step: WatchedInstruction) {
 
 /// The emulator calls this before it executes an instruction with a callback, whose block has already been counted.
 extern "C" fn executes(_: c_uint, data: api::Data) {
-    // SAFETY: the data of the registration in `add_callback`.
+    // SAFETY: `data` is the pointer that `add_callback` registered with this callback.
     let step = unsafe { &*data.cast::<WatchedInstruction>() };
     let always = step.kind.has(Reasons::BEGIN) || step.kind.has(Reasons::CELL);
     if !always && !BUSY.load(Relaxed) {

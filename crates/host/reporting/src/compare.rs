@@ -51,7 +51,7 @@ pub fn compare(args: &CompareArgs) -> Result<()> {
     told(args)
 }
 
-/// Like [`compare`], with standard output already claimed.
+/// Like [`compare`], for a caller that has already reserved standard output.
 pub fn told(args: &CompareArgs) -> Result<()> {
     let out = args
         .out

@@ -186,8 +186,8 @@ fn short_names(moments: &[Moment]) -> Vec<String> {
     }
 }
 
-/// Returns the sentence, the runs and the table. With `whole`, the table has all cells, else only those that changed,
-/// with the largest change first.
+/// Returns the document: a sentence, the runs and the table. With `whole`, the table has all cells, else only those
+/// that changed, with the largest change first.
 fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Document {
     let scale = Scale::for_results(moments[0].first_results());
     let (mut changed, same): (Vec<&CellOverTime<'_>>, Vec<&CellOverTime<'_>>) =
@@ -247,7 +247,7 @@ fn document(moments: &[Moment], rows: &[CellOverTime<'_>], whole: bool) -> Docum
     document
 }
 
-/// Counts the cells that only one run has, besides the `shown` ones.
+/// Counts the cells that only one run has, in addition to the `shown` cells.
 fn single_note(moments: &[Moment], shown: usize) -> String {
     let runs = moments.iter().flat_map(|moment| &moment.runs);
     let cells = runs.flat_map(|run| &run.results.cells);

@@ -164,8 +164,8 @@ pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
     page::results_page(None, &merge::join_sweeps(vec![run]))
 }
 
-/// Writes a page that a command makes besides its answer, to `out` if it was named or else to a new folder, and prints
-/// the page's path. If the new folder can't be created, prints a warning instead of writing the page.
+/// Writes a page that a command makes in addition to its answer, to `out` if it was named or else to a new folder, and
+/// prints the page's path. If the new folder can't be created, prints a warning instead of writing the page.
 pub fn write_page(page: &str, out: Option<(Output, &Path)>) -> Result<()> {
     let (out, place) = match out {
         Some((out, place)) => (out, place.to_owned()),

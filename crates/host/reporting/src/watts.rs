@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--watts FILE`: figures for the model of energy that replace the board's.
+//! `--watts FILE`: the powers for the model of energy, which replace those of the board's file.
 
 use std::path::Path;
 

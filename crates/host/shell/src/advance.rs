@@ -21,8 +21,8 @@ use wire::Record;
 
 /// Prefix of a boot stage.
 const STAGE: &str = "rouse: stage ";
-/// Number of lines to remember. A console that prints more different lines prints noise, and its further lines do not
-/// count.
+/// Number of lines to remember. If a console prints more different lines than this, they are noise, and further lines
+/// do not count.
 const MOST: usize = 20_000;
 
 /// The records and lines that the console has printed so far.

@@ -25,7 +25,7 @@ pub struct CommonArgs {
     pub quiet: bool,
 }
 
-/// Heading of options of the output.
+/// Heading of the output options in the help.
 pub const OUTPUT: &str = "Output, debugger and tests";
 
 /// Whether the output has colours.

@@ -168,7 +168,7 @@ impl<R: Read> Read for Gathered<R> {
     }
 }
 
-/// Sends every line of `source`, whatever its bytes. `lines` holds the unfinished line.
+/// Sends every line of `source`, even if the line is not UTF-8. `lines` holds the unfinished line.
 fn read_lines(
     source: impl Read + Send + 'static,
     lines: Arc<Mutex<Lines>>,

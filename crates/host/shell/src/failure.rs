@@ -10,8 +10,8 @@ use page::grid::wrapped;
 use crate::interrupt;
 use crate::terminal::{note, width_aside};
 
-/// An error in the request itself: a word, a board, a file or a tool is wrong
-/// or missing. Every other error is a failure of the run.
+/// An error in the request itself: an argument, a board, a file or a tool is wrong or missing. Every other error is a
+/// failure of the run.
 #[derive(Debug)]
 pub struct BadInput(String);
 

@@ -17,7 +17,7 @@ use crate::{files, places};
 pub struct Log {
     file: File,
     path: PathBuf,
-    /// Number of bytes that are certainly in the file.
+    /// Number of bytes that are known to be in the file.
     written: u64,
     /// The reason why the log had to move, if it did.
     lost: Option<io::Error>,
@@ -39,7 +39,7 @@ impl Log {
         })
     }
 
-    /// Returns the whole log, whatever its bytes.
+    /// Returns the whole log, and replaces bytes that are not UTF-8.
     pub fn text(&self) -> Result<String> {
         let shown = || self.path.display().to_string();
         let mut bytes = fs::read(&self.path).with_context(shown)?;

@@ -6,9 +6,9 @@
 //! killed run from the files of another run, without guessing by age. It removes the remains, or gives them a name if
 //! they contain a machine's console ([`mod@sweep`]).
 //!
-//! A sweeper may come after the maker has created a name, and before the maker has the lock. The sweeper removes only
-//! files that it has locked. The maker, once it has the lock, checks whether the name still leads to its file, and
-//! otherwise makes another file.
+//! A process that removes remains, a sweeper, may find a file after the maker has created its name and before the maker
+//! has the lock. The sweeper removes only files that it has locked. The maker, once it has the lock, checks whether the
+//! name still leads to its file, and otherwise makes another file.
 
 mod lock;
 mod sweep;

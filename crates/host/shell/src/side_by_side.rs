@@ -12,7 +12,7 @@ use std::thread;
 
 use crate::processor_time::Account;
 
-/// Bytes of an emulator besides the RAM of its machine: the program, and its translated code.
+/// Memory that an emulator takes in addition to the RAM of its machine, in bytes: the program, and its translated code.
 const BESIDES: u64 = 512 << 20;
 
 /// Returns how many emulators this computer has CPUs and memory for at a time, if each machine has `ram` bytes.

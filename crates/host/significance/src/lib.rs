@@ -12,7 +12,7 @@
 //! | which of many figures differ | [`holm_adjusted`] | Holm's step-down procedure |
 //! | how many runs do so many tests need | [`runs_needed`] | the smallest p that ranks can give |
 //! | what difference would have been seen | [`detectable_shift`] | the power of the test, for runs spread as these are |
-//! | how many runs show a given difference | [`runs_to_see`] | the same |
+//! | how many runs show a given difference | [`runs_to_see`] | the power of the test |
 //!
 //! All methods rely on one condition: if the two sides are the same, any order of their runs is as likely
 //! as any other. Alternating runs of both sides (A B B A) ensure that. Running one side after the other

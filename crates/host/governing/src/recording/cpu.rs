@@ -42,7 +42,7 @@ struct Stay {
     since_ns: Option<u64>,
     /// The state; `None` if it was entered before the recording.
     state: Option<u32>,
-    /// The last line about the stay.
+    /// Number of the last line about the stay.
     line: usize,
     /// Evidence of why the CPU may have left the state.
     seen: Option<Evidence>,

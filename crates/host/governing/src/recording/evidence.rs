@@ -79,8 +79,8 @@ fn leading_number(text: &str) -> Option<u32> {
     text[..end].parse().ok()
 }
 
-/// Combines `now` with the earlier `before`. The first event that ended the interval counts, except that further events
-/// of the same interrupt are more precise, and that the tick does not exclude another reason.
+/// Combines `now` with the earlier `before`. The first event that ended the interval counts, with two exceptions: later
+/// events of the same interrupt are more precise, and the tick does not exclude another reason.
 pub fn combine(before: Option<Evidence>, now: Evidence) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     Some(match (before, now) {

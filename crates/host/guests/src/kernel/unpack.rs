@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Extracts a kernel's Image from the formats of kernel files: gzip and zstd, as `make` writes
-//! `Image.gz` and `Image.zst`, and zboot, a UEFI application that unpacks itself and whose header has the offset of
-//! the compressed Image (Linux, include/linux/pe.h, `struct linux_efi_zboot_header`; QEMU,
-//! hw/core/loader.c, `unpack_efi_zboot_image`, reads the same fields).
+//! Extracts a kernel's Image from files in gzip and zstd, such as the `Image.gz` and `Image.zst` that `make` writes,
+//! and from zboot files. A zboot file is a UEFI application that unpacks itself. Its header has the offset of the
+//! compressed Image (Linux, include/linux/pe.h, `struct linux_efi_zboot_header`; QEMU, hw/core/loader.c,
+//! `unpack_efi_zboot_image`, reads the same fields).
 
 use std::io::Read;
 

@@ -44,11 +44,11 @@ pub struct Machine {
     pub platform: Platform,
     /// Number of CPUs. The guest has all of them.
     pub cpus: u32,
-    /// Bytes of the machine's RAM.
+    /// Size of the machine's RAM, in bytes.
     pub memory: u64,
     /// Address of the guest's RAM.
     pub ram: u64,
-    /// Bytes of the guest's RAM.
+    /// Size of the guest's RAM, in bytes.
     pub guest: u64,
     /// Size of the guest's image in bytes. The image is at the start of the guest's RAM, and the guest starts there.
     pub image_bytes: u64,

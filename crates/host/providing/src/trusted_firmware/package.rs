@@ -6,13 +6,13 @@ use anyhow::{Result, bail};
 
 /// Offset of the package in the flash: PLAT_QEMU_FIP_BASE in `plat/qemu/qemu/include/platform_def.h`.
 const PACKAGE: usize = 0x4_0000;
-/// Bytes of the first flash.
+/// Size of the first flash, in bytes.
 const FLASH: usize = 0x400_0000;
 
 /// The package's magic number, and its serial number, which may be any number but 0.
 const NAME: u32 = 0xaa64_0001;
 const SERIAL: u32 = 1;
-/// Bytes in the package's header, and in an entry.
+/// Size of the package's header in bytes. `ENTRY` is the size of an entry.
 const HEADER: usize = 16;
 const ENTRY: usize = 40;
 

@@ -113,7 +113,7 @@ mod tests {
         let linked = linked_crates(&[("hypervisor", toolchain::TARGET)]).unwrap();
         let has = |name: &str| linked.iter().any(|(linked, _)| linked == name);
         assert!(has("hypervisor") && has("arm-gic") && has("ucs2"));
-        // These are macros of `uefi`, and a crate for the host.
+        // `syn` and `uefi-macros` are only for the macros of `uefi`, and `clap` is only for the host.
         assert!(!has("syn") && !has("uefi-macros") && !has("clap"));
         let known = locked_crates().unwrap();
         assert!(linked.iter().all(|key| known.contains_key(key)));

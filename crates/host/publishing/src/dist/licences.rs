@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `LICENSES/`: our licences, and for each product, the crates that are linked into it with their own licence texts.
-//! MIT and BSD require that binaries carry their notice, and MPL requires that they name the place of the source.
+//! MIT and BSD require that binaries carry their notice, and MPL requires that they tell where the source is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -130,7 +130,8 @@ fn rust_licences() -> Vec<(&'static str, Vec<u8>)> {
     RUST.into_iter().filter_map(read).collect()
 }
 
-/// Fails if a product names a crate that is not in the list. The messages of a crate's panics name its source files.
+/// Fails if a product names a crate that is not in the list. The panic messages of a crate name the crate's source
+/// files.
 fn check_named_crates(product: &Product, linked: &BTreeSet<Key>) -> Result<()> {
     let folders: BTreeSet<_> = linked
         .iter()

@@ -10,10 +10,10 @@ use critical::{Block, Code, Counts};
 
 /// Numbers of instructions that all CPUs have executed, including the whole of the current block; see [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
-/// The block that runs, or null. It may run on another CPU than the block before. Suppose that a CPU's turn ends after
-/// a load within a loop, and the next CPU runs the same loop. [`Block::index_where_left`] then wrongly concludes that
-/// the loop was left, and the sample does not add up. QEMU's number of a CPU does not help (see the module `samples`),
-/// so TPIDR would have to be read at each block.
+/// The block that runs, or null. This block may run on another CPU than the block before. Suppose that a CPU's turn
+/// ends after a load within a loop, and the next CPU runs the same loop. [`Block::index_where_left`] then wrongly
+/// concludes that the loop was left, and the sample does not add up. QEMU's number of a CPU does not help (see the
+/// module `samples`), so TPIDR would have to be read at each block.
 static CURRENT: AtomicPtr<CountedBlock> = AtomicPtr::new(null_mut());
 
 /// A block, with the counts that it adds to [`EXECUTED`].

@@ -13,8 +13,8 @@ use super::Side;
 /// Keys whose values make a cell a different measurement, or for which there is another kind of comparison.
 const APART: [&str; 3] = ["workload", "under", "system"];
 
-/// If exactly one option keeps all cells apart, gives B's cells the value that A's cells have, and adds each side's own
-/// value to its name. Otherwise changes nothing.
+/// If exactly one option differs between all cells of A and all cells of B, gives B's cells the value that A's cells
+/// have, and adds each side's own value to the side's name. Otherwise changes nothing.
 pub fn align_cells(a: &mut Side, b: &mut Side) {
     let apart: Vec<_> = separating_keys(&a.runs, &b.runs).collect();
     let Ok([(key, of_a, of_b)]) = <[_; 1]>::try_from(apart) else {

@@ -93,7 +93,7 @@ pub fn format_cells(count: usize) -> String {
     }
 }
 
-/// Formats a number of runs for people.
+/// Formats a number of runs with its noun.
 pub fn format_runs(count: usize) -> String {
     match count {
         1 => "1 run".into(),

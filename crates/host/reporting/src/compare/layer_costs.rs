@@ -9,7 +9,7 @@ use results::compare::{Compared, Comparison, Figures, Pair};
 use page::grid::Column;
 use page::scale::{Figure, Scale};
 
-/// Stands for a value without a cell to compare with.
+/// Text in place of a value for which there is no cell to compare with.
 const NOTHING: &str = "-";
 
 /// One side of a pair.

@@ -52,7 +52,7 @@ impl Side {
         }
     }
 
-    /// Returns the results of the first run, which stand for the side's machine and unit.
+    /// Returns the results of the first run, from which the side's machine and unit are taken.
     pub fn first_results(&self) -> &Results {
         &self.runs[0].results
     }

@@ -20,9 +20,9 @@ const LISTED: usize = 12;
 /// Largest number of characters in a note.
 const LONG: usize = 600;
 
-/// Returns the sentence, the table, the other changes, and the cells that could not be compared. `see` is a difference
-/// in per cent, for which the document reports how many runs show it. With `whole`, the table has every cell and
-/// every column, else only the cells that differ, in 80 columns.
+/// Returns the document: a sentence, the table, the other changes, and the cells that could not be compared. `see` is a
+/// difference in per cent, for which the document reports how many runs show it. With `whole`, the table has every cell
+/// and every column, else only the cells that differ, in 80 columns.
 pub fn document(
     found: &Comparison<'_>,
     differs: &[Differs],
@@ -171,7 +171,8 @@ fn side_columns(
     ]
 }
 
-/// Returns the columns of the median that decides a cell's verdict, with its path in brackets, and of the verdict.
+/// Returns the columns of the median that decides a cell's verdict, with the cell's path in brackets, and the column of
+/// the verdict.
 fn answer_columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let medians = |title, of: &dyn Fn(&Compared) -> &Figures| {
         let text = |pair: &Pair<'_>| {

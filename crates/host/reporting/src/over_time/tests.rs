@@ -51,7 +51,7 @@ fn a_cell_is_followed_through_runs() {
     let alone = take_lone(&mut moments);
     assert!(alone.iter().map(|moment| moment.label.as_str()).eq(["c"]));
     assert_eq!(moments.len(), 2);
-    // An option that keeps a run apart is named.
+    // If an option separates a run from all others, a note names the option.
     let mut other = run("d", "2026-04", 7);
     for cell in &mut other.results.cells {
         cell.what.gap_us = 20;

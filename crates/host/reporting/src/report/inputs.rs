@@ -17,7 +17,7 @@ use shell::{files, mistake, places};
 
 /// Largest number of kinds of complaints to print for a file.
 const KINDS: usize = 20;
-/// Largest number of characters in a sentence that quotes something.
+/// Largest number of characters in a sentence that quotes foreign text.
 const LONG: usize = 600;
 
 const REMEDY: &str = "name a run folder, a results.json or a serial log";

@@ -34,7 +34,7 @@ impl Lines {
     pub fn unfinished_line(&self) -> &str {
         let whole = match str::from_utf8(&self.begun) {
             Ok(text) => return text,
-            // Bytes that are not UTF-8 are dealt with when the line ends.
+            // Bytes that are not UTF-8 are handled when the line ends.
             Err(error) => &self.begun[..error.valid_up_to()],
         };
         str::from_utf8(whole).unwrap_or_default()

@@ -76,9 +76,9 @@ fn a_fifo_is_written_through_and_stays() {
         assert!(made.unwrap().success());
         fifo
     };
-    // Write many times, because what a reader sees depends on when it comes. Each time has its own FIFO, because a
-    // program that another test starts has this process's descriptors until its exec (fork(2)). The last reader may
-    // then still seem to exist, and the data is lost when it goes.
+    // Write many times, because what a reader sees depends on timing. Each write has its own FIFO, because a program
+    // that another test starts has this process's descriptors until its exec (fork(2)). The last reader may then still
+    // seem to exist, and the data is lost when that descriptor is closed.
     for number in 0..300 {
         let fifo = make(number.to_string());
         let path = fifo.clone();
@@ -134,7 +134,7 @@ fn what_is_no_place_for_a_file_is_refused() {
     assert!(socket.metadata().unwrap().file_type().is_socket());
 }
 
-/// A file stands in for the device, because the same parts of both are written and untouched.
+/// A file stands in for the device: in both, the same bytes are written, and the same bytes stay as they are.
 #[test]
 fn a_disk_is_written_from_its_beginning_or_not_at_all() {
     let parent = tempfile::tempdir().unwrap();

@@ -215,7 +215,7 @@ mod tests {
             let fitted = line.fit_width(width);
             assert!(fitted.chars().count() <= width, "{width}: {fitted}");
         }
-        // The time is worth more than the end of a name.
+        // If there is no room for both, the end of the name is cut, and not the time.
         let cut = line.fit_width(whole.len() - 8);
         assert_eq!(
             cut,

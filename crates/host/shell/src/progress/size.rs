@@ -3,7 +3,7 @@
 
 use results::records::Size;
 
-/// The cells of a boot that are known before it.
+/// The cells of a boot, as far as they are known before the boot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Planned {
     /// Names of the cells, in their order.

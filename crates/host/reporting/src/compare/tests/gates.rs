@@ -101,7 +101,7 @@ fn a_changed_tail_and_doubled_exits_fail_though_the_median_is_the_same() {
         text.contains("exits per sample 2 to 4 (+100.0 %), worse"),
         "{text}"
     );
-    // If samples vary, a few of them do not support a tail. If they repeat, each sample counts.
+    // If samples vary, a few samples are not enough to judge a tail. If samples repeat exactly, each sample counts.
     let few = |mut a: Vec<Results>| {
         let count = |results: &mut Results| results.cells[0].stats.as_mut().unwrap().count = 24;
         a.iter_mut().for_each(count);

@@ -118,7 +118,7 @@ fn sides_in_turns_are_asked_for() {
     assert!(apart.contains("Make them by turns"), "{apart}");
 }
 
-/// One boot is named five times, or in copies of its folder.
+/// One boot is given five times, or as copies of its folder.
 #[test]
 fn one_boot_is_one_run_however_often_it_is_given() {
     let side = |began: &str, percent| {
