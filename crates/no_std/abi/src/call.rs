@@ -19,7 +19,7 @@ numbered! {
         /// Ends the machine with exit status x1, which reaches the shell.
         Exit = "exit",
         /// Watches [`WatchPoint`](crate::WatchPoint)s at guest physical address x1, one per vCPU,
-        /// and stops the machine if nothing moves for x2 ticks; x2 = 0 ends the watch. x0 is
+        /// and stops the machine if no vCPU makes progress for x2 ticks; x2 = 0 ends the watch. x0 is
         /// [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID).
         Watch = "watch",
         /// x0 = [`SUCCESS`](crate::SUCCESS) or [`INVALID`](crate::INVALID); x1.. = the last [`EVENTS`](crate::EVENTS) events of vCPU x1
@@ -39,7 +39,7 @@ numbered! {
         /// Evicts the EL2 memory that a wake-up uses from all caches: the memory of EL2's image if
         /// x1 is [`EVICT_IMAGE`](crate::EVICT_IMAGE), otherwise the memory for vCPU x1 (its number
         /// in the device tree). Memory keeps its contents. x0 is [`SUCCESS`](crate::SUCCESS) or
-        /// [`INVALID`](crate::INVALID). Other CPUs go on. On this CPU, EL2 takes no interrupt
+        /// [`INVALID`](crate::INVALID). Other CPUs keep running. On this CPU, EL2 takes no interrupt
         /// during the call, which takes as long as cleaning some thousands of cache lines.
         Evict = "evict",
         /// Announces that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that no cell runs. The
@@ -47,13 +47,13 @@ numbered! {
         /// with the words in x3 to x10, packed as [`CellWords`](crate::CellWords). x0 is
         /// [`SUCCESS`](crate::SUCCESS).
         Cell = "cell",
-        /// Reports that EL2's timer has interrupted the calling vCPU, which owns its interrupts:
-        /// EL2 checks the timer's purpose, and takes the interrupt back. Once a guest has made this
-        /// call, with or without an interrupt, EL2 relies on it. x0 is [`SUCCESS`](crate::SUCCESS).
+        /// Reports that the calling vCPU, which owns the physical CPU interface, has taken an interrupt
+        /// of EL2's timer: EL2 then handles the expiry. Once a guest has made this call, with or
+        /// without an interrupt, EL2 relies on it for later expiries. x0 is [`SUCCESS`](crate::SUCCESS).
         Timer = "timer",
         /// x0 = [`SUCCESS`](crate::SUCCESS), x1.. = [`Shared`](crate::Shared) of the calling vCPU since it started.
         Shared = "shared",
-        /// Sends the calling vCPU's exits to the smallest possible vectors, the [`Floor`](crate::Floor) with number
+        /// Makes the calling vCPU's exits use the smallest possible vectors, the [`Floor`](crate::Floor) with number
         /// x1. Exists only if the boot arguments allow it. x0 is [`SUCCESS`](crate::SUCCESS) or
         /// [`INVALID`](crate::INVALID).
         Floor = "floor",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lays out a page of registers through which programs of the guest, which can't make hypercalls,
-//! read EL2's counters and set its knobs: a device of the guest's tree, mapped via `/dev/mem`.
+//! Lays out a page of registers through which user programs of the guest read EL2's counters and
+//! set its knobs, because they can't make hypercalls. The page is a device of the guest's device
+//! tree, mapped via `/dev/mem`.
 //!
 //! Registers have 64 bits and are accessed as a whole. The counters do not include accesses to this
-//! page. Other offsets read as zero and ignore writes. A knob ignores invalid values, so a program
-//! should read back a write that matters.
+//! page. Other offsets read as zero and ignore writes. A knob ignores invalid values: check a write by a read.
 
 use crate::{Counter, Knob, Shared};
 
@@ -37,11 +37,11 @@ pub const fn knob(knob: Knob) -> u64 {
     KNOBS + knob as u64 * REGISTER
 }
 
-/// Offset of a register that audits the reading vCPU, like [`crate::Call::Audit`] in the mode
-/// [`crate::audit::RUNNING_TOLD`]. It reads as [`AGREES`] if EL2's record of the vCPU's interrupts
-/// agrees with its list registers, otherwise as [`CONTRADICTS`].
+/// Offset of a register whose reads audit the vCPU that reads, like [`crate::Call::Audit`] in mode
+/// [`crate::audit::RUNNING_TOLD`]. It reads as [`AGREES`] if EL2's record of that vCPU's interrupts
+/// agrees with the vCPU's list registers, otherwise as [`CONTRADICTS`].
 pub const AUDIT: u64 = 0xc00;
-/// EL2's record agrees. Without an audit register, the offset reads as zero, not as 1 or 2.
+/// EL2's record agrees. If a page has no audit register, the offset reads as zero.
 pub const AGREES: u64 = 1;
 /// EL2's record does not agree, and EL2 has printed the mismatch.
 pub const CONTRADICTS: u64 = 2;

@@ -6,15 +6,15 @@ use crate::{Knob, Neighbour};
 /// A knob with its new value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnobValue {
-    /// The waits that trap.
+    /// The wait instructions that trap.
     Trap(Trap),
     /// The side that owns the CPU interface.
     Deliver(Deliver),
     /// The time for which EL2 polls before it halts in a trapped WFI, in counter ticks.
     HostPoll(u64),
-    /// Whether the limit of [`Self::HostPoll`] is adaptive instead.
+    /// Whether EL2 adapts the poll's limit, instead of using [`Self::HostPoll`].
     HostPollAdaptive(bool),
-    /// Whether the guest polls, so that EL2 does not.
+    /// Whether the guest itself polls; EL2 then does not poll.
     GuestPolls(bool),
     /// Fields of CNTHCTL_EL2, in their bit positions.
     EventStream(u64),
@@ -30,7 +30,7 @@ pub enum KnobValue {
     YieldOnWfe(bool),
 }
 
-/// The waits that trap.
+/// The wait instructions that trap to EL2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trap {
     /// WFI and WFIT (HCR_EL2.TWI).
@@ -40,14 +40,14 @@ pub struct Trap {
 }
 
 impl Trap {
-    /// No wait traps.
+    /// No wait instruction traps.
     pub const NONE: Self = Self {
         wfi: false,
         wfe: false,
     };
 }
 
-/// The side that owns the CPU interface.
+/// The side, EL2 or guest, that owns the physical CPU interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deliver {
     /// EL2, which injects interrupts.

@@ -60,15 +60,15 @@ pub const CALL_UID_STANDARD: u32 = 0x8500_ff01;
 /// The UID of Rouse, in the byte order of the convention.
 pub const UID: [u32; 4] = [0x7573_6f72, 0x2d65_2165, 0x9a1c_4be2, 0x31d7_05f3];
 /// The immediate of the instruction with which the measuring guest makes [`Call::Counters`]; other
-/// calls have 0. It means nothing to the hypervisor, but it is in the syndrome. So an emulator's
-/// list of exceptions shows between which exceptions the counters counted.
+/// calls have 0. The hypervisor ignores it, but the syndrome contains it. So an emulator's list of
+/// exceptions shows which exceptions happened between two readings of the counters.
 pub const COUNTING: u16 = 1;
 /// Makes [`Call::Evict`] clean EL2's code, constants and variables.
 pub const EVICT_IMAGE: u64 = u64::MAX;
 /// Makes [`Call::Evict`] invalidate the translations of both stages and of EL2, on every CPU, and
 /// clean the memory that such a call uses: EL2's code and the memory of the calling CPU.
 pub const EVICT_TRANSLATIONS: u64 = u64::MAX - 1;
-/// Number of events that [`Call::Trace`] returns: as many as the convention's registers hold.
+/// Number of events that [`Call::Trace`] returns: as many as the convention's result registers hold.
 pub const EVENTS: usize = 8;
 
 /// Modes of [`Call::Audit`], which differ in their assumptions about the guest.
@@ -85,7 +85,7 @@ pub mod audit {
 
 /// The call succeeded.
 pub const SUCCESS: i64 = 0;
-/// The knob is unknown, or the value is one that it can't take.
+/// The knob is unknown, or the value is not valid for the knob.
 pub const INVALID: i64 = -3;
 /// The function is unknown (DEN0028F, 5.2).
 pub const NOT_SUPPORTED: i64 = -1;
@@ -93,15 +93,15 @@ pub const NOT_SUPPORTED: i64 = -1;
 numbered! {
     /// Settings of a vCPU that can change while it runs; [`KnobValue`] has their values.
     Knob {
-        /// The waits that trap.
+        /// The wait instructions that trap to EL2.
         Trap = "trap",
-        /// The side that owns the CPU interface.
+        /// The side, EL2 or guest, that owns the physical CPU interface.
         Deliver = "deliver",
         /// Number of counter ticks for which EL2 polls before it halts in a trapped WFI.
         HostPoll = "host-poll",
-        /// Whether the limit of the poll is adaptive instead, by KVM's rules and defaults.
+        /// Whether EL2 adapts the poll's limit, by KVM's rules and defaults, instead of using `HostPoll`.
         HostPollAdaptive = "host-poll-adaptive",
-        /// Whether the guest polls, so that EL2 does not.
+        /// Whether the guest itself polls; EL2 then does not poll.
         GuestPolls = "guest-polls",
         /// EL2's event stream: the EVNTEN, EVNTI and EVNTIS fields of
         /// CNTHCTL_EL2, in their bit positions.
@@ -109,7 +109,7 @@ numbered! {
         /// Whether EL2 records events with time stamps.
         Trace = "trace",
         /// Whether EL2 checks the timer again when the vCPU acknowledges a timer interrupt that
-        /// arrived while IRQs were masked; this costs one more exit for each. On after a reset.
+        /// arrived while IRQs were masked; this costs one more exit for each. A reset turns the check on.
         RecheckTimers = "recheck-timers",
         /// The work of the vCPU's neighbour, as [`Neighbour::encode`] encodes it.
         Neighbour = "neighbour",
@@ -138,7 +138,7 @@ numbered! {
 numbered! {
     /// EL2's counters per vCPU, beginning with the exits by cause.
     Counter {
-        /// Trapped WFI or WFIT, with the interrupt that ends its wait at EL2.
+        /// Trapped WFI or WFIT; includes the interrupt that ends the wait at EL2.
         Wfi = "exit.wfi",
         /// Trapped WFE or WFET.
         Wfe = "exit.wfe",
@@ -198,14 +198,14 @@ numbered! {
         PerVcpu = "per-vcpu",
         /// 1 if the machine has a deadline, so that [`Call::Cell`] is useful.
         Deadline = "deadline",
-        /// SGIs that belong to the secure world, as bits: they can be injected, but not delivered
-        /// directly.
+        /// SGIs that belong to the Secure world, as a bit mask: EL2 can inject them, but the guest can't
+        /// get them directly.
         SecureSgis = "secure-sgis",
         /// SErrors that were pending when a CPU entered the hypervisor.
         SerrorsLeft = "serrors-left",
-        /// SErrors taken at EL2 since then for corrected errors.
+        /// SErrors for corrected errors that EL2 took after a CPU had entered the hypervisor.
         SerrorsCorrected = "serrors-corrected",
-        /// SErrors since then after which the CPU could go on.
+        /// SErrors that EL2 took after a CPU had entered the hypervisor, and that let the CPU continue.
         SerrorsRestartable = "serrors-restartable",
     }
 }

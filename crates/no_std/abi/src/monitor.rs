@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lays out the page of registers in which the monitor in `vmm/` reports to its guest how often KVM
-//! counted an exit of the reading vCPU, by cause.
+//! Lays out the page of registers in which the monitor in `vmm/` reports KVM's exit counts to its
+//! guest: the exits of the vCPU that reads, one register per cause.
 //!
 //! The registers have 64 bits and follow one another. A read of the first register latches all
 //! values of the reading vCPU, and returns the first value; reads of the others return the latched

@@ -13,7 +13,7 @@ pub enum Neighbour {
     /// The neighbour goes through this many KiB of its memory, line by line: a power of two, from 4
     /// to [`MAX_KIB`].
     Cache(u32),
-    /// For tests: it tries forbidden operations, and checks whether its own state was changed.
+    /// For tests: the neighbour tries forbidden operations, and checks whether its own state was changed.
     Hostile,
 }
 

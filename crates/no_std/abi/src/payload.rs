@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The embedded guest, in one or two images, and its initial RAM disk, which follow a header.
+//! Describes a payload: a header, the embedded guest as one or two images, and its initial RAM disk.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ pub struct PayloadHeader {
     pub source: u64,
 }
 
-/// Place of a part of the payload: its offset after the header, and its length.
+/// A part of the payload: its offset from the end of the header, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Offset of the part's first byte from the end of the header.
@@ -61,7 +61,7 @@ impl PayloadHeader {
     /// Each part begins at a multiple of this.
     pub const ALIGN: u64 = 4096;
 
-    /// Returns the images after the header, which must not exceed `room` bytes.
+    /// Returns the images after the header, which must fit in `room` bytes.
     ///
     /// # Errors
     /// Returns [`NoPayload`], which says why the images are missing.
@@ -102,7 +102,7 @@ impl Extent {
 pub enum NoPayload {
     /// There is no header, because nothing was packed.
     Magic,
-    /// A part's length is this value, which is 0 or exceeds the available room.
+    /// A part's length is this value, which is 0 or exceeds the available space.
     Length(u64),
 }
 

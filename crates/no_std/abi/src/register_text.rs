@@ -22,7 +22,7 @@ impl<const REGISTERS: usize> Words<REGISTERS> {
     /// Bytes that the registers can hold.
     pub const ROOM: usize = REGISTERS * BYTES;
 
-    /// Puts `byte` at place `at`, which must be free and below [`ROOM`](Self::ROOM).
+    /// Stores `byte` at index `at`, which must be unused and below [`ROOM`](Self::ROOM).
     pub fn put(&mut self, at: usize, byte: u8) {
         self.0[at / BYTES] |= u64::from(byte) << (at % BYTES * 8);
     }
@@ -52,7 +52,7 @@ impl<const REGISTERS: usize> Write for Words<REGISTERS> {
     }
 }
 
-/// Prints arbitrary text from a guest on one line, and never as a record.
+/// Prints a guest's arbitrary text on one line, with each `@` escaped: no parser takes it for a record.
 impl<const REGISTERS: usize> fmt::Display for Words<REGISTERS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.bytes().try_for_each(|byte| match byte {

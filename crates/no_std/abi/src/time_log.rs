@@ -48,11 +48,11 @@ impl TimeLog {
     pub fn note(&self, time: u64, word: u64) {
         let count = self.count.load(Relaxed);
         let [time_of, word_of] = &self.entries[(count % Self::KEPT) as usize];
-        // strict sgi-after-stores: no SGI is about a note; a reader goes by the count.
+        // strict sgi-after-stores: no SGI announces a note; a reader relies on the count.
         time_of.store(time, Relaxed);
-        // strict sgi-after-stores: likewise
+        // strict sgi-after-stores: no SGI announces a note
         word_of.store(word, Relaxed);
-        // strict sgi-after-stores: likewise
+        // strict sgi-after-stores: no SGI announces a note
         self.count.store(count.wrapping_add(1), Release);
     }
 
@@ -61,7 +61,7 @@ impl TimeLog {
         self.count.store(0, Release);
     }
 
-    /// Returns the number of notes. They are complete, and so are their CPU's earlier stores.
+    /// Returns the number of complete notes. All stores that the CPU made before these notes are visible.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count.load(Acquire)
@@ -107,7 +107,7 @@ mod tests {
             log.note(n * 3, event_word(Traced::Halt, n));
         }
         let kept: Vec<u64> = (0..count + 2).filter(|&n| log.get(n).is_some()).collect();
-        // One place is always reserved for the next note.
+        // One slot is always reserved for the next note.
         assert_eq!(kept, (11..count).collect::<Vec<u64>>());
         let note = log.get(20).unwrap();
         assert_eq!(

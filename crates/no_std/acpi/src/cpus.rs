@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs that can be started according to firmware (5.2.12.14).
+//! Reads which CPUs can be started according to firmware (5.2.12.14).
 
 use platform::{AFFINITY, Conduit, Cpu, Enable, Room};
 

@@ -23,11 +23,11 @@ const SERIAL: u16 = 0x8000;
 /// The console of a machine.
 #[derive(Default)]
 pub struct Chosen {
-    /// The table that names the console, and its interface type, even a type that is unknown here.
+    /// The table that names the console, and the console's interface type, even an unknown type.
     pub interface: Option<(Table, u8)>,
-    /// The UART, if its type is known here.
+    /// The UART, if this crate knows its type.
     pub uart: Option<Uart>,
-    /// The defect of the first table that should name a console and does not.
+    /// The defect of the first table that should name a console but does not.
     pub wrong: Option<Error>,
 }
 

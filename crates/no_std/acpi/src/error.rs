@@ -59,13 +59,13 @@ impl fmt::Display for Table {
 /// The reason why a description is refused: what is missing or wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The XSDT does not lead to this table.
+    /// The XSDT has no entry for this table.
     Missing(Table),
     /// A table, or the start of one, does not lie in readable memory.
     Unreadable {
         /// The table.
         table: Table,
-        /// Its physical address.
+        /// The table's physical address.
         address: u64,
         /// Number of bytes to be read at that address.
         length: usize,

@@ -53,10 +53,10 @@ pub fn read(
     let stride = if per_cpu {
         let size = match version {
             4 => GICV4_REDISTRIBUTOR,
-            // GICv3, or no version: two frames, which every version has; no other frame is used.
+            // GICv3, or no version: every version has these two frames, and no other frame is used.
             _ => GICV3_REDISTRIBUTOR,
         };
-        // Each range is one redistributor, whatever its GICR_TYPER says.
+        // Each range is one redistributor, even if its GICR_TYPER announces another.
         add_gicc_frames(madt, claims, size, ranges)?;
         Some(size)
     } else {

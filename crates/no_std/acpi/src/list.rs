@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads tables without relying on the others being sound: for a survey of a machine, and to find
-//! the console on which a defect is reported.
+//! Reads a table even if other tables are damaged: for a survey of a machine, and to find the
+//! console that prints the report of a defect.
 
 use arrayvec::ArrayVec;
 use platform::claims::Claimed;
@@ -17,11 +17,11 @@ pub const MAX_LISTED: usize = 40;
 /// A table that the XSDT lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Its signature, as found.
+    /// The table's signature, as found.
     pub signature: [u8; 4],
-    /// Its address, and the length that its header states.
+    /// The table's address, and the length that its header states.
     pub place: Region,
-    /// Whether its length and checksum are right.
+    /// Whether the table's length and checksum are right.
     pub sound: bool,
 }
 
@@ -39,7 +39,7 @@ pub fn list(tables: &impl Tables, rsdp: u64) -> ArrayVec<Listed, MAX_LISTED> {
     for offset in (HEADER..xsdt.len()).step_by(8) {
         let entry = xsdt.u64(offset).ok().and_then(|at| entry_at(tables, at));
         if let Some(entry) = entry {
-            // Tables beyond the maximum are left out: they are no reason to fail.
+            // Too many tables are not an error: the list leaves out the tables beyond its maximum.
             let _ = found.try_push(entry);
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Facts from the tables that are not part of the machine, for printing at the first boot on it.
+//! Facts from the tables that `Platform` does not hold, for printing at a machine's first boot.
 
 use core::fmt;
 
@@ -36,7 +36,7 @@ impl Tolerated {
     }
 }
 
-/// Facts from the tables for which [`platform::Platform`] has no place.
+/// Facts from the tables that [`platform::Platform`] does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notes {
     /// OEMID of the XSDT, unchanged.
@@ -63,9 +63,9 @@ pub struct Notes {
     pub its_ignored: usize,
     /// Harmless defects.
     pub tolerated: Tolerated,
-    /// The table that names the console, and its interface type, even a type that is unknown here.
+    /// The table that names the console, and the console's interface type, even an unknown type.
     pub uart_type: Option<(Table, u8)>,
-    /// Why the console of the first table that names one is not used.
+    /// The defect of the first table that should name a console but does not.
     pub wrong_console: Option<Error>,
     /// The first defect of the GTDT's platform timers; watchdogs after it are unknown.
     pub wrong_watchdogs: Option<Error>,

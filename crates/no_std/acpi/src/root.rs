@@ -25,9 +25,9 @@ pub struct CheckedTables<'t> {
     pub fadt: View<'t>,
     pub madt: View<'t>,
     pub gtdt: View<'t>,
-    /// The SPCR, or the defect in it or in a table that may be it.
+    /// The SPCR, or the defect in it or in a damaged table that may be the SPCR.
     pub spcr: Result<Option<View<'t>>, Error>,
-    /// The DBG2, if it is there and sound.
+    /// The DBG2, if it exists and is sound.
     pub dbg2: Option<View<'t>>,
     /// Number of other tables with a wrong length or checksum.
     pub damaged: usize,

@@ -28,7 +28,7 @@ pub struct Console {
 pub fn read(spcr: &View<'_>, claims: &mut Claims<'_>) -> Result<Console, Error> {
     spcr.check_length(80, "80 bytes or more")?;
     let revision = spcr.u8(REVISION)?;
-    // In revision 1, only two interface types exist, and they mean other registers.
+    // Revision 1 has only two interface types, and they denote other registers.
     if revision < 2 {
         return Err(spcr.defect(REVISION, "revision 2 or later", revision));
     }

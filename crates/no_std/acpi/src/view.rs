@@ -86,7 +86,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Refuses the table unless it has `size` bytes; `expected` says so in the error.
+    /// Refuses the table unless it has `size` bytes; `expected` states this size in the error.
     pub fn check_length(&self, size: usize, expected: &'static str) -> Result<(), Error> {
         if self.len() < size {
             return Err(self.defect(LENGTH, expected, self.len() as u64));
@@ -94,7 +94,7 @@ impl<'t> View<'t> {
         Ok(())
     }
 
-    /// Returns the `length` bytes from `offset` on, or `None` if the view ends before.
+    /// Returns the `length` bytes from `offset` on, or `None` if the view ends earlier.
     pub fn sub_view(&self, offset: usize, length: usize) -> Option<Self> {
         let end = offset.checked_add(length)?;
         Some(Self {

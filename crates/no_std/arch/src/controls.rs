@@ -13,7 +13,7 @@ use aarch64_cpu::registers::{
 use crate::optional::Optional;
 use crate::regs::{CNTHCTL_EL2, HSTR_EL2, PMCR_EL0, VPIDR_EL2};
 
-/// The control registers whose values depend on their user.
+/// The control registers whose values the hypervisor and a guest choose differently.
 #[derive(Clone, Copy, Debug)]
 pub struct Controls {
     /// CPTR_EL2 with E2H = 0 (D24.2.35).
@@ -40,13 +40,13 @@ impl Controls {
         VPIDR_EL2.set(MIDR_EL1.get());
         VMPIDR_EL2.set(MPIDR_EL1.get());
         Optional::write_all(|register| match register {
-            // These two are written before the MMU is turned on.
+            // TCR2_EL2 and SCTLR2_EL2 are written before the MMU is turned on.
             Optional::Tcr2 | Optional::Sctlr2 => None,
             Optional::Hcrx => Some(self.hcrx),
             Optional::Mpam2 => self.mpam,
             Optional::MpamHcr => self.mpam.map(|_| 0),
-            // Fine-grained traps trap nothing, except that features stay trapped if the names of
-            // their trap bits begin with n. No memory partition is mapped to another.
+            // In a fine-grained trap register, 0 traps only the features whose trap bits are inverted
+            // (names that begin with n). In an MPAM register, 0 maps no partition to another.
             _ => Some(0),
         });
     }

@@ -109,8 +109,8 @@ pub fn enable(split_eoi: bool) {
 
 /// Clears the active priorities of this PE's interface. They are UNKNOWN after a reset, and
 /// firmware may have left an interrupt active, which would block all interrupts of the same or
-/// lower priority (IHI 0069H, 4.8.5). Their number of registers follows from the preemption bits
-/// (12.2.1). Pass `group0` if this level controls Group 0 (see [`has_group0`]), to clear that, too.
+/// lower priority (IHI 0069H, 4.8.5). The preemption bits determine how many registers hold them
+/// (12.2.1). If this level controls Group 0 (see [`has_group0`]), pass `group0` to clear Group 0, too.
 pub fn forget_active(group0: bool) {
     /// ICC_CTLR_EL1.PRIbits (10:8): one less than the number of bits.
     const FIRST: u64 = 5;
@@ -135,8 +135,8 @@ pub fn forget_active(group0: bool) {
     }
 }
 
-/// Whether this exception level also controls Group 0. If EL3 takes FIQs (SCR_EL3.FIQ), it does
-/// not, and an access to a register of Group 0 traps to EL3. Priorities then read shifted (IHI
+/// Whether this exception level also controls Group 0. If EL3 takes FIQs (SCR_EL3.FIQ), this level
+/// does not, and its accesses to Group 0 registers trap to EL3. Priorities then read shifted (IHI
 /// 0069H, 4.8.1): the smallest nonzero priority reads back as 0.
 ///
 /// Briefly changes the priority mask, so interrupts must be masked.

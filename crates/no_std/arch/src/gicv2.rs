@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Adapts an image to a GICv2, which has no system registers (IHI 0048B, 2.3).
 //!
-//! An image sends SGIs with one instruction, in [`crate::insn::write_sgi`]. A table has each place
-//! of that instruction, and the place of code that writes GICD_SGIR instead. [`adapt`] replaces the
-//! instructions by branches to that code, so on later versions no additional code runs.
+//! An image sends SGIs with one instruction, in [`crate::insn::write_sgi`]. A table lists the
+//! address of each copy of this instruction, and of code that writes GICD_SGIR. [`adapt`] replaces the
+//! instructions by branches to that code, so no additional code runs on later GIC versions.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, AtomicU64};
@@ -20,9 +20,9 @@ pub struct Registers {
     first: [AtomicU8; CLUSTERS],
 }
 
-/// Number of supported values of Aff1: a GICv2 has as many CPU interfaces (IHI 0048B, 1.1).
+/// Number of supported values of Aff1: a GICv2 has at most 8 CPU interfaces (IHI 0048B, 1.1).
 const CLUSTERS: usize = 8;
-/// The entry of a cluster of which no CPU runs.
+/// The entry of a cluster that has no running CPU.
 const UNKNOWN: u8 = u8::MAX;
 
 /// The GICv2 of this machine; the first CPU fills it in.
@@ -66,7 +66,7 @@ pub use sites::adapt;
 mod sites {
     use crate::insn;
 
-    /// A place of the instruction and its replacement code, each relative to the field itself.
+    /// The addresses of an instruction and its replacement code, each relative to the field itself.
     #[repr(C)]
     struct Site {
         instruction: i32,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Holds and releases CPUs that a loader starts together with the first one.
 //!
-//! Held CPUs run with MMU and caches off, so the CPU that releases one writes through to memory.
+//! Held CPUs run with MMU and caches off, so the CPU that releases one cleans the slot to memory.
 //! One slot serves all held CPUs: they are released one after another, each by its affinity. They
 //! poll the slot without WFE: only an event would end a WFE, and some simulators lose an event that
 //! arrives while a CPU goes to sleep.
@@ -37,7 +37,7 @@ impl Release {
 
     /// Releases the held CPU `mpidr`, which starts with x0 = `context`.
     pub fn let_go(&self, mpidr: u64, context: u64) {
-        // A CPU that was released before and comes late must not take this context.
+        // A CPU that was released earlier but polls late must not take this context.
         self.mpidr.store(u64::MAX, Ordering::Relaxed);
         self.clean();
         self.context.store(context, Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl Release {
     }
 
     /// Releases the CPU `mpidr`, with x0 = `context`, from a loader's spin table, where it waits
-    /// for an address in the word at `address`. It goes on at `held`, the symbol of
+    /// for an address in the word at `address`. The CPU continues at `held`, the symbol of
     /// [`crate::held_entry`].
     ///
     /// # Safety
@@ -78,7 +78,7 @@ impl Release {
 }
 
 /// Emits the code for `held: release => then`: at the symbol `$held`, each CPU waits until the
-/// [`Release`] `$release` names it, and then goes on at `$then` with x0 = the context. Needs no
+/// [`Release`] `$release` names it, and then branches to `$then` with x0 = the context. Needs no
 /// stack; clobbers x0 to x3.
 #[macro_export]
 macro_rules! held_entry {

@@ -57,14 +57,14 @@ macro_rules! image_start {
             "#,
             $crate::plain_data!(),
             r#"
-            // PSCI and spin-table loaders start only one CPU here; others start all of them, and
-            // only one may go on. With the MMU off, exclusives need not work (DDI 0487K.a, B2.12.1:
-            // data accesses are to Device memory), so loads and stores choose it: Lamport's fast
+            // PSCI and spin-table loaders start only one CPU here; other loaders start all CPUs, and
+            // only one may continue. With the MMU off, exclusives need not work (DDI 0487K.a, B2.12.1:
+            // data accesses are to Device memory), so loads and stores choose that CPU: Lamport's fast
             // mutual exclusion (ACM TOCS 5(1), 1987, algorithm 2), which the winner never leaves.
             mrs     x1, mpidr_el1           // not 0: bit 31 is RES1
-            adrp    x2, __boot_claim        // the CPU that came last, the last let by, the winner
+            adrp    x2, __boot_claim        // the CPU that arrived last, the last that passed, the winner
             add     x2, x2, :lo12:__boot_claim
-            add     x3, x2, #64             // for each CPU: it is still being decided
+            add     x3, x2, #64             // for each CPU: whether it is undecided
             and     x4, x1, #15
             ubfx    x5, x1, #8, #5
             add     x4, x4, x5, lsl #4
@@ -80,8 +80,8 @@ macro_rules! image_start {
             ldr     x6, [x2]
             cmp     x6, x1
             b.eq    7f
-            // Several CPUs came at once. When all have decided, the winner is the last to pass,
-            // unless one found itself alone.
+            // Several CPUs arrived at once. Once no CPU is undecided, the winner is the last to pass,
+            // unless one CPU found itself alone.
             strb    wzr, [x3, x4]
             dmb     sy
             mov     x5, #0

@@ -160,8 +160,8 @@ pub fn wfit(deadline: u64) {
     }
 }
 
-/// Writes ICC_SGI1R_EL1 from x1. If the write traps, a hypervisor already has the registers that a
-/// call may change. If the compiler chose the register, the same send could cost more in one place
+/// Writes ICC_SGI1R_EL1 from x1. If the write traps, a hypervisor has already saved the registers
+/// that a call may change. If the compiler chose the register, the same send could cost more in one part
 /// of the image than in another.
 ///
 /// On a GICv2, [`crate::gicv2::adapt`] replaces the instruction by a branch to the code below,
@@ -284,8 +284,8 @@ macro_rules! can_read {
         #[must_use]
         pub fn $name(address: u64) -> bool {
             let result: u64;
-            // SAFETY: an address translation has no effect except on PAR_EL1, in which nothing
-            // holds a value.
+            // SAFETY: an address translation has no effect except on PAR_EL1, whose value
+            // nothing needs.
             unsafe {
                 core::arch::asm!(concat!("at ", $operation, ", {0}"), "isb", "mrs {1}, par_el1",
                     in(reg) address, out(reg) result, options(nostack, preserves_flags));
@@ -330,7 +330,7 @@ can_read!(el2_can_read, "s1e2r", "EL2");
 /// The block must be mapped as Normal memory, and nothing may use it.
 #[inline(always)]
 pub unsafe fn dc_zva(address: usize) {
-    // SAFETY: the caller says that nothing uses the block.
+    // SAFETY: the caller promises that nothing uses the block.
     unsafe { asm!("dc zva, {0}", in(reg) address, options(nostack, preserves_flags)) }
 }
 
@@ -340,7 +340,7 @@ pub unsafe fn dc_zva(address: usize) {
 /// Both must be mapped as Normal memory, or be multiples of 8. Nothing may use the memory at `to`.
 #[inline(always)]
 pub unsafe fn copy_line(from: usize, to: usize) {
-    // SAFETY: the caller says that `from` may be read and `to` may be written.
+    // SAFETY: the caller promises that `from` may be read and `to` may be written.
     unsafe {
         asm!(
             "ldp {a}, {b}, [{from}]",

@@ -6,7 +6,7 @@
 ///
 /// | symbol | bytes |
 /// |---|---|
-/// | `__needs_fixed` | in any case |
+/// | `__needs_fixed` | always |
 /// | `__needs_per_cpu` | for each CPU |
 /// | `__needs_per_neighbour` | for each CPU's neighbour, besides the memory that it works through |
 /// | `__needs_per_pair` | for each pair of CPUs: the number of CPUs squared |

@@ -51,7 +51,7 @@ macro_rules! optional {
             pub fn set(self, value: u64) {
                 match self { $(Self::$variant => {
                     // SAFETY: the translation regime runs with values that are set later; the other
-                    // ones only affect EL1. No `nomem`: earlier stores stay before the write.
+                    // ones only affect EL1. The code has no `nomem`, so earlier stores stay before the write.
                     unsafe {
                         core::arch::asm!(concat!("msr S3_4_C", $n, "_C", $m, "_", $op2, ", {0}"),
                             in(reg) value, options(nostack, preserves_flags));
@@ -59,8 +59,8 @@ macro_rules! optional {
                 })* }
             }
 
-            /// Writes the value that `value` returns for a register, like [`Self::set`], if there
-            /// is one, this CPU has the register and it is not left alone. On most machines, no
+            /// Writes each register for which `value` returns a value, like [`Self::set`], if this
+            /// CPU has the register and it is not left alone. On most machines, no
             /// register is left alone, and a starting CPU then does not check each register.
             #[inline(always)]
             pub fn write_all(value: impl Fn(Self) -> Option<u64>) {
@@ -162,14 +162,14 @@ fn has_mpam_hcr(features: &Features) -> bool {
     has_mpam(features) && !Optional::Mpam2.is_left() && MPAMIDR_EL1.get() & MPAM_HAS_HCR != 0
 }
 
-/// A value that has its cache lines to itself: no cached write to adjacent data makes them dirty
-/// after they were cleaned. 2 KiB is the largest granule that CTR_EL0.CWG can state.
+/// A value that shares no cache line with other data: no cached write to adjacent data makes its
+/// lines dirty after they were cleaned. 2 KiB is the largest granule that CTR_EL0.CWG can state.
 #[derive(Debug)]
 #[repr(C, align(2048))]
 pub struct Apart<T>(pub T);
 
-/// Whether each register is left alone, in the order of [`Optional::ALL`]. Each is a byte, because
-/// a starting CPU reads it with the MMU off; the bytes must be cleaned for that.
+/// Whether each register is left alone, in the order of [`Optional::ALL`]. Each flag is a byte,
+/// because a starting CPU reads it with the MMU off; software must clean the bytes to memory first.
 pub static LEFT: Apart<[AtomicBool; Optional::ALL.len()]> =
     Apart([const { AtomicBool::new(false) }; Optional::ALL.len()]);
 

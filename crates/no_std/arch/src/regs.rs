@@ -20,7 +20,7 @@ macro_rules! registers {
         pub fn get(self) -> u64 {
             let value: u64;
             // SAFETY: this is a register read; if the register has a side effect (acknowledging an
-            // interrupt), its documentation says so.
+            // interrupt), the register's documentation describes it.
             unsafe {
                 core::arch::asm!(concat!("mrs {0}, ", $encoding), out(reg) value,
                     options(nostack, preserves_flags));
@@ -32,7 +32,7 @@ macro_rules! registers {
         /// Writes the register; an ISB makes the write take effect for later instructions.
         #[inline(always)]
         pub fn set(self, value: u64) {
-            // SAFETY: none of the registers of this file moves memory, the stack or the
+            // SAFETY: none of the registers of this file changes memory, the stack or the
             // translation of the running code. There is no `nomem`, so earlier stores stay before
             // the write.
             unsafe {

@@ -59,7 +59,7 @@ pub fn parse<'a>(file: &[u8], room: &'a mut [u8]) -> Result<&'a str, Error> {
     Ok(words.into_text())
 }
 
-/// The part of a line that the reader is in.
+/// The part of a line at which the parser is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Gap,
@@ -74,7 +74,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Adds a byte, which is or is not the `first` of a word. Returns `None` if there is no room.
+    /// Adds a byte; `first` tells whether it begins a word. Returns `None` if the buffer is full.
     fn add_byte(&mut self, first: bool, byte: u8) -> Option<()> {
         if first && self.length > 0 {
             self.push_byte(b' ')?;
@@ -94,7 +94,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A place in the file, numbered as in editors.
+/// A position in the file, numbered as in editors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Number of the line, from 1.
@@ -118,10 +118,10 @@ impl Place {
     }
 }
 
-/// The defect of a file, and its place.
+/// The defect of a file, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The place of the invalid byte.
+    /// The position of the invalid byte.
     pub place: Place,
     /// The defect of the byte.
     pub defect: Defect,
@@ -134,7 +134,7 @@ pub enum Defect {
     Byte(u8),
     /// The byte exceeds the maximum size of a file.
     TooLong,
-    /// The caller's room ends before the byte.
+    /// The caller's buffer is full before the byte.
     NoRoom,
 }
 

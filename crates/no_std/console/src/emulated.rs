@@ -12,7 +12,7 @@ const CLEAR: u64 = 0x44;
 const MASK: usize = 6;
 /// UARTFR: transmit FIFO empty (7) and receive FIFO empty (4).
 const IDLE: u64 = 0x90;
-/// The transmit interrupt: the FIFO has room, because a character was sent.
+/// The transmit interrupt: the FIFO has space, because a character was sent.
 const SENT: u16 = 1 << 5;
 /// Peripheral and PrimeCell identification, at offset 0xfe0 (DDI 0183G, 3.3.15).
 const IDENTIFICATION: [u8; 8] = [0x11, 0x10, 0x14, 0x00, 0x0d, 0xf0, 0x05, 0xb1];

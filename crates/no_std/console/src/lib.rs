@@ -57,7 +57,7 @@ impl Port {
     }
 
     /// Sends one byte; waits a bounded time until the port accepts the byte. If the port did not
-    /// accept the last byte, only one look is taken, so only the first lost byte costs time,
+    /// accept the last byte, reads the status only once, so only the first lost byte costs time,
     /// however long the output is.
     pub fn byte(&mut self, byte: u8) {
         for _ in 0..self.max_status_reads() {

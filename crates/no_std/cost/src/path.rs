@@ -71,7 +71,7 @@ paths! {
     FloorWait = "floor-wait", "floor of wfi: what the architecture requires";
 }
 
-/// The names of paths in older baselines.
+/// The names that older baselines use for paths.
 const FORMER: [(&str, Path); 2] = [
     ("mail-send", Path::DoorbellSend),
     ("mail-receive", Path::DoorbellReceive),

@@ -9,7 +9,7 @@ use crate::{
 ///
 /// Each time the CPU has nothing to do, the idle loop calls [`Device::select`], enters the state
 /// and reports the outcome to [`Device::reflect`]. Code that submits I/O calls
-/// [`Device::submitted`], and calls [`Device::completed`] when its wait is over.
+/// [`Device::submitted`], and calls [`Device::completed`] when the task's wait is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
     states: Table,
@@ -21,7 +21,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// A CPU with these states, without latency limit and PSD window.
+    /// Returns a CPU with these states, without a latency limit or a PSD window.
     #[must_use]
     pub const fn new(states: Table, governor: Setup) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Like [`Table::set_enabled`].
+    /// Returns the errors of [`Table::set_enabled`].
     pub fn set_enabled(&mut self, index: usize, enabled: bool) -> Result<(), TableError> {
         self.states.set_enabled(index, enabled)
     }
@@ -67,7 +67,7 @@ impl Device {
         self.governor.select(&self.states, &moment, next_timer)
     }
 
-    /// Counts the outcome of the choice and learns from it.
+    /// Counts the outcome of the last choice, from which the governor learns.
     #[inline]
     pub fn reflect(&mut self, outcome: &Outcome) {
         let Outcome {
@@ -98,7 +98,7 @@ impl Device {
         self.io_waiters = self.io_waiters.saturating_sub(1);
     }
 
-    /// The states.
+    /// Returns the states of this CPU.
     #[must_use]
     pub const fn states(&self) -> &Table {
         &self.states

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Questions to a governor and its answers.
+//! The questions to a governor, and its answers.
 
 use crate::{FOREVER, Table};
 
@@ -12,7 +12,7 @@ pub struct Moment {
     pub next_tick_ns: u64,
     /// Whether the tick was stopped and the CPU has not run a task since, or the CPU has no tick.
     pub tick_stopped: bool,
-    /// The CPU has to be back within this time after an event, in ns; [`FOREVER`] if there is no
+    /// Longest allowed time from an event until the CPU runs again, in ns; [`FOREVER`] if there is no
     /// limit. This is the limit of Linux's PM QoS.
     pub latency_limit_ns: u64,
     /// How busy the CPU was lately, in 1024ths of its capacity.
@@ -22,7 +22,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// The moment `now_ns` on a CPU with no tick, no limit and no load.
+    /// Returns the moment `now_ns` on a CPU with no tick, no limit and no load.
     #[must_use]
     pub const fn quiet_at(now_ns: u64) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Moment {
     }
 }
 
-/// Decision of a governor.
+/// The decision of a governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Index of the state.
@@ -49,7 +49,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// `state`, with the table's limit for polling.
+    /// Returns the choice of `state`, with the table's poll limit if the state polls.
     #[must_use]
     #[inline(always)]
     pub const fn with_poll_limit(states: &Table, state: usize, stop_tick: bool) -> Self {
@@ -77,11 +77,11 @@ pub enum Wake {
     Timer,
     /// The scheduler tick.
     Tick,
-    /// Nothing: the poll reached its limit.
+    /// No event: the poll reached its limit.
     PollTimeout,
 }
 
-/// Result of a choice.
+/// The result of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Index of the state that was entered.

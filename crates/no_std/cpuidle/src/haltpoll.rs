@@ -2,10 +2,10 @@
 //! `haltpoll`: polls for as long as the last waits would have required.
 //!
 //! This is the governor of Linux guests (`Documentation/virt/guest-halt-polling.rst`).
-//! [`wait::governor::Guest`] makes the limit grow and shrink; this module applies it to states. It
-//! uses two states, polling and the next one, and ignores latency limits above 0. A latency limit
-//! of 0 makes it poll. If its own limit is 0, it then polls up to the table's limit and keeps that
-//! as its own limit, since Linux's poll loop overwrites the governor's limit with the one that it
+//! [`wait::governor::Guest`] makes the poll limit grow and shrink. The governor uses two states,
+//! polling and the next one, and ignores latency limits above 0. A latency limit of 0 makes it
+//! poll. If the governor's own limit is 0, it then polls up to the table's limit and keeps that
+//! as its own limit, because Linux's poll loop overwrites the governor's limit with the one that it
 //! computes.
 //!
 //! If state 0 does not poll, which Linux's governor does not expect, it halts in that state.
@@ -19,7 +19,7 @@ use crate::{Choice, Governor, Moment, Outcome, Table, Wake};
 pub struct Haltpoll(Guest);
 
 impl Haltpoll {
-    /// A governor with limit 0: its first wait halts. The times of `tunables` are in ns.
+    /// Returns a governor with limit 0: its first wait halts. The times of `tunables` are in ns.
     #[must_use]
     pub const fn new(tunables: Tunables) -> Self {
         Self(Guest::new(tunables))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often the scheduler's tick comes.
+//! The frequency of the scheduler's tick.
 
 use core::fmt;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ladder`: one state deeper after some long stays, one shallower after a short
+//! `ladder`: goes one state deeper after some long stays, and one state shallower after a short
 //! one.
 //!
 //! This is Linux's oldest governor (`drivers/cpuidle/governors/ladder.c`), made for CPUs with a
@@ -9,9 +9,9 @@
 //! governor only climbs to the very next state, if that is enabled and within the latency limit.
 //!
 //! It only uses halting states, except that a latency limit of 0 makes it poll; the next nonzero
-//! stay leads back. A refused entry counts as a stay of 0. It may step down to a disabled state,
-//! which [`Selected`](crate::Selected) replaces. It never keeps the tick. All this equals Linux 6.2
-//! to 7.1.
+//! stay leads back to a halting state. A refused entry counts as a stay of 0. The governor may
+//! step down to a disabled state, which [`Selected`](crate::Selected) replaces. The governor never
+//! keeps the tick. Linux 6.2 to 7.1 behave like this.
 
 use crate::{Choice, Governor, MAX_STATES, Moment, Outcome, Table};
 
@@ -30,7 +30,7 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// A governor that starts at the bottom.
+    /// Returns a governor that starts in the shallowest halting state.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Ladder {
         }
     }
 
-    /// The state that the last stay, in `rung`, leads to.
+    /// Returns the state that follows the last stay, which was in `rung`.
     fn next_rung(&mut self, states: &Table, limit_ns: u64, rung: usize, bottom: usize) -> usize {
         let exit_ns = states.at(rung).exit_latency_ns;
         let keeps = |index: usize| states.at(index).exit_latency_ns <= limit_ns;

@@ -26,7 +26,7 @@
 //!
 //! A [`Period`] is the idle loop around a device, generic over the CPU, which is its [`Driver`].
 //!
-//! All times are in nanoseconds; [`FOREVER`] is a time that does not come. The
+//! All times are in nanoseconds; [`FOREVER`] is a time that never comes. The
 //! crate has no floating point, no allocation and no clock: the driver has the
 //! clock.
 
@@ -70,5 +70,5 @@ pub use table::{MAX_STATES, Table, TableError};
 pub use teo::Teo;
 pub use teo_util::{TeoUtil, Util};
 
-/// A time that does not come: no timer is set, no limit applies.
+/// A time that never comes: no timer is set, no limit applies.
 pub const FOREVER: u64 = u64::MAX;

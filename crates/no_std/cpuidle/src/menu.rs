@@ -3,15 +3,15 @@
 //!
 //! This is the default governor of Linux. It uses the shorter of two predictions:
 //!
-//! - the time to the next timer, times a factor learnt from the share of that time that the CPU
-//!   really slept; one factor for each power of ten from 10 us to 100 ms;
+//! - the time to the next timer, times a factor: the learnt share of that time that the CPU really
+//!   slept, with one factor for each power of ten from 10 us to 100 ms;
 //! - the [typical interval](typical), if the last eight stays have one.
 //!
 //! The governor has changed much over the years, so this module has the versions of [three
 //! releases](Release).
 //!
 //! Sources: Linux, `drivers/cpuidle/governors/menu.c`, with its constants. As in Linux, factors
-//! begin at 1 and intervals at 0, and a choice made without asking for the timer is charged to the
+//! begin at 1 and intervals at 0, and a choice made without asking for the timer updates the
 //! last factor.
 
 use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, ns_to_next_event, ns_until_timer};
@@ -37,7 +37,7 @@ const PER_WAITER: u64 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Release {
     /// Linux 6.2 (early 2023): tasks that wait for I/O have factors of their own, and
-    /// tolerate a share of the prediction as latency.
+    /// lower the tolerated latency to a fraction of the prediction.
     V6_2,
     /// Linux 6.14 (early 2025): I/O no longer counts; a short typical interval makes asking for the
     /// timer unnecessary.
@@ -51,7 +51,7 @@ pub enum Release {
 #[derive(Clone, Copy, Debug)]
 pub struct Menu {
     release: Release,
-    /// The second half is for choices while a task waits for I/O, if that counts.
+    /// The second half is for choices while a task waits for I/O, if the release counts such tasks.
     factors: [u32; 2 * BUCKETS],
     intervals: typical::Intervals,
     /// Time to the timer at the last choice, in ns; [`KTIME_MAX`] if the governor did not ask.
@@ -73,7 +73,7 @@ struct Forecast {
 }
 
 impl Menu {
-    /// A governor that has learnt nothing.
+    /// Returns a governor that has learnt nothing.
     #[must_use]
     pub const fn new(release: Release) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl Menu {
         forecast
     }
 
-    /// The forecast by the factor learnt for timers as far away as this one.
+    /// Predicts the stay by the factor learnt for timers that are as far away as this one.
     fn forecast_by_timer(&mut self, moment: &Moment, timer_ns: u64) -> Forecast {
         self.bucket = bucket_of(timer_ns) + self.io_waiters(moment).min(1) as usize * BUCKETS;
         let corrected_us = scaled_us(timer_ns, self.factors[self.bucket % self.factors.len()]);
@@ -137,7 +137,7 @@ impl Menu {
         }
     }
 
-    /// The typical interval, in ns, if it is so short that the timer does not matter.
+    /// Returns the typical interval, in ns, if it is so short that the timer does not matter.
     fn short_interval(&self, moment: &Moment) -> Option<u64> {
         let typical_us = match self.release {
             Release::V6_2 => None,
@@ -149,7 +149,7 @@ impl Menu {
         (typical_ns <= SHORT_NS).then_some(typical_ns)
     }
 
-    /// Number of tasks that wait for I/O, if that matters.
+    /// Returns the number of tasks that wait for I/O, or 0 if the release ignores such tasks.
     fn io_waiters(&self, moment: &Moment) -> u32 {
         match self.release {
             Release::V6_2 => moment.io_waiters,
@@ -157,7 +157,7 @@ impl Menu {
         }
     }
 
-    /// How long it may take to leave the state, ns.
+    /// Returns the longest allowed time to leave the state, ns.
     fn latency_limit(&self, moment: &Moment, stay_ns: u64) -> u64 {
         let bound = match self.release {
             _ if moment.tick_stopped => FOREVER,
@@ -186,7 +186,7 @@ const fn is_timer_far(timer_ns: u64, states: &Table) -> bool {
     timer_ns > states.tick_ns().saturating_mul(SAFE_TICKS)
 }
 
-/// The bucket of a timer.
+/// Returns the bucket of a timer.
 fn bucket_of(timer_ns: u64) -> usize {
     BUCKET_ENDS_NS
         .iter()
@@ -194,8 +194,8 @@ fn bucket_of(timer_ns: u64) -> usize {
         .count()
 }
 
-/// `time_ns * factor` in us, where a factor of 1 is `RESOLUTION * DECAY`; rounded. Like
-/// Linux, wraps the product and keeps 32 bits of the quotient: 71 minutes.
+/// Returns `time_ns * factor` in us, rounded; a factor of 1 is `RESOLUTION * DECAY`. Like
+/// Linux, wraps the product and keeps 32 bits of the quotient, which are 71 minutes.
 const fn scaled_us(time_ns: u64, factor: u32) -> u64 {
     const ONE: u64 = RESOLUTION * DECAY * 1000;
     let scaled = time_ns.wrapping_mul(factor as u64).wrapping_add(ONE / 2) / ONE;
@@ -210,7 +210,7 @@ impl Governor for Menu {
         next_timer: impl FnOnce() -> u64,
     ) -> Choice {
         if self.open && self.release == Release::Now {
-            // The last state was not entered: that is a stay of unknown length.
+            // The last state was not entered: that counts as a stay of unknown length.
             self.intervals.add_unknown();
         }
         self.open = true;
@@ -226,7 +226,7 @@ impl Governor for Menu {
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
         let measured_ns = self.stay_to_learn(states, outcome);
         let timer_ns = self.next_timer_ns;
-        // A stay of 50 ms or more counts as one until its timer, so there is no overflow.
+        // A stay of 50 ms or more counts as one that lasted until its timer: no overflow.
         let part = match (RESOLUTION * measured_ns.min(MAX_INTERESTING_NS)).checked_div(timer_ns) {
             Some(part) if measured_ns < MAX_INTERESTING_NS => part,
             _ => RESOLUTION,

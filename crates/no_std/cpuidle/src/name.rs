@@ -24,13 +24,13 @@ macro_rules! governors {
             /// Every governor, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The name: `teo`.
+            /// The governor's name: `teo`.
             #[must_use]
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$name => $word,)* }
             }
 
-            /// The name among ways of waiting: `governor:teo`.
+            /// The governor's name as a way of waiting: `governor:teo`.
             #[must_use]
             pub const fn wait(self) -> &'static str {
                 match self { $(Self::$name => concat!("governor:", $word),)* }
@@ -40,21 +40,21 @@ macro_rules! governors {
 }
 
 governors! {
-    /// Timers and typical intervals, the current version.
+    /// Predicts by timers and typical intervals; the current version.
     Menu = "menu",
-    /// Timers and typical intervals, as in early 2025.
+    /// Predicts by timers and typical intervals, like Linux in early 2025.
     Menu614 = "menu-6.14",
-    /// Timers and typical intervals, as in early 2023.
+    /// Predicts by timers and typical intervals, like Linux in early 2023.
     Menu62 = "menu-6.2",
-    /// Timer events, the current version.
+    /// Compares wake-ups with timer events; the current version.
     Teo = "teo",
-    /// Timer events, as in early 2023.
+    /// Compares wake-ups with timer events, like Linux in early 2023.
     Teo62 = "teo-6.2",
-    /// Timer events with util-awareness, as posted.
+    /// `teo-6.2` with util-awareness, as posted.
     TeoUtilV6 = "teo-util-v6",
-    /// Timer events with util-awareness, corrected.
+    /// `teo-6.2` with util-awareness, corrected.
     TeoUtil65 = "teo-util-6.5",
-    /// One state deeper or shallower at a time.
+    /// Goes one state deeper or shallower at a time.
     Ladder = "ladder",
     /// Polls for as long as that has paid off.
     Haltpoll = "haltpoll",
@@ -63,7 +63,7 @@ governors! {
 }
 
 impl Name {
-    /// Whether it polls up to a configured limit.
+    /// Whether the governor polls up to a configured limit.
     #[must_use]
     pub const fn limited(self) -> bool {
         match self {
@@ -99,7 +99,7 @@ impl Setup {
     /// Longest poll limit, us: a second.
     pub const MAX_LIMIT_US: u32 = 1_000_000;
 
-    /// Governor `name`. `limit_us`, at most [`Self::MAX_LIMIT_US`], applies to governors that take
+    /// Returns governor `name`. `limit_us`, at most [`Self::MAX_LIMIT_US`], applies to governors that take
     /// a limit.
     #[must_use]
     pub const fn new(name: Name, limit_us: u32) -> Self {
@@ -107,18 +107,18 @@ impl Setup {
         Self { name, limit_us }
     }
 
-    /// Every governor, with this limit if it takes one.
+    /// Returns every governor, with this limit if it takes one.
     pub fn all(limit_us: u32) -> impl Iterator<Item = Self> {
         Name::ALL.iter().map(move |&name| Self::new(name, limit_us))
     }
 
-    /// Its name.
+    /// Returns the governor's name.
     #[must_use]
     pub const fn name(self) -> Name {
         self.name
     }
 
-    /// Reads what [`Display`](fmt::Display) prints.
+    /// Parses the output of [`Display`](fmt::Display).
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (word, limit) = match text.split_once(':') {
@@ -165,7 +165,7 @@ pub enum Selected {
 }
 
 impl Selected {
-    /// The governor of `setup`, which has learnt nothing yet.
+    /// Returns the governor of `setup`, which has learnt nothing yet.
     #[must_use]
     pub const fn new(setup: Setup) -> Self {
         match setup.name {
@@ -184,7 +184,7 @@ impl Selected {
 }
 
 impl Selected {
-    /// Since Linux 7.0, the kernel calls neither select nor reflect of a governor with one state.
+    /// Since Linux 7.0, the kernel calls neither select nor reflect of a governor if there is only one state.
     const fn has_no_choice(&self, states: &Table) -> bool {
         let asked = match self {
             Self::Menu(governor) => governor.runs_with_one_state(),

@@ -25,7 +25,7 @@ pub trait Driver {
     /// How busy the CPU was lately; see [`Moment::utilisation`].
     fn utilisation(&self) -> u32;
 
-    /// Time from `now` to the next timer other than the tick, ns, or [`FOREVER`](crate::FOREVER).
+    /// Returns the time from `now` to the next timer other than the tick, ns, or [`FOREVER`](crate::FOREVER).
     fn next_timer_ns(&self, now: u64) -> u64;
 
     /// Calls `work` with the device of the CPU.
@@ -40,8 +40,8 @@ pub trait Driver {
     /// Polls for at most [`Choice::poll_limit_ns`]; returns the event that it saw.
     fn poll(&self, choice: &Choice) -> Option<Self::Event>;
 
-    /// Enters the chosen state, which `way` describes and which does not poll, until an interrupt,
-    /// and leaves it. Returns the event that is there then, and whether the state was entered at
+    /// Enters the chosen halting state, which `way` describes, and leaves it at an interrupt.
+    /// Returns the event that exists then, if any, and whether the CPU entered the state at
     /// all.
     fn halt(&self, choice: &Choice, way: Way) -> (Option<Self::Event>, bool);
 
@@ -53,7 +53,7 @@ pub trait Driver {
 /// memory in every stay.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// How the CPU waits in it.
+    /// How the CPU waits in the state.
     pub kind: StateKind,
     /// [`State::exit_latency_ns`](crate::State::exit_latency_ns).
     pub exit_latency_ns: u64,
@@ -75,8 +75,8 @@ impl Period {
         }
     }
 
-    /// Makes one stay, or attempt at one, in the state that the governor chooses. Returns the event
-    /// that ended the period, or `None` if it goes on.
+    /// Runs one stay, or attempt at one, in the state that the governor chooses. Returns the event
+    /// that ended the period, or `None` if the period continues.
     #[inline(always)]
     pub fn stay<D: Driver>(&mut self, cpu: &D) -> Option<D::Event> {
         let (choice, way) = self.select(cpu);

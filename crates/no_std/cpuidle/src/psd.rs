@@ -4,7 +4,7 @@
 //!
 //! C. I. King, "cpuidle: psd: add power sleep demotion prevention for
 //! fast I/O devices", March 2025. A submission opens a window of
-//! `psd_cpu_lat_timeout_ms`; while it is open, the CPU only uses the shallowest state. Both ends
+//! `psd_cpu_lat_timeout_ms`; while it is open, the CPU only uses the shallowest state. Both its ends
 //! are ticks ("jiffies"), so that neither the submission nor the idle loop reads a finer clock. The
 //! window begins with the tick in which it was opened, and its length is rounded up to ticks: 3 ms
 //! last 2 to 3 ms at 1000 Hz, and 0 to 10 ms at 100 Hz.
@@ -28,7 +28,7 @@ impl Psd {
     /// Default of `psd_cpu_lat_timeout_ms`.
     pub const DEFAULT_MS: u32 = 3;
 
-    /// A closed window with a length of `timeout_ms` (0: off), counted in ticks of `tick_ns`.
+    /// Returns a closed window with a length of `timeout_ms` (0: off), counted in ticks of `tick_ns`.
     #[must_use]
     pub const fn new(timeout_ms: u32, tick_ns: u64) -> Self {
         Self::with_limit(timeout_ms, tick_ns, 0)
@@ -57,7 +57,7 @@ impl Psd {
         self.timeout_ms != 0 && now_ns / self.tick_ns < self.deadline
     }
 
-    /// The latency limit that applies in place of `limit_ns` because of the window.
+    /// Returns the latency limit that applies in place of `limit_ns` because of the window.
     #[must_use]
     pub const fn applied_limit(&self, now_ns: u64, limit_ns: u64) -> u64 {
         if self.limit_ns < limit_ns && self.is_open(now_ns) {

@@ -15,20 +15,20 @@ pub enum StateKind {
 /// An idle state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Its name, for people.
+    /// The state's name, for people.
     pub name: &'static str,
-    /// How the CPU waits in it.
+    /// How the CPU waits in the state.
     pub kind: StateKind,
     /// Time from the event that ends the stay to the first instruction, in ns.
     pub exit_latency_ns: u64,
     /// Shortest stay for which the state is cheaper than the next shallower state, in ns.
     pub target_residency_ns: u64,
-    /// Whether governors may choose it.
+    /// Whether governors may choose the state.
     pub enabled: bool,
 }
 
 impl State {
-    /// An enabled state; the times are in ns.
+    /// Returns an enabled state; the times are in ns.
     #[must_use]
     pub const fn new(name: &'static str, kind: StateKind, exit: u64, residency: u64) -> Self {
         Self {

@@ -2,8 +2,8 @@
 //! Tables by name: `poll+wfi+standby`, `wfi:2:10+deep`, `arm_poll_idle:100`.
 //!
 //! A table is a list of states from shallow to deep, each with its own times or the default ones,
-//! or the two states of a driver. The text is an option, a boot argument and a word in results. The
-//! guest and the replay read it with this module.
+//! or it is the two states of the driver `arm_poll_idle`. The text is an option, a boot argument and
+//! a word in results. The guest and the replay read it with this module.
 
 mod parse_error;
 
@@ -91,7 +91,7 @@ impl ListedState {
     }
 }
 
-/// Room for each state once.
+/// A list that can hold each state once.
 type List = [Option<ListedState>; Label::ALL.len()];
 
 /// The states of a CPU, by name.
@@ -100,9 +100,9 @@ pub struct States(What);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// From shallow to deep.
+    /// A list of states, from shallow to deep.
     Listed(List),
-    /// [`Table::arm_poll_idle`] with this limit, us.
+    /// The states of [`Table::arm_poll_idle`] with this limit, us.
     ArmPollIdle(u32),
 }
 
@@ -121,7 +121,7 @@ impl States {
     /// Names of states.
     pub const NAMES: [&'static str; Label::ALL.len()] = Label::WORDS;
 
-    /// Reads what [`Display`](fmt::Display) prints.
+    /// Parses the output of [`Display`](fmt::Display).
     ///
     /// # Errors
     ///
@@ -148,19 +148,19 @@ impl States {
             }
         }
         let states = Self(What::Listed(list));
-        // The other states have to be consistent without a `standby` of default times.
+        // The states must be consistent even without a `standby` that has default times.
         match states.without_default_standby().table(0, 1) {
             Err(broken) if !broken.is_empty() => Err(Misread::Broken(broken)),
             _ => Ok(states),
         }
     }
 
-    /// The table of a CPU whose tick comes every `tick_ns` and whose `standby` state takes
+    /// Returns the table of a CPU whose tick comes every `tick_ns` and whose `standby` state takes
     /// `standby_us` to leave by default; 0 removes that state.
     ///
     /// # Errors
     ///
-    /// The rule that the table breaks, and the state that breaks it.
+    /// Returns the rule that the table breaks, and the state that breaks it.
     pub fn table(&self, standby_us: u32, tick_ns: u64) -> Result<Table, Broken> {
         let list = match &self.0 {
             What::Listed(list) => list,
@@ -204,7 +204,7 @@ impl States {
         *self != self.without_default_standby()
     }
 
-    /// The longest exit latency of the slow states, in us, if `standby` takes `standby_us` by
+    /// Returns the longest exit latency of the slow states, in us, if `standby` takes `standby_us` by
     /// default.
     #[must_use]
     pub fn slow_exit_us(&self, standby_us: u32) -> u32 {
@@ -218,7 +218,7 @@ impl States {
         exits.max().unwrap_or(0)
     }
 
-    /// The sort key of the table: by its states, then by as many of their times as fit.
+    /// Returns the sort key of the table: by its states, then by as many of their times as fit.
     #[must_use]
     pub fn sort_key(&self) -> u64 {
         match self.0 {

@@ -11,12 +11,12 @@ pub struct StateCounts {
     pub usage: u64,
     /// How often an entry was refused, by firmware or because a request came first.
     pub rejected: u64,
-    /// Time spent in it, including the exit latency, in ns.
+    /// Time spent in the state, including the exit latency, in ns.
     pub time_ns: u64,
-    /// Stays for which it was too deep: shorter than its target residency, with a shallower state
+    /// Stays for which the state was too deep: shorter than its target residency, with a shallower state
     /// enabled.
     pub above: u64,
-    /// Stays for which it was too shallow: without the exit latency, they reached the target
+    /// Stays for which the state was too shallow: without the exit latency, they reached the target
     /// residency of the next deeper enabled state.
     pub below: u64,
 }
@@ -26,7 +26,7 @@ pub struct StateCounts {
 pub struct Statistics([StateCounts; MAX_STATES]);
 
 impl Statistics {
-    /// Counts that are all zero.
+    /// Returns counts that are all zero.
     #[must_use]
     pub const fn new() -> Self {
         Self(
@@ -40,13 +40,13 @@ impl Statistics {
         )
     }
 
-    /// The counts of state `index`.
+    /// Returns the counts of state `index`.
     #[must_use]
     pub const fn of(&self, index: usize) -> &StateCounts {
         &self.0[index % MAX_STATES]
     }
 
-    /// The counts of all states together.
+    /// Returns the counts of all states together.
     #[must_use]
     pub fn total(&self) -> StateCounts {
         self.0
@@ -120,7 +120,7 @@ mod tests {
         states.set_enabled(2, false).unwrap();
         assert_eq!(count(&states, 1, 202), (0, 0));
         assert_eq!(count(&states, 1, 2002), (0, 1));
-        // If no shallower state is enabled, a state that is too deep does not count.
+        // If no shallower state is enabled, a short stay does not count as too deep.
         states.set_enabled(0, false).unwrap();
         assert_eq!(count(&states, 1, 9), (0, 0));
     }

@@ -12,7 +12,7 @@ pub const MAX_STATES: usize = 8;
 const POLL_MAX_OF_TICK: u64 = 16;
 const POLL_MIN_NS: u64 = 10_000;
 
-/// Fault of a table, with the number of the state.
+/// A fault of a table, with the number of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum TableError {
     /// No state, or more than [`MAX_STATES`].
@@ -61,16 +61,16 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of `states` for a CPU whose scheduler tick comes every `tick_ns`.
+    /// Returns a table of `states` for a CPU whose scheduler tick comes every `tick_ns`.
     ///
     /// # Errors
     ///
-    /// The first broken rule, as a [`TableError`].
+    /// Returns the first broken rule, as a [`TableError`].
     pub fn new(states: &[State], tick_ns: u64) -> Result<Self, TableError> {
         if tick_ns == 0 {
             return Err(TableError::NoTick);
         }
-        // Fills unused places; it is never enabled.
+        // Fills unused slots; it is never enabled.
         let nothing = State {
             enabled: false,
             ..State::new("", StateKind::Standby, u64::MAX, u64::MAX)
@@ -91,13 +91,13 @@ impl Table {
         Ok(table)
     }
 
-    /// The two states of `arm_poll_idle` (H. Okanovic, "arm64:
+    /// Returns the two states of `arm_poll_idle` (H. Okanovic, "arm64:
     /// cpuidle: Add arm_poll_idle", April 2024): exit latency and residency of WFI equal the poll
     /// limit, so that a governor that expects a shorter stay polls.
     ///
     /// # Errors
     ///
-    /// [`TableError::NoTick`].
+    /// Returns [`TableError::NoTick`].
     pub fn arm_poll_idle(limit_ns: u64, tick_ns: u64) -> Result<Self, TableError> {
         let poll = State::new("poll", StateKind::Poll, 0, 0);
         let wfi = State::new("wfi", StateKind::Wfi, limit_ns, limit_ns);
@@ -108,7 +108,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`TableError::NoSuchState`]; [`TableError::NoneEnabled`], and then
+    /// Returns [`TableError::NoSuchState`], or [`TableError::NoneEnabled`]; then
     /// nothing has changed.
     pub fn set_enabled(&mut self, index: usize, enabled: bool) -> Result<(), TableError> {
         if index >= self.count {
@@ -135,13 +135,13 @@ impl Table {
         Ok(())
     }
 
-    /// The states.
+    /// Returns all states, enabled or not.
     #[must_use]
     pub fn states(&self) -> &[State] {
         self.states.get(..self.count).unwrap_or(&self.states)
     }
 
-    /// State `index`; a state beyond the table is never enabled. Indices wrap at
+    /// Returns state `index`; a state beyond the table is never enabled. Indices wrap at
     /// [`MAX_STATES`], so that the idle loop can't panic.
     #[must_use]
     #[inline(always)]
@@ -149,7 +149,7 @@ impl Table {
         &self.states[index % MAX_STATES]
     }
 
-    /// Number of states, enabled or not.
+    /// Returns the number of states, enabled or not.
     #[must_use]
     #[inline(always)]
     pub const fn count(&self) -> usize {
@@ -163,7 +163,7 @@ impl Table {
         self.tick_ns
     }
 
-    /// The longest time that the polling state polls by itself, in ns: up to the residency of the
+    /// Returns the longest time that the polling state polls by itself, in ns: up to the residency of the
     /// first halting state that is worth polling for (10 us), but no longer than a sixteenth of the
     /// tick. Longer poll limits are out of reach, for instance 100 us at 1000 Hz.
     #[must_use]
@@ -172,14 +172,14 @@ impl Table {
         self.poll_limit_ns
     }
 
-    /// The shallowest enabled state.
+    /// Returns the shallowest enabled state.
     #[must_use]
     #[inline(always)]
     pub const fn shallowest(&self) -> usize {
         self.shallowest
     }
 
-    /// Whether a CPU that has to be back within `limit_ns` may enter state `index`: it is enabled,
+    /// Whether a CPU that has to run again within `limit_ns` may enter state `index`: the state is enabled,
     /// and can be left in time. The CPU may always enter the shallowest state, since it has to wait
     /// somehow.
     #[must_use]
@@ -189,7 +189,7 @@ impl Table {
         index == self.shallowest || (state.enabled && state.exit_latency_ns <= limit_ns)
     }
 
-    /// The deepest state that is allowed and pays off in a stay of `stay_ns`; if there is none, the
+    /// Returns the deepest state that is allowed and pays off in a stay of `stay_ns`; if there is none, the
     /// shallowest.
     #[must_use]
     pub fn deepest(&self, stay_ns: u64, limit_ns: u64) -> usize {
@@ -199,27 +199,27 @@ impl Table {
         candidates.find(pays).unwrap_or(self.shallowest)
     }
 
-    /// The next shallower enabled state.
+    /// Returns the next shallower enabled state.
     #[must_use]
     pub fn shallower(&self, index: usize) -> Option<usize> {
         let below = (0..index.min(self.count)).rev();
         below.into_iter().find(|&index| self.at(index).enabled)
     }
 
-    /// The next deeper enabled state.
+    /// Returns the next deeper enabled state.
     #[must_use]
     pub fn deeper(&self, index: usize) -> Option<usize> {
         (index.saturating_add(1)..self.count).find(|&index| self.at(index).enabled)
     }
 
-    /// The shallowest allowed state that does not poll; if there is none, the shallowest of all.
+    /// Returns the shallowest allowed state that does not poll; if there is none, the shallowest of all.
     #[must_use]
     pub fn first_halt(&self, limit_ns: u64) -> usize {
         let halts = |&index: &usize| !self.at(index).polls() && self.allows(index, limit_ns);
         (0..self.count).find(halts).unwrap_or(self.shallowest)
     }
 
-    /// The polling state, if it is enabled.
+    /// Returns the polling state, if it is enabled.
     #[must_use]
     #[inline(always)]
     pub const fn poll_state(&self) -> Option<usize> {

@@ -66,7 +66,7 @@ impl Default for Teo {
 }
 
 impl Teo {
-    /// A governor that has learnt nothing.
+    /// Returns a governor that has learnt nothing.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Teo {
         decay_metric(&mut self.total_tick);
     }
 
-    /// The length of a stay to learn from, in ns; also counts short stays.
+    /// Returns the length of a stay to learn from, in ns; also counts short stays.
     fn stay_to_learn(&mut self, outcome: &Outcome, exit_latency_ns: u64) -> u64 {
         if outcome.wake == Wake::PollTimeout {
             return KTIME_MAX;
@@ -107,7 +107,7 @@ impl Teo {
         measured_ns
     }
 
-    /// The bin in which a wake-up by the tick counts as a hit, if any; `timer` is the timer's bin.
+    /// Returns the bin in which a wake-up by the tick counts as a hit, if any; `timer` is the timer's bin.
     fn bin_of_tick(&mut self, states: &Table, wake: Wake, timer: usize) -> Option<usize> {
         if wake != Wake::Tick {
             return None;
@@ -144,7 +144,7 @@ impl Teo {
         states.shallowest()
     }
 
-    /// The bin with the most intercepts, except the last state's; if there are several, the
+    /// Returns the bin with the most intercepts, except the last state's; if there are several, the
     /// deepest.
     fn most_intercepted_bin(&self, states: &Table) -> usize {
         let (mut most, mut intercepts) = (0, 0);
@@ -173,7 +173,7 @@ const fn decay_metric(metric: &mut u32) {
     *metric = if part == 0 { 0 } else { *metric - part };
 }
 
-/// The length of the stay without the time to leave the state, estimated as half the exit latency,
+/// Returns the length of the stay without the time to leave the state, estimated as half the exit latency,
 /// in ns.
 pub(crate) const fn stay_without_exit(residency_ns: u64, exit_latency_ns: u64) -> u64 {
     if residency_ns >= exit_latency_ns {
@@ -183,7 +183,7 @@ pub(crate) const fn stay_without_exit(residency_ns: u64, exit_latency_ns: u64) -
     }
 }
 
-/// The bins of the timer and of the stay; the stay's bin can't be deeper than the timer's.
+/// Returns the bins of the timer and of the stay; the stay's bin can't be deeper than the timer's.
 pub(crate) fn bins_of(states: &Table, sleep_length_ns: u64, measured_ns: u64) -> (usize, usize) {
     let bin = |time_ns| {
         let reached = |state: &&crate::State| state.target_residency_ns <= time_ns;
@@ -193,7 +193,7 @@ pub(crate) fn bins_of(states: &Table, sleep_length_ns: u64, measured_ns: u64) ->
     (bin(sleep_length_ns), bin(measured_ns.min(sleep_length_ns)))
 }
 
-/// The deepest state before `end`, other than the first, that respects the latency limit; if there
+/// Returns the deepest state before `end`, other than the first, that respects the latency limit; if there
 /// is none, the first.
 pub(crate) fn deepest_within(states: &Table, end: usize, limit_ns: u64) -> usize {
     let keeps = |&index: &usize| {
@@ -211,7 +211,7 @@ impl Governor for Teo {
         next_timer: impl FnOnce() -> u64,
     ) -> Choice {
         if self.fresh {
-            // A fictitious stay in state 0 whose timer was due at once.
+            // Learns from a fictitious stay in state 0 whose timer was due at once.
             self.fresh = false;
             let none = Outcome {
                 state: 0,

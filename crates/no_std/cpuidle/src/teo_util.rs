@@ -4,8 +4,8 @@
 //!
 //! "cpuidle: teo: Introduce util-awareness" (version 6, January 2023) came with Linux
 //! 6.3: a CPU whose run queue was utilised above 1/64 of its capacity will be woken
-//! soon, so it takes the next shallower state that does not poll or, with two states,
-//! the shallowest that does not. The posted version still expects the same stay, so
+//! soon, so it takes the next shallower state that does not poll. If there are two states, it takes
+//! the shallowest that does not poll. The posted version still expects the same stay, so
 //! it may stop the tick for a shallow state; 6.5 corrected that in July 2023. Linux
 //! 6.11 removed the util-awareness because its bias is always towards shallow states,
 //! and a threshold of utilisation says nothing about the length of the stay. With
@@ -39,11 +39,11 @@ const UTIL_THRESHOLD: u32 = CAPACITY >> 6;
 /// Treatment of a utilised CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Util {
-    /// Nothing: Linux 6.2.
+    /// The utilisation is ignored: Linux 6.2.
     Ignored,
-    /// A shallower state, with the same expected stay: version 6 of the patch.
+    /// A utilised CPU gets a shallower state, with the same expected stay: version 6 of the patch.
     Posted,
-    /// A shallower state, with its own expected stay: Linux 6.5.
+    /// A utilised CPU gets a shallower state, with its own expected stay: Linux 6.5.
     Corrected,
 }
 
@@ -65,13 +65,13 @@ pub struct TeoUtil {
     total: u32,
     /// Bins of the last intercepts; `None` for a hit.
     recent: [Option<u8>; RECENT],
-    /// Place of the oldest entry of `recent`.
+    /// Index of the oldest entry of `recent`.
     oldest: usize,
     /// Time to the timer at the last choice, ns.
     sleep_length_ns: u64,
 }
 
-/// Sums that speak for a state shallower than the candidate.
+/// Sums that are reasons for a state shallower than the candidate.
 #[derive(Clone, Copy)]
 struct Early {
     intercepts: Option<u32>,
@@ -79,8 +79,8 @@ struct Early {
 }
 
 impl Early {
-    /// Whether `intercepts` and `recent` are each more than half of the sum of that name here, as
-    /// far as that sum was kept as a reason.
+    /// Whether `intercepts` and `recent` are each more than half of the field of the same name;
+    /// a field that is `None` is not a reason, and does not count.
     fn is_outweighed_by(self, intercepts: u32, recent: u32) -> bool {
         self.intercepts.is_none_or(|all| 2 * intercepts > all)
             && self.recent.is_none_or(|all| 2 * recent > all)
@@ -88,7 +88,7 @@ impl Early {
 }
 
 impl TeoUtil {
-    /// A governor that has learnt nothing.
+    /// Returns a governor that has learnt nothing.
     #[must_use]
     pub const fn new(util: Util) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl TeoUtil {
         }
     }
 
-    /// Whether early wake-ups were frequent enough to distrust `candidate`.
+    /// Returns the early wake-ups if they were frequent enough to distrust `candidate`.
     fn early_wakeups(&self, candidate: usize) -> Option<Early> {
         let (mut intercepts, mut hits, mut recent) = (0, 0, 0);
         for bin in self.bins.iter().take(candidate) {
@@ -121,7 +121,7 @@ impl TeoUtil {
         })
     }
 
-    /// A shallower state and the stay to expect in it, in place of `candidate` and
+    /// Returns a shallower state and the stay to expect in it, in place of `candidate` and
     /// `duration_ns`.
     fn shallower_state(
         &self,
@@ -176,12 +176,12 @@ fn middle_of_bin(states: &Table, index: usize) -> u64 {
 }
 
 /// Whether a CPU may enter a state in which it expects to stay `span_ns`: without a tick, possibly
-/// nothing takes it out of a state that is too shallow.
+/// nothing ends the stay in a state that is too shallow.
 const fn may_enter(states: &Table, moment: &Moment, span_ns: u64) -> bool {
     !moment.tick_stopped || span_ns >= states.tick_ns()
 }
 
-/// The closest shallower state that does not poll and pays off in `duration_ns`; if there is none,
+/// Returns the closest shallower state that does not poll and pays off in `duration_ns`; if there is none,
 /// the shallowest that does not poll.
 fn shallower_halt(states: &Table, state: usize, duration_ns: u64) -> usize {
     let halts = |&index: &usize| states.at(index).enabled && !states.at(index).polls();

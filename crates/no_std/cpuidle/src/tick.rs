@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether to stop the tick: the last step of `menu` and of every `teo`.
+//! Decides whether to stop the tick: the last step of `menu` and of every `teo`.
 
 use crate::{Choice, FOREVER, Moment, Table};
 
@@ -12,13 +12,13 @@ pub const SHORT_NS: u64 = 15_000;
 pub const SAFE_TICKS: u64 = 2;
 
 impl Choice {
-    /// `state` without stopping the tick.
+    /// Chooses `state` and keeps the tick.
     pub(crate) const fn keep_tick(states: &Table, state: usize) -> Self {
         Self::with_poll_limit(states, state, false)
     }
 
-    /// `state` for a stay that is expected to last `duration_ns`. Stops the tick if it would cut
-    /// that stay short, but never for a poll. If the tick goes on, a shallower state replaces one
+    /// Chooses `state` for a stay that is expected to last `duration_ns`. Stops the tick if it would cut
+    /// that stay short, but never for a poll. If the tick continues, a shallower state replaces one
     /// that does not pay off before `next_event_ns`, the time of the tick or a timer.
     pub(crate) fn with_tick(
         states: &Table,
@@ -46,7 +46,7 @@ pub fn ns_until_timer(moment: &Moment, next_timer: impl FnOnce() -> u64) -> u64 
     next_timer().min(KTIME_MAX.saturating_sub(moment.now_ns))
 }
 
-/// Time to the timer or the tick, whichever comes first, in ns.
+/// Returns the time to the timer or the tick, whichever comes first, in ns.
 pub const fn ns_to_next_event(moment: &Moment, next_timer_ns: u64) -> u64 {
     if moment.tick_stopped || next_timer_ns < moment.next_tick_ns {
         next_timer_ns

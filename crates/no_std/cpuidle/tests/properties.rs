@@ -123,8 +123,8 @@ fn perform(device: &mut Device, step: &IdleEvent) -> Option<(usize, bool, u64)> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
 
-    /// No governor chooses a disabled state, or a state past the latency limit unless no state
-    /// keeps it; only polls have a poll limit; nothing panics or overflows. Some governors go past
+    /// No governor chooses a disabled state, or one that exceeds the latency limit if some state
+    /// meets it; only polls have a poll limit; nothing panics or overflows. Some governors exceed
     /// the limit, as in Linux: early releases of `menu` if the tick is stopped, `teo` with
     /// utilisation if there are two states; `ladder` and `haltpoll` halt under every limit but 0.
     /// If there is only one state, nothing is asked.

@@ -11,8 +11,8 @@ pub const WALKS: usize = 16;
 /// cleaning a little slower or faster.
 const TIMES: u64 = 2;
 
-/// The smallest percentage of longer cold walks among all pairs for a yes, and the largest
-/// percentage for a no. A walk takes long if the CPU is descheduled during it: if that happens to
+/// The answer is yes if at least `YES` percent of all pairs have a longer cold walk, and no if at most
+/// `NO` percent have. A walk takes long if the CPU is descheduled during it: if that happens to
 /// one walk in eight, 100 % and 0 % become 89 % and 11 %.
 const YES: usize = 75;
 const NO: usize = 50;

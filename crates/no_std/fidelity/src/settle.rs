@@ -18,7 +18,7 @@ const TRIES: u32 = 40;
 const DOUBLED: u32 = 5;
 /// The bound of the first trial in microseconds.
 const BOUND_US: u32 = 2000;
-/// By how many microseconds each trial is longer than the previous one, until the next doubling: a
+/// Number of microseconds by which each trial is longer than the previous one, until the next doubling: a
 /// host that resumes CPUs after a whole number of milliseconds can match one trial, but not all.
 const LONGER_US: u32 = 300;
 
@@ -101,7 +101,7 @@ impl TrialResults {
         })
     }
 
-    /// Adds a trial in doubt. The results of valid trials stay.
+    /// Adds a trial in doubt. Keeps the results of valid trials.
     fn add_doubt(&mut self, ticks: u64) -> Option<Finding> {
         self.why = Some("the CPU may have been away until the alarm rang");
         self.doubts += 1;

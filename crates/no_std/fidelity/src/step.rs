@@ -11,8 +11,8 @@ const READINGS: u64 = 4096;
 /// The number of rounds before a reading is always less than this number.
 const SPACINGS: u64 = 8;
 
-/// Returns the step of the counter that `read` reads, in ticks, or `None` if the counter stands
-/// still. The argument of `read` is the number of short rounds to wait before the reading.
+/// Returns the step of the counter that `read` reads, in ticks, or `None` if the counter does not
+/// advance. The argument of `read` is the number of short rounds to wait before the reading.
 ///
 /// If two readings found the same count, a reading is shorter than a step. The step is then the
 /// smallest increment, even if steps differ, such as the 41 or 42 ticks of a counter that makes 1
@@ -50,8 +50,8 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the step of a counter that shows `shown` of a time, which goes on by `reading` with
-    /// each reading and by `round` with each round.
+    /// Returns the step of a counter whose count is `shown` of the time. A reading takes the time
+    /// `reading`, and a round takes the time `round`.
     fn judge(reading: u64, round: u64, shown: impl Fn(u64) -> u64) -> Option<u64> {
         let mut time = 1_000_003;
         counter_step(|rounds| {

@@ -7,7 +7,7 @@ use super::Verdict;
 const BY_OTHER: &str = "something else ended the wait";
 /// The verdict on a wait whose end nothing in the trial explains.
 pub const UNEXPLAINED: Verdict = Verdict::Void(BY_OTHER);
-/// The reason if too little time was left after the action to show that the wait goes on.
+/// The reason if too little time was left after the action to show that the wait continues.
 const ACTED_LATE: &str = "the other CPU acted late";
 /// The reason if the end is too late: the CPU may have been descheduled.
 const ENDED_LATE: &str = "the wait ended late";
@@ -181,7 +181,7 @@ pub fn timeout_is_event(wait: &Wait, asked: u64, first: u64, second: u64) -> Ver
 
 impl Wait {
     /// Judges whether a masked interrupt, the alarm's, ends a WFE. If it does not, `rescue` is the
-    /// action of a second CPU, which began to send events. `pending` says whether the interrupt was
+    /// action in which a second CPU began to send events. `pending` says whether the interrupt was
     /// pending at the end.
     ///
     /// Yes if the wait ended after the alarm was due and no event was sent: nothing else could have

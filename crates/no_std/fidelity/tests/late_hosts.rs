@@ -3,14 +3,14 @@
 //! makes them late: each answer is right, or there is no answer.
 //!
 //! The machines are modelled here, apart from the code that judges them. A timer's event happens
-//! when the host gets to it, together with all other events that are due by then. A CPU that waits
-//! runs on when the host lets it.
+//! when the host handles it, together with all other events that are due by then. A CPU that waits
+//! continues when the host lets it.
 
 use fidelity::{Action, Finding, UNEXPLAINED, Verdict, Wait};
 
 /// Number of machines of each kind.
 const MACHINES: u64 = 3000;
-/// A millisecond in the unit of these tests, which is the nanosecond.
+/// A millisecond in nanoseconds, the unit of these tests.
 const MS: u64 = 1_000_000;
 
 /// Pseudo-random numbers (Marsaglia, Xorshift RNGs, 2003).
@@ -32,15 +32,15 @@ impl Chance {
 /// How late a host is, in addition to a little lateness each time.
 #[derive(Clone, Copy, Debug)]
 enum Late {
-    /// Not at all.
+    /// The host is never late.
     Idle,
-    /// By anything up to this time.
+    /// The host is late by a random time up to this one.
     Uniform(u64),
-    /// By this time, each time.
+    /// The host is late by this time, each time.
     Fixed(u64),
-    /// By a multiple of this time, up to four times.
+    /// The host is late by a multiple of this time, up to four times.
     Slices(u64),
-    /// By this time, or not at all, equally often.
+    /// The host is late by this time or not at all, equally often.
     Sometimes(u64),
 }
 
@@ -87,7 +87,7 @@ impl<'a> Trial<'a> {
     fn begin(host: Late, chance: &'a mut Chance, bound_us: u32) -> Self {
         let bound = u64::from(bound_us) * 1000;
         let set = chance.below(1 << 40);
-        // In one trial of eight, the CPU is away between the alarm and the wait.
+        // In one trial of eight, the CPU is descheduled between setting the alarm and the wait.
         let away = if chance.below(8) == 0 {
             host.draw(chance)
         } else {
@@ -102,7 +102,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Returns the times of the wait, if `event` ends it when the host gets to that; if there is no
+    /// Returns the times of the wait, if `event` ends it when the host handles the event; if there is no
     /// event or the alarm is earlier, the alarm ends it.
     fn wait(&mut self, event: Option<u64>) -> Wait {
         let alarm = self.due.max(self.start) + self.host.draw(self.chance);
@@ -182,7 +182,7 @@ fn colder(host: Late, chance: &mut Chance, caches: bool) -> Finding {
     })
 }
 
-/// Counts the wrong answers and the missing ones of a kind of trial on many machines with `truth`.
+/// Counts the wrong and the missing answers of a kind of trial on many machines whose right answer is `truth`.
 fn tally(kind: fn(Late, &mut Chance, bool) -> Finding, truth: bool, host: Late) -> (usize, usize) {
     let mut counts = (0, 0);
     for seed in 1..=MACHINES {

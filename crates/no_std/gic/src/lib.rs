@@ -57,7 +57,7 @@ const GICR_ISENABLER0: u64 = 0x1_0100;
 /// Offset of GICR_ICENABLER0 from the start of the redistributor.
 const GICR_ICENABLER0: u64 = 0x1_0180;
 
-/// The redistributor that was found last, where the next search begins. Any value is correct.
+/// The redistributor that was found last, at which the next search begins. The result is the same for any value.
 static FOUND: AtomicU64 = AtomicU64::new(0);
 
 /// The reason why the GIC could not be set up.
@@ -68,7 +68,7 @@ pub enum Error {
         /// Affinity that was searched for.
         mpidr: u64,
     },
-    /// An address of the description is zero.
+    /// An address in the machine description is zero.
     NullAddress,
     /// In a GICv2, the CPU interfaces of a cluster are not numbered like its CPUs.
     CpuInterface {
@@ -217,7 +217,7 @@ impl Redistributor {
     }
 
     /// Clears firmware's state: no SGI or PPI stays enabled, pending or active. An interrupt that
-    /// was left active would never come again. This is for the first start of a CPU only: if a CPU
+    /// was left active would never be signalled again. Call this at a CPU's first start only: if a CPU
     /// starts again, its pending and active interrupts are its own.
     ///
     /// # Panics
@@ -349,7 +349,7 @@ impl Redistributor {
         } else {
             IntId::ppi(intid - 16)
         };
-        // Only INTIDs that are not private are refused, but this one is private.
+        // The call refuses only INTIDs that are not private, and this one is private.
         let _ = self.device().set_interrupt_priority(intid, priority);
     }
 

@@ -15,8 +15,8 @@ macro_rules! loads {
         /// Reads the register at `address`.
         ///
         /// # Safety
-        /// The register must be mapped as device memory, aligned, and a read must do nothing that
-        /// matters to anybody else.
+        /// The register must be mapped as device memory, aligned, and a read must have no effect on
+        /// other code.
         pub unsafe fn $load(address: u64) -> $kind {
             // SAFETY: the caller promises what this needs.
             unsafe { register_at::<$kind>(address).read_unsafe() }
@@ -29,8 +29,8 @@ macro_rules! stores {
         /// Writes `value` to the register at `address`.
         ///
         /// # Safety
-        /// The register must be mapped as device memory, aligned, and a write must do nothing that
-        /// matters to anybody else.
+        /// The register must be mapped as device memory, aligned, and a write must have no effect on
+        /// other code.
         pub unsafe fn $store(address: u64, value: $kind) {
             // SAFETY: the caller promises what this needs.
             unsafe { register_at::<$kind>(address).write_unsafe(value) }

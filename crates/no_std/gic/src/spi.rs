@@ -35,7 +35,7 @@ const ESPI_RANGE: u32 = 27;
 const EXTENDED: u32 = 4096;
 
 /// Returns the counterpart of `register` for extended SPIs: GICD_IGROUPR0E is at 0x1000, and the
-/// others follow in the same order, with room for four times as many (IHI 0069H, 12.8).
+/// others follow in the same order, with space for four times as many INTIDs (IHI 0069H, 12.8).
 const fn extended_register(register: u64) -> u64 {
     0x1000 + 4 * (register - IGROUPR)
 }
@@ -92,7 +92,7 @@ unsafe fn await_disabled(distributor: u64) {
     assert!(done, "GIC: GICD_CTLR.RWP stays set");
 }
 
-/// An SPI, 32 to 1019. If it is only disabled, it may also be an extended SPI, from 4096 on.
+/// An SPI, 32 to 1019. An extended SPI, from 4096 on, can only be disabled.
 #[derive(Clone, Copy, Debug)]
 pub struct Spi {
     distributor: u64,
@@ -116,7 +116,7 @@ impl Spi {
     }
 
     /// Puts the SPI into Group 1. It shares the group register with 31 other SPIs, so no other CPU
-    /// may change their groups meanwhile. In a GICv2, the SPI stays in the group of all others.
+    /// may change their groups meanwhile. In a GICv2, the SPI stays in the group of all other interrupts.
     pub fn set_group1(&self) {
         if self.is_version2 {
             return;
@@ -132,7 +132,7 @@ impl Spi {
             return self.route_version2(mpidr);
         }
         let register = self.distributor + IROUTER + 8 * u64::from(self.intid);
-        // SAFETY: as above; the register belongs to this SPI alone.
+        // SAFETY: the caller of `new` promised the mapping; the register belongs to this SPI alone.
         unsafe { store_64(register, mpidr) }
     }
 
@@ -149,7 +149,7 @@ impl Spi {
     /// Sets the SPI's priority; lower is more urgent.
     pub fn set_priority(&self, priority: u8) {
         let register = self.distributor + IPRIORITYR + u64::from(self.intid);
-        // SAFETY: as above; the byte belongs to this SPI alone.
+        // SAFETY: the caller of `new` promised the mapping; the byte belongs to this SPI alone.
         unsafe { store_8(register, priority) }
     }
 
@@ -210,13 +210,13 @@ impl Spi {
     }
 
     fn is_bit_set(&self, register: u64) -> bool {
-        // SAFETY: as above; reading these registers changes nothing.
+        // SAFETY: the caller of `new` promised the mapping; reading these registers changes nothing.
         unsafe { load_32(self.register_address(register)) & self.register_bit() != 0 }
     }
 
     /// Writes a register in which only ones have an effect, so no exclusive access is needed.
     fn write_bit(&self, register: u64) {
-        // SAFETY: as above; the register changes only the bit written as one.
+        // SAFETY: the caller of `new` promised the mapping; only the bit written as one changes.
         unsafe { store_32(self.register_address(register), self.register_bit()) }
     }
 }

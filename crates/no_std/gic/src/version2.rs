@@ -37,7 +37,7 @@ const GICC_EOIR: u64 = 0x010;
 const GICC_APR: u64 = 0x0d0;
 /// The first of the registers GICC_NSAPR0 to GICC_NSAPR3.
 const GICC_NSAPR: u64 = 0x0e0;
-/// GICC_CTLR bits 8:5: firmware's choice whether interrupts bypass the interface if it is off.
+/// GICC_CTLR bits 8:5: firmware's choice whether interrupts bypass the interface while it is off.
 const BYPASS: u32 = 0xf << 5;
 
 /// An acknowledged interrupt: the value of GICC_IAR, with an SGI's sender, as GICC_EOIR needs it.
@@ -137,7 +137,7 @@ pub fn enable_interface(mpidr: u64) -> Result<(), Error> {
     let set = |offset, value| write(&REGISTERS.interface, offset, value);
     for n in 0..4 {
         set(GICC_APR + 4 * n, 0);
-        // With one security state, Group 1 has registers of its own.
+        // If there is one security state, Group 1 has registers of its own.
         set(GICC_NSAPR + 4 * n, 0);
     }
     set(GICC_PMR, 0xff);
@@ -155,6 +155,6 @@ fn read(base: &AtomicU64, offset: u64) -> u32 {
 
 #[inline(always)]
 fn write(base: &AtomicU64, offset: u64, value: u32) {
-    // SAFETY: as above; the registers are this CPU's own, or only the first CPU writes them.
+    // SAFETY: the registers are mapped (see `read`); they are this CPU's own, or only the first CPU writes them.
     unsafe { store_32(base.load(Relaxed) + offset, value) }
 }

@@ -8,11 +8,11 @@ use core::fmt;
 
 use crate::of_sorted;
 
-/// Two measurements of a ratio may differ by one part in this number. Each measurement is only as
+/// Two measurements of a ratio may differ by one part in this many. Each measurement is only as
 /// precise as a reading, and on an out-of-order core, readings take different times.
 const STEADY: u128 = 100;
-/// A ratio counts as a whole number if it differs from it by at most one part in this number. The
-/// ratio covers all parts, so it is more precise than a part.
+/// A ratio counts as a whole number if the two differ by at most one part in this many. The
+/// ratio covers all parts, so it is more precise than the ratio of one part.
 const WHOLE: u128 = 500;
 
 /// The progress of two clocks during the same time.
@@ -74,7 +74,7 @@ impl Ratio {
     }
 
     /// Returns the ratio for conversions: the nearest whole number if it is close enough, otherwise
-    /// the ratio itself. Clocks with the same rate then show it, despite imprecise readings.
+    /// the ratio itself. So clocks of the same rate have the ratio 1, despite imprecise readings.
     #[must_use]
     pub fn nearly_whole(self) -> Self {
         let nearest = Self {

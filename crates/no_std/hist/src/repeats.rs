@@ -12,7 +12,7 @@
 //! Ending a cell for this reason does not bias its median: the two passes are treated alike and
 //! only compared with each other, never with a third number, so the rule does not depend on whether
 //! their values are high or low. The median of both passes together lies between their medians,
-//! which are in the same bucket, so it is the median that each pass has found by itself.
+//! which are in the same bucket, so it equals the median that each pass has found by itself.
 
 use crate::{Histogram, index, lowest_in, nearest_rank};
 

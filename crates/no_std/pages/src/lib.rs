@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Manages pages for both images: a pool of pages, the memory of the translation tables, the common
-//! parts of both levels' maps, and cache maintenance by address.
+//! parts of the maps at EL1 and EL2, and cache maintenance by address.
 
 #![no_std]
 #![cfg(target_arch = "aarch64")]
@@ -39,7 +39,7 @@ impl Pool {
         }
     }
 
-    /// Returns the part that was taken so far.
+    /// Returns the part of the region that was taken so far.
     #[must_use]
     pub const fn taken(&self) -> Region {
         Region {
@@ -114,8 +114,8 @@ pub enum Use {
     Device,
 }
 
-/// The registers of a stage-1 translation regime, which the start code of every CPU loads. They are
-/// those of the image's exception level.
+/// The registers of a stage-1 translation regime, which the start code of every CPU loads. They belong
+/// to the exception level at which the image runs.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Regime {
@@ -237,7 +237,7 @@ pub fn zero(region: Region) {
     let id = DCZID_EL0.get();
     assert!(id & 1 << 4 == 0, "DC ZVA is prohibited");
     let block = 4 << (id & 0xf);
-    // Both are powers of two, so a step has whole lines, and a page has whole steps and blocks.
+    // Line and block are powers of two: a step has whole lines, and a page has whole steps and blocks.
     const STEP: u64 = 8;
     let line = line().min(block).min(PAGE / STEP);
     // RAM is large, and each boot does this once. So the code works page by page, since a page is
@@ -256,7 +256,7 @@ pub fn zero(region: Region) {
         }
         while page < end {
             for _ in 0..STEP {
-                // SAFETY: as above.
+                // SAFETY: the callers give the region away, and it is mapped as memory.
                 unsafe { insn::dc_civac(page as usize) };
                 page += line;
             }

@@ -81,7 +81,7 @@ impl Totals {
     };
 }
 
-/// A sample whose end not all CPUs have reached.
+/// A sample whose end at least one CPU has not reached.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     start: u64,
@@ -90,7 +90,7 @@ struct Window {
     lost: bool,
 }
 
-/// Maximum number of samples in progress: a CPU that takes part in each is at most in the next one.
+/// Maximum number of samples in progress: while one CPU is in a sample, the other is at most in the next one.
 const WINDOWS: usize = 4;
 
 /// Follows the activities of both CPUs.
@@ -116,7 +116,7 @@ impl<'l> Account<'l> {
     /// Adds a sample from `start` to `end`, in ticks, which must be later than all previous ones.
     pub fn sample(&mut self, start: u64, end: u64) {
         if self.windows.is_full() {
-            // The CPUs lag further behind this sample than they can.
+            // This should not happen: the CPUs lag too far behind this sample.
             self.windows.remove(0);
             self.totals.lost += 1;
         }
@@ -140,7 +140,7 @@ impl<'l> Account<'l> {
         }
     }
 
-    /// Returns the time up to which all notes of `cpu` exist, although the CPU goes on.
+    /// Returns the time up to which all notes of `cpu` exist, while the CPU keeps running.
     #[must_use]
     pub fn noted_until(&self, cpu: usize) -> u64 {
         self.sides[cpu].noted_until()

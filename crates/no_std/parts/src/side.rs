@@ -70,8 +70,8 @@ impl<'l> Side<'l> {
         self.since >= time
     }
 
-    /// Returns the time of the newest note that certainly exists. A CPU makes its notes in order,
-    /// so EL2's notes before it exist, and so do the guest's notes, if they are read later.
+    /// Returns the time of the newest note that certainly exists. A CPU writes its notes in order, so
+    /// all earlier notes of EL2 exist, and all earlier notes of the guest, if they are read afterwards.
     pub fn noted_until(&self) -> u64 {
         let newest = self.logs[EL2].count().checked_sub(1);
         let newest = newest.and_then(|number| self.logs[EL2].get(number));
@@ -109,7 +109,7 @@ impl<'l> Side<'l> {
     }
 
     /// Returns the next note of `log`. If that note was overwritten, the samples to which it may
-    /// belong are lost, and reading goes on with a note that is not about to be overwritten.
+    /// belong are lost, and reading continues with a note that is not about to be overwritten.
     fn peek_note(&mut self, log: usize, windows: &mut [Window]) -> Option<TimeNote> {
         loop {
             let count = self.logs[log].count();

@@ -83,9 +83,9 @@ pub const CORE_MHZ: &str = "core-mhz";
 pub const KEEP_CPU: &str = "keep-cpu";
 /// Names the waits that trap in this boot, if cells can't change which waits trap.
 pub(crate) const GIVEN_TRAP: &str = "given-trap";
-/// Says how long the layer below polls in this boot, if cells can't change that time.
+/// Gives the time for which the layer below polls in this boot, if cells can't change that time.
 pub(crate) const GIVEN_HOST_POLL_US: &str = "given-host-poll-us";
-/// Says that all boots of the run trap the same waits.
+/// Means that all boots of the run trap the same waits.
 pub(crate) const GIVEN_ALONE: &str = "given-alone";
 /// The boot arguments begin after this word.
 pub const OPTIONS: &str = "options";
@@ -111,9 +111,9 @@ arguments! {
         hostile: Option<&'a str> = "hostile", read_text;
         /// The layer below the guest, if that layer does not name itself.
         under: Option<Under> = "under", read_word;
-        /// The waits that trap in this boot under that layer.
+        /// The waits that trap in this boot under the layer below the guest.
         given_trap: Option<Trap> = GIVEN_TRAP, read_word;
-        /// How long that layer polls on a trapped WFI, in microseconds.
+        /// How long the layer below the guest polls on a trapped WFI, in microseconds.
         given_host_poll_us: Option<u64> = GIVEN_HOST_POLL_US, read_count;
         /// Whether all boots of the run trap the same waits.
         given_alone: bool = GIVEN_ALONE, read_switch;
@@ -211,7 +211,7 @@ pub trait Part<'a>: Default {
     /// Takes one argument.
     ///
     /// # Errors
-    /// [`Error`] names what is wrong.
+    /// Returns an [`Error`] that names the mistake.
     fn take_argument(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>>;
 
     /// Whether a vCPU may have a neighbour.
@@ -273,7 +273,7 @@ impl<'a> Arguments<'a> {
     /// Reads the words of `text` that begin with `rouse.`.
     ///
     /// # Errors
-    /// [`Error`] names the first thing that is wrong.
+    /// Returns an [`Error`] that names the first mistake.
     pub fn parse(text: &'a str) -> Result<Self, Error<'a>> {
         let (arguments, wrong) = Self::read(text);
         wrong.map_or(Ok(arguments), Err)
@@ -296,7 +296,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         (arguments, wrong)
     }
 
-    /// The images that have to be built for tests if these arguments are to have an effect.
+    /// Returns the images that have to be built for tests if these arguments are to have an effect.
     #[must_use]
     pub fn planted(&self) -> Planted {
         let of_fault = self.fault.map_or(Planted::NOTHING, Fault::planted);
@@ -306,7 +306,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         }
     }
 
-    /// Whether they ask for a trial with neighbours, which then try forbidden operations.
+    /// Whether the arguments ask for a trial with neighbours, which then try forbidden operations.
     fn has_hostile_neighbours(&self) -> bool {
         let Self {
             check,
@@ -336,7 +336,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
         }
     }
 
-    /// The program of the guest that these arguments ask for.
+    /// Returns the program of the guest that these arguments ask for.
     #[must_use]
     pub fn program(&self) -> Program {
         let is_trial = !self.measures() || self.fault.is_some_and(Fault::is_trial);
@@ -349,7 +349,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
     /// Checks that `program`, which was booted, is the one that these arguments ask for.
     ///
     /// # Errors
-    /// [`Unfit`] names the remedy.
+    /// Returns [`Unfit`], which names the remedy.
     pub fn fit(&self, program: Program) -> Result<(), Unfit> {
         match self.program() {
             asked if asked == program => Ok(()),
@@ -374,7 +374,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
     }
 }
 
-/// Every name that an argument can have.
+/// Returns every name that an argument can have.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     // The table is not used here: it would pull in everything else about the dimensions.
     let names = dimensions::NAMES.iter().chain(Plan::OTHERS);

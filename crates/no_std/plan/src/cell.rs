@@ -26,8 +26,8 @@ impl Cell {
         }
     }
 
-    /// Returns the cell with the wait that it really has: Linux decides by itself how it idles, so
-    /// nothing that follows from the waits of other guests applies to it.
+    /// Returns the cell with the wait that it really has: Linux decides by itself how it idles, so the
+    /// consequences of other guests' waits do not apply to it.
     pub(crate) fn with_real_wait(mut self) -> Self {
         if self.workload.is_linux() {
             self.wait = Self::default().wait;
@@ -35,7 +35,7 @@ impl Cell {
         self
     }
 
-    /// Whether its CPUs may execute WFI. `overshoot` ends where other workloads would execute WFI;
+    /// Whether the cell's CPUs may execute WFI. `overshoot` ends where other workloads would execute WFI;
     /// Linux idles with WFI.
     pub(crate) fn halts(&self) -> bool {
         if self.workload.is_linux() {
@@ -57,12 +57,12 @@ impl Cell {
         self.wait.polls() && (self.may_poll() || made_to)
     }
 
-    /// Whether its CPUs may execute WFE or WFET. Every poll of a governed CPU does.
+    /// Whether the cell's CPUs may execute WFE or WFET. Every poll of a governed CPU does.
     pub(crate) fn uses_events(&self) -> bool {
         self.wait.uses_events() && self.polls()
     }
 
-    /// Whether its CPUs may execute WFI, and WFI traps.
+    /// Whether the cell's CPUs may execute WFI, and WFI traps.
     pub(crate) fn traps_wfi(&self) -> bool {
         self.halts() && self.trap.wfi()
     }
@@ -81,7 +81,7 @@ impl Cell {
         }
     }
 
-    /// How many CPUs take part besides the one that measures; `None` means all CPUs.
+    /// Returns the number of CPUs that take part besides the one that measures; `None` means all CPUs.
     const fn partner_count(&self) -> Option<usize> {
         match self.workload {
             Workload::Ipi => match self.shape {
@@ -93,28 +93,28 @@ impl Cell {
         }
     }
 
-    /// Whether the cell runs between two CPUs, those of [`Cell::pair`].
+    /// Whether the cell runs between the two CPUs of [`Cell::pair`].
     #[must_use]
     pub fn has_pair(&self) -> bool {
         let wakes = !self.workload.has_tasks() && !self.workload.is_alone();
         wakes && self.partner_count() == Some(1)
     }
 
-    /// The pairs of `cpus` CPUs that the cell can run between. A round trip goes both ways.
+    /// Returns the pairs, among `cpus` CPUs, between which the cell can run. A round trip goes both ways.
     #[must_use]
     pub fn pairs(&self, cpus: usize) -> Pairs {
         let directed = self.workload != Workload::Pingpong;
         Pairs { cpus, directed }
     }
 
-    /// How many of `cpus` CPUs take part besides the one that measures.
+    /// Returns how many of `cpus` CPUs take part besides the one that measures.
     #[must_use]
     pub fn members(&self, cpus: usize) -> usize {
         let others = cpus.saturating_sub(1);
         self.partner_count().unwrap_or(others).min(others)
     }
 
-    /// How many of `cpus` CPUs take no part and make noise.
+    /// Returns how many of `cpus` CPUs take no part and make noise.
     #[must_use]
     pub fn bystanders(&self, cpus: usize) -> usize {
         match self.noise {
@@ -150,7 +150,7 @@ impl Cell {
         self.workload.has_idle_time() || self.is_open()
     }
 
-    /// The pause requested with each wake-up, in microseconds: the part of its time without work.
+    /// Returns the pause requested with each wake-up, in microseconds: the part of the wake-up's time without work.
     pub(crate) fn pause_us(&self) -> u64 {
         let device = match self.workload {
             Workload::Io => self.mean_device_us(),
@@ -162,7 +162,7 @@ impl Cell {
         gap + device + service.max(arrival)
     }
 
-    /// How long the device of `io` takes on average, in microseconds.
+    /// Returns how long the device of `io` takes on average, in microseconds.
     fn mean_device_us(&self) -> u32 {
         let [reads, writes] = [100 - self.writes, self.writes].map(u64::from);
         let sum = reads * u64::from(self.device_us) + writes * u64::from(self.write_us);
@@ -214,7 +214,7 @@ impl Cell {
         wait.chain(caches)
     }
 
-    /// Why the cell does not run on `machine`; if there are several reasons, the one with
+    /// Returns why the cell does not run on `machine`; if there are several reasons, the one with
     /// precedence.
     #[must_use]
     pub fn skip_reason(&self, machine: &Machine) -> Option<SkipReason> {
@@ -230,7 +230,7 @@ impl Cell {
         first
     }
 
-    /// The text of dimension `key`; `None` if there is no dimension of this name.
+    /// Returns the text of dimension `key`; `None` if there is no dimension of this name.
     #[must_use]
     pub fn word(&self, key: &str) -> Option<impl fmt::Display + '_> {
         Some(Info::find(key)?.text(self))
@@ -239,13 +239,13 @@ impl Cell {
     /// Sets dimension `key` from its printed text.
     ///
     /// # Errors
-    /// [`Error`]: there is no such dimension, or `word` is wrong.
+    /// Returns an [`Error`] if there is no such dimension, or `word` is wrong.
     pub fn set<'a>(&mut self, key: &'a str, word: &'a str) -> Result<(), Error<'a>> {
         let info = Info::find(key).ok_or_else(|| Error::unknown_key(key))?;
         info.set(self, word)
     }
 
-    /// The sort key of the cell: cells sorted by it have the order of a plan whose lists are in the
+    /// Returns the sort key of the cell: cells sorted by it have the order of a plan whose lists are in the
     /// order of the words and numbers.
     #[must_use]
     pub fn rank(&self) -> [u64; COUNT] {

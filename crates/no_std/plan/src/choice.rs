@@ -42,12 +42,12 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Why the guest's image can't measure the plan.
+/// The reason why the guest's image can't measure the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherImage {
     /// The plan names several words.
     Several,
-    /// The plan names this word alone, and the image is the other one.
+    /// The plan names only this word, but the image is the one for the other word.
     Asked(Atomics),
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for OtherImage {
 }
 
 impl Plan {
-    /// The requested choices, each of which needs a boot: the guest's image or, if the guest is
+    /// Returns the requested choices, each of which needs a boot: the guest's image or, if the guest is
     /// Linux (`linux`), how Linux idles.
     #[must_use]
     pub fn choices(&self, linux: bool) -> List<Choice> {
@@ -101,7 +101,7 @@ impl Plan {
         plan
     }
 
-    /// The requested words, each of which needs a boot; empty means the machine's best.
+    /// Returns the requested words, each of which needs a boot; empty means the machine's best.
     pub fn atomics(&self) -> impl Iterator<Item = Atomics> + '_ {
         let asked = &self.lists.atomics;
         let values = asked.values.iter().copied();
@@ -113,7 +113,7 @@ impl Plan {
     /// and skips every cell.
     ///
     /// # Errors
-    /// [`OtherImage`] if the image can't run the plan.
+    /// Returns [`OtherImage`] if the image can't run the plan.
     pub fn runs_on(&mut self, own: Atomics, lse: bool) -> Result<(), OtherImage> {
         let mut asked = self.atomics();
         let (first, others) = (asked.next(), asked.count());

@@ -52,7 +52,7 @@ impl Value for CommandName {
         Self::parse(word).ok_or(Error::CommandName { key, word })
     }
 
-    /// The first eight characters. Names that share these keep their order in the plan.
+    /// Returns the first eight characters. Names that share these keep their order in the plan.
     fn sort_key(self) -> u64 {
         let mut first = [0; 8];
         first

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which CPU a device interrupts.
+//! Decides which CPU a device interrupts.
 
 use core::fmt;
 
@@ -18,10 +18,10 @@ impl Completion {
     /// No request completes on the CPU that submitted it.
     pub const OTHER: Self = Self(0);
 
-    /// Both ends of the range, with the words that stood for them before other percentages existed.
+    /// Both ends of the range, with the words that also name them.
     const ENDS: [(&str, Self); 2] = [("same", Self::SAME), ("other", Self::OTHER)];
 
-    /// The percentage, 0 to 100.
+    /// Returns the percentage, 0 to 100.
     #[must_use]
     pub const fn percent(self) -> u32 {
         self.0

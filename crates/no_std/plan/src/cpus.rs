@@ -24,7 +24,7 @@ impl CpuSet {
     /// The first CPU.
     pub const FIRST: Self = Self::one(0);
 
-    /// The set of one CPU, which is below [`MAX_CPUS`].
+    /// Returns the set of one CPU, which is below [`MAX_CPUS`].
     #[must_use]
     pub const fn one(cpu: usize) -> Self {
         Self::NONE.with(cpu)
@@ -36,7 +36,7 @@ impl CpuSet {
         cpu < MAX_CPUS && self.0[cpu / BITS] >> (cpu % BITS) & 1 != 0
     }
 
-    /// The set with `cpu` added, which is below [`MAX_CPUS`].
+    /// Returns the set with `cpu` added; `cpu` is below [`MAX_CPUS`].
     #[must_use]
     #[inline(always)]
     pub const fn with(mut self, cpu: usize) -> Self {
@@ -53,7 +53,7 @@ impl CpuSet {
     /// Iterates over the members of the set, on a machine with `cpus` CPUs.
     #[inline]
     pub fn iter(&self, cpus: usize) -> impl Iterator<Item = usize> + Clone + use<> {
-        // The loop goes from set bit to set bit, since callers' measurements include it. It skips
+        // The loop goes from set bit to set bit, since callers' measurements include the loop. It skips
         // words beyond the machine's CPUs.
         let words = self.0;
         let mut left = words[0];
@@ -72,14 +72,14 @@ impl CpuSet {
         })
     }
 
-    /// The first CPU of the set that a machine of `cpus` CPUs does not have. `all` never has such a
+    /// Returns the first CPU of the set that a machine of `cpus` CPUs does not have. `all` never has such a
     /// CPU.
     #[must_use]
     pub fn beyond(&self, cpus: usize) -> Option<usize> {
         (cpus..MAX_CPUS).find(|&cpu| *self != Self::ALL && self.has(cpu))
     }
 
-    /// The sort key of the set, ordered like the number that has the same bits: that number if it
+    /// Returns the sort key of the set, ordered like the number that has the same bits: that number if it
     /// is small, otherwise its length and as many of its highest bits as fit.
     pub(crate) fn sort_key(&self) -> u64 {
         let Some(top) = (0..MAX_CPUS).rev().find(|&cpu| self.has(cpu)) else {

@@ -26,7 +26,7 @@ use system::system;
 /// Longest limit or gap, in microseconds: ten seconds.
 const MAX_US: u32 = 10_000_000;
 
-/// Longest slice, in microseconds: a tenth of a second. Other CPUs may have to wait for its end.
+/// Longest slice, in microseconds: a tenth of a second. Other CPUs may have to wait for the end of a slice.
 const MAX_SLICE_US: u32 = 100_000;
 
 system! { common_and }

@@ -8,14 +8,14 @@ use cpuidle::Misread;
 use crate::words::family;
 use crate::{GuestStates, PREFIX, Shard, magnitude};
 
-/// Error in a plan's text.
+/// An error in a plan's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error<'a> {
     /// There is no such argument.
     UnknownKey {
         /// Name as given.
         key: &'a str,
-        /// The argument that comes nearest.
+        /// The nearest argument.
         nearest: &'static str,
     },
     /// The argument has no such value.
@@ -24,10 +24,10 @@ pub enum Error<'a> {
         key: &'a str,
         /// Value as given.
         word: &'a str,
-        /// The value that comes nearest.
+        /// The nearest value.
         nearest: &'static str,
     },
-    /// Not a number.
+    /// The value is not a number.
     Count {
         /// Argument.
         key: &'a str,
@@ -43,7 +43,7 @@ pub enum Error<'a> {
         /// Values that the dimension has.
         known: &'static [&'static str],
     },
-    /// Not a number, or out of range.
+    /// The value is not a number, or is out of range.
     Number {
         /// Dimension.
         key: &'a str,
@@ -54,56 +54,56 @@ pub enum Error<'a> {
         /// Largest value.
         max: u32,
     },
-    /// Not a set of CPUs.
+    /// The value is not a set of CPUs.
     Cpus {
         /// Dimension.
         key: &'a str,
         /// Value as given.
         word: &'a str,
     },
-    /// Not two CPUs.
+    /// The value is not two CPUs.
     Pair {
         /// Dimension.
         key: &'a str,
         /// Value as given.
         word: &'a str,
     },
-    /// Not the name of a command.
+    /// The value is not the name of a command.
     CommandName {
         /// Dimension.
         key: &'a str,
         /// Value as given.
         word: &'a str,
     },
-    /// Not the idle states of a guest.
+    /// The value is not the idle states of a guest.
     GuestStates {
         /// Argument.
         key: &'a str,
         /// Value as given.
         word: &'a str,
     },
-    /// Not a table of idle states.
+    /// The value is not a table of idle states.
     States {
         /// Dimension.
         key: &'a str,
         /// Mistake in the table.
         why: Misread<'a>,
     },
-    /// More values than a list can hold.
+    /// There are more values than a list can hold.
     TooMany {
         /// Dimension.
         key: &'a str,
         /// The most values that a list can hold.
         most: usize,
     },
-    /// Not a valid part; `2/3` is a valid one.
+    /// The value is not a valid part; `2/3` is a valid one.
     Shard {
         /// Value as given.
         word: &'a str,
-        /// The part that comes nearest.
+        /// The nearest part.
         nearest: Shard,
     },
-    /// Several words for a dimension that has one value per boot.
+    /// There are several words for a dimension that has one value per boot.
     Several {
         /// Dimension.
         key: &'a str,

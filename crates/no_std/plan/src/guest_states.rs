@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 
 use crate::error::Error;
 
-/// Longest exit latency, us: an order of magnitude above real ones. EL2 answers no other CPU then.
+/// Longest exit latency, us: an order of magnitude above real ones. EL2 answers no other CPU during it.
 const LONGEST_EXIT: u32 = 10_000;
 /// Longest residency, microseconds: a second.
 const LONGEST: u32 = 1_000_000;
@@ -15,7 +15,7 @@ const LONGEST: u32 = 1_000_000;
 /// An idle state that a guest enters by PSCI CPU_SUSPEND.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestState {
-    /// Time to leave it, microseconds.
+    /// Time to leave the state, microseconds.
     pub exit_us: u32,
     /// Time in the state, including the entry, from which the state pays off, microseconds.
     pub residency_us: u32,
@@ -42,7 +42,7 @@ impl GuestStates {
         }]))
     }
 
-    /// The states; empty if there are none besides WFI.
+    /// Returns the states; empty if there are none besides WFI.
     #[must_use]
     pub fn as_slice(&self) -> &[GuestState] {
         &self.0
@@ -52,7 +52,7 @@ impl GuestStates {
     ///
     /// # Errors
     ///
-    /// [`Error::GuestStates`] if `word` is not a list of states.
+    /// Returns [`Error::GuestStates`] if `word` is not a list of states.
     pub fn read<'a>(key: &'a str, word: &'a str) -> Result<Self, Error<'a>> {
         Self::parse(word).ok_or(Error::GuestStates { key, word })
     }
@@ -129,7 +129,7 @@ mod tests {
             "10001:20000",
             "1e3:2000",
             "+1:2",
-            // Not deeper than the state before: a shorter or equal latency, or an equal residency.
+            // The second state is not deeper: it has a shorter or equal latency, or an equal residency.
             "400:2000+100:3000",
             "100:200+100:300",
             "100:200+150:200",

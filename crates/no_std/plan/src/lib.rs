@@ -101,12 +101,12 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// The most parts that the cells can be dealt out to.
+    /// The most parts into which the cells can be divided.
     pub const MOST: u32 = 10_000;
     /// The single part that has every cell.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 
-    /// Part `further` of this part.
+    /// Returns part `further` of this part.
     #[must_use]
     pub const fn part(self, further: Self) -> Self {
         Self {
@@ -140,7 +140,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The cells, in order. Given the same machine, host and guest expand the same plan to the same
+    /// Returns the cells, in order. Given the same machine, host and guest expand the same plan to the same
     /// list.
     pub fn cells<'p>(&'p self, machine: &'p Machine) -> impl Iterator<Item = Cell> + 'p {
         let expanded = (0..self.combinations()).map(|number| self.combination(number));
@@ -172,7 +172,7 @@ impl Plan {
     }
 
     /// Whether `cell` runs once more with time stamps. Of the pairs of `all`, only the first two
-    /// CPUs and separately named pairs do: a map shows no stages, and stamping every pair would
+    /// CPUs and separately named pairs do: a map of pairs shows no stages, and stamping every pair would
     /// double its time.
     #[must_use]
     pub fn takes_stamps(&self, cell: &Cell) -> bool {
@@ -181,7 +181,7 @@ impl Plan {
         wanted && cell.workload == Workload::Pingpong && named
     }
 
-    /// Whether the running CPU in `place` may be the sender of a cell, and so measure it.
+    /// Whether the running CPU at position `place` may be the sender of a cell, and so measure it.
     #[must_use]
     pub fn may_measure(&self, place: usize) -> bool {
         place == 0
@@ -193,7 +193,7 @@ impl Plan {
                 .any(|pair| pair.may_begin_at(place))
     }
 
-    /// The most requests that one block of `cell` can make with times drawn in advance.
+    /// Returns the most requests that one block of `cell` can make with times drawn in advance.
     #[must_use]
     pub fn drawn(&self, cell: &Cell) -> u64 {
         let made = self.iterations.div_ceil(PASSES) + cell.workload.unrecorded();
@@ -201,19 +201,19 @@ impl Plan {
         u64::from(of_pair) * u64::from(cell.groups)
     }
 
-    /// How many combinations the product of the lists has.
+    /// Returns the number of combinations in the product of the lists.
     #[must_use]
     pub fn combinations(&self) -> usize {
         self.lists.lengths().iter().product()
     }
 
-    /// Whether a value of this dimension makes a difference to any combination.
+    /// Whether this dimension applies to any combination.
     #[must_use]
     pub fn uses(&self, info: &Info) -> bool {
         (0..self.combinations()).any(|number| info.applies(&self.combination(number)))
     }
 
-    /// Combination `number` of the product, with inapplicable dimensions set to their neutral
+    /// Returns combination `number` of the product, with inapplicable dimensions set to their neutral
     /// values.
     fn combination(&self, mut number: usize) -> Cell {
         let mut at = self.lists.lengths();
@@ -232,7 +232,7 @@ impl Plan {
         let is_all = |pair: &&Pair| matches!(pair, Pair::All { .. });
         let first_of_all = named.iter().find(is_all).copied();
         let (one, most, seed) = match cell.pair {
-            // With one CPU, there is no pair; the skip reason reports that.
+            // If there is one CPU, there is no pair; the skip reason reports that.
             Pair::All { .. } if machine.cpus < 2 => (Some(Pair::FIRST), 0, 0),
             Pair::All { most, seed } if first_of_all == Some(cell.pair) => (None, most, seed),
             Pair::All { .. } => (None, 0, 0),
@@ -250,7 +250,7 @@ impl Plan {
     /// Cells repeat where a dimension does not apply and is set to its neutral value. Whether a
     /// dimension applies depends only on applicable ones, so going back in one dimension is enough
     /// to find the repeated cell. The guest does this at boot, even on simulators, so it must not
-    /// look at all earlier combinations.
+    /// check all earlier combinations.
     fn first_of_its_kind(&self, number: usize, cell: &Cell) -> bool {
         let lengths = self.lists.lengths();
         let mut stride = 1;
@@ -261,7 +261,7 @@ impl Plan {
         })
     }
 
-    /// Whether a cell is listed: it can run, or the plan names what keeps it from running.
+    /// Whether a cell is listed: it can run, or the plan names the dimension that prevents it.
     fn is_listed(&self, cell: &Cell, machine: &Machine) -> bool {
         if self.repeats_delivery(cell, machine) {
             return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interprets a refused number: `1e20`, `2.5`, `-1`.
 
-/// `word` rounded down to a whole number, at most the largest 64-bit value; 0 if it is negative.
-/// `None` if it is not a number.
+/// Returns `word` rounded down to a whole number, at most the largest 64-bit value; 0 if it is negative.
+/// Returns `None` if it is not a number.
 ///
 /// ```
 /// assert_eq!(plan::magnitude("1e3"), Some(1000));
@@ -23,7 +23,7 @@ pub fn magnitude(word: &str) -> Option<u64> {
     if is_negative {
         return Some(0);
     }
-    // How many digits are in front of the point after the exponent has moved the point.
+    // The number of digits in front of the point after the exponent has moved the point.
     let point = i64::try_from(whole.len()).ok()? + read_exponent(exponent)?;
     let mut value: u64 = 0;
     let mut digits = digits();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The known word that is nearest to an unknown one.
+//! Finds the known word that is nearest to an unknown one.
 
 /// Longest word that is compared as a whole.
 const MOST: usize = 40;
@@ -11,7 +11,7 @@ pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&
     known.min_by_key(|known| edit_distance(word, known))
 }
 
-/// How many letters must be inserted, deleted, changed or swapped with their neighbours to turn one
+/// Returns how many letters must be inserted, deleted, changed or swapped with their neighbours to turn one
 /// word into the other (optimal string alignment).
 fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());

@@ -49,7 +49,7 @@ pub struct Limits {
     pub pause: u64,
     /// Wake-ups that a block makes besides the requested ones.
     pub unrecorded: u32,
-    /// Wake-ups of the block that measures the cost of one.
+    /// Wake-ups of the block that measures the cost of a wake-up.
     pub first: u32,
 }
 
@@ -80,7 +80,7 @@ impl Limits {
         }
     }
 
-    /// How many wake-ups pass `pass` makes if time does not limit them.
+    /// Returns how many wake-ups pass `pass` makes if time does not limit them.
     #[must_use]
     pub const fn share(&self, pass: u32) -> u32 {
         self.iterations / PASSES + (pass < self.iterations % PASSES) as u32
@@ -105,7 +105,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// How many wake-ups the next block makes; `None` when the pass is over. Each pass makes at
+    /// Returns how many wake-ups the next block makes; `None` when the pass is over. Each pass makes at
     /// least one.
     #[must_use]
     pub fn next(&self, limits: &Limits) -> Option<u32> {
@@ -160,7 +160,7 @@ impl Pace {
         };
     }
 
-    /// How many wake-ups fit into `ticks` at their cost so far.
+    /// Returns how many wake-ups fit into `ticks` at their cost so far.
     fn how_many_fit(&self, ticks: u64) -> u32 {
         let cost = (self.used / u64::from(self.done.max(1))).max(1);
         (ticks / cost).try_into().unwrap_or(u32::MAX)
@@ -182,7 +182,7 @@ pub struct PassTime {
 const PATHS_ARE_FASTER: u64 = 6;
 
 impl Cell {
-    /// An estimate of a wake-up's path without pauses, in nanoseconds of the guest.
+    /// Returns an estimate of a wake-up's path without pauses, in nanoseconds of the guest.
     fn path_ns(&self, instructions: bool) -> u64 {
         match (self.workload.is_linux(), instructions) {
             (true, _) => 20_000,
@@ -191,7 +191,7 @@ impl Cell {
         }
     }
 
-    /// How long a wake-up polls when only the limit can end the poll, in microseconds.
+    /// Returns how long a wake-up polls when only the limit can end the poll, in microseconds.
     fn polled_us(&self) -> u32 {
         match self.workload {
             Workload::Overshoot => self.poll_limit_us,
@@ -200,7 +200,7 @@ impl Cell {
         }
     }
 
-    /// The part of a pause in which CPUs execute instructions, in microseconds: a CPU that halts
+    /// Returns the part of a pause in which CPUs execute instructions, in microseconds: a CPU that halts
     /// executes none, and a counter of instructions skips that time.
     fn executed_pause_us(&self) -> u64 {
         let all = self.pause_us();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two CPUs of a wake-up: `4,5`, or `all` for every pair of CPUs.
 //!
-//! CPUs have the guest's numbers: their places in its description. `all` becomes pairs once the
+//! CPUs have the guest's numbers: their positions in its description. `all` becomes pairs once the
 //! number of CPUs is known, by the same code on both sides. If there are more pairs than [`MOST`],
 //! or than were requested (`all:100`), `all` is a sample: the pairs, in the order of the map's
 //! rows, are divided into as many equal stretches as there are pairs to measure, and one pair is
@@ -44,7 +44,7 @@ impl Pair {
         seed: 0,
     };
 
-    /// Sender and receiver.
+    /// Returns sender and receiver.
     ///
     /// # Panics
     /// Panics if this is [`Pair::All`]. A cell of [`Plan::cells`](crate::Plan::cells) always has
@@ -57,7 +57,7 @@ impl Pair {
         }
     }
 
-    /// Whether the CPU in `place` is the sender, or one of the senders.
+    /// Whether the CPU at position `place` is the sender, or one of the senders.
     pub(crate) fn may_begin_at(self, place: usize) -> bool {
         match self {
             Self::Of { from, .. } => usize::from(from) == place,
@@ -65,7 +65,7 @@ impl Pair {
         }
     }
 
-    /// A CPU of the pair that a machine of `cpus` CPUs does not have.
+    /// Returns a CPU of the pair that a machine of `cpus` CPUs does not have.
     pub(crate) fn beyond(self, cpus: usize) -> Option<usize> {
         match self {
             Self::Of { from, to } => [from, to].map(usize::from).into_iter().find(|&n| n >= cpus),
@@ -96,7 +96,7 @@ impl Pair {
         (most != 0).then_some(Self::All { most, seed })
     }
 
-    /// The sort key of the pair: it follows the rows of a map, which has a row for each sender.
+    /// Returns the sort key of the pair: it follows the rows of a map, which has a row for each sender.
     pub(crate) const fn sort_key(self) -> u64 {
         match self {
             Self::Of { from, to } => (from as u64) << 16 | to as u64,
@@ -132,7 +132,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     #[must_use]
     pub const fn count(self) -> u64 {
         let (cpus, others) = (self.cpus as u64, self.cpus.saturating_sub(1) as u64);
@@ -159,7 +159,7 @@ impl Pairs {
         }
     }
 
-    /// Sender and receiver of pair `number` if each pair counts once.
+    /// Returns sender and receiver of pair `number` if each pair counts once.
     fn undirected_at(self, number: u64) -> (u64, u64) {
         let cpus = self.cpus as u64;
         // Rows get shorter, so the number of pairs before a row is quadratic in the row's number.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a cell is skipped, in words that name the remedy.
+//! The reasons why cells are skipped, in words that name the remedy.
 
 use core::fmt;
 
@@ -105,7 +105,7 @@ impl fmt::Display for Given {
     }
 }
 
-/// Why a cell does not run. If there are several reasons, the first in this order is reported.
+/// The reason why a cell does not run. If there are several, the first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum SkipReason {
     /// The workload belongs to another guest.
@@ -116,38 +116,38 @@ pub enum SkipReason {
     },
     /// `stream` without an untrapped WFE: EL2 ends a trapped WFE at once.
     StreamAlone,
-    /// `overshoot`, and the wait has no poll with its own limit.
+    /// The workload is `overshoot`, but the wait has no poll with its own limit.
     NoLimit,
-    /// `elide`, and neither the wait nor a state of its table polls.
+    /// `elide` is requested, but neither the wait nor a state of its table polls.
     NeverPolls,
-    /// An instruction should trap that the wait does not execute.
+    /// The requested trap is for an instruction that the wait does not execute.
     NothingTraps(Trap),
-    /// The layer below traps other waits than the cell wants, and only its reboot changes that.
+    /// The layer below traps other waits than the cell wants, and only a reboot of that layer changes it.
     TrapIsGiven(Trap),
     /// Shapes `dry` and `self` have no receiver that waits.
     ShapeNeedsBusy,
-    /// The cell needs EL2, and the guest runs on the bare machine.
+    /// The cell needs EL2, but the guest runs on the bare machine.
     NoHypervisor,
-    /// The guest should own its CPU interface, and the layer below does not allow that.
+    /// The guest should own its CPU interface, but the layer below does not allow that.
     NotDirect(Under),
     /// The hypervisor would have to poll for a fixed time or know that the guest polls, but it
     /// follows only its own rules.
     OwnRules(Under),
-    /// The hypervisor should poll, and this one never does.
+    /// The hypervisor should poll, but it never does.
     NoHostPoll(Under),
-    /// There should be a neighbour, and only Rouse provides one.
+    /// There should be a neighbour, but only Rouse provides one.
     NoNeighbour(Under),
-    /// There should be a neighbour, and interrupts are delivered directly.
+    /// There should be a neighbour, but interrupts are delivered directly.
     NeighbourInjects,
-    /// A WFE should give the CPU away, and nothing takes it back.
+    /// A WFE should give the CPU away, but nothing takes the CPU back.
     YieldsForEver,
-    /// One of WFI and WFE should trap without the other, and this hypervisor traps both or neither.
+    /// One of WFI and WFE should trap without the other, but this hypervisor traps both or neither.
     TrapsTogether(Under),
-    /// A wait should trap, and this hypervisor never traps one.
+    /// A wait should trap, but this hypervisor never traps one.
     NeverTraps(Under),
     /// WFE without an event stream: nothing would make up for a lost event.
     Unbounded,
-    /// The counter can't make an event stream near that period.
+    /// The counter can't make an event stream near the requested period.
     StreamPeriod {
         /// The nearest possible period, in microseconds.
         nearest_us: u32,
@@ -156,26 +156,26 @@ pub enum SkipReason {
     States(Broken),
     /// There is no second CPU.
     OneCpu,
-    /// The cell needs atomic instructions, and a CPU has no FEAT_LSE.
+    /// The cell needs atomic instructions that a CPU lacks (FEAT_LSE).
     NoLse,
-    /// The cell needs WFET, and the machine has no FEAT_WFxT.
+    /// The cell needs WFET, but the machine has no FEAT_WFxT.
     NoWfxt,
     /// Interrupts arrive at a CPU that waits for events, and the machine would lose some of them.
     LosesInterrupts,
-    /// `cold`, and no probe found that the machine models caches.
+    /// `cold` is requested, but no probe found that the machine models caches.
     NoCaches,
     /// A named CPU does not run.
     Offline {
-        /// The dimension that names it.
+        /// The dimension that names the CPU.
         key: &'static str,
-        /// Its number.
+        /// The CPU's number.
         cpu: usize,
         /// Number of CPUs.
         cpus: usize,
     },
-    /// The workload runs a command, and none is named.
+    /// The workload runs a command, but none is named.
     NoCommand,
-    /// The workload wakes up by time, and there is no time between two wake-ups.
+    /// The workload wakes up by time, but there is no time between two wake-ups.
     NoPeriod,
     /// The caller would call itself.
     OffsetToSelf {
@@ -184,18 +184,18 @@ pub enum SkipReason {
         /// Number of CPUs.
         cpus: usize,
     },
-    /// A caller is the only one in the mask.
+    /// A caller is the only CPU in the mask.
     NoTarget,
     /// The list of callers is empty.
     NoCaller,
-    /// Noise, and CPUs take turns: noise can't disturb the others, and its instructions would count
+    /// Noise is requested, but CPUs take turns: noise can't disturb the others, and its instructions would count
     /// in the samples.
     NoiseTakesTurns,
-    /// Noise, and the workload uses every CPU, however many there are.
+    /// Noise is requested, but the workload uses every CPU, however many there are.
     NoBystander,
-    /// Noise, and too few CPUs take no part.
+    /// Noise is requested, but too few CPUs take no part.
     FewBystanders {
-        /// Noise that they are to make.
+        /// Noise that these CPUs are to make.
         noise: Noise,
         /// Number of CPUs that would be enough.
         cpus: usize,
@@ -215,7 +215,7 @@ impl SkipReason {
         Some(Self::Offline { key, cpu, cpus })
     }
 
-    /// Whether it takes precedence over `other`, which was found first.
+    /// Whether this reason takes precedence over `other`, which was found first.
     pub(crate) fn takes_precedence(&self, other: &Self) -> bool {
         core::mem::discriminant(self) != core::mem::discriminant(other) && self < other
     }

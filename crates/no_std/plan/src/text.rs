@@ -29,10 +29,10 @@ impl Plan {
 
     /// Sets dimension `key` to the comma-separated `values`, or one of
     /// [`Self::OTHERS`]. `all` means every word except the members of a family like
-    /// `governor:menu`; `governor:all` means those.
+    /// `governor:menu`; `governor:all` means those members.
     ///
     /// # Errors
-    /// [`Error`] names what is wrong.
+    /// Returns an [`Error`] that names the mistake.
     pub fn set<'a>(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
         match key {
             "stages" => self.stages.read(key, values, ())?,

@@ -32,15 +32,15 @@ pub trait Value: Copy + PartialEq + fmt::Display + 'static {
     /// Reads a value.
     ///
     /// # Errors
-    /// [`Error`] names the valid values.
+    /// Returns an [`Error`] that names the valid values.
     fn read<'a>(key: &'a str, word: &'a str, range: Self::Range) -> Result<Self, Error<'a>>;
 
-    /// The values that `word` stands for, if it stands for several.
+    /// Returns the values that `word` stands for, if it stands for several.
     fn expand_word(_word: &str) -> impl Iterator<Item = Self> {
         core::iter::empty()
     }
 
-    /// The sort key of the value.
+    /// Returns the sort key of the value.
     fn sort_key(self) -> u64;
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn read_switch<'a>(key: &'a str, value: &str) -> Result<bool, Error<'
 pub struct Dimension<T> {
     /// Values, never empty.
     pub values: List<T>,
-    /// Whether they were requested; if so, cells that can't run are listed as skipped.
+    /// Whether the values were requested; if so, cells that can't run are listed as skipped.
     pub named: bool,
 }
 

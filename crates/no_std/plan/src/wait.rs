@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ways of waiting, and what each does.
+//! The ways of waiting, and their properties.
 
 use core::fmt;
 
@@ -37,7 +37,7 @@ macro_rules! ways {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Wait {
             $($(#[$doc])* $name,)*
-            /// In idle states that a governor chooses: `governor:teo`.
+            /// The receiver waits in idle states that a governor chooses: `governor:teo`.
             Governed(Governor),
         }
 
@@ -135,19 +135,19 @@ impl Wait {
         self.nature().polls
     }
 
-    /// Whether it may execute WFI.
+    /// Whether the receiver may execute WFI.
     #[must_use]
     pub const fn halts(self) -> bool {
         self.nature().halts
     }
 
-    /// Whether it may execute WFE or WFET.
+    /// Whether the receiver may execute WFE or WFET.
     #[must_use]
     pub const fn uses_events(self) -> bool {
         self.nature().uses_events
     }
 
-    /// The governor that chooses among idle states, if one does.
+    /// Returns the governor that chooses among idle states, if one does.
     #[must_use]
     pub const fn governor(self) -> Option<Governor> {
         if let Self::Governed(governor) = self {
@@ -163,14 +163,14 @@ impl Wait {
         self.nature().limited
     }
 
-    /// Its own largest poll limit, in microseconds, which applies unless the plan names one: for
+    /// Returns the way's own largest poll limit, in microseconds, which applies unless the plan names one: for
     /// `haltpoll`, the published default of `guest_halt_poll_ns`.
     #[must_use]
     pub const fn own_limit_us(self) -> Option<u32> {
         self.nature().own_limit_us
     }
 
-    /// Whether its poll can keep a constant limit, whatever comes after the poll. Workload
+    /// Whether the way's poll can keep a constant limit, whatever comes after the poll. Workload
     /// `overshoot` needs that.
     #[must_use]
     pub const fn keeps_a_limit(self) -> bool {
@@ -183,7 +183,7 @@ impl Wait {
         self.nature().needs_stream
     }
 
-    /// Whether it needs FEAT_WFxT.
+    /// Whether the way needs FEAT_WFxT.
     #[must_use]
     pub const fn needs_wfxt(self) -> bool {
         self.nature().needs_wfxt

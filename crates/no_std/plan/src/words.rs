@@ -48,16 +48,16 @@ pub trait Word: Copy + PartialEq + fmt::Display + 'static {
     /// The names, in the same order.
     const NAMES: &'static [&'static str];
 
-    /// Its name.
+    /// Returns the value's name.
     fn name(self) -> &'static str;
 
-    /// The value with this name.
+    /// Returns the value with this name.
     #[must_use]
     fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|value| value.name() == text)
     }
 
-    /// Whether `text` names it or its whole family: `all`, `governor:all` for `governor:menu`, and
+    /// Whether `text` names this value or its whole family: `all`, `governor:all` for `governor:menu`, and
     /// `linux-all` for `linux-pipe`.
     #[must_use]
     fn is_meant_by(self, text: &str) -> bool {
@@ -65,7 +65,7 @@ pub trait Word: Copy + PartialEq + fmt::Display + 'static {
     }
 }
 
-/// Prefix of a family's names, like `governor:`, or `linux-` for the workloads of another program;
+/// Returns the prefix of a family's names, like `governor:`, or `linux-` for the workloads of another program;
 /// empty if `name` has no family.
 pub(crate) fn family(name: &str) -> &str {
     const LINUX: &str = "linux-";
@@ -77,13 +77,13 @@ pub(crate) fn family(name: &str) -> &str {
 }
 
 words! {
-    /// Why a cell ended.
+    /// The reason why a cell ended.
     End {
-        /// Its passes repeat each other.
+        /// The cell's passes repeat each other.
         Settled = "settled",
-        /// It has all requested wake-ups.
+        /// The cell has all requested wake-ups.
         Samples = "samples",
-        /// It has used up its time.
+        /// The cell has used up its time.
         Budget = "budget",
     }
 
@@ -93,17 +93,17 @@ words! {
         Single = "single",
         /// CPUs of the mask.
         Mask = "mask",
-        /// All others.
+        /// All other CPUs.
         All = "all",
     }
 
     /// How a function call reaches a CPU that polls.
     CallBy {
-        /// By a separate bit: the CPU leaves the poll, runs the function, and does not schedule.
+        /// A separate bit requests the call: the CPU leaves the poll, runs the function, and does not schedule.
         Notify = "notify",
-        /// By the bit that asks the CPU to schedule, so that it also schedules.
+        /// The bit that asks the CPU to schedule requests the call: the CPU also schedules.
         Resched = "resched",
-        /// Always by an interrupt.
+        /// An interrupt always requests the call.
         Ipi = "ipi",
         /// Like `resched`, but the scheduler does not search for work if there was none.
         SkipNewidle = "skip-newidle",
@@ -114,10 +114,10 @@ words! {
     /// How a governed CPU is made to poll.
     IdlePollBy {
         /// By a switch that the idle loop checks, as in the patch of January 2023. The CPU polls
-        /// with YIELD, and the scheduler's tick goes on.
+        /// with YIELD, and the scheduler's tick continues.
         Posted = "posted",
         /// By a pointer to the CPU's idle function. The CPU polls with the best available
-        /// instruction, without a tick, and checks every 100 us whether it should go on.
+        /// instruction, without a tick, and checks every 100 us whether to continue.
         Pointer = "pointer",
     }
 
@@ -125,43 +125,43 @@ words! {
     Spread {
         /// All times are equal.
         Fixed = "fixed",
-        /// Uniformly from half to one and a half times the mean.
+        /// Times are uniformly distributed from half to one and a half times the mean.
         Uniform = "uniform",
-        /// Exponentially.
+        /// Times are exponentially distributed.
         Exponential = "exponential",
     }
 
     /// How shallow a CPU stays in the window that a request to a device opens.
     PsdLimit {
-        /// In the shallowest state: it polls.
+        /// The CPU stays in the shallowest state: it polls.
         Poll = "poll",
-        /// In a state that takes no longer to leave than WFI.
+        /// The CPU stays in states that take no longer to leave than WFI.
         Wfi = "wfi",
     }
 
     /// Activity of the CPUs that take no part in what is measured.
     Noise {
-        /// Nothing: they halt.
+        /// No noise: the CPUs halt.
         None = "none",
-        /// They read and write more memory than caches hold.
+        /// The CPUs read and write more memory than caches hold.
         Stream = "stream",
-        /// They send each other SGIs.
+        /// The CPUs send each other SGIs.
         Sgi = "sgi",
-        /// They invalidate TLB entries of all CPUs.
+        /// The CPUs invalidate TLB entries of all CPUs.
         Tlbi = "tlbi",
     }
 
     /// Something that is on or off.
     Switch {
-        /// It is on.
+        /// The switch is on.
         On = "on",
-        /// It is off.
+        /// The switch is off.
         Off = "off",
     }
 
     /// Which CPUs are interrupted in workload `ipi`.
     Shape {
-        /// None, to show the cost of the measurement itself.
+        /// No CPU, to show the cost of the measurement itself.
         Dry = "dry",
         /// The sender.
         Itself = "self",
@@ -173,19 +173,19 @@ words! {
 
     /// Which waits of the guest trap into the hypervisor.
     Trap {
-        /// None.
+        /// No wait.
         None = "none",
         /// WFI and WFIT (HCR_EL2.TWI).
         Wfi = "wfi",
         /// WFE and WFET (HCR_EL2.TWE).
         Wfe = "wfe",
-        /// All four.
+        /// WFI, WFIT, WFE and WFET.
         Both = "both",
     }
 
     /// How an SGI reaches the receiving vCPU.
     Deliver {
-        /// It traps at the sender and becomes a list register at the receiver.
+        /// The SGI traps at the sender and becomes a list register at the receiver.
         Inject = "inject",
         /// The guest owns the CPU interface (HCR_EL2.IMO=FMO=0); nothing exits.
         Direct = "direct",
@@ -193,39 +193,39 @@ words! {
 
     /// Whether a waker interrupts a CPU that polls.
     Wake {
-        /// Always.
+        /// The waker always sends an interrupt.
         Ipi = "ipi",
-        /// Not when the receiver is polling.
+        /// The waker sends no interrupt if the receiver polls.
         Elide = "elide",
     }
 
     /// How EL2 chooses its poll time before it halts for a trapped WFI.
     HostPoll {
-        /// For the time of `host-poll-us`.
+        /// EL2 polls for the time of `host-poll-us`.
         Fixed = "fixed",
-        /// By KVM's rules, which grow and shrink the limit.
+        /// EL2 grows and shrinks the limit by KVM's rules.
         Adaptive = "adaptive",
     }
 
     /// Whether a polling guest tells EL2, which then does not poll too.
     Hint {
-        /// It does not tell EL2.
+        /// The guest does not tell EL2.
         Silent = "silent",
-        /// It tells EL2 through a hypercall.
+        /// The guest tells EL2 through a hypercall.
         Tell = "tell",
     }
 
     /// Whether caches hold the data of a wake-up.
     Cache {
-        /// They hold whatever the previous wake-up left in them.
+        /// Caches hold whatever the previous wake-up left in them.
         Warm = "warm",
-        /// They don't: the data is cleaned and invalidated before each sample.
+        /// Caches hold none of the data: it is cleaned and invalidated before each sample.
         Cold = "cold",
     }
 
     /// Barrier that a CPU executes before WFI.
     WfiBarrier {
-        /// Nothing.
+        /// No barrier.
         None = "none",
         /// DSB SY, as in Linux: the CPU's earlier writes are complete when it halts.
         Dsb = "dsb",
@@ -241,9 +241,9 @@ words! {
 
     /// Whether cells run once more with time stamps, to show where the time goes.
     Stages {
-        /// They run once more.
+        /// Cells run once more with time stamps.
         On = "on",
-        /// They do not.
+        /// Cells do not run once more.
         Off = "off",
     }
 
@@ -251,7 +251,7 @@ words! {
     Under {
         /// The hypervisor.
         Rouse = "rouse",
-        /// Nothing: EL1 of the bare machine.
+        /// No layer: the guest runs at EL1 of the bare machine.
         None = "none",
         /// Xen, whose first domain is the guest.
         Xen = "xen",
@@ -267,7 +267,7 @@ words! {
 }
 
 impl Default for Under {
-    /// The layer below in results that do not name it.
+    /// Returns the layer below in results that do not name it.
     fn default() -> Self {
         Self::Rouse
     }
@@ -304,7 +304,7 @@ impl Under {
         self.vendor().is_some()
     }
 
-    /// The name of a hypervisor other than Rouse, as in `abi::hypervisor`, or as in the device
+    /// Returns the name of a hypervisor other than Rouse, as in `abi::hypervisor`, or as in the device
     /// tree's node `/hypervisor` if the hypervisor answers no call for its name.
     #[must_use]
     pub const fn vendor(self) -> Option<&'static str> {
@@ -316,7 +316,7 @@ impl Under {
         }
     }
 
-    /// The mode of KVM as a word of Linux's `kvm-arm.mode=`, if it is KVM; empty for the mode that
+    /// Returns the mode of KVM as a word of Linux's `kvm-arm.mode=`, if it is KVM; empty for the mode that
     /// Linux chooses.
     #[must_use]
     pub const fn kvm_mode(self) -> Option<&'static str> {
@@ -330,7 +330,7 @@ impl Under {
 }
 
 impl Noise {
-    /// The fewest CPUs that the noise needs.
+    /// Returns the fewest CPUs that the noise needs.
     #[must_use]
     pub const fn min_cpus(self) -> usize {
         match self {
@@ -340,7 +340,7 @@ impl Noise {
         }
     }
 
-    /// Bytes of memory that the noise goes through: more than the shared caches of a server hold
+    /// Returns the bytes of memory that the noise goes through: more than the shared caches of a server hold
     /// (32 MiB in Graviton3 and Altra, 36 in Graviton4).
     #[must_use]
     pub const fn memory(self) -> u64 {

@@ -185,7 +185,7 @@ fn the_hypervisor_reads_which_image_of_the_guest_is_meant() {
     }
 }
 
-/// The hypervisor sets aside memory for the plan's largest neighbour, and none without one.
+/// The hypervisor sets aside memory for the plan's largest neighbour, if the plan has one.
 #[test]
 fn the_hypervisor_reads_how_large_neighbours_are() {
     for (text, expected) in [

@@ -117,7 +117,7 @@ fn plans_expand_to_what_they_always_did() {
     assert_eq!(now.lines().count(), golden.lines().count());
 }
 
-/// Cells read back from the words that are reported of them, whatever these words leave out.
+/// A cell can be read back from the words reported of it, whatever these words leave out.
 #[test]
 fn cells_read_back_from_what_is_told() {
     let golden = fs::read_to_string(FILE).unwrap();

@@ -75,13 +75,13 @@ fn the_first_block_tells_what_one_costs() {
     assert_eq!(few, [[3], [3], [2], [2]]);
     let free = blocks(&limits(2000, 40), |_| 0);
     assert_eq!(free, [[20], [10], [10], [10]]);
-    // Whatever a wake-up costs, each pass has one.
+    // At any cost of a wake-up, each pass has one wake-up.
     assert_eq!(blocks(&limits(4, 10), |_| 1000), [[1], [1], [1], [1]]);
     assert_eq!(blocks(&limits(2000, 10), |_| 1000), [[20], [1], [1], [1]]);
 }
 
 /// Each pass has 50 wake-ups that cost 1000 each. From number 50 on, each costs 2000: the second
-/// pass takes 100 000, and the third can have only its one. Then the mean is 1504, and the last
+/// pass takes 100 000, and the third can have only one wake-up. Then the mean is 1504, and the last
 /// pass has 48 000 left.
 #[test]
 fn what_gets_dearer_makes_later_passes_shorter() {
@@ -94,7 +94,7 @@ fn what_gets_dearer_makes_later_passes_shorter() {
         _ => 100,
     });
     assert_eq!(cheaper, dearer);
-    // Nor is a pass longer that has fewer than the first block, or that is the first pass.
+    // A pass with fewer wake-ups than the first block, or the first pass, does not get longer either.
     let much = blocks(&limits(2000, 200_000), |n| match n {
         0..50 => 1000,
         50..101 => 2500,

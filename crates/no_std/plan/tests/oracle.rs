@@ -6,7 +6,7 @@ use plan::{Arguments, Cell, Machine, Plan, Wait, Workload};
 
 const MACHINE: Machine = Machine::COMPLETE;
 
-/// Every combination as it stands in the lists, in the order of the loops.
+/// Returns every combination of the lists, in the order of the loops.
 fn product(plan: &Plan) -> Vec<Cell> {
     let mut cells = vec![Cell::default()];
     macro_rules! nested {

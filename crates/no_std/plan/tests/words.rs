@@ -59,7 +59,7 @@ fn a_cell_reads_its_words_or_names_them() {
         assert_eq!(cell.word(key).unwrap().to_string(), word);
     }
     assert_eq!(cell.wait, Wait::Governed(Governor::Teo62));
-    // Words that older results have, and what is written for them now.
+    // Words of older results, and the words that are written for them.
     for (word, now) in [("same", "100"), ("other", "0"), ("85", "85")] {
         cell.set("completion", word).unwrap();
         assert_eq!(cell.word("completion").unwrap().to_string(), now);
@@ -257,7 +257,7 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
     );
 }
 
-/// The words of each dimension, which result files contain for ever.
+/// The words of each dimension. Result files contain them for ever.
 #[test]
 fn words_stay() {
     for (key, words) in [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Divides RAM: finds the free part outside all regions in use, and decides who gets it.
+//! Divides the free RAM, outside all regions in use, between hypervisor and guest.
 
 use core::fmt;
 
@@ -24,7 +24,7 @@ pub const fn pool(cpus: u64) -> u64 {
     TABLES + cpus * PER_CPU
 }
 
-/// The owners of the RAM.
+/// The RAM of the hypervisor and of the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
     /// The hypervisor's page tables and per-CPU data.
@@ -33,7 +33,7 @@ pub struct Division {
     pub guest: Region,
 }
 
-/// Whose RAM is missing, and the fewest contiguous bytes that this RAM needs.
+/// The RAM that is missing, and the fewest contiguous bytes that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Short {
     /// The hypervisor's RAM.
@@ -59,7 +59,7 @@ impl fmt::Display for Short {
 /// multiple of 4096, and the guest gets the largest region that remains.
 ///
 /// # Errors
-/// [`Short`] says whether the free RAM is too small for the hypervisor or for the guest.
+/// Returns [`Short`] if the free RAM is too small for the hypervisor or for the guest.
 pub fn divide(memory: &[Region], taken: &[Region], hypervisor: u64) -> Result<Division, Short> {
     const PAGE: u64 = 4096;
     let free = largest_free(memory, taken, PAGE).filter(|free| free.size >= hypervisor);
@@ -76,10 +76,10 @@ pub fn divide(memory: &[Region], taken: &[Region], hypervisor: u64) -> Result<Di
     Ok(Division { hypervisor, guest })
 }
 
-/// The largest free range of `memory` whose base is a multiple of `align`
+/// Returns the largest free range of `memory` whose base is a multiple of `align`
 /// (a power of two), outside all of `taken`. Its size is a multiple of `align`.
 ///
-/// `None` if not even one `align`-sized block is free.
+/// Returns `None` if not even one `align`-sized block is free.
 #[must_use]
 pub fn largest_free(memory: &[Region], taken: &[Region], align: u64) -> Option<Region> {
     memory
@@ -104,7 +104,7 @@ fn largest_in(bank: Region, taken: &[Region], align: u64) -> Option<Region> {
     best
 }
 
-/// The part of `start..end` that begins and ends on multiples of `align`.
+/// Returns the part of `start..end` that begins and ends on multiples of `align`.
 fn aligned_part(start: u64, end: u64, align: u64) -> Option<Region> {
     let base = start.checked_next_multiple_of(align)?;
     let size = end.checked_sub(base)? & !(align - 1);

@@ -20,7 +20,7 @@ pub const PAGE: u64 = 0x1000;
 /// Distributor, redistributors, translation services and UART.
 pub type Claimed = ArrayVec<Region, { MAX_CPUS + MAX_ITS + 2 }>;
 
-/// Why registers can't be at an address.
+/// The reason why registers can't be at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// The address is 0 or not a multiple of this.
@@ -75,7 +75,7 @@ pub struct Claims<'a> {
 }
 
 impl<'a> Claims<'a> {
-    /// No claims yet, on a machine with this RAM whose physical addresses end at `end`. Claims go
+    /// Returns an empty list of claims, for a machine with this RAM whose physical addresses end at `end`. Claims go
     /// into `claimed`.
     pub fn new(ram: &'a [Region], end: u64, claimed: &'a mut Claimed) -> Self {
         claimed.clear();
@@ -85,7 +85,7 @@ impl<'a> Claims<'a> {
     /// Takes `region`, whose base has to be a multiple of `align`.
     ///
     /// # Errors
-    /// [`Unfit`] if the region can't be there.
+    /// Returns [`Unfit`] if the registers can't be in the region.
     pub fn claim(&mut self, region: Region, align: u64) -> Result<Region, Unfit> {
         if let Some(unfit) = Unfit::check_region(region, align, self.end, self.ram) {
             return Err(unfit);

@@ -14,8 +14,8 @@ use crate::{
 use devices::{claim_distributor, claim_redistributors, find_uart, read_gic, timer, usable_uart};
 use nodes::Nodes;
 
-/// A property of `/chosen` in those of our own trees that were made from ACPI tables, and its
-/// value.
+/// A property of `/chosen`, and its value. Our own trees have the property if they were made from
+/// ACPI tables.
 pub const DESCRIBED_BY: &str = "rouse,described-by";
 pub const ACPI: &str = "acpi";
 
@@ -23,7 +23,7 @@ impl<'a> Platform<'a> {
     /// Reads the machine from the flattened device tree `blob`; its lists go into `room`.
     ///
     /// # Errors
-    /// An [`Error`] that names the node and property that is missing or does not have the form
+    /// Returns an [`Error`] that names the node and property that is missing or does not have the form
     /// required by its binding.
     pub fn from_fdt(blob: &'a [u8], room: &'a mut Room) -> Result<Self, Error> {
         let tree = Tree::new(blob)?;
@@ -37,7 +37,7 @@ impl<'a> Platform<'a> {
     /// Like [`Self::from_fdt`], for a machine with this RAM; ignores the tree's RAM.
     ///
     /// # Errors
-    /// Like [`Self::from_fdt`].
+    /// Returns the errors of [`Self::from_fdt`].
     pub fn from_fdt_with_ram(
         blob: &'a [u8],
         memory: Ram,
@@ -94,7 +94,7 @@ impl<'a> Platform<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Reads as much of the report as possible from the flattened device tree `blob`, even if that
+    /// Reads as much of the report as possible from the flattened device tree `blob`, even if the blob
     /// is damaged, for a machine whose physical addresses end at `end`.
     #[must_use]
     pub fn from_fdt(blob: &'a [u8], end: u64) -> Self {
@@ -104,7 +104,7 @@ impl<'a> Report<'a> {
         Self {
             uart: nodes.and_then(|nodes| usable_uart(nodes, end, &read_memory(nodes.tree, end))),
             psci: nodes.and_then(|nodes| psci_conduit(nodes).ok().flatten()),
-            // The boot arguments may be there even if the structure does not lead to them.
+            // The blob may contain boot arguments to which its damaged structure does not lead.
             bootargs: bootargs.or_else(|| uart_argument(blob)).unwrap_or(""),
         }
     }
@@ -140,7 +140,7 @@ pub const MONITOR: &str = "rouse,kvm-exits-2";
 /// The name with any version.
 const MONITORS: &str = "rouse,kvm-exits";
 
-/// The page in which a monitor reports how often vCPUs exited, if the tree `blob` has one.
+/// Returns the page in which a monitor reports how often vCPUs exited, if the tree `blob` has one.
 #[must_use]
 pub fn monitor(blob: &[u8]) -> Option<Region> {
     let mut nodes = Tree::new(blob).ok()?.nodes();
@@ -265,7 +265,7 @@ fn memory_nodes(tree: Tree<'_>) -> impl Iterator<Item = Node<'_>> {
     children.filter(|node| node.string("device_type") == Some("memory") && !node.is_off())
 }
 
-/// The RAM below `end`.
+/// Returns the RAM below `end`.
 fn read_memory(tree: Tree<'_>, end: u64) -> Ram {
     let regions = memory_nodes(tree).flat_map(|node| node.regions());
     let below = regions

@@ -50,9 +50,9 @@ pub struct GuestTree<'a, C, B> {
     pub exits: Option<(&'a str, Region)>,
     /// Idle states of the guest's CPUs besides WFI, from shallow to deep.
     pub idle_states: &'a [IdleState],
-    /// Seed of its kernel's random numbers (`rng-seed`), if the tree should have one.
+    /// Seed of the guest kernel's random numbers (`rng-seed`), if the tree should have one.
     pub seed: Option<u64>,
-    /// Its initial RAM disk, if there is one.
+    /// The guest's initial RAM disk, if there is one.
     pub initrd: Option<Region>,
     /// Boot arguments, as pieces to concatenate.
     pub bootargs: B,
@@ -83,7 +83,7 @@ where
     /// Writes the tree into `buffer` and returns its size in bytes.
     ///
     /// # Errors
-    /// [`BufferTooSmall`]; the contents of the buffer are then undefined.
+    /// Returns [`BufferTooSmall`]; the contents of the buffer are then undefined.
     pub fn write(&self, buffer: &mut [u8]) -> Result<usize, BufferTooSmall> {
         let mut w = Writer::new(buffer)?;
         w.begin_node("")?;
@@ -214,7 +214,7 @@ where
         w.end_node()?;
         w.begin_node("timer")?;
         w.strings("compatible", &["arm,armv8-timer"])?;
-        // Secure physical (which a guest lacks, but the binding needs the place), non-secure
+        // Secure physical (which a guest lacks, but the binding requires the entry), non-secure
         // physical, virtual, hypervisor.
         let mut interrupts: ArrayVec<u32, 12> = ArrayVec::new();
         let timer = self.timer;

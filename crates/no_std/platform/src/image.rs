@@ -23,7 +23,7 @@ const BIG_ENDIAN: u64 = 1;
 const ANYWHERE: u64 = 1 << 3;
 /// Bytes at the start of RAM in which QEMU puts a machine's first instructions (hw/arm/boot.c,
 /// `BOOTLOADER_MAX_SIZE`). QEMU moves an image that would overlap them up by [`ALIGN`]. So does
-/// this crate, because images may be linked for either place.
+/// this crate, because images may be linked for either address.
 const LOADER: u64 = 0x1000;
 /// Bytes of the smallest page that a kernel may have.
 const PAGE: u64 = 0x1000;
@@ -42,12 +42,12 @@ pub struct Image {
     pub anywhere: bool,
 }
 
-/// The places of an image and its device tree, in bytes from the start of RAM.
+/// The positions of an image and its device tree, in bytes from the start of RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The image.
     pub image: u64,
-    /// The device tree: before the image or, if there is no room, after it.
+    /// The device tree: before the image or, if it does not fit there, after it.
     pub tree: u64,
     /// The end of both, including all memory that belongs to the image.
     pub end: u64,
@@ -65,7 +65,7 @@ pub enum Granule {
 }
 
 impl Granule {
-    /// The granule's size in KiB.
+    /// Returns the granule's size in KiB.
     #[must_use]
     pub const fn kib(self) -> u32 {
         match self {
@@ -87,14 +87,14 @@ impl Granule {
     }
 }
 
-/// Why an image can't be a guest.
+/// The reason why an image can't be a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The image has no such header.
     NoImage,
     /// The image is big-endian.
     BigEndian,
-    /// Its first instruction would be at an impossible address.
+    /// The image's first instruction would be at an impossible address.
     Offset(u64),
 }
 
@@ -119,7 +119,7 @@ impl Image {
     /// Reads the header that `image` begins with.
     ///
     /// # Errors
-    /// [`Error`]: why the image can't be a guest.
+    /// Returns [`Error`], the reason why the image can't be a guest.
     pub fn parse(image: &[u8]) -> Result<Self, Error> {
         let header = image.first_chunk::<HEADER>().ok_or(Error::NoImage)?;
         if !header[MAGIC..].starts_with(b"ARM\x64") {
@@ -176,7 +176,7 @@ impl Image {
         }
     }
 
-    /// Bytes of RAM that the image, a file of `length` bytes, needs from its multiple of [`ALIGN`]
+    /// Returns the bytes of RAM that the image, a file of `length` bytes, needs from its multiple of [`ALIGN`]
     /// on.
     #[must_use]
     pub fn span(&self, length: u64) -> u64 {

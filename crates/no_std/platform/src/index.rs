@@ -46,7 +46,7 @@ impl Index {
     }
 }
 
-/// The first slot to look at: the upper bits of the product with 2^64 divided by the golden ratio,
+/// Returns the first slot to check: the upper bits of the product with 2^64 divided by the golden ratio,
 /// which scatters values that differ in few bits (Knuth, The Art of Computer Programming, volume 3,
 /// 6.4).
 fn first_slot(affinity: u64) -> usize {

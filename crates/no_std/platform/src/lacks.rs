@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why the hypervisor can't run on a machine with a sound description. The image checks this before
+//! Lists why the hypervisor can't run on a machine with a sound description. The image checks this before
 //! it takes over a machine, and `doctor` checks it before anybody carries a disk to the machine.
 
 use crate::claims::FRAME;
@@ -9,7 +9,7 @@ use crate::{Gic, Platform};
 const REDISTRIBUTOR: u64 = 2 * FRAME;
 
 impl Platform<'_> {
-    /// Returns what the hypervisor needs and the machine's description does not have, except RAM:
+    /// Returns what the hypervisor needs and the machine's description lacks, except RAM:
     /// [`crate::carve::divide`] checks whether there is enough.
     #[must_use]
     pub fn lacks(&self) -> Option<&'static str> {
@@ -28,7 +28,7 @@ impl Platform<'_> {
 }
 
 impl Gic<'_> {
-    /// The most redistributors that fit into the described ranges.
+    /// Returns the largest number of redistributors that fit into the described ranges.
     fn max_redistributors(&self) -> u64 {
         let stride = self.stride.unwrap_or(REDISTRIBUTOR).max(1);
         let in_range =

@@ -2,7 +2,7 @@
 //! The machine as its firmware describes it, in one plain structure.
 //!
 //! [`Platform::from_fdt`] reads a device tree, the only source of facts about the machine, such as
-//! the place of RAM, the numbers of CPUs and the kind of UART. [`guest`] writes the device tree for
+//! the addresses of RAM, the numbers of CPUs and the kind of UART. [`guest`] writes the device tree for
 //! a guest, which shows the guest its own part of the machine and nothing else.
 //!
 //! The crate touches no register and allocates nothing.
@@ -60,7 +60,7 @@ impl From<core::ops::Range<u64>> for Region {
 }
 
 impl Region {
-    /// First address after the region.
+    /// Returns the first address after the region.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.base.saturating_add(self.size)
@@ -88,9 +88,9 @@ pub type Ram = ArrayVec<Region, MAX_BANKS>;
 /// How a CPU is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enable {
-    /// By PSCI CPU_ON.
+    /// PSCI CPU_ON starts the CPU.
     Psci,
-    /// By writing the entry address to this physical address and sending an event.
+    /// Writing the entry address to this physical address and sending an event starts the CPU.
     SpinTable(u64),
     /// The CPU entered the image together with the first CPU and is held there.
     Held,
@@ -135,7 +135,7 @@ pub struct Gic<'a> {
 pub struct GicV2 {
     /// GICC, the physical CPU interface.
     pub gicc: Region,
-    /// GICH, a hypervisor's control of the virtual CPU interface, and GICV, that interface.
+    /// GICH, with which a hypervisor controls the virtual CPU interface, and GICV, the virtual interface.
     pub virt: Option<[Region; 2]>,
 }
 
@@ -143,7 +143,7 @@ impl GicV2 {
     /// The most CPUs of a GICv2 (IHI 0048B, 1.1).
     pub const MAX_CPUS: usize = 8;
 
-    /// The blocks of registers, in the order of the binding.
+    /// Returns the blocks of registers, in the order of the binding.
     pub fn registers(&self) -> impl Iterator<Item = Region> + Clone {
         [self.gicc]
             .into_iter()
@@ -227,7 +227,7 @@ pub enum Firmware {
     Acpi,
 }
 
-/// The means to report that a machine can't be used, read with no other demands on its description.
+/// The means to report that a machine can't be used, read even if the rest of its description is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report<'a> {
     /// Console, if the description names one.
@@ -238,15 +238,15 @@ pub struct Report<'a> {
     pub bootargs: &'a str,
 }
 
-/// Why a description is refused: what is missing or wrong, and where.
+/// The reason why a description is refused: what is missing or wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The tree's structure is damaged at this offset.
     Malformed(usize),
-    /// Version of the format, and the oldest version that it is compatible with; 17 is not in that
+    /// Version of the format, and the oldest version with which it is compatible; 17 is not in that
     /// range.
     Version(u32, u32),
-    /// No node of this kind.
+    /// There is no node of this kind.
     NoNode(&'static str),
     /// The node lacks the property, or its value does not have the required form.
     Property {

@@ -16,7 +16,7 @@ pub const MAX_RESERVED: usize = 64;
 pub struct Reserved(ArrayVec<Region, { MAX_RESERVED + 1 }>);
 
 impl Reserved {
-    /// No part is in use.
+    /// Returns a list in which no part is in use.
     #[must_use]
     pub const fn new() -> Self {
         Self(ArrayVec::new_const())

@@ -27,7 +27,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Room with empty lists.
+    /// Returns storage with empty lists.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Room {
     }
 
     /// Moves the CPU of [`Self::begin_with`] to the front, after all CPUs are read. If the list
-    /// lacks it, because the machine has more than [`MAX_CPUS`], it replaces the last CPU.
+    /// lacks that CPU, because the machine has more than [`MAX_CPUS`], that CPU replaces the last one.
     pub fn sort(&mut self) {
         let Some(mpidr) = self.first else { return };
         match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {

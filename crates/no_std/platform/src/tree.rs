@@ -12,7 +12,7 @@ pub const MAX_DEPTH: usize = 16;
 
 /// First word of a tree (5.2).
 pub const MAGIC: u32 = 0xd00d_feed;
-/// The supported version, which others have to be compatible with (5.2).
+/// The supported version; other versions must be compatible with it (5.2).
 const VERSION: u32 = 17;
 
 /// Tokens of the structure (5.4.1).
@@ -26,7 +26,7 @@ const END: u32 = 9;
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'a> {
     blob: &'a [u8],
-    /// Where the structure begins in `blob`, and where it ends.
+    /// Offsets in `blob` at which the structure begins and ends.
     structure: usize,
     end: usize,
     strings: &'a [u8],
@@ -43,7 +43,7 @@ enum Item<'a> {
     Last,
 }
 
-/// Big-endian cell `index` of `bytes`.
+/// Returns big-endian cell `index` of `bytes`.
 pub fn cell(bytes: &[u8], index: usize) -> Option<u32> {
     let at = index.checked_mul(4)?;
     let bytes = bytes.get(at..at.checked_add(4)?)?;
@@ -51,10 +51,10 @@ pub fn cell(bytes: &[u8], index: usize) -> Option<u32> {
 }
 
 impl<'a> Tree<'a> {
-    /// The tree in `blob`, which must be entirely well-formed.
+    /// Returns the tree in `blob`, which must be entirely well-formed.
     ///
     /// # Errors
-    /// [`Error::Malformed`] with the place, or [`Error::TooDeep`].
+    /// Returns [`Error::Malformed`] with the offset, or [`Error::TooDeep`].
     pub fn new(blob: &'a [u8]) -> Result<Self, Error> {
         let tree = Self::as_far_as_it_goes(blob).ok_or(Error::Malformed(0))?;
         let field = |index| cell(blob, index).unwrap_or(0) as usize;
@@ -78,7 +78,7 @@ impl<'a> Tree<'a> {
         tree.check_structure().map(|()| tree)
     }
 
-    /// The well-formed parts of the tree in `blob`; `None` if `blob` does not begin like a tree.
+    /// Returns the well-formed parts of the tree in `blob`; `None` if `blob` does not begin like a tree.
     pub fn as_far_as_it_goes(blob: &'a [u8]) -> Option<Self> {
         if cell(blob, 0)? != MAGIC {
             return None;
@@ -98,7 +98,7 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// The regions of the memory reservation block (5.3), without the entry that ends the block.
+    /// Returns the regions of the memory reservation block (5.3), without the entry that ends the block.
     pub fn reservations(&self) -> impl Iterator<Item = Region> + 'a {
         let entries = self.reservations.chunks_exact(16).map(|entry| Region {
             base: read_number(&entry[..8]).unwrap_or(0),
@@ -107,7 +107,7 @@ impl<'a> Tree<'a> {
         entries.take_while(|entry| entry.base != 0 || entry.size != 0)
     }
 
-    /// All nodes, each before its children; the root comes first.
+    /// Returns all nodes, each before its children; the root comes first.
     pub fn nodes(&self) -> Nodes<'a> {
         Nodes {
             tree: *self,
@@ -117,7 +117,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The node at `path`, from the root; the names in `path` may lack their unit addresses.
+    /// Returns the node at `path`, from the root; the names in `path` may lack their unit addresses.
     pub fn find(&self, path: &str) -> Option<Node<'a>> {
         let names = path.split('/').filter(|name| !name.is_empty());
         let mut node = self.nodes().next()?;
@@ -129,7 +129,7 @@ impl<'a> Tree<'a> {
         Some(node)
     }
 
-    /// The node that others refer to with `phandle` (2.3.3).
+    /// Returns the node to which other nodes refer with `phandle` (2.3.3).
     pub fn by_phandle(&self, phandle: u32) -> Option<Node<'a>> {
         self.nodes().find(|node| node.phandle() == Some(phandle))
     }
@@ -278,24 +278,24 @@ impl<'a> Iterator for Nodes<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a> {
     tree: Tree<'a>,
-    /// Its name, with the unit address.
+    /// The node's name, with the unit address.
     pub name: &'a [u8],
     path: Path,
 }
 
 impl<'a> Node<'a> {
-    /// Number of its ancestors.
+    /// Returns the number of the node's ancestors.
     pub const fn depth(&self) -> usize {
         self.path.depth
     }
 
-    /// Its name, without the unit address.
+    /// Returns the node's name, without the unit address.
     pub fn kind(&self) -> &'a [u8] {
         let end = self.name.iter().position(|&byte| byte == b'@');
         &self.name[..end.unwrap_or(self.name.len())]
     }
 
-    /// Its child nodes, without their own children.
+    /// Returns the node's children, without their own children.
     pub fn children(&self) -> impl Iterator<Item = Self> + use<'a> {
         let mut path = self.path;
         path.depth += 1;
@@ -309,7 +309,7 @@ impl<'a> Node<'a> {
         inside.filter(move |node| node.depth() == depth)
     }
 
-    /// The value of a property.
+    /// Returns the value of a property.
     pub fn property(&self, name: &str) -> Option<&'a [u8]> {
         let mut at = self.first_property();
         loop {
@@ -331,7 +331,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The names of its properties.
+    /// Returns the names of the node's properties.
     pub fn property_names(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let (tree, mut at) = (self.tree, self.first_property());
         core::iter::from_fn(move || {
@@ -350,14 +350,14 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// A property that is a string, or the first of its strings.
+    /// Returns a property that is a string, or the first of its strings.
     pub fn string(&self, name: &str) -> Option<&'a str> {
         let text = self.property(name)?;
         let end = text.iter().position(|&byte| byte == 0);
         core::str::from_utf8(&text[..end.unwrap_or(text.len())]).ok()
     }
 
-    /// The strings of a property.
+    /// Returns the strings of a property.
     pub fn strings(&self, name: &str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let value = self.property(name).unwrap_or(&[]);
         value
@@ -365,35 +365,35 @@ impl<'a> Node<'a> {
             .filter(|text| !text.is_empty())
     }
 
-    /// A property that is a number of one cell.
+    /// Returns a property that is a number of one cell.
     pub fn cell(&self, name: &str) -> Option<u32> {
         cell(self.property(name)?, 0)
     }
 
-    /// The number with which other nodes refer to it.
+    /// Returns the number with which other nodes refer to this node.
     pub fn phandle(&self) -> Option<u32> {
         self.cell("phandle").or_else(|| self.cell("linux,phandle"))
     }
 
-    /// Its parent node.
+    /// Returns the node's parent.
     pub fn parent(&self) -> Option<Self> {
         let mut path = self.path;
         path.depth = path.depth.checked_sub(1)?;
         Some(Self {
-            // Nobody asks an ancestor for its name.
+            // No caller asks an ancestor for its name.
             name: &[],
             path,
             ..*self
         })
     }
 
-    /// Whether it must not be used: it has a `status` other than `okay` and `ok`, which Linux also
+    /// Whether the node must not be used: it has a `status` other than `okay` and `ok`, which Linux also
     /// accepts (2.3.4).
     pub fn is_off(&self) -> bool {
         self.property("status").is_some() && !matches!(self.string("status"), Some("okay" | "ok"))
     }
 
-    /// Whether it or one of its ancestors must not be used.
+    /// Whether the node or one of its ancestors must not be used.
     pub fn is_off_or_below_off(&self) -> bool {
         core::iter::successors(Some(*self), Self::parent).any(|node| node.is_off())
     }
@@ -408,7 +408,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The regions of its `reg`, as its parent sees them; `None` if `reg` is malformed.
+    /// Returns the regions of the node's `reg`, as its parent sees them; `None` if `reg` is malformed.
     pub fn local_regions(&self) -> Option<impl Iterator<Item = Region> + use<'a>> {
         let parent = self.parent()?;
         let (address, size) = (parent.address_cells(), parent.size_cells());
@@ -423,7 +423,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// The regions of its `reg`, as CPUs see them. The list ends at a region that they can't reach.
+    /// Returns the regions of the node's `reg`, as CPUs see them. The list ends at a region that they can't reach.
     pub fn regions(&self) -> impl Iterator<Item = Region> + use<'a> {
         let bus = self.parent();
         let regions = self.local_regions().into_iter().flatten();
@@ -453,8 +453,8 @@ impl<'a> Node<'a> {
         Some(address)
     }
 
-    /// Cells of an address and of a size in its children (2.3.5), capped at 8, which is as invalid
-    /// as 0.
+    /// Returns the numbers of cells of an address and of a size in the node's children (2.3.5); at most 8,
+    /// which is as invalid as 0.
     fn address_cells(&self) -> usize {
         self.cell("#address-cells").unwrap_or(2).min(8) as usize
     }
@@ -463,7 +463,7 @@ impl<'a> Node<'a> {
         self.cell("#size-cells").unwrap_or(1).min(8) as usize
     }
 
-    /// Offset of its first property.
+    /// Returns the offset of the node's first property.
     const fn first_property(&self) -> usize {
         self.path.at[self.path.depth]
     }

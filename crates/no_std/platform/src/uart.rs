@@ -7,9 +7,9 @@ use crate::claims::{END, Unfit};
 /// The console UART.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uart {
-    /// Its programming model.
+    /// The UART's programming model.
     pub kind: UartKind,
-    /// Physical address of its registers.
+    /// Physical address of the UART's registers.
     pub base: u64,
 }
 
@@ -76,7 +76,7 @@ const COMPATIBLE: &[(&str, UartKind)] = &[
 ];
 
 impl UartKind {
-    /// The model of a node that is compatible with `name` and has these `reg-shift` and
+    /// Returns the model of a node that is compatible with `name` and has these `reg-shift` and
     /// `reg-io-width`.
     #[must_use]
     pub fn of(name: &[u8], shift: Option<u32>, width: Option<u32>) -> Option<Self> {
@@ -108,7 +108,7 @@ impl UartKind {
         COMPATIBLE.iter().find(same).map_or("", |(name, _)| name)
     }
 
-    /// Bytes from its first register to the end of the last register in use, and bytes of an
+    /// Returns the bytes from the first register to the end of the last register in use, and the bytes of an
     /// access.
     const fn register_extent(self) -> (u64, u64) {
         match self {
@@ -129,7 +129,7 @@ impl UartKind {
 }
 
 impl Uart {
-    /// The block of its registers.
+    /// Returns the block of the UART's registers.
     #[must_use]
     pub const fn registers(&self) -> Region {
         Region {

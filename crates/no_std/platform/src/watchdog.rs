@@ -21,9 +21,9 @@ const END: u64 = 1 << 48;
 /// One watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watchdog {
-    /// Physical address of its control frame.
+    /// Physical address of the watchdog's control frame.
     pub control: u64,
-    /// Whether the description keeps it from us: it belongs to the secure side, or is disabled.
+    /// Whether the description keeps the watchdog from us: it belongs to the secure side, or is disabled.
     pub kept: bool,
 }
 

@@ -8,7 +8,7 @@ use platform::carve::largest_free;
 const FIRST: u64 = 3;
 const UNITS: u64 = 12;
 
-/// The longest run of free units that begins and ends on multiples of `align`;
+/// Returns the longest run of free units that begins and ends on multiples of `align`;
 /// the first of several.
 fn counted(taken: &[Region], align: u64) -> Option<Region> {
     let is_free = |unit: u64| !taken.iter().any(|region| region.contains(unit));

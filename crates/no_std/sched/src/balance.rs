@@ -5,9 +5,9 @@
 //!
 //! | end | condition |
 //! |---|---|
-//! | nothing to find | no CPU has more than one task ([`Newidle::is_worth`]; the caller keeps that in one flag, as `overload` of Linux's root domain) |
+//! | nothing to find | no CPU has more than one task ([`Newidle::is_worth`]; the caller keeps one flag for that, like Linux's `overload`) |
 //! | not worth it | the CPU's average idle time is shorter than a search of the first domain |
-//! | not worth going on | ... is shorter than the searches so far and the next domain's together |
+//! | not worth continuing | the CPU's average idle time is shorter than the searches so far and the next domain's together |
 //!
 //! The cost of a search is measured: it is the longest search of each domain so far, and decays by
 //! 3/256 once a second. (Until 5.15, Linux used a fixed limit, `sysctl_sched_migration_cost`, for
@@ -194,12 +194,12 @@ mod tests {
         }
     }
 
-    /// Searches with a clock that stands still.
+    /// Searches with a clock that does not advance.
     fn search(me: usize, tasks: &[u32]) -> SearchResult {
         Newidle::new().search(me, tasks.len(), || 0, queues(tasks))
     }
 
-    /// A clock, and queues for which each look takes the given time in ns.
+    /// A clock, and queues whose every check takes the given time in ns.
     struct Slow(Cell<u64>, u64);
 
     impl Slow {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn where_no_task_waits_every_domain_is_searched() {
-        // The domains have 2, 4 and 8 CPUs, including the searcher, so the looks are 1 + 3 + 7.
+        // The domains have 2, 4 and 8 CPUs, including the searcher: it checks 1 + 3 + 7 queues.
         let found = search(5, &[1; 8]);
         assert_eq!((found.looked, found.busiest), (11, None));
         assert_eq!(found.overloaded, Some(false));
@@ -227,7 +227,7 @@ mod tests {
     fn the_nearest_domain_with_work_wins_and_in_it_the_busiest() {
         let found = search(0, &[0, 2, 9, 9]);
         assert_eq!((found.looked, found.busiest), (1, Some(1)));
-        // Not all CPUs were looked at, so it is unknown whether any is overloaded.
+        // Not all CPUs were checked, so it is unknown whether any is overloaded.
         assert_eq!(found.overloaded, None);
         let found = search(0, &[0, 1, 3, 3]);
         assert_eq!((found.busiest, found.overloaded), (Some(3), Some(true)));

@@ -57,7 +57,7 @@ impl List {
     /// Adds element `number`, whose link is `link`; returns whether the list was empty.
     ///
     /// Earlier stores are visible to the CPU that takes the element. The operation is sequentially
-    /// consistent, like [`Self::take`]. If one side adds itself and then looks at a condition, and
+    /// consistent, like [`Self::take`]. If one side adds itself and then checks a condition, and
     /// the other side makes the condition true and then empties the list, at least one side sees
     /// the other.
     #[inline]
@@ -113,7 +113,7 @@ impl<'l, F: Fn(u32) -> &'l Link> Iterator for Taken<F> {
     #[inline]
     fn next(&mut self) -> Option<u32> {
         let number = self.next.checked_sub(1)?;
-        // Reads the link before it hands out the element, because its owner may push it again.
+        // Reads the link before it returns the element, because the element's owner may push it again.
         self.next = (self.link)(number).0.load(Relaxed);
         Some(number)
     }
@@ -184,7 +184,7 @@ mod model {
         });
     }
 
-    /// A waiter adds itself and looks; another thread makes the condition true and empties the
+    /// A waiter adds itself and checks a condition; another thread makes it true and empties the
     /// list: at least one of them sees the other.
     #[test]
     fn who_waits_is_seen_or_sees() {

@@ -2,7 +2,7 @@
 //! Generates reproducible random numbers.
 
 /// Marsaglia's xorshift64* (S. Vigna, "An experimental exploration of Marsaglia's xorshift
-/// generators, scrambled", 2016). Nothing depends on its quality.
+/// generators, scrambled", 2016). Nothing depends on the quality of its numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 

@@ -53,7 +53,7 @@ impl<const N: usize> Timers<N> {
     }
 
     /// Takes the earliest deadline that is not after `now` and returns its waiter; among equal
-    /// deadlines, the one with the smallest number.
+    /// deadlines, the waiter with the smallest number.
     pub fn expire(&mut self, now: u64) -> Option<u32> {
         let (deadline, waiter) = *self.entries[..self.used].first()?;
         if deadline > now {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Judges SErrors: their severity according to the syndrome, and whether EL2 may go on.
+//! Judges SErrors: their severity according to the syndrome, and whether EL2 may continue.
 //!
 //! The syndrome is in ESR_EL2 (D23.2.39, ISS encoding for an SError exception). For an SError that
 //! an error synchronization barrier has deferred, DISR_EL1 has the same fields in the same places.
@@ -24,10 +24,10 @@ const DEFERRED: u64 = 1 << 31;
 pub enum Verdict {
     /// CE: the error was corrected.
     Corrected,
-    /// UEO: nothing has used the wrong data, and the CPU can go on where it was.
+    /// UEO: nothing has used the wrong data, and the CPU can continue where it was interrupted.
     Restartable,
-    /// UER: nothing has used the wrong data, but the next instruction would. The PE can go on
-    /// only once the error is repaired.
+    /// UER: nothing has used the wrong data, but the next instruction would. The PE can continue
+    /// only after the error is repaired.
     Recoverable,
     /// UEU: wrong data was used, within the CPU.
     Unrecoverable,
@@ -55,11 +55,11 @@ pub enum Taken {
 /// The action to take next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The interrupted code goes on.
+    /// The interrupted code continues.
     GoOn,
-    /// EL2 can go on, but the guest can't.
+    /// EL2 can continue, but the guest can't.
     EndGuest,
-    /// Neither can go on, because it is unknown whose error it was. A guest can cause such an error
+    /// Neither can continue, because the error may belong to either. A guest can cause such an error
     /// at will.
     EndBoth,
     /// EL2 is no longer reliable.
@@ -109,7 +109,7 @@ impl Verdict {
         Self::Reserved,
     ];
 
-    /// Decides how to go on after the SError.
+    /// Decides how to continue after the SError.
     ///
     /// The exits have no error synchronization barrier (ESB, or SCTLR_EL2.IESB), which would make
     /// each exit slower. So an error of EL2 may be taken when the guest is already running, and if
@@ -118,7 +118,7 @@ impl Verdict {
     /// exclusive access to memory that it has made Non-cacheable. If no wrong data was used, EL2 is
     /// not affected, and the next instruction is the guest's.
     ///
-    /// An SError that is pending at the start was caused by software that is gone: nothing uses its
+    /// An SError that is pending at the start was caused by software that no longer runs: nothing uses its
     /// data any more, and RAM that is still wrong reports its error again when it is read.
     #[must_use]
     pub const fn next(self, taken: Taken) -> Next {

@@ -21,7 +21,7 @@ pub enum Answer {
     Feature,
     /// The access goes to the guest's own OS lock.
     OsLock,
-    /// The virtual interrupt controller handles it.
+    /// The virtual interrupt controller handles the access.
     Interface(Register),
     /// There is no such register.
     Undefined,

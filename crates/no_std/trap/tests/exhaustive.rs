@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests ICC_SGI1R_EL1 with every range and bit of the target list against every Aff0, and with the
-//! bits of every other field: together these cover its whole meaning, since the fields do not
+//! bits of every other field: together these cover the register's whole meaning, since the fields do not
 //! overlap.
 
 use trap::sgi::Sgi;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks whether the rules of [`List`] hold, for tests and hypercalls. Delivery of interrupts uses
-//! nothing of this module.
+//! Checks whether the rules of [`List`] hold, for tests and hypercalls. Interrupt delivery does not
+//! use this module.
 
 use core::fmt;
 
@@ -19,15 +19,15 @@ pub enum Fault {
     Queued(u32),
     /// This INTID does not exist.
     Unknown(u32),
-    /// This SPI is listed, and the distributor does not record that.
+    /// This SPI is listed, but the distributor does not record that.
     NotHeld(u32),
-    /// This INTID waits for a list register, and nothing will list it.
+    /// This INTID waits for a list register, but nothing will list it.
     Forgotten(u32),
-    /// This INTID is active in the queue, and no trap would show its end.
+    /// This INTID is active in the queue, but no trap would report its end.
     Unseen(u32),
-    /// This INTID is in a list register and should not be.
+    /// This INTID is in a list register but should not be.
     Listed(u32),
-    /// These private INTIDs are pending, though they could be delivered.
+    /// These private INTIDs are left pending, though they could be delivered.
     Pending(u32),
     /// These private INTIDs have requests that nothing serves.
     Requested(u32),
@@ -64,7 +64,7 @@ impl List {
     /// requests that the bank currently serves.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     pub fn audit(
         &self,
         bank: &impl Bank,
@@ -113,11 +113,11 @@ impl List {
     }
 
     /// Like [`Self::audit`], for a time when the guest has ended every interrupt and no vCPU sends:
-    /// nothing may be left. If hardware delivers (`direct`), vCPUs may send, and only the list
+    /// no interrupt may be left. If hardware delivers (`direct`), vCPUs may send, and only the list
     /// registers and the queue have to be empty.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// Returns the first rule that does not hold.
     pub fn audit_quiet(
         &self,
         bank: &impl Bank,

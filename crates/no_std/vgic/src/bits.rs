@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that are arrays of bits, or of bytes that an access may reach in part.
+//! Accesses to parts of registers that are arrays of bits or bytes, and a list of the set bits.
 
 use crate::Access;
 
@@ -23,7 +23,7 @@ pub const fn is_aligned_part(access: Access, size: u32) -> bool {
     access.size <= size && access.offset.is_multiple_of(access.size as u64)
 }
 
-/// The numbers of the bits that are set, from the lowest.
+/// Returns the numbers of the bits that are set, from the lowest.
 pub fn ones(mut bits: u64) -> impl Iterator<Item = u32> {
     core::iter::from_fn(move || {
         let lowest = (bits != 0).then(|| bits.trailing_zeros());

@@ -16,7 +16,7 @@ use crate::list::List;
 use crate::lr::{Asked, Bank, ListRegister};
 use crate::private::Private;
 
-/// A CPU's means for the interrupts of its vCPU: list registers, and the physical
+/// The hardware that a CPU has for the interrupts of its vCPU: list registers, and the physical
 /// interrupts of the guest's timers. Each INTID is a bit.
 pub trait Interface: Bank {
     /// SGIs that arrive as physical SGIs; the others arrive as requests from another CPU.
@@ -57,22 +57,22 @@ impl Shared for &RefCell<Distributor> {
 /// Purpose of a maintenance interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maintenance {
-    /// Neither of the others: something else made the interrupt pending.
+    /// The interrupt has neither of the other purposes: something else made it pending.
     Nothing,
-    /// An interrupt that waited for a list register has one now.
+    /// An interrupt that waited for a list register has got one.
     Refilled,
-    /// The guest has ended an interrupt that another vCPU waits for: [`Delivery::evaluate`] is due.
+    /// The guest has ended an interrupt that another vCPU waits for: the caller must call [`Delivery::evaluate`].
     Ended,
 }
 
 /// The interrupts of a vCPU, on the CPU that runs it.
 #[derive(Debug)]
 pub struct Delivery<'a, I, S> {
-    /// Its SGIs and PPIs.
+    /// The vCPU's SGIs and PPIs.
     pub private: &'a Private,
-    /// Interrupts in its list registers, or waiting for one.
+    /// Interrupts in the vCPU's list registers, or waiting for one.
     pub list: &'a mut List,
-    /// The CPU.
+    /// The CPU's registers.
     pub interface: I,
     /// The distributor.
     pub shared: S,
@@ -80,7 +80,7 @@ pub struct Delivery<'a, I, S> {
 
 impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     /// Lists SGI or PPI `intid`, which arrived physically, if nothing more is needed; returns
-    /// whether it did. A hypervisor may implement this in assembly, and go on with [`Self::inject`]
+    /// whether it did. A hypervisor may implement this in assembly, and continue with [`Self::inject`]
     /// if it returns `false`.
     #[inline(always)]
     pub fn arrive(&mut self, intid: u32) -> bool {
@@ -88,7 +88,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 
     /// Makes SGI or PPI `intid` pending; returns whether it was listed. `hw` is the physical
-    /// interrupt that it is mapped to, which is then active.
+    /// interrupt to which it is mapped; that interrupt is then active.
     #[inline(always)]
     pub fn inject(&mut self, intid: u32, hw: Option<u32>) -> bool {
         match self.private.ready(intid) {
@@ -98,7 +98,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
                 return true;
             }
             None if hw.is_none() => self.private.set_pending(intid),
-            // Another CPU has just disabled it. It stays physically active until this CPU's pending
+            // Another CPU has just disabled `intid`. It stays physically active until this CPU's pending
             // call of `evaluate` clears the active state, so that the line can interrupt again.
             None => {}
         }
@@ -163,7 +163,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 
     /// Enables the physical interrupts of those timers whose interrupts can be delivered. The
-    /// levels of other timers have to wait in the machine, where they disappear with the line.
+    /// levels of other timers stay in the physical GIC, which forgets them when the lines go low.
     pub fn follow_timers(&mut self) {
         let timers = self.interface.timers();
         let ready = self.private.ready_intids() & timers;
@@ -173,7 +173,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     /// The physical interrupt of a timer is active from the time it is taken until its virtual
     /// interrupt ends. The virtual interrupt may have been ended by a register write or taken back,
     /// or it may now be a software interrupt, whose end does not reach the physical one. So the
-    /// physical interrupts of timers that are not `listed` end here, and come again if their lines
+    /// physical interrupts of timers that are not `listed` end here, and arrive again if their lines
     /// are high.
     fn release_timers(&mut self, listed: u32) {
         let timers = self.interface.timers();
@@ -202,7 +202,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     pub fn unlist(&mut self) {
         let (private, shared) = (self.private, &self.shared);
         self.list.drain(&mut self.interface, |one| match one.hw() {
-            // Its line makes it pending again.
+            // The timer's line makes the interrupt pending again.
             Some(_) => {}
             None if one.intid() < PRIVATE => private.give_back(1 << one.intid()),
             None => shared.with(|distributor| distributor.give_back(one.intid())),
@@ -223,7 +223,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     /// may be in use.
     ///
     /// # Errors
-    /// The first violated rule.
+    /// Returns the first violated rule.
     pub fn audit(&self, quiet: bool, direct: bool) -> Result<(), Fault> {
         let (list, interface) = (&*self.list, &self.interface);
         let vcpu = interface.vcpu();
@@ -235,8 +235,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// Physical interrupts that are active although the guest does not have them. The hypervisor
-    /// ends its own before it returns.
+    /// Returns the physical interrupts that are active although the guest does not have them. The hypervisor
+    /// ends its own interrupts before it returns to the guest.
     pub fn stray(&self) -> u32 {
         let listed = ones(self.interface.timers().into()).filter(|&intid| {
             let state = self.list.state(&self.interface, intid);

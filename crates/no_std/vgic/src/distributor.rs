@@ -34,9 +34,9 @@ pub(crate) struct Spi {
 /// The properties of a vCPU that matter for SPIs.
 #[derive(Clone, Copy, Debug)]
 pub struct Vcpu {
-    /// Its number.
+    /// The vCPU's number.
     pub number: usize,
-    /// Its affinity, as in MPIDR_EL1.
+    /// The vCPU's affinity, as in MPIDR_EL1.
     pub affinity: u64,
 }
 
@@ -63,7 +63,7 @@ pub struct Distributor {
 }
 
 impl Distributor {
-    /// State after reset, for a machine of `cpus` vCPUs.
+    /// Returns the state after reset, for a machine of `cpus` vCPUs.
     #[must_use]
     pub const fn new(cpus: usize) -> Self {
         Self {
@@ -155,7 +155,7 @@ impl Distributor {
         bits & self.pending != 0
     }
 
-    /// The priority of `intid`, if that is an SPI.
+    /// Returns the priority of `intid`, if that is an SPI.
     pub(crate) const fn priority_of(&self, intid: u32) -> Option<u8> {
         match spi_index(intid as u64) {
             Some(n) => Some(self.priority[n]),
@@ -168,7 +168,7 @@ impl Distributor {
         self.pending & !self.listed != 0
     }
 
-    /// Does the access; returns the value read (0 for a write), and whether every vCPU has to sync.
+    /// Carries out the access; returns the value read (0 for a write), and whether every vCPU has to sync.
     #[must_use]
     pub fn access(&mut self, access: Access) -> (u64, bool) {
         match access.write {
@@ -277,7 +277,7 @@ impl Distributor {
         }
     }
 
-    /// Number of vCPUs of the machine.
+    /// Returns the number of vCPUs of the machine.
     #[must_use]
     pub const fn cpus(&self) -> usize {
         self.cpus

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which interrupts are in list registers, and which wait in the queue for one.
+//! Records which interrupts are in list registers, and which wait in the queue for one.
 //!
 //! A guest must not see how many list registers there are. So if every register holds an active
-//! interrupt, a pending one takes the register of one of these. An active interrupt in the queue
+//! interrupt, a pending one takes the register of an active one. An active interrupt in the queue
 //! stays there until it ends, and until then each access of the guest to its CPU interface traps:
 //! hardware would not know which interrupt an end refers to (12.4.5, EOIcount). An active interrupt
 //! is also in the queue if a register can't represent its state: on a write of ICC_EOIR1_EL1,
@@ -74,7 +74,7 @@ impl Default for List {
 }
 
 impl List {
-    /// An empty list.
+    /// Returns an empty list.
     #[must_use]
     pub const fn new() -> Self {
         const NOT_YET: Arrival = Arrival {
@@ -99,7 +99,7 @@ impl List {
         &self.queue
     }
 
-    /// Offset of the INTID, 64 bits, below which a private interrupt may be listed without a check
+    /// Offset of the 64-bit INTID below which a private interrupt may be listed without a check
     /// of the queue.
     pub const STRAIGHT: usize = offset_of!(Self, straight);
     /// Offset of the values that the first register gets when an INTID arrives, 64 bits each, from INTID
@@ -130,8 +130,8 @@ impl List {
     }
 
     /// Lists private `intid` with the value of [`List::expect_arrival`], if its register is empty
-    /// and nothing waits; returns whether it did. Hypervisors without the assembly use this, which
-    /// does the same.
+    /// and nothing waits; returns whether it did. A hypervisor without the assembly code, which does
+    /// the same, uses this function.
     #[inline(always)]
     pub fn arrive(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
         let Arrival { value, slot } = self.arrivals[intid as usize];
@@ -162,7 +162,7 @@ impl List {
         }
     }
 
-    /// The register where `intid` was listed last, if that is empty and nothing waits.
+    /// Returns the register where `intid` was listed last, if that is empty and nothing waits.
     #[inline(always)]
     fn last_register(&self, bank: &impl Bank, intid: u32) -> Option<usize> {
         if u64::from(intid) >= self.straight {
@@ -191,7 +191,7 @@ impl List {
         self.refill_from(&mut listed, bank);
     }
 
-    /// Where `intid` is in the queue.
+    /// Returns the position of `intid` in the queue.
     fn find_queued(&self, intid: u32) -> Option<usize> {
         self.queue.iter().position(|one| one.intid() == intid)
     }
@@ -205,7 +205,7 @@ impl List {
         }
     }
 
-    /// Lists interrupts that can be acknowledged, if there is room or they are more urgent than
+    /// Lists interrupts that can be acknowledged, if a register is free or they are more urgent than
     /// listed ones. Must be called on the maintenance interrupt.
     #[inline(always)]
     pub fn refill(&mut self, bank: &mut impl Bank) {
@@ -251,7 +251,7 @@ impl List {
         self.update_requests(bank);
     }
 
-    /// Brings the requests to the bank in line with the queue. Must be called after each change.
+    /// Brings the requests to the bank in line with the queue. Must be called after each change of the queue.
     fn update_requests(&mut self, bank: &mut impl Bank) {
         self.straight = if self.queue.is_empty() {
             PRIVATE.into()
@@ -277,7 +277,7 @@ impl List {
         }
     }
 
-    /// The most urgent interrupt that waits for a register.
+    /// Returns the most urgent interrupt that waits for a register.
     fn most_urgent(&self) -> Option<usize> {
         let queue = self.queue.iter().enumerate();
         queue
@@ -302,8 +302,8 @@ impl List {
     }
 
     /// Removes the interrupts that no longer have a cause: interrupts of `low`, whose lines are
-    /// low, that are pending and were not set by software. Returns them; their physical interrupts
-    /// are active, and the caller has to deactivate these.
+    /// low, that are pending and were not set by software. Returns them; the caller has to deactivate
+    /// their physical interrupts, which are active.
     #[must_use]
     pub fn lower(&mut self, bank: &mut impl Bank, low: u32) -> u32 {
         let mut lowered = 0;
@@ -320,7 +320,7 @@ impl List {
     }
 
     /// Requests a maintenance interrupt for the time when the guest ends `intid`: ICH_EISR_EL2 then
-    /// shows it, and [`Self::sync_spis`] is due, not [`Self::refill`].
+    /// shows the end, and the CPU must call [`Self::sync_spis`] instead of [`Self::refill`].
     pub(crate) fn request_end_notice(&mut self, bank: &mut impl Bank, intid: u32) {
         if let Some(at) = self.find_queued(intid) {
             self.queue[at] = self.queue[at].with_end_notice();

@@ -19,7 +19,7 @@ impl ListRegister {
     /// Number of the HW bit: the interrupt is mapped to a physical one.
     pub const HW_BIT: u32 = 61;
 
-    /// A pending Group 1 interrupt. With `hw`, its deactivation deactivates that physical INTID.
+    /// Returns a pending Group 1 interrupt. With `hw`, its deactivation deactivates that physical INTID.
     #[must_use]
     #[inline(always)]
     pub const fn pending(intid: u32, priority: u8, hw: Option<u32>) -> Self {
@@ -30,20 +30,20 @@ impl ListRegister {
         Self(PENDING | GROUP1 | physical | (priority as u64) << 48 | intid as u64)
     }
 
-    /// vINTID.
+    /// Returns the vINTID.
     #[must_use]
     #[inline(always)]
     pub const fn intid(self) -> u32 {
         self.0 as u32
     }
 
-    /// Priority; lower is more urgent.
+    /// Returns the priority; lower is more urgent.
     #[must_use]
     pub const fn priority(self) -> u8 {
         (self.0 >> 48) as u8
     }
 
-    /// The physical INTID that it is mapped to.
+    /// Returns the physical INTID to which the interrupt is mapped.
     #[must_use]
     pub const fn hw(self) -> Option<u32> {
         if self.0 & HW == 0 {
@@ -53,20 +53,20 @@ impl ListRegister {
         }
     }
 
-    /// Whether it is pending, or active and pending.
+    /// Whether the interrupt is pending, or active and pending.
     #[must_use]
     #[inline(always)]
     pub const fn is_pending(self) -> bool {
         self.0 & PENDING != 0
     }
 
-    /// Whether it is active, or active and pending.
+    /// Whether the interrupt is active, or active and pending.
     #[must_use]
     pub const fn is_active(self) -> bool {
         self.0 & ACTIVE != 0
     }
 
-    /// Adds the pending state. Not for active hardware interrupts, which must not be in both states
+    /// Adds the pending state. Active hardware interrupts are not allowed: they must not be in both states
     /// (12.4.6, State).
     #[must_use]
     #[inline(always)]
@@ -100,32 +100,32 @@ impl ListRegister {
         Self(self.0 & !ACTIVE).empty_if_inactive()
     }
 
-    /// Requests a maintenance interrupt when it is deactivated. Does nothing for hardware
+    /// Requests a maintenance interrupt when the interrupt is deactivated. Does nothing for hardware
     /// interrupts, which have no such request.
     #[must_use]
     pub const fn with_end_notice(self) -> Self {
         Self(self.0 | if self.0 & HW == 0 { EOI } else { 0 })
     }
 
-    /// Whether it requests a signal of its deactivation, which leaves it without a state.
+    /// Whether the interrupt signals its deactivation, after which it has no state.
     #[must_use]
     pub const fn signals_end(self) -> bool {
         self.without_active().0 == 0 && self.0 & EOI != 0
     }
 
-    /// Whether it can be acknowledged: pending and not active.
+    /// Whether the interrupt can be acknowledged: pending and not active.
     #[must_use]
     pub const fn is_waiting(self) -> bool {
         self.is_pending() && !self.is_active()
     }
 
-    /// Returns its value after an acknowledge.
+    /// Returns the value after an acknowledge.
     #[must_use]
     pub const fn after_acknowledge(self) -> Self {
         Self(self.0 & !PENDING | ACTIVE)
     }
 
-    /// Whether it has been deactivated and signals that (ICH_EISR_EL2).
+    /// Whether the interrupt has been deactivated and signals that (ICH_EISR_EL2).
     #[must_use]
     pub const fn has_ended(self) -> bool {
         self.0 & (PENDING | ACTIVE | HW | EOI) == EOI
@@ -170,18 +170,18 @@ pub struct Asked {
 
 /// The list registers of a CPU.
 pub trait Bank {
-    /// How many list registers there are, 1 to 16.
+    /// Returns the number of list registers, 1 to 16.
     fn count(&self) -> usize;
     /// Bit n: register n is empty and does not signal the end of its interrupt
     /// (ICH_ELRSR_EL2).
     fn empty(&self) -> u32;
-    /// Register `n`.
+    /// Returns register `n`.
     fn read(&self, n: usize) -> ListRegister;
-    /// Sets register `n`, visibly to everything that follows. That takes a context synchronization
+    /// Sets register `n` so that all later operations see it. This takes a context synchronization
     /// event, since [`Self::empty`] reads another register (DDI 0487K.a, D24.1.2.2).
     fn write(&mut self, n: usize, value: ListRegister);
-    /// Sets register `n`, for callers that let such an event, for instance the return to the guest,
-    /// come before the next read of any register.
+    /// Sets register `n`, for callers that execute such an event, for instance the return to the guest,
+    /// before the next read of any register.
     fn write_last(&mut self, n: usize, value: ListRegister) {
         self.write(n, value);
     }

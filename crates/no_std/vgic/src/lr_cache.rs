@@ -8,7 +8,7 @@ use crate::bits::ones;
 use crate::lr::Bank;
 use crate::lr::ListRegister;
 
-/// The first `count` registers, one bit each.
+/// Returns the first `count` registers, one bit each.
 pub const fn mask(count: usize) -> u32 {
     (1 << count) - 1
 }
@@ -29,7 +29,7 @@ impl Listed {
         listed
     }
 
-    /// An empty cache, before [`Self::fill`].
+    /// Returns an empty cache, before [`Self::fill`].
     pub const fn new() -> Self {
         Self {
             registers: ArrayVec::new_const(),
@@ -63,7 +63,7 @@ impl Listed {
         }
     }
 
-    /// The register that holds `intid`, and what it holds.
+    /// Returns the register that holds `intid`, and its value.
     pub fn find(&self, intid: u32) -> Option<(usize, ListRegister)> {
         let mut registers = self.registers.iter();
         registers.find(|(_, one)| one.intid() == intid).copied()

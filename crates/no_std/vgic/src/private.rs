@@ -46,7 +46,7 @@ impl Default for Private {
 }
 
 impl Private {
-    /// State after reset: disabled, not pending.
+    /// Returns the state after reset: disabled, not pending.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Private {
         }
     }
 
-    /// The priority of `intid` if it can be delivered: enabled, and forwarded by the
+    /// Returns the priority of `intid` if it can be delivered: enabled, and forwarded by the
     /// distributor.
     #[must_use]
     #[inline(always)]
@@ -84,19 +84,19 @@ impl Private {
         ready
     }
 
-    /// The INTIDs that can be delivered, as of the last [`Self::refresh`].
+    /// Returns the INTIDs that can be delivered, as of the last [`Self::refresh`].
     #[must_use]
     pub fn ready_intids(&self) -> u32 {
         self.ready.load(Relaxed)
     }
 
-    /// INTIDs that are enabled.
+    /// Returns the INTIDs that are enabled.
     #[must_use]
     pub fn enabled(&self) -> u32 {
         self.enabled.load(Acquire)
     }
 
-    /// The priority of `intid`, deliverable or not.
+    /// Returns the priority of `intid`, deliverable or not.
     #[must_use]
     pub fn priority(&self, intid: u32) -> u8 {
         self.priority[intid as usize].load(Relaxed)
@@ -124,19 +124,19 @@ impl Private {
         self.active.set(bits);
     }
 
-    /// INTIDs that are pending and not listed, though they could be.
+    /// Returns the INTIDs that are pending and not listed, though they could be.
     #[must_use]
     pub(crate) fn deliverable(&self) -> u32 {
         self.pending() & self.ready.load(Acquire)
     }
 
-    /// INTIDs with a request that the owner has not served.
+    /// Returns the INTIDs with a request that the owner has not served.
     #[must_use]
     pub(crate) fn unserved_intids(&self) -> u32 {
         self.pending.bits_to_clear() | self.active.bits_to_clear() | self.active.bits_to_set()
     }
 
-    /// INTIDs that are pending and not in a list register.
+    /// Returns the INTIDs that are pending and not in a list register.
     #[must_use]
     pub fn pending(&self) -> u32 {
         self.pending.bits_to_set()
@@ -147,7 +147,7 @@ impl Private {
         self.pending.set(1 << intid);
     }
 
-    /// The owner gives back pending INTIDs, except those that were withdrawn meanwhile.
+    /// Takes pending INTIDs back from the owner, except those that were withdrawn meanwhile.
     pub fn give_back(&self, bits: u32) {
         self.pending.give_back(bits);
     }

@@ -15,13 +15,13 @@ const SGIS_EDGE: u64 = 0xaaaa_aaaa;
 /// A vCPU's redistributor, for the duration of an access.
 #[derive(Clone, Copy, Debug)]
 pub struct Redistributor<'a> {
-    /// The registers of its SGIs and PPIs.
+    /// The registers of the vCPU's SGIs and PPIs.
     pub private: &'a Private,
     /// Affinity of the vCPU, as in MPIDR_EL1.
     pub affinity: u64,
     /// Number of the vCPU.
     pub number: usize,
-    /// Whether it is the last redistributor of the machine.
+    /// Whether this is the last redistributor of the machine.
     pub last: bool,
     /// The INTIDs whose lines are high. They are pending, enabled or not, and no write
     /// changes that (12.11, GICR_ICPENDR0).
@@ -29,7 +29,7 @@ pub struct Redistributor<'a> {
 }
 
 impl Redistributor<'_> {
-    /// Does the access; returns the value read (0 for a write), and whether the owner has to sync.
+    /// Carries out the access; returns the value read (0 for a write), and whether the owner has to sync.
     #[must_use]
     pub fn access(&self, access: Access) -> (u64, bool) {
         if access.offset >= SGI_FRAME {
@@ -132,7 +132,7 @@ impl Redistributor<'_> {
     }
 }
 
-/// Sixteen bits as the upper bits of sixteen pairs, the format of ICFGR.
+/// Returns sixteen bits as the upper bits of sixteen pairs, the format of ICFGR.
 pub fn bits_to_pairs(bits: u32) -> u64 {
     (0..16).fold(0, |pairs, n| {
         pairs | u64::from(bits >> n & 1) << (2 * n + 1)

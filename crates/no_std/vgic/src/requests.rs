@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A state that any CPU sets and clears by register writes while its holder keeps it elsewhere, in
-//! list registers or in the machine: two bitmaps that change in one step.
+//! A state per INTID that any CPU sets and clears by register writes, while one CPU, the holder, keeps
+//! it in list registers or in the machine: two bitmaps that change in one step.
 //!
 //! With two words, a CPU that clears a bit and sets it again could be served in the wrong order:
 //! the holder could take the later set first, and the clear on its next read.
@@ -8,13 +8,13 @@
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
 
-/// INTIDs that are set and not yet at the holder (31:0), and those that the holder has to clear
+/// INTIDs that are set but not yet taken by the holder (31:0), and INTIDs that the holder has to clear
 /// (63:32).
 #[derive(Debug)]
 pub struct Requests(AtomicU64);
 
 impl Requests {
-    /// No requests.
+    /// Creates an empty set of requests.
     pub fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -29,12 +29,12 @@ impl Requests {
         self.change_both(|set, clear| (set & !bits, clear | bits));
     }
 
-    /// The holder gives back `bits`, except those that it has to clear.
+    /// Takes `bits` back from the holder, except the bits that the holder has to clear.
     pub fn give_back(&self, bits: u32) {
         self.change_both(|set, clear| (set | bits & !clear, clear));
     }
 
-    /// The holder takes over the set bits in `of`.
+    /// Takes over the set bits in `of`, for the holder.
     pub fn take_set(&self, of: u32) -> u32 {
         // The common case has no request. A CPU that sets one sends EVALUATE afterwards.
         if self.bits_to_set() & of == 0 {
@@ -43,7 +43,7 @@ impl Requests {
         self.change_both(|set, clear| (set & !of, clear)).0 & of
     }
 
-    /// The holder takes over the bits that it has to clear.
+    /// Takes over the bits that the holder has to clear.
     pub fn take_clear(&self) -> u32 {
         if self.bits_to_clear() == 0 {
             return 0;
@@ -51,7 +51,7 @@ impl Requests {
         self.change_both(|set, _| (set, 0)).1
     }
 
-    /// Returns the bits that are set and not yet at the holder.
+    /// Returns the bits that are set but not yet taken by the holder.
     pub fn bits_to_set(&self) -> u32 {
         split_halves(self.0.load(Acquire)).0
     }

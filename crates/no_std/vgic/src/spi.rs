@@ -14,7 +14,7 @@ use crate::list::List;
 use crate::lr::Bank;
 
 impl List {
-    /// Brings the SPIs in this list, that of `vcpu`, in line with the distributor. Returns
+    /// Brings the SPIs in this list, the list of `vcpu`, in line with the distributor. Returns
     /// whether other vCPUs have to sync as well, because an SPI was released that may now be
     /// theirs.
     pub fn sync_spis(
@@ -87,7 +87,7 @@ impl List {
     }
 }
 
-/// The SPIs that `vcpu` holds.
+/// Returns the SPIs that `vcpu` holds.
 fn held_spis(distributor: &Distributor, vcpu: Vcpu) -> impl Iterator<Item = usize> + use<> {
     let listed = ones(distributor.listed).map(|n| n as usize);
     let mine = listed.filter(|&n| usize::from(distributor.holder[n]) == vcpu.number);

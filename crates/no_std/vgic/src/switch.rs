@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the hypervisor or hardware delivers a vCPU's interrupts, and how that changes while
+//! Decides whether the hypervisor or hardware delivers a vCPU's interrupts, and changes that while
 //! other CPUs write the vCPU's registers and send to it.
 //!
 //! One lock covers both a read of the physical redistributor and the decision that depends on it:
-//! - the vCPU's own CPU holds it from its check for active interrupts until the new owner is known
-//!   and has everything that the old one held;
-//! - any CPU holds it while it writes the physical redistributor for the guest, and writes
+//! - the vCPU's own CPU holds the lock from its check for active interrupts until the new owner is
+//!   known and has all state that the old owner held;
+//! - any CPU holds the lock while it writes the physical redistributor for the guest, and writes
 //!   only if hardware delivers.
 //!
 //! State that the owner holds moves from holder to holder, and never becomes a request
 //! ([`crate::Private`]), because a request is newer than the state that it changes. A switch to
 //! hardware first announces that hardware delivers, then serves the earlier requests on the lists.
-//! A CPU that has not seen the announcement has already gone on, and may have sent an interrupt
+//! A CPU that has not seen the announcement has already finished, and may have sent an interrupt
 //! that is pending in the machine; CPUs that have seen it wait for the lock, and have sent none.
 
 use crate::bits::ones;
@@ -20,9 +20,9 @@ use crate::private::Private;
 use crate::sync::Ordering::{Relaxed, SeqCst};
 use crate::sync::{AtomicBool, AtomicU32, Mutex};
 
-/// Bits of the word: virtual SGIs 0 to 15.
+/// Bits of the request word: virtual SGIs 0 to 15.
 pub const SGIS: u32 = 0xffff;
-/// Bit of the word: the vCPU's registers changed.
+/// Bit of the request word: the vCPU's registers changed.
 pub const EVALUATE: u32 = 1 << 16;
 
 /// The physical redistributor of a vCPU's CPU (IHI 0069H, 12.11). Each INTID is a bit.
@@ -56,7 +56,7 @@ pub trait Physical {
 pub enum Sent {
     /// The request is done.
     Done,
-    /// The request is in the word. With `ring`, the sender has to interrupt the vCPU's CPU, at a
+    /// The request is in the word. If `ring`, the sender has to interrupt the vCPU's CPU, at a
     /// higher priority than SGIs.
     Left {
         /// No other sender is about to interrupt that CPU, or others might do so too late.
@@ -82,7 +82,7 @@ impl Default for Switch {
 }
 
 impl Switch {
-    /// A switch with which the hypervisor delivers at first.
+    /// Returns a switch with which the hypervisor delivers at first.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Switch {
         }
     }
 
-    /// Whether hardware delivers. For the vCPU's CPU only; no other CPU can act on it.
+    /// Whether hardware delivers. Only the vCPU's CPU may ask; the answer is of no use to other CPUs.
     #[must_use]
     #[inline(always)]
     pub fn is_direct(&self) -> bool {
@@ -105,7 +105,7 @@ impl Switch {
         &self.word
     }
 
-    /// Takes over the others' requests, on the vCPU's CPU.
+    /// Takes over the requests of other CPUs; runs on the vCPU's CPU.
     #[must_use]
     pub fn take(&self) -> u32 {
         self.word.swap(0, SeqCst)
@@ -130,9 +130,9 @@ impl Switch {
                 let ring = first || bits & EVALUATE != 0;
                 return Sent::Left { ring };
             }
-            // No hypervisor takes an interrupt there. A vCPU that switches announces that and then
+            // The hypervisor takes no interrupt on that CPU. A vCPU that switches announces that and then
             // empties its word, so one of the two CPUs finds the bits. Another sender may have
-            // found the bits of this one, and not have finished: the registers have to be written
+            // found this sender's bits, but not have finished: the registers have to be written
             // when `send` returns, since an SGI may come next.
             bits = bits & EVALUATE | self.word.swap(0, SeqCst);
             let mut lines_set = self.lines_set.lock();
@@ -233,7 +233,7 @@ impl Switch {
     }
 }
 
-/// SGIs and PPIs that belong to the guest.
+/// Returns the SGIs and PPIs that belong to the guest.
 fn guest_intids(physical: &impl Physical) -> u32 {
     physical.sgis() | physical.timers()
 }
@@ -260,7 +260,7 @@ fn write_hardware(lines_set: &mut u32, private: &Private, physical: &impl Physic
     physical.clear_active(deactivate);
     physical.set_active(activate);
     let pending = private.take_pending(guests);
-    // They are recorded, because the machine does not tell set interrupts from those of a line.
+    // The set interrupts are recorded: the machine can't tell them from interrupts of a line.
     *lines_set = *lines_set & !withdraw | pending & physical.timers();
     physical.set_pending(pending);
     physical.enable(ready);

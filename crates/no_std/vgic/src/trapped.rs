@@ -9,7 +9,7 @@ use crate::delivery::{Delivery, Interface, Shared};
 use crate::lr::ListRegister;
 use crate::lr_cache::mask;
 
-/// Nothing to acknowledge (2.2.1). From `SPECIAL` up to the LPIs, numbers are not interrupts.
+/// The INTID if there is nothing to acknowledge (2.2.1). From `SPECIAL` up to the LPIs, numbers are not interrupts.
 const NONE: u32 = 1023;
 const SPECIAL: u32 = 1020;
 /// Running priority of a CPU that handles nothing.
@@ -17,15 +17,15 @@ const IDLE: u32 = 0xff;
 
 /// The registers of a virtual CPU interface except the list registers.
 pub trait Registers {
-    /// Features of the interface (ICH_VTR_EL2).
+    /// Returns the features of the interface (ICH_VTR_EL2).
     fn kind(&self) -> u64;
-    /// RSS and ExtRange, in their places in ICC_CTLR_EL1.
+    /// Returns RSS and ExtRange, in their bit positions in ICC_CTLR_EL1.
     fn ranges(&self) -> u64;
-    /// The guest's settings of the interface (ICH_VMCR_EL2).
+    /// Returns the guest's settings of the interface (ICH_VMCR_EL2).
     fn settings(&self) -> u64;
     /// Sets the guest's settings.
     fn set_settings(&mut self, settings: u64);
-    /// Running priorities, one bit each (ICH_AP1R\<n\>_EL2).
+    /// Returns the running priorities, one bit each (ICH_AP1R\<n\>_EL2).
     fn active_priorities(&self, n: usize) -> u32;
     /// Sets the running priorities.
     fn set_active_priorities(&mut self, n: usize, bits: u32);
@@ -34,9 +34,9 @@ pub trait Registers {
 /// Action that is due after an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Nothing.
+    /// No action.
     Nothing,
-    /// [`Delivery::evaluate`].
+    /// [`Delivery::evaluate`] on this vCPU.
     Here,
     /// [`Delivery::evaluate`] on every vCPU.
     Everywhere,
@@ -178,7 +178,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// The most urgent interrupt that can be acknowledged, and its register. `None` if Group 1 is
+    /// Returns the most urgent interrupt that can be acknowledged, and its register. `None` if Group 1 is
     /// disabled.
     fn highest(&self) -> Option<(usize, ListRegister)> {
         let interface = &self.interface;
@@ -189,7 +189,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         best.filter(|_| self.get_vmcr(Field::ENABLE) != 0)
     }
 
-    /// The running priority; [`IDLE`] if the CPU handles no interrupt.
+    /// Returns the running priority; [`IDLE`] if the CPU handles no interrupt.
     fn running_priority(&self) -> u32 {
         let words = (0..self.word_count()).map(|n| (n as u32, self.interface.active_priorities(n)));
         let mut words = words.filter(|(_, word)| *word != 0);
@@ -198,7 +198,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         })
     }
 
-    /// The bits of a priority that decide whether it preempts (4.8.2).
+    /// Returns the bits of a priority that decide whether it preempts (4.8.2).
     fn group_mask(&self) -> u32 {
         let point = match self.get_vmcr(Field::COMMON) {
             0 => self.get_vmcr(Field::BINARY_POINT).saturating_sub(1),
@@ -211,7 +211,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         (self.interface.kind() >> 26 & 7) as u32 + 1
     }
 
-    /// How many registers of active priorities there are.
+    /// Returns the number of registers of active priorities.
     fn word_count(&self) -> usize {
         1 << self.preemption_bits().saturating_sub(5)
     }

@@ -9,7 +9,7 @@ const ONES: u64 = u32::MAX as u64;
 
 /// A device with register frames.
 trait Frames {
-    /// Bytes of its frames.
+    /// Bytes of the device's frames.
     const SIZE: u64;
 
     /// Returns the value read, and whether vCPUs have to sync after a write.
@@ -45,7 +45,7 @@ trait Frames {
         self.write_part(offset, 4, value)
     }
 
-    /// Every word that is not 0.
+    /// Returns every word that is not 0.
     fn words(&mut self) -> Vec<(u64, u64)> {
         let words = (0..Self::SIZE).step_by(4);
         let words = words.map(|offset| (offset, self.read(offset)));
@@ -352,7 +352,7 @@ fn what_is_pending_is_taken_once_and_only_what_was_asked_for() {
     for intid in [1, 5, PRIVATE - 1] {
         private.set_pending(intid);
     }
-    // INTID 1 comes back while it is pending again.
+    // The owner gives INTID 1 back while it is pending again.
     private.give_back(1 << 1);
     assert_eq!(private.take_pending(1 << 5 | 1 << 6), 1 << 5);
     assert_eq!(private.take_pending(u32::MAX), 1 << 31 | 1 << 1);

@@ -6,7 +6,7 @@
 //! [`PollHalt`] and [`Haltpoll`] do all four. A [`Pause`] determines how a poll pauses.
 //!
 //! Polls run with interrupts unmasked: a masked interrupt does not wake a WFE (DDI 0487K.a,
-//! D1.7.1), and would have to wait for the end of the poll. Before a halt, a CPU masks interrupts
+//! D1.7.1), and its handler would have to wait for the end of the poll. Before a halt, a CPU masks interrupts
 //! and checks that the word shows no request; a pending interrupt ends the halt, masked or not; see
 //! [`request`](crate::request).
 //!

@@ -2,7 +2,7 @@
 //! The timed conditional wait: the CPU looks at a word until the word shows a wanted bit or an
 //! absolute deadline has passed.
 //!
-//! The shape is that of the timed conditional load proposed for Linux
+//! The wait has the form of the timed conditional load proposed for Linux
 //! (`smp_cond_load_relaxed_timeout`, A. Arora, 2025): look, pause with the best available
 //! instruction, read the clock only now and then, and look a last time after the deadline, so as
 //! not to miss a request that arrived while the clock was read.

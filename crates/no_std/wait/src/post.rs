@@ -3,7 +3,7 @@
 //!
 //! A CPU that is about to park looks for work once more, so it can find work before the wake-up for
 //! that work has arrived. If the wake-up came after the CPU had begun the work, the CPU would
-//! mistake it for a wake-up that belongs to the work. So the poster holds the lock of the place
+//! mistake it for a wake-up that belongs to the work. So the poster holds the lock of the posted data
 //! until it has sent the wake-up. When a CPU finds work, it already has its wake-up, however long
 //! the poster is delayed, and clears the wake-up before it begins.
 
@@ -12,8 +12,8 @@ use core::ops::DerefMut;
 use crate::request::RESCHED;
 use crate::target::Target;
 
-/// Changes the data that `place` guards, and wakes the CPUs concerned before any of them can see
-/// the change: the lock `place` is released last.
+/// Changes the data that the lock `place` guards, and wakes the CPUs concerned before any of them can
+/// see the change: `place` is released last.
 pub fn post<G: DerefMut>(mut place: G, change: impl FnOnce(&mut G::Target), wake: impl FnOnce()) {
     change(&mut place);
     wake();

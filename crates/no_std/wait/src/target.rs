@@ -9,8 +9,8 @@ use crate::request::Request;
 
 /// Returns the count that is `ticks` after `count`. The result saturates: a count beyond the
 /// counter's range is then never reached, instead of being in the past. The loops of this crate add
-/// without this function: the plan bounds their limits to seconds (`poll-limit-us`), and the loops
-/// are the object of measurement.
+/// without this function: the plan bounds their limits to seconds (`poll-limit-us`), and additional
+/// instructions would be part of the measurement.
 #[must_use]
 #[inline(always)]
 pub const fn after(count: u64, ticks: u64) -> u64 {

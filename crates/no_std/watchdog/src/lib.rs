@@ -60,7 +60,7 @@ pub unsafe fn stop(control: u64) -> State {
     if was & (ENABLED | SIGNALS) == 0 {
         return State::Off(was);
     }
-    // SAFETY: as above.
+    // SAFETY: the caller promises what this needs; a page's address is aligned.
     let is = unsafe {
         register.write_volatile(0);
         register.read_volatile()

@@ -67,7 +67,7 @@ impl Source {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
     source: Source,
-    /// For each mark, the number of its characters with which the text ends.
+    /// For each mark, the number of its leading characters that end the text so far.
     seen: [usize; 2],
 }
 

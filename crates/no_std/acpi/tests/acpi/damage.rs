@@ -7,7 +7,7 @@ use crate::tables::{
 use acpi::{Error, Ram, Table, Tables};
 use platform::Room;
 
-/// Miri takes a thousand times as long, so it tests only one place in 97.
+/// Miri takes a thousand times as long, so it tests only one offset in 97.
 const STEP: usize = if cfg!(miri) { 97 } else { 1 };
 
 /// Returns a machine with ranges of redistributors and one with a redistributor per CPU.
@@ -48,7 +48,7 @@ fn every_changed_byte_is_refused() {
 #[test]
 #[cfg_attr(miri, ignore = "takes too long")]
 fn every_changed_byte_is_refused_with_memory_behind_the_table() {
-    // A length that grew then covers additional zeros, which do not change the sum.
+    // A length field that became greater covers additional zeros, which do not change the sum.
     for (machine, (address, _)) in machines().iter().flat_map(|m| TABLES.map(|t| (m, t))) {
         let mut memory = machine.memory();
         for offset in (0..memory.at(address).len()).step_by(STEP) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Describes real machines: c7g.metal with each seen set of harvested cores, Altra, and QEMU's
-//! `virt`.
+//! Describes real machines: c7g.metal with each set of harvested cores that was seen, Altra, and
+//! QEMU's `virt`.
 
 use std::collections::HashMap;
 
@@ -13,17 +13,17 @@ use platform::{Conduit, Cpu, Enable, MAX_CPUS, Region, Timer, Uart, UartKind};
 const VLPIS: u64 = 1 << 1;
 const LAST: u64 = 1 << 4;
 
-/// Number of places for cores in each of c7g.metal's two clusters.
+/// Number of core positions in each of c7g.metal's two clusters.
 const PLACES: u64 = 33;
 
-/// Returns the affinity and the redistributor of the core at a place of a cluster.
+/// Returns the affinity and the redistributor of the core at position `place` of a cluster.
 fn c7g_core(cluster: u64, place: u64) -> (u64, u64) {
     let frames = [0xb8_0014_0000, 0xbc_0014_0000][cluster as usize];
     (cluster << 32 | place << 16, frames + place * 0x4_0000)
 }
 
-/// Returns c7g.metal without the cores at `holes`, which are described as unusable or, if not
-/// `described`, are missing, and the cores that are left.
+/// Returns c7g.metal without the cores at `holes`, and the list of the other cores. If `described`,
+/// the tables describe the cores at `holes` as unusable; otherwise the tables omit them.
 fn c7g(holes: &[(u64, u64)], described: bool) -> (MachineTables, Vec<(u64, u64)>) {
     let mut structures = vec![gicd(0xb8_0000_0000, 4), its(0xbc_0010_0000)];
     let mut cores = vec![];

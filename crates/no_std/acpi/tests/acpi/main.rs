@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests ACPI tables as machines have them, impossible and damaged; crates/test/fuzz has any bytes.
+//! Tests valid, contradictory and damaged ACPI tables; crates/test/fuzz tests arbitrary bytes.
 
 mod contradictions;
 mod damage;

@@ -28,7 +28,7 @@ fn each_table() {
         assert_eq!(error, Error::Missing(missing));
         assert!(error.to_string().contains(&missing.to_string()), "{error}");
     }
-    // Without the SPCR, there is no console, but everything else.
+    // Without the SPCR, the machine lacks a console and nothing else.
     let mut silent = without_table(&machine, 3).read().unwrap();
     assert_eq!((silent.platform.uart, silent.notes.uart_type), (None, None));
     silent.platform.uart = whole.platform.uart;
@@ -59,7 +59,7 @@ fn each_structure_of_a_madt_with_ranges() {
         let others = (0..4).filter(|other| *other != cpu as u64);
         assert!(found.iter().map(|cpu| cpu.mpidr).eq(others));
     }
-    // Without the range, no redistributor is left: no CPU names its own.
+    // Without the range, no redistributor is left, because no CPU names its own redistributor.
     refused_by_the_madt(read_without(&structures, 5));
     let alone = read_without(&structures, 6).unwrap();
     assert!(alone.notes.its.is_empty());

@@ -289,7 +289,7 @@ fn dbg2(ports: &[(u16, u16, u64)]) -> Vec<u8> {
 #[test]
 fn without_an_spcr_the_dbg2_names_the_console() {
     let mut machine = small();
-    // USB is not a console, and neither is a serial port of an unknown type, further down.
+    // Neither a USB port nor, further down, a serial port of an unknown type is a console.
     machine.others = vec![dbg2(&[(0x8002, 0, 0x1000), (0x8000, 3, 0x21c_0000)])];
     let base =
         |machine: &MachineTables| machine.read().unwrap().platform.uart.map(|uart| uart.base);
@@ -315,7 +315,7 @@ fn without_an_spcr_the_dbg2_names_the_console() {
     assert_eq!(known, uart);
     machine.others = vec![dbg2(&[(0x8000, 0x103, 0x21c_0000)])];
     assert_eq!(base(&machine), None);
-    // If the DBG2 is wrong, there is no console, but everything else.
+    // If the DBG2 is wrong, the machine lacks a console and nothing else.
     for damage in [12, 36, 45] {
         let mut table = dbg2(&[(0x8000, 3, 0x21c_0000)]);
         table[damage] = 0xff;

@@ -37,7 +37,7 @@ fn each_is_found_with_its_side() {
     let machine = with(4, &[block(), first, block(), second]);
     let expected = vec![at(0xf00_1000, false), at(0xf10_1000, true)];
     assert_eq!(found(&machine), (expected, None));
-    // The mode and the polarity of a watchdog's interrupt do not decide its side.
+    // The mode and the polarity of a watchdog's interrupt do not decide whether it is Secure.
     assert_eq!(
         found(&with(1, &[watchdog(0x1000, 0b011)])).0,
         [at(0x1000, false)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Models the UARTs as their manuals describe them, with the bytes that drivers send. The test
-//! fails on an access that a UART does not have, and on a byte for which there is no room.
+//! Models the UARTs as their manuals describe them, and keeps the bytes that drivers send. A test
+//! fails if a driver accesses a register that its UART lacks, or sends a byte to a full FIFO.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ struct Transmitter {
 }
 
 impl Transmitter {
-    /// Lets time pass while software looks: a byte takes seven looks.
+    /// Lets time pass at each read of a register: sending a byte takes seven reads.
     fn pass_time(&mut self) {
         self.looks += 1;
         if self.looks.is_multiple_of(7) {

@@ -16,7 +16,7 @@ pub fn takes_first_state(states: &Table, moment: &Moment, forecast: &Forecast) -
     limit_ns == 0 || states.count() == 1 || (states.at(0).enabled && needless)
 }
 
-/// Returns the state, and the stay that it stands for, in ns; `limit_ns` is the longest allowed
+/// Returns the state, and the stay for which it is chosen, in ns; `limit_ns` is the longest allowed
 /// time to leave the state.
 pub fn state_for(
     release: Release,
@@ -32,7 +32,7 @@ pub fn state_for(
         let deeper = states.at(index);
         let in_time = deeper.exit_latency_ns <= limit_ns;
         if deeper.target_residency_ns > stay_ns {
-            // In earlier releases, the last of these rules ignored the latency.
+            // In earlier releases, the last of these rules ignored the latency limit.
             if release == Release::Now && !in_time {
                 break;
             }
@@ -50,8 +50,8 @@ pub fn state_for(
     (state, stay_ns)
 }
 
-/// Whether `next` replaces a poll although it does not pay off in the predicted stay: it pays off
-/// before the timer.
+/// Whether `next` replaces a poll although it does not pay off in the predicted stay, because it
+/// pays off before the timer.
 fn replaces_poll(
     release: Release,
     states: &Table,
@@ -70,7 +70,7 @@ fn replaces_poll(
     states.at(state).polls() && deeper.target_residency_ns <= forecast.timer_ns && allowed
 }
 
-/// The state for a stay that is too short for `next`, and the stay that it stands for, in ns.
+/// Returns the state for a stay that is too short for `next`, and the stay for which it is chosen, in ns.
 fn state_for_short_stay(
     states: &Table,
     moment: &Moment,
@@ -87,7 +87,7 @@ fn state_for_short_stay(
         // The stay is longer than a tick but too short for the next state: with the tick on, there
         // will be another choice soon.
         (false, false) => (state, residency_ns),
-        // Without the tick, a state that is too deep is better than getting stuck in one.
+        // Without the tick, a state that is too deep is better than a long stay in a shallow state.
         (false, true) if residency_ns < tick_ns && deeper_pays => (next, stay_ns),
         (false, true) => (state, stay_ns),
     }

@@ -8,10 +8,10 @@
 //! Until Linux 6.14, the outliers are the largest samples. Since 6.15, they are the samples
 //! farthest from the average.
 //!
-//! Source: `get_typical_interval()`. It has no square root, so it compares
-//! variances. It keeps 32 bits of each stay in us, and computes with 64 bits; both wrap, in Linux
-//! and here. Until 6.14, a stay of 2^31 us (36 minutes) or more never counts; since 6.15, only
-//! `u32::MAX` does not, which stands for an unknown stay.
+//! Source: `get_typical_interval()`. Like the source, this module compares variances instead of
+//! taking a square root. Both keep 32 bits of each stay in us, and compute with 64 bits, which may
+//! wrap. Until 6.14, a stay of 2^31 us (36 minutes) or more never counts. Since 6.15, only
+//! `u32::MAX`, which represents an unknown stay, never counts.
 
 /// Stays that are remembered.
 const INTERVALS: usize = 8;
@@ -41,7 +41,7 @@ struct Summary {
 }
 
 impl Intervals {
-    /// All 0.
+    /// Returns intervals that are all 0.
     pub const fn new() -> Self {
         Self {
             samples: [0; INTERVALS],
@@ -64,7 +64,7 @@ impl Intervals {
         self.oldest = (self.oldest + 1) % INTERVALS;
     }
 
-    /// The typical stay, us, with outliers at both ends left out.
+    /// Returns the typical stay, us, with outliers at both ends left out.
     pub fn typical_stay(&self) -> Option<u64> {
         let (mut low, mut high) = (0, u64::from(UNKNOWN));
         loop {
@@ -84,12 +84,12 @@ impl Intervals {
         }
     }
 
-    /// The typical stay, us, with only the largest ones left out.
+    /// Returns the typical stay, us, with only the largest outliers left out.
     pub fn typical_of_low(&self) -> Option<u64> {
         self.without_largest(|kept| kept.max == 0)
     }
 
-    /// Like [`Self::typical_of_low`], if such a stay may be below `bound_us`.
+    /// Like [`Self::typical_of_low`], but gives up when all remaining stays are at least `bound_us`.
     pub fn typical_below(&self, bound_us: u64) -> Option<u64> {
         self.without_largest(|kept| kept.min >= bound_us)
     }
@@ -171,7 +171,7 @@ mod tests {
         // The unknown stay does not count.
         assert_eq!(intervals.typical_stay(), None);
         assert_eq!(intervals.typical_of_low(), None);
-        // All are below the timer.
+        // All samples are below the bound.
         assert_eq!(intervals.typical_below(1), Some(0));
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests a period on a CPU whose stays are written down beforehand.
+//! Tests a period on a CPU that follows a script of stays.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use crate::FOREVER;
 use crate::table::tests::{TICK, table};
 use crate::{Name, Setup};
 
-/// Course of a stay.
+/// The course of a stay.
 #[derive(Clone, Copy)]
 struct Stay {
     /// How long the stay is, ns.
@@ -165,7 +165,7 @@ fn a_state_that_was_not_entered_is_counted_apart() {
 }
 
 /// The tick comes at multiples of 4 ms; the time is 1 ms, then 2 ms. `menu`, which has learnt
-/// nothing, sleeps to the timer. It keeps the tick if the timer comes before it; if not, it stops
+/// nothing, sleeps to the timer. `menu` keeps the tick if the timer comes before the tick; if not, it stops
 /// the tick for the rest of the period.
 #[test]
 fn the_tick_is_set_as_the_governor_wants_it() {
@@ -186,8 +186,8 @@ fn the_tick_is_set_as_the_governor_wants_it() {
     assert_eq!(late.ticks.take(), [(3_000_000, Some(1_000_000))]);
 }
 
-/// A stay without an event records its cause: `haltpoll` sees a poll that ran out, and a tick is
-/// taken once it is known.
+/// A stay without an event has a cause, too: `haltpoll` sees a poll that ran out, and a stay that
+/// the tick ended takes the tick.
 #[test]
 fn what_ended_a_stay_is_told() {
     let ticked = Stay {

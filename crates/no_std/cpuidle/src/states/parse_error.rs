@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a text is not a table, and a valid text in its place.
+//! The reason why a text is not a table, and a valid text in its place.
 
 use core::fmt;
 
 use super::{DRIVER, MAX_US};
 use crate::{State, TableError};
 
-/// Why a text is not a table.
+/// The reason why a text is not a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misread<'a> {
     /// There is no such state.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks by hand, on the table that other tests use, too.
+//! Compares with results worked out by hand, for the table that other tests use, too.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn a_poll_is_as_long_as_the_first_halt_is_deep() {
     assert_eq!(limit(300, TICK), 250);
     // 1 ms / 16 = 62.5 us.
     assert_eq!(limit(100, 1_000_000), 62);
-    // A residency too short to count: there is nothing deeper, so a sixteenth of the tick.
+    // This residency is too short to count, and no state is deeper: a sixteenth of the tick.
     assert_eq!(limit(9, TICK), 250);
     let mut table = table();
     assert_eq!(table.poll_limit_ns(), 10_000);
@@ -81,6 +81,6 @@ fn states_are_found_by_stay_and_limit() {
     table.set_enabled(0, false).unwrap();
     assert_eq!((table.shallowest(), table.first_halt(0)), (1, 1));
     assert_eq!(table.poll_state(), None);
-    // Nothing meets a limit of 0, and the CPU has to wait somehow.
+    // No state meets a limit of 0, and the CPU has to wait somehow.
     assert_eq!(table.deepest(u64::MAX, 0), 1);
 }

@@ -170,7 +170,7 @@ macro_rules! common_and {
                     own.then_some(SkipReason::OwnRules(machine.under))
                 },
             }
-            /// Whether the guest says that it polls; `silent` where it makes no difference.
+            /// Whether the guest tells EL2 that it polls; `silent` where that has no effect.
             hint: Hint {
                 key: "hint",
                 help: "Whether a guest that polls tells the hypervisor, which then does not: silent, tell",
@@ -303,7 +303,7 @@ macro_rules! common_and {
                 applies: |cell| !cell.workload.is_linux(),
                 contradicts: |cell, machine| cell.why_no_noise(machine),
             }
-            /// Mean time from one request to the next, microseconds; 0: it waits for the answer.
+            /// Mean time from one request to the next, microseconds; 0: each request waits for the last answer.
             arrival_us: u32 {
                 key: "arrival-us",
                 help: "Mean time from one request of notify to the next, microseconds, whether the one before is answered or \
@@ -375,7 +375,7 @@ macro_rules! common_and {
                     }
                 },
             }
-            /// Slice of a vCPU or its neighbour, microseconds; 0: neither takes the CPU away.
+            /// Slice of a vCPU or its neighbour, microseconds; 0: the vCPU keeps its CPU.
             slice_us: u32 {
                 key: "slice-us",
                 help: "How long a vCPU that does not wait has its CPU before its neighbour has it for as long, microseconds; \

@@ -41,7 +41,7 @@ macro_rules! dimensions {
         /// Names of the dimensions.
         pub(crate) const NAMES: &[&str] = &[$($key),*];
 
-        /// How many dimensions there are.
+        /// Number of dimensions.
         pub const COUNT: usize = NAMES.len();
 
         /// The dimensions, in the order of options, records and results.
@@ -81,7 +81,7 @@ macro_rules! dimensions {
         }
 
         impl Cell {
-            /// The cell with every dimension that does not apply set to its neutral value.
+            /// Returns the cell with every dimension that does not apply set to its neutral value.
             pub(crate) fn normalise(&self) -> Self {
                 Self { $($field: {
                     const APPLIES: fn(&Cell) -> bool = $applies;
@@ -120,12 +120,12 @@ macro_rules! dimensions {
                 Ok(())
             }
 
-            /// Lengths of the lists.
+            /// Returns the lengths of the lists.
             pub(crate) fn lengths(&self) -> [usize; COUNT] {
                 [$(self.$field.values.len()),*]
             }
 
-            /// The cell whose values are at these places in the lists.
+            /// Returns the cell whose values are at these indices of the lists.
             pub(crate) fn cell_at(&self, at: &[usize; COUNT]) -> Cell {
                 let mut at = at.iter().copied();
                 let cell = Cell { $($field: self.$field.values[at.next().unwrap_or(0)],)* };

@@ -11,7 +11,7 @@ use crate::{Machine, SkipReason};
 /// A dimension, described for the host's options, records, tables and charts.
 #[derive(Debug)]
 pub struct Info {
-    /// Its name: the option, the boot argument and, with `_` for `-`, the field of records and
+    /// The dimension's name: the option, the boot argument and, with `_` for `-`, the field of records and
     /// results.
     pub key: &'static str,
     /// Other names of the option.
@@ -19,17 +19,17 @@ pub struct Info {
     /// Help of the option: its purpose, words, unit and default. `{words}` stands for the words,
     /// `{governor}` for the words of that family; see [`Info::family`].
     pub help: &'static str,
-    /// Its words; empty if its values are not words.
+    /// The dimension's words; empty if its values are not words.
     pub words: &'static [&'static str],
-    /// Type of its values.
+    /// Type of the dimension's values.
     pub kind: ValueKind,
-    /// Where records and results have it.
+    /// Where records and results have the dimension.
     pub place: Place,
-    /// How tables and charts show it.
+    /// How tables and charts show the dimension.
     pub show: Show,
-    /// Whether it makes a difference to the cell.
+    /// Whether the dimension applies to the cell.
     pub(super) applies: fn(&Cell) -> bool,
-    /// Returns the reason that forbids its value, if there is one. The dimension must apply.
+    /// Returns the reason that forbids the dimension's value, if there is one. The dimension must apply.
     pub(super) contradicts: fn(&Cell, &Machine) -> Option<SkipReason>,
     pub(super) set: for<'a> fn(&mut Cell, &'a str, &'a str) -> Result<(), Error<'a>>,
     pub(super) write: fn(&Cell, &mut fmt::Formatter<'_>) -> fmt::Result,
@@ -59,9 +59,9 @@ pub enum ValueKind {
 pub enum Place {
     /// A field of every cell.
     Always,
-    /// A field of those cells that have a value other than the neutral one.
+    /// A field of cells whose value is not the neutral one.
     Unusual,
-    /// In `system`, for the cells that it applies to: the dimensions of the workloads on the
+    /// In `system`, for the cells to which the dimension applies: the dimensions of the workloads on the
     /// executor.
     System,
 }
@@ -91,13 +91,13 @@ pub enum Show {
 }
 
 impl Info {
-    /// The dimension with this name.
+    /// Returns the dimension with this name.
     #[must_use]
     pub fn find(key: &str) -> Option<&'static Self> {
         DIMENSIONS.iter().find(|info| info.key == key)
     }
 
-    /// The words of a family like `governor:`, without that prefix; the words without a family if
+    /// Returns the words of a family like `governor:`, without that prefix; the words without a family if
     /// `family` is empty.
     pub fn family(&self, family: &str) -> impl Iterator<Item = &'static str> {
         let words = self.words.iter().copied();
@@ -107,19 +107,19 @@ impl Info {
         })
     }
 
-    /// Whether it makes a difference to `cell`.
+    /// Whether the dimension applies to `cell`.
     #[must_use]
     pub fn applies(&self, cell: &Cell) -> bool {
         (self.applies)(cell)
     }
 
-    /// Whether `cell` has the neutral value.
+    /// Whether `cell` has the dimension's neutral value.
     #[must_use]
     pub fn is_neutral(&self, cell: &Cell) -> bool {
         (self.is_neutral)(cell)
     }
 
-    /// Whether records and results of `cell` have a field for it.
+    /// Whether records and results of `cell` have a field for the dimension.
     #[must_use]
     pub fn is_told(&self, cell: &Cell) -> bool {
         match self.place {
@@ -129,13 +129,13 @@ impl Info {
         }
     }
 
-    /// The dimension's value in `cell`, as text.
+    /// Returns the dimension's value in `cell`, as text.
     #[must_use]
     pub fn text<'c>(&'c self, cell: &'c Cell) -> impl fmt::Display + use<'c> {
         Text { info: self, cell }
     }
 
-    /// The sort key of the value in `cell`; for a number, the number itself.
+    /// Returns the sort key of the value in `cell`; for a number, the number itself.
     #[must_use]
     pub fn rank(&self, cell: &Cell) -> u64 {
         (self.rank)(cell)
@@ -144,12 +144,12 @@ impl Info {
     /// Sets the dimension in `cell` to a value that [`Self::text`] printed.
     ///
     /// # Errors
-    /// [`Error`] names the word and the valid values.
+    /// Returns an [`Error`] that names the word and the valid values.
     pub fn set<'a>(&'a self, cell: &mut Cell, word: &'a str) -> Result<(), Error<'a>> {
         (self.set)(cell, self.key, word)
     }
 
-    /// Returns the reason that forbids its value in `cell`, to which it applies.
+    /// Returns the reason that forbids the dimension's value in `cell`, to which the dimension applies.
     pub(crate) fn contradicts(&self, cell: &Cell, machine: &Machine) -> Option<SkipReason> {
         (self.contradicts)(cell, machine)
     }

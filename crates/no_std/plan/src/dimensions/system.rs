@@ -38,7 +38,7 @@ macro_rules! system {
                     to_self.then_some(SkipReason::OffsetToSelf { offset, cpus })
                 },
             }
-            /// CPUs that calls to a mask go to.
+            /// CPUs to which calls to a mask go.
             mask: CpuSet {
                 key: "mask",
                 help: "CPUs that a call to many goes to (default all)",
@@ -149,7 +149,7 @@ macro_rules! system {
                 turn: 14,
                 applies: |cell| cell.workload == Workload::Io && cell.wait.governor().is_some(),
             }
-            /// How shallow the CPU stays in that time.
+            /// How shallow the CPU stays after a device request.
             psd_limit: PsdLimit {
                 key: "psd-limit",
                 help: "How shallow that is: poll (the shallowest state), wfi (no deeper than WFI, by a latency limit)",
@@ -179,7 +179,7 @@ macro_rules! system {
                 applies: |cell| cell.wait.governor().is_some() && cell.workload.has_tasks(),
                 contradicts: |cell, machine| SkipReason::offline("idle-poll", cell.idle_poll, machine.cpus),
             }
-            /// How those CPUs are made to poll.
+            /// How the CPUs of `idle_poll` are made to poll.
             idle_poll_by: IdlePollBy {
                 key: "idle-poll-by",
                 help: "How --idle-poll makes CPUs poll: posted (a switch; YIELD, with ticks), pointer (WFE, without)",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How Linux idles, as its command line tells it.
+//! The ways in which Linux idles, chosen by its command line.
 
 use core::fmt;
 
@@ -8,28 +8,28 @@ use super::{Word, words};
 words! {
     /// How Linux, as the guest, idles. A kernel chooses once, at its boot.
     LinuxCpuidle {
-        /// By Linux's own choice.
+        /// Linux idles as it chooses by itself.
         Default = "default",
         /// Linux polls, and never executes WFI.
         Nohlt = "nohlt",
         /// Linux polls on each CPU whose file `idle_poll` contains 1, which the measuring program
         /// writes there. The kernel needs a patch for this.
         IdlePoll = "idle-poll",
-        /// In its own loop with WFI: no part of cpuidle runs.
+        /// Linux idles in its own loop with WFI: no part of cpuidle runs.
         Off = "off",
-        /// With cpuidle's driver and governor `haltpoll`, which poll first.
+        /// Linux idles with cpuidle's driver and governor `haltpoll`, which poll first.
         Haltpoll = "haltpoll",
-        /// In states of the machine that governor `ladder` chooses.
+        /// Linux idles in states of the machine that governor `ladder` chooses.
         Ladder = "governor:ladder",
-        /// In states of the machine that governor `menu` chooses.
+        /// Linux idles in states of the machine that governor `menu` chooses.
         Menu = "governor:menu",
-        /// In states of the machine that governor `teo` chooses.
+        /// Linux idles in states of the machine that governor `teo` chooses.
         Teo = "governor:teo",
     }
 }
 
 impl LinuxCpuidle {
-    /// The governor that has to choose, if any.
+    /// Returns the governor that has to choose, if any.
     #[must_use]
     pub const fn governor(self) -> Option<&'static str> {
         match self {
@@ -51,7 +51,7 @@ impl LinuxCpuidle {
         }
     }
 
-    /// Arguments of the kernel (Linux, Documentation/admin-guide/kernel-parameters.txt and
+    /// Returns arguments of the kernel (Linux, Documentation/admin-guide/kernel-parameters.txt and
     /// Documentation/virt/guest-halt-polling.rst).
     #[must_use]
     pub const fn arguments(self) -> &'static [&'static str] {

@@ -68,7 +68,7 @@ kinds! {
             SerrorLeft = "serror-left",
             /// A started CPU never arrives.
             SecondarySilent = "secondary-silent",
-            /// The counter stands still.
+            /// The counter does not advance.
             CounterStands = "counter-stands",
             /// Firmware refuses to turn the machine off.
             PowerOffFails = "power-off-fails",
@@ -113,9 +113,9 @@ kinds! {
         }
         /// SErrors that EL2 takes when the first cell begins.
         Serror(SerrorFault) {
-            /// EL2 takes SErrors after which the run goes on.
+            /// EL2 takes SErrors after which the run continues.
             GoOn = "serrors-go-on",
-            /// EL2 takes an SError after which the guest can't go on.
+            /// EL2 takes an SError after which the guest can't continue.
             Recoverable = "serror-recoverable",
             /// EL2 takes an SError that may have spread anywhere.
             Uncontainable = "serror-uncontainable",
@@ -178,7 +178,7 @@ kinds! {
 }
 
 impl Fault {
-    /// The image that has to be built for tests to cause the fault, if there is one. Every image
+    /// Returns the image that has to be built for tests to cause the fault, if there is one. Every image
     /// for trials can cause the trials' faults.
     #[must_use]
     pub const fn planted(self) -> Planted {

@@ -10,17 +10,17 @@ words! {
     Neighbour {
         /// No neighbour.
         None = "none",
-        /// Computes.
+        /// The neighbour computes.
         Work = "work",
-        /// Goes through 256 KiB of memory.
+        /// The neighbour goes through 256 KiB of memory.
         Cache = "cache",
-        /// Goes through 16 KiB: less than a first-level cache.
+        /// The neighbour goes through 16 KiB: less than a first-level cache.
         Cache16 = "cache:16",
-        /// Goes through 64 KiB.
+        /// The neighbour goes through 64 KiB.
         Cache64 = "cache:64",
-        /// Goes through 1 MiB.
+        /// The neighbour goes through 1 MiB.
         Cache1024 = "cache:1024",
-        /// Goes through 4 MiB.
+        /// The neighbour goes through 4 MiB.
         Cache4096 = "cache:4096",
     }
 }
@@ -32,7 +32,7 @@ impl Neighbour {
         !matches!(self, Self::None)
     }
 
-    /// KiB of memory that the neighbour goes through.
+    /// Returns the KiB of memory that the neighbour goes through.
     #[must_use]
     pub const fn kib(self) -> u32 {
         match self {
@@ -49,7 +49,7 @@ impl Neighbour {
 words! {
     /// Instruction by which a vCPU gives its CPU to the neighbour, besides a WFI that traps.
     YieldOn {
-        /// Nothing.
+        /// No instruction.
         None = "none",
         /// A WFE that traps.
         Wfe = "wfe",

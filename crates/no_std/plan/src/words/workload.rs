@@ -87,7 +87,7 @@ struct Nature {
     is_a_run: bool,
 }
 
-/// Two CPUs without an executor.
+/// A workload of two CPUs that does not use the executor.
 const PLAIN: Nature = Nature {
     is_linux: false,
     has_tasks: false,
@@ -104,17 +104,17 @@ const PLAIN: Nature = Nature {
     needs_second: false,
     is_a_run: false,
 };
-/// Tasks of the executor.
+/// A workload of tasks of the executor.
 const TASKS: Nature = Nature {
     has_tasks: true,
     ..PLAIN
 };
-/// Tasks of the executor that are sometimes idle.
+/// A workload of tasks of the executor that are sometimes idle.
 const IDLES: Nature = Nature {
     has_idle_time: true,
     ..TASKS
 };
-/// One CPU.
+/// A workload of one CPU.
 const ALONE: Nature = Nature {
     is_alone: true,
     has_idle_time: true,
@@ -128,19 +128,19 @@ const LINUX: Nature = Nature {
 };
 
 impl Workload {
-    /// Whether it belongs to a program on Linux, and not to Rouse's own guest.
+    /// Whether the workload belongs to a program on Linux, and not to Rouse's own guest.
     #[must_use]
     pub const fn is_linux(self) -> bool {
         self.nature().is_linux
     }
 
-    /// Whether it runs on the executor.
+    /// Whether the workload runs on the executor.
     #[must_use]
     pub const fn has_tasks(self) -> bool {
         self.nature().has_tasks
     }
 
-    /// Wake-ups in one sample: a round trip has two, and three tasks wait for each other to make a
+    /// Returns the wake-ups in one sample: a round trip has two, and three tasks wait for each other to make a
     /// frame.
     #[must_use]
     pub const fn wakeups(self) -> u32 {
@@ -154,72 +154,72 @@ impl Workload {
         self.nature().is_marked
     }
 
-    /// Whether one CPU does it by itself: nothing is woken or interrupted.
+    /// Whether one CPU runs the workload by itself: nothing is woken or interrupted.
     #[must_use]
     pub const fn is_alone(self) -> bool {
         self.nature().is_alone
     }
 
-    /// Whether a sample may contain time in which every CPU is idle: it waits for a time, for a
+    /// Whether a sample may contain time in which every CPU is idle: the sample waits for a time, for a
     /// device, or for tasks that wait for these. A counter of instructions skips such time.
     #[must_use]
     pub const fn has_idle_time(self) -> bool {
         self.nature().has_idle_time
     }
 
-    /// Whether its median does not show wake-ups: most of its samples wait for none, and a few wait
-    /// for many. The mean shows its cost, as it includes every sample's time.
+    /// Whether the median does not show wake-ups: most samples wait for none, and a few wait
+    /// for many. The mean shows the workload's cost, because it includes every sample's time.
     #[must_use]
     pub const fn has_blind_median(self) -> bool {
         self.nature().has_blind_median
     }
 
-    /// How many wake-ups each block makes before its first sample. Governors start afresh with each
-    /// block, and look at eight or nine waits; a block has too few frames to use these as samples.
+    /// Returns how many wake-ups each block makes before its first sample. Governors start afresh with each
+    /// block, and learn from eight or nine waits; a block has too few frames to use these as samples.
     #[must_use]
     pub const fn learning(self) -> u32 {
         self.nature().learning
     }
 
-    /// How many wake-ups each block makes besides its samples: those before the samples and, if
+    /// Returns how many wake-ups each block makes besides its samples: those before the samples and, if
     /// other CPUs take part, one after them, to keep their final work out of the samples.
     #[must_use]
     pub const fn unrecorded(self) -> u32 {
         self.learning() + if self.is_alone() { 0 } else { 1 }
     }
 
-    /// How many times as long as other cells its cells may take by default: each sample has so many
+    /// Returns how many times as long as other cells this workload's cells may take by default: each sample has so many
     /// wake-ups that there would otherwise be too few samples.
     #[must_use]
     pub const fn times_as_long(self) -> u32 {
         self.nature().times_as_long
     }
 
-    /// Whether a sample is a whole run of a program, of which one is enough.
+    /// Whether a sample is a whole run of a program; one run is enough.
     #[must_use]
     pub const fn is_a_run(self) -> bool {
         self.nature().is_a_run
     }
 
-    /// Whether it has groups of tasks.
+    /// Whether the workload has groups of tasks.
     #[must_use]
     pub const fn has_groups(self) -> bool {
         self.nature().has_groups
     }
 
-    /// Its default period, in microseconds; `None` without a period.
+    /// Returns the default period, in microseconds; `None` without a period.
     #[must_use]
     pub const fn period_us(self) -> Option<u32> {
         self.nature().period_us
     }
 
-    /// How many CPUs take part besides the measuring one, if its shape does not decide that; `None`
+    /// Returns how many CPUs take part besides the measuring one, if the shape does not decide that; `None`
     /// means all.
     pub(crate) const fn partner_count(self) -> Option<usize> {
         self.nature().partners
     }
 
-    /// Whether it needs two CPUs, if nothing else in the cell decides that.
+    /// Whether the workload needs two CPUs, if nothing else in the cell decides that.
     pub(crate) const fn needs_second_cpu(self) -> bool {
         self.nature().needs_second
     }

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// With a boot for each set of knobs, each cell is in one boot, and in the first if it can't run.
+/// If there is a boot for each set of knobs, each cell is in one boot, and in the first if it can't run.
 #[test]
 fn boots_with_other_knobs_share_the_cells() {
     let mut plan = Plan::default();
@@ -78,7 +78,7 @@ fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
     assert_eq!(cells(&plan, Trap::Wfi), trapped);
     let free = pairs(&[("busy", "none"), ("wfe", "none"), ("wfi", "none")]);
     assert_eq!(cells(&plan, Trap::None), free);
-    // A named trap that this boot does not have is reported, once.
+    // A trap that the plan names and this boot lacks is reported, once.
     plan.set("trap", "none,wfi").unwrap();
     let told = cells(&plan, Trap::Wfi);
     let mut skipped = told.difference(&trapped);

@@ -24,7 +24,7 @@ fn neighbours_are_rouses_and_interrupts_end_their_turns() {
             all.contains(&no_neighbour) && !all.contains(&None),
             "{all:?}"
         );
-        // The cells without a neighbour are listed as always.
+        // The cells without a neighbour are still listed.
         let both = reasons("rouse.wait=wfi rouse.neighbour=none,work", under);
         assert!(
             both.contains(&None) && both.contains(&no_neighbour),

@@ -84,7 +84,7 @@ fn read_gicv2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option
     Ok((distributor, Some(GicV2 { gicc, virt })))
 }
 
-/// The complete GIC, with these registers.
+/// Returns the complete GIC, with these registers.
 pub fn read_gic<'a>(
     nodes: &Nodes<'_>,
     timer: &Timer,
@@ -139,7 +139,7 @@ pub fn timer(nodes: &Nodes<'_>) -> Result<Timer, Error> {
     Ok(Timer { virt, phys, hyp })
 }
 
-/// The console, if the tree names one of a known kind, and its node.
+/// Returns the console, if the tree names one of a known kind, and its node.
 pub fn find_uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
     let path = in_chosen(nodes, "stdout-path").or_else(|| in_chosen(nodes, "linux,stdout-path"))?;
     let path = path.split(':').next()?;
@@ -147,7 +147,7 @@ pub fn find_uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
         Some(path) => nodes.tree.find(path)?,
         None => nodes.tree.find(nodes.aliases?.string(path)?)?,
     };
-    // Its clocks may be off; an access would then never end.
+    // The UART's clocks may be off; an access would then never end.
     if node.is_off_or_below_off() {
         return None;
     }
@@ -163,7 +163,7 @@ pub fn find_uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
     Some((node, Uart { kind, base }))
 }
 
-/// The console, if it can be used. The only forbidden place for it is RAM.
+/// Returns the console, if it can be used. The only forbidden place for its registers is RAM.
 pub fn usable_uart(nodes: &Nodes<'_>, end: u64, ram: &[Region]) -> Option<Uart> {
     let (_, uart) = find_uart(nodes)?;
     let unfit = Unfit::check_region(uart.registers(), uart.kind.alignment(), end, ram);

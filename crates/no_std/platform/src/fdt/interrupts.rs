@@ -8,7 +8,7 @@ const PPIS: core::ops::Range<u32> = 16..32;
 /// Value of an interrupt's first cell for a PPI.
 const PPI: u32 = 1;
 
-/// How many cells an interrupt of the GIC has.
+/// Returns the number of cells of a GIC interrupt.
 pub fn interrupt_cells(gic: &Node<'_>) -> Option<usize> {
     let cells = gic.cell("#interrupt-cells")? as usize;
     (3..=8).contains(&cells).then_some(cells)
@@ -26,14 +26,14 @@ impl<'a> Interrupts<'a> {
         Self { tree, node, gic }
     }
 
-    /// The property that describes them, if any; `interrupts-extended` takes precedence (2.4.1.4).
+    /// Returns the property that describes the interrupts, if any; `interrupts-extended` takes precedence (2.4.1.4).
     pub fn property(&self) -> Option<&'static str> {
         let properties = ["interrupts-extended", "interrupts"];
         let mut there = properties.into_iter();
         there.find(|name| self.node.property(name).is_some())
     }
 
-    /// INTID of the interrupt with that name or, without names, of the interrupt at `index`. The
+    /// Returns the INTID of the interrupt with that name or, without names, of the interrupt at `index`. The
     /// inner value is `None` if there is no such interrupt, the outer one if it is not a PPI.
     pub fn ppi(&self, name: &str, index: usize) -> Option<Option<u32>> {
         let index = match self.node.property("interrupt-names") {
@@ -57,7 +57,7 @@ impl<'a> Interrupts<'a> {
         (cell(entry, 0)? == PPI && PPIS.contains(&intid)).then_some(Some(intid))
     }
 
-    /// Entry `index` of `interrupts`.
+    /// Returns entry `index` of `interrupts`.
     fn plain_entry(&self, index: usize) -> Option<Option<&'a [u8]>> {
         let mut ancestor = Some(self.node);
         let parent = loop {
@@ -77,7 +77,7 @@ impl<'a> Interrupts<'a> {
         Some(value.chunks_exact(width).nth(index))
     }
 
-    /// Entry `index` of `interrupts-extended`; each entry follows its controller's phandle.
+    /// Returns entry `index` of `interrupts-extended`; each entry follows its controller's phandle.
     fn extended_entry(&self, mut index: usize) -> Option<Option<&'a [u8]>> {
         let mut rest = self.node.property("interrupts-extended")?;
         while !rest.is_empty() {
@@ -92,7 +92,7 @@ impl<'a> Interrupts<'a> {
         Some(None)
     }
 
-    /// How many cells an interrupt of `controller` has. `controller` is the GIC unless it names
+    /// Returns the number of cells of an interrupt of `controller`, which is the GIC unless it names
     /// another node.
     fn cells_per_interrupt(&self, controller: Option<u32>) -> Option<usize> {
         let other = controller.filter(|&other| self.gic.phandle() != Some(other));

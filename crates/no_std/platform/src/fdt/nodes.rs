@@ -22,7 +22,7 @@ pub struct Nodes<'a> {
     /// A GICv3 or later.
     gic: Option<Node<'a>>,
     version2: Option<Node<'a>>,
-    /// Names the controller that the machine has instead of these, if that is known.
+    /// The error that names an unsupported controller, if the machine has one that is known.
     other_gic: Option<Error>,
     pub timer: Option<Node<'a>>,
     pub psci: Option<Node<'a>>,
@@ -54,7 +54,7 @@ impl<'a> Nodes<'a> {
         nodes
     }
 
-    /// Returns the GIC's node; if there are several, that of the latest version.
+    /// Returns the GIC's node; if there are several, the one of the latest version.
     pub fn gic(&self) -> Result<Node<'a>, Error> {
         let other = || self.other_gic.or_else(|| self.controller_error());
         let gic = self.gic.or(self.version2);

@@ -9,7 +9,7 @@ mod removal;
 use platform::guest::GuestTree;
 use platform::{Conduit, Firmware, Platform, Region, Timer, Uart, UartKind};
 
-/// Reads a tree, into room that is never freed.
+/// Reads a tree into storage that is never freed.
 fn read(tree: &[u8]) -> Result<Platform<'_>, platform::Error> {
     Platform::from_fdt(tree, Box::leak(Box::default()))
 }

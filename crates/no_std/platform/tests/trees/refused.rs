@@ -6,7 +6,7 @@ use platform::{Cpu, Enable, GicV2, MAX_CPUS, Platform, Region, Room, UartKind, W
 
 use super::{cells, grown, guest_of, read, refused, region, with, word, written};
 
-/// A tree of two CPUs, with a serial port that can easily be changed to a 16550.
+/// Returns a tree of two CPUs, with a serial port that can easily be changed to a 16550.
 fn tree() -> Vec<u8> {
     tree_of(&[0x1_0001_0000, 0x3])
 }
@@ -138,7 +138,7 @@ fn a_uart_that_is_not_okay_is_no_console() {
     assert!(!console("rouse,guest", "disabled"));
 }
 
-/// Devicetree Specification 0.4, 3.8.1: `disabled` is a CPU that waits to be started.
+/// Devicetree Specification 0.4, 3.8.1: a `disabled` CPU waits to be started.
 #[test]
 fn a_cpu_that_waits_is_one() {
     let cpus = |status: &str| {
@@ -166,7 +166,7 @@ fn added_cpu(properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
     added(tree(), "arm,armv8", properties)
 }
 
-/// A tree with a GICv2 that has these registers besides the distributor's.
+/// Returns a tree with a GICv2 that has these registers besides the distributor's.
 fn version2_of(cpus: &[u64], gicc: Region, virt: Option<[Region; 2]>) -> Vec<u8> {
     written(&GuestTree {
         distributor: region(0xff84_1000, 0x1000),
@@ -356,7 +356,7 @@ fn the_cpu_that_runs_comes_first() {
 #[test]
 fn a_tree_that_is_deeper_than_any_machine_is_refused() {
     let tree = tree();
-    // In front of END, after the root's last child: the root ends later.
+    // The node is inserted before END, after the root's last child, so the root ends later.
     let end = (word(&tree, 8) + word(&tree, 36)) as usize - 8;
     let depth = 2000;
     let mut nested: Vec<u8> = (0..depth).flat_map(|_| cells(&[1, 0x6100_0000])).collect();

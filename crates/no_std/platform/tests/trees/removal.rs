@@ -29,7 +29,7 @@ struct Part {
     end: usize,
 }
 
-/// Every node and property of `tree`.
+/// Returns every node and property of `tree`.
 fn parts(tree: &[u8]) -> Vec<Part> {
     let strings = word(tree, 12) as usize;
     let text = |at: usize| {

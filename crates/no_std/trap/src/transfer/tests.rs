@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests instructions as an assembler encodes them, and all other words.
+//! Tests instructions as an assembler encodes them, and random words.
 
 use proptest::prelude::*;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which SPI an offset or a value of the distributor's registers names.
+//! Finds the SPI that an offset or a value of the distributor's registers names.
 
 use super::SPIS;
 use crate::PRIVATE;
 
-/// The index of an SPI; `None` for other INTIDs. With affinity routing, the registers of INTIDs 0
+/// Returns the index of an SPI; `None` for other INTIDs. With affinity routing, the registers of INTIDs 0
 /// to 31 are in the redistributors and zero here.
 pub const fn spi_index(intid: u64) -> Option<usize> {
     if intid >= PRIVATE as u64 && intid < PRIVATE as u64 + SPIS as u64 {
@@ -18,7 +18,7 @@ pub fn spi_bit(intid: u64) -> u64 {
     spi_index(intid & 0x3ff).map_or(0, |spi| 1 << spi)
 }
 
-/// The array of one bit per INTID that the register at `offset` belongs to, and its first SPI.
+/// Returns the array of one bit per INTID to which the register at `offset` belongs, and its first SPI.
 pub fn bit_array(offset: u64) -> Option<(u64, u32)> {
     if !(0x080..0x400).contains(&offset) || !offset.is_multiple_of(4) {
         return None;
@@ -29,13 +29,13 @@ pub fn bit_array(offset: u64) -> Option<(u64, u32)> {
         .then(|| (offset & !0x7f, 32 * (word as u32 - 1)))
 }
 
-/// The first SPI of the ICFGR at `offset`; each has 16 SPIs.
+/// Returns the first SPI of the ICFGR at `offset`; each has 16 SPIs.
 pub fn icfgr_spi(offset: u64) -> Option<u32> {
     let word = offset.checked_sub(0xc00)? / 4;
     (2..6).contains(&word).then(|| 16 * (word as u32 - 2))
 }
 
-/// The SPI of the IROUTER at `offset`, and where that register starts.
+/// Returns the SPI of the IROUTER at `offset`, and the offset at which that register starts.
 pub const fn irouter_spi(offset: u64) -> (Option<usize>, u64) {
     (spi_index((offset - 0x6000) / 8), offset & !7)
 }

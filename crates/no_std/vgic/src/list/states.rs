@@ -54,7 +54,7 @@ impl List {
         }
     }
 
-    /// The state of `intid`.
+    /// Returns the state of `intid`.
     pub fn state(&self, bank: &impl Bank, intid: u32) -> State {
         let listed = Listed::read(bank).find(intid).map(|(_, one)| one);
         let queued = || self.find_queued(intid).map(|at| self.queue[at]);

@@ -345,7 +345,7 @@ fn an_active_one_keeps_its_priority_in_its_register() {
     let mut world = World::new(2);
     world.step(Inject(2));
     world.step(Acknowledge);
-    // It comes again with another priority: hardware would not end it any more.
+    // The INTID arrives again with another priority: hardware would no longer end it.
     world.list.inject(&mut world.bank, 2, 0x10, None);
     assert!(world.bank.asked.traps && world.list.state(&world.bank, 2).active);
     assert_eq!(world.bank.empty() & 0b11, 0b11);

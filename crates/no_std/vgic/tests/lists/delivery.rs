@@ -370,7 +370,7 @@ fn what_traps_is_acknowledged_and_ended_as_hardware_does() {
         assert_eq!(acknowledge(&mut delivery), 3);
         assert_eq!(read(&mut delivery, Register::Running), 0x82);
         assert_eq!(delivery.interface.priorities, [0, 0, 1 << 1, 0]);
-        // With the binary point at 4, the upper four bits preempt.
+        // If the binary point is 4, the upper four bits preempt.
         write(&mut delivery, Register::BinaryPoint, 4);
         list(&mut delivery, 4, 0x80, None);
         delivery.interface.active = 1 << 27;

@@ -26,7 +26,7 @@ fn an_sgi_takes_the_register_that_it_had() {
     assert!(!list.arrive(&mut bank, 3), "its register is in use");
     assert!(!list.arrive(&mut bank, 4), "nothing is expected");
     assert_eq!(bank.used(), [(0, 3, PENDING), (1, 7, PENDING)]);
-    // Nor does an INTID arrive while others wait for a register.
+    // An INTID does not arrive directly while others wait for a register.
     for intid in 8..12 {
         list.inject(&mut bank, intid, 0x80, None);
     }
@@ -65,9 +65,9 @@ fn what_has_a_new_priority_counts_with_it() {
     bank.acknowledge(0);
     set(&private, 0x1_0400, 0x2040_6000);
     list.sync(&mut bank, &private, true);
-    // The active interrupt keeps its priority; 3 is now more urgent than 2.
+    // The active interrupt keeps its priority; INTID 3 is more urgent than INTID 2.
     assert_eq!(bank.priorities(), [(1, 0), (3, 0x20)]);
-    // Nothing is written where nothing changed.
+    // A sync after no change writes nothing.
     bank.writes = 0;
     list.sync(&mut bank, &private, true);
     assert_eq!(bank.writes, 0);
@@ -80,7 +80,7 @@ fn only_lines_that_are_low_are_taken_back() {
     list.inject(&mut bank, 28, 0x80, None);
     list.inject(&mut bank, 30, 0x90, Some(30));
     assert_eq!(list.lower(&mut bank, 0), 0);
-    // 28 was set by software; 30 waits in the queue.
+    // INTID 28 was set by software; INTID 30 waits in the queue.
     assert_eq!(list.lower(&mut bank, 1 << 28 | 1 << 30 | 1 << 31), 1 << 30);
     assert!(!bank.asked.refill);
     bank.acknowledge(0);
@@ -99,7 +99,7 @@ fn what_was_asked_for_and_is_not_served_is_found() {
         list.audit_quiet(&bank, &private, false)
     };
     assert_eq!(found(0x1_0280, 0b11), Err(Fault::Requested(0b11)));
-    // The active state of 1 is taken back, too; then 0 and 2 are set active.
+    // The active state of INTID 1 is taken back, too; then INTIDs 0 and 2 are set active.
     assert_eq!(found(0x1_0380, 0b10), Err(Fault::Requested(0b11)));
     assert_eq!(found(0x1_0300, 0b101), Err(Fault::Requested(0b111)));
     assert_eq!(private.take_requests(), [0b11, 0b10, 0b101]);

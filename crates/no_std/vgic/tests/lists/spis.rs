@@ -69,7 +69,7 @@ fn the_most_urgent_spis_are_listed_with_their_priorities() {
     assert_eq!(bank.priorities(), [(34, 0x20), (35, 0x60)]);
     assert!(bank.asked.refill);
     assert_eq!(read(&mut distributor, 0x204), 0b1_1110);
-    // The most urgent SPI is handled; the next one comes to its register.
+    // The most urgent SPI is handled; the next one gets its register.
     bank.acknowledge(0);
     bank.end(0);
     list.refill(&mut bank);
@@ -150,7 +150,7 @@ fn a_list_that_is_given_up_holds_nothing() {
     }
     assert!(distributor.release(SECOND));
     assert_eq!(read(&mut distributor, 0x204), 0b101);
-    // The vCPU holds nothing any more, so it has nothing to release.
+    // The vCPU holds no SPI any more, so it has none to release.
     assert!(!distributor.release(SECOND));
     let other = Vcpu {
         number: 0,

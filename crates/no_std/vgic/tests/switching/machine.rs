@@ -32,9 +32,9 @@ pub enum Writes {
     Deactivate(u32),
     Enable(u32),
     Disable(u32),
-    /// Sends it as the physical SGI of the same number.
+    /// Sends the interrupt as the physical SGI of the same number.
     SendLow(u32),
-    /// Sends it through the word.
+    /// Sends the interrupt through the word.
     SendHigh(u32),
 }
 
@@ -149,7 +149,7 @@ pub struct World<P> {
 }
 
 impl<P: Protocol> World<P> {
-    /// Every SGI enabled; the hypervisor delivers.
+    /// Returns the state in which every SGI is enabled and the hypervisor delivers.
     pub fn new() -> Self {
         let world = Self {
             switch: P::new(),
@@ -271,7 +271,7 @@ impl Interface for Hardware {
     }
 }
 
-/// The CPU of the vCPU.
+/// The CPU that runs the vCPU.
 pub struct Target<'a, P> {
     world: &'a World<P>,
     list: List,
@@ -280,7 +280,7 @@ pub struct Target<'a, P> {
 }
 
 impl<'a, P: Protocol> Target<'a, P> {
-    /// A vCPU that runs and has nothing listed.
+    /// Returns a vCPU that runs and has nothing listed.
     pub fn new(world: &'a World<P>) -> Self {
         let mut distributor = Distributor::new(1);
         // GICD_CTLR.EnableGrp1.
@@ -387,7 +387,7 @@ impl<'a, P: Protocol> Target<'a, P> {
         }
     }
 
-    /// Takes interrupts that are still on their way; nobody sends any more.
+    /// Takes interrupts that are still on their way; no CPU sends any more.
     pub fn settle(&mut self) {
         self.take();
         let left = self.world.switch.take();
@@ -434,7 +434,7 @@ impl<'a, P: Protocol> Target<'a, P> {
             if direct {
                 assert_eq!(enabled & bit != 0, last.enabled, "whether {intid} can come");
             }
-            // An interrupt that can be delivered does not wait for anybody.
+            // An interrupt that can be delivered does not wait for another CPU.
             assert!(
                 !last.enabled || waiting & bit == 0,
                 "{intid} is pending and waits"

@@ -13,8 +13,8 @@
 //!
 //! # Not modelled
 //!
-//! The registers of groups, enables and priorities are not loom atomics: each write of them is one step with
-//! the step after it. Executions have at most [`PREEMPTIONS`] preemptions. Loom itself explores no load
+//! The registers of groups, enables and priorities are not loom atomics: loom treats each write of them and
+//! the next step as one step. Executions have at most [`PREEMPTIONS`] preemptions. Loom itself explores no load
 //! buffering, and orders accesses of a device like those of one word.
 //!
 //! # Mutants
@@ -153,7 +153,7 @@ const STRAY: &str = "active in the machine";
 const NOT_FREE: &str = "the interface is still held";
 /// The state of an interrupt differs from the last write.
 const LOST: &str = "is pending";
-/// The word is not empty although nobody rings.
+/// The word is not empty although no sender rings.
 const LEFT: &str = "left in the word";
 
 /// Declares the tests of the mutants.

@@ -45,8 +45,8 @@ pub fn poll_for<T: Target, P: Pause>(
     0
 }
 
-/// Polls until there is a request, or until `on` returns false, which is checked every `period`
-/// ticks; takes and returns the requests.
+/// Polls until there is a request, or until `on` returns false; calls `on` every `period`
+/// ticks. Takes and returns the requests.
 #[inline(always)]
 pub fn poll_while<T: Target, P: Pause>(
     cpu: &T,

@@ -226,7 +226,7 @@ impl<P: Protocol> LoomCpu<P> {
             assert!(found != 0 || excused, "payload not there");
         }
         if taken & CALL != 0 && self.look(CALL).count_ones() == self.expected_calls() {
-            // The last call lets the task go on, like `call::called_function`.
+            // The last call lets the task continue, like `call::called_function`.
             self.self_woken.set(true);
             self.interrupted.set(true);
             self.world.request.wake(RESCHED, false);
@@ -299,8 +299,8 @@ impl<P: Protocol> Target for LoomCpu<P> {
         loom::thread::yield_now();
     }
 
-    /// Advances the clock by one; a halt advances it, too. No interrupt is taken here: it could not
-    /// be told from an interrupt before the next access.
+    /// Advances the clock by one; a halt advances it, too. No interrupt is taken here: it could not be
+    /// distinguished from an interrupt before the next access.
     fn now(&self) -> u64 {
         self.time.set(self.time.get() + 1);
         self.time.get()

@@ -20,7 +20,7 @@
 //! - An interrupt that is pending when interrupts are unmasked is taken at once or one step later
 //!   (`late`): the architecture only says that it is taken soon.
 //! - A waker's store before it wakes is relaxed, and the target reads the stored value relaxed once
-//!   it has taken the request. A missing ordering shows as a payload that is not there, or as a
+//!   it has taken the request. A missing ordering shows as a payload that is missing, or as a
 //!   target that waits for the payload for ever.
 //! - The interrupt itself orders earlier stores, because a DSB precedes it; taking the interrupt
 //!   acquires these stores.

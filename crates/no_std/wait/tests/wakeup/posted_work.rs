@@ -61,7 +61,7 @@ fn seen_before_it_is_woken(shared: &Shared) {
     shared.wake(POSTED);
 }
 
-/// Runs executions up to [`PREEMPTIONS`]; returns how many found work unparked, and after parking.
+/// Runs executions with up to [`PREEMPTIONS`]; returns how many found work unparked, and after parking.
 fn explore(way: Way, posting: Posting) -> [u64; 2] {
     let found = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
     let counted = Arc::clone(&found);
@@ -100,7 +100,7 @@ fn explore(way: Way, posting: Posting) -> [u64; 2] {
     [0, 1].map(|n| found[n].load(Relaxed))
 }
 
-/// Asserts that, in this way to wait, work is found both before parking and after it.
+/// Asserts that, in this way of waiting, work is found both before parking and after it.
 fn assert_holds(way: Way) {
     let found = explore(way, woken_before_it_is_seen);
     println!("{way:?}: found without parking and after it: {found:?}");

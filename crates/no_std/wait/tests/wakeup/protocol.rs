@@ -11,35 +11,35 @@ use wait::request::{Notice, POLLING, REQUESTS, Request};
 /// When interrupts are masked around a halt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Masking {
-    /// From before the check until after the WFI.
+    /// Interrupts are masked from before the check until after the WFI.
     Real,
-    /// Never.
+    /// Interrupts are never masked.
     Never,
-    /// From after the check until after the WFI.
+    /// Interrupts are masked from after the check until after the WFI.
     AfterCheck,
-    /// From before the check until before the WFI.
+    /// Interrupts are masked from before the check until before the WFI.
     UntilHalt,
-    /// From before the check, and never unmasked again.
+    /// Interrupts are masked from before the check, and never unmasked again.
     Forever,
 }
 
 /// When a busy CPU clears the flag of the interrupt handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearing {
-    /// Clears it if it was seen set, before the requests are taken.
+    /// Clears the flag if it was seen set, before the requests are taken.
     Real,
-    /// Clears it whether it was seen set or not.
+    /// Clears the flag whether it was seen set or not.
     Unseen,
-    /// Clears it after the requests were taken.
+    /// Clears the flag after the requests were taken.
     AfterTake,
 }
 
 /// When the CPU checks whether its tick came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TickCheck {
-    /// With interrupts masked.
+    /// The check runs with interrupts masked.
     Real,
-    /// Before interrupts are masked.
+    /// The check runs before interrupts are masked.
     BeforeMask,
 }
 
@@ -187,7 +187,7 @@ mutants! {
     NeverMasked { const MASKING: Masking = Masking::Never; }
     /// Interrupts are masked only after the check.
     MaskedLate { const MASKING: Masking = Masking::AfterCheck; }
-    /// Interrupts are unmasked before the WFI, which then sleeps on after the handler.
+    /// Interrupts are unmasked before the WFI, which then continues to sleep after the handler.
     UnmaskedEarly { const MASKING: Masking = Masking::UntilHalt; }
     /// Interrupts stay masked after the WFI, so that no handler runs.
     NeverUnmasked { const MASKING: Masking = Masking::Forever; }

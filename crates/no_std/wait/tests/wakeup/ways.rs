@@ -39,7 +39,7 @@ pub enum Way {
 
 /// Number of ticks that a poll lasts: it looks twice.
 const LIMIT: u64 = 1;
-/// Leads to limits of 0 and 1. A halt that takes no time makes the limit grow; a long halt makes it
+/// Leads to poll limits of 0 and 1. A halt that takes no time makes the limit grow; a long halt makes it
 /// shrink.
 const TUNABLES: Tunables = Tunables {
     max: 2,
