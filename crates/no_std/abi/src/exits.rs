@@ -31,7 +31,7 @@ pub const fn shared(count: Shared) -> u64 {
 }
 
 /// Returns the offset of `knob` of the accessing vCPU; [`crate::KnobValue::encode`] encodes the
-/// value. [`Knob::Trap`] and [`Knob::Deliver`] read back their values, the others read as zero.
+/// value. [`Knob::Trap`] and [`Knob::Deliver`] read back their values, other knobs read as zero.
 #[must_use]
 pub const fn knob(knob: Knob) -> u64 {
     KNOBS + knob as u64 * REGISTER

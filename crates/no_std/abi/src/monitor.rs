@@ -3,9 +3,9 @@
 //! guest: the exits of the vCPU that reads, one register per cause.
 //!
 //! The registers have 64 bits and follow one another. A read of the first register latches all
-//! values of the reading vCPU, and returns the first value; reads of the others return the latched
-//! values. The sums over all vCPUs are at [`TOGETHER`]; a read of the first sum latches the sums in
-//! the same way. The counts do not include accesses to the page itself.
+//! values of the vCPU that reads, and returns the first value; reads of other registers return the
+//! latched values. The sums over all vCPUs are at [`TOGETHER`]; a read of the first sum latches the
+//! sums in the same way. The counts do not include accesses to the page itself.
 
 use crate::Counter;
 
@@ -22,7 +22,7 @@ pub const REGISTERS: [Counter; 8] = [
     Counter::Halt,
 ];
 
-/// Offset in the page of the sums over all vCPUs. They exist because a Linux program can't run on
+/// Offset in the page of the sums over all vCPUs. The sums exist because a Linux program can't run on
 /// all CPUs when it reads.
 pub const TOGETHER: u64 = 0x800;
 

@@ -58,7 +58,7 @@ impl PayloadHeader {
     pub const MAGIC: u64 = 0x444c_5941_5045_5352;
     /// Bytes from the start of the header to the image: a page.
     pub const SIZE: usize = 4096;
-    /// Each part begins at a multiple of this.
+    /// Each part begins at a multiple of this number of bytes.
     pub const ALIGN: u64 = 4096;
 
     /// Returns the images after the header, which must fit in `room` bytes.

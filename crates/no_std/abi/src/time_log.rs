@@ -72,7 +72,7 @@ impl TimeLog {
     pub fn get(&self, number: u64) -> Option<TimeNote> {
         (number < self.count()).then_some(())?;
         let [time, word] = &self.entries[(number % Self::KEPT) as usize];
-        // Both are acquire loads, so that the count is read after time and word.
+        // Time and word are acquire loads, so that the count is read after them.
         let note = TimeNote {
             time: time.load(Acquire),
             word: word.load(Acquire),

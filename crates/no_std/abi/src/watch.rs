@@ -74,8 +74,8 @@ impl OperationLog {
         self.count.store(count + 1, Release);
     }
 
-    /// Iterates over the recorded operations, the oldest first. They are consistent only while the
-    /// vCPU records none.
+    /// Iterates over the recorded operations, the oldest first. The operations are consistent only
+    /// while the vCPU records none.
     pub fn iter(&self) -> impl Iterator<Item = Noted> + '_ {
         let count = self.count.load(Acquire);
         let kept = count.min(Self::KEPT as u64);

@@ -12,9 +12,9 @@ use crate::error::{Error, Table};
 /// Defects that do not prevent the use of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tolerated {
-    /// The first one.
+    /// The first defect.
     pub first: Option<Error>,
-    /// How many there are.
+    /// Number of defects.
     pub count: usize,
 }
 

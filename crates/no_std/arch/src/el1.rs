@@ -88,8 +88,8 @@ fn has_ras() -> bool {
     ID_AA64PFR0_EL1.get() >> 28 & 0xf != 0
 }
 
-/// The registers of floating point and SIMD. This image is compiled so as not to use them, so they
-/// always belong to a guest.
+/// The registers of floating point and SIMD. This image is compiled without floating point and SIMD,
+/// so these registers always belong to a guest.
 #[derive(Clone, Debug)]
 #[repr(C, align(16))]
 pub struct Fp {

@@ -107,7 +107,7 @@ pub fn enable(split_eoi: bool) {
     insn::isb();
 }
 
-/// Clears the active priorities of this PE's interface. They are UNKNOWN after a reset, and
+/// Clears the active priorities of this PE's interface. The priorities are UNKNOWN after a reset, and
 /// firmware may have left an interrupt active, which would block all interrupts of the same or
 /// lower priority (IHI 0069H, 4.8.5). The preemption bits determine how many registers hold them
 /// (12.2.1). If this level controls Group 0 (see [`has_group0`]), pass `group0` to clear Group 0, too.

@@ -2,7 +2,7 @@
 //! Holds and releases CPUs that a loader starts together with the first one.
 //!
 //! Held CPUs run with MMU and caches off, so the CPU that releases one cleans the slot to memory.
-//! One slot serves all held CPUs: they are released one after another, each by its affinity. They
+//! One slot serves all held CPUs: they are released one after another, each by its affinity. CPUs
 //! poll the slot without WFE: only an event would end a WFE, and some simulators lose an event that
 //! arrives while a CPU goes to sleep.
 

@@ -14,7 +14,7 @@
 pub const SCTLR_EL1_RES1: u64 = 0x30d0_0800;
 
 /// Number of CPUs that the start code distinguishes if a loader enters it on all CPUs: 32 clusters
-/// of 16, by Aff1 and Aff0 of MPIDR_EL1. A loader that enters it on one CPU may choose any.
+/// of 16, by Aff1 and Aff0 of MPIDR_EL1. A loader that enters it on one CPU may choose any CPU.
 #[doc(hidden)]
 pub const CLAIMANTS: usize = 512;
 

@@ -44,7 +44,7 @@ macro_rules! optional {
                 match self { $(Self::$variant => $there(&features),)* }
             }
 
-            /// Writes the register. This CPU must have it, it must not be left alone, and vectors
+            /// Writes the register. This CPU must have the register, the register must not be left alone, and vectors
             /// that call [`left_alone`] must be in place. Must be followed by a context
             /// synchronization event.
             #[inline(always)]

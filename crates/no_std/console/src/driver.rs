@@ -84,7 +84,7 @@ pub fn send(kind: UartKind, registers: &mut impl Registers, byte: u8) {
         UartKind::Imx => registers.write(IMX_DATA, 4, byte),
         UartKind::Lpuart { offset } => registers.write(usize::from(offset) + LPUART_DATA, 4, byte),
         UartKind::Geni => {
-            // One command per byte: a word of the FIFO may hold several, but this is the first one.
+            // One command per byte: a word of the FIFO may hold several bytes, but this byte is the first.
             registers.write(GENI_LENGTH, 4, 1);
             registers.write(GENI_COMMAND, 4, GENI_SEND);
             registers.write(GENI_FIFO, 4, byte);

@@ -226,7 +226,7 @@ impl Governor for Menu {
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
         let measured_ns = self.stay_to_learn(states, outcome);
         let timer_ns = self.next_timer_ns;
-        // A stay of 50 ms or more counts as one that lasted until its timer: no overflow.
+        // A stay of 50 ms or more counts as one that lasted until its timer: this prevents overflow.
         let part = match (RESOLUTION * measured_ns.min(MAX_INTERESTING_NS)).checked_div(timer_ns) {
             Some(part) if measured_ns < MAX_INTERESTING_NS => part,
             _ => RESOLUTION,

@@ -145,7 +145,7 @@ impl fmt::Display for Setup {
 
 /// A governor that was chosen by name.
 ///
-/// It chooses like Linux's governor, except that Linux's governors return a disabled state if they
+/// The governor chooses like Linux's, except that Linux's governors return a disabled state if they
 /// see no other, and state 0 whether or not it is enabled. Here a disabled state is never entered:
 /// the shallowest enabled state replaces it.
 #[derive(Clone, Copy, Debug)]

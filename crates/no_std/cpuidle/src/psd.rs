@@ -81,8 +81,8 @@ mod tests {
         assert!(!psd.is_open(0));
         psd.submitted(7 * MS + 999_999);
         assert!(psd.is_open(10 * MS - 1) && !psd.is_open(10 * MS));
-        // 250 Hz: 3 ms are rounded up to one tick. Submitted late in tick 1, open
-        // until its end only.
+        // 250 Hz: 3 ms are rounded up to one tick. The submission is late in tick 1, so the
+        // window is open only until the end of tick 1.
         let mut psd = Psd::new(3, 4 * MS);
         psd.submitted(7 * MS);
         assert!(psd.is_open(8 * MS - 1) && !psd.is_open(8 * MS));

@@ -125,8 +125,8 @@ impl States {
     ///
     /// # Errors
     ///
-    /// [`Misread`] names the mistake and a remedy. Only [`Self::table`] checks whether the default
-    /// times of `standby` fit the others.
+    /// Returns [`Misread`], which names the mistake and a remedy. Only [`Self::table`] checks whether the
+    /// default times of `standby` fit the other states.
     pub fn parse(text: &str) -> Result<Self, Misread<'_>> {
         if let Some(rest) = text.strip_prefix(DRIVER) {
             let limit = match rest.strip_prefix(':') {

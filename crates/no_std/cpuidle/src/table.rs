@@ -15,7 +15,7 @@ const POLL_MIN_NS: u64 = 10_000;
 /// A fault of a table, with the number of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum TableError {
-    /// No state, or more than [`MAX_STATES`].
+    /// There is no state, or there are more than [`MAX_STATES`].
     Count(usize),
     /// The tick's period is 0.
     NoTick,

@@ -4,8 +4,8 @@
 //! R. Wysocki's governor (2018) starts from a certainty, the next timer, and asks how often the CPU
 //! was woken before it. Each state has a bin for stays from its target residency up to the next
 //! state's. A wake-up in the bin of the timer, nearer to the timer than half the exit latency, is a
-//! *hit* of that bin; any other is an *intercept* of the bin of the stay. Both decay by an eighth
-//! with each wake-up and grow by [`PULSE`].
+//! *hit* of that bin; any other is an *intercept* of the bin of the stay. Hits and intercepts decay by
+//! an eighth with each wake-up and grow by [`PULSE`].
 //!
 //! **Choosing.** The candidate is the deepest state. If the intercepts of shallower bins are more
 //! than half of all events other than hits of those bins, the candidate becomes the deepest state

@@ -127,7 +127,7 @@ proptest! {
     /// meets it; only polls have a poll limit; nothing panics or overflows. Some governors exceed
     /// the limit, as in Linux: early releases of `menu` if the tick is stopped, `teo` with
     /// utilisation if there are two states; `ladder` and `haltpoll` halt under every limit but 0.
-    /// If there is only one state, nothing is asked.
+    /// If there is only one state, some governors are not asked.
     #[test]
     fn choices_are_allowed(
         table in table(),

@@ -35,7 +35,7 @@ pub enum Verdict {
     Void(&'static str),
 }
 
-/// The answer of the trials, with the length of the shortest agreeing one, the least disturbed.
+/// The answer of the trials, with the length of the shortest agreeing trial, the least disturbed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// The answer is yes.

@@ -164,7 +164,7 @@ pub fn wfet(wait: &Wait, asked: u64) -> Verdict {
 }
 
 /// Judges whether a WFET that reached its deadline leaves an event. `wait` spans two WFETs, each
-/// with deadline `asked`, that took `first` and `second`.
+/// with deadline `asked`; the first took `first`, and the second took `second`.
 ///
 /// The first WFET must have reached its deadline. Yes if the second WFET was over at once; no if it
 /// lasted until its own deadline.

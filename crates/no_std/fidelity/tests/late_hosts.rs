@@ -29,7 +29,7 @@ impl Chance {
     }
 }
 
-/// How late a host is, in addition to a little lateness each time.
+/// How late a host is, besides a small lateness each time.
 #[derive(Clone, Copy, Debug)]
 enum Late {
     /// The host is never late.

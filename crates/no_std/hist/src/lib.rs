@@ -3,7 +3,7 @@
 //!
 //! Each value below 1024 has its own bucket, so that a path length in instructions is
 //! kept exactly. Above that, every power of two is divided into 512 buckets, so that a
-//! value is known to 0.2 %. The bucketing is that of G. Tene's HdrHistogram with 9
+//! value is known with a precision of 0.2 %. The bucketing is that of G. Tene's HdrHistogram with 9
 //! sub-bucket bits.
 
 #![cfg_attr(not(test), no_std)]

@@ -114,8 +114,8 @@ pub enum Use {
     Device,
 }
 
-/// The registers of a stage-1 translation regime, which the start code of every CPU loads. They belong
-/// to the exception level at which the image runs.
+/// The registers of a stage-1 translation regime, which the start code of every CPU loads. The regime
+/// belongs to the exception level at which the image runs.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Regime {

@@ -2,7 +2,7 @@
 //! Divides the time of two CPUs within samples into parts.
 //!
 //! The guest records when a CPU begins and ends a poll or a halt. EL2 records when an exit begins
-//! and ends, and its activity in between. Each of the two keeps its notes in a [`TimeLog`] per CPU.
+//! and ends, and its activity in between. Guest and EL2 each keep their notes in a [`TimeLog`] per CPU.
 //! [`Account`] follows both logs of both CPUs. The time between two notes belongs to one part, and
 //! only time within a sample counts. So the parts of a sample add up to the length of the sample,
 //! once for each CPU, and include no time between samples.

@@ -230,7 +230,7 @@ impl<'a> Part<'a> for Plan {
 }
 
 /// The hypervisor's view of the plan's arguments. The hypervisor measures nothing, so it checks
-/// only their names and leaves their values to the guest; but one of them decides which image of
+/// only their names and leaves their values to the guest; but one value decides which image of
 /// the guest runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Names {
@@ -320,7 +320,7 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
     }
 
     /// Returns why an image that is built for measurements can't be booted with these arguments.
-    /// `image` picks the field of [`Planted`] that stands for that image.
+    /// `image` returns the field of [`Planted`] for that image.
     #[must_use]
     pub fn unplanted(&self, image: impl Fn(Planted) -> bool) -> Option<Error<'static>> {
         let fault = self.fault.filter(|fault| image(fault.planted()));

@@ -58,7 +58,7 @@ impl GuestStates {
     }
 
     /// Reads states. `None` if they are not of this form, more than [`Self::MOST`], take more than 10 ms to leave or a
-    /// second to pay off, or if one pays off before it could be left or is not deeper than the one before it.
+    /// second to pay off, or if a state pays off before it could be left or is not deeper than the state before it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut states = ArrayVec::new();

@@ -5,7 +5,7 @@
 //! words, values and default, when it applies, what contradicts it, and its name in options,
 //! records, results, tables and charts. CONTRIBUTING.md describes how to add a dimension.
 //!
-//! A [`Plan`] holds a list of values per dimension. It travels to the guest as boot arguments
+//! A [`Plan`] holds a list of values per dimension. The plan travels to the guest as boot arguments
 //! (`rouse.wait=wfi,wfe`), is read there by the same code that printed it ([`Arguments`]), and
 //! is expanded by host and guest into the same [`Cell`]s: the product of the lists. If a
 //! combination makes no sense or the machine can't run it, [`Cell::skip_reason`] returns why.
@@ -245,7 +245,7 @@ impl Plan {
             .map(move |pair| Cell { pair, ..cell })
     }
 
-    /// Whether no earlier combination is the same cell.
+    /// Whether no earlier combination gives the same cell.
     ///
     /// Cells repeat where a dimension does not apply and is set to its neutral value. Whether a
     /// dimension applies depends only on applicable ones, so going back in one dimension is enough

@@ -26,8 +26,8 @@ pub const fn is_forwards(pass: u32) -> bool {
 /// Passes after which a cell can count as settled: as many forwards as backwards.
 pub const BALANCED: u32 = 2;
 
-/// Default wake-ups of the first block, which measures the cost of one. Together with one wake-up
-/// from each other pass, they are enough for a median, whatever each costs.
+/// Default wake-ups of the first block, which measures the cost of a wake-up. Together with one wake-up
+/// from each other pass, they are enough for a median, at any cost of a wake-up.
 const FIRST: u32 = 20;
 
 /// Default time of a cell in milliseconds of the guest, if its counter counts instructions: a
@@ -106,7 +106,7 @@ pub struct Pace {
 
 impl Pace {
     /// Returns how many wake-ups the next block makes; `None` when the pass is over. Each pass makes at
-    /// least one.
+    /// least one wake-up.
     #[must_use]
     pub fn next(&self, limits: &Limits) -> Option<u32> {
         let left = limits.share(self.passes).saturating_sub(self.in_pass);
@@ -145,7 +145,7 @@ impl Pace {
         }
     }
 
-    /// Ends the pass. `repeats` says whether it has the same distribution as the earlier passes.
+    /// Ends the pass. `repeats` says whether the pass has the same distribution as the earlier passes.
     pub fn end_pass(&mut self, limits: &Limits, repeats: bool) {
         self.passes += 1;
         self.in_pass = 0;

@@ -55,7 +55,7 @@ impl Machine {
     };
 }
 
-/// Knobs of a hypervisor that are set at its boot. Their text form is boot arguments of the
+/// Knobs of a hypervisor that are set at its boot. In text form, the knobs are boot arguments of the
 /// guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
@@ -164,7 +164,7 @@ pub enum SkipReason {
     LosesInterrupts,
     /// `cold` is requested, but no probe found that the machine models caches.
     NoCaches,
-    /// A named CPU does not run.
+    /// A CPU that the plan names does not run.
     Offline {
         /// The dimension that names the CPU.
         key: &'static str,

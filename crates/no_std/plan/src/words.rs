@@ -297,7 +297,7 @@ impl Under {
         }
     }
 
-    /// Whether it is a hypervisor other than Rouse, whose knobs are set at boot and whose virtual
+    /// Whether the layer is a hypervisor other than Rouse, whose knobs are set at boot and whose virtual
     /// machine is the same on every board.
     #[must_use]
     pub const fn is_other(self) -> bool {

@@ -8,7 +8,7 @@ use crate::{Region, Reserved};
 /// The guest's RAM begins and ends at multiples of this, the block size of stage 2.
 pub const GUEST_ALIGN: u64 = 2 << 20;
 
-/// The most RAM that the guest gets: more would only take time to prepare.
+/// The most RAM that the guest gets: more RAM would only take more time to prepare.
 pub const GUEST_MOST: u64 = 4 << 30;
 
 /// Bytes of page tables in the hypervisor's RAM.

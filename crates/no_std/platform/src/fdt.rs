@@ -137,7 +137,7 @@ fn hypervisor_name(nodes: &Nodes<'_>) -> Option<Name> {
 
 /// The `compatible` of the page of the monitor in `vmm/`: a name, and the version of the contents.
 pub const MONITOR: &str = "rouse,kvm-exits-2";
-/// The name with any version.
+/// The `compatible` of the monitor's page without its version.
 const MONITORS: &str = "rouse,kvm-exits";
 
 /// Returns the page in which a monitor reports how often vCPUs exited, if the tree `blob` has one.

@@ -282,7 +282,7 @@ pub enum Error {
     GicOff,
     /// Two CPUs have the same MPIDR.
     SharedMpidr(u64),
-    /// The interrupt controller is this one, which is not supported.
+    /// The interrupt controller has this name, and is not supported.
     Controller(Name),
 }
 

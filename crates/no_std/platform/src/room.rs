@@ -9,7 +9,7 @@ use arrayvec::ArrayVec;
 use crate::claims::{Claimed, END};
 use crate::{Cpu, Enable, MAX_CPUS, Region};
 
-/// Room for the lists of one machine.
+/// Storage for the lists of one machine.
 #[derive(Debug)]
 pub struct Room {
     /// The CPUs, in the order of the description.

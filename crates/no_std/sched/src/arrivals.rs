@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_queue_grows_where_service_takes_longer_than_the_interval() {
         assert_eq!([longest(0, 100), longest(9, 100)], [1, 1]);
-        // Two come while one is served, so half of all requests wait when the last one comes.
+        // Two requests come while one is served: half of all requests wait when the last one comes.
         assert_eq!([longest(20, 10), longest(20, 100)], [5, 50]);
         assert_eq!(longest(1_000_000, 50), 49);
         assert_eq!(Queue::default().longest(), 0);

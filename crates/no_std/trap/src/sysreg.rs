@@ -37,7 +37,7 @@ pub fn answer(access: SystemRegister) -> Answer {
         // This CPU implements no bits in these registers, and no power control.
         ACTLR_EL1 | OSDLR_EL1 | DBGPRCR_EL1 => Answer::Constant(0),
         MDRAR_EL1 if access.read => Answer::Constant(0),
-        // These send SGIs of Group 0 and of the secure Group 1. This guest has neither group, and a
+        // These registers send SGIs of Group 0 and of the secure Group 1. This guest has neither group, and a
         // write that selects no CPU is ignored (IHI 0069H, 12.2).
         ICC_SGI0R_EL1 | ICC_ASGI1R_EL1 if !access.read => Answer::Constant(0),
         // There is no Group 0: nothing to acknowledge or enable, and no active priority.

@@ -4,8 +4,8 @@
 //! A virtual interrupt is in one of three states. If software has made it pending and it can't be
 //! delivered yet, it is a bit in [`Private`] (SGIs and PPIs of one vCPU) or [`Distributor`] (SPIs).
 //! If it can be delivered, it is in a list register or in the queue for one, both in [`List`].
-//! While the guest handles the interrupt, it is active in one of these. [`List::sync`] moves interrupts
-//! between the first two states after a register changed; the CPU interface does the rest by
+//! While the guest handles the interrupt, it is active in one of these types. [`List::sync`] moves
+//! interrupts between the first two states after a register changed; the CPU interface does the rest by
 //! itself. [`Delivery`] combines the parts, on any CPU. [`switch`] hands delivery to the hardware
 //! and back.
 //!

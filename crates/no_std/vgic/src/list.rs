@@ -40,11 +40,11 @@ use crate::{INTIDS, PRIVATE};
 /// The most interrupts without a register: every INTID.
 const QUEUE: usize = INTIDS as usize;
 
-/// Handling of a private INTID that arrives.
+/// How a private INTID is listed when it arrives.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Arrival {
-    /// Value for a register; [`ListRegister::EMPTY`] if more has to be done.
+    /// Value for the list register; [`ListRegister::EMPTY`] if more has to be done.
     value: ListRegister,
     /// Number of the register that holds the INTID, or held it last.
     slot: u64,
@@ -109,7 +109,7 @@ impl List {
     pub const ARRIVALS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, value);
     /// Offset of the number of the register for an arriving INTID 0, 64 bits.
     pub const ARRIVAL_SLOTS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, slot);
-    /// Binary logarithm of the bytes from one INTID to the next, for both of these offsets.
+    /// Binary logarithm of the bytes from one INTID to the next, for `ARRIVALS` and `ARRIVAL_SLOTS`.
     pub const ARRIVAL_SHIFT: u32 = size_of::<Arrival>().trailing_zeros();
 
     /// Sets the value to list when private `intid` arrives; `None` if more, or nothing, has to be

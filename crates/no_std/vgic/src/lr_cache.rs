@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A write-through cache of the list registers for one operation. It reads each register once,
-//! since they are slow to read.
+//! A write-through cache of the list registers for one operation. The cache reads each register once,
+//! since the registers are slow to read.
 
 use arrayvec::ArrayVec;
 

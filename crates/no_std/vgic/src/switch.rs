@@ -31,9 +31,9 @@ pub trait Physical {
     fn timers(&self) -> u32;
     /// Available SGIs; the others belong to the secure world.
     fn sgis(&self) -> u32;
-    /// GICR_ISPENDR0.
+    /// Returns GICR_ISPENDR0.
     fn pending(&self) -> u32;
-    /// GICR_ISACTIVER0, once deactivations of the CPU interface have reached it.
+    /// Returns GICR_ISACTIVER0, once deactivations through the CPU interface have reached this register.
     fn active(&self) -> u32;
     /// Writes GICR_ISPENDR0.
     fn set_pending(&self, intids: u32);

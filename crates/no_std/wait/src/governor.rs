@@ -86,7 +86,7 @@ impl Tunables {
 pub struct Guest {
     tunables: Tunables,
     limit: u64,
-    /// The previous wait polled without success, so this one halts at once.
+    /// The previous wait polled without success, so the next wait halts at once.
     missed: bool,
 }
 

@@ -137,7 +137,7 @@ impl<T: Target> Idle<T> for Halt {
     }
 }
 
-/// Polls up to a limit, then halts. These are the two states of `arm_poll_idle` (H. Okanovic,
+/// Polls up to a limit, then halts: the two states of `arm_poll_idle` (H. Okanovic,
 /// 2024).
 #[derive(Clone, Copy, Debug)]
 pub struct PollHalt<P> {

@@ -13,7 +13,7 @@ pub struct Stream {
     pub bit: u32,
     /// With FEAT_ECV, whether the field counts from bit 8 (EVNTIS).
     pub scaled: bool,
-    /// Whether the requested period is impossible, so that this is the nearest one.
+    /// Whether the requested period is impossible, so that the nearest possible period replaces it.
     pub clamped: bool,
 }
 

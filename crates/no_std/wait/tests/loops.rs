@@ -350,11 +350,11 @@ fn a_cpu_that_relaxes_asks_in_each_look_whether_it_is_to() {
     let still = || asked.replace(asked.get() + 1) < 27;
     let cpu = Scripted::new(&[1000]);
     let taken = idle::relax_while(&cpu, RESCHED, still);
-    // It executes one YIELD for each answer, and nothing else takes time.
+    // The poll executes one YIELD for each answer, and nothing else takes time.
     assert_eq!((taken, asked.get(), cpu.now(), cpu.word()), (0, 28, 27, 0));
     let taken = idle::relax_while(&cpu, RESCHED, || true);
     assert_eq!((taken, cpu.now(), cpu.word()), (RESCHED, 1000, 0));
-    // If there is a request, `on` is not even asked.
+    // If there is a request, `on` is not even called.
     cpu.request.wake(RESCHED, true);
     let taken = idle::relax_while(&cpu, RESCHED, || unreachable!());
     assert_eq!((taken, cpu.now(), cpu.word()), (RESCHED, 1000, 0));

@@ -49,7 +49,7 @@ impl Intervals {
         }
     }
 
-    /// Remembers a stay in place of the oldest, as 32 bits of its us.
+    /// Replaces the oldest stay by this one: the low 32 bits of its length in us.
     pub const fn add_stay(&mut self, stay_ns: u64) {
         self.push_sample((stay_ns / 1000) as u32);
     }

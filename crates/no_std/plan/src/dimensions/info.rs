@@ -78,7 +78,7 @@ pub enum Show {
     /// A column of words if they distinguish cells; charts also show it under this name if it is
     /// not neutral.
     Special(&'static str),
-    /// A column of microseconds if it is not always 0, and a chart over its values.
+    /// A column of microseconds if some value is not 0, and a chart over the dimension's values.
     Sweep {
         /// Title of the column.
         column: &'static str,

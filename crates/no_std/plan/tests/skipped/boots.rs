@@ -42,8 +42,8 @@ fn boots_with_other_knobs_share_the_cells() {
     assert!(all.iter().all(|cell| parts.contains(cell)));
 }
 
-/// A single boot has every cell whose waits trap there as the cell wants, and reports why it has
-/// none of the others.
+/// The only boot of a run has every cell whose waits trap in this boot as the cell wants, and reports why
+/// it lacks the other cells.
 #[test]
 fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
     let mut plan = Plan::default();

@@ -33,8 +33,8 @@ impl<'a> Interrupts<'a> {
         there.find(|name| self.node.property(name).is_some())
     }
 
-    /// Returns the INTID of the interrupt with that name or, without names, of the interrupt at `index`. The
-    /// inner value is `None` if there is no such interrupt, the outer one if it is not a PPI.
+    /// Returns the INTID of the interrupt with that name or, without names, of the interrupt at `index`. The inner
+    /// value is `None` if there is no such interrupt, the outer value is `None` if the interrupt is not a PPI.
     pub fn ppi(&self, name: &str, index: usize) -> Option<Option<u32>> {
         let index = match self.node.property("interrupt-names") {
             None => Some(index),

@@ -42,7 +42,7 @@ fn interrupts_have_as_many_cells_as_the_gic_says_and_go_by_their_names() {
         }
     );
     assert_eq!(platform.gic.maintenance, 25);
-    // Another order of the same names.
+    // These are the same names in another order.
     let (usual, other) = (
         b"hyp-phys\0virt\0sec-phys\0phys\0",
         b"sec-phys\0virt\0hyp-phys\0phys\0",

@@ -363,7 +363,7 @@ fn a_tree_that_is_deeper_than_any_machine_is_refused() {
     nested.extend((0..depth).flat_map(|_| cells(&[2])));
     let fields = [4, 12, 36].map(|field| (field, nested.len()));
     let tree = grown(&tree, end, nested, &fields);
-    // Everything that is searched for comes first, except PSCI, whose kind is now unknown.
+    // All nodes that are searched for come first, except PSCI, whose kind is unknown here.
     let tree = with(&tree, b"arm,psci-1.0", b"arm,psci-9.0");
     let tree = with(&tree, b"arm,psci-0.2", b"arm,psci-9.2");
     refused(&tree, "nodes nested more than 16 deep");

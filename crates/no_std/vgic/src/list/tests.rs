@@ -325,7 +325,7 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
 #[test]
 fn a_more_urgent_one_takes_the_register_of_the_innermost() {
     let mut world = World::new(2);
-    // Each is more urgent than the one before.
+    // Each INTID is more urgent than the one before.
     for intid in [4, 3, 2, 1, 0] {
         world.step(Inject(intid));
         assert_eq!(world.acknowledge(), Some(intid));

@@ -44,7 +44,7 @@ fn an_spi_that_is_pending_twice_reads_as_pending() {
     write(&mut distributor, 0x204, 1 << 8);
     assert!(!list.sync_spis(&mut bank, &mut distributor, SECOND));
     assert_eq!(bank.used(), [(0, 40, PENDING)]);
-    // It is pending in the list and, set once more, in the distributor.
+    // The SPI is pending in the list and, set once more, in the distributor.
     write(&mut distributor, 0x204, 1 << 8);
     assert_eq!(read(&mut distributor, 0x204), 1 << 8);
     assert_eq!(read(&mut distributor, 0x284), 1 << 8);
@@ -101,7 +101,7 @@ fn an_spi_of_any_cpu_is_of_the_first_and_its_active_state_is_the_guests() {
     list.sync_spis(&mut bank, &mut distributor, FIRST);
     assert_eq!(read(&mut distributor, 0x304), 1 << 18);
     assert_eq!(read(&mut distributor, 0x204), 0);
-    // It is pending again meanwhile: its end has to be signalled, and then it is listed again.
+    // The SPI is pending again meanwhile: its end has to be signalled, and then it is listed again.
     write(&mut distributor, 0x040, 50);
     list.sync_spis(&mut bank, &mut distributor, FIRST);
     assert_eq!(bank.used(), [(0, 50, PENDING | ACTIVE)]);

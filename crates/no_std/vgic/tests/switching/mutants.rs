@@ -9,19 +9,19 @@ use vgic::switch::{EVALUATE, Physical, SGIS, Sent};
 
 use crate::machine::{Gicr, OnCpu, Protocol};
 
-/// Checks for active interrupts before it takes the lock.
+/// The vCPU checks for active interrupts before it takes the lock.
 pub const LOOKS_UNLOCKED: u32 = 0;
-/// Makes the active state a request when a vCPU turns itself off, and checks for it again.
+/// A vCPU that turns itself off makes the active state a request, and checks for it again.
 pub const KEEPS_AS_REQUEST: u32 = 5;
 /// Only the first sender rings.
 pub const RINGS_ONCE: u32 = 6;
-/// Empties the word before the flag says that hardware delivers.
+/// The vCPU empties the word before the flag says that hardware delivers.
 pub const WORD_FIRST: u32 = 1;
 /// A sender that comes too late drops its request.
 pub const DROPS: u32 = 2;
-/// Serves requests before the flag says that hardware delivers.
+/// The vCPU serves requests before the flag says that hardware delivers.
 pub const SERVES_EARLY: u32 = 3;
-/// A sender relies on another sender that has found its request.
+/// A sender relies on another sender that has found the first sender's request.
 pub const FORGETS_ITS_OWN: u32 = 4;
 
 pub struct Mutant<const HOW: u32> {

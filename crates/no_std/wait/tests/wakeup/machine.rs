@@ -19,8 +19,8 @@ use crate::protocol::{Clearing, Masking, Protocol};
 /// Stands for the scheduler's tick in place of a request bit: an interrupt without a request, which
 /// comes only once.
 pub const TICK: u32 = 1 << 8;
-/// Number of clock ticks that every second halt that has to wait takes; the other halts take
-/// none.
+/// Number of clock ticks that a long halt takes. Of the halts that have to wait, every second one is
+/// long; all other halts take none.
 const LONG_HALT: u64 = 2;
 
 /// One wake-up by a waker.

@@ -153,7 +153,7 @@ impl<P: Protocol> Idle<LoomCpu<P>> for Forced {
     }
 }
 
-/// Polls until its switch is off; another thread turns it off. (Counting looks would not do: loom's
+/// Polls until its switch is off; another thread turns it off. (Counting looks would not work: loom's
 /// yield lets the waker run to its end before the second look.)
 struct Relaxed {
     wanted: u32,
