@@ -25,7 +25,7 @@ const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devt
 /// Time for the kernel to finish its boot before the first measurement. An emulator that counts instructions skips the
 /// time in which the CPUs idle.
 const SETTLES: Duration = Duration::from_secs(2);
-/// The corresponding time on a simulator of cores, which needs a minute for each second of it.
+/// The corresponding time on a simulator of cores, which takes a minute to simulate a second.
 const SIMULATED_SETTLES: Duration = Duration::from_millis(200);
 /// Time that a simulator needs to show the records (boards/gem5/machine.py: `PART`).
 const SHOWS: Duration = Duration::from_millis(2);

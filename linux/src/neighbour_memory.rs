@@ -5,7 +5,7 @@ use std::fs;
 
 use plan::{Arguments, Names, Neighbour, Word};
 
-/// Maximum KiB that a neighbour can walk through; `None` if Rouse has no room for a neighbour.
+/// Maximum KiB that a neighbour can walk through; `None` if Rouse has no memory for a neighbour.
 #[derive(Clone, Copy, Debug)]
 pub struct Room(Option<u32>);
 
@@ -20,7 +20,7 @@ impl Room {
         Self(Arguments::<Names>::read(arguments).0.plan.neighbours)
     }
 
-    /// If there is no room for this neighbour, returns the reason.
+    /// If Rouse has no memory for this neighbour, returns the reason.
     #[must_use]
     pub fn why_no_room(&self, neighbour: Neighbour) -> Option<String> {
         let fits = !neighbour.is_there() || self.0.is_some_and(|most| neighbour.kib() <= most);

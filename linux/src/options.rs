@@ -15,20 +15,21 @@ Usage: rouse-linux [OPTIONS]
                             linux-messaging, linux-timer, linux-idle, linux-call, with commas between
                             them (default all)
       --gap-us NUMBERS      period of linux-timer (default 1000) and linux-idle (10000), microseconds
-      --trap WORDS          which waits trap: none, wfi, wfe, both; where Rouse is below
-      --deliver WORDS       how interrupts come: inject, direct; where Rouse is below
+      --trap WORDS          which waits trap: none, wfi, wfe, both; under Rouse
+      --deliver WORDS       how interrupts are delivered: inject, direct; under Rouse
       --host-poll-us NUMBERS  how long Rouse polls on a trapped WFI, microseconds
-      --neighbour WORDS     a second guest on each CPU: none, work, cache; where Rouse is below, and was booted with it
-      --slice-us NUMBERS    how long that has the CPU at a time where Linux does not wait (default 4000; 0: never), microseconds
-      --under WORD, --given-trap WORD  what is below, and what it traps: kvm, kvm-nvhe, kvm-protected or xen, which don't say it
-      --linux-cpuidle WORDS  how the kernel idles: default, nohlt, idle-poll, off, haltpoll, governor:NAME; skipped where it
-                             does not
-      --max-iterations N    samples of each at most (default 2000)
-      --iterations N        samples of each, whatever they show
-      --cell-ms N           time of each at most, milliseconds besides its periods
+      --neighbour WORDS     a second guest on each CPU: none, work, cache; under Rouse, if it was booted with neighbours
+      --slice-us NUMBERS    time of a neighbour's turn while Linux does not wait (default 4000; 0: none), microseconds
+      --under WORD, --given-trap WORD  the hypervisor (kvm, kvm-nvhe, kvm-protected, xen), and the waits that it traps, if
+                             Linux can't find out
+      --linux-cpuidle WORDS  how the kernel has to idle: default, nohlt, idle-poll, off, haltpoll, governor:NAME; cells are
+                             skipped if it idles otherwise
+      --max-iterations N    maximum number of samples of each cell (default 2000)
+      --iterations N        exact number of samples of each cell
+      --cell-ms N           maximum time of each cell, in milliseconds, without its periods
       --help, --version
 
-Threads are pinned to the first two CPUs. To map /dev/mem, by which Rouse is asked, it has to run as root.
+Threads are pinned to the first two CPUs. Only root can map /dev/mem, through which the program reads Rouse's counters.
 ";
 
 /// The request of a command line.

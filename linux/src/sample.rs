@@ -29,8 +29,8 @@ pub fn is_counted() {
     mark::<{ SampleMark::Record.immediate() }>();
 }
 
-/// Marks that samples from now on belong to cell `id`. The program has only one mark of this kind, so the mark shows
-/// where the program is in memory.
+/// Marks that samples from now on belong to cell `id`. The program contains only one mark of this kind, so the mark's
+/// address shows where the program is in memory.
 #[inline(never)]
 pub fn of_cell(id: usize) {
     // SAFETY: the mark writes to the zero register.

@@ -67,7 +67,7 @@ impl Bench {
     }
 }
 
-/// Gives this thread's vCPU a neighbour. These knobs can't be read back, so the room for the
+/// Gives this thread's vCPU a neighbour. These knobs can't be read back, so the memory for the
 /// neighbour was checked before ([`crate::neighbour_memory`]).
 fn start_neighbour(page: &Page, cell: &Cell) {
     let does = match cell.neighbour.kib() {

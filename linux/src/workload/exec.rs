@@ -36,7 +36,7 @@ pub fn missing_need(cell: &Cell) -> Option<String> {
 /// The kernel does not let this program start others.
 pub fn run(block: &mut SampleBlock<'_>, cell: &Cell) -> io::Result<u64> {
     let command = commands::read_command(&cell.command.to_string())?;
-    // On any level below, this thread must not be in the way of the program's threads.
+    // Under every hypervisor, this thread must leave the CPUs to the program's threads.
     cpus::unpin(block.cpus)?;
     let mut ticks = 0;
     for number in 0..command.warm_up + block.count {
