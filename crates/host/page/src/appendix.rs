@@ -31,7 +31,7 @@ pub fn cells(runs: &[Run]) -> Markup {
     }
 }
 
-/// Returns the origin of the page's data.
+/// Returns the section about how the page's data was made.
 pub fn provenance(runs: &[Run]) -> Markup {
     html! {
         (notes(runs))
@@ -63,7 +63,7 @@ fn workload_tables(run: &Run) -> Markup {
     }
 }
 
-/// Returns a table with a line of groups above its titles.
+/// Returns a table whose first line has the titles of column groups.
 pub fn table(columns: &[Column]) -> Markup {
     let rows = columns
         .iter()

@@ -3,7 +3,7 @@
 
 use crate::svg::format_number;
 
-/// If the ratio of the largest to the smallest value is at least this, a linear scale would hide the small values.
+/// Least ratio of the largest to the smallest value at which a linear scale would hide the small values.
 const TOO_WIDE: f64 = 30.0;
 
 /// How values map to positions.
@@ -24,15 +24,15 @@ pub struct Axis {
     high: f64,
     from: f64,
     to: f64,
-    /// Whether zero is among the values. A logarithmic scale shows it apart from the others.
+    /// Whether zero is among the values. A logarithmic scale shows zero separately.
     zero: bool,
 }
 
 impl Axis {
-    /// Creates a scale from zero to the largest of `values`, or a logarithmic scale if only that distinguishes the
+    /// Creates a scale from zero to the largest of `values`. The scale is logarithmic if a linear one would hide the
     /// small values. Negative values extend a linear scale below zero, in proportion.
     pub fn from_zero(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
-        /// Room for a number next to the lowest value.
+        /// Factor that leaves space for a number next to the lowest value.
         const ROOM: f64 = 1.15;
         let lowest = values.clone().fold(0.0, f64::min);
         if lowest < 0.0 {
@@ -65,7 +65,7 @@ impl Axis {
         }
     }
 
-    /// Creates a scale of only the range of `values`.
+    /// Creates a scale that covers only the range of `values`.
     pub fn around_values(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
         let zero = values.clone().any(|value| value == 0.0);
         let (low, high) = positive_range(values);
@@ -85,7 +85,7 @@ impl Axis {
         }
     }
 
-    /// Creates a logarithmic scale around positive values.
+    /// Creates a logarithmic scale that covers positive values from `low` to `high`.
     pub fn logarithmic(low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         Self {
@@ -126,7 +126,7 @@ impl Axis {
             .collect();
         let short: Vec<String> = values.iter().copied().map(format_number).collect();
         let texts = match short.windows(2).any(|pair| pair[0] == pair[1]) {
-            // Numbers for people have two decimals, which are too few to distinguish these values.
+            // Other numbers for people have two decimals, which are too few to distinguish these values.
             true => values.iter().copied().map(format_exactly).collect(),
             false => short,
         };

@@ -5,7 +5,7 @@ use crate::axis::{Axis, AxisKind};
 use crate::frame::draw_bottom_axis;
 use crate::svg::{Anchor, Canvas, Drawing, WIDTH, text_width};
 
-/// A group: the bars of one row of labels.
+/// A group of bars that share one label.
 #[derive(Debug)]
 pub struct Group {
     /// The group's name, and the line below the name with the group's special properties.
@@ -17,9 +17,9 @@ pub struct Group {
 /// A bar.
 #[derive(Debug)]
 pub struct Bar {
-    /// Classes of its colour and pattern.
+    /// CSS classes of its colour and pattern.
     pub class: String,
-    /// Its length.
+    /// The value that its length shows.
     pub value: f64,
     /// Text at its end.
     pub text: String,
@@ -27,9 +27,9 @@ pub struct Bar {
     pub hint: String,
 }
 
-/// Room for labels, unless a label is longer.
+/// Least width for labels. A longer label widens it.
 const LEFT: f64 = 108.0;
-/// The most room for labels.
+/// Greatest width for labels.
 const MOST: f64 = 260.0;
 const THICK: f64 = 9.0;
 const STEP: f64 = 11.0;
@@ -40,13 +40,13 @@ const SMALL: f64 = 0.92;
 const LINE: f64 = 11.0;
 
 impl Group {
-    /// Returns the height of the group's bars, or of its label if that is higher.
+    /// Returns the height of the group's bars, or the height of its label if that is larger.
     fn height(&self) -> f64 {
         let bars = self.bars.len() as f64 * STEP;
         bars.max((1 + self.property_lines().len()) as f64 * LINE)
     }
 
-    /// Returns the group's special properties, in lines that fit.
+    /// Returns the group's special properties, wrapped into lines that fit.
     fn property_lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for part in self.label.1.split(", ").filter(|part| !part.is_empty()) {
@@ -65,7 +65,7 @@ impl Group {
     }
 }
 
-/// Scale that charts next to each other share: equal bars have equal values in all of them.
+/// The scale that charts next to each other share, so that equal bars have equal values in all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
     axis: Axis,
@@ -93,7 +93,7 @@ impl Shared {
     }
 }
 
-/// Returns the chart; `unit` labels its axis.
+/// Returns the chart of `groups`. `unit` labels the axis, and `about` describes the chart for readers who can't see it.
 pub fn draw_chart(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Drawing {
     let Shared { axis, left } = shared;
     let bottom = 4.0 + groups.iter().map(|group| group.height() + GAP).sum::<f64>();
@@ -138,7 +138,7 @@ fn draw_label(canvas: &mut Canvas, (x, middle): (f64, f64), group: &Group) {
     }
 }
 
-/// Draws a bar, or a dot at the end of a thin line if the length of a bar would mislead.
+/// Draws a bar. On a logarithmic scale, where the length of a bar would mislead, draws a dot at the end of a thin line.
 fn draw_bar(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, bar: &Bar) {
     let end = axis.position_of(bar.value);
     let middle = y + THICK / 2.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The names of cells in the words of the screen: a cell has the same name wherever it is mentioned.
+//! The names of cells, in the words of a run's first screen. A cell has the same name wherever it is mentioned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use crate::screen::words;
 use plan::{DIMENSIONS, Info};
 use results::{Cell, keys};
 
-/// The names, by the words that define a cell: its operation, how it waits, how the wake-up arrives, and whatever else
-/// distinguishes it.
+/// The names of cells, by the words that define a cell: its operation, how it waits, how the wake-up arrives, and any
+/// other distinguishing dimension.
 #[derive(Debug)]
 pub struct CellNames(BTreeMap<Vec<String>, String>);
 
@@ -41,7 +41,7 @@ impl CellNames {
     }
 }
 
-/// Describes a cell in the words of a run's screen, as far as `all` differ.
+/// Describes a cell in the words of a run's first screen, but only by what varies in `all`.
 fn describe_cell(cell: &Cell, all: &[&Cell]) -> String {
     let differ = |keys: &[&str]| {
         let infos = || DIMENSIONS.iter().filter(|info| keys.contains(&info.key));
@@ -76,7 +76,7 @@ fn describe_wait(cell: &Cell) -> String {
     }
 }
 
-/// Describes the values that distinguish a cell from others with equal words.
+/// Returns the values that distinguish a cell from the cells `alike`, which are described in the same words.
 fn distinguishing_words(cell: &Cell, alike: &[&Cell]) -> String {
     let word = |key: &str, cell: &Cell| cell.word(key).unwrap_or_default();
     let keys = keys().filter(|key| {

@@ -19,7 +19,7 @@ pub struct Panel<'r> {
     pub run: &'r Run,
     /// The scale of its values.
     pub scale: Scale,
-    /// Workload and shape.
+    /// The cells' workload and shape.
     pub subject: String,
     /// Title of the cells: the run (if there are several) and the subject.
     pub title: String,
@@ -27,8 +27,8 @@ pub struct Panel<'r> {
     pub cells: Vec<&'r Cell>,
 }
 
-/// Returns the panels of all runs, the headline's workload first. Shapes without a waiting receiver are only in the
-/// table.
+/// Returns the panels of all runs, beginning with the workload of the headline. Shapes without a waiting receiver
+/// appear only in the table.
 pub fn panels(runs: &[Run]) -> Vec<Panel<'_>> {
     let mut panels: Vec<Panel<'_>> = Vec::new();
     for run in runs {
@@ -63,7 +63,7 @@ fn panel_title(run: &Run, several: bool, cell: &Cell) -> String {
 }
 
 impl<'r> Panel<'r> {
-    /// Keeps only one pair of CPUs where there are several. Only a map shows all pairs.
+    /// Keeps only one of several pairs of CPUs. Only a map shows all pairs.
     pub fn with_one_pair(self) -> Self {
         let cells = pairs::drop_further_pairs(&self.cells, 2);
         Self { cells, ..self }
@@ -84,7 +84,7 @@ impl<'r> Panel<'r> {
         self.scale.convert_value(value)
     }
 
-    /// Describes the smallest and the largest number of samples of some cells.
+    /// Describes the smallest and the largest number of samples in `cells`.
     pub fn sample_counts<'c>(cells: impl Iterator<Item = &'c &'c Cell>) -> String {
         let counts: Vec<u64> = cells.filter_map(|cell| Some(cell.stats?.count)).collect();
         match (counts.iter().min(), counts.iter().max()) {
@@ -94,13 +94,13 @@ impl<'r> Panel<'r> {
         }
     }
 
-    /// Returns the cells that have one chosen value of each swept dimension, and a note that names this value if there
-    /// are others.
+    /// Returns the cells with one chosen value of each swept dimension. If a dimension has several values, the note
+    /// names the chosen one.
     pub fn unswept_cells(&self) -> (Vec<&'r Cell>, String) {
         self.cells_swept_by(&[])
     }
 
-    /// Like [`Self::unswept_cells`], with all values of the dimensions `kept`.
+    /// Like [`Self::unswept_cells`], but with all values of the dimensions `kept`.
     pub fn cells_swept_by(&self, kept: &[&str]) -> (Vec<&'r Cell>, String) {
         let mut cells = self.cells.clone();
         let mut notes = Vec::new();
@@ -112,7 +112,7 @@ impl<'r> Panel<'r> {
                 continue;
             };
             let preferred = u64::from(preferred);
-            // Zero means that the dimension does not apply, unless zero is preferred.
+            // The value 0 means that the dimension does not apply, unless 0 is the preferred value.
             let values = distinct_values(&cells, info).into_iter();
             let values: Vec<u64> = values
                 .filter(|&value| value > 0 || preferred == 0)
@@ -134,8 +134,8 @@ impl<'r> Panel<'r> {
     }
 }
 
-/// Drops a hypervisor's or a delivery's wake-ups without an interrupt if each costs the same as under Rouse with
-/// injected interrupts, because they then depend neither on the hypervisor nor on the delivery.
+/// Drops the cells of wake-ups without an interrupt, by hypervisor and delivery, if each of them costs the same as
+/// under Rouse with injected interrupts. Their cost then depends neither on the hypervisor nor on the delivery.
 fn drop_repeats<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     let way = |cell: &Cell| (cell.under, cell.what.deliver);
     let first = (Under::Rouse, Deliver::Inject);
@@ -169,14 +169,14 @@ fn join_values(values: &[u64]) -> String {
     values.join(", ")
 }
 
-/// Returns the number of different limits of the hypervisor's poll, where no poll counts as the limit 0.
+/// Returns the number of different limits of the hypervisor's poll. Cells without this poll count as limit 0.
 pub fn count_host_polls(cells: &[&Cell]) -> usize {
     let values = cells.iter().map(|cell| cell.what.host_poll_us);
     values.collect::<BTreeSet<_>>().len()
 }
 
-/// Returns how a receiver waits, marked if this depends on a property that the machine does not model, and its special
-/// properties.
+/// Returns how a receiver waits, and its special properties. The wait is marked if it depends on a property that the
+/// machine does not model.
 pub fn wait_and_properties(cell: &Cell) -> (String, String) {
     let mark = if cell.not_modelled.is_empty() {
         ""
@@ -203,12 +203,12 @@ pub fn wait_and_properties(cell: &Cell) -> (String, String) {
             special.push(format!("{name} {}", info.text(&cell.what)));
         }
     }
-    // A chart names the poll's limit in its caption.
+    // The caption of a chart already has the poll's limit.
     let name = words::wait_text(cell, true);
     (format!("{name}{mark}"), special.join(", "))
 }
 
-/// Like [`wait_and_properties`], in one text.
+/// Like [`wait_and_properties`], joined into one text.
 pub fn wait_text(cell: &Cell) -> String {
     let (wait, special) = wait_and_properties(cell);
     match special.as_str() {
@@ -242,8 +242,8 @@ pub fn path_name(cell: &Cell) -> String {
     )
 }
 
-/// Returns the classes of a path's colour: one colour for each hypervisor, and two for Rouse, which has two ways of
-/// delivery. A path without an interrupt is hollow.
+/// Returns the CSS classes of a path's colour. Each hypervisor has one colour, except Rouse, which has one for each of
+/// its two ways of delivery. A path without an interrupt is drawn hollow.
 pub fn path_class(cell: &Cell) -> String {
     let colour = match (cell.under, cell.what.deliver) {
         (Under::None, _) => "c-green",
@@ -261,7 +261,7 @@ pub fn path_class(cell: &Cell) -> String {
     }
 }
 
-/// Returns the classes of a wait's line: a colour for each wait, and a pattern for each trap.
+/// Returns the CSS classes of a wait's line: each wait has a colour, and each trap has a pattern.
 pub fn wait_class(cell: &Cell) -> String {
     let colour = match cell.what.wait {
         Wait::PollWfi => "c-blue",

@@ -35,7 +35,7 @@ impl Render for PagePart {
     }
 }
 
-/// Returns the chart with the answer, and each section of other charts for which the runs have data.
+/// Returns the chart that shows the answer, and each further section for which the runs have data.
 pub fn chart_sections(runs: &[Run]) -> (Option<Figure>, Vec<PagePart>) {
     let all = panels(runs);
     let maps = map::map_section(&all);
@@ -48,7 +48,7 @@ pub fn chart_sections(runs: &[Run]) -> (Option<Figure>, Vec<PagePart>) {
          model what this wait depends on.",
         cost::chart_items(&panels),
     );
-    // A reader who swept a limit wants to see its curve first.
+    // If a limit was swept, the curve over this limit is the answer.
     let answer = sweeps
         .take_first_figure()
         .or_else(|| cost.take_first_figure());
@@ -96,7 +96,7 @@ pub fn chart_sections(runs: &[Run]) -> (Option<Figure>, Vec<PagePart>) {
     (answer, parts)
 }
 
-/// Draws a chart of each panel that has the data, on one scale.
+/// Draws a chart of each panel that has the data. All charts share one scale.
 fn draw_charts(panels: &[Panel<'_>], of: fn(&Panel<'_>) -> Option<Chart>) -> Vec<Item> {
     stacks::draw_charts(panels.iter().filter_map(of).collect())
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Describes whether the clocks of the measuring cores are equal, and whether they stayed constant to the end.
+//! Describes whether the clocks of the measuring cores are equal, and whether they stayed constant during the run.
 
 use results::core_clocks::{AGREES_PPM, differing_clocks};
 use results::{CoreClock, Results};
 
-/// Most CPUs to name.
+/// Maximum number of CPUs that are named.
 const NAMED: usize = 8;
 
-/// Describes the CPUs' clocks. One line has the range and the largest drift; further lines name the CPUs that differ
-/// from most others and the CPUs that drifted, with the consequences. Empty if no clock is known.
+/// Describes the CPUs' clocks. One line has the range and the largest drift. Further lines name the CPUs that differ
+/// from most others and the CPUs whose clock drifted, with the consequences. Returns nothing if no clock is known.
 pub fn clock_lines(results: &Results) -> Vec<String> {
     let clocks = &results.machine.core_clocks;
     let Some((middle, differ)) = differing_clocks(clocks) else {
@@ -77,7 +77,7 @@ fn range_and_drift(clocks: &[CoreClock]) -> String {
     format!("{count}: {range}, {drift}{unsteady}")
 }
 
-/// Lists the CPUs, with the text that `told` returns for each clock.
+/// Lists the CPUs of `clocks`, each with the text that `told` returns for its clock.
 fn list_cpus(clocks: &[&CoreClock], told: impl Fn(&CoreClock) -> String) -> String {
     let texts = clocks.iter().take(NAMED);
     let texts = texts.map(|clock| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A column of a table, before it is drawn or aligned.
+//! A column of a table, before it is formatted for a page or a terminal.
 
 use foreign::Quoted;
 
@@ -36,7 +36,7 @@ impl Column {
         }
     }
 
-    /// Marks the column as the answer, which a terminal of any width shows.
+    /// Marks the column as the answer, which every table shows, however narrow the terminal is.
     #[must_use]
     pub fn result(self) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Column {
         }
     }
 
-    /// Returns a column of words that joins, row by row, the texts of `columns` with `between`. Leaves out texts
+    /// Returns a column of words that joins the texts of `columns` row by row, separated by `between`. Leaves out texts
     /// without a value.
     pub fn join_columns(title: &str, columns: &[Self], between: &str) -> Self {
         let rows = columns.first().map_or(0, |column| column.texts.len());
@@ -53,7 +53,7 @@ impl Column {
             let has_value = |column: &&Self| !NO_VALUE.contains(&column.texts[row].as_str());
             let texts = columns.iter().filter(has_value).map(|column| {
                 let text = &column.texts[row];
-                // A number needs its column's name.
+                // A number is meaningless without the title of its column.
                 match text.starts_with(|first: char| first.is_ascii_digit()) {
                     true => format!("{} {text}", column.title),
                     false => text.clone(),
@@ -64,7 +64,7 @@ impl Column {
         Self::words(title, (0..rows).map(text).collect())
     }
 
-    /// Returns the column with only these rows, in this order.
+    /// Returns the column with only the rows `rows`, in this order.
     #[must_use]
     pub fn select_rows(&self, rows: &[usize]) -> Self {
         Self {
@@ -76,8 +76,8 @@ impl Column {
         }
     }
 
-    /// Returns the column for people: without control characters that a terminal would obey, and with no text longer
-    /// than a quote.
+    /// Returns the column in a form that is safe to print: without control characters that a terminal would interpret,
+    /// and with the length of each text limited.
     pub(crate) fn clean_for_people(&self) -> Self {
         let shown = |text: &String| Quoted::new(text).to_string();
         Self {
@@ -121,7 +121,7 @@ impl Column {
         &self.texts
     }
 
-    /// Returns the column with other texts.
+    /// Returns the column with other texts, and the same titles.
     pub(crate) fn with_texts(&self, texts: Vec<String>) -> Self {
         Self {
             group: self.group.clone(),
@@ -132,19 +132,19 @@ impl Column {
     }
 }
 
-/// Texts that carry no information about a dimension.
+/// Texts for a dimension that does not apply.
 const NO_VALUE: [&str; 3] = ["", "-", "0"];
 
-/// Replaces a percentile that has too few samples.
+/// Text for a percentile that has too few samples.
 pub const TOO_FEW: &str = "-";
 
-/// Replaces a count if there is nothing to count.
+/// Text for a count if nothing can be counted.
 pub const NONE: &str = "-";
 
-/// Replaces an unknown count.
+/// Text for an unknown count.
 pub const UNKNOWN: &str = "?";
 
-/// Formats a count per operation in short form: whole numbers without decimals, zero as a dot.
+/// Formats a count per operation in short form: a whole number has no decimals, and zero is a dot.
 pub fn format_rate(value: f64) -> String {
     let rounded = (value * 100.0).round() / 100.0;
     match value {

@@ -12,10 +12,10 @@ use crate::neighbours;
 use crate::path;
 use crate::scale::Scale;
 
-/// Causes with their own column. The column `other` sums up the rest.
+/// Causes of exits that have a column of their own. The column `other` sums up the remaining causes.
 const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];
 
-/// Returns the columns for some cells of one workload.
+/// Returns the columns for cells of one workload.
 pub fn columns_of_cells(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let mut columns = word_columns(cells);
     columns.extend(system_columns(cells));
@@ -69,8 +69,8 @@ fn has_no_known_exits(cell: &Cell) -> bool {
     cell.exits_of_samples().values().all(|count| *count == 0)
 }
 
-/// Returns the exits per sample with the causes that `is` selects: `?` if the layer below does not count exits, `-` if
-/// there is no layer below.
+/// Returns the exits per sample whose cause `is` selects. The text is `?` if the layer below the guest does not count
+/// exits, and `-` if there is no layer below the guest.
 fn exits_column(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Column {
     let texts = cells.iter().map(|cell| {
         let counted = cell.exits_of_samples().iter();
@@ -78,7 +78,7 @@ fn exits_column(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Colu
         let sum = of_causes.map(|(_, count)| count).sum();
         match cell.divided_samples() {
             _ if !cell.has_exit_counts() => UNKNOWN.into(),
-            // No layer below the guest could count, and 0 would look like a count.
+            // On the bare machine, no layer below the guest could count exits, and 0 would look like a count.
             _ if cell.under == Under::None && has_no_known_exits(cell) => NONE.into(),
             Some(seen) => format_rate(sum as f64 / (seen.samples + seen.unclear).max(1) as f64),
             None => format_made_rate(cell, sum),
@@ -87,9 +87,10 @@ fn exits_column(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Colu
     Column::numbers("exits/op", title, texts.collect())
 }
 
-/// Formats a counter per sample, although it includes the ends of blocks. If all wake-ups made have the same whole
-/// number of events, this is the sample's number; otherwise `≤` marks an upper bound of the samples' average. On Linux,
-/// the wake-ups before a block's first sample are like the samples, so the average is that of all.
+/// Formats a counter per sample, although the counter includes the ends of blocks. If the count is a multiple of the
+/// wake-ups made, each sample has the same number, which is shown. Otherwise, the text is an upper bound of the
+/// samples' average, marked by `≤`. On Linux, the wake-ups before a block's first sample are like the samples, so the
+/// average over all wake-ups is shown.
 fn format_made_rate(cell: &Cell, count: u64) -> String {
     let samples = cell.stats.map_or(0, |stats| stats.count).max(1);
     let made = cell.made.max(samples);
@@ -103,7 +104,7 @@ fn format_made_rate(cell: &Cell, count: u64) -> String {
 
 /// Returns columns of Linux's counters, if Linux is the guest.
 fn linux_columns(cells: &[&Cell]) -> Vec<Column> {
-    /// Titles of columns, and counters.
+    /// Titles of columns, with the names of their counters.
     const SHOWN: [(&str, &str); 3] = [
         ("switches", "switches"),
         ("timers", "timer"),
@@ -124,7 +125,7 @@ fn linux_columns(cells: &[&Cell]) -> Vec<Column> {
         .collect()
 }
 
-/// For requests that come at set times, returns the share of the load that was reached, and the longest queue.
+/// For requests that arrive at set times, returns the share of the load that was reached, and the longest queue.
 fn load_columns(cells: &[&Cell]) -> Vec<Column> {
     let column = |title, of: &dyn Fn(&Cell) -> Option<String>| {
         let texts = cells.iter().map(|cell| of(cell).unwrap_or("·".into()));
@@ -143,7 +144,7 @@ fn load_columns(cells: &[&Cell]) -> Vec<Column> {
     vec![reached, queue]
 }
 
-/// Returns the rounds of noise made during the measurement, if any were requested.
+/// Returns a column with the rounds of noise per operation, if any noise was requested.
 fn noise_column(cells: &[&Cell]) -> Option<Column> {
     let rounds = |cell: &Cell| {
         let noise = cell.counters.get("noise");
@@ -154,7 +155,7 @@ fn noise_column(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("noise/op", "rounds", texts.collect()))
 }
 
-/// Returns the column of a wake-up's energy at the stated power, if any cell has an energy.
+/// Returns the column of the energy per wake-up according to the power model, if any cell has an energy.
 fn energy_column(cells: &[&Cell]) -> Option<Column> {
     let texts = cells.iter().map(|cell| match &cell.energy_model {
         Some(model) => format!("{:.2}", model.uj_per_wakeup),
@@ -164,8 +165,8 @@ fn energy_column(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("model", "uJ/wake-up", texts.collect()))
 }
 
-/// Returns the share of the samples' time that the CPUs spent in each state, in per cent, if any cell has it. If
-/// samples took time stamps, also returns how many times longer they are than the others.
+/// Returns the share of the samples' time that the CPUs spent in each state, in per cent, if any cell has this time. If
+/// there are samples with time stamps, also returns how many times as long as other samples they are.
 fn residency_columns(cells: &[&Cell]) -> Vec<Column> {
     let names: BTreeSet<&String> = cells
         .iter()
@@ -194,8 +195,8 @@ fn residency_columns(cells: &[&Cell]) -> Vec<Column> {
     columns
 }
 
-/// Returns the words of the cells: the hypervisor and the dimensions that are shown as words, some of them only if they
-/// distinguish cells.
+/// Returns the columns of words: the hypervisor, and the dimensions that are shown as words. Some of them appear only
+/// if they distinguish cells.
 fn word_columns(cells: &[&Cell]) -> Vec<Column> {
     let under = cells.iter().map(|cell| cell.under.to_string()).collect();
     let mut columns: Vec<Column> = column_if_varied("under", under).into_iter().collect();
@@ -204,7 +205,7 @@ fn word_columns(cells: &[&Cell]) -> Vec<Column> {
         let texts: Vec<String> = cells.iter().map(|cell| marked_value(cell, info)).collect();
         columns.extend(match info.show {
             Show::Title | Show::Sweep { .. } => None,
-            // Linux's own decision is not a choice of the user, and has no column.
+            // Linux makes this decision itself, so it is not a choice of the user, and has no column.
             Show::Column if is_linux && !cells.iter().any(|cell| info.applies(&cell.what)) => None,
             Show::Column => Some(Column::words(info.key, texts)),
             Show::IfDifferent | Show::Special(_) => column_if_varied(info.key, texts),
@@ -232,7 +233,7 @@ fn system_columns(cells: &[&Cell]) -> Vec<Column> {
     columns.collect()
 }
 
-/// Returns a column if its texts differ.
+/// Returns a column, but only if its texts differ.
 fn column_if_varied(title: &str, texts: Vec<String>) -> Option<Column> {
     let differ = texts.windows(2).any(|pair| pair[0] != pair[1]);
     differ.then(|| Column::words(title, texts))
@@ -241,16 +242,16 @@ fn column_if_varied(title: &str, texts: Vec<String>) -> Option<Column> {
 /// Mark of a wait that depends on a property that the machine does not model.
 pub const MARK: &str = "*";
 
-/// Mark of a wait that was measured while the core's clock moved.
+/// Mark of a wait that was measured while the core's clock frequency changed.
 pub const MOVED: &str = "~";
 
 /// Mark of a wait whose median is only a few steps of the counter.
 pub const COARSE: &str = "^";
 
-/// Mark of a small number of samples, because each sample took a long time.
+/// Mark of a cell with few samples, because each sample took a long time.
 pub const FEWER: &str = "<";
 
-/// Returns the column of the passes that each cell has, if any cell was cut short.
+/// Returns the column of the number of passes of each cell, if any cell was cut short.
 fn passes_column(cells: &[&Cell]) -> Option<Column> {
     let text = |cell: &&Cell| cell.passes_text();
     let any = cells.iter().any(|cell| cell.is_part());
@@ -287,7 +288,7 @@ fn limit_columns(cells: &[&Cell]) -> Vec<Column> {
     columns.collect()
 }
 
-/// Returns the column of the event stream's actual period, if the workload is about this period.
+/// Returns the column of the event stream's actual period, if the workload measures this period.
 fn stream_period_column(cells: &[&Cell]) -> Option<Column> {
     let subject = |cell: &Cell| cell.event_stream_made_ns != 0 && cell.what.workload.is_alone();
     let texts = cells.iter().map(|cell| match cell.event_stream_made_ns {
@@ -298,7 +299,7 @@ fn stream_period_column(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("us", "made", texts.collect()))
 }
 
-/// A percentile: its title, its per mille, and its value.
+/// A percentile: its column's title, its rank in per mille, and the function that returns its value.
 type Percentile = (&'static str, u64, fn(&Stats) -> u64);
 
 const PERCENTILES: [Percentile; 4] = [
@@ -308,7 +309,7 @@ const PERCENTILES: [Percentile; 4] = [
     ("p99.9", 999, |stats| stats.p999),
 ];
 
-/// Returns the column of each cell's number of samples.
+/// Returns the column with the number of samples of each cell.
 fn samples_column(cells: &[&Cell]) -> Column {
     let count = |cell: &&Cell| {
         let count = cell.stats.map(|stats| stats.count.to_string());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The list of a page's sections, made from its markup.
+//! The list of a page's sections, which is derived from the page's markup.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -7,7 +7,7 @@ use maud::{Markup, PreEscaped, html};
 const SECTION: &str = "<section id=\"";
 const TITLE: [&str; 2] = ["<h2>", "</h2>"];
 
-/// Returns `body` with a list of links to its sections before the first one, if there are several.
+/// Returns `body` with a list of links to its sections, placed before the first section, if there are several sections.
 pub fn insert_contents(body: Markup) -> Markup {
     let body = body.into_string();
     let sections = find_sections(&body);
@@ -21,7 +21,7 @@ pub fn insert_contents(body: Markup) -> Markup {
         nav.contents aria-label="Contents" {
             ul {
                 @for (id, title) in &sections {
-                    // The name and the title are markup already.
+                    // The name and the title come from the page's markup, so they are escaped already.
                     li { a href={ "#" (PreEscaped(id)) } { (PreEscaped(title)) } }
                 }
             }
@@ -30,7 +30,7 @@ pub fn insert_contents(body: Markup) -> Markup {
     }
 }
 
-/// Returns the names and titles of the sections that have a title.
+/// Returns the name and the title of each section that has a title.
 fn find_sections(body: &str) -> Vec<(&str, &str)> {
     let [begin, end] = TITLE;
     let sections = body.split(SECTION).skip(1);

@@ -5,7 +5,7 @@ use crate::axis::Axis;
 use crate::frame::{Entry, Figure, draw_bottom_axis, draw_left_axis, new_figure};
 use crate::svg::{Anchor, Canvas, Drawing, WIDTH, format_number, text_width};
 
-/// A line, with its points in the order of their first coordinate.
+/// A line, with its points sorted by their first coordinate.
 #[derive(Debug)]
 pub struct Line {
     /// Classes of its colour and pattern.
@@ -17,7 +17,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Whether the line's values lie so close together that it is flat on an axis from zero.
+    /// Whether the line's values are so close together that the line is flat on an axis from zero.
     pub fn is_flat(&self) -> bool {
         let values = || self.points.iter().map(|point| point.1);
         let (low, high) = (
@@ -28,22 +28,22 @@ impl Line {
     }
 }
 
-/// The least and the largest of `values`.
+/// Returns the least and the largest of `values`.
 pub fn value_range(values: impl Iterator<Item = f64>) -> [f64; 2] {
     values.fold([f64::MAX, 0.0], |[low, high], value| {
         [low.min(value), high.max(value)]
     })
 }
 
-/// A line is flat if its values differ by at most this share of the largest.
+/// A line is flat if its values differ by at most this share of the largest one.
 const FLAT: f64 = 0.05;
 
-/// The most room for names at the lines' ends.
+/// Greatest width of the names at the lines' ends.
 const NAMES: f64 = 150.0;
 const LEFT: f64 = 40.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 208.0;
-/// Percentiles to label. Each further nine takes the same room on the axis.
+/// Percentiles to label. Each additional digit 9 takes the same length of the axis.
 const PERCENTILES: [(f64, &str); 7] = [
     (0.0, "0"),
     (0.5, "50"),
@@ -54,8 +54,8 @@ const PERCENTILES: [(f64, &str); 7] = [
     (0.99999, "99.999"),
 ];
 
-/// Returns the figure that `draw` makes of lines. If names do not fit at the lines' ends, a legend has them, with
-/// numbers.
+/// Returns the figure in which `draw` draws the lines. If the names do not fit at the lines' ends, the lines get
+/// numbers, and a legend lists the numbers with the names.
 pub fn draw_named_lines(
     title: &str,
     note: &str,
@@ -78,8 +78,8 @@ pub fn draw_named_lines(
     new_figure(title, note, &legend, draw(&numbered))
 }
 
-/// Returns distributions: the second coordinate is the share of the samples at or below a value. `values` has the
-/// common ends of this axis.
+/// Returns a chart of distributions: the second coordinate is the share of the samples at or below a value. The axis of
+/// values covers all of `values`.
 pub fn draw_distributions(
     lines: &[Line],
     values: impl Iterator<Item = f64> + Clone,
@@ -87,7 +87,8 @@ pub fn draw_distributions(
     about: &str,
 ) -> Drawing {
     let axis = Axis::around_values(values, LEFT, WIDTH - 10.0);
-    // The last point of each line is 1, which is drawn one nine above the highest nine with samples.
+    // The last point of each line is the share 1, which has no finite number of nines. It is drawn one nine above the
+    // highest other point.
     let nines = lines.iter().map(top_height).fold(1.0, f64::max);
     let place = |part: f64| BOTTOM - (share_height(part).min(nines) / nines) * (BOTTOM - TOP);
     let mut canvas = Canvas::new(BOTTOM + 32.0);
@@ -116,12 +117,12 @@ pub fn draw_distributions(
     canvas.into_drawing(about)
 }
 
-/// Returns the height of a share of the samples, as its number of nines.
+/// Returns the height of a share of the samples on the axis, as its number of nines.
 fn share_height(part: f64) -> f64 {
     -(1.0 - part).max(1e-12).log10()
 }
 
-/// Returns the height of a line's last point but one, plus a margin.
+/// Returns the height of a line's second to last point, plus a margin.
 fn top_height(line: &Line) -> f64 {
     let below = line
         .points
@@ -131,7 +132,7 @@ fn top_height(line: &Line) -> f64 {
     below.map(share_height).fold(1.0, f64::max) + 0.3
 }
 
-/// Returns the line as a step function, since nothing is known between two values.
+/// Returns the points of the line as a step function, because nothing is known between two values.
 fn step_points(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let mut level = BOTTOM;
@@ -143,8 +144,8 @@ fn step_points(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f6
     points
 }
 
-/// Returns lines over a swept quantity, each named at its end. `range` has the least and the largest value of this
-/// axis.
+/// Returns a chart of lines over a swept quantity, each named at its end. `range` has the least and the largest value
+/// of the quantity.
 pub fn draw_sweep(
     lines: &[Line],
     range: [f64; 2],
@@ -197,7 +198,7 @@ pub fn draw_sweep(
     canvas.into_drawing(about)
 }
 
-/// Writes each line's name at its end, or as close as there is room.
+/// Writes each line's name at its end, or as near to it as the other names allow.
 fn write_names(canvas: &mut Canvas, lines: &[Line], right: f64, axis: &Axis) {
     let mut ends: Vec<(f64, &Line)> = lines
         .iter()
@@ -211,14 +212,14 @@ fn write_names(canvas: &mut Canvas, lines: &[Line], right: f64, axis: &Axis) {
     }
 }
 
-/// Moves ascending positions so that they are at least `least` apart.
+/// Moves ascending positions down so that they are at least `least` apart.
 fn spread_positions(places: &[f64], least: f64) -> Vec<f64> {
     let mut spread: Vec<f64> = Vec::new();
     for &place in places {
         let free = spread.last().map_or(f64::NEG_INFINITY, |last| last + least);
         spread.push(place.max(free));
     }
-    // If the last positions are beyond the bottom, move them up again.
+    // If the last positions are below the bottom of the chart, they move up again.
     let mut free = BOTTOM;
     for place in spread.iter_mut().rev() {
         *place = place.min(free);

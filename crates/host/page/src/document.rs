@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command's answer in a form that is independent of the output: lines and tables, in order.
+//! The output of a command in a form that does not depend on the medium: lines and tables, in order.
 //!
 //! | form | module | for |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | HTML | [`html`](Document::html) | a page |
 //! | JSON | [`json`](Document::json) | programs |
 //!
-//! All forms have every line and every number. Stars, notes and units that qualify a number are lines as well, so no
-//! form loses them.
+//! All forms have every line and every number. The marks, notes and units that qualify a number are lines as well, so
+//! no form loses them.
 
 mod data;
 mod html;
@@ -23,7 +23,7 @@ use foreign::Quoted;
 use crate::Column;
 use crate::grid::{self, Paint};
 
-/// Most characters of a line. Our own lines have fewer.
+/// Maximum number of characters of a line. Lines of our own texts are shorter; quoted ones may be longer.
 const LINE: usize = 2000;
 
 /// The meaning of `±`.
@@ -32,7 +32,7 @@ const ROUNDING: &str = "±: half the width of the histogram's bucket that holds 
 /// A line, or a table.
 #[derive(Debug)]
 pub enum Block {
-    /// A line; empty between paragraphs. One that begins with two spaces is part of a list.
+    /// A line. It is empty between paragraphs, and begins with two spaces if it is part of a list.
     Line(String),
     /// A table.
     Table(Vec<Column>),
@@ -68,7 +68,7 @@ impl Document {
         &self.0
     }
 
-    /// Adds the meaning of `±` if a number has it, once.
+    /// Adds a line that explains `±`, if any number has this sign. Adds it only once.
     pub fn explain_rounding(&mut self) {
         let has = |text: &str| text.contains('±');
         let rounded = self.0.iter().any(|block| match block {
@@ -83,8 +83,8 @@ impl Document {
         }
     }
 
-    /// Returns the document for people: a quoted name, note or reason may be foreign, and must neither control a
-    /// terminal nor begin a line.
+    /// Returns the document in a form that is safe to print. A quoted name, note or reason may come from outside, so it
+    /// must not control a terminal or begin a line.
     fn clean_for_people(&self) -> Self {
         let blocks = self.0.iter().map(|block| match block {
             Block::Line(line) => Block::Line(Quoted::up_to(LINE, line).to_string()),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Merges the parts of the page that each run has, so that equal parts appear once.
+//! Merges parts of the page that each run has, so that equal parts appear only once.
 
 use maud::{Markup, html};
 use results::merge::Run;
 
-/// Returns the distinct results of `of` on the runs, each with the names of the runs that have this result. There are
-/// no names if all runs have it.
+/// Calls `of` on each run. Returns the distinct results, each with the labels of the runs that have it. The list of
+/// labels is empty if all runs have the same result.
 pub fn merge_equal(runs: &[Run], of: impl Fn(&Run) -> Markup) -> Vec<(Vec<&str>, Markup)> {
     let mut parts: Vec<(Vec<&str>, Markup)> = Vec::new();
     for run in runs {
@@ -21,7 +21,7 @@ pub fn merge_equal(runs: &[Run], of: impl Fn(&Run) -> Markup) -> Vec<(Vec<&str>,
     parts
 }
 
-/// Names the runs that a part is about, unless the part is about all runs.
+/// Names the runs that a part of the page is about, unless it is about all of them.
 pub fn run_labels(labels: &[&str]) -> Markup {
     html! { @if !labels.is_empty() { p.runs { b { (labels.join(", ")) } } } }
 }

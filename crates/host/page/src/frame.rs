@@ -6,7 +6,7 @@ use maud::{Markup, Render, html};
 use crate::axis::Axis;
 use crate::svg::{Anchor, Canvas, Drawing};
 
-/// An entry of a legend: class of the mark, name, explanation.
+/// An entry of a legend: CSS class of the mark, name, explanation.
 pub type Entry = (String, String, String);
 
 /// A chart with its caption and legend.
@@ -14,7 +14,7 @@ pub type Entry = (String, String, String);
 pub struct Figure {
     /// Subject of the chart.
     pub caption: String,
-    /// Notes that the reader needs.
+    /// Notes that readers need in order to understand the chart.
     pub note: String,
     /// Meanings of its colours and patterns.
     pub legend: Vec<Entry>,
@@ -69,7 +69,7 @@ impl Render for Figure {
     }
 }
 
-/// Part of a section: a chart, or a sentence between charts.
+/// One item of a section: a chart, or a sentence between charts.
 #[derive(Debug)]
 pub enum Item {
     /// A chart.
@@ -81,7 +81,7 @@ pub enum Item {
 /// A section of charts.
 #[derive(Debug)]
 pub struct Section {
-    /// The section's name within the page.
+    /// The id of the section within the page.
     pub id: &'static str,
     title: &'static str,
     about: String,
@@ -123,7 +123,7 @@ pub fn new_section(
     }
 }
 
-/// Renders nothing if there are no items.
+/// A section without items renders nothing.
 impl Render for Section {
     fn render(&self) -> Markup {
         html! {
@@ -145,14 +145,14 @@ impl Render for Section {
     }
 }
 
-/// Draws the lines and texts of a horizontal axis at `bottom`; the lines extend up to `top`.
+/// Draws the ticks and texts of a horizontal axis at `bottom`, with lines up to `top`.
 pub fn draw_bottom_axis(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), title: &str) {
     let mut right = f64::NEG_INFINITY;
     for (value, text) in axis.ticks() {
         let x = axis.position_of(value);
         canvas.draw_line((x, top), (x, bottom), "grid");
         let half = super::svg::text_width(&text) / 2.0;
-        // A long number at the end would exceed the chart.
+        // A long number at the end of the axis would otherwise extend beyond the chart.
         let x = x.min(super::svg::WIDTH - 2.0 - half);
         if x - half > right + 4.0 {
             canvas.draw_text((x, bottom + 13.0), Anchor::Middle, "tick", &text);
@@ -163,7 +163,7 @@ pub fn draw_bottom_axis(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f
     canvas.draw_text((end, bottom + 27.0), Anchor::End, "tick", title);
 }
 
-/// Draws the lines and texts of a vertical axis at `left`; the lines extend to `right`.
+/// Draws the ticks and texts of a vertical axis at `left`, with lines up to `right`.
 pub fn draw_left_axis(canvas: &mut Canvas, ticks: &[(f64, String)], (left, right): (f64, f64)) {
     for (y, text) in ticks {
         canvas.draw_line((left, *y), (right, *y), "grid");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lays out text in columns, as lines of a terminal.
+//! Lays out a table as lines of a terminal.
 
 use std::borrow::Borrow;
 
 pub use crate::Column;
 
-/// A part of a table, for colours.
+/// The kind of a text in a table, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Title of a group of columns.
@@ -16,7 +16,7 @@ pub enum Part {
     Value,
 }
 
-/// Adds colours to a part, without a change of its width.
+/// Adds colours to a text. Its width does not change.
 pub type Paint<'p> = &'p dyn Fn(Part, &str) -> String;
 
 /// Adds no colours.
@@ -30,7 +30,7 @@ pub fn row_count<C: Borrow<Column>>(columns: &[C]) -> usize {
     rows.max().unwrap_or(0)
 }
 
-/// Returns the lines of a table: groups (if there are any), titles, rows.
+/// Returns the lines of a table: the groups' titles (if there are any), the columns' titles, and the rows.
 pub fn lines<C: Borrow<Column>>(columns: &[C]) -> Vec<String> {
     let columns: Vec<&Column> = columns.iter().map(C::borrow).collect();
     painted_lines(&columns, &plain)
@@ -63,9 +63,9 @@ fn painted_lines(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
 /// Texts that stand for a missing value.
 pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
-/// Like [`lines`], with `paint`, but at most `width` wide if a width is given. To fit, drops columns that are not the
-/// answer: first those without a value, then those whose rows all have the same text, then numbers from the right. The
-/// last line names the dropped columns, with the common text of a column if there is one. If the other columns are
+/// Like [`lines`], with `paint`, but at most `width` wide if a width is given. To fit, leaves out columns that are not
+/// the answer: first those without a value, then those whose rows all have the same text, then numbers from the right.
+/// A last line names the columns left out, with the common text of a column if there is one. If the other columns are
 /// still too wide, breaks the texts of the widest column of words into several lines.
 pub fn fitted_lines(
     mut columns: Vec<&Column>,
@@ -125,8 +125,8 @@ pub fn fitted_lines(
 /// Least width of a column whose texts are broken into several lines.
 const LEAST: usize = 16;
 
-/// Returns the columns at a total width of `width`, with the texts of the widest column of words broken into several
-/// lines. `None` if the columns fit as they are, or if that column would become too narrow.
+/// Returns the columns at a total width of `width`. The texts of the widest column of words are broken into several
+/// lines. `None` if the columns fit without that, or if the widest column would become too narrow.
 fn break_widest(columns: &[&Column], width: usize) -> Option<Vec<Column>> {
     let over = total_width(&column_widths(columns))
         .checked_sub(width)
@@ -165,7 +165,7 @@ fn break_widest(columns: &[&Column], width: usize) -> Option<Vec<Column>> {
 /// The beginning of a line that continues the line above.
 const INDENT: &str = "    ";
 
-/// Returns the place of the column that a reader will miss least.
+/// Returns the index of the column that a reader needs least.
 fn least_needed_column(columns: &[&Column]) -> Option<usize> {
     let numbers = |column: &&Column| !column.is_left() && !column.is_result();
     let is_empty = |column: &&Column| {
@@ -180,8 +180,8 @@ fn least_needed_column(columns: &[&Column]) -> Option<usize> {
         .or_else(|| columns.iter().rposition(numbers))
 }
 
-/// Returns the line in parts of at most `width` characters, or more if a word is longer. Parts after the first are
-/// indented further if the line is indented.
+/// Splits the line into parts of at most `width` characters, or more if a word is longer. Parts after the first are
+/// indented, and further if the line itself is indented.
 pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width.filter(|width| line.chars().count() > *width) else {
         return vec![line.to_owned()];
@@ -238,7 +238,7 @@ fn align_text(column: &Column, text: &str, width: usize, part: Part, paint: Pain
     }
 }
 
-/// Returns the widths of the columns. The last column of a group makes room for the group's title.
+/// Returns the widths of the columns. The last column of a group is widened if the group's title needs it.
 fn column_widths(columns: &[&Column]) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column_width(column)).collect();
     for members in group_ranges(columns) {
@@ -249,7 +249,7 @@ fn column_widths(columns: &[&Column]) -> Vec<usize> {
     widths
 }
 
-/// Returns the runs of columns with the same group.
+/// Returns the ranges of consecutive columns that have the same group.
 fn group_ranges(columns: &[&Column]) -> Vec<std::ops::Range<usize>> {
     let runs = columns.chunk_by(|a, b| a.group() == b.group());
     let ranges = runs.scan(0, |start, run| {
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(few[0], "wait       p50");
         let end = "(in all rows: exits irq 2, IPIs/op sent 2; left out: exits wfi; --wide shows all columns)";
         assert_eq!(few[3..].join(" "), end);
-        // Words that differ identify a line, and stay.
+        // The words of a column that distinguishes rows stay in the table.
         assert_eq!(fitted(Some(3))[..3], ["wait", "wfi", "poll-wfi"]);
     }
 

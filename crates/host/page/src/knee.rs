@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds where a curve bends most: the point of a sweep after which further increases bring less.
+//! Finds where a curve bends most: the point of a sweep after which further increases have less effect.
 //!
 //! The method is that of V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCSW
 //! 2011: it finds the point that is farthest from the chord between the first and the last point, with both coordinates
 //! scaled to the range 0 to 1. Swept values grow by factors, so the method uses their logarithm.
 
-/// Least distance from the chord, as a share of the range: a curve that bends less has no knee.
+/// Least distance of a knee from the chord, as a share of the range. A curve that bends less has no knee.
 const LEAST: f64 = 0.1;
 
-/// Returns the first coordinate of the knee of `points`, which are sorted by this coordinate and all positive; `None`
-/// for fewer than three points, or if the curve is close to its chord.
+/// Returns the first coordinate of the knee of `points`, which are sorted by this coordinate and all positive. Returns
+/// `None` for fewer than three points, or if the curve is close to its chord.
 pub fn find_knee(points: &[(f64, f64)]) -> Option<f64> {
     let [(first, _), .., (last, _)] = points else {
         return None;
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_knee_is_where_a_curve_leaves_its_first_direction() {
-        // One curve is flat up to 50 and then drops suddenly; another falls up to 20 and is flat from there.
+        // One curve is flat up to 50, and then drops suddenly. The other one falls up to 20, and is flat after that.
         let late = [
             (10.0, 100.0),
             (20.0, 100.0),
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(find_knee(&[(1.0, 5.0), (2.0, 9.0)]), None);
         assert_eq!(find_knee(&[(1.0, 10.0), (10.0, 20.0), (100.0, 30.0)]), None);
         assert_eq!(find_knee(&[(1.0, 0.0), (10.0, 0.0), (100.0, 0.0)]), None);
-        // This line has only noise of 3 %.
+        // This line is flat except for noise of 3 %.
         assert_eq!(
             find_knee(&[(1.0, 100.0), (10.0, 103.0), (100.0, 100.0)]),
             None

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows how much of a cost is due to the layer below the guest: it compares each cell with the same cell on the bare
+//! Shows how much of a cost is due to the layer below the guest: compares each cell with the same cell on the bare
 //! machine, and with the same cell under Rouse.
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ fn median_in_unit(cell: &Cell, scale: Scale) -> Option<f64> {
     )
 }
 
-/// Returns how much more `cell` costs than the same cell on the bare machine.
+/// Returns how much more `cell` costs than the same cell on the bare machine, which is one of `cells`.
 fn cost_over_bare(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
     let floor = cells
         .iter()
@@ -36,7 +36,7 @@ fn cost_over_bare(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> 
     (cell.under != Under::None).then(|| by.trim_start_matches('+').to_owned())
 }
 
-/// Returns the ratio of the cell's cost to its cost under Rouse; `None` for times of a host's threads.
+/// Returns the ratio of the cell's cost to its cost under Rouse. `None` if values are times of a host's threads.
 fn ratio_to_rouse(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
     if scale.of_host {
         return None;
@@ -47,7 +47,7 @@ fn ratio_to_rouse(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<f64> {
     (cell.under != Under::Rouse && rouse > 0.0).then_some(times)
 }
 
-/// Returns the columns if the cells ran under more than one layer.
+/// Returns the columns that compare layers, if the cells ran under more than one layer.
 pub fn cost_columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let unders: BTreeSet<Under> = cells.iter().map(|cell| cell.under).collect();
     if unders.len() < 2 {
@@ -66,7 +66,7 @@ pub fn cost_columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     over.into_iter().chain(of).collect()
 }
 
-/// Formats a ratio with three digits, or more if its integer part is longer.
+/// Formats a ratio with three digits, or with more if its integer part is longer.
 pub fn format_ratio(ratio: f64) -> String {
     match ratio {
         ..10.0 => format!("{ratio:.2}x"),
@@ -75,8 +75,8 @@ pub fn format_ratio(ratio: f64) -> String {
     }
 }
 
-/// Compares the costs of a wake-up by the layer below the guest, in one sentence: with an interrupt, and without.
-/// `None` if the cells ran under only one layer, or if times are those of a host's threads.
+/// Compares the costs of a wake-up under the different layers below the guest, in one sentence: with an interrupt, and
+/// without. `None` if the cells ran under only one layer, or if values are times of a host's threads.
 pub fn cost_sentence(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;
@@ -93,7 +93,7 @@ pub fn cost_sentence(results: &Results, scale: Scale) -> Option<String> {
         scale.unit_of_results(results),
         costs_text(&sleep)
     );
-    // A CPU that polls for long enough never executes an instruction that could trap.
+    // A CPU that polls long enough executes no instruction that could trap.
     let is_polled = |cell: &Cell| {
         let what = &cell.what;
         (what.wait, what.wake, what.trap) == (Wait::PollWfi, Wake::Elide, Trap::None)
@@ -105,14 +105,14 @@ pub fn cost_sentence(results: &Results, scale: Scale) -> Option<String> {
     })
 }
 
-/// A cell with its median under each layer.
+/// A cell, with its median under each layer below the guest.
 struct LayerRow<'r> {
     cell: &'r Cell,
     medians: Vec<(Under, f64)>,
 }
 
-/// Of the `wanted` cells, returns the cell that was measured under most layers; among equals, one with
-/// no trap, injected interrupts, and no poll of the hypervisor.
+/// Returns the `wanted` cell that was measured under the most layers. Among several such cells, prefers one without a
+/// trap and without a poll by the hypervisor, and with injected interrupts.
 fn cell_under_most_layers<'r>(
     cells: &[&'r Cell],
     scale: Scale,
@@ -124,7 +124,7 @@ fn cell_under_most_layers<'r>(
         let mut medians: Vec<_> = others
             .filter_map(|other| Some((other.under, median_in_unit(other, scale)?)))
             .collect();
-        // The order is that of the columns for people: the bare machine, Rouse, others.
+        // The layers are in the order that people expect: the bare machine, Rouse, others.
         medians.sort_by_key(|(under, _)| (*under != Under::None, *under));
         LayerRow { cell, medians }
     };
@@ -138,7 +138,8 @@ fn cell_under_most_layers<'r>(
     })
 }
 
-/// Describes a row in words: the costs are equal, or each is given as a multiple of Rouse's (or of the first layer's).
+/// Describes a row in words: either the costs are equal, or each cost follows with its ratio to Rouse's (or to the
+/// first layer's).
 fn costs_text(row: &LayerRow<'_>) -> String {
     let LayerRow { cell, medians } = row;
     let (first_under, first) = medians[0];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Presents results to people: `report.html` ([`results_page`]), and the parts that tables of a terminal ([`table`],
-//! [`grid`]) share with it. [`scale`] chooses the unit, [`columns`] has the columns of the cells, [`summary`] has the
-//! headline, and [`machines`] shows the same cells of several machines side by side. Nothing in this crate reads or
+//! Presents results to people: `report.html` ([`results_page`]), and the parts that it shares with tables on a terminal
+//! ([`table`], [`grid`]). [`scale`] chooses the unit, [`columns`] has the columns of the cells, [`summary`] has the
+//! headline, and [`machines`] shows the same cells of several machines side by side. No code in this crate reads or
 //! writes a file.
 //!
-//! The page is one file that needs nothing else. Its one script lets the reader sort and filter tables; without the
-//! script, the page has the same content. This crate draws the charts as SVG. All charts are small and equally wide,
-//! and as many as fit stand side by side, so that their text has the same size on a wide screen, on a phone and on
+//! The page is one file that needs no other file. Its only script lets the reader sort and filter tables; without the
+//! script, the page has the same content. This crate draws the charts as SVG. All charts are small and have the same
+//! width, and as many as fit are side by side, so that their text has the same size on a wide screen, on a phone and on
 //! paper.
 
 #![forbid(unsafe_code)]
@@ -61,17 +61,18 @@ use sha2::{Digest, Sha256};
 
 /// The style sheet.
 const STYLE: &str = include_str!("style.css");
-/// Sorts and filters tables.
+/// The script that sorts and filters tables.
 const SCRIPT: &str = include_str!("script.js");
 
-/// The page's policy: it loads nothing and runs only its own script, whatever texts a log contains.
+/// The page's content security policy: the page loads nothing and runs only its own script, whatever texts a log
+/// contains.
 fn content_policy() -> String {
     let script = BASE64_STANDARD.encode(Sha256::digest(SCRIPT));
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'")
 }
 
-/// Returns a chart of lines, for pages that are not about runs. If names do not fit at the lines' ends, a legend has
-/// them, with numbers.
+/// Returns a chart of lines, for pages that are not about runs. If the names do not fit at the lines' ends, the lines
+/// get numbers, and a legend lists the numbers with the names.
 pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
     let about = format!("{name}: {unit} over {along}");
     let values = lines.iter().flat_map(|line| &line.points);
@@ -102,7 +103,7 @@ pub fn chart_of_trend(
     frame::new_figure(name, note, &[], trend.draw_trend(runs, unit, &about)).render()
 }
 
-/// Returns groups of bars, with a legend, on axes that other charts may share.
+/// Returns charts of bar groups, with a legend. Charts may share their axis.
 pub fn bars_of(
     name: &str,
     legend: &[Entry],
@@ -135,7 +136,8 @@ pub fn results_page(title: Option<&str>, runs: &[Run]) -> String {
     document(&title, body)
 }
 
-/// Returns the runs that charts show. For boots of one thing, this is the first, since the others differ only by noise.
+/// Returns the runs that charts show. If the runs are boots that repeat one measurement, returns only the first,
+/// because the others differ only by noise.
 fn charted_runs(runs: &[Run]) -> &[Run] {
     match answer::are_boots(runs) {
         true => &runs[..1],
@@ -143,7 +145,7 @@ fn charted_runs(runs: &[Run]) -> &[Run] {
     }
 }
 
-/// Returns a page in this style, with `body` in it.
+/// Returns a page in this style, whose contents are `body`.
 pub fn document(title: &str, body: Markup) -> String {
     let page = html! {
         (DOCTYPE)

@@ -12,7 +12,8 @@ use crate::clocks;
 use crate::equal_runs::{merge_equal, run_labels};
 use crate::scale::Scale;
 
-/// The fidelity probes: what each tests, and whether a negative answer means that cells differ from hardware.
+/// The fidelity probes: the name of each, the subject that it tests, and whether a negative answer means that cells
+/// differ from hardware.
 const PROBES: [(&str, &str, bool); 14] = [
     ("wfe_halts", "WFE with an empty event register waits", true),
     ("wfet_halts", "WFET waits until its deadline", true),
@@ -70,7 +71,7 @@ const PROBES: [(&str, &str, bool); 14] = [
     ),
 ];
 
-/// Returns the section.
+/// Returns the section about the machines of the runs.
 pub fn machine_section(runs: &[Run]) -> Markup {
     html! {
         section id="machine" {
@@ -93,7 +94,7 @@ fn run_machine(run: &Run) -> Markup {
     }
 }
 
-/// Lists shortcomings that readers must know before they trust a number.
+/// Lists the shortcomings that readers must know before they rely on a number.
 fn shortcomings(results: &Results) -> Markup {
     let found = |wanted: &Value| -> Vec<&str> {
         let probes = results.fidelity.iter();
@@ -128,7 +129,7 @@ fn shortcomings(results: &Results) -> Markup {
     }
 }
 
-/// Returns the subject of the fidelity probe `name`, in words.
+/// Returns the subject of the fidelity probe `name`, in words. Unknown names stay unchanged.
 pub fn asked(name: &str) -> &str {
     let known = PROBES.iter().find(|(probe, ..)| *probe == name);
     known.map_or(name, |(_, text, _)| text)
@@ -137,7 +138,7 @@ pub fn asked(name: &str) -> &str {
 /// Replaces the probes' names in a text by their subjects.
 pub(crate) fn replace_probe_names(text: &str) -> String {
     let mut probes: Vec<&str> = PROBES.iter().map(|(name, ..)| *name).collect();
-    // One name may end with another, so longer names come first.
+    // A name may be part of a longer name, so longer names are replaced first.
     probes.sort_by_key(|name| usize::MAX - name.len());
     let put = |text: String, name: &str| text.replace(name, asked(name));
     probes.into_iter().fold(text.to_owned(), put)
@@ -234,7 +235,7 @@ fn describe_machine(results: &Results) -> Markup {
     }
 }
 
-/// Describes the emulator. Includes its whole version text if that is more than the number.
+/// Describes the emulator: its whole version text if that is known, or else its name and version number.
 fn describe_emulator(emulator: &Emulator) -> String {
     let Emulator {
         name,
@@ -249,7 +250,7 @@ fn describe_emulator(emulator: &Emulator) -> String {
     }
 }
 
-/// Lists the parameters chosen for a modelled machine, since numbers depend on them.
+/// Lists the parameters chosen for a modelled machine, because the results depend on them.
 fn list_parameters(parameters: &BTreeMap<String, Parameter>) -> Markup {
     html! {
         @if !parameters.is_empty() {
@@ -309,7 +310,7 @@ fn finding_text(name: &str, value: &Value) -> (&'static str, String) {
 mod tests {
     use super::*;
 
-    /// The guide has a row for each probe that a guest reports.
+    /// Every probe that a guest reports has a row in the guide, and words here.
     #[test]
     fn every_probe_has_words() {
         let guide = include_str!("../../../../docs/fidelity.md");

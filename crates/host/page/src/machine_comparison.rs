@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the same cells on each machine: a table, and the differences between the orders.
+//! Compares the same cells on several machines: a table, and sentences about the differences between the orders of the
+//! cells.
 
 use maud::{Markup, html};
 use results::merge::Run;
@@ -7,7 +8,7 @@ use results::merge::Run;
 use crate::appendix::table;
 use crate::machines::{comparable_groups, order_sentences};
 
-/// Returns the section; empty if no two machines have a cell in common.
+/// Returns the section. It is empty if no two machines have a cell in common.
 pub fn section(runs: &[Run]) -> Markup {
     let groups = comparable_groups(runs);
     if groups.is_empty() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares cells on several machines, each in its own unit.
+//! Compares cells on several machines, each of which has its own unit.
 //!
-//! An instruction is not a part of a cycle, nor is a cycle a part of an instruction, so values of two machines are
-//! never put on one axis, subtracted or divided. Only pure numbers can be compared: a cell's ratio to a reference cell
-//! of its own machine, and the order in which a machine puts its cells.
+//! Instructions and cycles can't be converted into each other, so values of two machines are never put on one axis,
+//! subtracted or divided. Only pure numbers are compared: the ratio of a cell to a reference cell of its own machine,
+//! and the order of the cells on each machine.
 
 mod order;
 
@@ -28,10 +28,10 @@ pub struct Group<'r> {
     rows: Vec<Row<'r>>,
 }
 
-/// The measurements of one cell, by machine.
+/// The measurements of one cell, one for each machine, if it was measured there.
 type Row<'r> = Vec<Option<&'r Cell>>;
 
-/// The words of the reference cell, which may be missing: no CPU polls, and only the interrupt traps.
+/// The words of the reference cell, in which no CPU polls and no wait is trapped. A run may lack this cell.
 const REFERENCE: [(&str, &str); 5] = [
     ("under", "rouse"),
     ("wait", "wfi"),
@@ -40,7 +40,7 @@ const REFERENCE: [(&str, &str); 5] = [
     ("wake", "ipi"),
 ];
 
-/// Returns the groups, or none if there is only one machine.
+/// Returns the groups. There are none if there is only one machine.
 pub fn comparable_groups(runs: &[Run]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut known: BTreeSet<Vec<String>> = BTreeSet::new();
@@ -62,15 +62,16 @@ pub fn comparable_groups(runs: &[Run]) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns the cell like `cell` in `run`, if it was measured.
+/// Returns the cell of `run` that has the same words as `cell`, if it was measured.
 fn measured_twin<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
     let mut cells = run.results.cells.iter();
-    // A comparison of all words as text takes long, and with many pairs there are many cells.
+    // Comparing all words as text takes long, and there are many cells if there are many pairs, so the pairs are
+    // compared first.
     let alike = |other: &&Cell| other.stats.is_some() && other.what.pair == cell.what.pair;
     cells.find(|other| alike(other) && other.key() == cell.key())
 }
 
-/// Describes the machines' orders, one per line.
+/// Describes how the orders of the cells differ between machines, one sentence per line.
 pub fn order_sentences(groups: &[Group<'_>]) -> Vec<String> {
     groups.iter().flat_map(Group::group_sentences).collect()
 }
@@ -81,12 +82,12 @@ impl<'r> Group<'r> {
         self.rows.len()
     }
 
-    /// Returns the cells that a machine measured, in the order of the rows.
+    /// Returns the cells that machine number `run` measured, in the order of the rows.
     pub fn measured_cells(&self, run: usize) -> Vec<&'r Cell> {
         self.rows.iter().filter_map(|row| row[run]).collect()
     }
 
-    /// Returns the reference row, which every machine has measured.
+    /// Returns the row of the reference cell, if every machine has measured it.
     fn reference_row(&self) -> Option<&Row<'r>> {
         let whole = |row: &&Row<'_>| row.iter().all(Option::is_some);
         let is_reference = |row: &&Row<'_>| {
@@ -98,13 +99,13 @@ impl<'r> Group<'r> {
         rows.clone().find(is_reference).or_else(|| rows.next())
     }
 
-    /// Returns the name of the reference.
+    /// Returns the name of the reference cell.
     pub fn reference_name(&self) -> Option<String> {
         self.reference_row().map(|row| self.row_name(row))
     }
 
-    /// Returns the table: the cells, and for each machine the median in its own unit and the ratio to its own
-    /// reference.
+    /// Returns the table: the cells, and for each machine the median in its own unit and the ratio to its own reference
+    /// cell.
     pub fn columns(&self) -> Vec<Column> {
         let mut columns: Vec<Column> = Vec::new();
         for key in self.distinguishing_keys() {
@@ -148,8 +149,8 @@ impl<'r> Group<'r> {
         columns
     }
 
-    /// Returns the keys that distinguish the group's cells: words, then numbers that differ where all words are equal.
-    /// Leaves out a limit that a way of waiting implies.
+    /// Returns the keys that distinguish the group's cells: words, and those numbers that differ among cells whose
+    /// words are all equal. So a limit that follows from the way of waiting is left out.
     fn distinguishing_keys(&self) -> Vec<&'static str> {
         let (numbers, words): (Vec<&str>, Vec<&str>) = keys().partition(|key| is_number(key));
         let differ = |rows: &[&Row<'_>], key: &str| {
@@ -187,7 +188,7 @@ impl<'r> Group<'r> {
         words.join(" ") + &numbers
     }
 
-    /// Describes how each machine's order differs from the order of the first.
+    /// Describes how the order of the cells on each machine differs from their order on the first machine.
     fn group_sentences(&self) -> Vec<String> {
         let (first, others) = (&self.runs[0], self.runs.iter().enumerate().skip(1));
         let told = others.filter_map(|(at, run)| {
@@ -212,7 +213,7 @@ impl<'r> Group<'r> {
     }
 }
 
-/// Returns any cell of a row, since all have the same words.
+/// Returns any cell of a row, because all cells of a row have the same words.
 fn any_cell<'r>(row: &Row<'r>) -> &'r Cell {
     row.iter()
         .flatten()
@@ -220,7 +221,7 @@ fn any_cell<'r>(row: &Row<'r>) -> &'r Cell {
         .expect("a row has at least two cells")
 }
 
-/// Whether the word `key` of a cell is a number, in which case 0 means that it does not apply.
+/// Whether the word `key` of a cell is a number. The number 0 means that the dimension does not apply.
 fn is_number(key: &str) -> bool {
     key.ends_with("-us") || key == "cpus"
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The columns about the neighbours' share of the CPUs, if there are neighbours.
+//! The columns about the share of the CPUs that neighbours take, if there are neighbours.
 
 use results::{Cell, neighbour::Neighbours};
 
@@ -9,7 +9,7 @@ use crate::scale::Scale;
 /// The group of these columns.
 const GROUP: &str = "neighbour";
 
-/// Returns the columns for `cells`, if one of them has neighbours.
+/// Returns the columns for `cells`, if any of them has neighbours.
 pub fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let found: Vec<Option<Neighbours>> = cells
         .iter()

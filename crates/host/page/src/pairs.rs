@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells that differ only in their pair of CPUs: the nearest pair, and the effect of the distance between affinities.
+//! Cells that differ only in their pair of CPUs: which pair is nearest, and the effect of the distance in affinity.
 
 use plan::{Pair, Under};
 use results::{Cell, Results, Stats};
 
 use crate::scale::{Scale, shown_median};
 
-/// With this number of pairs or more, tables show one of them.
+/// Least number of pairs of which tables show only one.
 pub const MANY: usize = 12;
 
-/// Cells of one kind, each for a different pair of CPUs.
+/// Cells that differ only in their pair of CPUs.
 #[derive(Debug)]
 pub struct Group<'c> {
     /// Title of the cells, without the pair.
@@ -19,7 +19,7 @@ pub struct Group<'c> {
     pub cells: Vec<&'c Cell>,
 }
 
-/// Returns the measured cells of `cells` by kind, but only kinds with several pairs.
+/// Returns groups of measured cells that differ only in their pair. Leaves out groups with only one pair.
 pub fn group_by_kind<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
     let mut groups: Vec<Group<'c>> = Vec::new();
     for cell in cells.filter(|cell| cell.what.has_pair() && cell.stats.is_some()) {
@@ -29,7 +29,7 @@ pub fn group_by_kind<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>
             plan::Cell { pair, ..cell.what },
             cell.run.as_str(),
         );
-        // Cells of one kind are consecutive.
+        // Cells of one group are usually consecutive, so the latest group is tried first.
         let known = groups.iter_mut().rev().find(|group| group.key == key);
         match known {
             Some(group) => group.cells.push(cell),
@@ -44,7 +44,7 @@ pub fn group_by_kind<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>
     groups
 }
 
-/// If a kind has `many` pairs or more, drops all of its cells except the first.
+/// If a group has `many` pairs or more, drops all of its cells except the first.
 pub fn drop_further_pairs<'c>(cells: &[&'c Cell], many: usize) -> Vec<&'c Cell> {
     let groups = group_by_kind(cells.iter().copied());
     let many = groups.iter().filter(|group| group.cells.len() >= many);
@@ -56,16 +56,16 @@ pub fn drop_further_pairs<'c>(cells: &[&'c Cell], many: usize) -> Vec<&'c Cell> 
     }
 }
 
-/// Returns the highest level of affinity in which `sender` and `receiver` differ, 0 to 3.
+/// Returns the highest affinity level in which the sender and the receiver differ, 0 to 3.
 fn affinity_level(cell: &Cell) -> Option<usize> {
     let number = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     let differ = number(&cell.sender)? ^ number(&cell.receiver)?;
-    // Aff3 has bits 39 to 32, the others 23 to 0 (DDI 0487K.a, MPIDR_EL1).
+    // Aff3 is in bits 39 to 32, and the other levels are in bits 23 to 0 (DDI 0487K.a, MPIDR_EL1).
     let fields = [differ, differ >> 8, differ >> 16, differ >> 32];
     fields.iter().rposition(|field| field & 0xff != 0)
 }
 
-/// Describes which cells of `group` are not on the map, and why; `None` if all are.
+/// Describes which cells of `group` are missing from the map, and why. `None` if none is missing.
 pub fn left_out_note(group: &Group<'_>) -> Option<String> {
     let cells = group.cells.iter();
     let few = cells.filter(|cell| shown_median(cell).is_none()).count();
@@ -85,7 +85,7 @@ pub fn left_out_note(group: &Group<'_>) -> Option<String> {
     }
 }
 
-/// Describes the groups of a run, one per line, with a further line for each level of affinity.
+/// Describes the groups of a run, one per line. A further line per affinity level has the effect of the distance.
 pub fn pair_lines(results: &Results, scale: Scale) -> Vec<String> {
     let groups = group_by_kind(results.cells.iter());
     groups

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The columns of divided samples: the path, and the composition of all CPUs' work.
+//! The columns of divided samples: the path, and how the work of all CPUs is composed.
 
 use results::{Cell, Critical};
 
 use crate::column::{Column, TOO_FEW, format_rate, thousands};
 
-/// Measure of divided samples.
+/// Name of the measure of divided samples.
 pub const WORK: &str = "work of all CPUs";
 
 /// Whether all cells have divided samples.
@@ -18,7 +18,8 @@ pub fn any_has_path(cells: &[&Cell]) -> bool {
     cells.iter().any(|cell| cell.critical.is_some())
 }
 
-/// Returns the leading columns: the path, and the path without bookkeeping. Returns none unless all cells have a path.
+/// Returns the leading columns: the path, and the path without bookkeeping instructions. Returns none unless all cells
+/// have a path.
 pub fn path_columns(cells: &[&Cell]) -> Vec<Column> {
     type Field = fn(&Critical) -> u64;
     let fields: [(&str, u64, Field); 3] = [
@@ -41,8 +42,8 @@ pub fn path_columns(cells: &[&Cell]) -> Vec<Column> {
     }
 }
 
-/// Returns where the samples' instructions were executed, in per cent of all, and the instructions of bookkeeping per
-/// sample.
+/// Returns the columns of the exception levels at which the samples' instructions were executed, in per cent, and of
+/// the bookkeeping instructions per sample.
 pub fn level_columns(cells: &[&Cell]) -> Vec<Column> {
     type Part = fn(&Critical) -> u64;
     let parts: [(&str, Part); 5] = [
@@ -78,10 +79,11 @@ pub fn level_columns(cells: &[&Cell]) -> Vec<Column> {
     columns
 }
 
-/// Least number of trapped WFIs in pauses, per sample, for a note on the table.
+/// Least number of WFIs trapped in pauses, per sample, for which the table gets a note.
 const PAUSED: f64 = 0.5;
 
-/// Returns a note if WFIs trap in the pauses between samples, because `exits/op` counts only exits within samples.
+/// Returns a note if WFIs are trapped in the pauses between samples, because `exits/op` counts only the exits within
+/// samples.
 pub fn pause_note(cells: &[&Cell]) -> Option<String> {
     let outside = |cell: &&&Cell| {
         let more = cell.per_sample(&cell.exits, "wfi") - cell.exits_per_sample("wfi");
@@ -101,7 +103,7 @@ pub fn pause_note(cells: &[&Cell]) -> Option<String> {
     })
 }
 
-/// Returns a note on governors that learn: they start afresh with each block of wake-ups.
+/// Returns a note if governors learn, because they start afresh with each block of wake-ups.
 pub fn learning_note(cells: &[&Cell]) -> Option<String> {
     let count = cells
         .iter()
@@ -115,7 +117,7 @@ pub fn learning_note(cells: &[&Cell]) -> Option<String> {
     })
 }
 
-/// Explains the columns below the tables, and counts the samples without a path.
+/// Explains the path columns, as lines below the tables, and counts the samples without a path.
 pub fn column_legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> {
     let apart = cells.filter_map(|cell| cell.critical.as_ref());
     if apart.clone().next().is_none() {
@@ -175,7 +177,7 @@ mod tests {
         let plain = Cell::default();
         let told = pause_note(&[&plain, &cell]).unwrap();
         assert!(told.contains("In 1 of 2 cells, WFI"), "{told}");
-        // If these exits are within samples, the column already counts them.
+        // If these exits were within samples, the column `exits/op` would count them already.
         if let Some(critical) = &mut cell.critical {
             critical.exits.insert("wfi".into(), 24);
         }

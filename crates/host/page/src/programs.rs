@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The output of programs that cells ran, and the figures in it.
+//! The output of programs that cells ran, and the figures that the programs printed.
 
 use foreign::{Escaped, Quoted};
 use maud::{Markup, html};
@@ -11,14 +11,14 @@ use crate::Column;
 use crate::document::Document;
 use crate::table;
 
-/// Most lines of a table of figures that fit a screen.
+/// Maximum number of rows of a table of figures that fits on a screen.
 const MOST: usize = 24;
 
-/// The names of a program and of a figure, and the figure's values in each layer, one for each boot.
+/// The names of a program and of a figure, and the figure's values: a list for each layer, with a value for each boot.
 type Row = ([String; 2], Vec<Vec<f64>>);
 
-/// Returns a table of the figures that programs printed, and remarks on their runs. The figures are medians of boots,
-/// with a column for each layer below the programs.
+/// Returns a table of the figures that programs printed, and remarks on how the programs ran. The figures are medians
+/// of boots. Each layer below the programs has a column.
 pub fn figures_document(results: &Results) -> Document {
     cell_figures(&cells_with_program(results).collect::<Vec<_>>(), MOST)
 }
@@ -80,7 +80,7 @@ fn figure_columns(rows: &[Row], layers: &[String]) -> Vec<Column> {
     columns
 }
 
-/// Returns the section of the page with the figures and the output of the programs of some runs.
+/// Returns the section of the page with the figures and the output of the programs that the runs executed.
 pub fn programs_section(runs: &[Run]) -> Markup {
     let parts = runs.iter().map(|run| {
         let cells: Vec<&Cell> = cells_with_program(&run.results).collect();
@@ -108,12 +108,13 @@ pub fn programs_section(runs: &[Run]) -> Markup {
     }
 }
 
-/// Returns the cells that ran a program, or tried to.
+/// Returns the cells that ran a program, or failed to run it.
 fn cells_with_program(results: &Results) -> impl Iterator<Item = &Cell> {
     results.cells.iter().filter(|cell| cell.program.is_some())
 }
 
-/// Names the layer below each cell's program, and everything else in which the cells differ besides the program.
+/// Returns for each cell the name of the layer below its program, with everything else, besides the program, that
+/// distinguishes the cells.
 fn layer_names(cells: &[&Cell]) -> Vec<String> {
     let named = |column: &Column| ["under", "workload", "command"].contains(&column.title());
     let others = table::distinguishing_columns(cells.to_vec());

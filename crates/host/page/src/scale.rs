@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The unit in which a run's values are shown, and the meaning of these values.
+//! The unit in which a run's values are shown, and the meaning of the values.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use results::{Bounds, Cell, Results};
 
 use crate::column::thousands;
 
-/// A value of samples, and the samples' bounds if they were sorted into buckets.
+/// A value of samples, with the bounds of the samples if these were sorted into buckets.
 pub type Figure = (u64, Option<Bounds>);
 
 /// How to show a run's values.
@@ -18,16 +18,16 @@ pub struct Scale {
     frequency: u64,
     /// Nanoseconds per tick, if values are ticks.
     nanoseconds: Option<f64>,
-    /// Shown units per tick of the counter, which is the unit of times that are not samples; `None` if unknown.
+    /// Shown units per tick of the counter, for times that are not samples and are always in ticks. `None` if unknown.
     per_tick: Option<f64>,
-    /// Units of values per tick of the counter. Values were sorted into buckets in ticks.
+    /// Units of values per tick of the counter, because samples are sorted into buckets in ticks.
     per_bucket: f64,
     /// Whether values are times of the emulator's threads on the host.
     pub of_host: bool,
 }
 
 impl Scale {
-    /// Returns the scale of a run's values, with cycles of its first core.
+    /// Returns the scale of a run's values. Cycles are those of the run's first core.
     pub fn for_results(results: &Results) -> Self {
         let frequency = results.machine.cntfrq_hz;
         let ticks = results.unit == "ticks" && frequency > 0;
@@ -46,7 +46,8 @@ impl Scale {
                 false => nanoseconds.or(Some(1.0)),
             },
             per_bucket: 1.0,
-            // An emulator that models time reports times of its model, and not of the host.
+            // Only with this mode are values times of the host. An emulator that models time reports times of its
+            // model.
             of_host: mode == Some("mttcg"),
         };
         match results.machine.core_hz {
@@ -55,8 +56,8 @@ impl Scale {
         }
     }
 
-    /// Returns the scale for the values of `cell`, which belongs to this run: cycles are those of the core that
-    /// measured it.
+    /// Returns the scale for the values of `cell`, which belongs to this run. Cycles are those of the core that
+    /// measured the cell.
     pub fn for_cell(self, cell: &Cell) -> Self {
         cell.cycles_hz
             .map_or(self, |hertz| self.with_frequency(hertz))
@@ -85,7 +86,7 @@ impl Scale {
         self.unit_name(&results.unit)
     }
 
-    /// Returns the unit of `cells`, which all have the same workload.
+    /// Returns the shown unit of `cells`, which all have the same workload.
     pub fn unit_of_cells<'r>(&self, results: &'r Results, cells: &[&'r Cell]) -> &'r str {
         let unit = cells.first().map(|cell| cell.unit.as_str());
         match unit.unwrap_or_default() {
@@ -119,8 +120,8 @@ impl Scale {
         thousands(self.convert_value(value))
     }
 
-    /// Formats a percentile of samples with these bounds in the shown unit, with its largest possible distance to the
-    /// sample ([`Bounds::round_percentile`]).
+    /// Formats a percentile in the shown unit. The bounds of the samples are `of`. Adds the largest possible distance
+    /// between the percentile and the sample ([`Bounds::round_percentile`]).
     pub fn show_percentile(&self, value: u64, of: Bounds) -> String {
         let rounded = of.round_percentile(value, self.per_bucket);
         format!(
@@ -130,7 +131,7 @@ impl Scale {
         )
     }
 
-    /// Formats a figure of samples: a percentile from buckets, or an exact percentile.
+    /// Formats a figure of samples, which is either exact or a percentile from buckets.
     pub fn show_figure(&self, (value, bounds): Figure) -> String {
         match bounds {
             Some(bounds) => self.show_percentile(value, bounds),
@@ -138,7 +139,7 @@ impl Scale {
         }
     }
 
-    /// Formats by how much one figure exceeds another. The difference has the rounding errors of both.
+    /// Formats by how much one figure exceeds another. The difference has the rounding errors of both figures.
     pub fn show_difference(&self, one: Figure, other: Figure) -> String {
         let within =
             |(value, bounds): Figure| bounds.map_or(0, |of| self.rounding_error(value, of));
@@ -152,17 +153,17 @@ impl Scale {
         }
     }
 
-    /// Converts a percentile to the shown unit, without its rounding.
+    /// Converts a percentile to the shown unit, without showing its rounding error.
     pub fn convert_percentile(&self, value: u64, of: Bounds) -> f64 {
         self.convert_value(of.round_percentile(value, self.per_bucket).value)
     }
 
-    /// Returns the largest distance between a percentile of samples with these bounds and the sample.
+    /// Returns the largest possible distance between a percentile and the sample, given the bounds of the samples.
     fn rounding_error(&self, value: u64, of: Bounds) -> u64 {
         of.round_percentile(value, self.per_bucket).within
     }
 
-    /// Formats the largest distance between a value and its shown form: `±16`, or nothing.
+    /// Formats the largest distance between a value and its shown form, as `±16`. Empty if the distance is 0.
     fn show_error(&self, within: u64) -> String {
         match self.convert_value(within) {
             ..0.5 => String::new(),
@@ -171,14 +172,13 @@ impl Scale {
     }
 }
 
-/// Returns the median to show wherever there is room for one number: the median of the samples, unless there are too
-/// few samples.
+/// Returns the median to show where only one number fits: the median of the samples, unless there are too few samples.
 pub fn shown_median(cell: &Cell) -> Option<u64> {
     let stats = cell.stats_with_median()?;
     Some(stats.p50)
 }
 
-/// Names one sample of a cell.
+/// Names what one sample of a cell measures.
 pub fn cell_operation(cell: &Cell) -> &'static str {
     match cell.what.is_open() {
         true => "request, from the time at which it was meant to come to the task that serves it",
@@ -186,7 +186,7 @@ pub fn cell_operation(cell: &Cell) -> &'static str {
     }
 }
 
-/// Names one sample of a workload.
+/// Names what one sample of a workload measures.
 pub const fn operation_name(workload: Workload) -> &'static str {
     match workload {
         Workload::Pingpong
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(by(rounded(19_408), rounded(19_408)), "±32");
         assert_eq!(by(rounded(401), rounded(400)), "+1");
         assert_eq!(by(rounded(400), rounded(400)), "0");
-        // Paths are exact, and so is their difference.
+        // Paths are exact, and so is the difference between them.
         assert_eq!(by((19_440, None), (19_408, None)), "+32");
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first screen of a run, 80 columns wide: a row for each way of waiting, a number for each cell, the comparison
-//! that people came for, and the limits of the figures. The table of all cells is [`table`].
+//! The first screen of a run, 80 columns wide. It has a row for each way of waiting, a number for each cell, the most
+//! important comparison, and the limits of the figures. The module [`table`] has the table of all cells.
 
 mod answer;
 mod layout;
@@ -19,28 +19,28 @@ use crate::{clocks, layer_costs, path, programs, table};
 use layout::Across;
 use rows::{Row, Rows};
 
-/// Columns that every terminal has.
+/// Width in columns that every terminal has.
 pub const WIDTH: usize = 80;
 
-/// The beginning of a note that is useless if nothing waits for events.
+/// The beginning of a note that is left out if no cell waits for events.
 const EVENT_STREAM: &str = "event stream: ";
 
-/// Most rows of all tables: with more, only the first workload has a table.
+/// Maximum number of rows of all tables together. With more rows, only the first workload has a table.
 const ROWS: usize = 14;
 
-/// Most rows of a table that fit a screen.
+/// Maximum number of rows of a table that fits on a screen.
 const MOST: usize = 24;
 
-/// The place where a reader finds the cells that a screen leaves out.
+/// The place where readers find the cells that the screen leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// In the tables after it.
+    /// In the tables below the screen.
     Below,
     /// In the output with an option, and on the page.
     Elsewhere,
 }
 
-/// Returns the screen; `None` if its rows would hide a cell, or if no terminal is wide enough.
+/// Returns the screen. `None` if its rows would hide a cell, or if the screen would be too wide for any terminal.
 pub fn document(results: &Results, others: Rest) -> Option<Document> {
     let scale = Scale::for_results(results);
     if !results.runs.is_empty() {
@@ -73,7 +73,8 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
         answers.extend(named);
     }
     answers.extend(layer_costs::cost_sentence(results, scale));
-    // Readers know the rows of the default run by heart; rows of any other run need the sentence first.
+    // Readers know the rows of the default run, so its table comes first. For any other run, the sentence comes before
+    // the rows.
     let first = tables
         .iter()
         .any(|(_, rows)| !rows.differs_only_in_wakeups());
@@ -102,8 +103,8 @@ pub fn document(results: &Results, others: Rest) -> Option<Document> {
     Some(document)
 }
 
-/// Returns the screen of repeated boots: each cell's median, and its values in the lowest and the highest boot. If the
-/// boots do not differ, returns the screen of one boot.
+/// Returns the screen of repeated boots: each cell's median, and its values in the lowest and in the highest boot. If
+/// the boots do not differ, returns the screen of one boot.
 fn repeated_document(results: &Results, scale: Scale, others: Rest) -> Document {
     if let Some((runs, first)) = table::equal_runs(results)
         && let Some(mut document) = document(&first, others)
@@ -117,7 +118,7 @@ fn repeated_document(results: &Results, scale: Scale, others: Rest) -> Document 
     let mut document = Document::from(vec![words::machine_line(results, scale), String::new()]);
     document.append(table::medians_of_runs(results, scale, table::Naming::Words));
     document.push(String::new());
-    // This table has no marks that a line could explain.
+    // This table has no marks, so no line explains them.
     let limits = figure_limits(results, &[]).into_iter().map(|line| {
         let mut marks = [FEWER, COARSE, MOVED].into_iter();
         let unmarked = marks.find_map(|mark| line.strip_prefix(mark)?.strip_prefix(' '));
@@ -129,7 +130,7 @@ fn repeated_document(results: &Results, scale: Scale, others: Rest) -> Document 
     document
 }
 
-/// Counts the rows that do not fit a screen.
+/// Returns a note with the number of rows that do not fit on a screen, if any.
 fn more_rows_note(rows: &Rows<'_>, others: Rest) -> Option<String> {
     let more = rows.rows.len().checked_sub(MOST + 1)? + 1;
     Some(match others {
@@ -144,7 +145,7 @@ fn more_rows_note(rows: &Rows<'_>, others: Rest) -> Option<String> {
     })
 }
 
-/// Returns the tables. The first is that of pingpong, which is the wake-up with no other work around it.
+/// Returns the tables. The first one is that of pingpong, which measures the wake-up without other work.
 fn workload_tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
     let mut names: Vec<String> = Vec::new();
     let measured = || results.cells.iter().filter(|cell| cell.stats.is_some());

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reasons why there are fewer results than requested, or why results are less certain.
+//! Reasons why there are fewer results than requested, or why results are uncertain.
 
 use plan::End;
 use results::{Cell, Results, clock, counter};
 
 use crate::columns::{COARSE, FEWER, MOVED};
 
-/// Lists why cells have fewer samples than requested, what is missing, which cells were measured while the core's clock
-/// moved, and which figures come from a model.
+/// Lists why cells have fewer samples than requested, what is missing, during which cells the core's clock frequency
+/// changed, and which figures come from a model.
 pub fn list_shortfalls(results: &Results) -> Vec<String> {
     let with = |of: &dyn Fn(&Cell) -> bool| results.cells.iter().filter(|cell| of(cell)).count();
     let settled = with(&|cell| cell.ended == Some(End::Settled));
@@ -37,7 +37,7 @@ pub fn list_shortfalls(results: &Results) -> Vec<String> {
     lines
 }
 
-/// Reports that a cell has lost samples with time stamps, so that its figures cover only the others.
+/// Reports that a cell has lost samples with time stamps, so that some of its figures cover only the remaining ones.
 fn lost_stamps_note(cell: &Cell) -> Option<String> {
     let stamped = cell.counters.get("stamped")?;
     let count = |name: &str| stamped.get(name).copied().unwrap_or(0);
@@ -70,7 +70,7 @@ fn moved_clocks_note(results: &Results) -> Option<String> {
     ))
 }
 
-/// Names the cells whose medians are only a few steps of the counter.
+/// Names the cells whose medians are only a few ticks of the counter.
 fn coarse_cells_note(results: &Results) -> Option<String> {
     let cells = results.cells.iter();
     let shares: Vec<f64> = cells.filter_map(|cell| cell.counter_coarse).collect();
@@ -87,7 +87,7 @@ fn coarse_cells_note(results: &Results) -> Option<String> {
     ))
 }
 
-/// Describes the models behind the figures of energy.
+/// Describes the models from which the figures of energy come.
 fn energy_models(results: &Results) -> Vec<String> {
     let mut lines = Vec::new();
     for model in results

@@ -19,13 +19,14 @@ pub enum StackRow {
 pub struct Stack {
     /// Name of the bar.
     pub label: String,
-    /// Each part's class of colour, name and length.
+    /// The parts: the CSS class of the colour, the name and the length of each.
     pub parts: Vec<(&'static str, String, f64)>,
-    /// The whole, measured separately from the parts: drawn as a mark, with its number next to the parts' sum.
+    /// The whole, which is measured separately from the parts. It is drawn as a mark, and its number is next to the sum
+    /// of the parts.
     pub whole: Option<f64>,
 }
 
-/// The least and the most room for labels.
+/// The least and the greatest width for labels.
 const LEFT: [f64; 2] = [60.0, 190.0];
 const THICK: f64 = 13.0;
 const STEP: f64 = 16.0;
@@ -36,7 +37,7 @@ impl Stack {
         self.parts.iter().map(|part| part.2).sum()
     }
 
-    /// Formats the stack's sum, and the whole if it differs.
+    /// Formats the sum of the parts, and the whole if it differs from the sum.
     fn sum_text(&self) -> String {
         let sum = format_number(self.sum());
         let whole = self.whole.map(format_number).filter(|whole| *whole != sum);
@@ -74,8 +75,8 @@ pub struct Stacks {
     pub about: String,
 }
 
-/// Draws the charts. Equal lengths are equal values in all charts of a unit. Charts that have only short bars are an
-/// exception: they have their own scale, and a note.
+/// Draws the charts. Charts of the same unit share a scale, so equal lengths are equal values. A chart that has only
+/// short bars is an exception: it has its own scale, and a note.
 pub fn draw_charts(charts: Vec<Chart>) -> Vec<Item> {
     let all = charts.iter().filter_map(|chart| match chart {
         Chart::About(_) => None,
@@ -102,7 +103,7 @@ impl Stacks {
     }
 
     fn draw_chart(&self, all: &[&Self]) -> Item {
-        /// A bar this many times shorter than the longest has parts that are too thin to see.
+        /// If a bar is this many times shorter than the longest one, its parts are too thin to be seen.
         const THIN: f64 = 10.0;
         let alike = |other: &&&Self| other.unit == self.unit;
         let most = all.iter().filter(alike).map(|other| other.longest_end());
@@ -136,7 +137,7 @@ impl Stacks {
     }
 }
 
-/// Where bars begin, and how values become lengths.
+/// The position at which bars begin, and the factor from values to lengths.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     axis: Axis,
@@ -144,8 +145,8 @@ struct Scale {
 }
 
 impl Scale {
-    /// Fits the scale to all bars, their labels and their numbers. The scale is linear, because only a linear axis
-    /// shows parts as lengths.
+    /// Fits the scale to all bars, their labels and their numbers. The scale is linear, because the lengths of parts
+    /// can be compared only on a linear scale.
     fn fit_to_stacks(charts: &[&Stacks]) -> Self {
         let stacks = || charts.iter().flat_map(|chart| chart.all_stacks());
         let longest = stacks().map(Stack::number_end).fold(0.0, f64::max);
@@ -167,7 +168,7 @@ fn draw_stack(canvas: &mut Canvas, Scale { axis, left }: Scale, y: f64, stack: &
         let (from, to) = (axis.position_of(sum), axis.position_of(sum + value));
         sum += value;
         let hint = format!("{name}: {}", format_number(*value));
-        // A thin line of background separates adjacent parts without relying on colour.
+        // A thin line in the background's colour separates adjacent parts, so that readers need not rely on colours.
         canvas.draw_rect(
             (from, y),
             ((to - from - 0.7).max(0.7), THICK),
@@ -196,7 +197,8 @@ fn draw_stack(canvas: &mut Canvas, Scale { axis, left }: Scale, y: f64, stack: &
     );
 }
 
-/// Returns the wider side of a bar's piece that the mark divides, so that the mark crosses no name.
+/// Returns the wider of the two pieces into which the mark divides a part of a bar, so that the mark does not cross the
+/// part's name.
 fn wider_side(mark: Option<f64>, (from, to): (f64, f64)) -> (f64, f64) {
     match mark.filter(|x| (from..to).contains(x)) {
         Some(x) if x - from > to - x => (from, x),
@@ -276,7 +278,7 @@ mod tests {
                     "{text}"
                 );
             }
-            // The label begins within the drawing.
+            // The label begins inside the drawing.
             let label = text.split("class=\"name\"").nth(1).unwrap();
             assert!(
                 number(label, " x") > text_width("polls, then WFI, WFI trapped"),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The charts of the page, each as a file that needs nothing else: it has its caption, legend and colours.
+//! The charts of the page, each as an SVG file that needs no other file: it has its caption, legend and colours.
 //!
-//! Colours are those of the page's style sheet, light or dark like the reader's system. They are written as literal
-//! values, because not every program that shows SVG supports custom properties (CSS Custom Properties for Cascading
-//! Variables Module Level 1).
+//! The colours are those of the page's style sheet, light or dark according to the reader's system. They are written as
+//! literal values, because some programs that show SVG do not support custom properties (CSS Custom Properties for
+//! Cascading Variables Module Level 1).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use crate::frame::{Entry, Figure};
 use crate::svg::{WIDTH, escape_xml, text_width};
 use crate::{STYLE, charted_runs};
 
-/// Room at each side.
+/// Empty space at each side.
 const MARGIN: f64 = 12.0;
 /// Distance from one line of text to the next.
 const LINE: f64 = 15.0;
@@ -48,7 +48,8 @@ pub fn chart_files(runs: &[Run]) -> Vec<File> {
     files
 }
 
-/// Returns a file. Its name consists of the section and the caption, and a number if that name is already taken.
+/// Returns the file of a chart. Its name consists of the section and the caption, with a number if another file already
+/// has that name.
 fn chart_file(section: &str, figure: &Figure, names: &mut BTreeMap<String, usize>) -> File {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '.' {
@@ -110,7 +111,7 @@ fn svg_document(figure: &Figure) -> String {
     )
 }
 
-/// Splits the text into lines that fit.
+/// Splits the text into lines that fit the width of the file.
 fn wrap_text(text: &str, letter: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -125,9 +126,9 @@ fn wrap_text(text: &str, letter: f64) -> Vec<String> {
     lines
 }
 
-/// Draws the entries below `y`, as many per line as fit; returns the lower end.
+/// Draws the entries of the legend below `y`, as many per line as fit. Returns the lower end.
 fn draw_legend(entries: &[Entry], body: &mut String, mut y: f64) -> f64 {
-    /// Room for a mark, and room after a text.
+    /// Width of a mark, and space after a text.
     const KEY: f64 = 20.0;
     const GAP: f64 = 12.0;
     let mut x = f64::INFINITY;
@@ -170,7 +171,7 @@ fn append_shape(body: &mut String, shape: std::fmt::Arguments<'_>) {
     let _ = body.write_fmt(shape);
 }
 
-/// Returns the rules for shapes: light colours, and dark colours for readers who prefer them.
+/// Returns the style rules for shapes: light colours, and dark colours for readers who prefer them.
 fn style_rules() -> String {
     let dark = STYLE
         .split_once("(prefers-color-scheme: dark)")
@@ -182,7 +183,7 @@ fn style_rules() -> String {
     )
 }
 
-/// Returns the colours of the first palette in `text`.
+/// Returns the colours of the first palette in the style sheet `text`.
 fn first_palette(text: &str) -> BTreeMap<&str, &str> {
     let block = text.split_once(":root {").map_or("", |(_, rest)| rest);
     let block = block.split_once('}').map_or("", |(block, _)| block);
@@ -242,7 +243,7 @@ mod tests {
         values.flat_map(|(value, _)| value.split(' ')).collect()
     }
 
-    /// Lists the missing parts that a file needs to stand alone.
+    /// Lists what a file lacks in order to stand alone.
     fn lacks(text: &str) -> Vec<String> {
         let (style, _) = text.split_once("</style>").unwrap();
         // These classes mark texts for the page's reader, and need no rule.

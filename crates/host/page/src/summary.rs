@@ -7,19 +7,19 @@ use results::{Cell, Results};
 use crate::columns::MARK;
 use crate::scale::{Scale, operation_name, shown_median};
 
-/// The reference of all ratios: the way in which Linux would like to wait.
+/// The way of waiting that is the reference of all ratios: Linux would wait like this.
 const REFERENCE: Wait = Wait::PollWfi;
 const WORKLOAD: Workload = Workload::Pingpong;
 
-/// A way of waiting: its name, its lowest median, and the ratio of this median to the reference's.
+/// A way of waiting: its name, its lowest median, and the ratio of this median to the reference.
 struct Way {
     name: String,
     p50: u64,
     ratio: f64,
 }
 
-/// Compares the median of every wait with the reference's. Gives no ratios for times of a host's threads, because they
-/// would not describe the machine.
+/// Compares the median of every way of waiting with the reference. Returns no ratios if values are times of a host's
+/// threads, because such ratios would not describe the machine.
 pub fn summary_sentence(results: &Results, scale: Scale) -> String {
     let Some(reference) = reference_cell(results).filter(|_| !scale.of_host) else {
         let measured = measured_cells(results).count();
@@ -59,7 +59,7 @@ pub fn summary_sentence(results: &Results, scale: Scale) -> String {
     }
 }
 
-/// Lists the costs that no number of the run contains because the machine does not model them; `None` if values are not
+/// Lists the costs that the run's numbers exclude because the machine does not model them. `None` if values are not
 /// instructions.
 pub fn unmodelled_costs(results: &Results) -> Option<String> {
     let messaging = measured_cells(results).any(|cell| cell.what.workload == Workload::Messaging);
@@ -75,8 +75,8 @@ pub fn unmodelled_costs(results: &Results) -> Option<String> {
     })
 }
 
-/// Compares polling by the guest with polling by the hypervisor where WFI traps; `None` unless all four cells were
-/// measured and values are not times of a host's threads.
+/// Compares polling by the guest with polling by the hypervisor, in cells where WFI is trapped. `None` unless all four
+/// cells were measured, or if values are times of a host's threads.
 pub fn compare_polling(results: &Results, scale: Scale) -> Option<String> {
     if scale.of_host {
         return None;
@@ -107,7 +107,7 @@ fn measured_cells(results: &Results) -> impl Iterator<Item = &Cell> {
     results.cells.iter().filter(|cell| cell.stats.is_some())
 }
 
-/// Returns the fastest cell with the reference's way of waiting.
+/// Returns the fastest cell that waits like the reference.
 fn reference_cell(results: &Results) -> Option<&Cell> {
     measured_cells(results)
         .filter(|cell| cell.what.workload == WORKLOAD && cell.what.wait == REFERENCE)
@@ -152,7 +152,7 @@ fn starred_name(name: String, cell: &Cell) -> String {
     }
 }
 
-/// Names the way of waiting, and adds the trap where the wait can halt.
+/// Names the way of waiting, and the trap if the wait can halt.
 fn wait_name(cell: &Cell) -> String {
     let plan::Cell { wait, trap, .. } = cell.what;
     let trapped = wait.halts() && trap.wfi() || wait.uses_events() && trap.wfe();

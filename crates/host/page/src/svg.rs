@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The few shapes of the charts. The style sheet has the colours.
+//! Draws the basic shapes of the charts. The style sheet defines their colours.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use maud::{Markup, PreEscaped, Render};
 
 use crate::column::thousands;
 
-/// Width of every chart, in the units of its coordinates, which are pixels at its original size.
+/// Width of every chart in user units, which are pixels at the original size.
 pub const WIDTH: f64 = 380.0;
 
 /// Anchor of a text at its position.

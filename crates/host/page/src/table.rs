@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows a run on a terminal.
+//! Shows a run as text for a terminal.
 
 mod medians;
 mod repetitions;
@@ -21,7 +21,7 @@ use crate::scale::{Scale, cell_operation};
 use crate::shortfalls::list_shortfalls;
 use crate::summary;
 
-/// Most skipped cells to list for each reason.
+/// Maximum number of skipped cells to list for each reason.
 const LISTED: usize = 12;
 
 /// Returns the whole output, line by line, with tables at most `width` wide.
@@ -110,7 +110,7 @@ fn machine_lines(results: &Results) -> Vec<String> {
     lines
 }
 
-/// Names the board and its CPUs if they are known: a log has neither board nor model.
+/// Names the board and its CPUs if they are known. A log contains neither the board nor the CPU model.
 fn name_cpus(results: &Results) -> String {
     let machine = &results.machine;
     let board = match results.board.as_str() {
@@ -128,7 +128,7 @@ fn name_cpus(results: &Results) -> String {
     }
 }
 
-/// Names the guest's atomic instructions if all cells have the same ones, because then no column shows them, and the
+/// Names the guest's atomic instructions if they are the same in all cells. In this case no column shows them, and the
 /// machine may have chosen them.
 fn atomics_note(results: &Results) -> String {
     let mut words = results.cells.iter().map(|cell| cell.what.atomics);
@@ -180,7 +180,7 @@ fn table_heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) 
     )
 }
 
-/// Returns a caution about the unit of these cells, for the end of a heading.
+/// Returns a caution about the unit of these cells, as the end of a heading.
 pub(crate) fn unit_caution(cells: &[&Cell], scale: Scale) -> &'static str {
     if scale.of_host {
         "; emulated: this is how the host's threads behave, so only min and p50 are shown"
@@ -220,7 +220,7 @@ fn mark_legend(results: &Results) -> Vec<String> {
     lines
 }
 
-/// Lists cells that were skipped, by reason, and damaged ones.
+/// Lists the skipped cells by reason, and the damaged ones.
 fn cells_not_shown(results: &Results) -> Vec<String> {
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for cell in &results.cells {
@@ -321,11 +321,11 @@ mod tests {
             ("30", "cycles")
         );
         assert_eq!(scale.convert_ticks(10), Some(1040.0));
-        // A core that is half as fast measured this cell.
+        // This cell was measured by a core that is half as fast.
         let mut slower = results.cells[1].clone();
         slower.cycles_hz = Some(1_300_000_000);
         assert_eq!(scale.for_cell(&slower).convert_ticks(10), Some(520.0));
-        // 4000 ticks share their bucket with other values: this is the same share of either core's cycles.
+        // The bucket of 4000 ticks has the same width in ticks on both cores, so it is the same share of their cycles.
         let width = |scale: Scale, value| {
             scale
                 .show_percentile(value, Bounds::NONE)

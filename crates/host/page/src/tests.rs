@@ -138,7 +138,7 @@ fn no_chart_and_no_table_mixes_units() {
             insns + usize::from(units[0]),
             cycles + usize::from(units[1]),
         );
-        // No figure has values of both runs.
+        // Each figure has values of only one of the runs.
         let of = ["virt: ", "gem5: "].map(|label| figure.contains(label));
         assert_ne!(of, [true, true], "{figure}");
     }
@@ -179,7 +179,7 @@ fn a_model_shows_its_parameters_and_its_clock() {
 
 #[test]
 fn ticks_at_el2_are_not_shown_as_cycles() {
-    // The run has 50 ticks of 104 cycles each, for one sample with two wake-ups.
+    // The run has 50 ticks of 104 cycles each, in one sample with two wake-ups.
     let mut results = rich_in_cycles();
     let page = results_page(None, &[run("gem5", results.clone())]);
     assert!(page.contains("mean cycles per wake-up at EL2") && page.contains("sgi: 2,600"));
@@ -194,7 +194,7 @@ fn the_page_needs_nothing_else() {
     for part in ["src=", "@import", "url(", "http:", "https:"] {
         assert!(!page.contains(part), "{part}");
     }
-    // Links stay within the page, and its one script is the script that its policy names.
+    // All links point into the page, and its only script is the one that its policy allows.
     assert_eq!(
         page.matches("href=").count(),
         page.matches("href=\"#").count()
@@ -248,7 +248,7 @@ fn nothing_and_nonsense_make_a_page() {
     }
 }
 
-/// All pairs of 20 CPUs, one of which takes three times as long.
+/// All pairs of 20 CPUs. The pair `slow` takes three times as long as the others.
 fn of_pairs(slow: [usize; 2]) -> Results {
     let mut all = results();
     all.machine.cpus = 20;
@@ -328,15 +328,15 @@ fn a_slow_pair_is_at_its_place_of_the_map() {
         let (x, y) = (56.0 + to as f64 * side, 26.0 + from as f64 * side);
         let slow = format!(r#"<rect class="heat h6" x="{x:.1}" y="{y:.1}""#);
         assert_eq!(page.matches(&slow).count(), 1);
-        // The other match is in the legend.
+        // The other match is the entry of the legend.
         assert_eq!(page.matches(r#"class="heat h6""#).count(), 2);
         assert!(page.contains(&format!("<title>{from} to {to}: 300, n = 100</title>")));
-        // No other chart has a bar or a line for each pair.
+        // The other charts do not have a bar or a line for each pair.
         assert!(page.matches("<rect class=\"fill").count() < 100);
     }
 }
 
-/// Returns the section with this name, up to the next section.
+/// Returns the section with this id, up to the next section.
 fn of_section<'p>(page: &'p str, id: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!(r#"<section id="{id}">"#)).unwrap();
     rest.split(r#"<section id=""#).next().unwrap()
@@ -385,7 +385,7 @@ fn where_it_goes_is_told_without_what_stamps_cost() {
     let stages = of_section(&page, "stages");
     let (_, figure) = stages.split_once("without stamps: mean").unwrap();
     let figure = figure.split("</figure>").next().unwrap();
-    // 60 instructions of the path are at EL1 and 30 at EL2, 20 of these are bookkeeping, and 50 are off the path.
+    // The path has 60 instructions at EL1 and 30 at EL2, and 20 of them are bookkeeping. Another 50 are off the path.
     for part in ["EL1: 60<", "EL2: 30<", "beside the path: 50<", "140 / 70<"] {
         assert!(figure.contains(part), "{part} in {figure}");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of one figure over runs. The runs are named along the axis.
+//! Charts of one figure over several runs. The names of the runs are along the axis.
 
 use crate::axis::Axis;
 use crate::frame::draw_left_axis;
@@ -9,8 +9,8 @@ const LEFT: f64 = 48.0;
 const RIGHT: f64 = WIDTH - 30.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 128.0;
-/// Least height of the axis on each side, as a share of the largest value, so that a change of one per cent looks
-/// small.
+/// Least height of the axis above and below the values, as a share of the largest value, so that a change of one per
+/// cent looks small.
 const ROOM: f64 = 0.05;
 
 /// A figure over some of the runs.
@@ -68,7 +68,7 @@ fn run_distance(runs: usize) -> f64 {
     (RIGHT - LEFT - 24.0) / (runs.max(2) - 1) as f64
 }
 
-/// Writes as many of the names as fit, including the last.
+/// Writes as many of the names as fit, including the last one.
 fn write_names(canvas: &mut Canvas, names: &[String], place: &dyn Fn(usize) -> f64) {
     let mut free = f64::INFINITY;
     for (run, name) in names.iter().enumerate().rev() {

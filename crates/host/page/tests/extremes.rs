@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Extreme numbers in files: each file is either refused, or shown and compared, and nothing overflows.
+//! Tests files with extreme numbers: each file is either refused, or shown and compared without an overflow.
 
 use proptest::prelude::*;
 use results::compare::Comparison;
@@ -7,7 +7,7 @@ use results::merge::{self, Run};
 use results::{Results, bounds, capture, samples};
 use serde_json::Value;
 
-/// Numbers at the edges of bounds and of types.
+/// Numbers at the limits of bounds and of integer types.
 const EXTREMES: [u64; 10] = [
     0,
     1,
@@ -56,7 +56,7 @@ fn numbers(value: &mut Value) -> Vec<&mut Value> {
     }
 }
 
-/// Returns a file with the numbers at the places `at` replaced, and whether all new numbers were within bounds.
+/// Returns a file in which the numbers at indices `at` are replaced, and whether all new numbers were within bounds.
 fn file(text: &str, at: &[(prop::sample::Index, usize)]) -> Result<Results, String> {
     let mut value: Value = serde_json::from_str(text).unwrap();
     let mut all = numbers(&mut value);
@@ -64,12 +64,12 @@ fn file(text: &str, at: &[(prop::sample::Index, usize)]) -> Result<Results, Stri
         let place = place.index(all.len());
         *all[place] = EXTREMES[*extreme].into();
     }
-    // The schema's own version is not among these numbers.
+    // The version of the schema is not one of the numbers to replace.
     value["schema"] = 1.into();
     Results::read_json(&value.to_string(), ToString::to_string)
 }
 
-/// Returns a log with numbers replaced, and with the checksum of every line computed again.
+/// Returns a log in which numbers are replaced and the checksum of every line is recomputed.
 fn log(at: &[(prop::sample::Index, usize)]) -> String {
     let mut lines: Vec<Vec<(String, String)>> = Vec::new();
     let whole = samples::lines();
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// Changes every number separately, so that none is missed by chance.
+/// Changes every number separately, so that chance leaves none out.
 #[test]
 fn each_number_of_a_log_above_the_bound_is_told() {
     let lines = samples::lines().join("\n");

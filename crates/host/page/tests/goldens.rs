@@ -22,8 +22,8 @@ fn by_lines(page: &str) -> String {
     format!("{head}{body}").replace("><", ">\n<") + "\n"
 }
 
-/// The logs whose pages are stored: together, they have every section, class and column. Other logs' pages repeat
-/// these.
+/// The logs whose pages are stored. Together, these pages have every section, class and column; the pages of other logs
+/// would repeat them.
 const KEPT: [&str; 4] = ["cut", "parts", "paths", "unders"];
 
 #[test]
@@ -34,7 +34,7 @@ fn golden_pages() {
     kept.for_each(|run| page_of(&run.label.clone(), &[run]));
 }
 
-/// Returns the texts between the tags.
+/// Returns the texts between the tags of `page`.
 fn texts(page: &str) -> String {
     let parts = by_lines(page);
     let texts = parts
@@ -43,7 +43,7 @@ fn texts(page: &str) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// Puts runs of several logs on one page, and boots of one thing on another.
+/// Puts runs of several logs on one page, and boots that repeat one measurement on another.
 #[test]
 fn no_page_shows_the_name_of_a_probe() {
     let several = merge::join_sweeps(logs_as_runs());
@@ -68,7 +68,7 @@ fn no_page_shows_the_name_of_a_probe() {
     }
 }
 
-/// A page of boots of one thing has its machine, its caveats and its commands once.
+/// A page about boots that repeat one measurement has its machine, its caveats and its commands only once.
 #[test]
 fn equal_boots_are_told_once() {
     let run = logs_as_runs()

@@ -29,7 +29,7 @@ pub struct Board {
     pub name: String,
     /// The folder of the board's file.
     folder: PathBuf,
-    /// A description of one line, for people.
+    /// A one-line description, for people.
     pub about: String,
     /// Properties of the real machine that the board models, for people.
     pub models: Vec<String>,
@@ -55,8 +55,8 @@ pub struct Cpus {
     pub model: String,
     /// The known models, each with its properties for QEMU or a description for gem5.
     pub models: BTreeMap<String, String>,
-    /// Models without FEAT_LSE, for decisions before the boot. The machine itself chooses which image
-    /// runs.
+    /// Names of the models without FEAT_LSE, for decisions before the boot. In the boot, the machine itself chooses the
+    /// image.
     #[serde(default)]
     pub without_lse: Vec<String>,
     /// Frequency of the counter, Hz, for each metric.
@@ -96,7 +96,7 @@ impl Board {
         }
     }
 
-    /// Returns `board` as a path unless it is a name.
+    /// Returns `board` as a path if it names a file `*.toml`, or `None` if it is a board's name.
     pub fn file(board: &str) -> Option<&Path> {
         let path = Path::new(board);
         path.extension()
@@ -114,7 +114,8 @@ impl Board {
         file::parse(path, name.into(), text)
     }
 
-    /// Returns QEMU's settings, which `what` needs. For a board of another emulator, returns an error.
+    /// Returns QEMU's settings. For a board of another emulator, returns an error that names `what`, the feature that
+    /// needs QEMU.
     pub fn qemu(&self, what: &str) -> Result<&Qemu> {
         match &self.machine {
             EmulatedMachine::Qemu(qemu) => Ok(qemu),
@@ -125,7 +126,8 @@ impl Board {
         }
     }
 
-    /// Returns gem5's settings, which `option` needs. For a board of another emulator, returns an error.
+    /// Returns gem5's settings. For a board of another emulator, returns an error that names `option`, which needs
+    /// gem5.
     pub fn gem5(&self, option: &str) -> Result<&Gem5> {
         match &self.machine {
             EmulatedMachine::Gem5(gem5) => Ok(gem5),
@@ -178,7 +180,7 @@ impl Board {
         self.cpus.models.keys().map(String::as_str).collect()
     }
 
-    /// Returns the value of `-cpu`: a model, its properties, and its counter.
+    /// Returns the value of QEMU's option `-cpu`: the model, its properties, and its counter's frequency.
     pub fn cpu(&self, model: &str, metric: Metric) -> Result<String> {
         let properties = self.cpus.models.get(model).map_or("", String::as_str);
         let separator = if properties.is_empty() { "" } else { "," };
@@ -231,7 +233,7 @@ impl Board {
         ))
     }
 
-    /// Checks that the board boots disks, which `option` needs.
+    /// Refuses `option` if the board can't boot from a disk.
     pub fn boots_disks(&self, option: &str) -> Result<()> {
         if !self.machine.boots_disks() {
             bad_input!(
@@ -243,7 +245,7 @@ impl Board {
         Ok(())
     }
 
-    /// Returns how the image reaches the board: in the requested way, or else in the board's first way.
+    /// Returns how the image reaches the board: the requested way, or else the board's default.
     pub fn boot(&self, asked: Option<Boot>) -> Result<Boot> {
         let starts = self.machine.trusted_loader().map(|trusted| trusted.starts);
         match (asked, starts) {
@@ -298,7 +300,7 @@ impl Board {
     pub fn option_m<'q>(&self, qemu: &'q Qemu, under: Under) -> Result<&'q str> {
         match qemu.machine.get(&under) {
             Some(machine) => Ok(machine),
-            // The machine of KVM's host serves the boards with its GIC, because the host needs no firmware.
+            // Any board with a GICv3 can use the machine of KVM's host, because the host needs no firmware.
             None if under.is_other() && qemu.has_gicv3() => Ok(kvm::MACHINE),
             None => {
                 let known: Vec<_> = qemu.machine.keys().map(Under::to_string).collect();

@@ -7,7 +7,7 @@ use crate::board::{Board, EmulatedMachine, Starts, names};
 use crate::gem5::parameters::{DEFAULT, Parameters};
 use shell::terminal::{print_lines, say};
 
-/// Limits of all emulated boards, so that the files need not repeat them.
+/// Limits that all emulated boards share, so that the boards' files need not repeat them.
 const COMMON: &str = "\
 Boards of QEMU model no caches, pipelines or power states: a number is instructions (--metric insns), or time of the
 emulator (--metric time), never of the machine. Cycles (--metric cycles) are of a core that is modelled, with the

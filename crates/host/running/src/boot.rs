@@ -2,8 +2,8 @@
 //! Boots machines, for every verb that needs a boot.
 //!
 //! [`Ready`] has the emulator and the images for boots. [`Boots`] boots machines one after another. For each machine,
-//! it makes the emulator's command, starts the emulator and follows it ([`follow`]) until the emulator ends or has to
-//! be ended ([`Ending`]), and keeps the output ([`TextFiles`]).
+//! it makes the emulator's command, starts the emulator, and follows it ([`follow`]) until the emulator ends or must be
+//! stopped ([`Ending`]). It keeps the output in [`TextFiles`].
 
 mod clock;
 mod ending;
@@ -59,8 +59,8 @@ pub struct Ready {
 pub type Lacks = Vec<(Under, Error)>;
 
 impl Ready {
-    /// Finds the emulator of `job`, and builds its images. From here on, a signal is only
-    /// noted, because whatever was begun, above all a folder, has to be cleaned up.
+    /// Finds the emulator of `job`, and builds its images. From this call on, a signal is only noted, so that the
+    /// program can remove its unfinished files and folders before it ends.
     pub fn make(job: &Job) -> Result<Self> {
         let (ready, lacks) = Self::make_available(job, |_, _| ())?;
         lacks
@@ -69,8 +69,8 @@ impl Ready {
             .map_or(Ok(ready), |(_, why)| Err(why))
     }
 
-    /// Like [`make`](Self::make), but goes on without hypervisors that are not available, and fails if none
-    /// is left. Runs `meanwhile` while images are built, once the emulator is there.
+    /// Like [`make`](Self::make), but leaves out hypervisors that are not available. Fails if none is available. Calls
+    /// `meanwhile` when the emulator is available, while the images are still being built.
     pub fn make_available(job: &Job, meanwhile: fn(&Emulator, &Job)) -> Result<(Self, Lacks)> {
         interrupt::catch()?;
         let usable = timings::time_part(Part::Emulator, || interrupt::or(Emulator::usable(job)))?;
@@ -88,7 +88,7 @@ impl Ready {
             let emulator = emulator.join().unwrap_or_else(|panic| resume_unwind(panic));
             anyhow::Ok((emulator?, built?))
         })?;
-        // This check comes before anything is fetched, and before anything is booted to read its version.
+        // Too little RAM is reported before anything is fetched, and before anything is booted to read its version.
         memory::settle(job, &built)?;
         let mut ready = Self { emulator, built };
         let mut lacks = Lacks::new();
@@ -105,7 +105,7 @@ impl Ready {
         Ok((ready, lacks))
     }
 
-    /// Provides the hypervisor `under`, if it is not ours.
+    /// Provides the hypervisor `under`, unless it is Rouse or none.
     fn provide_hypervisor(&mut self, job: &Job, under: Under) -> Result<()> {
         let built = &mut self.built;
         if under.kvm_mode().is_some() && built.host.is_none() {
@@ -188,7 +188,7 @@ impl<'a, L: Write> Boots<'a, L> {
         }
     }
 
-    /// Like [`new`](Self::new), for boots whose files already have a heading.
+    /// Like [`new`](Self::new), for the second and later parts of a run: their files already have a heading.
     pub fn part(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
         Self {
             kept: TextFiles::default(),
@@ -248,7 +248,7 @@ impl<'a, L: Write> Boots<'a, L> {
         Ok(outcome)
     }
 
-    /// Returns the emulator, if all boots of `job` have the same outcome: see [`crate::boot_cache`].
+    /// Returns the emulator if a repeated boot of `job` must have the same outcome: see [`crate::boot_cache`].
     fn repeating_emulator(&self, job: &Job) -> Option<&'a qemu::Emulator> {
         match self.emulator {
             Emulator::Qemu(qemu) if job.metric == Metric::Insns => {
@@ -270,8 +270,8 @@ fn plugin_files<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
     }
 }
 
-/// Returns the source whose text reaches the console unchanged, because neither our EL2 nor our
-/// monitor filters it.
+/// Returns the source of the text that reaches the console unfiltered: `source` if neither our EL2 nor our monitor is
+/// below the guest, or else our own images.
 const fn raw_source(under: Under, source: Source) -> Source {
     match under {
         Under::None | Under::Xen | Under::Bao => source,

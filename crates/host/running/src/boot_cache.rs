@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reuses boots that can only have the outcome that they had before: the boots of tests, and the boots of two
+//! Reuses the outcomes of boots that must repeat an earlier boot exactly: the boots of tests, and the boots of two
 //! compared kernels.
 //!
-//! In instruction mode one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond
-//! of the machine's time (QEMU: docs/devel/tcg-icount.rst). Nothing comes from outside: `launch.rs` fixes the machine's
-//! random numbers and its date. So the output of a machine depends only on the emulator, its command, and the contents
-//! of the files that the command names; `suite/jobs.rs` has the rare exception.
+//! In instruction mode, one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond
+//! of the machine's time (QEMU: docs/devel/tcg-icount.rst). No input comes from outside: `launch.rs` fixes the
+//! machine's random numbers and its date. So the output of a machine depends only on the emulator, its command, and the
+//! contents of the files that the command names; `suite/jobs.rs` has the rare exception.
 //!
 //! The output of a test's machine is kept below `target/tests/boots` until the test fails. While the emulator, the
-//! command and the contents are unchanged, the machine is not booted, and the kept output is judged again. A change
-//! of this program then causes no boot, while a change of the hypervisor or of a guest causes all boots that run it.
+//! command and the contents are unchanged, the machine is not booted, and the kept output is judged again. So a change
+//! of this program causes no boot, while a change of the hypervisor or of a guest causes all boots that run it.
 //!
-//! Two kernels are compared again and again while one of them changes; the boots of the other one are kept below
-//! `target/boots`, for [`KEPT`].
+//! Two kernels are usually compared again and again while only one of them changes. The boots of the unchanged one are
+//! kept below `target/boots`, for [`KEPT`].
 //!
-//! Boots that this program ended, or that broke off, are not kept.
+//! Boots that this program stopped, or that ended abnormally, are not kept.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,7 +62,7 @@ pub const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
 #[derive(Debug)]
 pub struct BootCache {
     folder: PathBuf,
-    /// Whether to make all boots, even known ones.
+    /// Whether to make all boots, even those whose outcome is kept.
     again: bool,
     /// The numbers and the names of boots in this run.
     of_now: Mutex<Now>,
@@ -76,8 +76,8 @@ struct Now {
 }
 
 impl BootCache {
-    /// Runs the test `name`. With `again`, even known boots are made. Returns the test's result and, for people, the
-    /// number of reused boots, if any.
+    /// Runs the test `name`. If `again` is true, even boots whose outcome is kept are made. Returns the test's result
+    /// and, for people, the number of reused boots, if any.
     pub fn of_test<T>(
         name: &str,
         again: bool,
@@ -94,8 +94,8 @@ impl BootCache {
         }
     }
 
-    /// Returns the boots of compared kernels, without those that are older than [`KEPT`]. With `again`, even known
-    /// boots are made.
+    /// Returns the boots of compared kernels, after removing those that are older than [`KEPT`]. If `again` is true,
+    /// even boots whose outcome is kept are made.
     pub fn of_kernels(again: bool) -> Arc<Self> {
         let before = Self::in_folder(&places::target(), "boots", again);
         before.remove_old(SystemTime::now());
@@ -125,9 +125,9 @@ impl BootCache {
         }
     }
 
-    /// Returns the boot that `command` starts. `emulator` is the emulator's version text, and the emulator may put
-    /// files into `place`. `files` are those of the recorder, by the names of its options. The recorder writes the
-    /// files that do not exist yet.
+    /// Returns the boot that `command` starts. `emulator` is the emulator's version text. `place` is the folder for the
+    /// emulator's files. `files` are the recorder's files, by the names of its options: the recorder reads those that
+    /// exist, and writes the others.
     pub fn boot(
         &self,
         emulator: &str,
@@ -147,8 +147,8 @@ impl BootCache {
         })
     }
 
-    /// After the test has passed, removes the boots that the test no longer makes. Returns, for people, the number of
-    /// reused boots, if any.
+    /// Removes the kept boots that the test, which has passed, did not make or reuse. Returns, for people, the number
+    /// of reused boots, if any.
     fn prune_after_pass(&self) -> Option<String> {
         let now = self.lock_now();
         self.remove(|entry| {
@@ -171,7 +171,7 @@ impl BootCache {
         }
     }
 
-    /// Makes the next run of the test boot everything, because this one has failed.
+    /// Removes all kept boots of the test, which has failed, so that its next run boots everything.
     fn forget_all(&self) -> Result<()> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -199,8 +199,8 @@ pub struct Boot<'b> {
 }
 
 impl Boot<'_> {
-    /// Returns the boot's earlier outcome, if known, after putting the recorder's files in their places. A test that
-    /// makes the same boot twice checks that the outcomes agree, so the second boot is really made.
+    /// Returns the kept outcome of the boot, if there is one, after copying the kept files of the recorder to their
+    /// paths. If a test makes the same boot twice in order to compare the outcomes, the second boot is really made.
     pub fn went(&self) -> Option<BootOutcome> {
         let mut now = self.before.lock_now();
         now.boots += 1;
@@ -278,8 +278,8 @@ fn cache_key(
     Ok(xxh3_hex(depends.as_bytes()))
 }
 
-/// Replaces files in a word of a command by hashes. A file is the whole word, or a value in a list of options, in which
-/// commas are doubled.
+/// Replaces the files that a word of a command names by hashes of their contents. A file is either the whole word, or a
+/// value in a list of options, in which commas are doubled.
 fn with_contents(word: &str) -> Result<String> {
     if Path::new(word).is_file() {
         return Ok(file_hash(Path::new(word))?.to_string());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The files for the boot partition of a Raspberry Pi's card: the verb `image`, for a board that a device tree
+//! The files for the boot partition of a Raspberry Pi's SD card: the verb `image`, for a board that a device tree
 //! describes.
 //!
 //! The partition already has the firmware and its device trees, for example from Raspberry Pi OS. The firmware starts
@@ -20,8 +20,8 @@ use shell::output::{self, Output};
 use shell::terminal::say;
 use shell::{files, interrupt, places};
 
-/// The clocks are fixed, so that the ticks of two runs can be compared. The console is on the pins of the 40-pin
-/// header (GPIO 14 and 15), and on a Pi 5 on a connector of its own.
+/// The clock rates are fixed, so that the ticks of two runs can be compared. The console is on the 40-pin header (GPIO
+/// 14 and 15), and on a Pi 5 on a separate connector.
 const CONFIG: &str = "\
 # SPDX-License-Identifier: MIT OR Apache-2.0
 arm_64bit=1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts how much of a run that was cut short is complete.
+//! Counts the complete, partial and missing cells of a run that was cut short.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    /// Counts the cells in `results`, out of those that `job` requested. `None` if its guest has no cells.
+    /// Counts the cells in `results` against those that `job` requested. `None` if the job's guest has no cells.
     pub fn of(job: &Job, results: &Results) -> Option<Self> {
         if !job.measures() {
             return None;
@@ -78,7 +78,7 @@ mod tests {
             Completeness::count_cells(7, &results).to_string(),
             "cells: 2 complete, 1 partial, 4 missing"
         );
-        // Cells that the guest lists beyond those expected are not missing.
+        // The guest may list more cells than expected; the number of missing cells is then 0.
         assert_eq!(Completeness::count_cells(1, &results).missing, 0);
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interprets the lines of the board's console.
 //!
-//! A foreign guest writes to the same console. Its output has no meaning here, because the code that forwards its
-//! text breaks the marks that identify our lines ([`wire::Guard`]). EL2 does so, or the monitor under KVM. On the
-//! bare machine and under Xen, where nothing of ours is below the guest, this module breaks the marks.
+//! A foreign guest writes to the same console. Its output must not be mistaken for our records, so the code that
+//! forwards it breaks the marks that identify our lines ([`wire::Guard`]). That code is EL2's, or the monitor's under
+//! KVM. On the bare machine and under Xen, where no software of ours is below the guest, this module breaks the marks.
 
 use abi::Ended;
 use results::records::{Collector, GivenUp};
@@ -15,24 +15,24 @@ use shell::terminal;
 /// Prefix of the line that names a deadline, and of the lines of its dump.
 const LATE: &str = results::capture::LATE;
 
-/// The mark in the line of ours that begins a dump.
+/// The mark at the start of a dump, in a line of ours.
 const PANIC: &str = "rouse: panic:";
 
 /// Prefixes of kernels' panic messages, of Linux and the BSDs among others.
 const PANICS: [&str; 2] = ["Kernel panic - not syncing: ", "panic: "];
-/// Last words of Linux on a machine that nothing can turn off or reset.
+/// The last lines of Linux on a machine that nothing can turn off or reset.
 const HALTED: [&str; 3] = [
     "reboot: Power off not available",
     "reboot: System halted",
     REBOOT_FAILED,
 ];
-/// The last words after a panic.
+/// Linux's last line if the reboot after a panic has failed.
 const REBOOT_FAILED: &str = "Reboot failed -- System halted";
 /// The most characters of a guest's line to quote.
 const QUOTED: usize = 120;
 
-/// The name of EDK2's boot manager, its complaints when it does not start the image, and their meaning. Guests may
-/// print the same complaints, but without the name.
+/// The prefix of EDK2's boot manager, its messages if it does not start the image, and their meaning. Guests may print
+/// the same messages, but without the prefix.
 const BOOT_MANAGER: &str = "BdsDxe: ";
 const NOT_STARTED: [(&str, &str); 4] = [
     (": Access Denied", SECURE_BOOT),
@@ -68,33 +68,34 @@ pub struct Console {
     pub stage: Option<String>,
     /// The exit status that the images reported.
     pub status: Option<u32>,
-    /// Whether the machine stays on after its end, since nothing in it can turn it off.
+    /// Whether the machine stays on after its end, because nothing in it can turn it off.
     pub stays_on: bool,
-    /// Whether the machine was to start again and could not, as after a panic.
+    /// Whether the machine tried to reboot, as after a panic, and failed.
     pub reboot_failed: bool,
-    /// How the guest ended the machine, if it gave no exit status.
+    /// How the guest ended the boot, if it reported no exit status.
     pub ended: Option<Ended>,
     /// Why Rouse cannot run on the machine.
     pub refused: Option<String>,
     /// Description of the machine, line by line, if it was requested.
     pub survey: Vec<String>,
-    /// The hypervisor's deadline that has passed.
+    /// The name of the hypervisor's deadline that has passed.
     pub late: Option<String>,
     /// Lines of a dump, with the functions' names added.
     pub crash: Vec<String>,
-    /// The last line that is not ours. This and a kernel's last panic message are hints for people, and decide
-    /// nothing.
+    /// The last line that is not ours. Like a kernel's last panic message, it is only a hint for people, and does not
+    /// affect the verdict.
     last: Option<String>,
     panicked: Option<String>,
     pub symbols: Symbols,
     /// Breaks marks in the text of a foreign guest that arrives unfiltered.
     guard: Guard,
-    /// Whether firmware has ended: only a foreign guest writes here, or an image of ours has begun.
+    /// Whether firmware has ended, because an image of ours has started, or because only a foreign guest writes to this
+    /// console.
     firmware_is_over: bool,
 }
 
 impl Console {
-    /// Creates the console of images with these symbols. `raw` is the source of its unfiltered text.
+    /// Creates the console of images with these symbols. `raw` is the source of text that arrives unfiltered.
     pub fn new(symbols: Symbols, raw: Source) -> Self {
         Self {
             symbols,
@@ -107,7 +108,7 @@ impl Console {
     /// Returns a line in a form that is safe to read and keep.
     pub fn safe_form(&mut self, line: &str) -> String {
         let passed = escape_text(&mut self.guard, line);
-        // This ends the line for the guard.
+        // The guard sees each complete line end with a newline.
         let _ = self.guard.pass(b'\n');
         passed
     }
@@ -117,7 +118,7 @@ impl Console {
         escape_text(&mut self.guard.clone(), begun)
     }
 
-    /// Reads a line that was [`safe_form`](Self::safe_form).
+    /// Interprets a line that [`safe_form`](Self::safe_form) has returned.
     pub fn feed(&mut self, line: &str) -> LineKind {
         if self.collector.feed(line) {
             return self.note_given_up();
@@ -158,7 +159,7 @@ impl Console {
         LineKind::Other
     }
 
-    /// Reads a line that is not ours.
+    /// Interprets a line that is not ours.
     fn read_other_line(&mut self, line: &str) -> LineKind {
         if let Some(why) = why_not_started(line).filter(|_| !self.firmware_is_over) {
             self.note_refusal(why);
@@ -174,7 +175,7 @@ impl Console {
         LineKind::Other
     }
 
-    /// Notes why our program on Linux does not go on, if its last record has the reason.
+    /// Notes why our program on Linux has given up, if its last record has the reason.
     fn note_given_up(&mut self) -> LineKind {
         match self.collector.given_up.take() {
             None => LineKind::Record,
@@ -190,8 +191,8 @@ impl Console {
         }
     }
 
-    /// Quotes, as the end of a sentence, the guest's output that may explain why it does not go on. Empty if the guest
-    /// printed nothing.
+    /// Returns the end of a sentence that quotes the guest's output, which may explain why the guest makes no progress.
+    /// Empty if the guest printed nothing.
     pub fn hint(&self) -> String {
         let quoted = |line: &str| {
             let line = terminal::strip_sequences(line);
@@ -208,7 +209,7 @@ impl Console {
         }
     }
 
-    /// Keeps the first reason why Rouse cannot run on the machine, because the others follow from it.
+    /// Keeps only the first reason why Rouse cannot run on the machine, because later reasons follow from it.
     fn note_refusal(&mut self, why: &str) {
         self.refused.get_or_insert_with(|| why.to_owned());
     }
@@ -233,7 +234,7 @@ impl Console {
 fn escape_text(guard: &mut Guard, text: &str) -> String {
     let mut passed = String::with_capacity(text.len());
     for c in text.chars() {
-        // No mark has a character of several bytes, and control characters are skipped.
+        // All marks are ASCII without control characters, so other characters are skipped.
         let byte = u8::try_from(c).ok().filter(u8::is_ascii);
         passed.extend(guard.pass(byte.unwrap_or(b'?')).map(char::from));
         passed.push(c);
@@ -241,7 +242,7 @@ fn escape_text(guard: &mut Guard, text: &str) -> String {
     passed
 }
 
-/// Returns why firmware does not start the image, if the line has the reason.
+/// Returns why firmware does not start the image, if `line` states the reason.
 fn why_not_started(line: &str) -> Option<&'static str> {
     let (_, said) = line.split_once(BOOT_MANAGER)?;
     let mut known = NOT_STARTED.iter();

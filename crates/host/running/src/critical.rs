@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The critical path of samples, where the emulator counts instructions or writes them with their time. A plugin
-//! or the emulator's tracers observe the samples. Crate `critical` defines the path.
+//! The critical path of samples, on emulators that count instructions or record the time of each instruction. A plugin
+//! of QEMU or gem5's tracers observe the samples. Crate `critical` defines the path.
 
 mod code;
 mod lines;
@@ -26,7 +26,7 @@ use shell::once::Once;
 use shell::partial_files::Scratch;
 use tracers::Tracers;
 
-/// Images with the kinds of their instructions, by file. Boots share them.
+/// Images with the kinds of their instructions, by file. All boots share them.
 static IMAGES: Once<PathBuf, Image> = Once::new();
 
 /// Observes the samples of a boot.
@@ -38,7 +38,7 @@ pub enum Watcher {
     Tracers(Tracers),
 }
 
-/// The findings of a watcher. Each part is there if it was wanted, and is an error if there was an obstacle.
+/// The findings of a watcher. A part is `None` if it was not requested, and an error if it could not be recorded.
 #[derive(Debug, Default)]
 pub struct Watched {
     /// The samples.
@@ -59,8 +59,8 @@ pub struct Plugin {
 }
 
 impl Watcher {
-    /// Prepares to observe the samples of `job` in a boot by `emulator`. `None` if there is nothing to observe. An
-    /// error describes the obstacle.
+    /// Prepares to observe the samples of `job` in a boot by `emulator`. `None` if there is nothing to observe. The
+    /// error explains why the samples can't be observed.
     pub fn new(
         emulator: &Emulator,
         job: &Job,
@@ -104,8 +104,8 @@ impl Watcher {
     }
 }
 
-/// Returns the code whose samples are observed. `None` if it has no marks. Our guest, which is at EL1, is not
-/// followed if KVM's host is at EL1 too, because none of the guest's samples was found.
+/// Returns the code whose samples are observed. `None` if the code has no marks. Our guest at EL1 is not followed if
+/// KVM's host is at EL1 too: in such boots, none of the guest's samples was found.
 fn new_chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>> {
     let ours = built.guest(job.image(variant)).elf.as_ref();
     let program = built.program.as_ref();
@@ -116,7 +116,7 @@ fn new_chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>
         return Ok(None);
     };
     let mut chart = Chart {
-        // Bao has a CPU's state at the same address on all CPUs.
+        // Bao keeps a CPU's state at the same address on every CPU, so the CPU is identified by VMPIDR_EL2.
         identity: match variant.under {
             Under::Bao => Identity::Vmpidr,
             _ => Identity::default(),
@@ -128,7 +128,7 @@ fn new_chart(job: &Job, variant: Variant, built: &Built) -> Result<Option<Chart>
         files.push((2, &built.hypervisor));
     }
     for (level, elf) in files {
-        // The name of the file's folder is the hash of its contents.
+        // The path identifies the contents, because the folder's name is their hash.
         let image = IMAGES.get(elf.clone(), || {
             let shown = || format!("{}: its code can't be read", elf.display());
             code::of(level, &fs::read(elf)?).with_context(shown)
@@ -177,8 +177,8 @@ impl Plugin {
     }
 }
 
-/// Whether samples of `job` are marked and can be divided, because they count instructions or are the time of a
-/// simulator.
+/// Whether the samples of `job` are marked and can be divided: they can if they count instructions, or if they are
+/// times of a simulator.
 pub fn has_samples(job: &Job) -> bool {
     let workloads = &job.load.plan.lists.workload.values;
     let marked = workloads.iter().any(|workload| workload.is_marked());

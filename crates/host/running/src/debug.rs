@@ -59,7 +59,7 @@ pub fn debug(args: &JobArgs, port: u16) -> Result<()> {
     Ok(())
 }
 
-/// Opens the port before anything is built.
+/// Opens the port before anything is built, so that a port in use is reported early.
 fn listen(port: u16) -> Result<TcpListener> {
     match TcpListener::bind(("127.0.0.1", port)) {
         Ok(listener) => Ok(listener),
@@ -67,7 +67,7 @@ fn listen(port: u16) -> Result<TcpListener> {
     }
 }
 
-/// Makes the machine stop before its first instruction, and listen at `stub`.
+/// Makes the machine stop before its first instruction, and makes its debugger stub listen at `stub`.
 fn wait_for_debugger(command: &mut Command, stub: &Path) {
     let device = format!(
         "socket,id=stub,server=on,wait=off,path={}",
@@ -85,7 +85,7 @@ fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<
         // The first instructions are not ours.
         Under::Xen | Under::Bao | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => return None,
     };
-    // Firmware puts the image anywhere; the console shows where.
+    // Firmware chooses the image's address; the console shows it.
     let base = job.board().machine.image_base()?;
     Some(Symbols { elf, base })
 }
@@ -113,7 +113,8 @@ fn print_usage(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Sy
     say!("");
 }
 
-/// Waits until the machine ends. Ends it once its debugger has `gone`, or on a signal.
+/// Waits until the machine ends. Ends the machine when `gone` reports that the debugger has disconnected, or on a
+/// signal.
 fn wait_for_end(mut machine: Child, gone: &Receiver<()>) -> Result<()> {
     loop {
         if let Some(status) = machine.try_wait().context("QEMU can't be waited for")? {

@@ -58,7 +58,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns the only choice of the boot. There must be only one, because a disk can't change it.
+/// Returns the choice of the disk's only boot. A disk can't switch between several choices.
 fn only_choice(load: &Load) -> Result<Choice> {
     match load.plan.choices(load.measures_linux())[..] {
         [choice] => Ok(choice),
@@ -72,13 +72,13 @@ fn only_choice(load: &Load) -> Result<Choice> {
     }
 }
 
-/// Writes a disk with these boot arguments to `path`.
+/// Writes a disk with these boot arguments to `path`, for a run.
 pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
     let text = text::boot_text(arguments, built.is_ours())?;
     Output::claim("--boot", path)?.write_bytes(&with(built, &text)?)
 }
 
-/// Returns the disk's text for `load`, if a disk can be made of it.
+/// Returns the text file of a disk for `load`, or an error if no disk can express `load`.
 pub fn text(load: &Load) -> Result<String> {
     load.board.boots_disks("--board")?;
     let arguments = load.boot_arguments(Variant::of(only_choice(load)?));
@@ -98,7 +98,7 @@ fn default_path(load: &Load) -> Result<PathBuf> {
     Ok(folder.join(format!("rouse-{}.disk", load.board.name)))
 }
 
-/// Describes the next step with the disk.
+/// Describes how to use the disk.
 fn next_step(load: &Load) -> String {
     let docs = places::shown(&places::inside("docs/bring-up.md"));
     let mut said = format!(

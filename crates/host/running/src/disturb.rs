@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Disturbs a running emulator at random moments, like a busy host or worse.
-//! Every wait of the guest must have a bound that does not depend on when
-//! its CPUs run.
+//! Disturbs a running emulator at random moments, like a busy host or worse. No wait in the guest may depend on when
+//! its CPUs run: every wait must have a bound.
 //!
 //! | disturbance | what the guest sees |
 //! |---|---|
@@ -9,10 +8,9 @@
 //! | the process stopped | all CPUs are away, time goes on |
 //! | the machine paused by its monitor | all CPUs are taken out of what they do, time stands still |
 //!
-//! Only ptrace stops a single thread. SIGSTOP stops the whole process whichever thread
-//! gets it. Priorities and affinities only make it likely that a thread has to wait, and
-//! only if the host is busy. The thread is seized only while it is held, so that the
-//! signals between the emulator's threads pass as usual.
+//! Only ptrace stops a single thread. SIGSTOP stops the whole process, whichever thread receives it. Priorities and
+//! affinities only make it likely that a thread has to wait, and only if the host is busy. A thread is seized only
+//! while it is held, so that signals between the emulator's threads usually pass unchanged.
 //!
 //! Each disturbance, its time and its duration are drawn from the seed. The emulator's state at that time depends on
 //! the host, so two runs with the same seed are similar, but not equal.
@@ -75,15 +73,15 @@ impl Disturber {
     pub fn start(pid: u32, place: &Path, seed: u64) -> Self {
         let end = Arc::new(AtomicBool::new(false));
         let (told, place) = (Arc::clone(&end), place.to_owned());
-        // One thread makes all disturbances, because only the thread that seized another may let it go.
+        // One thread makes all disturbances, because only the thread that seized another thread may release it.
         let thread = thread::spawn(move || disturb(pid, &place, seed, &told));
         Self { end, thread }
     }
 
-    /// Ends the disturbances. The emulator goes on undisturbed.
+    /// Ends the disturbances. The emulator continues undisturbed.
     ///
     /// # Errors
-    /// If nothing could be disturbed, so that the run shows nothing.
+    /// If nothing could be disturbed, because the run then proves nothing.
     pub fn end(self) -> Result<Done> {
         self.end.store(true, Relaxed);
         let done = self.thread.join();
@@ -102,7 +100,7 @@ fn disturb(pid: u32, place: &Path, seed: u64, end: &AtomicBool) -> Result<Done> 
     let mut monitor = None;
     while !end.load(Relaxed) {
         thread::sleep(random_time(&mut random, 200, 20_000));
-        // The emulator opens its monitor some time after its start.
+        // The emulator opens its monitor some time after it has started.
         if monitor.is_none() {
             monitor = Pauser::connect(place).ok();
         }

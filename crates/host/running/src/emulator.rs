@@ -28,7 +28,7 @@ impl Emulator {
         Self::usable(job)?.map_or_else(Self::provide, Ok)
     }
 
-    /// Returns the emulator for `job`, or `None` if QEMU is missing and can be provided.
+    /// Returns the emulator for `job`, or `None` if QEMU is missing but can be provided.
     pub fn usable(job: &Job) -> Result<Option<Self>> {
         Ok(match job.board().machine {
             EmulatedMachine::Qemu(_) => qemu::find_usable()?.map(Self::Qemu),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! gem5: the program to use, and its command line for a job.
 //!
-//! No distribution packages gem5, unlike QEMU, so the user brings a program that was built
-//! for Arm. The machine is ours: `boards/gem5/machine.py` puts it together from
-//! gem5's parts, with the values of `parameters.toml` ([`parameters`]).
+//! Unlike QEMU, no distribution packages gem5, so the user provides a program that was built for Arm. The machine is
+//! ours: `boards/gem5/machine.py` assembles it from gem5's parts, with the values of `parameters.toml`
+//! ([`parameters`]).
 
 mod checkpoints;
 pub mod parameters;
@@ -25,7 +25,7 @@ use shell::failure::bad_input;
 use shell::partial_files::Scratch;
 use shell::places;
 
-/// The oldest version with which the board was tested.
+/// The oldest version with which the board was tested: year and release.
 const FLOOR: (u32, u32) = (24, 0);
 /// The environment variable that names the program to use.
 const VARIABLE: &str = "GEM5";
@@ -44,8 +44,8 @@ pub struct Emulator {
     pub version: String,
 }
 
-/// Finds the program: the `named` one, the one in the environment, or the one on the
-/// search path. An error describes the defect of the program that was found.
+/// Finds the gem5 program: the `named` one, the one that the environment names, or the one on the search path. An error
+/// describes what is wrong with the program that was found.
 pub fn find(named: Option<&Path>) -> Result<Emulator> {
     if let Some(path) = named {
         return probe("--gem5", path.as_os_str(), ask_version(path.as_os_str()));
@@ -62,15 +62,16 @@ pub fn find(named: Option<&Path>) -> Result<Emulator> {
     bad_input!("gem5 is missing: {REMEDY}")
 }
 
-/// Returns the answer of a program to [`ASK`], if it runs Python as gem5 does. (gem5's option --build-info would print
-/// the same, but fails in 24.0.)
+/// Returns what `program` prints for [`ASK`], or `None` if it can't run Python code like gem5. (gem5's option
+/// --build-info would print the same, but fails in 24.0.)
 fn ask_version(program: &OsStr) -> Option<String> {
     let place = Scratch::new().ok()?;
     let place = format!("--outdir={}", place.path().display());
     output(program, &["--quiet", "--quiet", &place, "-c", ASK])
 }
 
-/// Judges a program by its answer `said`. `option` is the source of its name.
+/// Checks a program by its answer `said`. `option` is the option or variable that named the program, for error
+/// messages.
 fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator> {
     let shown = program.to_string_lossy();
     let Some(said) = said else {
@@ -104,7 +105,7 @@ fn parse_version(said: &str) -> Option<(&str, bool)> {
     Some((version, has_arm == "True"))
 }
 
-/// Returns year and release of a version; `[DEVELOP-FOR-24.1]` counts as 24.1.
+/// Returns the year and the release number of a version; `[DEVELOP-FOR-24.1]` counts as 24.1.
 fn year_and_release(version: &str) -> (u32, u32) {
     let mut numbers = version
         .split(|c: char| !c.is_ascii_digit())
@@ -112,7 +113,7 @@ fn year_and_release(version: &str) -> (u32, u32) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Returns the period of a core's clock in gem5's ticks, which are picoseconds (its `src/sim/core.hh`).
+/// Returns the period of a core's clock in gem5's ticks, which are picoseconds (gem5's `src/sim/core.hh`).
 pub fn period(job: &Job) -> Result<u64> {
     let clock = job.parameters.get(CORE_MHZ);
     let clock = clock.with_context(|| format!("board {}: no {CORE_MHZ}", job.board().name))?;

@@ -41,7 +41,7 @@ const TRIALS: &str = "guest-trials";
 const TEST_KERNEL: &str = "test-kernel";
 const RECORDER: &str = "recorder";
 const MONITOR: &str = "rouse-kvm";
-/// The feature, of the packages of both images, that adds the code planted for tests.
+/// The feature that adds code for tests to both images. The packages of both images have it.
 const PLANTED: &str = "planted";
 const ON_LINUX: &str = "linux";
 const ON_LINUX_PROGRAM: &str = "rouse-linux";
@@ -103,7 +103,7 @@ pub struct GuestFiles {
     pub elf: Option<PathBuf>,
 }
 
-/// The built files. They stay unchanged while this value exists, whatever other runs build.
+/// The built files. They stay unchanged while this value exists, even if another run builds.
 #[derive(Debug)]
 pub struct Built {
     /// Image to boot: the hypervisor with both images of the guest.
@@ -112,7 +112,7 @@ pub struct Built {
     pub hypervisor: PathBuf,
     /// The image that every CPU can run, or another kernel.
     llsc: GuestFiles,
-    /// The image with LSE atomics, of our own guest.
+    /// The image of our own guest with LSE atomics.
     lse: Option<GuestFiles>,
     /// Another kernel's initial RAM disk.
     pub initrd: Option<PathBuf>,
@@ -136,7 +136,7 @@ impl Built {
         }
     }
 
-    /// Returns the version of the other hypervisor `under`, if it was provided.
+    /// Returns the version of the hypervisor `under`, if it is not Rouse and was provided.
     pub fn version(&self, under: Under) -> Option<&str> {
         match under {
             Under::None | Under::Rouse => None,
@@ -243,7 +243,7 @@ struct Compiled {
 }
 
 impl Compiled {
-    /// Reads the `binary` of `package` that was built last.
+    /// Reads the latest build of `binary` of `package`.
     fn read_built(package: &str, binary: &str, atomics: Atomics) -> Result<Self> {
         let elf = read_elf(binary, atomics)?;
         let flat = flatten(&elf).with_context(|| format!("the image of {package}"))?;
@@ -279,7 +279,7 @@ fn compile(guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
         name,
         planted: planted.guest,
     }));
-    // In parallel, because most of the time goes to the last step, which uses one CPU.
+    // Most of the time is spent in the last step, which uses one CPU, so the builds run in parallel.
     thread::scope(|scope| {
         let ours = &binaries[1..];
         let account = Account::of_this_thread();
@@ -298,12 +298,12 @@ fn compile(guest: Option<PackageBinary>, planted: Planted) -> Result<Pair> {
     })
 }
 
-/// Returns the arm64 Image that stands in for any other kernel in tests.
+/// Returns the arm64 Image that represents any other kernel in tests.
 pub fn test_kernel() -> Result<Vec<u8>> {
     only_binary(TEST_KERNEL)
 }
 
-/// Returns the firmware that leaves as much state as firmware may leave, for tests.
+/// Returns the firmware that leaves as many registers dirty as firmware may, for tests.
 pub fn dirty_firmware() -> Result<Vec<u8>> {
     only_binary(DIRTY_FIRMWARE)
 }
@@ -354,7 +354,7 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     })
 }
 
-/// Builds the images, and keeps the packed one under a fixed name.
+/// Builds the images, and keeps the packed one under a fixed name that other programs can use.
 pub fn build_for_others(board: &str, guest: Guest) -> Result<PathBuf> {
     let built = build(board, guest)?;
     let image = fs::read(&built.packed)?;
@@ -379,10 +379,10 @@ fn recorder_folder() -> PathBuf {
     places::target().join(RECORDER)
 }
 
-/// Calls `build`, which builds from the current sources and reads the result before another run builds something
-/// else.
+/// Calls `build`, which builds from the current sources and reads the results. Locks out other runs meanwhile, so that
+/// they do not replace the results.
 pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
-    // Threads of this run wait for each other without a message.
+    // Threads of this run wait for each other here, without the message about another run.
     static HERE: Mutex<()> = Mutex::new(());
     let _here = HERE.lock().unwrap_or_else(PoisonError::into_inner);
     let wait = || step!("waiting for another run that is building");
@@ -398,8 +398,8 @@ pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
     built
 }
 
-/// Returns the folder for these builds. It is not the folder that Cargo locks while it runs this program, and each
-/// kind of atomic instructions has its own, because the images for both are built in parallel.
+/// Returns the folder for these builds. It differs from the folder that Cargo locks while it runs this program. Each
+/// kind of atomic instructions has its own folder, because the images for both are built in parallel.
 fn build_folder(atomics: Atomics) -> PathBuf {
     places::target().join(match atomics {
         Atomics::Llsc => "image-build",
@@ -424,8 +424,8 @@ fn read_elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
 struct Binary {
     package: &'static str,
     name: &'static str,
-    /// Whether it is built for tests. Cargo keeps both builds next to each other, with the same dependencies, and
-    /// leaves the latest one under the binary's name.
+    /// Whether the binary is built for tests. Cargo keeps both builds next to each other, with the same dependencies,
+    /// and leaves the latest one under the binary's name.
     planted: bool,
 }
 

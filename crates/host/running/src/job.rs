@@ -60,7 +60,7 @@ pub struct Job {
     pub model: String,
     /// Unit of the values.
     pub metric: Metric,
-    /// Whether waits by event of other kernels hand the turn over: see [`guests::handover`].
+    /// Whether WFE instructions of other kernels are replaced by YIELD: see [`guests::handover`].
     pub hands_over: bool,
     pub memory: Ram,
     /// A device tree to boot with.
@@ -82,7 +82,7 @@ pub struct Job {
     pub strict: bool,
     /// Whether to keep the instructions of samples: see [`crate::traces`].
     pub traces: bool,
-    /// Boots of a test or of two kernels that need not be made again.
+    /// Kept outcomes of boots, of a test or of two kernels, which need not be made again.
     pub before: Option<Arc<BootCache>>,
 }
 
@@ -90,7 +90,7 @@ pub struct Job {
 #[derive(Clone, Debug)]
 pub struct DirtyFirmware {
     pub file: PathBuf,
-    /// State that it leaves, as words separated by commas.
+    /// The registers that it leaves dirty, as words separated by commas.
     pub leaves: String,
 }
 
@@ -210,7 +210,7 @@ impl Job {
             job.board().check_machine(under)?;
             job.check_audit(under)?;
         }
-        // Cells that can't run under one of several hypervisors are skipped there.
+        // Cells that can't run under one of several hypervisors are skipped in its boots.
         let runs = job.unders.iter().map(|&under| job.check_any_runs(under));
         let runs: Vec<_> = runs.collect();
         if runs.iter().all(Result::is_err) {
@@ -228,7 +228,7 @@ impl Job {
         }
         let mut job = Self::new(&args.job)?.within(&args.limits);
         if exec.is_given() {
-            // The guest's commands are in the plan only now.
+            // The plan contains the guest's commands only from here on.
             plan.check_used(&job.load.plan).map_err(BadInput::error)?;
         }
         job.repeat = args.repeat.unwrap_or(1) as usize;
@@ -243,8 +243,8 @@ impl Job {
         Ok(job)
     }
 
-    /// Returns how many boots may run at a time, given the requested number. Where values are times, parallel
-    /// boots would disturb them.
+    /// Returns how many boots may run at a time, given the requested number. If values are times, only one: parallel
+    /// boots would disturb each other's values.
     pub fn at_a_time(&self, asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
         let disturbs = self.metric == Metric::Time;
         match asked {
@@ -258,19 +258,19 @@ impl Job {
         }
     }
 
-    /// Returns how many emulators of the job's machine this computer has CPUs and memory for.
+    /// Returns for how many emulators of the job's machine this computer has enough CPUs and memory.
     pub fn emulators(&self) -> NonZeroUsize {
         side_by_side::emulators_that_fit(self.memory.bytes())
     }
 
-    /// Sets those limits that are given.
+    /// Sets the limits that `args` gives.
     pub fn within(mut self, args: &LimitArgs) -> Self {
         self.limits = Limits::new(args, self.limits.without_progress);
         self
     }
 
-    /// Refuses to expect a reset where it can't happen, or where neither the hypervisor
-    /// nor QEMU can detect it.
+    /// Refuses `--expect-reset` if the guest can't reset the machine, or if neither the hypervisor nor QEMU can detect
+    /// the reset.
     fn check_reset(&self) -> Result<()> {
         if self.expect_reset && self.load.guest.is_none() {
             bad_input!(
@@ -292,13 +292,13 @@ impl Job {
         &self.load.board
     }
 
-    /// Whether our guest, or our program on another kernel, runs in order to measure and not to check.
+    /// Whether the run measures, instead of checking. Only our guest and our program on another kernel can measure.
     pub fn measures(&self) -> bool {
         (self.load.guest.is_none() || self.load.measures_linux()) && self.load.measures
     }
 
-    /// Whether boots get the same input from outside. They do where instructions are counted, and also if the guest
-    /// is a kernel that depends on this input.
+    /// Whether all boots get the same input from outside. They do if instructions are counted, and also if the guest is
+    /// a measured Linux, whose boot depends on this input.
     pub fn boots_are_alike(&self) -> bool {
         self.load.measures_linux() || self.metric == Metric::Insns
     }
@@ -314,7 +314,7 @@ impl Job {
     pub fn machine(&self, under: Under) -> Result<Machine> {
         Ok(Machine {
             cpus: self.cpus as usize,
-            // The guest detects whether the CPU model has these features.
+            // The features are assumed here, because the guest itself detects whether the CPU model has them.
             wfxt: true,
             lse: true,
             ecv: true,
@@ -328,8 +328,8 @@ impl Job {
         })
     }
 
-    /// Returns all hypervisors of the board under which part of this request can run.
-    /// If none can, the error has the first reason.
+    /// Returns all hypervisors of the board under which some part of this request can run. If there are none, the error
+    /// has the first reason.
     fn possible_hypervisors(&self) -> Result<Vec<Under>> {
         let runs = |&under: &Under| {
             let board = self.board().check_machine(under);
@@ -356,7 +356,7 @@ impl Job {
         Ok(all.into_iter().filter_map(told).collect())
     }
 
-    /// Refuses an audit of Rouse where Rouse does not run.
+    /// Refuses `rouse.linux-soak`, which audits Rouse, if Rouse does not run.
     fn check_audit(&self, under: Under) -> Result<()> {
         if under.is_other() && self.load.measures_linux() && !self.measures() {
             bad_input!(
@@ -390,12 +390,13 @@ impl Job {
     }
 }
 
-/// The most seconds that an emulator takes for a second of a program in the guest, at 50 million instructions a
-/// second.
+/// The most seconds that an emulator needs to emulate one second of a program in the guest, at 50 million instructions
+/// per second.
 const SLOWER: u32 = 20;
 
-/// Returns the default limit without progress. The board's limit is for the default number of wake-ups of a cell,
-/// as a cell need not show progress before its end. More wake-ups take longer, and pauses between them add up.
+/// Returns the default limit of the time without progress. The board's limit is for the default number of wake-ups per
+/// cell, because a cell need not show progress before its end. The limit grows with more wake-ups and with pauses
+/// between them.
 fn default_patience(load: &Load) -> Duration {
     let plan = &load.plan;
     let lists = &plan.lists;

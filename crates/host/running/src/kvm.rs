@@ -22,26 +22,27 @@ use shell::store::{self, Kept};
 
 /// The first word of the monitor's command lines.
 pub const BOOT: &str = "boot";
-/// The host's machine, unless the board has another. It serves most boards, because the host needs no firmware.
+/// The host's machine, unless the board's file names another. Most boards can use it, because the host needs no
+/// firmware.
 pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=off";
-/// CPUs of the host besides the guest's. They do everything else, and the first one serves
-/// most interrupts.
+/// CPUs of the host besides those that run vCPUs. They do all other work, and the first one serves most interrupts.
 const OTHERS: u32 = 2;
 /// RAM of the host besides its guest's, in MiB: more than the kernel and the initramfs take.
 const MEMORY: u64 = 1024;
-/// The part of that RAM for files of guests, in MiB. RAM holds each file three times: in the archive, unpacked,
-/// and in the monitor.
+/// The part of that RAM for files of guests, in MiB. The host's RAM holds each file three times: in the archive,
+/// unpacked, and in the monitor.
 const FILES: u64 = 256;
 
-/// Linux's arguments, as the guest and as KVM's host, that make boots alike: there is no randomness,
-/// a panic ends the boot, and the console has little more than the records. They also skip Linux's
-/// tests of ciphers, which take two of ten seconds on an emulator.
+/// Linux's arguments, for the guest and for KVM's host, that make all boots alike: nothing is random, a panic ends the
+/// boot, and the console has little more than the records. They also skip Linux's tests of ciphers, which take two of
+/// ten seconds on an emulator.
 pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
 
-/// File name of a host's kernel that was changed.
+/// File name of the modified kernel of a host.
 const IMAGE: &str = "Image";
 
-/// Values of KVM's arguments that trap an instruction (Linux, Documentation/admin-guide/kernel-parameters.txt).
+/// Values of KVM's boot parameters for WFI and WFE: not trapped, or trapped (Linux,
+/// Documentation/admin-guide/kernel-parameters.txt).
 const POLICIES: [&str; 2] = ["notrap", "trap"];
 
 /// Machine and programs of a boot.
@@ -68,7 +69,7 @@ pub fn arguments(mode: &str, trap: Trap) -> String {
     format!("{mode}kvm-arm.wfi_trap_policy={wfi} kvm-arm.wfe_trap_policy={wfe}")
 }
 
-/// Returns the host's RAM besides its guest's, in MiB, given these files.
+/// Returns the host's RAM besides its guest's, in MiB, if the host holds these files.
 fn own_memory(guests: &[(&str, &[u8])]) -> u64 {
     let bytes: usize = guests.iter().map(|(_, file)| file.len()).sum();
     let files = 3 * (bytes as u64).div_ceil(1 << 20);
@@ -82,14 +83,15 @@ pub struct Host {
     monitor: Vec<u8>,
     /// The kernel's version.
     pub told: String,
-    /// How many of the kernel's waits by event hand the turn over, unless it runs as it is: see [`handover`].
+    /// How many of the kernel's WFE instructions were replaced, or `None` if the kernel is unmodified: see
+    /// [`handover`].
     pub handed_over: Option<u64>,
     _kept: Option<Kept>,
 }
 
 impl Host {
-    /// Returns a host that runs `monitor` on `kernel`, or on Debian's, which is provided if it is missing. The
-    /// kernel's waits by event hand the turn over if `hands_over`.
+    /// Returns a host that runs `monitor` on `kernel`, or on Debian's kernel, which is fetched if it is missing. If
+    /// `hands_over`, replaces the kernel's WFE instructions by YIELD.
     pub fn ensure(
         kernel: Option<&Path>,
         hands_over: bool,
@@ -102,7 +104,7 @@ impl Host {
         }
     }
 
-    /// Returns a host with Debian's kernel that runs `program` instead of the monitor alone.
+    /// Returns a host with Debian's kernel that runs `program` as its only process, instead of the monitor.
     pub fn of(program: Vec<u8>) -> Result<Self> {
         Self::make_host(None, || Ok(program))
     }
@@ -118,7 +120,7 @@ impl Host {
         })
     }
 
-    /// Makes the kernel's waits by event hand the turn over, in a copy of its file.
+    /// Replaces the kernel's WFE instructions by YIELD, in a copy of its file.
     fn yield_at_waits(self) -> Result<Self> {
         let file = fs::read(&self.kernel).with_context(|| self.kernel.display().to_string())?;
         let mut image = match unpack::find_image(file) {
@@ -139,7 +141,7 @@ impl Host {
         })
     }
 
-    /// Returns the kernel's file, and the program that it runs.
+    /// Returns the kernel's file, and the program that runs on it.
     pub fn code(&self) -> (&Path, &[u8]) {
         (&self.kernel, &self.monitor)
     }

@@ -26,7 +26,7 @@ use providing::qemu::{self, Emulator, firmware};
 use providing::{trusted_firmware, u_boot};
 use shell::failure::bad_input;
 
-/// Returns the command of one boot of `job`. For a boot from disk, writes the disk.
+/// Returns the command of one boot of `job`. Also writes the disk, if the boot needs one.
 pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {
     let Variant { under, seed, .. } = variant;
     let board = job.board();
@@ -100,7 +100,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     match &qemu.console {
         None => drop(command.args(["-serial", "stdio"])),
         Some(console) => {
-            // Firmware writes to the machine's own console.
+            // The firmware writes to the machine's own console.
             let own = match console.alone {
                 true => "null",
                 false => "chardev:console",
@@ -127,7 +127,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     Ok(command)
 }
 
-/// Makes all input from outside, the machine's random numbers and the time of day, the same in each boot.
+/// Makes all input from outside the same in each boot: the machine's random numbers and the time of day.
 fn fix_inputs(command: &mut Command, seed: u64) {
     command.args(["-seed", &seed.to_string()]);
     command.args(["-rtc", "base=2026-01-01,clock=vm"]);
@@ -140,8 +140,8 @@ pub struct Mode {
     args: &'static [&'static str],
 }
 
-/// Returns the emulator's mode for a metric. To count instructions, the emulator must run one CPU
-/// at a time, take a nanosecond per instruction, and skip pauses.
+/// Returns the emulator's mode for a metric. To count instructions, the emulator must run one CPU at a time, advance
+/// the machine's time by one nanosecond per instruction, and skip pauses.
 pub fn mode_for(metric: Metric) -> Mode {
     match metric {
         Metric::Insns => Mode {
@@ -155,7 +155,7 @@ pub fn mode_for(metric: Metric) -> Mode {
     }
 }
 
-/// Puts firmware into the machine. The firmware's variables are not kept.
+/// Adds firmware to the machine. The firmware's changes to its variables are discarded.
 fn add_firmware(command: &mut Command, of: &Firmware) -> Result<()> {
     let code = firmware(&of.code)?;
     let Some(variables) = &of.variables else {
@@ -171,8 +171,8 @@ fn add_firmware(command: &mut Command, of: &Firmware) -> Result<()> {
     Ok(())
 }
 
-/// Makes the machine start from Trusted Firmware-A, which starts `next`. Writes the flash
-/// next to the image.
+/// Makes the machine start from Trusted Firmware-A, which starts `next`. Writes the flash contents to a file next to
+/// the image.
 fn start_trusted(command: &mut Command, release: &str, next: &Path, image: &Path) -> Result<()> {
     let path = image.with_extension(format!("{release}.flash"));
     trusted_firmware::write_flash(release, next, &path)?;
@@ -180,7 +180,7 @@ fn start_trusted(command: &mut Command, release: &str, next: &Path, image: &Path
     Ok(())
 }
 
-/// Puts the firmware of tests into the machine, and passes the state that the firmware has to leave.
+/// Adds the firmware for tests to the machine, and passes the list of registers that the firmware has to leave dirty.
 fn add_dirty_firmware(command: &mut Command, firmware: &DirtyFirmware) {
     command.arg("-bios").arg(&firmware.file);
     // QEMU does not accept an empty string.
@@ -196,8 +196,9 @@ fn load_kernel(command: &mut Command, image: &Path, arguments: &str) {
     command.args(["-append", arguments]);
 }
 
-/// Writes the disk that a run boots. Its path depends on its contents. So the disk differs from the user's disk,
-/// which `image` writes, and from a disk with other contents that another run uses at the same time.
+/// Writes the disk that a run boots, and returns its path. The path depends on the disk's contents. So it differs from
+/// the path of the user's disk, which `image` writes, and from that of a disk with other contents that another run uses
+/// at the same time.
 fn write_disk(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     arguments.hash(&mut hasher);
@@ -214,15 +215,15 @@ fn attach_disk(command: &mut Command, device: &str, path: &Path) {
     command.args(["-device", &device]);
 }
 
-/// Makes a drive of the file at `path`.
+/// Adds a drive with the contents of the file at `path`.
 fn add_drive(command: &mut Command, options: &str, path: &Path) {
-    // A comma ends a value unless it is doubled.
+    // In QEMU's options, a comma ends a value unless it is doubled.
     let path = path.to_string_lossy().replace(',', ",,");
     let drive = format!("{options},format=raw,file={path}");
     command.args(["-drive", &drive]);
 }
 
-/// Opens the emulator's monitor on a socket in `place`, and another monitor for [`qemu::Events`], which starts the
+/// Opens two monitors on sockets in `place`: the emulator's monitor, and one for [`qemu::Events`], which starts the
 /// CPUs.
 pub fn supervise(command: &mut Command, place: &Path) {
     let (monitor, events) = (place.join(qemu::MONITOR), place.join(qemu::EVENTS));
@@ -234,7 +235,7 @@ pub fn supervise(command: &mut Command, place: &Path) {
         .arg("-S");
 }
 
-/// Makes the emulator end together with this program.
+/// Makes the emulator end when this program ends.
 pub fn end_with_us(command: &mut Command) {
     if cfg!(any(target_os = "linux", target_os = "macos")) {
         command.args(["-run-with", "exit-with-parent=on"]);
@@ -243,7 +244,7 @@ pub fn end_with_us(command: &mut Command) {
 
 /// Makes the emulator load the recorder, `plugin`, with options that name files.
 pub fn load_recorder(command: &mut Command, plugin: &Path, options: &[(&str, &Path)]) {
-    // A comma ends a value unless it is doubled.
+    // In QEMU's options, a comma ends a value unless it is doubled.
     let doubled = |path: &Path| path.display().to_string().replace(',', ",,");
     let mut value = format!("file={}", doubled(plugin));
     for (name, path) in options {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a plan: boards, images, emulators, boots and their sessions.
 
-// This crate is for programs of this workspace only. A field with a clear name needs no comment.
+// This crate is for programs of this workspace only, so a field whose name is clear needs no comment.
 #![allow(missing_docs)]
 
 pub mod board;

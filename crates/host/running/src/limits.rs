@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use crate::options::LimitArgs;
 
-/// The start of the program, which the first access sets.
+/// The start time of the program. The first access sets it.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Notes the program's start.
+/// Records the program's start time.
 pub fn start() {
     LazyLock::force(&START);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How much of its own time the emulator may spend without progress
-    /// ([`shell::emulator_time`], [`shell::advance`]).
+    /// How much of the emulator's own time a boot may take without progress ([`shell::emulator_time`],
+    /// [`shell::advance`]).
     pub without_progress: Duration,
     /// How long the command may take in total, by the wall clock from its start. The limit is
     /// checked while a machine boots.
@@ -25,7 +25,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Takes the requested limits. `patience` is the default time without progress.
+    /// Takes the requested limits. `patience` is the default limit of the time without progress.
     pub fn new(args: &LimitArgs, patience: Duration) -> Self {
         Self {
             without_progress: args.timeout.map_or(patience, Duration::from_secs),
@@ -33,7 +33,7 @@ impl Limits {
         }
     }
 
-    /// Whether the time of the whole command is over.
+    /// Whether the time limit of the whole command has passed.
     pub fn are_over(&self) -> bool {
         self.altogether
             .is_some_and(|limit| START.elapsed() >= limit)

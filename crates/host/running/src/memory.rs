@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks, before a boot, that a machine has enough RAM.
 //!
-//! Divides RAM by the hypervisor's own rule ([`carve::divide`]), with the images where QEMU puts them.
-//! The share of firmware is not known here. On machines with firmware, the hypervisor itself checks the RAM.
+//! Divides RAM by the hypervisor's own rule ([`carve::divide`]), with the images where QEMU puts them. How much RAM
+//! firmware takes is not known here, so on machines with firmware, the hypervisor itself checks the RAM.
 
 mod other_hypervisors;
 
@@ -29,33 +29,34 @@ const PAGE: u64 = 4096;
 const RAM: u64 = 0x4000_0000;
 /// The address at which QEMU puts an Image whose `text_offset` is 0.
 const IMAGE: u64 = RAM + ALIGN;
-/// QEMU puts the device tree on a multiple of 2 MiB after the image, and not before the middle of
-/// the RAM, or before this offset if that is less. The second constant is the tree's size.
+/// QEMU puts the device tree after the image, at a multiple of 2 MiB, and not below a minimum: the middle of the RAM,
+/// or this offset if it is smaller. The second constant is the size of the tree.
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
-/// Bytes for the guest's own tree in the hypervisor (hypervisor/src/machine/vm.rs, `TREE_SIZE`).
+/// Bytes that the hypervisor takes for the guest's device tree (hypervisor/src/machine/vm.rs, `TREE_SIZE`).
 const GUEST_TREE: u64 = 0x2_0000;
 /// Sizes of RAM to try.
 const ENOUGH_MIB: [u64; 12] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384];
 /// Least RAM with which EDK2 starts. With 96 MiB, it hangs without output.
 const FIRMWARE_STARTS_MIB: u64 = 128;
-/// RAM left for firmware besides everything that we need. EDK2 and the hypervisor left 92 of 128 MiB in one piece, and
-/// 132 of 160 MiB.
+/// RAM left for firmware besides everything that we need. With 128 MiB, EDK2 and the hypervisor left 92 MiB in one
+/// piece, and with 160 MiB, 132 MiB.
 const FIRMWARE_TAKES_MIB: u64 = 64;
-/// RAM of gem5's machine for a kernel. Clearing it takes the simulator seconds, so a small kernel has less.
+/// RAM of gem5's machine if the guest is a kernel. Clearing RAM takes the simulator seconds, so the machine of a small
+/// kernel has less.
 const GEM5_KERNEL_MIB: u64 = 384;
 const GEM5_SMALL_KERNEL_MIB: u64 = 96;
-/// Largest image of a small kernel, in bytes. A distribution's has more.
+/// Largest image of a small kernel, in bytes. A distribution's kernel is larger.
 const SMALL_KERNEL: usize = 16 << 20;
-/// RAM for the files of commands, as a multiple of their size: in the image, unpacked by the kernel, and for the
-/// commands. This RAM grows in steps of [`FILES_STEP`] bytes.
+/// RAM for the files of commands, as a multiple of their size: the image has them, the kernel unpacks them, and the
+/// commands use memory. This RAM grows in steps of [`FILES_STEP`] bytes.
 const FILES_TIMES: u64 = 4;
 const FILES_STEP: u64 = 256 * MIB;
 /// More RAM than any boot needs.
 const MOST_MIB: u64 = 1 << 20;
 
-/// Chooses the size of RAM, unless the command line has set it. If it has, refuses a job whose machine has too little,
-/// and names the least size that works.
+/// Chooses the size of RAM, unless the command line sets it. If the command line does, refuses a job whose machine has
+/// too little RAM, and names the least size that works.
 pub fn settle(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, EmulatedMachine::Gem5(_)) {
         if let Some(given) = &job.load.guest
@@ -70,7 +71,7 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
         }
         return Ok(());
     }
-    // The device tree gives the RAM.
+    // The device tree defines the RAM.
     if job.dtb.is_some() || job.board().tree().is_some() {
         return Ok(());
     }
@@ -110,12 +111,12 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
     Ok(())
 }
 
-/// Returns the least size on which `job` runs, if there is no firmware and no size was given. Less RAM makes boots
-/// faster, because most of their work is to clear the guest's RAM.
+/// Returns the least size of RAM on which `job` runs, if the machine has no firmware and no size was requested. Less
+/// RAM makes boots faster, because they mostly clear the guest's RAM.
 fn least_size(job: &Job, built: &Built) -> Result<Option<String>> {
     let variants = job.variants()?;
     let others = variants.iter().any(|variant| variant.under.is_other());
-    // Trusted Firmware-A loads at its own addresses.
+    // Trusted Firmware-A loads the image at addresses of its own choice.
     let placed = job.dirty_firmware.is_some() || job.board().machine.trusted_loader().is_some();
     let given = job.load.guest.is_some() || placed;
     if job.memory.is_chosen() || others || given {
@@ -181,7 +182,7 @@ impl Needs {
                 let each = taken.per_cpu + neighbour;
                 (&built.packed, Some(taken.fixed + cpus * each))
             }
-            // The module `other_hypervisors` checks the others.
+            // The module `other_hypervisors` checks the other ones.
             Under::None
             | Under::Xen
             | Under::Bao
@@ -214,8 +215,8 @@ impl Needs {
             size: TREE,
         };
         let Some(hypervisor) = self.hypervisor else {
-            // On the bare machine, the guest stays where it was loaded, its RAM disk follows where the tree would be, and
-            // the tree follows that.
+            // On the bare machine, the guest stays where it was loaded. If it has a RAM disk, QEMU puts the disk where
+            // the tree would be, and the tree after the disk.
             let kernel = RAM.saturating_add(self.guest - self.initrd);
             return kernel <= tree.base && tree.end().saturating_add(self.initrd) <= ram.end();
         };
@@ -229,8 +230,8 @@ impl Needs {
     }
 }
 
-/// Returns the bytes that each CPU's neighbour walks, if the boot arguments request neighbours. Parses the arguments
-/// like the hypervisor.
+/// Returns the number of bytes that each CPU's neighbour reads, if the boot arguments request neighbours. Parses the
+/// arguments as the hypervisor does.
 fn walk_bytes(job: &Job, variant: Variant) -> Option<u64> {
     let arguments = job.load.boot_arguments(variant);
     let (read, _) = Arguments::<Names>::read(&arguments);
@@ -274,7 +275,7 @@ fn bytes_of_own_guest(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
     Ok(taken.fixed + cpus * taken.per_cpu + cpus * cpus * taken.per_pair + cells)
 }
 
-/// Bytes that an image needs besides its own memory, from its symbols: crates/no_std/arch/src/needs.rs.
+/// Bytes that an image needs besides its own size, from its symbols: crates/no_std/arch/src/needs.rs.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     fixed: u64,
@@ -333,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_guest_fits_the_larger_part_that_the_tree_leaves() {
-        // In 64 MiB, the tree is in the middle.
+        // In 64 MiB, the tree is in the middle of RAM.
         assert!(needs(28 * MIB, Some(MIB)).fits(64 * MIB));
         assert!(!needs(60 * MIB, Some(MIB)).fits(64 * MIB));
         assert!(needs(60 * MIB, Some(MIB)).fits(130 * MIB));

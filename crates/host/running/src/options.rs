@@ -19,8 +19,8 @@ use guests::commands::ExecArgs;
 use guests::kernel::GivenArgs;
 use reporting::format::FormatArgs;
 
-/// Parses a number whose bounds are known and checked later. A number that does not fit
-/// becomes the largest one, which is still too large then.
+/// Parses a number whose upper bound is checked later. A number that does not fit becomes the largest one, and the
+/// later check refuses it.
 fn parse_count(word: &str) -> Result<u32, String> {
     word.parse().or_else(|_| match plan::magnitude(word) {
         Some(value) if value > u32::MAX.into() => Ok(u32::MAX),
@@ -43,10 +43,10 @@ pub struct LoadArgs {
     /// Machine: the NAME in boards/NAME.toml, or a file of that kind
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "virt")]
     pub board: String,
-    /// The plan.
+    /// The plan to measure.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// The options that name another kernel.
+    /// The options that select another kernel as the guest.
     #[command(flatten)]
     pub given: GivenArgs,
     /// The commands to run in the guest.
@@ -158,7 +158,7 @@ pub struct JobArgs {
 }
 
 impl JobArgs {
-    /// Returns the options that name `board`, with defaults for everything else.
+    /// Returns the options that select `board`, with defaults for everything else.
     pub fn on(board: &str) -> Self {
         Self {
             load: LoadArgs {
@@ -204,7 +204,7 @@ pub struct LimitArgs {
     pub time_limit: Option<u64>,
 }
 
-/// Unit of a run. The variants are in the order in which a board prefers its units.
+/// Unit of a run. The variants are in the order in which a board prefers them.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
@@ -226,17 +226,17 @@ impl fmt::Display for Metric {
     }
 }
 
-/// Hypervisors that a guest runs under, in turn.
+/// Hypervisors under which the guest runs, one after another.
 #[derive(Clone, Debug)]
 pub enum Unders {
-    /// All that the board has.
+    /// All that the board supports.
     All,
     /// The named hypervisors.
     Named(Vec<Under>),
 }
 
 impl Unders {
-    /// Returns the named hypervisors. Empty if all are requested.
+    /// Returns the named hypervisors. The list is empty if all are requested.
     pub fn hypervisors(&self) -> &[Under] {
         match self {
             Self::All => &[],
@@ -287,7 +287,7 @@ impl fmt::Display for Boot {
     }
 }
 
-/// Options that have no effect while a debugger has the machine.
+/// Options that have no effect if a debugger controls the machine.
 const OF_RESULTS: [&str; 12] = [
     "timeout",
     "time_limit",
@@ -365,7 +365,7 @@ pub struct RunArgs {
     /// Print how long each part took
     #[arg(long)]
     pub timings: bool,
-    /// The form of the output.
+    /// The format of the output.
     #[command(flatten)]
     pub format: FormatArgs,
 }
@@ -378,7 +378,7 @@ pub struct ImageArgs {
     /// files for a card) [default: card with --board raspi4b, else uefi]
     #[arg(long = "for", value_enum, value_name = "WHAT")]
     pub what: Option<For>,
-    /// Content of the disk.
+    /// Contents of the disk.
     #[command(flatten)]
     pub load: LoadArgs,
     /// Report cycles of the core, where its PMU counts them, in place of ticks of the counter

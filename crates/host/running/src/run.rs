@@ -40,8 +40,8 @@ pub fn run(args: &RunArgs) -> Result<()> {
     done
 }
 
-/// Returns the exit status of a failure for `git bisect run` (git-bisect(1)): 1 for a bad commit, 128 to end the
-/// search, because a request that is wrong is wrong for every commit, and 125 for a commit that can't be tried.
+/// Returns the exit status of a failure for `git bisect run` (git-bisect(1)): 1 for a bad commit, 125 for a commit that
+/// can't be tested, and 128 to end the search, because a wrong request is wrong for every commit.
 fn bisect_status(error: &Error) -> u8 {
     if error.is::<Worse>() {
         1
@@ -77,13 +77,14 @@ fn measure(args: &RunArgs) -> Result<()> {
     }
 }
 
-/// Measures as `run` does, and keeps the instructions of the samples. Returns a session for each side.
+/// Measures as `run` does, and keeps the instructions of the samples. Returns one session for each compared kernel, or
+/// the only one.
 pub fn traced(args: &RunArgs) -> Result<Vec<Session>> {
     let mut args = args.clone();
     if let Some(name) = &args.save {
         args.out = Some(saved_runs::folder(name)?);
     }
-    // One boot is enough: others differ only in the phase of the tick.
+    // One boot is enough: further boots differ only in the phase of the tick.
     args.repeat = args.repeat.or(Some(1));
     let mut boots = Boots::of(&args)?;
     let jobs: &mut [Job] = match &mut boots {
@@ -117,7 +118,7 @@ enum Boots {
     Stopped(u16),
     /// Boots under this machine's own KVM.
     Here,
-    /// Boots of two kernels, by turns.
+    /// Boots of two kernels, alternately.
     Pair(Box<[Job; 2]>),
     /// The boots of a job.
     Job(Box<Job>),
@@ -143,14 +144,14 @@ fn measure_job(args: &RunArgs, job: &Job) -> Result<()> {
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
-    // A run that need not have cells shows its console.
+    // A run that need not have cells shows the console instead.
     let show = match job.measures() {
         true => Show::Dumps,
         false => Show::Console,
     };
     let session = session::run(job, folder, show)?;
     let told = timings::time_part(Part::Shown, || print_results(&session, &args.format));
-    // A run that measured nothing must not replace an older file.
+    // A run that measured nothing must not overwrite an older file.
     let keeps = session.failure.is_none() || session.results.has_cells();
     let copied = match copy.filter(|_| keeps) {
         Some(copy) => copy.write(&session.results.to_json()?),
@@ -166,7 +167,7 @@ fn measure_job(args: &RunArgs, job: &Job) -> Result<()> {
     }
 }
 
-/// Reports how the guest ended, and the failure, if any.
+/// Prints how the guest ended, and returns the failure, if any.
 pub fn ended(session: Session) -> Result<()> {
     if let Some(ended) = &session.ended {
         say!("{ended}");
@@ -181,7 +182,7 @@ pub fn ended(session: Session) -> Result<()> {
     }
 }
 
-/// Prints the table and the place of the other files.
+/// Prints the table, and where the other files are.
 fn print_results(session: &Session, format: &FormatArgs) -> Result<()> {
     if !session.results.has_cells() {
         say!("");
@@ -192,7 +193,7 @@ fn print_results(session: &Session, format: &FormatArgs) -> Result<()> {
     let place = &session.place;
     say!("");
     say!("results: {place}");
-    // A full disk may have prevented the page from being written.
+    // The page may be missing, because the disk was full.
     if Path::new(place).join(report::PAGE).exists() {
         say!("report: {place}/{}", report::PAGE);
     }

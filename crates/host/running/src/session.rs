@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boots of a job, and the folder that they fill even after failures.
+//! The boots of a job, and the folder of results, which is filled even after failures.
 
 mod boot_results;
 mod stage;
@@ -40,11 +40,11 @@ pub struct Session {
     pub failure: Option<Failure>,
     /// Violations of the architecture's rules, if they were watched.
     pub found: Vec<BrokenRule>,
-    /// The instructions of the samples of each boot, if that was wanted.
+    /// The instructions of each boot's samples, if they were requested.
     pub traces: Vec<TracesOfBoot>,
     /// The complete output of the console.
     pub console: String,
-    /// How the guest of the last boot ended it, if it gave no exit status.
+    /// How the guest ended the last boot, if it reported no exit status.
     pub ended: Option<String>,
     /// The folder, for people.
     pub place: String,
@@ -60,8 +60,8 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     run.close(failure, folder)
 }
 
-/// Like [`run`], for two named jobs, by turns, so that slow changes affect both alike. A failure that ends one job
-/// ends the other.
+/// Like [`run`], for two named jobs whose boots alternate, so that slow changes affect both alike. A failure that ends
+/// one job also ends the other.
 pub fn alternately(
     names: [&str; 2],
     jobs: [&Job; 2],
@@ -83,7 +83,7 @@ pub fn alternately(
                 step!("{line}");
             }
         }
-        // Both sides may run in parallel if emulators may. Where values are times, emulators may not.
+        // Boots of both jobs may run in parallel if several emulators may. If values are times, only one may run.
         if jobs[0].jobs.get() > 1 {
             let [a, b] = &mut runs;
             let [a, b] = run_both(|| a.run_repetition(number), || b.run_repetition(number));
@@ -121,7 +121,7 @@ fn run_both<T: Send>(one: impl FnOnce() -> T + Send, other: impl FnOnce() -> T +
     })
 }
 
-/// Runs `job`, and returns its results. Does not keep its folder.
+/// Runs `job`, and returns its results. Does not keep the job's folder.
 pub fn measure(job: &Job) -> Result<Results> {
     let place = Scratch::new()?;
     let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
@@ -137,7 +137,7 @@ struct Run<'j> {
     stage: Stage<'j>,
     log: Log,
     came: BootResults<'j>,
-    /// How many of the job's emulators run in parallel.
+    /// How many emulators run at the same time.
     at_a_time: NonZeroUsize,
 }
 
@@ -168,7 +168,7 @@ impl<'j> Run<'j> {
         })
     }
 
-    /// Runs all repetitions, or stops at a failure. Returns an error only if there is nothing to keep.
+    /// Runs all repetitions, or stops at a failure. Returns an error only if there are no results to keep.
     fn run_all(&mut self) -> Result<Option<Failure>> {
         for number in 1..=self.stage.job.repeat {
             if let Some(failure) = self.run_repetition(number)? {
@@ -185,7 +185,7 @@ impl<'j> Run<'j> {
         self.came.keep_repetition(number, failure)
     }
 
-    /// Boots once for each variant, with as many in parallel as the job allows, until a failure.
+    /// Boots once for each variant, as many in parallel as the job allows, and stops at a failure.
     fn boot_all(&mut self, number: usize) -> Result<Option<Failure>> {
         let Self {
             stage,
@@ -222,7 +222,7 @@ impl<'j> Run<'j> {
                 if matches!(this, Ok(None)) {
                     return ControlFlow::Continue(());
                 }
-                // The first boot that ends the repetition has the reason.
+                // The first boot that ends the repetition determines the reason.
                 if matches!(ended, Ok(None)) {
                     ended = this;
                 }
@@ -271,7 +271,7 @@ impl<'j> Run<'j> {
     }
 }
 
-/// Adds to a failure the number of cells measured in spite of it.
+/// Adds to a failure how many cells were measured before it.
 fn add_cell_count(mut failure: Failure, job: &Job, results: &Results) -> Failure {
     if let Some(cells) = Completeness::of(job, results) {
         failure.why += &format!("; {cells}");
@@ -279,7 +279,8 @@ fn add_cell_count(mut failure: Failure, job: &Job, results: &Results) -> Failure
     failure
 }
 
-/// Locks `mutex`. Ignores poisoning, because a panic in a boot ends the program, so nothing reads what it left.
+/// Locks `mutex`. Ignores poisoning: a panic in a boot ends the program, so nothing reads a value that the panic left
+/// incomplete.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

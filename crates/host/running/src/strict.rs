@@ -3,10 +3,10 @@
 //! enforce. The recorder passes the instructions of every CPU to crate `rules`, and this module
 //! adds the names of functions to the findings.
 //!
-//! A false finding is corrected in its rule. Where the rule can't know better, a comment explains why the code is
-//! right: `strict RULE: why`, on the line of the instruction, of a function into which it was inlined, or of the
-//! label in assembly, or in the comment before that line. Code that breaks rules on purpose has `strict any rule:
-//! why`.
+//! If a finding is false, its rule is corrected. If the rule has too little information, a comment explains why the
+//! code is right: `strict RULE: why`. The comment is on the line of the instruction, of a function into which the
+//! instruction was inlined, or of the label in assembly, or directly before that line. Code that breaks rules on
+//! purpose has the comment `strict any rule: why`.
 
 use std::fmt;
 use std::fs;
@@ -23,7 +23,7 @@ use shell::failure::bad_input;
 use shell::partial_files::Scratch;
 use shell::places;
 
-/// The folder with wrappers of single instructions. A finding in a wrapper belongs to its caller.
+/// The folder with wrappers of single instructions. A finding in a wrapper is reported for the wrapper's caller.
 const WRAPPERS: &str = "crates/no_std/arch/";
 /// Folders with assembly.
 const ASSEMBLY: [&str; 3] = [
@@ -47,7 +47,7 @@ pub struct Checker {
 pub struct BrokenRule {
     /// The rule's name.
     pub rule: String,
-    /// File and function, or the symbol in assembly, so that it does not depend on line numbers.
+    /// File and function, or the symbol in assembly. It does not depend on line numbers.
     pub place: String,
     /// The full text.
     shown: String,
@@ -92,8 +92,8 @@ impl Checker {
         }
     }
 
-    /// Returns the findings in our images, after the boot, without those that a comment explains. Firmware and other
-    /// kernels are not judged.
+    /// Returns the findings in our images, after the boot, except those that a comment explains. Code of firmware and
+    /// of other kernels is not judged.
     pub fn broken_rules(&self, symbols: &Symbols) -> Result<Vec<BrokenRule>> {
         let text = fs::read_to_string(&self.findings).context("the recorder left no findings")?;
         let findings = text.lines().filter_map(Finding::parse);
@@ -142,8 +142,7 @@ fn level_of(place: Place) -> Option<Level> {
     }
 }
 
-/// Returns the function of a finding: the innermost one of this workspace that is more than
-/// a wrapper.
+/// Returns the function of a finding: the innermost one of this workspace that is not just a wrapper.
 fn our_frame(site: &Site) -> Option<&Frame> {
     let mut ours = site.frames.iter().filter(|frame| frame.ours);
     let first = ours.clone().next();

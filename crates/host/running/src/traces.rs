@@ -16,7 +16,7 @@ use crate::job::{Job, Variant};
 use crate::launch;
 use guests::kernel::unpack;
 
-/// The form of a file of code.
+/// The format of a file of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// An ELF file.
@@ -40,7 +40,7 @@ pub struct CodeFile {
     pub bytes: Arc<[u8]>,
 }
 
-/// The samples of a boot.
+/// The instructions of a boot's samples, with what is needed to explain them.
 #[derive(Debug)]
 pub struct TracesOfBoot {
     /// The cells of the boot.
@@ -52,7 +52,7 @@ pub struct TracesOfBoot {
 }
 
 impl TracesOfBoot {
-    /// Returns the traces with the code of the boot, before its cells are known.
+    /// Returns the traces with the code of the boot. Its cells are added later.
     pub fn of(job: &Job, variant: Variant, built: &Built, traces: Traces) -> Result<Self> {
         let mut code = Vec::new();
         let mut add = |name, levels, form, bytes: Vec<u8>| {
@@ -98,7 +98,7 @@ impl TracesOfBoot {
     }
 }
 
-/// Returns the levels of KVM's host: with VHE, all of it is at EL2.
+/// Returns the exception levels of KVM's host. With VHE, the whole host runs at EL2.
 const fn host_levels(under: Under) -> &'static [u8] {
     match under {
         Under::Kvm => &[2],

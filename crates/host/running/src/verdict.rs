@@ -21,7 +21,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns the option that would have helped, of the verbs that boot.
+    /// Returns an option that can prevent the failure, and its effect. The verbs that boot have the option.
     pub fn remedy(&self) -> Option<&'static str> {
         match self.word {
             HANG => Some("--timeout gives it longer without progress"),
@@ -30,7 +30,7 @@ impl Failure {
         }
     }
 
-    /// Returns the sentence with the remedy, for verbs with these options.
+    /// Returns the sentence of the failure, followed by the remedy, for verbs that have these options.
     pub fn told(&self) -> String {
         match self.remedy() {
             Some(remedy) => format!("{}; {remedy}", self.why),
@@ -40,7 +40,7 @@ impl Failure {
 
     /// Adds the possible reasons why the program on Linux has written nothing.
     pub fn of_silent_linux(mut self) -> Self {
-        // The console has a line for a refusal.
+        // For a refusal, the console already has the reason.
         if self.word == REFUSED {
             return self;
         }
@@ -52,12 +52,12 @@ impl Failure {
         self
     }
 
-    /// Whether the whole command has to end, because any further boot would end in the same way.
+    /// Whether the whole command must end, because every further boot would fail in the same way.
     pub fn ends_all(&self) -> bool {
         matches!(self.word, INTERRUPTED | OUT_OF_TIME)
     }
 
-    /// Returns the failure for an error after which nothing can begin or continue.
+    /// Returns the failure for an error that prevents all further boots.
     pub fn broken(error: &anyhow::Error) -> Self {
         Self {
             word: BROKEN,
@@ -65,7 +65,7 @@ impl Failure {
         }
     }
 
-    /// Returns the failure for something that can't be tried because it is missing here.
+    /// Returns the failure for a boot that can't be tried because something is missing on this computer.
     pub fn lacking(error: &anyhow::Error) -> Self {
         Self {
             word: LACKING,
@@ -73,7 +73,7 @@ impl Failure {
         }
     }
 
-    /// Whether the failure concerns the figures, after complete boots.
+    /// Whether the failure concerns only the figures, because the boots are complete.
     pub fn is_about_figures(&self) -> bool {
         matches!(self.word, OTHER_UNIT | NOTHING | DAMAGED | PROGRAM)
     }
@@ -138,7 +138,7 @@ const UNWRITTEN: &str = "unwritten";
 /// A program in the guest failed.
 const PROGRAM: &str = "program";
 
-/// Judges the end of a boot. `unfinished` is whether its last record is missing.
+/// Judges the end of a boot. `unfinished` tells whether the boot's last record is missing.
 pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failure> {
     let stage = outcome.console.last_stage();
     let (word, why) = match &outcome.ending {
@@ -182,7 +182,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
     Some(Failure { word, why })
 }
 
-/// Describes a time without progress.
+/// Describes how long there was no progress.
 fn stall_text(stall: &Stall) -> String {
     let (own, wall) = (stall.own.as_secs(), stall.wall.as_secs());
     if wall <= own + 1 {
@@ -191,7 +191,7 @@ fn stall_text(stall: &Stall) -> String {
     format!("no progress for {own} s of the emulator's own time ({wall} s by the clock)")
 }
 
-/// Judges an end of a guest that did not turn the machine off.
+/// Judges the end of a guest that did not turn the machine off.
 fn judge_end(ended: &Ended) -> (&'static str, String) {
     let Ended { vcpu, mpidr, .. } = ended;
     let by = format!("vCPU {vcpu} (MPIDR {mpidr:#x})");
@@ -237,7 +237,7 @@ pub fn judge_results(results: &Results, metric: Metric) -> Option<Failure> {
         .or_else(|| judge_cells(results))
 }
 
-/// Returns the failure of a folder that `lacks` files because they can't be written.
+/// Returns the failure for a folder that `lacks` files, because they can't be written.
 pub fn unwritten(lacks: String) -> Failure {
     Failure {
         word: UNWRITTEN,
@@ -245,8 +245,7 @@ pub fn unwritten(lacks: String) -> Failure {
     }
 }
 
-/// Returns a failure if a program in the guest did not start or failed. The reason ends with the last line that the
-/// program printed.
+/// Returns a failure if a program in the guest did not start, or failed. The reason ends with the program's last line.
 fn judge_programs(results: &Results) -> Option<Failure> {
     let cells = results.cells.iter();
     let failed = cells.filter(|cell| cell.what.command != CommandName::NONE);
@@ -256,7 +255,7 @@ fn judge_programs(results: &Results) -> Option<Failure> {
         let last = last.map_or(String::new(), |line| {
             format!(" (`{}`)", Quoted::new(line.trim()))
         });
-        // Other reasons to skip a cell begin with the dimension that they concern.
+        // All other reasons to skip a cell begin with the name of a dimension.
         let why = cell.skipped.as_ref()?;
         let failed = why.starts_with(&format!("{}: ", cell.what.command));
         failed.then(|| format!("under {}, {why}{last}", cell.under))
@@ -266,7 +265,7 @@ fn judge_programs(results: &Results) -> Option<Failure> {
     (!reasons.is_empty()).then_some(Failure { word: PROGRAM, why })
 }
 
-/// Returns a failure if cells were requested, and the guest skipped all of them.
+/// Returns a failure if cells were requested, but the guest skipped all of them.
 fn judge_cells(results: &Results) -> Option<Failure> {
     let cells = &results.cells;
     let reasons: Option<BTreeSet<&str>> =
@@ -343,7 +342,7 @@ mod tests {
             let judged = judge_reset(&outcome, Under::Rouse, judged);
             assert_eq!(judged.map_or(OK, |failure| failure.word), expected);
         }
-        // The failure names who turned it off.
+        // The failure names the vCPU that turned itself off or was stopped.
         for (how, blamed) in [
             (End::NoCpu, "vCPU 1 (MPIDR 0x1) has turned itself off"),
             (
@@ -402,7 +401,7 @@ mod tests {
         let starved = judged(hang(600), true).unwrap().told();
         assert!(starved.contains("8 s of the emulator's own time (600 s by the clock)"));
         assert!(starved.ends_with("--timeout gives it longer without progress"));
-        // Verbs without the option do not name it.
+        // Verbs without the option do not mention it.
         assert!(!on_time.why.contains("--timeout"));
     }
 

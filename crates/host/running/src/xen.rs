@@ -11,7 +11,7 @@ use providing::apt::Remedy;
 use shell::failure::bad_input;
 use shell::places;
 
-/// Debian's package of the hypervisor, and the file in it.
+/// Debian's package of Xen, and the file in it.
 const PACKAGE: &str = "xen-hypervisor-4.20-arm64";
 const PINNED: &str = "4.20.4+63-g7abfd2bce2-0+deb13u1";
 const FILE: &str = "boot/xen-4.20-arm64";
@@ -22,7 +22,7 @@ const REMEDY: Remedy = Remedy {
     instead: "name an arm64 Image of Xen by --xen",
 };
 
-/// Prefixes of its version and scheduler on its console.
+/// Prefixes of Xen's console lines that give its version and its scheduler.
 const VERSION: &str = "Xen version ";
 const SCHEDULER: &str = "Using scheduler: ";
 /// The option that names a scheduler; Xen silently uses another one if the name is unknown.
@@ -37,8 +37,9 @@ pub struct Xen {
 }
 
 impl Xen {
-    /// Returns the `named` Xen, or else Debian's. `started` boots Xen once with its options, and returns Xen's lines
-    /// up to the one for which [`Self::is_last`] is true, because Xen's console is not available while a guest runs.
+    /// Returns the `named` Xen, or else Debian's. `started` boots Xen once with Xen's options, and returns Xen's lines
+    /// up to the one for which [`Self::is_last`] is true. This extra boot is needed because Xen's console is not
+    /// available while a guest runs.
     pub fn ensure(
         named: Option<&Path>,
         options: Option<&str>,
@@ -78,7 +79,7 @@ fn parse(lines: &[String], asked: Option<&str>) -> Result<String> {
             "--xen-args: this Xen has no scheduler `{asked}`, and takes {scheduler}; leave `sched=` out"
         );
     }
-    // The builder and the compiler follow the version and the package.
+    // The version is followed by the builder, the compiler and the package, which are cut off.
     let version = version
         .splitn(3, " (")
         .take(2)

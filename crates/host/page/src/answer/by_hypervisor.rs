@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The small table of a run under several hypervisors: a row for each way of waiting, a column for each hypervisor.
+//! The small table of a run under several hypervisors, with a row for each way of waiting and a column for each
+//! hypervisor.
 
 use plan::{Wake, Workload};
 use results::Results;
@@ -11,14 +12,14 @@ use crate::layer_costs;
 use crate::scale::{Scale, operation_name, shown_median};
 use crate::summary;
 
-/// Rows of the table: the name of each, and its texts by the titles of their columns.
+/// Rows of the table: the name of each row, and its texts by column title.
 type Rows = Vec<(String, Vec<(String, String)>)>;
 
-/// Least number of hypervisors that become columns of this table. With fewer, the screen itself has rows and columns
-/// for them.
+/// Least number of hypervisors that become columns of this table. With fewer, the run's first screen already has rows
+/// and columns for them.
 const MANY: usize = 4;
 
-/// Returns the sentence about pingpong and its medians, or `None` if it ran under only a few hypervisors.
+/// Returns the sentence about pingpong and the table of its medians, or `None` if it ran under fewer hypervisors.
 pub fn document(results: &Results, scale: Scale) -> Option<Document> {
     let cells = results.cells.iter();
     let cells = cells.filter(|cell| cell.what.workload == Workload::Pingpong);

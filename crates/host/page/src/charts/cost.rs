@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The medians as bars, grouped by way of waiting: a colour for each hypervisor, or for each run if there are several.
+//! The medians as bars, grouped by way of waiting. Each hypervisor has a colour, or each run if there are several.
 
 use results::Cell;
 
@@ -14,7 +14,7 @@ const RUNS: [&str; 6] = [
     "c-blue", "c-orange", "c-green", "c-purple", "c-red", "c-grey",
 ];
 
-/// Returns a chart for each workload and unit, with all runs that have them on one axis.
+/// Returns a chart for each workload and unit, with all runs that have this workload and unit on one axis.
 pub fn chart_items(panels: &[Panel<'_>]) -> Vec<Item> {
     let mut kinds: Vec<Vec<&Panel<'_>>> = Vec::new();
     for panel in panels {
@@ -42,9 +42,11 @@ struct Kind<'p, 'r> {
     groups: Vec<Group>,
 }
 
-/// Returns the cells of a run that a chart of medians shows, and a note on the values chosen for other dimensions.
+/// Returns the cells of a run that a chart of medians shows, and a note that names the values chosen for other
+/// dimensions.
 fn shown_cells<'r>(panel: &Panel<'r>) -> (Vec<&'r Cell>, String) {
-    // Up to two limits of the hypervisor's poll are parts of the way of waiting; more limits are a sweep.
+    // With at most two limits of the hypervisor's poll, the limit is part of the way of waiting. More limits are a
+    // sweep.
     match count_host_polls(&panel.cells) {
         ..=2 => panel.cells_swept_by(&["host-poll-us"]),
         _ => panel.unswept_cells(),
@@ -121,7 +123,7 @@ impl<'p, 'r> Kind<'p, 'r> {
         })
     }
 
-    /// Draws the chart; charts of one measure share an axis.
+    /// Draws the chart. Charts of the same measure share an axis.
     fn draw_chart(&self, all: &[Self]) -> Item {
         let Self {
             panel,
@@ -172,7 +174,7 @@ fn cell_bar(panel: &Panel<'_>, cell: &Cell, class: &str) -> Option<Bar> {
     })
 }
 
-/// Merges groups of one way of waiting that have equal bars.
+/// Merges groups that have the same way of waiting and equal bars.
 fn merge_equal_groups(groups: Vec<Group>) -> Vec<Group> {
     let bars = |group: &Group| -> Vec<(String, String)> {
         let bars = group.bars.iter();

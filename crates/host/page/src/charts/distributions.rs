@@ -11,12 +11,12 @@ use crate::svg::format_number;
 
 /// Most lines that one chart can show clearly.
 const MOST: usize = 10;
-/// Samples whose spread is below this share of the largest would make a vertical line, and have no chart.
+/// Least spread of samples with a chart, as a share of the largest sample. A smaller spread would make a vertical line.
 const ALIKE: f64 = 0.01;
 
-/// Returns the section: a chart for each workload and path.
+/// Returns the section with a chart for each workload and path.
 pub fn section(panels: &[Panel<'_>]) -> Section {
-    // The distributions of a broadcast would repeat other charts.
+    // The distributions of broadcasts would repeat other charts.
     let shown = panels
         .iter()
         .filter(|panel| !panel.scale.of_host && panel.cells[0].what.shape != Shape::Broadcast);
@@ -35,7 +35,8 @@ struct Curve<'r> {
     points: Vec<(f64, f64)>,
 }
 
-/// Returns the charts of a workload, on one axis, and a sentence about the cells whose samples are nearly equal.
+/// Returns the charts of a workload, which share an axis, and a sentence about the cells whose samples are nearly
+/// equal.
 fn workload_charts(panel: &Panel<'_>) -> Vec<Item> {
     let (cells, chosen) = panel.unswept_cells();
     let curves = cells.into_iter().map(|cell| {
@@ -74,7 +75,7 @@ impl Curve<'_> {
     }
 }
 
-/// Describes the samples of cells without a chart of their distribution.
+/// Describes the cells whose samples are nearly equal, so that their distribution has no chart.
 fn equal_samples_note(panel: &Panel<'_>, alike: &[Curve<'_>]) -> Option<Item> {
     let least = alike.iter().map(Curve::least_value).reduce(f64::min)?;
     let most = alike.iter().map(Curve::largest_value).fold(0.0, f64::max);
@@ -97,7 +98,7 @@ fn equal_samples_note(panel: &Panel<'_>, alike: &[Curve<'_>]) -> Option<Item> {
     }))
 }
 
-/// Returns a chart of the curves `here`, on the axis of `all`.
+/// Returns a chart of the curves `here`, on an axis that fits the curves `all`.
 fn draw_chart(
     panel: &Panel<'_>,
     path: &str,
@@ -139,8 +140,8 @@ fn draw_chart(
     Item::Figure(new_figure(&title, &note, &legend, chart))
 }
 
-/// Returns values, each with the share of the samples at or below it. A histogram knows only the bucket of the largest
-/// value; the statistics have the exact value.
+/// Returns each value with the share of the samples at or below it. The histogram has only the bucket of the largest
+/// value; the exact value is in the statistics.
 fn cumulative_shares(panel: &Panel<'_>, cell: &Cell) -> Vec<(f64, f64)> {
     let buckets = cell.histograms.get("total").map_or(&[][..], Vec::as_slice);
     let count: u64 = buckets.iter().map(|bucket| bucket.1).sum();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exits as numbers, with a column for every cause. Tables of all cells sum up the rare causes instead.
+//! The exits as numbers, with a column for every cause. The tables of all cells have only one column for all rare
+//! causes.
 
 use maud::{Markup, html};
 use plan::Under;

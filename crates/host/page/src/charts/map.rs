@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A map: the median of each pair of CPUs, with a row for each sender.
+//! A map: a matrix with the median of each pair of CPUs. Each row is a sender.
 
 use crate::cells::Panel;
 use crate::curves::value_range;
@@ -10,15 +10,15 @@ use crate::svg::{Anchor, Canvas, WIDTH, format_number, text_width};
 
 /// Shades, from the nearest to the farthest.
 const SHADES: usize = 7;
-/// The full shade stands for at least this multiple of the nearest value; if all values are closer together, all have
-/// one light shade.
+/// The darkest shade shows at least this multiple of the nearest value. If all values are closer together, all have one
+/// light shade.
 const FULL: f64 = 2.0;
 const LEFT: f64 = 56.0;
 const TOP: f64 = 26.0;
-/// Most labels of an axis.
+/// Maximum number of labels on an axis.
 const LABELS: usize = 16;
 
-/// Returns the section: a map for each kind of cells with pairs.
+/// Returns the section with a map for each kind of cells that has several pairs.
 pub fn map_section(panels: &[Panel<'_>]) -> Section {
     let drawn = panels.iter().flat_map(|panel| {
         let groups = pairs::group_by_kind(panel.cells.iter().copied());
@@ -127,7 +127,7 @@ impl Shades {
         (part * SHADES as f64).min(SHADES as f64 - 1.0) as usize
     }
 
-    /// Returns an entry for each shade that occurs among the values.
+    /// Returns a legend entry for each shade that occurs among the values.
     fn legend(&self, values: impl Iterator<Item = f64> + Clone, unit: &str) -> Vec<Entry> {
         let entry = |shade: usize| {
             let mut here = values
@@ -168,7 +168,7 @@ mod tests {
             (far.shade_index(100.0), far.shade_index(300.0)),
             (0, SHADES - 1)
         );
-        // Every square of the legend has data.
+        // The legend has only shades that occur in the data.
         let legend = far.legend([100.0, 300.0].into_iter(), "ns");
         assert_eq!(legend.len(), 2);
     }

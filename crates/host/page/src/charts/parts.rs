@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of the parts of a whole: stages, exits, residency.
+//! Charts that divide a whole into parts: stages, exits, residency.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::curves::value_range;
 use crate::frame::Entry;
 use crate::stacks::{Chart, Stack, StackRow, Stacks};
 
-/// Colours in the order of the names.
+/// Colours of the parts, in the order of the parts' names.
 const COLOURS: [&str; 9] = [
     "c-blue",
     "c-orange",
@@ -25,7 +25,7 @@ const COLOURS: [&str; 9] = [
 ];
 /// Colour and name of the remaining part.
 const REST: (&str, &str) = ("c-rest", "rest");
-/// Known orders of names. Names that are not listed follow.
+/// Usual orders of the parts' names. Names that are not listed follow.
 const EXITS: [&str; 9] = [
     "wfi",
     "wfe",
@@ -45,8 +45,8 @@ type Parts = Vec<(&'static str, String, f64)>;
 /// show the cost of the stamps.
 const DISTORTED: f64 = 2.0;
 
-/// Returns the stages of each cell that has any, from the samples with time stamps, or only a sentence if the stamps
-/// distort these samples too much.
+/// Returns a chart of the stages of each cell that has stages, from its samples with time stamps. Returns only a
+/// sentence if the stamps make these samples too long.
 pub fn stages_chart(panel: &Panel<'_>) -> Option<Chart> {
     let cells = cells_with(panel, |cell| cell.stages().next().is_some());
     let times = cells.iter().filter_map(|cell| cell.distortion());
@@ -96,7 +96,7 @@ pub fn stages_chart(panel: &Panel<'_>) -> Option<Chart> {
     )
 }
 
-/// Returns the names in the order of the cell with the most stages, which is the order of the wake-up.
+/// Returns the names of the stages in the order of the cell with the most stages, which is their order in the wake-up.
 pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
     let longest = cells.iter().max_by_key(|cell| cell.stages().count());
     let mut names: Vec<String> = Vec::new();
@@ -112,12 +112,12 @@ pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
     names
 }
 
-/// Returns a chart of the time at EL2 by cause of the exit, from the samples with time stamps.
+/// Returns a chart of the time at EL2 by cause of exit, from the samples with time stamps.
 pub fn el2_time_chart(panel: &Panel<'_>) -> Option<Chart> {
     let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
-    // The counters are always in ticks.
+    // Counters of time are always in ticks.
     let shown = |cell: &Cell, ticks| panel.scale.for_cell(cell).convert_ticks(ticks);
-    // A sample with stamps executes different instructions, so its parts in instructions are not shown.
+    // The stamps add instructions to a sample, so its parts are not shown if values are instructions.
     let cells = cells_with(panel, |cell| {
         let known = cell.unit != "insns" && shown(cell, 1).is_some();
         known && stamped_samples(cell) > 0 && time(cell).values().sum::<u64>() > 0
@@ -151,7 +151,7 @@ fn cells_with_exits<'r>(panel: &Panel<'r>) -> Vec<&'r Cell> {
     })
 }
 
-/// Returns every cause that has exits.
+/// Returns every cause of exits that occurs.
 pub fn exit_causes(panel: &Panel<'_>) -> Vec<String> {
     counter_names(&cells_with_exits(panel), &EXITS, Cell::exits_of_samples)
 }
@@ -212,7 +212,7 @@ pub fn residency_chart(panel: &Panel<'_>) -> Option<Chart> {
     )
 }
 
-/// Returns the number of samples whose stamps show where the CPUs spent their time.
+/// Returns the number of samples whose time stamps show in which state the CPUs spent their time.
 fn stamped_samples(cell: &Cell) -> u64 {
     let counts = cell.counters.get("stamped");
     let samples = counts.and_then(|counts| counts.get("samples"));
@@ -231,7 +231,8 @@ fn distortion_text(cells: &[&Cell]) -> String {
     }
 }
 
-/// Describes how many samples have stages, that is, time stamps. They are not among the other samples.
+/// Describes how many samples have stages. These are the samples with time stamps, which are separate from the other
+/// samples.
 fn sample_counts(cells: &[&Cell]) -> String {
     let most = |cell: &&Cell| cell.stages.iter().map(|stage| stage.stats.count).max();
     let counts: Vec<u64> = cells.iter().filter_map(most).collect();
@@ -249,7 +250,7 @@ pub fn cells_with<'r>(panel: &Panel<'r>, has: impl Fn(&Cell) -> bool) -> Vec<&'r
     cells.into_iter().filter(|cell| has(cell)).collect()
 }
 
-/// Returns the names of counters that are not zero everywhere, in a known order.
+/// Returns the names of the counters that are not zero in all cells, in the usual order.
 fn counter_names(cells: &[&Cell], order: &[&str], of: impl Fn(&Cell) -> &Counts) -> Vec<String> {
     order_names(order, cells.iter().map(|cell| of(cell)))
 }
@@ -262,7 +263,7 @@ fn order_names<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> 
     known.chain(others).map(str::to_owned).collect()
 }
 
-/// Returns a stack for each cell, below a heading with the path that the cell shares with others.
+/// Returns a stack for each cell. Cells with the same path are below a heading with this path.
 pub fn stack_rows(
     cells: &[&Cell],
     mut parts: impl FnMut(&Cell) -> Option<(Parts, Option<f64>)>,
@@ -290,7 +291,7 @@ pub fn stack_rows(
     rows
 }
 
-/// Reduces a path to its heading if the parts of all its cells are 0.
+/// Removes the stacks of a path whose cells have no parts above 0, and says so in the path's heading.
 fn without_empty_paths(rows: Vec<StackRow>) -> Vec<StackRow> {
     let mut kept: Vec<StackRow> = Vec::new();
     let mut rows = rows.into_iter().peekable();

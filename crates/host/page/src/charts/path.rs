@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The work of samples without time stamps, in which an observer counted every instruction: it does not include the
-//! cost of stamps.
+//! The work in samples without time stamps. An observer outside of the machine counted every instruction, so the counts
+//! do not include the cost of stamps.
 
 use results::{Cell, Critical, Work};
 
@@ -10,17 +10,17 @@ use crate::stacks::Chart;
 
 type Level = (&'static str, fn(&Work) -> u64);
 
-/// Parts of the path.
+/// Exception levels into which the path is divided.
 const LEVELS: [Level; 4] = [
     ("EL0", |work| work.el0),
     ("EL1", |work| work.el1),
     ("EL2", |work| work.el2),
     ("EL3", |work| work.el3),
 ];
-/// Name of the work of CPUs after the path or parallel to it.
+/// Name of the work that CPUs do after the path or in parallel to it.
 const BESIDE: &str = "beside the path";
 
-/// Returns the work of a sample: the path by level, and the rest.
+/// Returns a chart of the work of a sample: the path by exception level, and the remaining work.
 pub fn work_chart(panel: &Panel<'_>) -> Option<Chart> {
     let cells = cells_with(panel, |cell| cell.critical.is_some());
     let known = || cells.iter().filter_map(|cell| cell.critical.as_ref());
@@ -59,7 +59,7 @@ pub fn work_chart(panel: &Panel<'_>) -> Option<Chart> {
     )
 }
 
-/// Divides a total over all samples with a path by their number.
+/// Divides a total over all samples that have a path by the number of these samples.
 fn mean_per_sample(critical: &Critical, count: u64) -> f64 {
     count as f64 / critical.samples.max(1) as f64
 }
@@ -70,7 +70,7 @@ fn total_work(critical: &Critical) -> f64 {
     critical.work.total_work() as f64 / samples as f64
 }
 
-/// Returns the path without bookkeeping.
+/// Returns the path without the bookkeeping instructions.
 fn net_path(critical: &Critical) -> f64 {
     let path = &critical.on_path;
     mean_per_sample(

@@ -8,7 +8,7 @@ use crate::cells::{Panel, path_name, wait_text};
 use crate::charts::parts::stage_names;
 use crate::svg::format_number;
 
-/// Returns a table for each workload whose samples have stages with a sum.
+/// Returns a table for each workload that has stages whose sum is known.
 pub fn tables(panels: &[Panel<'_>]) -> Markup {
     html! {
         @for panel in panels {

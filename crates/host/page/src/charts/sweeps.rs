@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts over a limit or a pause that has several values.
+//! Charts of medians over a limit or a pause that has several values.
 
 use plan::{DIMENSIONS, Info, Show, Wait};
 use results::Cell;
@@ -11,18 +11,18 @@ use crate::knee;
 use crate::scale::shown_median;
 use crate::svg::format_number;
 
-/// The limit whose chart also shows the cost without any polling.
+/// The dimension whose chart also shows the cost without any polling.
 const LIMIT: &str = "poll-limit-us";
-/// A dimension whose values each have their own line, unless the chart is about this dimension.
+/// A dimension with a line for each of its values, except in the chart over this dimension itself.
 const GAP: &str = "gap-us";
-/// Lines that one chart can show.
+/// Maximum number of lines of a chart.
 const MOST: usize = 12;
 /// Line patterns for the values of [`GAP`].
 const PATTERNS: [&str; 4] = ["", " dash", " dots", " dash-dots"];
-/// Least number of values for a line; fewer values are given as numbers.
+/// Least number of values for a line. Fewer values are listed as numbers.
 const POINTS: usize = 3;
 
-/// Returns the section: charts of each dimension with more than one value.
+/// Returns the section with charts over each dimension that has more than one value.
 pub fn section(panels: &[Panel<'_>]) -> Section {
     let mut items = Vec::new();
     for info in &DIMENSIONS {
@@ -30,7 +30,7 @@ pub fn section(panels: &[Panel<'_>]) -> Section {
             continue;
         };
         for panel in panels {
-            // The charts of medians already have both values.
+            // With at most two limits of the hypervisor's poll, the charts of medians already show both.
             if info.key == "host-poll-us" && count_host_polls(&panel.cells) <= 2 {
                 continue;
             }
@@ -46,19 +46,19 @@ pub fn section(panels: &[Panel<'_>]) -> Section {
     )
 }
 
-/// The cells of a workload over one dimension.
+/// The cells of a workload, for charts over one dimension.
 struct Sweep<'p, 'r> {
     panel: &'p Panel<'r>,
     info: &'static Info,
     name: &'static str,
     cells: Vec<&'r Cell>,
-    /// Note on the values chosen for other dimensions.
+    /// Note that names the values chosen for other dimensions.
     chosen: String,
     /// Values of the dimension.
     values: Vec<u64>,
-    /// The other dimension and its values, if it has several.
+    /// The other dimension that has a line for each value, and its values, if there are several.
     apart: Option<(&'static Info, Vec<u64>)>,
-    /// Whether all cells wait in one way.
+    /// Whether all cells wait in the same way.
     alike: bool,
 }
 
@@ -92,7 +92,7 @@ impl<'p, 'r> Sweep<'p, 'r> {
         }
     }
 
-    /// Returns a chart or a sentence for each path; the charts share an axis.
+    /// Returns a chart or a sentence for each path. The charts share an axis.
     fn path_items(&self) -> Vec<Item> {
         if self.values.len() < 2 {
             return Vec::new();
@@ -142,7 +142,7 @@ impl<'p, 'r> Sweep<'p, 'r> {
             line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         if self.info.key == LIMIT && !lines.is_empty() {
-            // These lines show the cost without any polling.
+            // The cells that do not poll show the cost without any polling.
             let asleep = here.filter(|cell| cell.what.wait == Wait::Wfi);
             lines.extend(asleep.filter_map(|cell| {
                 let mut line = self.one_point_line(cell)?;
@@ -155,7 +155,7 @@ impl<'p, 'r> Sweep<'p, 'r> {
         lines
     }
 
-    /// Returns a line with the point of this cell alone.
+    /// Returns a line with only the point of this cell.
     fn one_point_line(&self, cell: &Cell) -> Option<Line> {
         let (mut name, mut class) = (wait_text(cell), wait_class(cell));
         if let Some((info, values)) = &self.apart {
@@ -218,7 +218,7 @@ impl<'p, 'r> Sweep<'p, 'r> {
     }
 }
 
-/// Returns the highest ratio of a line's largest value to its least.
+/// Returns the highest ratio of the largest to the least value within a line.
 fn highest_ratio(lines: &[Line]) -> f64 {
     let ratios = lines.iter().map(|line| {
         let [low, high] = value_range(line.points.iter().map(|point| point.1));
@@ -227,7 +227,7 @@ fn highest_ratio(lines: &[Line]) -> f64 {
     ratios.fold(0.0, f64::max)
 }
 
-/// Describes a line as numbers.
+/// Lists the values of a line as text.
 fn line_text(line: &Line) -> String {
     let [first, .., last] = line.points.as_slice() else {
         return String::new();
@@ -251,7 +251,7 @@ fn line_text(line: &Line) -> String {
     }
 }
 
-/// Describes the point at which a line bends, if it does.
+/// Describes where a line bends, if it does.
 fn knee_text(line: &Line) -> Option<String> {
     let at = knee::find_knee(&line.points)?;
     Some(format!("{} at {at} µs", line.name))

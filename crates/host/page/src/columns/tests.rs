@@ -131,7 +131,7 @@ fn an_open_loop_has_a_table_and_a_unit_of_its_own() {
     assert_eq!(columns, [("arrival", vec!["20".to_owned(), "-".into()])]);
 }
 
-/// Events at the ends of blocks but not in samples, like those of a storm whose calls are elided.
+/// The counted events are at the ends of blocks and not in samples, as in a storm whose calls are elided.
 #[test]
 fn what_the_ends_of_blocks_count_is_no_rate_of_samples() {
     let mut cell = measured(40, 7);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A document as JSON and CSV, for commands without a format of their own.
+//! A document as JSON and as CSV, for commands that have no data format of their own.
 
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use crate::{Column, grid};
 const SCHEMA: u32 = 1;
 
 impl Document {
-    /// Returns a JSON object: `schema`, `command` and `blocks`. Each block has either `line`, a text, or `columns`, a
-    /// list of objects with `group`, `title` and `texts`, which are the rows as shown.
+    /// Returns a JSON object with `schema`, `command` and `blocks`. Each block has either `line`, a text, or `columns`,
+    /// a list of objects with `group`, `title` and `texts`. The texts are those of the rows, as they are shown.
     #[must_use]
     pub fn json(&self, command: &str) -> Value {
         let blocks = self.blocks().iter().map(|block| match block {
@@ -49,7 +49,7 @@ fn table_csv(columns: &[Column]) -> csv::Result<String> {
             let text = column.texts().get(number).map_or("", String::as_str);
             match column.is_left() {
                 true => foreign::cell(text),
-                // A program needs the number without its commas.
+                // A program can read the number only without its commas.
                 false => text.replace(',', "").into(),
             }
         });

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::{Block, Document};
 use crate::appendix::table;
 
-/// Consecutive lines of one kind, or a table.
+/// Consecutive lines of the same kind, or a table.
 enum Part<'d> {
     Paragraph(&'d str),
     List(Vec<&'d str>),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A document as plain text for a mail: ASCII, and no line wider than [`WIDTH`].
+//! A document as the plain text of a mail: in ASCII, and with no line wider than [`WIDTH`].
 //!
-//! A table that is too wide is split into parts, each of which repeats the words of its rows. Before the split, words
-//! that are equal in all rows move to a line above the table. This line also names the columns of numbers that have no
-//! value.
+//! A table that is too wide is split into several tables, each of which repeats the words that identify the rows.
+//! Before that, words that are equal in all rows move to a line above the table. This line also lists the columns of
+//! numbers that have no value.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use crate::grid::{self, NOTHING};
 
 /// Most characters of a line.
 pub const WIDTH: usize = 76;
-/// Most characters of a row's words. In rows with more characters, a number stands for the words.
+/// Maximum width of the words that identify a row. If they are wider, the rows are numbered, and a list has the words.
 const WORDS: usize = 44;
 
 impl Document {
-    /// Returns a mail; `command` has the words of the command that made the document, each in ASCII as a shell reads
-    /// it.
+    /// Returns a mail. `command` has the words of the command that made the document, each in ASCII and quoted for a
+    /// shell.
     #[must_use]
     pub fn mail(&self, command: &[String]) -> String {
         let mut lines = Vec::new();
@@ -34,7 +34,7 @@ impl Document {
     }
 }
 
-/// Wraps `line` at [`WIDTH`], with continuation lines indented. Splits a word only if it is longer than a line.
+/// Wraps `line` at [`WIDTH`], and indents the continuation lines. Splits a word only if the word is longer than a line.
 fn wrap_line(line: &str) -> Vec<String> {
     let indent = line.len() - line.trim_start().len();
     let mut lines = Vec::new();
@@ -67,8 +67,8 @@ fn wrap_line(line: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the command with these words, continued where a line is full. A longer word stays whole, since a split would
-/// change a quoted word.
+/// Returns the lines of the command, continued where a line is full. A longer word stays whole, because a line break
+/// would change a quoted word.
 fn command_lines(words: &[String]) -> Vec<String> {
     const ON: &str = " \\";
     let mut lines = Vec::new();
@@ -85,7 +85,7 @@ fn command_lines(words: &[String]) -> Vec<String> {
     lines
 }
 
-/// Replaces characters that mail programs show in different ways.
+/// Replaces the characters that mail programs may show in different ways.
 fn to_ascii(text: &str) -> String {
     let mut ascii = String::new();
     for c in text.chars() {
@@ -103,7 +103,7 @@ fn to_ascii(text: &str) -> String {
     ascii
 }
 
-/// Returns a column in its form for mails.
+/// Converts a column to the form that mails use.
 fn column_for_mail(column: &Column) -> Column {
     let texts = column.texts().iter().map(|text| to_ascii(text)).collect();
     match column.is_left() {
@@ -148,14 +148,14 @@ fn table_lines(columns: &[Column]) -> Vec<String> {
             lines.push(String::new());
         }
         let columns: Vec<&Column> = words.iter().chain(part.iter().copied()).collect();
-        // The rules above groups are not ASCII.
+        // The lines of a table contain rules above groups, which are not ASCII.
         lines.extend(grid::lines(&columns).iter().map(|line| to_ascii(line)));
     }
     lines
 }
 
-/// Adds to `words` the first columns of `numbers` that distinguish rows with the same words: limits are also numbers,
-/// and each part of a table has to identify its rows.
+/// Moves to `words` the first columns of `numbers` that distinguish rows with the same words, because every part of a
+/// split table has to identify its rows. Limits, for example, are numbers.
 fn move_distinguishing_columns(words: &mut Vec<Column>, numbers: &mut Vec<Column>, rows: usize) {
     let mut apart = count_distinct_rows(words).max(1);
     let mut place = 0;
@@ -180,7 +180,7 @@ fn count_distinct_rows(columns: &[Column]) -> usize {
     rows.collect::<BTreeSet<_>>().len()
 }
 
-/// Replaces the `words` of rows by numbers, and lists the words.
+/// Replaces the `words` of each row by a number, and returns the list of words by number.
 fn number_rows(words: &mut Vec<Column>) -> Vec<String> {
     let rows = grid::row_count(words);
     let mut lines = vec!["Rows:".to_owned()];
@@ -197,7 +197,7 @@ fn number_rows(words: &mut Vec<Column>) -> Vec<String> {
     lines
 }
 
-/// Divides the numbers so that each part, next to `words`, is no wider than a line. Returns at
+/// Divides the columns of numbers into parts, so that each part, next to `words`, is no wider than a line. Returns at
 /// least one part.
 fn split_columns<'c>(words: &'c [Column], numbers: &'c [Column]) -> Vec<Vec<&'c Column>> {
     let mut parts: Vec<Vec<&Column>> = vec![Vec::new()];

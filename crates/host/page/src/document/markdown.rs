@@ -6,7 +6,7 @@ use crate::Column;
 use crate::grid;
 
 impl Document {
-    /// Returns Markdown; `command` is the command that made it.
+    /// Returns the document as Markdown. `command` is the command that made the document.
     #[must_use]
     pub fn markdown(&self, command: &str) -> String {
         let mut text = String::new();
@@ -57,7 +57,7 @@ fn table_row(texts: impl Iterator<Item = String>) -> String {
     format!("| {} |", texts.join(" | "))
 }
 
-/// Escapes characters that have a meaning in Markdown; an underscore within a word has none.
+/// Escapes characters that have a meaning in Markdown. An underscore within a word has none, so it stays.
 fn escape_markdown(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Determines whether two machines put the same cells into the same order.
 //!
-//! A pair of cells is discordant if one cell is cheaper on one machine and the other cell on the other machine. Pairs
-//! that either machine finds equal do not count. The number of discordant pairs is the distance of M. G. Kendall (A New
-//! Measure of Rank Correlation, Biometrika 30, 1938).
+//! A pair of cells is discordant if one machine measures the first cell as cheaper and the other machine the second.
+//! Pairs that are equal on either machine do not count. The number of discordant pairs is the distance of M. G. Kendall
+//! (A New Measure of Rank Correlation, Biometrika 30, 1938).
 
 use std::cmp::Ordering;
 
-/// Most cells to name.
+/// Maximum number of cells that are named.
 const NAMED: usize = 3;
 
-/// Orders of the medians of some cells on two machines.
+/// The medians of the same cells on two machines, for a comparison of their orders.
 #[derive(Debug)]
 pub struct Order {
     medians: [Vec<u64>; 2],
-    /// For each cell, the number of cells with which it changes places.
+    /// For each cell, the number of discordant pairs with this cell.
     swaps: Vec<usize>,
 }
 
 impl Order {
-    /// Compares the orders of cells with these medians; `None` with fewer than two.
+    /// Compares the orders of cells whose medians are `a` and `b`. `None` if there are fewer than two cells.
     pub fn compare(a: Vec<u64>, b: Vec<u64>) -> Option<Self> {
         let cells = 0..a.len().min(b.len());
         let swapped = |&(i, j): &(usize, usize)| {
@@ -35,14 +35,15 @@ impl Order {
         })
     }
 
-    /// Returns the position of a cell, counted from 1, cheapest first; equal cells share a position.
+    /// Returns the position of a cell in a machine's order, counted from 1, cheapest first. Equal cells have the same
+    /// position.
     fn place_of_cell(&self, machine: usize, cell: usize) -> usize {
         let medians = &self.medians[machine];
         let cheaper = medians.iter().filter(|other| **other < medians[cell]);
         cheaper.count() + 1
     }
 
-    /// Returns the sentence; `names` has the names of the cells, `by` the units of the machines.
+    /// Returns the sentence. `names` has the names of the cells, and `by` has the units of the machines.
     pub fn order_sentence(&self, names: &[String], by: &[String; 2]) -> String {
         let [here, there] = by;
         let cells = self.swaps.len();

@@ -50,7 +50,7 @@ pub(crate) fn runs() -> Vec<Run> {
     ]
 }
 
-/// Returns groups, titles and rows.
+/// Returns the lines of a table: groups, titles and rows.
 fn lines(columns: &[Column]) -> Vec<String> {
     let line =
         |text: &dyn Fn(&Column) -> String| columns.iter().map(text).collect::<Vec<_>>().join(" ");
@@ -136,7 +136,7 @@ fn a_third_machine_may_lack_a_cell() {
     third.results.cells.retain(|cell| cell.what.wait == W::Busy);
     runs.push(third);
     let groups = comparable_groups(&runs);
-    // Only a cell that all machines have can be the reference.
+    // Only a cell that every machine has measured can be the reference.
     assert_eq!(groups[0].reference_name().as_deref(), Some("busy"));
     let table = lines(&groups[0].columns());
     assert!(table[3].ends_with(" - -"), "{table:#?}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sentences with the comparisons that people came for.
+//! Sentences with the comparisons that matter most to readers.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::columns::MARK;
 use crate::scale::{Scale, cell_operation};
 use crate::{knee, path};
 
-/// Returns the sentences about a table.
+/// Returns the sentences about the table `rows`.
 pub fn table_sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<String> {
     let unit = scale.unit_of_cells(results, &rows.cells);
-    // Ratios between times of a host's threads are only noise.
+    // If values are times of a host's threads, ratios between them are only noise.
     if scale.of_host {
         return Vec::new();
     }
@@ -24,7 +24,7 @@ pub fn table_sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<
     if !caught.is_empty() {
         return caught;
     }
-    // If anything else is swept, the first two cells found may differ in more than the wait.
+    // If another dimension is swept, the two cells that are found first may differ in more than the wait.
     let special = match rows.differs_only_in_wakeups() {
         true => [
             delivery_sentence(rows, scale, unit),
@@ -52,7 +52,7 @@ pub fn table_sentences(rows: &Rows<'_>, results: &Results, scale: Scale) -> Vec<
     extremes.chain(timer).chain(knee_sentence(rows)).collect()
 }
 
-/// Most cells to name in a sentence.
+/// Maximum number of cells that a sentence names.
 const NAMED: usize = 3;
 
 /// Returns sentences on the cost that each hypervisor adds to the cells of the bare machine.
@@ -79,7 +79,7 @@ fn added_costs(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
             floor: scale.show_figure(floor),
         });
     }
-    // If pingpong has only a few cells, another sentence covers them.
+    // With only a few cells of pingpong, another sentence already covers them.
     let is_few = unders.values().all(|additions| additions.len() <= NAMED);
     if is_few && rows.cells[0].what.workload == Workload::Pingpong {
         return Vec::new();
@@ -98,7 +98,7 @@ fn added_costs(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     sentences.collect()
 }
 
-/// A cell's difference to the bare machine.
+/// The difference between a cell and the same cell on the bare machine.
 struct Addition<'r> {
     cell: &'r Cell,
     ticks: i128,
@@ -129,7 +129,8 @@ impl Addition<'_> {
     }
 }
 
-/// Returns, for each way of waking, the least and the largest addition, and how these two cells wait.
+/// Returns a text for each way of waking: the least and the largest addition, and how the cells with these additions
+/// wait.
 fn addition_ranges(additions: &[Addition<'_>]) -> Vec<String> {
     let mut ways: Vec<(String, Vec<&Addition<'_>>)> = Vec::new();
     let sent = additions
@@ -163,24 +164,25 @@ fn addition_ranges(additions: &[Addition<'_>]) -> Vec<String> {
     shown.collect()
 }
 
-/// Names the point of a sweep after which further increases bring less.
+/// Names the value of a sweep after which further increases have less effect.
 fn knee_sentence(rows: &Rows<'_>) -> Option<String> {
     let (info, points) = rows.sole_sweep()?;
     let at = knee::find_knee(&points)?;
     Some(format!("Knee of the curve over --{}: {at}.", info.key))
 }
 
-/// Least ratio of two medians for a sentence about them.
+/// Least ratio of two medians that a sentence mentions.
 const FAR: f64 = 1.05;
 
-/// Makes the first letter small, for a sentence after a colon.
+/// Makes the first letter lower-case, for a sentence after a colon.
 pub fn uncapitalized(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_ascii_lowercase());
     first.into_iter().chain(chars).collect()
 }
 
-/// Returns the hypervisor whose cells the sentences about polls and traps compare: Rouse, or the first that injects.
+/// Returns the hypervisor for which the sentences compare polls and traps: Rouse, or else the first one that injects
+/// interrupts.
 fn compared_under(rows: &Rows<'_>) -> Option<Under> {
     let injects = rows
         .cells
@@ -191,7 +193,7 @@ fn compared_under(rows: &Rows<'_>) -> Option<Under> {
     Some(unders.find(|under| *under == Under::Rouse).unwrap_or(first))
 }
 
-/// Returns the first cell of this kind with injected interrupts.
+/// Returns the first cell with this wait, trap and way of waking, and with injected interrupts.
 fn find_cell<'r>(rows: &Rows<'r>, wait: Wait, trap: Trap, wake: Wake) -> Option<&'r Cell> {
     find_delivered(rows, Deliver::Inject, wait, trap, wake)
 }
@@ -247,7 +249,7 @@ fn delivery_sentence(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String
 /// Compares a polled wake-up without an interrupt with a wake-up from a trapped WFI.
 fn polling_sentence(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let polled = find_cell(rows, Wait::PollWfi, Trap::None, Wake::Elide)?;
-    // An IPI wakes a CPU whose poll ended before the wake-up came.
+    // If the poll ended before the wake-up, an IPI was sent, so the wake-up was not polled.
     if polled.sends_ipis() {
         return None;
     }
@@ -282,13 +284,13 @@ fn polling_sentence(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String>
     ))
 }
 
-/// For each gap between wake-ups, names the lowest of several poll limits that catches them.
+/// For each gap between wake-ups that has several poll limits, names the lowest limit whose poll catches the wake-up.
 fn poll_limit_sentences(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String> {
     let sentences = cells_by_gap(rows).into_iter().filter_map(|(gap, cells)| {
         let shown =
             |cell: &Cell| Some((cell.what.poll_limit_us, scale.show_value(nonzero_median(cell)?) + star_mark(cell)));
         let [missed, caught] = cells_at_edge(&cells).map(|cell| cell.map(shown));
-        // All these cells have the delivery and the trap of the first one.
+        // All these cells have the same delivery and the same trap as the first one.
         let trap = match cells.first()?.what.trap {
             Trap::None => "",
             _ => ", trapped",
@@ -325,8 +327,8 @@ fn poll_limit_sentences(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String
         .collect()
 }
 
-/// Explains the cost of a missed wake-up if the other wake-up of the round trip was caught, because the answer then
-/// comes at once.
+/// Explains the cost of a round trip in which only one of the two wake-ups was missed. The other one was caught,
+/// because the answer comes at once.
 fn caught_answer_note(missed: Option<&Cell>) -> &'static str {
     let half = |cell: &&Cell| {
         let sent = cell.per_sample(&cell.ipis, "sent");
@@ -338,7 +340,7 @@ fn caught_answer_note(missed: Option<&Cell>) -> &'static str {
     }
 }
 
-/// Returns the polled cells of each gap between wake-ups that has several poll limits, from the lowest.
+/// Returns the polled cells for each gap between wake-ups that has several poll limits, sorted by limit.
 fn cells_by_gap<'r>(rows: &Rows<'r>) -> BTreeMap<u32, Vec<&'r Cell>> {
     let polled = rows.cells.iter().filter(|cell| {
         let what = &cell.what;
@@ -367,14 +369,14 @@ fn cells_at_edge<'r>(cells: &[&'r Cell]) -> [Option<&'r Cell>; 2] {
     [before, least].map(|place| place.map(|place| cells[place]))
 }
 
-/// Returns the cells that a sentence may name: those with the least and the largest median, and those at the edges of
-/// polling.
+/// Returns the cells that a sentence may name: those with the least and the largest median, and those on both sides of
+/// the limit at which polls begin to catch the wake-up.
 pub fn nameable_cells<'r>(rows: &Rows<'r>) -> Vec<&'r Cell> {
     let cells = rows.rows.iter().flat_map(|row| row.cells.iter().flatten());
     let medians = cells.filter_map(|cell| Some((nonzero_median(cell)?, *cell)));
     let medians: Vec<(u64, &Cell)> = medians.collect();
     let least = medians.iter().min_by_key(|one| one.0);
-    // Of equal medians, the first counts.
+    // If medians are equal, the first one is taken.
     let highest = medians.iter().rev().max_by_key(|one| one.0);
     let extremes = least.into_iter().chain(highest).map(|one| one.1);
     let edges = cells_by_gap(rows)
@@ -383,11 +385,11 @@ pub fn nameable_cells<'r>(rows: &Rows<'r>) -> Vec<&'r Cell> {
     extremes.chain(edges.flatten()).collect()
 }
 
-/// Describes the cost of trapping WFI, and where it arises.
+/// Describes the cost of trapping WFI, and how much of it is before the woken task runs.
 fn trapping_sentence(rows: &Rows<'_>, scale: Scale) -> Option<String> {
     let trapped = find_cell(rows, Wait::Wfi, Trap::Wfi, Wake::Ipi)?;
     let plain = find_cell(rows, Wait::Wfi, Trap::None, Wake::Ipi)?;
-    // Without paths, the sentence would only repeat the table.
+    // Without paths, the sentence would only repeat numbers of the table.
     if !path::all_have_paths(&[trapped, plain]) {
         return None;
     }
@@ -466,7 +468,7 @@ fn early_timer_sentence(table: &Rows<'_>, scale: Scale, unit: &str) -> Option<St
 fn extremes_sentence(rows: &Rows<'_>, scale: Scale, unit: &str) -> Option<String> {
     let all = rows.rows.iter().flat_map(|row| {
         let cells = row.cells.iter().zip(&rows.titles);
-        // Without an interrupt, no CPU is woken.
+        // In cells without an interrupt, no CPU is woken.
         let is_sent = |cell: &Cell| cell.what.shape != Shape::Dry;
         let cells = cells.filter(move |(cell, _)| cell.is_none_or(is_sent));
         cells.filter_map(move |(cell, title)| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parts of a cell's name that are in its row, and those that are in its column.
+//! Decides which parts of a cell's name are in its row, and which are in its column.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use results::{Cell, keys};
 
 use super::words;
 
-/// The parts of a cell's name that are in its column; the others are in its row.
+/// The parts of a cell's name that are in the title of its column. The other parts are in its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
     /// The hypervisor and the way of waking.
     Layers,
-    /// The hypervisor and the delivery; rows name wake-ups without an interrupt.
+    /// The hypervisor and the delivery. For wake-ups without an interrupt, the row has the way of waking.
     Deliveries,
     /// The way of waking.
     Arrivals,
-    /// The way of waking; names are shorter, since the polls' limits are elsewhere.
+    /// The way of waking. The names of rows are shorter, because the limits of polls are elsewhere.
     Short,
-    /// One column.
+    /// None: there is only one column.
     Nothing,
 }
 
 impl Across {
-    /// All layouts, from that with the fewest rows to that with the narrowest ones.
+    /// All layouts, from the one with the fewest rows to the one with the narrowest rows.
     pub const ALL: [Self; 5] = [
         Self::Layers,
         Self::Deliveries,
@@ -61,18 +61,18 @@ pub const NAMED: [&str; 8] = [
     "workload", "wait", "trap", "deliver", "wake", LIMIT, HOST_POLL, "command",
 ];
 
-/// A row's name in three parts: everything but the trap, the trap, the values of the swept dimensions.
+/// A row's name in three parts: everything but the trap, the trap, and the values of the swept dimensions.
 pub type Name = (String, String, Vec<String>);
 
-/// The parts of a cell's name that are in its row, and the parts in its column.
+/// Which parts of a cell's name are in its row, and which are in its column.
 pub struct Layout {
     across: Across,
-    /// Whether cells differ in the hypervisor.
+    /// Whether the cells ran under different hypervisors.
     layers: bool,
-    /// Whether delivery distinguishes wake-ups without an interrupt.
+    /// Whether the delivery distinguishes wake-ups without an interrupt.
     deliveries: bool,
     pub varied: Vec<&'static Info>,
-    /// Dimensions with a column of values.
+    /// Dimensions whose values have a column of their own.
     pub swept: Vec<&'static Info>,
     /// Whether all cells wait in the same way, which is then named above the table.
     pub one_wait: bool,
@@ -83,7 +83,7 @@ impl Layout {
         let layers = cells.iter().any(|cell| cell.under != cells[0].under);
         let varied = DIMENSIONS.iter().filter(|info| varies(info, cells));
         let varied: Vec<&Info> = varied.collect();
-        // The dimension that varies slowest in a plan comes first.
+        // The dimension that varies slowest in a plan becomes the first column.
         let swept = varied.iter().rev().copied();
         let swept =
             swept.filter(|info| is_swept(info) || across.has_host_poll() && info.key == HOST_POLL);
@@ -115,7 +115,7 @@ impl Layout {
             (Across::Nothing, _) => "median".to_owned(),
             (Across::Layers, true) => format!("{under}: {}", self.arrival_text(cell)),
             (Across::Deliveries, true) => match (under, cell.what.deliver) {
-                // Only a hypervisor delivers interrupts in two ways.
+                // Without a hypervisor, there is only one way of delivery.
                 (Under::None, _) => under.to_string(),
                 (_, Deliver::Inject) => format!("{under}: inject"),
                 (_, Deliver::Direct) => format!("{under}: direct"),
@@ -171,13 +171,13 @@ impl Layout {
     }
 }
 
-/// Whether the dimension has a column of values if it varies. The hypervisor's poll has none, because it is part of the
-/// trap.
+/// Whether the dimension has a column of values if it varies. The limit of the hypervisor's poll has none, because it
+/// is part of the trap.
 pub fn is_swept(info: &&Info) -> bool {
     matches!(info.show, Show::Sweep { .. }) && info.key != HOST_POLL
 }
 
-/// Whether cells differ in the dimension for a reason other than their wait.
+/// Whether the cells differ in the dimension, apart from differences that only follow from their way of waiting.
 pub fn varies(info: &Info, cells: &[&Cell]) -> bool {
     if info.key == "wait" {
         return cells
@@ -197,8 +197,8 @@ pub fn varies(info: &Info, cells: &[&Cell]) -> bool {
     })
 }
 
-/// If a row has the cells of all hypervisors, moves the cells of the hypervisor with the most cells to the front. No
-/// other hypervisor then has rows of its own.
+/// If a row has the cells of all hypervisors, moves the cells of the hypervisor with the most cells to the front. So
+/// the rows of this hypervisor include those of all others.
 pub fn fullest_layer_first<'r>(cells: &[&'r Cell], across: Across) -> Vec<&'r Cell> {
     let mut cells = cells.to_vec();
     if across.has_layers() {
@@ -220,7 +220,7 @@ pub fn distinct_texts(cells: &[&Cell], of: impl Fn(&Cell) -> String) -> Vec<Stri
     all
 }
 
-/// Whether delivery distinguishes wake-ups without an interrupt.
+/// Whether the delivery makes a difference to wake-ups without an interrupt.
 fn delivery_matters(cells: &[&Cell]) -> bool {
     let mut medians = BTreeMap::new();
     let mut elided = cells.iter().filter(|cell| cell.what.wake == Wake::Elide);

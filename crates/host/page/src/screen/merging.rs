@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Merges rows that cost the same into one row.
+//! Merges rows whose cells cost the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rows::Row;
 
-/// A swept value that makes no difference to a row.
+/// Replaces the value of a swept dimension in a row if the value makes no difference.
 pub const ANY: &str = "any";
 
-/// The trap of a row for which no trap makes a difference.
+/// Replaces the trap in a row's name if the trap makes no difference.
 pub const ANY_TRAP: &str = ", any trap";
 
-/// Merges rows that differ only in the trap, or only in a swept value, and cost the same. A row of any value, or of any
-/// trap, stands for all values or traps in the table, even if another row has absorbed some of their rows.
+/// Merges rows that cost the same and differ only in the trap, or only in one swept value. A row of any value, or of
+/// any trap, applies to all values or traps of the table, even if another row has absorbed some of their rows.
 pub fn merge_equal_rows(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let swept = rows.first().map_or(0, |row| row.swept.len());
     let traps = Counted::count_values(&rows, |row| row.what.clone(), |row| row.trap.clone());
-    // Values are merged first: a row of any trap would lack the values at which the trap makes a difference.
+    // Values are merged first. Otherwise, a row of any trap would lack the values at which the trap makes a difference.
     let merged = (0..swept).rev().fold(rows, |rows, place| {
         let way = |row: &Row<'_>| (row.what.clone(), row.trap.clone());
         let values = Counted::count_values(&rows, way, |row| row.swept[place].clone());
@@ -25,7 +25,7 @@ pub fn merge_equal_rows(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     merge_traps(merged, &traps)
 }
 
-/// The distinct values that the rows of each kind have.
+/// The distinct values that the rows of each kind have, by kind.
 struct Counted<K>(BTreeMap<K, BTreeSet<String>>);
 
 impl<K: Ord> Counted<K> {
@@ -46,7 +46,7 @@ impl<K: Ord> Counted<K> {
     }
 }
 
-/// Merges the rows of each set that differ only in the trap, if all traps cost the same.
+/// Merges rows that differ only in the trap, if the cost is the same with every trap.
 fn merge_traps<'r>(rows: Vec<Row<'r>>, traps: &Counted<String>) -> Vec<Row<'r>> {
     let set = |row: &Row<'_>| (row.what.clone(), row.swept.clone());
     let alike: Vec<bool> = rows
@@ -73,7 +73,7 @@ fn merge_traps<'r>(rows: Vec<Row<'r>>, traps: &Counted<String>) -> Vec<Row<'r>> 
     merged
 }
 
-/// Whether two rows cost the same wherever both have a cell. The bare machine has no cell with a trap.
+/// Whether two rows cost the same in every column in which both have a cell. The bare machine has no cell with a trap.
 fn cost_the_same(one: &Row<'_>, other: &Row<'_>) -> bool {
     let both = one
         .cells
@@ -85,7 +85,7 @@ fn cost_the_same(one: &Row<'_>, other: &Row<'_>) -> bool {
     shared.peek().is_some() && shared.all(|(_, (one, other))| one == other)
 }
 
-/// Merges the rows of each set that differ only in the value at `place`, if all values cost the same.
+/// Merges rows that differ only in the swept value at index `place`, if the cost is the same with every value.
 fn merge_values<'r>(
     rows: Vec<Row<'r>>,
     place: usize,
@@ -118,7 +118,7 @@ fn merge_values<'r>(
     merged
 }
 
-/// Returns a row's name, without the value at `place`.
+/// Returns a row's name without the swept value at index `place`.
 fn row_set_key(row: &Row<'_>, place: usize) -> (String, String, Vec<String>) {
     let mut swept = row.swept.clone();
     swept.remove(place);

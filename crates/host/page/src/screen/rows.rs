@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells of a workload as rows and columns: a column for each way in which the wake-up arrives, a row for each
-//! combination of everything else that varies.
+//! Lays out the cells of a workload in rows and columns. Each way in which the wake-up arrives has a column, and each
+//! combination of everything else that varies has a row.
 
 use plan::{DIMENSIONS, Info, Show, Trap, Wait, Wake};
 use results::Cell;
@@ -14,15 +14,15 @@ use super::{answer, words};
 use crate::columns::{COARSE, FEWER, MARK, MOVED};
 use crate::scale::Scale;
 
-/// Most columns of numbers.
+/// Maximum number of columns of numbers.
 const COLUMNS: usize = 4;
 
 /// A row.
 #[derive(Debug)]
 pub struct Row<'r> {
-    /// All of the row's name except the trap.
+    /// The row's name except for the trap.
     pub what: String,
-    /// The trap, or both traps if they cost the same.
+    /// The trap, or [`ANY_TRAP`] if all traps cost the same.
     pub trap: String,
     /// Values of the swept dimensions, or [`ANY`].
     pub swept: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Row<'r> {
     pub texts: Vec<String>,
     /// Marks of the row's cells, which other lines explain.
     pub marks: Vec<&'static str>,
-    /// The cells of the equal rows that this row also stands for.
+    /// Further cells that the row represents, from rows that cost the same.
     pub others: Vec<&'r Cell>,
 }
 
@@ -52,7 +52,7 @@ impl<'r> Row<'r> {
     /// Returns the row's name, without swept values.
     pub fn name_without_sweeps(&self) -> String {
         let Self { what, trap, .. } = self;
-        // If all rows have the same wait, it is named above the table.
+        // The names omit a wait that all rows share, because it is named above the table.
         match (what.is_empty() || what.ends_with(": "), trap.as_str()) {
             (false, _) => format!("{what}{trap}"),
             (true, "") => format!("{what}not trapped"),
@@ -67,8 +67,8 @@ impl<'r> Row<'r> {
             .to_owned()
     }
 
-    /// Puts a cell into column `place`, and returns whether it fits. Delivery does not distinguish wake-ups without an
-    /// interrupt, so one cell stands for both deliveries.
+    /// Puts a cell into column `place`, and returns whether it fits. A column may get several cells with the same text,
+    /// because the delivery makes no difference to wake-ups without an interrupt.
     fn put_cell(&mut self, place: usize, cell: &'r Cell, text: String) -> bool {
         for (mark, is) in [
             (MARK, !cell.not_modelled.is_empty()),
@@ -94,13 +94,13 @@ impl<'r> Row<'r> {
 pub struct Rows<'r> {
     /// Titles of the columns.
     pub titles: Vec<String>,
-    /// The rows, the most trapped first.
+    /// The rows, beginning with those that trap most.
     pub rows: Vec<Row<'r>>,
     /// All cells.
     pub cells: Vec<&'r Cell>,
-    /// Whether texts include exits.
+    /// Whether the texts of cells include exits.
     pub exits: bool,
-    /// Whether any cell has no place of its own, so that these rows would hide it.
+    /// Whether two different cells would share a row and a column, so that one of them would be hidden.
     pub hidden: bool,
     /// Titles of the swept dimensions.
     pub swept: Vec<&'static str>,
@@ -108,13 +108,14 @@ pub struct Rows<'r> {
     without_effect: Vec<&'static str>,
     /// The parts of a cell's name that are in its column.
     pub across: Across,
-    /// The wait of all rows, if they share one that is not in their names.
+    /// The wait that all rows share, if it is not in their names.
     pub wait: Option<String>,
     varied: Vec<&'static Info>,
 }
 
 impl<'r> Rows<'r> {
-    /// Lays out the cells of a workload with the first layout that hides no cell and fits, or else in one column.
+    /// Lays out the cells of a workload in the first layout that hides no cell and fits into `width`, or else in one
+    /// column.
     pub fn lay_out_to_fit(cells: &[&'r Cell], scale: Scale, width: usize) -> Self {
         let layers = cells.iter().any(|cell| cell.under != cells[0].under);
         let layouts = Across::ALL.into_iter();
@@ -186,7 +187,7 @@ impl<'r> Rows<'r> {
         names + swept.sum::<usize>() + columns.sum::<usize>()
     }
 
-    /// Returns the common name of all rows, if they share one and differ in swept values.
+    /// Returns the name that all rows share, if they differ only in swept values.
     pub fn common_name(&self) -> Option<String> {
         let first = self.rows.first().filter(|_| !self.swept.is_empty())?;
         let same = self
@@ -196,7 +197,7 @@ impl<'r> Rows<'r> {
         same.then(|| first.marked_name())
     }
 
-    /// Returns the title of the names.
+    /// Returns the title of the column with the rows' names.
     pub fn names_title(&self) -> &'static str {
         match (&self.wait, self.across) {
             (Some(_), Across::Nothing) => "IPI: trap",
@@ -206,7 +207,7 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// Returns at most `most` rows: the first, and those that a sentence may name.
+    /// Returns at most `most` rows, in order: those that a sentence may name, and then the first other ones.
     pub fn first_rows(&self, most: usize) -> Vec<&Row<'r>> {
         let named = answer::nameable_cells(self);
         let is_named = |row: &Row<'_>| {
@@ -220,13 +221,14 @@ impl<'r> Rows<'r> {
         places.into_iter().map(|place| &self.rows[place]).collect()
     }
 
-    /// Whether cells differ only in the wait, its trap, the way of waking and the receivers.
+    /// Whether the cells differ only in the wait, the trap, the way of waking and the receivers.
     pub fn differs_only_in_wakeups(&self) -> bool {
         let is_named = |key| key != LIMIT && NAMED.contains(&key) || key == SHAPE;
         self.varied.iter().all(|info| is_named(info.key))
     }
 
-    /// Explains the titles of values, rows without a receiver, rows of any trap, and IPIs where none is expected.
+    /// Explains the titles of swept columns, rows that name no receiver, rows of any trap, and cells that send IPIs in
+    /// spite of the title `no IPI`.
     pub fn explain_rows(&self) -> Option<String> {
         let explained = [
             (HOST_POLL, "limit of the hypervisor's poll"),
@@ -265,7 +267,7 @@ impl<'r> Rows<'r> {
         (!shown.is_empty()).then(|| format!("{}.", shown.join("; ")))
     }
 
-    /// Names the traps for which a row of any trap stands.
+    /// Lists the traps that a row of any trap represents.
     fn any_trap_note(&self) -> Option<String> {
         let mut rows = self.rows.iter();
         rows.find(|row| row.trap == ANY_TRAP)?;
@@ -280,7 +282,7 @@ impl<'r> Rows<'r> {
         Some(format!("any trap: {}", traps.join(", ")))
     }
 
-    /// Names the values that were requested and that all cells share.
+    /// Lists requested values that are the same in all cells.
     pub fn constants_text(&self) -> Option<String> {
         let first = self.cells[0];
         let same = DIMENSIONS.iter().filter(|info| {
@@ -299,7 +301,7 @@ impl<'r> Rows<'r> {
         (!same.is_empty()).then(|| format!("In all of them: {}.", same.join(", ")))
     }
 
-    /// Returns the limit of the guest's poll if all polls share one.
+    /// Describes the limit of the guest's poll, if all polls have the same limit.
     fn poll_limit_text(&self) -> Option<String> {
         let info = Info::find(LIMIT)?;
         let mut polls = self
@@ -311,7 +313,7 @@ impl<'r> Rows<'r> {
         is_constant.then(|| format!("polls for at most {} us", first.dimension_text(info)))
     }
 
-    /// Returns the swept dimension, and the medians over it, if nothing else varies.
+    /// Returns the swept dimension, and the medians by its values, if nothing else varies.
     pub fn sole_sweep(&self) -> Option<(&'static Info, Vec<(f64, f64)>)> {
         let [info] = self.varied.as_slice() else {
             return None;
@@ -331,13 +333,13 @@ impl<'r> Rows<'r> {
     }
 }
 
-/// Dimensions that are not worth a mention if they are constant.
+/// Dimensions that are not mentioned if they are constant.
 const USUAL: [&str; 3] = ["shape", "event-stream-us", "atomics"];
 
 fn exits_per_sample(cell: &Cell) -> f64 {
     let causes = cell.exits_of_samples().keys();
     let each = causes.map(|cause| cell.exits_per_sample(cause));
-    // A sum that starts at 0 avoids -0, which is the sum of an empty iterator.
+    // The sum starts at 0, because the sum of an empty iterator would be -0.
     each.fold(0.0, |sum, exits| sum + exits)
 }
 
@@ -346,7 +348,7 @@ pub fn rounded_exits(cell: &Cell) -> f64 {
     (exits_per_sample(cell) * 100.0).round() / 100.0
 }
 
-/// Returns a cell's text: the median, the path in brackets, and the exits.
+/// Returns a cell's text: the median, the path in parentheses, and the exits.
 fn cell_text(cell: &Cell, scale: Scale, exits: bool) -> String {
     let mut text = match (cell.stats, cell.stats_with_median()) {
         (Some(stats), _) if scale.of_host => scale.show_value(stats.min),
@@ -364,7 +366,7 @@ fn cell_text(cell: &Cell, scale: Scale, exits: bool) -> String {
     text
 }
 
-/// Drops the swept dimensions that make no difference to any row, and returns their titles.
+/// Removes the swept dimensions that make no difference to any row, and returns their titles.
 fn drop_equal_sweeps(swept: &mut Vec<&'static str>, rows: &mut [Row<'_>]) -> Vec<&'static str> {
     let mut dropped = Vec::new();
     for place in (0..swept.len()).rev() {

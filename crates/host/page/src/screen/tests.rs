@@ -229,7 +229,7 @@ fn a_table_larger_than_a_screen_counts_the_rows_that_are_left() {
         "{text}"
     );
     assert!(text.contains("and 6 more rows: --wide"), "{text}");
-    // Where the table of all cells follows, nothing points elsewhere.
+    // If the table of all cells follows the screen, the screen refers to no other output.
     let text = document(&results, Rest::Below).unwrap();
     let text = text.terminal(None).join("\n");
     assert!(
@@ -348,7 +348,7 @@ fn each_trap_of_a_wait_with_two_instructions_has_its_row() {
         let with_cost = |line: &&str| line.contains(&named) && line.contains(&cost.to_string());
         assert!(text.lines().any(|line| with_cost(&line)), "{row}:\n{text}");
     }
-    // The limits of polls in names would make the table wider.
+    // With the limits of polls in the rows' names, the table would be wider.
     let legend = "host: limit of the hypervisor's poll; polls for at most 100 us.";
     assert!(text.contains(legend), "{text}");
     assert!(
@@ -359,7 +359,7 @@ fn each_trap_of_a_wait_with_two_instructions_has_its_row() {
 
 #[test]
 fn no_cell_is_hidden_by_another() {
-    // Both cells have the same place, because busy CPUs do not trap.
+    // Busy CPUs do not trap, so both cells have the same row and column.
     let mut cells = vec![
         cell(&[("wait", "busy"), ("trap", "none")], 149, 100, 4),
         cell(&[("wait", "busy"), ("trap", "wfi")], 150, 100, 4),
@@ -377,7 +377,7 @@ fn a_poll_that_ended_too_early_is_not_called_polled() {
     let mut cells = ways();
     cells[3].ipis.insert("sent".into(), 500);
     assert!(!shown(&run(cells)).contains("A polled wake-up"));
-    // A cell with one of several limits is not compared with a WFI, either.
+    // A cell whose limit is one of several is not compared with a WFI either.
     let mut cells = ways();
     for limit in ["10", "200"] {
         let mut other = cells[3].clone();
@@ -450,9 +450,9 @@ fn a_value_that_makes_no_difference_is_any() {
         ["5 any 64", "50 10 112", "50 100 65"],
         "{text}"
     );
-    // The legend explains a title that does not explain itself.
+    // The legend explains the title `limit`, which is too short to be clear.
     assert!(text.contains("limit: limit of the guest's poll;"), "{text}");
-    // Without any effect, there is no column.
+    // If the limit has no effect, it has no column.
     let text = shown(&run(cells(112)));
     assert_eq!(rows(&text), ["5 64 (5)", "50 112 (5)"], "{text}");
     assert!(text.contains("any limit"), "{text}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words of the screen: the machine, ways of waiting, and ways in which a wake-up arrives.
+//! Words of a run's first screen: for the machine, ways of waiting, and ways in which a wake-up arrives.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::columns::MARK;
 use crate::machine::asked;
 use crate::scale::Scale;
 
-/// Title of the column with the rows' names.
+/// Title of the column with the names of the rows.
 pub const SUBJECT: &str = "how it waits";
 
-/// Describes the machine and its numbers.
+/// Describes the machine, and the unit of its numbers.
 pub fn machine_line(results: &Results, scale: Scale) -> String {
     let machine = &results.machine;
     let emulator = machine.emulator.as_ref();
@@ -44,7 +44,7 @@ pub fn machine_line(results: &Results, scale: Scale) -> String {
     format!("{board}: {}. {unit}", parts.join(", "))
 }
 
-/// Describes how a cell waits, without traps; includes the poll's limit unless a column has it.
+/// Describes how a cell waits, without traps. Includes the limit of the guest's poll unless the limit has a column.
 pub fn wait_text(cell: &Cell, limit_is_swept: bool) -> String {
     let what = &cell.what;
     if what.workload.is_a_run() {
@@ -67,7 +67,7 @@ pub fn wait_text(cell: &Cell, limit_is_swept: bool) -> String {
     }
 }
 
-/// Names the receivers of an interrupt, unless there is the usual single receiver.
+/// Names the receivers of an interrupt, unless it is the usual single receiver.
 pub fn receivers_text(cell: &Cell) -> &'static str {
     match cell.what.shape {
         Shape::Dry => "unsent: ",
@@ -77,7 +77,7 @@ pub fn receivers_text(cell: &Cell) -> &'static str {
     }
 }
 
-/// Describes the trap of the wait, and the hypervisor's poll unless a column has its limit.
+/// Describes the trap of the wait. Includes the hypervisor's poll unless the limit of that poll has a column.
 pub fn trap_text(cell: &Cell, poll_is_swept: bool) -> String {
     let what = &cell.what;
     if what.workload.is_linux() {
@@ -89,7 +89,7 @@ pub fn trap_text(cell: &Cell, poll_is_swept: bool) -> String {
     let (halts, uses_events) = (what.wait.halts(), what.wait.uses_events());
     let trapped = match (halts && what.trap.wfi(), uses_events && what.trap.wfe()) {
         (false, false) => return String::new(),
-        // The text must name the instruction only if the wait uses both.
+        // The text names the instruction only if the wait uses both WFI and WFE.
         (true, false) if uses_events => ", WFI trapped",
         (false, true) if halts => ", WFE trapped",
         (true, true) => ", both trapped",
@@ -121,7 +121,7 @@ pub fn arrival_text(cell: &Cell) -> &'static str {
     }
 }
 
-/// Explains the star: lists the properties that the machine does not model.
+/// Explains the star: lists the properties on which starred waits depend and which the machine does not model.
 pub fn explain_star(results: &Results) -> String {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
     let missing: BTreeSet<&str> = cells

@@ -7,11 +7,11 @@ use results::{Cell, Results, keys};
 use crate::Column;
 use crate::scale::Scale;
 
-/// Units of the values, cell by cell.
+/// The unit of each cell's values.
 pub struct Units<'r>(Vec<&'r str>);
 
 impl<'r> Units<'r> {
-    /// Finds the units of `cells`; `first` is one of their runs.
+    /// Determines the units of `cells`. `first` is one of the runs to which they belong.
     pub fn of_cells(
         cells: impl Iterator<Item = &'r Cell>,
         first: &'r Results,
@@ -24,7 +24,7 @@ impl<'r> Units<'r> {
         )
     }
 
-    /// Returns the common unit, if there is one.
+    /// Returns the unit that all cells share, if there is one.
     pub fn common_unit(&self) -> &'r str {
         match self.0.first() {
             Some(unit) if self.unit_column().is_none() => unit,
@@ -44,12 +44,12 @@ impl<'r> Units<'r> {
 pub fn distinguishing_columns(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = Vec::new();
     for key in keys() {
-        // Neither decisions of Linux itself nor limits of a poll that does not exist are choices of the user.
+        // Decisions of Linux itself, and limits of a poll that does not exist, are not choices of the user.
         let decided = |cell: &Cell| Info::find(key).is_none_or(|info| info.applies(&cell.what));
         let word = |cell: &&Cell| cell.word(key).filter(|_| decided(cell)).unwrap_or_default();
         let texts: Vec<String> = cells.iter().map(word).collect();
         let is_wait = key == "wait" && !texts.iter().all(String::is_empty);
-        // A dimension that some cells lack does not distinguish the others.
+        // A dimension that only some cells have does not distinguish these cells.
         let mut values = texts.iter().filter(|text| !text.is_empty());
         let first = values.next();
         if values.any(|text| Some(text) != first) || is_wait {

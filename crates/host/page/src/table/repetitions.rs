@@ -36,8 +36,8 @@ fn split_repetitions(results: &Results) -> Vec<Run> {
     }])
 }
 
-/// Returns the number of repetitions and the first one, if all repetitions are whole and have every cell with the same
-/// median, path and exits.
+/// Returns the number of repetitions and the first one, if the repetitions are equal: all are complete, and every cell
+/// has the same median, path and exits in each.
 pub fn equal_runs(results: &Results) -> Option<(usize, Results)> {
     if results.incomplete || !results.damaged.is_empty() || !results.problems.is_empty() {
         return None;
@@ -60,7 +60,7 @@ pub fn equal_runs(results: &Results) -> Option<(usize, Results)> {
     (equal && count > 1).then(|| (count, runs.swap_remove(0).results))
 }
 
-/// How the rows are named.
+/// How the rows of a table are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
     /// By a column for each dimension, as in the table of all cells.
@@ -72,7 +72,7 @@ pub enum Naming {
 /// Returns the table of medians, with a heading before it and an explanation after it.
 pub fn medians_of_runs(results: &Results, scale: Scale, naming: Naming) -> Document {
     let runs = split_repetitions(results);
-    // A comparison of the runs with themselves shows the smallest difference from another such set of runs that
+    // The comparison of the runs with themselves determines the smallest difference from another such set of runs that
     // would be detected.
     let found = Comparison::new(&runs, &runs, LEVEL);
     let has_path = |pair: &Pair<'_>| pair.figure(Quantity::Path).is_some();
@@ -124,7 +124,7 @@ fn median_columns(
         Naming::Words => vec![joined_words(cells().collect())],
     };
     columns.extend(Units::of_cells(cells(), results, scale).unit_column());
-    // The heading has the number of runs that most cells are in.
+    // The heading has the number of runs that contain most cells.
     let first = measured.first().map(|(_, total)| total.a.run_count());
     let differ = measured
         .iter()
@@ -267,11 +267,11 @@ mod tests {
             text.contains("190, 191") && !text.contains("each cell"),
             "{text}"
         );
-        // A cell that one run lacks is not equal in all runs.
+        // If a cell is missing from one run, it is not equal in all runs.
         let mut lacking = repeated(&[190, 190], "insns");
         lacking.cells.pop();
         assert!(equal_runs(&lacking).is_none());
-        // The screen of one run would hide that the other run was cut short.
+        // If one run were shown alone, the screen would hide that the other one was cut short.
         let mut cut = repeated(&[190, 190], "insns");
         cut.incomplete = true;
         assert!(equal_runs(&cut).is_none());

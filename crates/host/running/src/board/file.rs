@@ -129,7 +129,7 @@ fn check_memory(key: &str, size: String) -> Result<String> {
     }
 }
 
-/// Returns the machine of the emulator whose keys the file has.
+/// Returns the emulated machine, from the section `[qemu]` or `[gem5]` of the file.
 fn make_machine(
     image_base: Option<u64>,
     qemu: Option<QemuKeys>,
@@ -191,7 +191,8 @@ fn choose_loader(image_base: Option<u64>, keys: &QemuKeys) -> Result<Loader> {
 fn make_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
     let loader = choose_loader(image_base, &keys)?;
     let machine = keys.machine.into_iter().map(|(key, value)| {
-        // Xen and Bao run on machines of their own. KVM's host is the same for every board that does not name one.
+        // Xen and Bao run on machines of their own. KVM's host is the same for every board whose file does not name
+        // another machine.
         let boards = |under: &Under| matches!(under, Under::Rouse | Under::None | Under::Kvm);
         let under = Under::parse(&key).filter(boards).ok_or_else(|| {
             let known = Under::ALL.iter().filter(|under| boards(under));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A board's machine: one kind for each emulator, with that emulator's settings.
+//! A board's machine: one variant for each emulator, with that emulator's settings.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use providing::{trusted_firmware, u_boot};
 pub enum EmulatedMachine {
     /// A machine of QEMU.
     Qemu(Qemu),
-    /// A machine that gem5 puts together.
+    /// A machine that a gem5 script assembles from gem5's parts.
     Gem5(Gem5),
 }
 
@@ -24,7 +24,7 @@ pub struct Qemu {
     pub memory: String,
     /// How the image gets into RAM.
     pub loader: Loader,
-    /// The console under the hypervisor, unless it is the machine's own.
+    /// The console of images under the hypervisor, unless they use the machine's own console.
     pub console: Option<Console>,
     /// Additional devices of the machine: the value of `-device` for each.
     pub devices: Vec<String>,
@@ -95,9 +95,9 @@ pub struct Console {
 /// gem5's settings for a machine.
 #[derive(Debug)]
 pub struct Gem5 {
-    /// The file, next to the board's, that puts the machine together.
+    /// The script that assembles the machine, in the folder of the board's file.
     pub script: String,
-    /// The file with the parameters of its parts.
+    /// The file with the parameters of the machine's parts.
     pub parameters: String,
     /// Size of RAM, with unit.
     pub memory: String,
@@ -110,7 +110,7 @@ pub struct Gem5 {
 }
 
 impl Qemu {
-    /// Whether one of its machines has a GICv3.
+    /// Whether the machine for any of the hypervisors has a GICv3.
     pub fn has_gicv3(&self) -> bool {
         self.machine
             .values()
@@ -183,8 +183,8 @@ impl EmulatedMachine {
         }
     }
 
-    /// Returns the default limit, in seconds of the emulator's own time, of a boot without progress, for the default
-    /// number of wake-ups per cell.
+    /// Returns the default time limit of a boot without progress, in seconds of the emulator's own time. It holds for
+    /// the default number of wake-ups per cell.
     pub const fn patience(&self) -> u64 {
         match self {
             Self::Qemu(_) => 240,
@@ -200,7 +200,7 @@ impl EmulatedMachine {
         }
     }
 
-    /// Whether an atomic instruction of FEAT_LSE on CPUs of `model` crashes the emulator.
+    /// Whether some atomic instruction of FEAT_LSE on a CPU of `model` crashes the emulator.
     pub fn breaks_lse(&self, model: &str) -> bool {
         match self {
             Self::Qemu(_) => false,

@@ -12,14 +12,14 @@ pub fn parse(size: &str) -> Option<u64> {
         (at, 'g' | 'G') => (&size[..at], 1 << 30),
         _ => (size, 1 << 20),
     };
-    // `parse` would accept a sign.
+    // `parse` of the standard library would accept a sign.
     let digits = number.bytes().all(|byte| byte.is_ascii_digit());
     let number = number.parse::<u64>().ok().filter(|_| digits)?;
     let bytes = number.checked_mul(unit)?;
     (1..=MOST).contains(&bytes).then_some(bytes)
 }
 
-/// Returns the bytes of a size that was checked when it was read.
+/// Returns the number of bytes of `size`, which was checked when the board's file or the option was read.
 pub fn bytes(size: &str) -> u64 {
     parse(size).unwrap_or(0)
 }

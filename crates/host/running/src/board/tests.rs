@@ -87,7 +87,7 @@ fn models_bring_their_properties_and_the_counter() {
     assert_eq!(cpu, "max,cntfrq=1000000000");
 }
 
-/// Returns the error for a file of `virt` with this text replaced.
+/// Returns the error for the file of `virt` in which `was` is replaced by `is`.
 fn refusal(was: &str, is: &str) -> String {
     let text = fs::read_to_string(boards_folder().join("virt.toml")).unwrap();
     assert!(text.contains(was), "{was}");
@@ -200,7 +200,7 @@ fn the_board_of_the_guide_is_one() {
     assert_eq!(board.model(None).unwrap(), "cortex-a76");
 }
 
-/// A board's progress must not name a hypervisor that it can't have.
+/// The progress display of such a board must not name a hypervisor that the board can't have.
 #[test]
 fn a_board_without_el2_is_known() {
     let without = names().unwrap().into_iter();

@@ -14,7 +14,7 @@ const SAMPLE: Duration = Duration::from_millis(200);
 /// Both clocks, and their times of the last progress.
 pub struct Clock {
     own: OwnTime,
-    /// When the own time was last read.
+    /// When the emulator's own time was last read.
     read: Instant,
     /// The time of the last progress, by the emulator's own time and by the wall clock.
     progressed: (Duration, Instant),
@@ -37,7 +37,8 @@ impl Clock {
         self.own.now()
     }
 
-    /// Reads the emulator's own time unless it was just read. Returns whether this call has read it.
+    /// Reads the emulator's own time, unless it was read within the last [`SAMPLE`]. Returns whether this call has read
+    /// it.
     pub fn read_time(&mut self, process: &EmulatorProcess) -> bool {
         let elapsed = self.read.elapsed();
         if elapsed < SAMPLE {
@@ -48,12 +49,13 @@ impl Clock {
         true
     }
 
-    /// Notes progress at the end of its sampling period, because its time within the period is not known.
+    /// Notes progress. Records the end of the current sampling period, because the exact time of the progress is not
+    /// known.
     pub fn note_progress(&mut self) {
         self.progressed = (self.own.now(), Instant::now());
     }
 
-    /// Returns the time without progress.
+    /// Returns how long there has been no progress.
     pub fn stall(&self) -> Stall {
         Stall {
             own: self.own.now() - self.progressed.0,

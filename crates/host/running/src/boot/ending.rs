@@ -21,9 +21,9 @@ pub enum Ending {
     Off,
     /// The machine was reset, as only the emulator reports.
     Reset,
-    /// The machine stopped without any report. The text is the emulator's last words.
+    /// The machine stopped without any report. The text is the last line of the emulator that may explain it.
     Stopped(String),
-    /// The emulator ended abnormally, in this way and with these last words.
+    /// The emulator ended abnormally: how it ended, and its last line that may explain it.
     Died(String, String),
     Crash,
     /// The hypervisor ended the boot at this deadline.
@@ -67,8 +67,8 @@ impl Ending {
         console.stays_on.then_some(ending)
     }
 
-    /// Returns the ending of a boot. `stopped` is the reason why it had to be ended, if any. `end` and `report`
-    /// describe how the emulator ended, and `said` has its last lines.
+    /// Returns the ending of a boot. `stopped` is the reason why this program stopped it, if it did. `end` and `report`
+    /// describe how the emulator ended, and `said` has the emulator's last lines.
     pub fn of(
         stopped: Option<Self>,
         console: &Console,
@@ -78,7 +78,7 @@ impl Ending {
     ) -> Self {
         let last_words = said.iter().rfind(|line| explains_end(line));
         let last_words = last_words.cloned().unwrap_or_default();
-        // After a refusal, a machine that can't turn itself off stands still.
+        // After a refusal, a machine that can't turn itself off stays on and makes no progress.
         let still = matches!(stopped, None | Some(Self::Hang(_) | Self::OutOfTime));
         if let (true, Some(why)) = (still, &console.refused) {
             return Self::Refused(why.clone());
@@ -100,8 +100,8 @@ impl Ending {
     }
 }
 
-/// Whether a line of the emulator may explain its end: it is neither a place in the emulator's code
-/// nor a message of every run.
+/// Whether a line of the emulator may explain its end. A line that only names a position in the emulator's code does
+/// not, nor does a line that every run prints.
 fn explains_end(line: &str) -> bool {
     const OTHERWISE: [&str; 4] = [": warn: ", ": info: ", "Memory Usage:", "At:"];
     let says_where = line.starts_with(char::is_whitespace);

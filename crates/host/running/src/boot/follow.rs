@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows a boot: starts the emulator, reads its output, and ends it.
+//! Follows a boot: starts the emulator, reads its output, and stops it.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -25,15 +25,15 @@ use shell::interrupt;
 use shell::progress::Progress;
 use shell::terminal::{self, note, say};
 
-/// How long a machine may be silent after a crash, or go on after it has reported its exit. Like every limit here,
-/// this is in the emulator's own time.
+/// How long a machine may be silent after a crash, or continue to run after it has reported its exit. Like every limit
+/// in this module, this one is in the emulator's own time.
 const GRACE: Duration = Duration::from_secs(3);
 const TICK: Duration = Duration::from_millis(50);
-/// Number of lines to read before everything else is checked.
+/// Number of lines to read before the limits are checked again.
 const AT_ONCE: usize = 1000;
 /// How long to wait for the last lines of an emulator that has ended.
 const LAST_LINES: Duration = Duration::from_secs(2);
-/// Complaint when the log can't be written.
+/// Error text for a log that can't be written.
 const NO_LOG: &str = "serial.log can't be written";
 /// Number of the emulator's own lines to keep.
 const SAID: usize = 200;
@@ -49,13 +49,13 @@ pub struct Outcome {
     pub said: Vec<String>,
     /// The disturbances, if any.
     pub disturbed: Option<Done>,
-    /// The complete output, if it was requested and the boot ended by itself.
+    /// The complete output, if it was requested and the emulator ended without being stopped.
     pub went: Option<BootOutcome>,
 }
 
 impl Outcome {
-    /// Describes for people how the guest ended the boot, if it gave no exit status. Only the
-    /// hypervisor reports which vCPU ended it.
+    /// Describes for people how the guest ended the boot, if it reported no exit status. Only the hypervisor reports
+    /// which vCPU ended it.
     pub fn ended(&self) -> Option<String> {
         match (&self.console.ended, &self.ending) {
             (Some(ended), _) => Some(ended.to_string()),
@@ -78,7 +78,7 @@ pub struct Watch<'a> {
     pub show: Show,
     /// Shows progress to people.
     pub progress: Progress,
-    /// Whether to return [`Outcome::went`].
+    /// Whether to return [`Outcome::went`], the complete output.
     pub keep: bool,
     /// Whether the emulator writes large files at its end, which may take longer than [`GRACE`].
     pub writes: bool,
@@ -185,8 +185,8 @@ impl<'a, L: Write> Follower<'a, L> {
         }
     }
 
-    /// Returns the outcome of a boot. `stopped` is the reason why it had to be ended, if any. `end` and `report`
-    /// describe how the emulator ended.
+    /// Returns the outcome of a boot. `stopped` is the reason why this program stopped it, if it did. `end` and
+    /// `report` describe how the emulator ended.
     fn outcome(self, stopped: Option<Ending>, end: End, report: Option<Shutdown>) -> Outcome {
         Outcome {
             ending: Ending::of(stopped, &self.console, &end, report, &self.said),
@@ -198,8 +198,8 @@ impl<'a, L: Write> Follower<'a, L> {
         }
     }
 
-    /// Reads lines until the machine stops, and then returns `None`, or until it has to be stopped, and then returns
-    /// the reason.
+    /// Reads lines until the emulator ends or must be stopped. Returns `None` in the first case, and the reason in the
+    /// second.
     fn follow(
         &mut self,
         process: &EmulatorProcess,
@@ -222,7 +222,7 @@ impl<'a, L: Write> Follower<'a, L> {
                     return Ok(interrupt::signal().map(Ending::Interrupted));
                 }
             }
-            // Lines that came before a limit was reached count.
+            // Lines that arrived before a limit was reached may still be progress.
             for line in lines.try_iter().take(AT_ONCE) {
                 self.take_line(line, watch)?;
             }
@@ -266,7 +266,7 @@ impl<'a, L: Write> Follower<'a, L> {
         if stall.own < watch.limits.without_progress {
             return None;
         }
-        // A machine that is paused by its monitor sleeps like one that hangs.
+        // A machine that its monitor has paused uses no CPU time, like one that hangs.
         let sleeps = process
             .sample()
             .is_none_or(|all| emulator_time::all_asleep(&all));
@@ -295,14 +295,14 @@ impl<'a, L: Write> Follower<'a, L> {
         let kind = self.console.feed(&line);
         let now = self.clock.last_read_time();
         match kind {
-            // A dump may be long, so its last line counts.
+            // A dump may be long, so the grace period restarts at each of its lines.
             LineKind::Crash => self.grace = Some(now),
-            // The machine now turns itself off, and may report that at another port first.
+            // The machine is about to turn itself off, and its report of that may arrive first, on another port.
             LineKind::Exit | LineKind::Refused => drop(self.grace.get_or_insert(now)),
             _ => {}
         }
         if watch.refuses_off.is_some_and(|end| line.ends_with(end)) {
-            // A stored boot, or a boot that has just ended, has no monitor. If the monitor of another boot does not
+            // A stored boot, or a boot that has just ended, has no monitor. If the monitor of a running boot does not
             // answer, the boot makes no progress, and that is reported.
             drop(qemu::quit(watch.place));
         }
@@ -320,7 +320,7 @@ impl<'a, L: Write> Follower<'a, L> {
         Ok(())
     }
 
-    /// Shows an unfinished line that does not go on at once: a prompt, or the last output of a guest that hangs.
+    /// Shows an unfinished line that is not completed at once: a prompt, or the last output of a guest that hangs.
     fn show_begun(&mut self, begun: &str, watch: &mut Watch<'_>) -> Result<()> {
         let begun = self.console.safe_form_so_far(begun);
         let Some(more) = begun
@@ -361,8 +361,8 @@ impl<'a, L: Write> Follower<'a, L> {
     }
 }
 
-/// Returns the least setting that shows lines of this kind on the terminal, if any does. A crash is
-/// shown elsewhere, in more detail.
+/// Returns the least verbose setting that shows lines of this kind on the terminal, if any does. A crash is shown
+/// elsewhere, in more detail.
 fn least_show(kind: LineKind) -> Option<Show> {
     match kind {
         LineKind::Survey => Some(Show::Dumps),

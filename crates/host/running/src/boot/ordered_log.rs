@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One log for parallel boots, with their consoles in the order of the boots. The first boot
-//! that runs writes directly. The output of the others is held back until their turn.
+//! One log for parallel boots, which holds their consoles in the order of the boots. The first boot that is still
+//! running writes directly. The output of later boots is held back until their turn.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,12 +14,12 @@ pub struct Turns<'l, L: Write>(Mutex<State<'l, L>>);
 struct State<'l, L> {
     log: &'l mut L,
     turn: usize,
-    /// Output of the boots after the one that writes.
+    /// Output of the boots that come after the one that writes directly.
     held: BTreeMap<usize, Vec<u8>>,
 }
 
 impl<'l, L: Write> Turns<'l, L> {
-    /// Starts with the turn of boot 0.
+    /// Starts at boot 0, which writes directly.
     pub fn new(log: &'l mut L) -> Self {
         Self(Mutex::new(State {
             log,
@@ -28,12 +28,12 @@ impl<'l, L: Write> Turns<'l, L> {
         }))
     }
 
-    /// Returns the writer of boot `place`.
+    /// Returns the writer of the boot with index `place`.
     pub fn writer(&self, place: usize) -> Writer<'_, 'l, L> {
         Writer { turns: self, place }
     }
 
-    /// Gives the turn to the next boot, because the writing one has ended.
+    /// Lets the next boot write directly, because the current one has ended.
     ///
     /// # Errors
     /// If the log can't be written.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Describes in one line where the CPUs of a boot that hangs are.
+//! Describes in one line where each CPU of a hanging boot is executing.
 
-/// Returns the places in `registers`, which QEMU has printed. CPUs at the same place are named together. The result
-/// is empty if no register was read.
+/// Returns the code locations in `registers`, which QEMU has printed. CPUs at the same location are listed together.
+/// The result is empty if no register was read.
 pub fn name_places(registers: &[String]) -> String {
     let mut places: Vec<(String, Vec<&str>)> = Vec::new();
     for cpu in registers.chunk_by(|_, next| !next.starts_with("CPU#")) {
@@ -19,7 +19,7 @@ pub fn name_places(registers: &[String]) -> String {
     places.collect()
 }
 
-/// Returns the level and the address of a CPU's next instruction, with its function if that is known.
+/// Returns the exception level and the address of a CPU's next instruction, with the function's name if it is known.
 fn place_of_cpu(cpu: &[String]) -> Option<String> {
     let lines = || cpu.iter().map(|line| line.trim_start());
     let registers = lines().find_map(|line| line.strip_prefix("PC="))?;

@@ -9,7 +9,7 @@ use shell::command;
 use shell::folder::Folder;
 use shell::terminal::{self, note};
 
-/// Number of lines to show of an emulator that died.
+/// Number of output lines to show if the emulator died.
 const SAID_SHOWN: usize = 10;
 
 #[derive(Debug, Default)]

@@ -69,7 +69,7 @@ fn firmware_that_gives_up_is_told_from_guests_that_complain() {
     }
 }
 
-/// Lines of a guest that must not be taken for ours.
+/// Lines of a guest that must not be mistaken for ours.
 fn forged() -> Vec<String> {
     let record = |kind| {
         let line = wire::Line::new(0, kind).field("why", "x").field("cells", 0);

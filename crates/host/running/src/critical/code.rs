@@ -14,26 +14,26 @@ const BEGIN: &str = "sample_begins";
 const END: &str = "sample_ends";
 const RECORD: &str = "record";
 const CELL: &str = "samples_of_cell";
-/// The guest's function that adds to a count.
+/// The guest's function that adds to a statistics counter.
 const TALLY: &str = "add_many";
-/// The function that begins the next round of a loop, and its callee in a loop over numbers. In any
-/// other loop, the function is part of the work.
+/// The iterator's function that starts the next round of a loop, and the function that it calls in a loop over numbers.
+/// In any other loop, `next` is part of the measured work.
 const NEXT: &str = "next";
 const NUMBER: &str = "spec_next";
-/// Labels of the code, two instructions in a handler, that sets a flag.
+/// Labels of the two instructions in an interrupt handler that set a flag.
 const FLAGS: [&str; 2] = ["el1_irq_flag", "el1_irq_flag_version2"];
-/// Label of the instruction that acknowledges an interrupt of a GICv2.
+/// Label of the instruction that acknowledges an interrupt from a GICv2.
 const IAR: &str = "el1_irq_iar_version2";
 /// The section with a program's own code.
 const TEXT: &str = ".text";
-/// The largest distance between a mark and its clock read, in instructions. The compiler may put other instructions
-/// of the program in between.
+/// The largest distance between a mark and its clock read, in instructions. The compiler may move other instructions
+/// between them.
 const NEAR: usize = 8;
 /// The guest's files with the measured work.
 const WORKLOADS: &str = "/workload/";
 
-/// Returns the code of the ELF file `bytes`, which runs at `level`: a program of Linux at level 0, our guest at 1, the
-/// hypervisor at 2.
+/// Returns the code of the ELF file `bytes`. It runs at exception level `level`: a program of Linux at 0, our guest at
+/// 1, the hypervisor at 2.
 pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
     let file = ElfFile64::<object::Endianness>::parse(bytes)?;
     let mut code = Code::of(level, &file)?;
@@ -63,7 +63,7 @@ struct Code(Image);
 
 impl Code {
     fn of(level: u64, file: &ElfFile64<'_, object::Endianness>) -> Result<Self> {
-        // A program of Linux has further sections, with the start code of its C library.
+        // A program of Linux also has sections with the start code of its C library.
         let is_ours = |name: &str| level != 0 || name == TEXT;
         let sections = file.sections();
         let mut texts = sections.filter(|section| {
@@ -102,7 +102,7 @@ impl Code {
         }
     }
 
-    /// Marks the instructions that read the clock, and those that count samples, by the marks next to them.
+    /// Finds the instructions that read the clock, and those that count samples, by the marks next to them.
     fn mark_by_mark(&mut self) -> Result<()> {
         let Image { words, kinds, .. } = &mut self.0;
         let marks = words.iter().enumerate();
@@ -142,14 +142,14 @@ impl Code {
         Ok(())
     }
 
-    /// Returns the kinds of the instructions at link addresses `range`.
+    /// Returns the kinds of the instructions at link addresses from `begin` up to `end`.
     fn kinds_at(&mut self, (begin, end): (u64, u64)) -> &mut [Reasons] {
         let index = |address: u64| (address.wrapping_sub(self.0.address) / 4) as usize;
         let (begin, end) = (index(begin), index(end));
         self.0.kinds.get_mut(begin..end).unwrap_or_default()
     }
 
-    /// Marks instructions by their source functions.
+    /// Marks instructions by the source functions that contain them.
     fn mark_by_source(&mut self, pieces: &[Piece]) {
         let rounds = pieces.iter().filter(|one| one.function == NEXT);
         let rounds: Vec<&Piece> = rounds
@@ -173,8 +173,8 @@ impl Code {
         }
     }
 
-    /// Marks `range`, which counts a sample. Marks only instructions with lasting effects, because the
-    /// compiler may put a load or an addition before the branch that leaves a sample out.
+    /// Marks the instructions from `begin` to `end` as counting a sample. Marks only instructions with lasting effects,
+    /// because the compiler may move a load or an addition before the branch that skips a sample.
     fn mark_record(&mut self, (begin, end): (u64, u64)) {
         let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
         let last = (end.wrapping_sub(self.0.address) / 4) as usize;
@@ -186,7 +186,8 @@ impl Code {
         }
     }
 
-    /// Marks `range`, which reads the clock for `kind`.
+    /// Marks the clock read between `begin` and `end` with `kind`, and the instruction after it as the one that has the
+    /// value.
     fn mark_clock(&mut self, (begin, end): (u64, u64), kind: Reasons) {
         let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
         let last = (end.wrapping_sub(self.0.address) / 4) as usize;
@@ -238,9 +239,8 @@ const fn has_effect(word: u32) -> bool {
     pair || one || call
 }
 
-/// Whether three instructions add one to a number in memory: a load of eight bytes, an
-/// addition, a store back (DDI 0487K.a, C4.1.93 and C4.1.95). Counts have this form
-/// in assembly.
+/// Whether three instructions add one to a number in memory: an eight-byte load, an addition, and a store to the same
+/// address (DDI 0487K.a, C4.1.93 and C4.1.95). Statistics counters have this form in assembly.
 fn is_count(words: &[u32]) -> bool {
     const LDR: u32 = 0xf940_0000;
     const STR: u32 = 0xf900_0000;
@@ -283,11 +283,11 @@ mod tests {
         let count = [0xf940_1d54, 0x9100_0694, 0xf900_1d54];
         assert!(is_count(&count));
         for planted in [
-            [0xf940_1d54, 0x9100_0a94, 0xf900_1d54], // two more
-            [0xf940_1d54, 0x9100_0694, 0xf900_2154], // to another place
-            [0xf940_1d54, 0x9100_0694, 0xf900_1d74], // from another base
-            [0xf940_1d54, 0x9100_0695, 0xf900_1d54], // into another register
-            [0xb940_1d54, 0x9100_0694, 0xb900_1d54], // of four bytes
+            [0xf940_1d54, 0x9100_0a94, 0xf900_1d54], // adds two
+            [0xf940_1d54, 0x9100_0694, 0xf900_2154], // stores to another address
+            [0xf940_1d54, 0x9100_0694, 0xf900_1d74], // uses another base register
+            [0xf940_1d54, 0x9100_0695, 0xf900_1d54], // adds into another register
+            [0xb940_1d54, 0x9100_0694, 0xb900_1d54], // has four bytes
         ] {
             assert!(!is_count(&planted), "{planted:08x?}");
         }

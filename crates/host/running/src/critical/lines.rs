@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the source functions of instructions, by debug information.
+//! Finds the source function of each instruction from debug information.
 
 use anyhow::Result;
 use gimli::{AttributeValue, UnitOffset};
@@ -11,14 +11,14 @@ type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
 type Unit<'d> = gimli::Unit<Slice<'d>>;
 type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
 
-/// A piece of code of a function, inlined or not.
+/// A contiguous piece of a function's code, inlined or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The function's own name, without type parameters.
     pub function: String,
-    /// The file of the caller if the function was inlined, else empty.
+    /// The file of the caller if the function was inlined, or else empty.
     pub caller: String,
-    /// Link addresses of the first instruction and of the end.
+    /// Link addresses of the first instruction and of the first byte after the piece.
     pub range: (u64, u64),
 }
 
@@ -29,7 +29,7 @@ impl Piece {
     }
 }
 
-/// Returns the pieces of `wanted` functions, by name.
+/// Returns the pieces of the functions whose names are `wanted`.
 pub fn pieces(
     file: &ElfFile64<'_, object::Endianness>,
     wanted: impl Fn(&str) -> bool,
@@ -85,7 +85,7 @@ impl<'d> Source<'d> {
         Ok(Self { dwarf, units })
     }
 
-    /// Returns the name of a function, or of the original if it is a copy.
+    /// Returns the name of a function. For a copy of a function, returns the original's name.
     fn name(&self, unit: &Unit<'d>, entry: &Entry<'d>) -> Result<Option<String>> {
         if let Some(value) = entry.attr_value(gimli::DW_AT_name) {
             let text = self.dwarf.attr_string(unit, value)?;
@@ -107,7 +107,7 @@ impl<'d> Source<'d> {
         self.name(unit, &unit.entry(offset)?)
     }
 
-    /// Returns the name of a function of another unit.
+    /// Returns the name of a function in another unit.
     fn name_elsewhere(&self, offset: gimli::DebugInfoOffset) -> Result<Option<String>> {
         let begins = |unit: &Unit<'d>| unit.header.debug_info_offset();
         let after = self

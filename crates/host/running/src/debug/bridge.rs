@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Connects a debugger to the machine's stub: forwards everything, and notices when
-//! the debugger is gone, however it ended. The stub alone would keep the machine running
-//! without its debugger.
+//! Connects a debugger to QEMU's debugger stub: forwards everything, and detects when the debugger has disconnected,
+//! even if it crashed. The stub alone would keep the machine running without its debugger.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,7 +13,7 @@ use std::time::Duration;
 /// Interval between checks whether the stub exists.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Serves debuggers one after another. Reports each debugger that disappears without detaching.
+/// Serves debuggers one after another. Reports each debugger that disconnects without detaching.
 pub fn serve(listener: TcpListener, stub: PathBuf) -> Receiver<()> {
     let (sender, gone) = channel();
     thread::spawn(move || {
@@ -28,10 +27,10 @@ pub fn serve(listener: TcpListener, stub: PathBuf) -> Receiver<()> {
     gone
 }
 
-/// Forwards until the debugger is gone. Returns whether it has detached.
+/// Forwards data until the debugger disconnects. Returns whether it has detached.
 fn forward(mut debugger: TcpStream, stub: &Path) -> io::Result<bool> {
     let mut stub = connect(stub);
-    // Packets are small, and the debugger waits for the answer to each.
+    // Packets are small, and the debugger waits for the answer to each, so they must be sent at once.
     debugger.set_nodelay(true)?;
     let (mut from, mut to) = (stub.try_clone()?, debugger.try_clone()?);
     thread::spawn(move || {
@@ -60,16 +59,17 @@ fn connect(stub: &Path) -> UnixStream {
     }
 }
 
-/// First byte of a packet, escaped inside packets (GDB's remote protocol), and the letter of the packet that detaches.
+/// First byte of a packet, which is escaped inside packets (GDB's remote protocol), and the first letter of the packet
+/// that detaches.
 const START: u8 = b'$';
 const DETACH: u8 = b'D';
 
 /// Reads the packets that a debugger sends.
 #[derive(Debug, Default)]
 struct Packets {
-    /// The letter of the last packet.
+    /// The first letter of the last packet.
     last: Option<u8>,
-    /// Whether the next byte is the letter of a packet.
+    /// Whether the next byte is the first letter of a packet.
     begun: bool,
 }
 
@@ -89,7 +89,8 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
 
-    /// Sends `said` to a machine that echoes it, and then leaves.
+    /// Sends `said` to a machine that echoes it, and then disconnects. Returns the echo, and whether the debugger
+    /// counts as detached.
     fn debug(said: &[u8]) -> (Vec<u8>, bool) {
         let place = tempfile::tempdir().unwrap();
         let stub = place.path().join("stub");

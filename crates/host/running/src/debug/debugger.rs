@@ -7,7 +7,7 @@ use providing::manager::{self, Tool};
 use providing::toolchain::output;
 use shell::places;
 
-/// GDB's names. The first program that supports arm64 is used, as many support only the host's CPU.
+/// GDB's names. Many GDBs support only the host's CPU, so the first program that supports arm64 is used.
 const GDBS: [&str; 6] = [
     "gdb-multiarch",
     "aarch64-none-elf-gdb",
@@ -47,7 +47,7 @@ pub fn find() -> Option<Debugger> {
     find_by(&|program, arguments| output(program, arguments))
 }
 
-/// Returns the debugger to show if none is installed.
+/// Returns the debugger whose command is shown if none is installed.
 pub fn usual_debugger() -> Debugger {
     Debugger {
         program: GDBS[0],
@@ -56,7 +56,7 @@ pub fn usual_debugger() -> Debugger {
     }
 }
 
-/// Like [`find`], where `run` returns the output of a program if it can be started.
+/// Like [`find`]. `run` returns the output of a program, if the program can be started.
 fn find_by(run: &dyn Fn(&str, &[&str]) -> Option<String>) -> Option<Debugger> {
     let asked = [
         "-nx",
@@ -106,7 +106,7 @@ impl Debugger {
 mod tests {
     use super::*;
 
-    /// Returns the debugger that is found among programs with these version texts.
+    /// Returns the debugger that is found if `programs` are installed, each with its version text.
     fn found(programs: &[(&str, &str)]) -> Option<&'static str> {
         let run = |program: &str, arguments: &[&str]| {
             let (_, said) = programs.iter().find(|(name, _)| *name == program)?;

@@ -23,7 +23,7 @@ const HEAD: &str = "\
 # Printable ASCII, 4096 bytes at most.
 ";
 
-/// Start of the file for another kernel as guest.
+/// Start of the file if the guest is another kernel.
 const HEAD_GIVEN: &str = "\
 # Rouse reads this file when this disk boots: boot arguments, on any number of
 # lines. Change it as you like; nothing has to be built again. They are the
@@ -36,7 +36,8 @@ const HEAD_GIVEN: &str = "\
 # Printable ASCII, 4096 bytes at most.
 ";
 
-/// Returns the file for these boot arguments, for our `own` guest or another. Parsing it returns the same arguments.
+/// Returns the text file for these boot arguments, for our `own` guest or for another. Parsing the file returns the
+/// same arguments.
 ///
 /// # Errors
 /// If the file can't express them.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A disk, bit for bit: partition table, file system, files.
 //!
-//! Equal files make an equal disk wherever and whenever it is made. Everything that usually differs is fixed: the GUIDs
-//! of disk and partition, the serial number of the file system, and the times of its files (FAT's first day).
+//! Equal files always produce an identical disk. All data that usually differ are fixed: the GUIDs of disk and
+//! partition, the serial number of the file system, and the times of its files (FAT's first day).
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -20,11 +20,10 @@ const MIB: usize = 1 << 20;
 const SECTOR: usize = 512;
 /// Offset of the partition, and size of the free space after it.
 const MARGIN: usize = MIB;
-/// Least size of a disk. It has more than the 65525 clusters, of a sector each, that make a file
-/// system FAT32.
+/// Least size of a disk. A disk of this size has more than 65525 one-sector clusters, as FAT32 requires.
 const LEAST: usize = 64 * MIB;
-/// Bytes of a disk beyond its image: margins, file allocation tables, the text, and room for a second text of the
-/// user's.
+/// Bytes of a disk beyond its image: margins, file allocation tables, the text file, and space for a second text file
+/// of the user's.
 const SPARE: usize = 16 * MIB;
 
 const DISK: Uuid = uuid!("9d6bd3a1-4f0e-4c0b-8d0c-7f2c5f6f7573");
@@ -94,7 +93,7 @@ mod tests {
         (0..size).map(|at| (at % 251) as u8).collect()
     }
 
-    /// Returns the partition's place, from the table at either end of the disk.
+    /// Returns the partition's first and last byte, from the table at either end of the disk.
     fn partition(disk: &mut [u8], lba: usize) -> (usize, usize) {
         let table = GptConfig::new()
             .open_from_device(Cursor::new(disk))
@@ -148,7 +147,7 @@ mod tests {
         let make = || disk_with_files(&image(5000), "x").unwrap();
         let mut first = make();
         assert!(first == make());
-        // Two disks made in the same second could have equal times anyway.
+        // Two disks made in the same second could have equal times even without the fixed time.
         let (start, end) = partition(&mut first, 1);
         let device = Cursor::new(&mut first[start..end]);
         let system = FileSystem::new(device, FsOptions::new()).unwrap();

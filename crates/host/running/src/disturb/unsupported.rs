@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! For systems where single threads can't be held.
+//! Replaces the disturbances on systems where single threads can't be held.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ pub fn obstacle() -> Option<&'static str> {
     Some("only Linux holds single threads of another process; leave --disturb out")
 }
 
-/// Fails here. For Linux, there is a function that stops the process.
+/// Always fails. The Linux version stops a process.
 pub fn stop_process(_: u32, _: Duration) -> Result<bool> {
     bail!("not here")
 }
 
-/// Fails here. For Linux, there is a function that holds a thread.
+/// Always fails. The Linux version holds a thread.
 pub fn hold_thread(_: u32, _: Duration, _: impl FnOnce(usize) -> usize) -> Result<bool> {
     bail!("not here")
 }

@@ -2,7 +2,7 @@
 //! Checkpoints of a booted Linux in `target/gem5/`, so that the same boot is made only once.
 //!
 //! The name of a checkpoint's folder contains a hash of everything on which the boot depends. The machine's script
-//! makes the checkpoint if there is none (`boards/gem5/machine.py`), and meanwhile holds the lock next to the folder.
+//! makes a missing checkpoint (`boards/gem5/machine.py`), and holds the lock next to the folder while it does so.
 
 use std::fs::{self, File};
 use std::hash::Hasher;
@@ -19,15 +19,15 @@ use shell::{files, places};
 const KEPT: usize = 12;
 /// Ending of the lock's name.
 const LOCK: &str = "lock";
-/// Ending of the name of a checkpoint that is being made or removed.
+/// Ending of the folder's name while a checkpoint is being made or removed.
 const PART: &str = "part";
 
 /// Options of the machine on which a boot does not depend. The word after each option is its value.
 const OF_THE_REST: [&str; 2] = ["--outdir", "--cpu-model"];
 
-/// Returns the folder for the checkpoint of the boot that `command` makes. Its name depends on the contents of the
-/// `images` that the command names. Removes the least recently used checkpoints. The emulator's own files go to
-/// `place`.
+/// Returns the folder for the checkpoint of the boot that `command` makes. The folder's name depends on the contents of
+/// the `images` that the command names. Removes the least recently used checkpoints. `place` is the folder for the
+/// emulator's own files.
 pub fn folder<'a>(
     program: &Path,
     command: &Command,
@@ -61,7 +61,7 @@ pub fn folder<'a>(
     Ok(folder)
 }
 
-/// Removes all checkpoints but `current` and the last ones that were used, and removes the remains of interrupted
+/// Removes all checkpoints except `current` and the most recently used ones, and removes the remains of interrupted
 /// ones.
 fn remove_oldest(parent: &Path, current: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
@@ -89,7 +89,7 @@ fn remove_unless_used(lock: &Path) {
     let Some(_held) = File::open(lock).ok().filter(|lock| lock.try_lock().is_ok()) else {
         return;
     };
-    // An interruption must not leave half of the checkpoint under its name.
+    // An interruption must not leave an incomplete checkpoint under its final name.
     let (folder, part) = (lock.with_extension(""), lock.with_extension(PART));
     let _ = fs::remove_dir_all(&part);
     let _ = fs::rename(folder, &part);
@@ -134,7 +134,7 @@ mod tests {
             let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(n as u64);
             lock.set_modified(time).unwrap();
         }
-        // This one was interrupted.
+        // This folder is the remains of an interrupted run.
         fs::create_dir(of(99).with_extension(PART)).unwrap();
         File::create(of(99).with_extension(LOCK)).unwrap();
         let read = File::open(of(1).with_extension(LOCK)).unwrap();

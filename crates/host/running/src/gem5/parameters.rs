@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parameters of a machine that is made of gem5's parts, from the file `parameters.toml` of its board.
+//! Parameters of a machine that a script assembles from gem5's parts, from the file `parameters.toml` of its board.
 //!
-//! Every parameter has a value in each preset, with its source, so that
-//! a result names the machine that it comes from.
+//! Every parameter has a value in each preset, with the source of the value, so that a result identifies the machine
+//! that produced it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -83,7 +83,7 @@ impl Parameters {
             .map(|(name, parameter)| (name.as_str(), parameter.about.as_str()))
     }
 
-    /// Returns the values of `preset`, changed by `set`, which is like `core-mhz=3000,l2-kib=512`.
+    /// Returns the values of `preset`, changed by `set`, which has a form like `core-mhz=3000,l2-kib=512`.
     pub fn pick_values(&self, preset: Option<&str>, set: Option<&str>) -> Result<Values> {
         let preset = preset.unwrap_or(DEFAULT);
         if !self.presets().contains(preset) {

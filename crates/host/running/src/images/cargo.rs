@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs Cargo, and shows its output if Cargo has something to do.
+//! Runs Cargo, and shows its output unless everything is up to date.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,7 +12,7 @@ use shell::processor_time;
 use shell::terminal::{self, note};
 use shell::timings::{self, Part};
 
-/// Prefixes of Cargo's lines to hide: everything was up to date, or a build waits for another one to release the
+/// Prefixes of Cargo's lines to hide: those that report that everything is up to date, or that the build waits for the
 /// package cache.
 const QUIET: [&str; 2] = [
     "Finished",

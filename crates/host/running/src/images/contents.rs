@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Detects sources whose content differs from the content last compiled, whatever their times.
+//! Detects sources whose contents differ from those that Cargo last compiled, whatever the files' times are.
 //!
-//! Cargo compares times: it treats a source that is older than its output as compiled (the documentation of its
-//! module `core::compiler::fingerprint`), even a source restored with its old time. So this module records the
-//! contents that Cargo last compiled, and touches a source with other contents before Cargo runs again. A touched
-//! file is newer than all of Cargo's output in every folder, so one record is enough for all folders.
+//! Cargo compares times: it treats a source that is older than its output as compiled (the documentation of Cargo's
+//! module `core::compiler::fingerprint`), even if that source was restored with its old time. So this module records
+//! the contents that Cargo last compiled, and touches each source with other contents before Cargo runs again. A
+//! touched file is newer than all of Cargo's output in every folder, so one record is enough for all folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::boot_cache::xxh3_hex;
 use shell::places;
 
-/// The part of the workspace's manifest that names its packages.
+/// The part of the workspace's manifest that lists its packages.
 #[derive(Deserialize)]
 struct Manifest {
     workspace: Workspace,
@@ -39,12 +39,13 @@ pub struct Sources {
     changed: BTreeMap<PathBuf, Changed>,
 }
 
-/// The time at which a file or its metadata last changed (ctime), in seconds and nanoseconds. Nobody can set it.
+/// The time at which a file or its metadata last changed (ctime), in seconds and nanoseconds. No program can set it.
 type Changed = (i64, i64);
 
 impl Sources {
-    /// Touches the sources below `root` that differ from `record`, from which `folders` were built. Without a record,
-    /// removes these folders, because their sources are unknown.
+    /// Touches the sources below `root` whose contents differ from `record`. The outputs in `folders` were built from
+    /// the recorded contents. Without a record, removes these folders, because it is unknown from which sources they
+    /// were built.
     pub fn touch_changed(root: &Path, record: PathBuf, folders: &[PathBuf]) -> Result<Self> {
         let known = fs::read(&record).ok();
         let mut known: Option<Hashes> = known.and_then(|text| serde_json::from_slice(&text).ok());
@@ -66,7 +67,7 @@ impl Sources {
             changed: when_changed(root, &hashes),
             hashes,
         };
-        // An interrupted build has compiled an unknown part of the touched sources.
+        // If a build is interrupted, it is unknown which of the touched sources were compiled.
         given.write(&known.unwrap_or_default())?;
         Ok(given)
     }
@@ -146,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// A workspace of one source, and its build folder.
+    /// A workspace with one source, and its build folder.
     struct Place(tempfile::TempDir);
 
     impl Place {
@@ -174,7 +175,7 @@ mod tests {
             self.root().join("target/image-build")
         }
 
-        /// Writes this content, with a time that is older than any build.
+        /// Writes this content, with a file time that is older than any build.
         fn write(&self, text: &str) {
             fs::write(self.source(), text).unwrap();
             let file = File::options().append(true).open(self.source()).unwrap();

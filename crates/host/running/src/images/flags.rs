@@ -7,7 +7,7 @@ use plan::Atomics;
 
 use providing::toolchain;
 
-/// Returns Cargo's setting of the compiler's flags for these atomic instructions.
+/// Returns Cargo's setting for the compiler flags of images with these atomic instructions.
 pub fn flags_of_images(atomics: Atomics) -> String {
     let mut flags = source_name_flags();
     flags.extend(match atomics {
@@ -17,20 +17,20 @@ pub fn flags_of_images(atomics: Atomics) -> String {
     cargo_setting(toolchain::TARGET, flags)
 }
 
-/// Returns the same setting for programs that run on Linux.
+/// Returns Cargo's setting for the compiler flags of programs that run on Linux.
 pub fn flags_of_linux() -> String {
     cargo_setting(toolchain::LINUX, source_name_flags())
 }
 
-/// Returns Cargo's setting of further flags for `target`.
+/// Returns Cargo's setting that adds these flags for `target`.
 fn cargo_setting(target: &str, flags: Vec<String>) -> String {
     format!("target.{target}.rustflags={}", toml::Value::from(flags))
 }
 
-/// Returns the compiler's flags that make the names of source files, which panic messages contain, independent of
-/// their place. Equal sources then make equal images on every machine. Dependencies are in Cargo's folder. Rust's own
-/// libraries have names below `/rustc/COMMIT` where the component rust-src is not installed. Where it is installed,
-/// the names are the paths of their files, even in inlined code.
+/// Returns compiler flags that make source file names, which panic messages contain, independent of the location of the
+/// sources. Equal sources then produce equal images on every machine. Dependencies are in Cargo's folder. The names of
+/// Rust's own libraries begin with `/rustc/COMMIT` if the component rust-src is not installed. If it is installed,
+/// their names are the paths of their files, even in inlined code.
 fn source_name_flags() -> Vec<String> {
     let flag = |from: PathBuf, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let mut flags = vec![flag(toolchain::home(), "/cargo")];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks each option of the machine on its own.
+//! Checks the options of the machine one by one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,9 +56,9 @@ pub fn choose_ram(args: &JobArgs, board: &Board) -> Result<Ram> {
     Ok(Ram::new(Some(memory), least))
 }
 
-/// Whether waits by event of other kernels hand the turn over. They do where an emulator runs all CPUs in one thread,
-/// unless some waits are to trap, because a YIELD does not trap. All cells of a boot share the kernel, so one cell
-/// that traps decides for all.
+/// Whether to replace WFE instructions of other kernels by YIELD. This is done where an emulator runs all CPUs in one
+/// thread, unless WFE is to trap in some cell, because YIELD does not trap. All cells of a boot share the kernel, so
+/// one such cell decides for all.
 pub fn replaces_waits(args: &JobArgs, metric: Metric, load: &Load) -> bool {
     let traps = load.measures_linux() && load.plan.lists.trap.values.iter().any(|trap| trap.wfe());
     if traps && metric == Metric::Insns && !args.as_loaded {
@@ -67,7 +67,7 @@ pub fn replaces_waits(args: &JobArgs, metric: Metric, load: &Load) -> bool {
     metric == Metric::Insns && !args.as_loaded && !traps
 }
 
-/// Reads a file, which has to exist and has to be a device tree.
+/// Reads a file, which must exist and be a device tree.
 pub fn tree_bytes(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
     let bytes = match file_arguments::read("--dtb", path) {

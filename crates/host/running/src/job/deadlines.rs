@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hypervisor's deadlines: how long a boot or a pass of a cell may take on the
-//! machine. A disk has deadlines by default, because a machine that hangs costs money.
+//! The hypervisor's deadlines: how long a boot, or one pass of a cell, may take on the machine. A disk has deadlines by
+//! default, because a machine that hangs costs money.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,25 +10,26 @@ use plan::{Arguments, CELL_DEADLINE, DEADLINE, Deliver, KEEP_CPU, Limits, Machin
 use super::Load;
 use crate::options::DeadlineArgs;
 
-/// A run that takes this many times longer than expected counts as hung.
+/// A run counts as hung if it takes this many times as long as expected.
 const FACTOR: u32 = 4;
-/// Time before the first cell: clearing RAM, starting CPUs, probes.
+/// Time before the first cell, for clearing RAM, starting CPUs, and probing.
 const START: Duration = Duration::from_secs(300);
-/// Time of a cell besides its wake-ups: its records, 2.6 KiB on average and up to 16 KiB, on a console of 115200 baud.
+/// Time of a cell besides its wake-ups: for its records, 2.6 KiB on average and 16 KiB at most, on a console at 115200
+/// baud.
 const RECORDS: Duration = Duration::from_secs(2);
-/// Time of a slow wake-up, for cells whose time nothing bounds.
+/// Assumed time of a slow wake-up, for cells whose time has no bound.
 const WAKE_UP: Duration = Duration::from_millis(1);
 /// Least deadline of a pass of a cell.
 const LEAST: Duration = Duration::from_secs(60);
 /// Deadline of a run of unknown length: a check, a soak.
 const UNKNOWN: Duration = Duration::from_secs(3600);
 
-/// Deadlines as boot arguments. 0 seconds means no deadline, and is passed only if it was requested.
+/// Deadlines as boot arguments. 0 seconds means no deadline; it becomes an argument only if it was requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deadlines {
     pub run: Option<u64>,
     pub cell: Option<u64>,
-    /// Whether to keep a CPU, so that deadlines hold whatever the guest does.
+    /// Whether the hypervisor keeps a CPU for itself, so that deadlines hold whatever the guest does.
     pub keep: bool,
 }
 
@@ -42,8 +43,8 @@ impl Deadlines {
         }
     }
 
-    /// Returns the deadlines of a disk for a machine like `machine`. A deadline that neither an option nor `append`
-    /// gives follows from the plan. Another kernel has no deadlines by default.
+    /// Returns the deadlines of a disk for a machine like `machine`. If neither an option nor `append` sets a deadline,
+    /// it is derived from the plan. Another kernel has no deadlines by default.
     pub fn of_disk(args: &DeadlineArgs, load: &Load, append: &str, machine: &Machine) -> Self {
         let asked = Self::asked(args);
         let told = Arguments::parse(append).unwrap_or_default();
@@ -53,7 +54,7 @@ impl Deadlines {
         let plan = load.measures.then_some(&load.plan);
         let run = plan.map_or(UNKNOWN, |plan| run_deadline(plan, machine));
         let cell = plan.map(|plan| pass_deadline(plan, machine));
-        // A guest that owns its interrupts can keep them from all its CPUs.
+        // A guest that owns its interrupts can keep the hypervisor's interrupts from all its CPUs.
         let direct = load.plan.lists.deliver.values.contains(&Deliver::Direct);
         let this = Self {
             run: asked
@@ -111,7 +112,7 @@ impl fmt::Display for Deadlines {
     }
 }
 
-/// Returns the deadline of a run of `plan`.
+/// Returns the deadline of a whole run of `plan`.
 fn run_deadline(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
     START + cells.map(|cell| cell_time(plan, &cell)).sum::<Duration>() * FACTOR
@@ -132,7 +133,7 @@ fn cell_time(plan: &Plan, cell: &plan::Cell) -> Duration {
         0 => WAKE_UP * limits.iterations,
         budget => Duration::from_nanos(budget),
     };
-    // The passes with time stamps add as much again.
+    // Iterations with time stamps repeat some of the pauses: a quarter of them, in this estimate.
     let pauses = Duration::from_nanos(limits.pause) * limits.iterations;
     wake_ups + pauses + pauses / 4 + RECORDS
 }
@@ -157,7 +158,7 @@ mod tests {
         let cell = Duration::from_millis(2500);
         assert_eq!(run_deadline(&one, &MACHINE), START + cell * cells * FACTOR);
         assert_eq!(pass_deadline(&one, &MACHINE), LEAST);
-        // A pause of a second before each wake-up does not count as a hang.
+        // A pause of one second before each wake-up must not count as a hang.
         let slow = plan(
             "rouse.workload=pingpong rouse.wait=wfi rouse.gap-us=1000000 rouse.iterations=100",
         );

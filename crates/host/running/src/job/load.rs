@@ -30,7 +30,7 @@ pub struct Load {
     /// Whether to describe the machine first.
     pub survey: bool,
     pub deadlines: Deadlines,
-    /// Whether the guest still measures, in spite of further arguments.
+    /// Whether the guest still measures, despite further arguments.
     pub measures: bool,
     /// The program of our guest that the arguments select.
     program: Program,
@@ -78,7 +78,7 @@ impl Load {
                  leave these options out, and pass its boot arguments by --guest-args"
             );
         }
-        // A boot has only one image of the guest, which has to be known here.
+        // A boot has only one image of the guest, and the image must be known here.
         if appended.named && appended.values.len() > 1 {
             bad_input!(
                 "--append: rouse.atomics has more than one word, and a boot has one; use --atomics, which boots for each"
@@ -87,7 +87,7 @@ impl Load {
         if appended.named && guest.is_none() {
             plan.lists.atomics = appended;
         }
-        // Arguments from the command line come later, and win over these.
+        // Arguments from the command line follow these, and override them.
         let alike = on_linux.then_some(ALIKE);
         let complains = soaks.then_some(COMPLAINS);
         let words = alike
@@ -109,7 +109,7 @@ impl Load {
         })
     }
 
-    /// Like [`new`](Self::new), for a disk, which has deadlines by default.
+    /// Like [`new`](Self::new), for a disk. A disk has deadlines by default.
     pub fn of_disk(args: &LoadArgs) -> Result<Self> {
         let mut load = Self::new(args)?;
         let machine = Machine {
@@ -134,7 +134,7 @@ impl Load {
         self.guest.as_ref().is_some_and(Given::is_measured)
     }
 
-    /// Returns the release of the measured Linux, by its banner, if there is one.
+    /// Returns the release of the measured Linux, from its banner, if there is one.
     pub fn kernel(&self) -> Option<String> {
         let given = self.guest.as_ref().filter(|given| given.is_measured())?;
         kernel::release(&given.image).map(str::to_owned)
@@ -148,7 +148,7 @@ impl Load {
         }
     }
 
-    /// Builds the images that its boot arguments need, and packs them.
+    /// Builds and packs the images that the boot arguments need.
     pub fn build(&self) -> Result<Built> {
         images::build_planted(&self.board.name, self.packed(), self.planted())
     }
@@ -160,14 +160,14 @@ impl Load {
         read.map_or(Planted::NOTHING, |arguments| arguments.planted())
     }
 
-    /// Returns the part of the plan that a boot measures.
+    /// Returns the part of the plan that the boot `variant` measures.
     pub fn plan_of(&self, variant: Variant) -> Plan {
         let plan = self.plan.chosen(variant.choice);
         let shard = plan.shard.part(variant.part);
         Plan { shard, ..plan }
     }
 
-    /// Returns Linux's arguments for idling in this way, and the hypervisor's arguments for providing idle states.
+    /// Returns Linux's arguments for this way of idling, and the hypervisor's arguments that provide idle states.
     fn idle_arguments(&self, cpuidle: LinuxCpuidle) -> String {
         let needed = cpuidle.needs_states().then(GuestStates::standby);
         let states = self.states.clone().or(needed);
@@ -177,7 +177,7 @@ impl Load {
     }
 
     /// Returns the images' arguments in a boot. Another kernel gets only the command line's arguments, unless our
-    /// program runs on it. The hypervisor keeps its own arguments.
+    /// program runs on it. The hypervisor does not pass its own arguments on.
     pub fn boot_arguments(&self, variant: Variant) -> String {
         let Variant { choice, seed, .. } = variant;
         let linux = self.measures_linux();
@@ -190,7 +190,7 @@ impl Load {
             false => self.states.as_ref().map(states_argument),
         };
         let seed = linux.then(|| format!("{PREFIX}{SEED}={seed}"));
-        // Arguments from the command line come later, and win over these.
+        // Arguments from the command line follow these, and override them.
         join_texts([
             plan,
             survey,
@@ -201,9 +201,9 @@ impl Load {
         ])
     }
 
-    /// Like [`boot_arguments`](Self::boot_arguments), for a measured Linux that boots to a checkpoint. Returns the
-    /// arguments of the boot, which serves all measurements, and those of the measurement that goes on from the
-    /// checkpoint.
+    /// Like [`boot_arguments`](Self::boot_arguments), for a measured Linux that boots to a checkpoint. Returns two
+    /// texts: the arguments of the boot, which all measurements share, and the arguments of the measurement that
+    /// continues from the checkpoint.
     pub fn checkpoint_arguments(&self, variant: Variant) -> [String; 2] {
         let plan = self.plan_of(variant).to_string();
         let boot = join_texts([
@@ -220,7 +220,7 @@ impl Load {
         let seed = format!("{PREFIX}{SEED}={}", variant.seed);
         [
             boot,
-            // The first seed counts, and the program adds the seed of the boot after it.
+            // The program uses the first seed, and ignores the boot's seed, which is added after it.
             join_texts([Some(seed), Some(plan), Some(self.append.clone())]),
         ]
     }
@@ -233,10 +233,10 @@ fn join_texts<const N: usize>(parts: [Option<String>; N]) -> String {
     parts.join(" ").trim_end().to_owned()
 }
 
-/// Linux's argument in a soak. With it, complaints go to the console too.
+/// Linux's argument in a soak, which sends warnings to the console too.
 const COMPLAINS: &str = "loglevel=4";
 
-/// Returns the argument that asks the hypervisor for idle states.
+/// Returns the argument that makes the hypervisor provide idle states.
 fn states_argument(states: &GuestStates) -> String {
     format!("{PREFIX}{GUEST_STATES}={states}")
 }

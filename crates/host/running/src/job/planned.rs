@@ -11,17 +11,17 @@ use crate::options::Metric;
 use shell::failure::bad_input;
 use shell::progress::{self, Planned};
 
-/// Estimate of the instructions that an emulator executes per second. Most of the time goes to
-/// pauses, whose instructions are mainly reads of the counter.
+/// Estimated number of instructions that an emulator executes per second. Most of the time is spent in pauses, whose
+/// instructions are mainly reads of the counter.
 const PER_SECOND: f64 = 6e6;
-/// Estimate of the seconds until a boot begins to measure.
+/// Estimated seconds until a boot begins to measure.
 const BOOT: f64 = 1.0;
-/// Like [`BOOT`], where Linux boots as the guest or as the host.
+/// Like [`BOOT`], if Linux boots, as the guest or as the host.
 const BOOT_OF_LINUX: f64 = 15.0;
-/// The most seconds that a run without a limit may take.
+/// Seconds of the longest run that is allowed without a time limit.
 const DAY: f64 = 86_400.0;
 
-/// Expected seconds, and the most that can be needed.
+/// Expected seconds, and upper bound of the seconds.
 pub type Seconds = (f64, f64);
 
 /// A cell of a boot.
@@ -69,7 +69,7 @@ impl Job {
         })
     }
 
-    /// Returns the seconds of a boot, from its start.
+    /// Returns the seconds of a boot, including its start.
     pub fn seconds_of_boot(&self, variant: Variant) -> Result<Option<Seconds>> {
         let boot = match self.load.guest.is_some() || variant.under.is_other() {
             true => BOOT_OF_LINUX,
@@ -91,9 +91,9 @@ impl Job {
         Ok(all.map(|(expected, most)| (expected * times, most * times)))
     }
 
-    /// Refuses a run that is expected to take more than a day, unless it has a time limit.
+    /// Refuses a run that is expected to take more than a day, unless the run has a time limit.
     pub(crate) fn ends_in_a_day(&self) -> Result<()> {
-        // The hypervisor ends a run by its deadline, whatever the plan would take.
+        // The hypervisor ends a run at its deadline, however long the plan would take.
         let deadline = self.load.deadlines.run.filter(|&seconds| seconds != 0);
         let ends = deadline.is_some_and(|seconds| seconds as f64 <= DAY);
         if self.limits.altogether.is_some() || ends || !self.measures() {
@@ -109,7 +109,7 @@ impl Job {
         }
     }
 
-    /// Whether cells are expected to settle early. Where instructions are counted, most cells repeat.
+    /// Whether cells are expected to settle early. If instructions are counted, the values of most cells repeat.
     fn may_settle(&self) -> bool {
         let plan = &self.load.plan;
         self.metric == Metric::Insns && plan.settle && !plan.raw

@@ -11,12 +11,12 @@ use crate::board::size;
 pub struct Ram {
     chosen: Option<String>,
     of_board: String,
-    /// The least sufficient size, known once the images are built.
+    /// The least sufficient size, which is known once the images are built.
     enough: OnceLock<String>,
 }
 
 impl Ram {
-    /// Takes the size of the command line, or else the board's.
+    /// Takes the size that the command line gives, or else the board's.
     pub fn new(chosen: Option<&str>, of_board: &str) -> Self {
         Self {
             chosen: chosen.map(str::to_owned),
@@ -51,7 +51,7 @@ impl Ram {
 
     /// Sets the size to `size`, which is enough, unless the command line has set it.
     pub fn settle(&self, size: String) {
-        // The images and the cells do not change, so a second call has the same size.
+        // The images and the cells do not change, so a second call would set the same size.
         let _ = self.enough.set(size);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options, and the resulting jobs or refusals.
+//! Options, and the jobs or refusals that they result in.
 
 mod linux;
 
@@ -169,7 +169,7 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
     };
     assert_eq!(arguments(&[]).unwrap(), "");
     assert_eq!(arguments(&["--append", "a  b"]).unwrap(), "a  b");
-    // One CPU is enough, where our own guest would have nothing to measure.
+    // One CPU is enough here, although our own guest would have nothing to measure.
     assert_eq!(
         arguments(&["--survey", "--cpus", "1"]).unwrap(),
         "rouse.survey"
@@ -316,7 +316,7 @@ fn a_boot_for_each_of_the_atomics_that_were_named() {
     ];
     let options = ["--atomics", "all", "--under", "rouse,none"];
     assert_eq!(variants(&options), all);
-    // Each boot gets its own word.
+    // Each boot gets the argument of its own atomics.
     let both = job(&["--atomics", "llsc,lse", "--wait", "wfi"]).unwrap();
     let told = |variant: Variant| both.load.boot_arguments(variant);
     let told: Vec<String> = both.variants().unwrap().into_iter().map(told).collect();
@@ -356,7 +356,7 @@ fn a_boot_for_each_setting_of_what_cells_can_not_turn() {
         titles(&kvm),
         "under none; under kvm, trap none; under kvm, trap wfi"
     );
-    // A wait that never halts has no cells where something traps.
+    // A wait that never halts has no cells if something is trapped.
     let busy = [&kvm[..], &["--wait", "busy"]].concat();
     assert_eq!(titles(&busy), "under none; under kvm, trap none");
     // KVM polls by its own rules.
@@ -388,7 +388,7 @@ fn a_boot_for_each_setting_of_what_cells_can_not_turn() {
 #[test]
 fn all_is_what_the_board_has_and_can_run_something() {
     let unders = |options: &[&str]| job(&[&["--under", "all"][..], options].concat());
-    // Bao is available if a checkout is named.
+    // Bao is available if the options name a checkout.
     let all = unders(&["--bao", "/bao"]).map(|job| job.unders);
     assert_eq!(all.unwrap(), Under::ALL);
     let trapped = unders(&["--trap", "wfi"]).unwrap().unders;

@@ -20,9 +20,9 @@ pub struct Variant {
     pub choice: Choice,
     /// Settings for the whole boot if cells can't change them.
     pub given: Option<Given>,
-    /// Seed of Linux's random numbers, different in each repetition.
+    /// Seed of Linux's random numbers. Each repetition has another one.
     pub seed: u64,
-    /// The part of the cells to measure.
+    /// The part of the cells that the boot measures.
     pub part: Shard,
 }
 
@@ -30,7 +30,7 @@ impl Variant {
     /// The seed of the first repetition.
     pub const FIRST_SEED: u64 = 1;
 
-    /// Returns the variant with all cells, under Rouse, with this choice.
+    /// Returns the variant that measures all cells under Rouse with this choice.
     pub const fn of(choice: Choice) -> Self {
         Self {
             under: Under::Rouse,
@@ -61,7 +61,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// Restricts `load` to the images that CPUs of `model` can run.
+/// Removes from `load` the images that CPUs of `model` can't run.
 pub fn restrict_to_usable(load: &mut Load, model: &str) -> Result<()> {
     if load.guest.is_some() || !load.board.machine.breaks_lse(model) {
         return Ok(());
@@ -80,15 +80,14 @@ pub fn restrict_to_usable(load: &mut Load, model: &str) -> Result<()> {
     Ok(())
 }
 
-/// Approximate number of cells in a part. A boot costs as much time as a few cells.
+/// Approximate number of cells in a part. A boot takes as much time as a few cells.
 const PART: usize = 128;
-/// Minimum number of cells that are divided into two parts. From this number on, two parallel boots, each on a CPU of
-/// its own, are faster than one boot.
+/// Minimum number of cells that are divided into two parts. From this number on, two parallel boots, each on its own
+/// CPU of this computer, are faster than one boot.
 const TWO: usize = 48;
 
-/// Returns the number of parts of `cells`. The number is prime: the values of a dimension recur with
-/// a period in the list of cells, and a number that divides such a period would put all slow cells into
-/// one part.
+/// Returns the number of parts into which `cells` are divided. The number is prime. The values of a dimension recur
+/// periodically in the list of cells, and a number that divides such a period would put all slow cells into one part.
 fn number_of_parts(cells: usize) -> u32 {
     let least = if cells < TWO { 1 } else { 2 };
     let needed = u32::try_from(cells.div_ceil(PART).max(least)).unwrap_or(u32::MAX);
@@ -98,8 +97,8 @@ fn number_of_parts(cells: usize) -> u32 {
 }
 
 impl Job {
-    /// Returns the job's boots, in order: one for each combination of a hypervisor, a choice that is
-    /// fixed in a boot, and a setting of the hypervisor that has cells.
+    /// Returns the job's boots, in order: one for each combination of a hypervisor, a choice that is fixed in a boot,
+    /// and a setting of the hypervisor that has cells.
     pub fn variants(&self) -> Result<Vec<Variant>> {
         let mut variants = Vec::new();
         for &under in &self.unders {
@@ -144,7 +143,7 @@ impl Job {
     /// Returns the parts of the cells with `choice`. Each part has its own boot. The parts depend only on the
     /// request, and not on the number of parallel boots, so that this number does not change the results.
     fn parts_of_cells(&self, under: Under, choice: Choice) -> Result<Vec<Shard>> {
-        // Where a boot takes long, or does more than its cells, one boot has all of them.
+        // If a boot takes long, or does more than its cells, one boot measures all cells.
         let alone = self.load.guest.is_some() || under.is_other() || self.load.survey;
         let exact = self.metric == Metric::Insns && self.boot == Boot::Kernel;
         let whole = Ok(vec![Shard::WHOLE]);
@@ -178,8 +177,8 @@ impl Job {
         Ok(givens.into_iter().map(Some).collect())
     }
 
-    /// Returns the guest's image that a boot will run according to the board's file, for decisions before
-    /// the machine has chosen.
+    /// Returns the guest's image that a boot is expected to run according to the board's file, for decisions before the
+    /// machine itself has chosen.
     pub fn image(&self, variant: Variant) -> Atomics {
         match variant.choice.atomics {
             Some(Atomics::Llsc) => Atomics::Llsc,
@@ -188,7 +187,7 @@ impl Job {
         }
     }
 
-    /// Complains if a boot ran the image `ran` instead of the one that [`Self::image`] returns.
+    /// Returns a complaint if the boot ran image `ran` instead of the one that [`Self::image`] returns.
     pub fn check_image(&self, variant: Variant, ran: &str) -> Option<String> {
         let expected = self.image(variant);
         let (board, model) = (&self.board().name, &self.model);

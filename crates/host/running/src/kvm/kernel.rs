@@ -10,7 +10,7 @@ use guests::kernel::{debian, image_check};
 use providing::apt::Remedy;
 use shell::failure::bad_input;
 
-/// Selects Debian's pinned kernel.
+/// Selects Debian's pinned kernel, whatever its version is.
 const ANY: &str = "";
 /// Remedy for a missing kernel.
 const REMEDY: Remedy = Remedy {
@@ -26,7 +26,7 @@ pub fn ensure(named: Option<&Path>) -> Result<PathBuf> {
     debian::provide(ANY, &REMEDY)
 }
 
-/// Checks the file of a named kernel.
+/// Checks the file of a kernel that the user has named.
 fn check_file(path: &Path) -> Result<PathBuf> {
     let shown = path.display();
     let image = match fs::read(path) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run` under this machine's own KVM: builds and starts the program of `image --for kvm`
-//! here, and writes the same folder as any run.
+//! `run` under this machine's own KVM: builds the program of `image --for kvm`, runs it here, and writes the same
+//! folder as any run.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
@@ -31,7 +31,7 @@ use shell::output::Output;
 use shell::partial_files::Scratch;
 use shell::terminal::say;
 
-/// The board that stands for any machine here.
+/// The board whose name represents any machine that runs this program.
 pub(super) const BOARD: &str = "virt";
 
 /// Interval between checks for signals.
@@ -70,7 +70,7 @@ fn program_arguments(args: &RunArgs) -> Vec<String> {
         .and_then(|unders| unders.hypervisors().first());
     let limits = &args.limits;
     let others = [
-        // The plain word selects KVM's current mode.
+        // The word `kvm` selects KVM's current mode.
         unders
             .filter(|under| **under != Under::Kvm)
             .map(|under| format!("--under={under}")),
@@ -127,7 +127,7 @@ fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Re
         log.write_all(&line)?;
     }
     ended.store(true, Relaxed);
-    // The watcher ends within `LOOK`. From here on, no process gets a signal.
+    // The watcher thread ends within `LOOK`. After that, it sends no signal to any process.
     let _ = watcher.join();
     let status = child.wait()?;
     // A program that measured nothing leaves no results.
@@ -144,7 +144,7 @@ fn measure(program: &Path, words: &[String], place: &Path, folder: Folder) -> Re
     })
 }
 
-/// Until process `id` has `ended`, ends it if this process has to end. The program then keeps its results so far.
+/// Until process `id` has `ended`, forwards a signal that ends this process. The program then keeps its results so far.
 fn pass_signals_on(id: u32, ended: Arc<AtomicBool>) -> JoinHandle<()> {
     thread::spawn(move || {
         while !ended.load(Relaxed) {
@@ -161,16 +161,16 @@ fn pass_signals_on(id: u32, ended: Arc<AtomicBool>) -> JoinHandle<()> {
 fn terminate(id: u32) {
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
-    // The program may have received the signal from the terminal, and ended.
+    // The program may have received the same signal from the terminal, and may have ended already.
     let _ = kill(Pid::from_raw(id as i32), Signal::SIGTERM);
 }
 
-/// Does nothing, because nothing is started here.
+/// Does nothing, because no program is started on this system.
 #[cfg(not(target_os = "linux"))]
 fn terminate(_: u32) {}
 
 impl Measured {
-    /// Writes the folder, shows the table, and judges.
+    /// Writes the folder, prints the table, and judges the run.
     fn close(mut self, copy: Option<Output>, format: &FormatArgs) -> Result<()> {
         let results = &self.results;
         self.folder

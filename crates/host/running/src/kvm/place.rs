@@ -15,7 +15,7 @@ const KVM: &str = "/dev/kvm";
 /// Whether to measure `args` here.
 pub fn is_measured_here(args: &RunArgs) -> Result<bool> {
     choose_place(args, check_native().is_ok()).and_then(|here| {
-        // KVM has to exist if it is named on the command line.
+        // If the command line says `--kvm here`, this machine must have KVM.
         let named = args.kvm == Some(Place::Here);
         match check_native() {
             Err(why) if here && named => bad_input!("--kvm here: {why}"),
@@ -35,7 +35,7 @@ fn check_native() -> Result<(), String> {
     })
 }
 
-/// Like [`is_measured_here`], where `native` is whether this machine can run the program.
+/// Like [`is_measured_here`]. `native` tells whether this machine can run the program.
 fn choose_place(args: &RunArgs, native: bool) -> Result<bool> {
     let unders = args.job.under.as_ref().map_or(&[][..], Unders::hypervisors);
     let is_kvm = |under: &Under| under.kvm_mode().is_some();
@@ -55,7 +55,7 @@ fn choose_place(args: &RunArgs, native: bool) -> Result<bool> {
     }
 }
 
-/// Returns the first given option that only an emulator has.
+/// Returns the first given option that has a meaning only for an emulator.
 fn emulator_option(args: &RunArgs) -> Option<&'static str> {
     let (job, load) = (&args.job, &args.job.load);
     let options = [

@@ -48,7 +48,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses options of measurement, because the program takes them on its machine.
+/// Refuses options of measurement, because the program accepts them on the machine that runs it.
 fn refuse_plan(args: &ImageArgs) -> Result<()> {
     let load = &args.load;
     let plan = load.plan.plan().map_err(BadInput::error)?;
@@ -70,7 +70,7 @@ fn refuse_plan(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns the program with the guests after it.
+/// Returns the program, followed by the guests.
 pub fn bytes(built: &Built, program: &[u8]) -> Result<Vec<u8>> {
     let image = |atomics| {
         let path = &built.guest(atomics).image;
@@ -84,7 +84,7 @@ pub fn bytes(built: &Built, program: &[u8]) -> Result<Vec<u8>> {
     Ok(payload.behind(program))
 }
 
-/// Makes a regular file executable; leaves others alone.
+/// Makes a regular file executable. Leaves other kinds of files unchanged.
 fn make_executable(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(what) if what.is_file() => fs::set_permissions(path, Permissions::from_mode(0o755))

@@ -22,26 +22,27 @@ use crate::job::{Job, Variant};
 
 /// QEMU's machine, as Trusted Firmware-A needs it.
 const MACHINE: &str = "virt,secure=on,virtualization=on,gic-version=3,dtb-randomness=off";
-/// RAM besides the guest's, in bytes: for firmware and Bao, and for the guest's image as it is loaded.
+/// RAM besides the guest's, in bytes: for firmware, for Bao, and for the guest's image at its load address.
 const OTHERS: u64 = 1 << 30;
 /// The RAM of Bao without firmware, in bytes.
 const ALONE: u64 = 64 << 20;
 
-/// The end of Bao's line about the guest's SYSTEM_OFF (PSCI, DEN0022F.b, 5.1.8), a function that Bao does not have.
+/// The end of the line that Bao prints for the guest's SYSTEM_OFF (PSCI, DEN0022F.b, 5.1.8), which Bao does not
+/// implement.
 pub const REFUSES_OFF: &str = "unknown psci smc_fid 0x84000008";
 
-/// The parts of the guest's image, at offsets from its start, which is the start of RAM.
+/// Offsets of the parts of the guest's image from its start, which is the start of the guest's RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaoLayout {
     kernel: u64,
     initrd: u64,
     tree: u64,
-    /// The first byte after all parts.
+    /// Offset of the first byte after all parts.
     pub end: u64,
 }
 
 impl BaoLayout {
-    /// Places a kernel, whose file has `length` bytes, and an initial RAM disk of `initrd` bytes.
+    /// Lays out a kernel, whose file has `length` bytes, and an initial RAM disk of `initrd` bytes.
     pub fn of(image: &Image, length: u64, initrd: u64) -> Self {
         let kernel = ALIGN.saturating_add(image.text_offset);
         let end = |start: u64, bytes: u64| {
@@ -61,7 +62,7 @@ impl BaoLayout {
     }
 }
 
-/// Returns the command that boots `job` under Bao. Its files go to `place`.
+/// Returns the command that boots `job` under Bao. Writes its files to `place`.
 pub fn under_bao(
     job: &Job,
     variant: Variant,
@@ -95,8 +96,8 @@ pub fn under_bao(
     Ok(command)
 }
 
-/// Writes Bao and the guest to one file for a machine without firmware, which loads it where the board loads images.
-/// Returns the file, and the bytes of RAM.
+/// Writes Bao and the guest to one file, for a machine without firmware. The machine loads the file at the board's load
+/// address of images. Returns the file, and the machine's RAM in bytes.
 pub fn bao_alone(
     job: &Job,
     variant: Variant,
@@ -152,7 +153,7 @@ fn memory(job: &Job) -> u64 {
     job.memory.bytes() + others
 }
 
-/// Returns the places of the guest's parts, the bytes of the kernel, and the bytes of the initial RAM disk.
+/// Returns the offsets of the guest's parts, the contents of the kernel, and the contents of the initial RAM disk.
 fn parts(job: &Job, variant: Variant, built: &Built) -> Result<(BaoLayout, Vec<u8>, Vec<u8>)> {
     let kernel = fs::read(&built.guest(job.image(variant)).image)?;
     let initrd = built.initrd.as_ref().map(fs::read).transpose()?;
@@ -196,8 +197,9 @@ fn guest_image(job: &Job, variant: Variant, built: &Built) -> Result<Vec<u8>> {
     Ok(image)
 }
 
-/// Returns code that puts `tree` into x0 and goes to `kernel`, both below 4 GiB. Bao starts a guest with all
-/// registers zero, but the boot protocol requires the tree in x0 (Linux, Documentation/arch/arm64/booting.rst, 4).
+/// Returns code that loads the address of the device tree into x0 and branches to `kernel`. Both addresses are below 4
+/// GiB. Bao starts a guest with all registers zero, but the boot protocol requires the tree's address in x0 (Linux,
+/// Documentation/arch/arm64/booting.rst, 4).
 fn tree_stub(tree: u64, kernel: u64) -> Vec<u8> {
     // MOVZ and MOVK of a 64-bit register (Arm ARM, C6.2).
     let load = |register: u32, value: u64| {
@@ -224,7 +226,7 @@ mod tests {
         };
         let layout = BaoLayout::of(&image, 1 << 20, 5);
         assert_eq!(layout.kernel, 2 << 20);
-        // A kernel takes more memory than its file has bytes.
+        // The kernel needs more memory than its file has bytes.
         assert_eq!(layout.initrd, 6 << 20);
         assert_eq!((layout.tree, layout.end), (8 << 20, 10 << 20));
     }
@@ -236,7 +238,7 @@ mod tests {
             .chunks(4)
             .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
             .collect();
-        // An assembler makes the same words of movz x0, #0x1234; movk x0, #0x4080, lsl #16; ...
+        // An assembler produces the same words for movz x0, #0x1234; movk x0, #0x4080, lsl #16; ...
         assert_eq!(
             words,
             [

@@ -15,7 +15,7 @@ use crate::kvm;
 use providing::qemu::Emulator;
 
 /// Returns the command that boots `job` under KVM in `kvm_mode`. The machine runs KVM's host, whose monitor runs the
-/// guest's image. The host's files go to `place`.
+/// guest's image. Writes the host's files to `place`.
 pub fn under_kvm(
     job: &Job,
     variant: Variant,
@@ -30,14 +30,14 @@ pub fn under_kvm(
     let memory = job.memory.bytes() >> 20;
     let mut words = vec![
         kvm::BOOT.to_owned(),
-        // The host has finished its start by then.
+        // After these seconds, the host has finished its own start.
         "--rest=3".to_owned(),
         format!("--cpus={}", job.cpus),
         format!("--memory={memory}"),
         format!("--pin={}", pinned_cpus(job.cpus)),
         format!("--mode={}", monitor_word(kvm_mode)),
         format!("--source={}", job.load.packed().source().word()),
-        // This program, and not the monitor, detects a hang.
+        // The monitor must not detect a hang, because this program does.
         "--timeout=1000000".to_owned(),
     ];
     let mut arguments = job.load.boot_arguments(variant);
@@ -91,7 +91,7 @@ fn monitor_word(kvm_mode: &str) -> &str {
     }
 }
 
-/// Returns the host's CPUs for `cpus` vCPUs, without the first CPU, which serves most interrupts.
+/// Returns the host's CPUs to which `cpus` vCPUs are pinned. Leaves out the first CPU, which serves most interrupts.
 fn pinned_cpus(cpus: u32) -> String {
     let pins: Vec<String> = (1..=cpus).map(|cpu| cpu.to_string()).collect();
     pins.join(",")

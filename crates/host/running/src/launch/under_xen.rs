@@ -15,18 +15,18 @@ use crate::job::{Job, Variant};
 use crate::kvm;
 use providing::qemu::Emulator;
 
-/// Linux's arguments. The console is in Linux's tree, but not in the tree's `stdout-path`. On QEMU's CPU `max`, Xen
-/// 4.20 shows guarded control stacks (FEAT_GCS) to guests, but traps their registers, so a kernel that uses them
-/// crashes during its boot.
+/// Linux's arguments. They name the console, because the tree's `stdout-path` does not. On QEMU's CPU `max`, Xen 4.20
+/// shows guarded control stacks (FEAT_GCS) to guests, but traps the registers of that feature, so a kernel that uses
+/// them crashes during its boot.
 const LINUX: &str = "console=ttyAMA0 arm64.nogcs";
 /// CPUs for Xen besides those of the guest.
 const OTHERS: u32 = 2;
 /// RAM of Xen, in MiB.
 const MEMORY: u64 = 512;
-/// The address at which Xen finds the guest's image, which it then moves. QEMU itself uses the
-/// first 128 MiB of RAM for Xen and the device tree.
+/// The address at which QEMU puts the guest's image for Xen, which then moves it. QEMU itself uses the first 128 MiB of
+/// RAM for Xen and the device tree.
 const MODULE: u64 = 0x4900_0000;
-/// The console of QEMU's `virt`, which Xen leaves to the guest and does not describe to it.
+/// The console of QEMU's `virt`. Xen leaves it to the guest, but does not tell the guest which device it is.
 const CONSOLE: &str = "pl011,0x9000000";
 
 /// Returns the command that boots `job` under Xen. The guest is the first domain, and its vCPUs
@@ -47,7 +47,7 @@ pub fn under_xen(
         };
         let under = variant.under;
         arguments = match job.load.measures_linux() {
-            // Arguments from the command line come later, and win over these.
+            // Arguments from the command line follow these, and override them.
             true => format!("{LINUX} {arguments}"),
             false => format!("{arguments} {PREFIX}uart={CONSOLE}"),
         };
@@ -75,7 +75,7 @@ pub fn under_xen(
     Ok(command)
 }
 
-/// Returns the command that boots Xen without any domain, and with the console, to read Xen's output.
+/// Returns the command that boots Xen without any domain, and with Xen's console, so that Xen's output can be read.
 pub fn xen_alone(job: &Job, emulator: &Emulator, xen: &Path) -> Result<Command> {
     let mut command = machine(job, emulator, xen, "console=dtuart")?;
     super::end_with_us(&mut command);

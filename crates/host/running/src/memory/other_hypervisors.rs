@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RAM that the guests of other hypervisors need. KVM's monitor and Xen check this themselves, but only after the
+//! RAM that the guests of other hypervisors need. KVM's monitor and Xen check this themselves, but only during the
 //! boot, and Xen panics.
 
 use std::fs;
@@ -43,8 +43,8 @@ pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
     );
 }
 
-/// Checks that `image`, a file of `length` bytes, and `initrd` bytes fit into `memory` bytes of
-/// the guest's RAM. The error is the number of MiB that suffices.
+/// Checks that `image`, with a file of `length` bytes, and an initial RAM disk of `initrd` bytes fit into `memory`
+/// bytes of the guest's RAM. The error is the number of MiB that suffices.
 fn must_fit(under: Under, image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
     match under {
         Under::Xen => check_xen(image, length, initrd, memory),
@@ -68,7 +68,7 @@ fn check_xen(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(),
     }
 }
 
-/// Checks that the parts fit as they are placed under Bao.
+/// Checks that the parts fit at the addresses that [`BaoLayout`] gives them under Bao.
 fn check_bao(image: &Image, length: u64, initrd: u64, memory: u64) -> Result<(), u64> {
     let end = BaoLayout::of(image, length, initrd).end;
     match end <= memory {

@@ -112,7 +112,7 @@ const HEADINGS: [(&str, &[&str]); 3] = [
 /// Gives each option of `run` its heading, and each everyday option its short text.
 pub fn arranged(arg: Arg) -> Arg {
     let id = arg.get_id().to_string();
-    // A negative number is a value out of range, not another option.
+    // A negative number is reported as a value out of range, and not as another option.
     let arg = match arg.get_action().takes_values() {
         true => arg.allow_negative_numbers(true),
         false => arg,
@@ -133,8 +133,8 @@ pub fn arranged(arg: Arg) -> Arg {
     }
 }
 
-/// Returns the heading of an option that is not for everyday use. `None` for options of workloads on the executor,
-/// which already have one.
+/// Returns the heading of an option that is not for everyday use. `None` for options of the executor's workloads, which
+/// already have one.
 fn heading(id: &str) -> Option<&'static str> {
     if let Some(info) = DIMENSIONS.iter().find(|info| info.key == id) {
         return match info.place {
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_negative_number_is_a_value_not_an_option() {
-        // The plan checks the range, and names the option.
+        // The plan checks the range, and its error names the option.
         let read = command()
             .try_get_matches_from(["run", "--gap-us", "-1"])
             .unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares two kernels (`--guest A,B`), or one kernel with and without `--with-args`. Measures each
-//! in its own boots, by turns, and then compares them like any two runs.
+//! Compares two kernels (`--guest A,B`), or one kernel with and without `--with-args`. Boots the two alternately, and
+//! then compares their results like those of any two runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use shell::folder::Folder;
 use shell::terminal::{note, say};
 use significance::runs_needed;
 
-/// Usual number of figures of a cell that are tested: the samples' median and path, and counts that vary from boot to
+/// Usual number of tested figures per cell: the median and the path of the samples, and counts that vary from boot to
 /// boot.
 const FIGURES: usize = 5;
 
-/// Returns the jobs of two kernels, if the options name two.
+/// Returns the two jobs, if the options name two kernels.
 pub fn two_jobs(args: &RunArgs) -> Result<Option<[Job; 2]>> {
     let Some([a, b]) = split_sides(args)? else {
         if args.bisect.is_some() {
@@ -83,10 +83,10 @@ fn boots_needed(job: &Job) -> Result<usize> {
     Ok(runs_needed(FIGURES * cells, LEVEL))
 }
 
-/// Returns the options of two kernels, if they name two.
+/// Returns the options of each kernel, if the options name two.
 fn split_sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     let given = &args.job.load.given;
-    // A file may have a comma in its name.
+    // The name of a single file may contain a comma.
     let one_file = given
         .guest
         .as_deref()
@@ -116,8 +116,8 @@ fn split_sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     Ok(Some(sides))
 }
 
-/// Builds each of the two kernels that is named by its source. In a bisection, a kernel that can't be built is not an
-/// error of the request, but of the commit.
+/// Builds those of the two kernels that are given as sources. In a bisection, a kernel that can't be built is an error
+/// of the commit, and not of the request.
 fn build_sources(args: &RunArgs, names: [&str; 2]) -> Result<[String; 2]> {
     let images = kernels::images(names);
     match args.bisect {
@@ -143,7 +143,7 @@ pub fn run(args: &RunArgs, jobs: &[Job; 2]) -> Result<()> {
     compare::told(&CompareArgs {
         format: args.format,
         fail_if_worse: args.bisect.clone(),
-        // The kernels differ in what was loaded, and both ran on one machine.
+        // The kernels may differ in what was loaded, because both ran on the same machine.
         allow: args.bisect.as_ref().map(|_| ASPECTS.join(",")),
         ..CompareArgs::of(places.into())
     })
@@ -160,7 +160,7 @@ pub fn sessions(args: &RunArgs, jobs: &[Job; 2]) -> Result<[Session; 2]> {
     Ok(sessions)
 }
 
-/// Returns the folder of one side.
+/// Returns the folder for the results of one of the two kernels.
 fn folder(args: &RunArgs, side: &str, job: &Job) -> Result<Folder> {
     let own = args.out.as_ref().map(|out| out.join(side));
     Folder::claim(own.as_deref(), &job.board().name)

@@ -31,11 +31,11 @@ pub struct BootResults<'j> {
     kernel: Option<String>,
     /// Results before the first boot.
     nothing: Results,
-    /// Other hypervisors that are missing or have failed, and are not tried again.
+    /// Other hypervisors that are missing or have failed. They are not tried again.
     pub failed: BTreeMap<Under, Failure>,
     /// Results of this repetition.
     pub results: Results,
-    /// The latest boots that had parts of the same cells.
+    /// The latest boots, which measured parts of the same cells.
     dealt: Dealt,
     /// Results of earlier repetitions.
     done: Vec<Measured>,
@@ -45,19 +45,19 @@ pub struct BootResults<'j> {
     pub kept: TextFiles,
 }
 
-/// Consecutive boots with parts of the same cells.
+/// Consecutive boots that measured parts of the same cells.
 #[derive(Default)]
 struct Dealt {
-    /// The variant of these boots, apart from the part.
+    /// The variant that these boots share, apart from the part.
     of: Option<Variant>,
-    /// The index of the first of their cells.
+    /// The index of their first cell in the results.
     first: usize,
     /// The number of each cell in the whole list.
     places: Vec<u64>,
 }
 
 impl Dealt {
-    /// Puts `cells`, to which a boot of `variant` has added from `new` on, in the order of the whole list.
+    /// Sorts `cells` into the order of the whole list. A boot of `variant` has added the cells from index `new` on.
     fn put_in_order(&mut self, variant: Variant, new: usize, cells: &mut Vec<Cell>) {
         let Shard { index, of } = variant.part;
         let common = Some(Variant {
@@ -85,7 +85,7 @@ impl Dealt {
 
 /// Result of a boot.
 pub enum Boot {
-    /// The hypervisor of the boot has already failed.
+    /// The boot was not made, because its hypervisor has already failed.
     Skipped,
     /// A signal came before the boot started.
     Interrupted(Signal),
@@ -115,7 +115,7 @@ impl<'j> BootResults<'j> {
         };
         for (under, why) in lacks {
             let failure = Failure::lacking(why);
-            // Several hypervisors may have the same reason.
+            // Several hypervisors may have failed for the same reason, which is reported once.
             if came.failed.values().all(|other| *other != failure) {
                 note!("{}", failure.why);
             }
@@ -142,7 +142,7 @@ impl<'j> BootResults<'j> {
             self.results.model_energy(watts);
         }
         let kept = !self.done.is_empty();
-        // Keeps nothing of a repetition that measured nothing, unless it is the only one.
+        // Keeps nothing of a repetition without measured cells, unless it is the only one.
         if self.results.has_cells() || !kept {
             self.done.push(Measured {
                 label: format!("run {number}"),
@@ -165,7 +165,7 @@ impl<'j> BootResults<'j> {
         };
         match left.and_then(|left| self.add_boot(*left)) {
             Ok(None) => Ok(None),
-            // A failure of another hypervisor does not concern the others.
+            // A failure of one other hypervisor does not affect the boots under the rest.
             Ok(Some(failure)) if under.is_other() && !failure.ends_all() => {
                 self.failed.entry(under).or_insert(failure);
                 Ok(None)
@@ -175,7 +175,7 @@ impl<'j> BootResults<'j> {
         }
     }
 
-    /// Adds the output of a boot. Returns the failure in it, if any.
+    /// Adds the output of a boot. Returns the boot's failure, if any.
     fn add_boot(&mut self, left: Left) -> Result<Option<Failure>> {
         let Left {
             variant,
@@ -193,7 +193,7 @@ impl<'j> BootResults<'j> {
         self.results.add(Some(under), &records);
         let ran = records.machine.get("atomics");
         let other = ran.and_then(|ran| job.check_image(variant, ran));
-        // If the other image ran, the plugin watched the wrong one.
+        // If the boot ran the other image, the plugin observed the wrong code.
         if let Some(watched) = watched.filter(|_| other.is_none()) {
             self.results.add_samples(first, under, watched);
         }
@@ -206,7 +206,7 @@ impl<'j> BootResults<'j> {
         }
         self.dealt
             .put_in_order(variant, first, &mut self.results.cells);
-        // Another kernel need not print our records.
+        // Another kernel may print no records of ours.
         let owes_records = job.load.guest.is_none() || job.load.measures_linux() || records.begun;
         self.ended = outcome.ended();
         let failure = judge(&outcome, under, owes_records && !records.ended)
@@ -226,7 +226,8 @@ impl<'j> BootResults<'j> {
         })
     }
 
-    /// Keeps the traces of a boot whose cells begin at index `first`. Repetitions have the same cells, and one is enough.
+    /// Keeps the traces of a boot whose cells begin at index `first`. Repetitions have the same cells, so the traces of
+    /// one repetition are enough.
     fn keep_traces(&mut self, traces: TracesOfBoot, first: usize) {
         if self.done.is_empty() {
             let cells = self.results.cells[first..].to_vec();
@@ -234,7 +235,7 @@ impl<'j> BootResults<'j> {
         }
     }
 
-    /// Returns a failure if `ran`, the kernel that ran, is not the requested one.
+    /// Returns a failure if `ran`, the release of the kernel that ran, differs from the requested one.
     fn check_kernel(&self, under: Under, ran: &str) -> Option<Failure> {
         let asked = self.kernel.as_ref().filter(|asked| *asked != ran)?;
         let why = format!("under {under}: Linux {ran} was measured, and not {asked}");
@@ -247,7 +248,7 @@ impl<'j> BootResults<'j> {
         self.done.first().map_or(&self.nothing, |run| &run.results)
     }
 
-    /// Returns the results of all repetitions as one, with a list of the missing ones.
+    /// Returns the results of all repetitions as one value, with a list of the missing repetitions.
     pub fn join_repetitions(&self) -> Results {
         let mut all = merge::into_one(&self.done);
         let of = self.job.repeat;
@@ -287,8 +288,8 @@ fn no_results(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
 /// The start of the last repetition, in milliseconds.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the current time, as text that sorts by time. A repetition is identified by its start, so the next
-/// repetition, of another kernel for example, starts at least a millisecond later.
+/// Returns the current time, as text that sorts by time. A repetition is identified by its start time, so consecutive
+/// repetitions get times at least a millisecond apart, even in boots of different kernels.
 fn start_time() -> String {
     let since = UNIX_EPOCH.elapsed().unwrap_or_default();
     let now = u64::try_from(since.as_millis()).unwrap_or_default();
@@ -336,7 +337,7 @@ mod tests {
         // The third cell was not measured.
         assert_eq!(boot(2, 1, 2, &[(0, "a"), (2, "e")]), "xyae");
         assert_eq!(boot(2, 2, 2, &[(0, "b"), (1, "d"), (2, "f")]), "xyabdef");
-        // In a repetition, the parts may come in reverse order.
+        // In another repetition, the parts may arrive in reverse order.
         assert_eq!(boot(4, 2, 2, &[(0, "h")]), "xyabdefh");
         assert_eq!(boot(4, 1, 2, &[(0, "g")]), "xyabdefgh");
     }

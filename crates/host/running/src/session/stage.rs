@@ -15,7 +15,7 @@ use crate::strict::{BrokenRule, Checker};
 use crate::traces::TracesOfBoot;
 use shell::progress::Progress;
 
-/// Parts that all boots share.
+/// Data that all boots share.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage<'j> {
     pub job: &'j Job,
@@ -33,15 +33,15 @@ pub struct Left {
     pub outcome: Outcome,
     /// Violations of the architecture's rules, if they are watched.
     pub found: Vec<BrokenRule>,
-    /// The observed samples, or the reason for their absence, if samples are observed.
+    /// The observed samples, or why they are missing. `None` if samples are not observed.
     pub watched: Option<Result<Samples, String>>,
-    /// The instructions of samples, if that is wanted.
+    /// The instructions of samples, if they were requested.
     pub traces: Option<Result<TracesOfBoot, String>>,
     pub kept: TextFiles,
 }
 
 impl Stage<'_> {
-    /// Boots for repetition `number`. Writes the console's output to `log`.
+    /// Boots `variant` for repetition `number`. Writes the console's output to `log`.
     pub fn boot(self, variant: Variant, number: usize, log: impl Write) -> Result<Left> {
         let Self { job, emulator, .. } = self;
         let watcher = Watcher::new(emulator, job, variant, self.built);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests tables of several hypervisors, and rows that stand for several cells.
+//! Tests tables of several hypervisors, and rows that represent several cells.
 
 use super::*;
 
-/// The ways of waiting under Rouse, and those that the bare machine has.
+/// Returns cells with the ways of waiting under Rouse, and cells with those on the bare machine.
 fn ways_of_layers() -> Results {
     let under = |under, mut cell: Cell| {
         cell.under = under;
@@ -100,7 +100,7 @@ fn receivers_are_named_if_they_vary() {
     }
 }
 
-/// Checks that each row is true of all cells that it stands for, and each cell is in one.
+/// Checks that each row is true of all cells that it represents, and that each cell belongs to one row.
 fn check_rows(cells: &[Cell]) {
     let results = run(cells.to_vec());
     let all: Vec<&Cell> = results.cells.iter().collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots with shell scripts in place of an emulator.
+//! Follows boots in which a shell script replaces the emulator.
 
 use abi::Ended;
 
@@ -21,7 +21,7 @@ fn boot_within(
     boot_of(Console::default(), script, patience, altogether)
 }
 
-/// Returns the same for a guest that is not ours, on a machine with nothing of ours below the guest.
+/// Like [`outcome`], for a foreign guest on a machine where no software of ours is below the guest.
 fn foreign(script: &str) -> (Outcome, String) {
     let console = Console::new(Symbols::default(), Source::Foreign);
     boot_of(console, script, Duration::from_millis(300), None)

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// An arm64 Image, as far as its header goes.
+/// The header of an arm64 Image, without code.
 fn kernel() -> tempfile::NamedTempFile {
     let mut image = [0; 64];
     image[56..60].copy_from_slice(b"ARM\x64");
