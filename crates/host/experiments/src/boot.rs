@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boots of an experiment, and the differences between their repetitions.
+//! The boots of an experiment, and how their repetitions differ.
 
 use plan::Under;
 
@@ -9,7 +9,7 @@ use running::options::{JobArgs, Unders};
 /// Values of dimensions, by their keys.
 pub type Lists = &'static [(&'static str, &'static str)];
 
-/// A boot, which has no time stamps, and its repetitions.
+/// A boot and its repetitions. The boot takes no time stamps.
 pub struct Boot {
     pub label: &'static str,
     /// Hypervisor below the guest.
@@ -20,26 +20,27 @@ pub struct Boot {
     pub lists: Lists,
     /// Wake-ups per cell.
     pub iterations: u64,
-    /// Its repetitions; [`ONCE`] where nothing can vary. All repeated boots of an experiment have equal repetitions.
+    /// Repetitions of the boot; [`ONCE`] if no figure can vary. All repeated boots of an experiment have the same
+    /// repetitions.
     pub repeats: &'static [Repeat],
 }
 
-/// The differences between one repetition and its boot.
+/// The differences of one repetition from its boot.
 #[derive(Clone, Copy)]
 pub struct Repeat {
     /// Its name, which is also part of folder names.
     pub name: &'static str,
     /// Seed of the random times; the guest's default if `None`.
     pub seed: Option<u64>,
-    /// Number of CPUs, in place of the boot's: it changes where tasks run, and in which order.
+    /// Number of CPUs, instead of the boot's. It changes on which CPUs tasks run, and in which order.
     pub cpus: Option<u32>,
     /// Values that differ from the boot's.
     pub lists: Lists,
-    /// A smaller request for boards that simulate cores, if there is one.
+    /// A smaller request for boards that simulate cores, if the repetition has one.
     pub brief: Option<Brief>,
 }
 
-/// A smaller request for a simulator of cores, which runs some 100,000 instructions per second.
+/// A smaller request for a simulator of cores, which executes some 100,000 instructions per second.
 #[derive(Clone, Copy)]
 pub struct Brief {
     /// Values that replace the boot's.
@@ -83,7 +84,7 @@ const SEED_BITS: u32 = 8;
 /// A single boot, without repetitions.
 pub const ONCE: &[Repeat] = &[Repeat::SAME];
 
-/// Twelve repetitions with different random times, for an effect that is as small as the spread of boots.
+/// Twelve repetitions with different random times, for an effect that is no larger than the variation between boots.
 pub const TWELVE_SEEDS: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     Repeat::seed("seed-2", 2),
@@ -102,7 +103,8 @@ pub const TWELVE_SEEDS: &[Repeat] = &[
 /// The first three of these repetitions.
 pub const SEEDS: &[Repeat] = TWELVE_SEEDS.split_at(3).0;
 
-/// Three repetitions with work for two CPUs: without other CPUs, next to idle CPUs, or spread over more CPUs.
+/// Three repetitions with work for two CPUs: there are no other CPUs, the other CPUs are idle, or the work is spread
+/// over more CPUs.
 pub const PLACES: &[Repeat] = &[
     Repeat::cpus("2-cpus", 2),
     Repeat::cpus("4-cpus", 4),
@@ -110,12 +112,13 @@ pub const PLACES: &[Repeat] = &[
 ];
 
 impl Boot {
-    /// Returns the kernel that is built for it, in the words of [`posted::build_kernel`](super::posted::build_kernel).
+    /// Returns the kernel that has to be built for the boot, in the words of
+    /// [`posted::build_kernel`](super::posted::build_kernel).
     pub fn kernel(&self) -> Option<&'static str> {
         self.value_of(KERNEL)
     }
 
-    /// Returns its value for `key`, if it has one.
+    /// Returns the boot's value for `key`, if it has one.
     fn value_of(&self, key: &str) -> Option<&'static str> {
         let mut lists = self.lists.iter();
         lists.find_map(|(other, value)| (*other == key).then_some(*value))
@@ -140,7 +143,7 @@ impl Boot {
         Some((boot, Repeat { lists, ..*repeat }))
     }
 
-    /// Returns the arguments of the job on `board`, with another `choice` of seeds if given.
+    /// Returns the arguments of the job on `board`. If `choice` is given, the seeds are those of that choice.
     pub fn args(&self, board: &str, repeat: &Repeat, choice: Option<u32>) -> JobArgs {
         let mut args = JobArgs::on(board);
         let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);
@@ -150,11 +153,11 @@ impl Boot {
             .filter(|(key, _)| ![KERNEL, ARGUMENTS].contains(key))
             .collect();
         args.load.plan = request::PlanArgs::exactly(self.iterations, &lists);
-        // Experiments fix the number of wake-ups, however long those take.
+        // Experiments need a fixed number of wake-ups, however long these take.
         args.load.plan.cell_ms = Some("0".into());
         let seed = match choice.map(u64::from) {
             None => repeat.seed,
-            // Thereby, no repetition has the same seed as one of another choice.
+            // Seeds of different choices differ in their high bits, so no repetition has the seed of another choice.
             Some(choice) => Some((choice << SEED_BITS) + repeat.seed.unwrap_or_default()),
         };
         let seed = seed.map(|seed| format!("rouse.seed={seed}"));
@@ -165,7 +168,7 @@ impl Boot {
             .chain(seed);
         let words: Vec<_> = words.collect();
         args.load.append = Some(words.join(" ")).filter(|words| !words.is_empty());
-        // Workloads with Linux in their name run on Linux.
+        // Workloads whose names contain `linux` run on Linux.
         let linux = lists
             .iter()
             .any(|(key, words)| *key == "workload" && words.starts_with("linux-"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The charts of an experiment, which are drawn from its tables, so that charts and tables show the same figures.
+//! The charts of an experiment. They are drawn from its tables, so that charts and tables show the same figures.
 
 use maud::Markup;
 use page::{Bar, Bars, Line, Shared};
@@ -13,7 +13,7 @@ use super::outcome::Table;
 pub enum Chart {
     /// Lines over a quantity, which is the x axis.
     Curves {
-        /// Heading, which is the measured quantity.
+        /// Heading: the measured quantity.
         title: String,
         /// The quantity of the x axis, with its unit.
         along: &'static str,
@@ -23,13 +23,13 @@ pub enum Chart {
     },
     /// Bars of several series, in groups.
     Bars {
-        /// Heading, which is the measured quantity.
+        /// Heading: the measured quantity.
         title: String,
         /// The unit of the bars' values.
         unit: String,
-        /// Names of the series; the names of published series say that they are published.
+        /// Names of the series. The name of a published series states that it is published.
         series: Vec<String>,
-        /// Groups: a name, and a value for each series, if the series has one.
+        /// Groups of bars: the name of the group, and a value for each series that has one.
         groups: Vec<(String, Vec<Option<f64>>)>,
     },
 }
@@ -46,12 +46,12 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// A column of a table that is a series of a chart: its index in the table, and its name in the chart.
+/// A column of a table that becomes a series of a chart: its index in the table, and its name in the chart.
 #[derive(Clone, Copy)]
 pub enum Series {
     /// A series of ours.
     Here(usize, &'static str),
-    /// A series of the source's.
+    /// A published series of the source.
     Published(usize, &'static str),
 }
 
@@ -70,7 +70,7 @@ const LINES: [&str; 6] = [
 ];
 
 impl Series {
-    /// Marks the column as one of the source's.
+    /// Returns the same column as a published series of the source.
     pub const fn as_published(self) -> Self {
         match self {
             Self::Here(column, name) | Self::Published(column, name) => {
@@ -92,7 +92,7 @@ impl Series {
         }
     }
 
-    /// Returns the class of the `number`th series as a line.
+    /// Returns the style class of series number `number` if it is drawn as a line.
     const fn line_class(self, number: usize) -> &'static str {
         match self {
             Self::Here(..) => LINES[number % LINES.len()],
@@ -102,7 +102,7 @@ impl Series {
 }
 
 impl Chart {
-    /// Draws the columns of `table` over the names of its rows, which are numbers.
+    /// Draws the columns of `table` as lines over the names of its rows, which are numbers.
     pub fn curves_over_rows(
         table: &Table,
         title: &str,
@@ -129,7 +129,7 @@ impl Chart {
         }
     }
 
-    /// Draws the rows of `table` over the titles of its first `columns` columns, which begin with numbers.
+    /// Draws the rows of `table` as lines over the titles of its first `columns` columns, which begin with numbers.
     pub fn curves_over_columns(
         table: &Table,
         title: &str,
@@ -192,7 +192,7 @@ impl Chart {
         }
     }
 
-    /// Draws the chart for the page. Its bars share a scale with the bars of the same unit in `all` charts of the
+    /// Draws the chart for the page. Bars share a scale with all bars of the same unit in `all`, the charts of the
     /// experiment.
     pub fn draw(&self, all: &[Self]) -> Markup {
         match self {
@@ -300,7 +300,7 @@ mod tests {
             let (width, _) = rest.split_once('"')?;
             of_bar.contains("fill c-").then_some(width)
         }
-        // The first rectangle is the legend's key.
+        // The first rectangle is the square in the legend.
         let each = drawn.split("<rect ").skip(1).filter_map(width);
         each.skip(1).collect()
     }

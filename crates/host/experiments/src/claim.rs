@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A source's statement, the part of it that is tested, and our numbers about it, boot by boot.
+//! A claim: a statement of the source, the part of it that is tested, and our numbers about it for each boot.
 
 use std::collections::BTreeSet;
 
@@ -8,24 +8,24 @@ use serde::{Serialize, Serializer};
 use super::figures::ByBoot;
 use super::verdict::{Test, Verdict, Way, judge};
 
-/// The share of a published effect that our effect needs to reach in order to count: a smaller effect is not the
-/// published one.
+/// The least share of a published effect that our effect must reach. A smaller effect does not count as the published
+/// one.
 const COUNTS: f64 = 1.0 / 3.0;
 
-/// The smallest effect that counts for a sign or an order if the source does not state its accuracy, in per cent or
-/// points: equal boots have no spread against which to test an effect.
+/// The smallest effect that counts for a sign or an order if the source does not state its accuracy, in per cent or in
+/// points. It is needed because equal boots do not vary, so an effect can't be compared with their variation.
 const LEAST: f64 = 1.0;
 
-/// A statement of the source, and our numbers about it: one figure compared with another, in every boot.
+/// A statement of the source, and our numbers about it: one figure is compared with another, in every boot.
 pub struct Claim {
-    /// The source's statement: its sentence, shortened, or its number with the unit.
+    /// The source's statement: either its sentence, shortened, or its number with the unit.
     source: String,
-    /// The tested part of the statement, if the comparison does not show it.
+    /// The tested part of the statement, if the comparison alone does not show it.
     tested: Option<String>,
     test: Test,
     /// The smallest effect that counts, if one was set.
     least: Option<f64>,
-    /// The unit of a difference; if `None`, the effect is in per cent of the second figure.
+    /// The unit of the difference. If `None`, the effect is in per cent of the second figure.
     unit: Option<&'static str>,
     one: (String, ByBoot<f64>),
     other: (String, ByBoot<f64>),
@@ -41,7 +41,7 @@ struct Ours<'c> {
     boot: &'c str,
     one: f64,
     other: f64,
-    /// `null` if the second figure is 0 and the first is not.
+    /// The effect, which is `null` in files if the second figure is 0 and the first is not.
     effect: f64,
 }
 
@@ -78,7 +78,7 @@ impl Claim {
         Self::new(source, Test::Order, one, other)
     }
 
-    /// Sets the tested part of the source's statement, where the comparison alone does not show it.
+    /// Sets the tested part of the source's statement, for a comparison that alone does not show it.
     pub fn with_tested_part(self, tested: impl Into<String>) -> Self {
         Self {
             tested: Some(tested.into()),
@@ -86,7 +86,7 @@ impl Claim {
         }
     }
 
-    /// Makes the effect a difference in this unit instead of per cent of the second figure.
+    /// Makes the effect a difference in this unit. Otherwise it is in per cent of the second figure.
     pub fn difference_in(self, unit: &'static str) -> Self {
         Self {
             unit: Some(unit),
@@ -94,7 +94,7 @@ impl Claim {
         }
     }
 
-    /// Ignores effects below `least`, such as the resolution of the last digit of the source's figures.
+    /// Ignores effects below `least`, for example below the last digit of the source's figures.
     pub fn at_least(self, least: f64) -> Self {
         let least = Some(least);
         Self { least, ..self }
@@ -108,13 +108,14 @@ impl Claim {
         })
     }
 
-    /// Sets the source's two figures, and ignores an effect below [`COUNTS`] of theirs.
+    /// Sets the source's two figures. Our effect is ignored if it is smaller than the share [`COUNTS`] of the source's
+    /// effect.
     pub fn published(self, one: f64, other: f64) -> Self {
         let least = COUNTS * self.effect(one, other).abs();
         self.at_least(least)
     }
 
-    /// Sets the reason for a different result.
+    /// Sets the reason that is shown if the result differs from the source's.
     pub fn with_reason(self, why: &'static str) -> Self {
         Self {
             reason: Some(why),
@@ -130,7 +131,7 @@ impl Claim {
         }
     }
 
-    /// Judges our counts as if the machine modelled everything that the claim needs.
+    /// Judges our counts as if the machine modelled all properties that the claim needs.
     pub fn verdict_on_counts(&self) -> Verdict {
         let effects: Vec<f64> = self.our_boots().iter().map(|ours| ours.effect).collect();
         judge(self.test, &effects, self.smallest_effect())
@@ -219,7 +220,7 @@ impl Claim {
         }
     }
 
-    /// Returns our numbers, boot by boot; a single figure applies to all boots.
+    /// Returns our numbers for each boot. A figure that exists only once applies to all boots.
     fn our_boots(&self) -> Vec<Ours<'_>> {
         let (one, other) = (self.one.1.named_figures(), self.other.1.named_figures());
         let boots = one.len().max(other.len());
@@ -262,7 +263,7 @@ impl Claim {
         format!("{}, {}: {effects}", named(&self.one), named(&self.other))
     }
 
-    /// Describes the claim in a line. This line does not name lacking properties, since one common line names them for
+    /// Describes the claim in one line. This line does not name missing properties, because another line names them for
     /// all claims that are not judged.
     pub fn summary_line(&self) -> String {
         let why = self
@@ -296,7 +297,7 @@ impl Serialize for Claim {
             ours: Vec<Ours<'c>>,
             verdict: Verdict,
             agrees: Option<bool>,
-            /// The verdict as if the machine modelled everything.
+            /// The verdict as if the machine modelled all properties.
             by_counts: Verdict,
             #[serde(skip_serializing_if = "Option::is_none")]
             why: Option<String>,
@@ -320,7 +321,7 @@ impl Serialize for Claim {
     }
 }
 
-/// Formats a figure with a useful number of digits.
+/// Formats a figure with as many digits as are useful.
 fn number(value: f64) -> String {
     if value.abs() < 1000.0 {
         format!("{value:.2}")
@@ -329,7 +330,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Formats a band without meaningless digits.
+/// Formats a band without digits that mean nothing.
 fn format_band(band: f64) -> String {
     let text = match band < 0.1 {
         true => format!("{band:.3}"),
@@ -404,7 +405,7 @@ mod tests {
         assert_eq!(below(92.0).verdict(), Verdict::NoDifference);
         assert_eq!(below(109.0).verdict(), Verdict::Differs);
         assert_eq!(below(0.0).what_is_tested(), "a below b by at least 8.33 %");
-        // The smallest effect applies in any unit of a claim.
+        // The smallest effect applies to claims in any unit.
         let points = Claim::new_below("a is rarer", ("a", Constant(5.0)), ("b", Constant(8.0)));
         let points = points.difference_in("points").published(30.0, 40.0);
         assert_eq!(points.verdict(), Verdict::NoDifference);
@@ -417,7 +418,7 @@ mod tests {
         assert_eq!(of(99.74).verdict(), Verdict::NoDifference);
         assert_eq!(of(99.74).at_least(0.2).verdict(), Verdict::Agrees);
         assert_eq!(of(98.9).verdict(), Verdict::Agrees);
-        // In microseconds, there is no smallest effect.
+        // A difference in microseconds has no smallest effect.
         assert_eq!(of(99.74).difference_in("us").verdict(), Verdict::Agrees);
         assert_eq!(
             of(99.74).difference_in("points").verdict(),
@@ -427,7 +428,7 @@ mod tests {
 
     #[test]
     fn pairs_are_of_one_boot() {
-        // A factor that both figures of a boot have in common cancels out.
+        // A factor that both figures of a boot share cancels out.
         let (a, b) = (by_boot([10.0, 20.0, 40.0]), by_boot([20.0, 40.0, 80.0]));
         let half = Test::Size {
             expected: -50.0,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `clients`: what it costs different numbers of pairs of client and server if every wake-up is an interrupt.
+//! `clients`: the cost of waking by interrupt each time, for different numbers of client and server pairs.
 //!
-//! The source's machine has 512 hardware threads. With 256 clients it also has 512 tasks, since each client has a
-//! server. Each of our rows is next to the source's row with the same number of tasks per CPU.
+//! The source's machine has 512 hardware threads. With 256 clients, it also has 512 tasks, because each client has a
+//! server. So each of our rows is next to the source's row with the same number of tasks per CPU.
 
 use anyhow::Result;
 use plan::Under;
@@ -12,17 +12,18 @@ use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, Repeat};
 use running::options::Metric;
 
-/// Number of the source's clients that one pair on 8 CPUs represents: the 512 threads of its machine divided by 8.
+/// Number of the source's clients that one pair on 8 CPUs represents: the 512 threads of the source's machine divided
+/// by 8.
 const CLIENTS_PER_PAIR: usize = 64;
 
-/// Repetitions with about as many tasks per CPU as there are with 8 CPUs.
+/// Repetitions with 7 to 9 CPUs, in which the number of tasks per CPU is about that with 8 CPUs.
 const AROUND_8: &[Repeat] = &[
     Repeat::cpus("8-cpus", 8),
     Repeat::cpus("7-cpus", 7),
     Repeat::cpus("9-cpus", 9),
 ];
 
-/// A boot in which client and server each work for `$us` on a request. This time decides the size of the effect, so
+/// A boot in which client and server each work for `$us` on a request. This time determines the size of the effect, so
 /// each claim is tested with two times.
 macro_rules! pairs {
     ($label:literal, $us:literal, $iterations:literal) => {
@@ -70,7 +71,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 /// Rows: the number of pairs, and the change of throughput with the source's patched kernel and as many tasks per CPU,
-/// in per cent, for tbench and for netperf (which was not run with 1024 clients).
+/// in per cent. The changes are those of tbench and of netperf, which was not run with 1024 clients.
 const ROWS: [(&str, f64, Option<f64>); 5] = [
     ("1", -9.72, Some(-10.11)),
     ("2", -8.36, Some(-10.94)),
@@ -84,7 +85,7 @@ fn throughput_of(found: &MeasuredCell<'_>) -> f64 {
     found.operations() / found.seconds().max(1e-9)
 }
 
-/// The cells of a boot that have one kind of delivery.
+/// The cells of a boot that have the same kind of delivery.
 struct Cells<'c> {
     runs: &'c Runs,
     boot: &'c str,
@@ -103,7 +104,7 @@ impl Cells<'_> {
             .by_boot(|run| Ok(throughput_of(&self.find_cell(run, pairs, wake)?)))
     }
 
-    /// Returns the loss of throughput due to interrupts, in per cent, boot by boot.
+    /// Returns the loss of throughput due to interrupts, in per cent, for each boot.
     fn loss(&self, pairs: &str) -> Result<ByBoot<f64>> {
         self.runs.by_boot(|run| self.loss_in_run(run, pairs))
     }
@@ -242,8 +243,8 @@ mod tests {
     use crate::verdict::Verdict;
     use results::{Cell, Results, Stats};
 
-    /// Returns the boots of a machine on which interrupts cost a single pair the share `lost` of its throughput, and
-    /// correspondingly less with more pairs. Its polls depend on the properties `not_modelled`.
+    /// Returns the boots of an invented machine. Interrupts cost a single pair the share `lost` of its throughput, and
+    /// more pairs correspondingly less. Polls depend on the properties `not_modelled`.
     fn runs(lost: f64, not_modelled: &[&str]) -> Runs {
         let mut runs = Runs::new("clients");
         for (boot, _) in WORK {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `event-stream`: the requested, configured and measured periods of the event stream, and their effect on the limit of
-//! a poll.
+//! `event-stream`: the requested, configured and measured periods of the event stream, and the effect of the period on
+//! the limit of a poll.
 //!
-//! A counter of any frequency from 25 MHz to 2 GHz has five different periods for the five requests, even if only its
-//! bits 0 to 15 can generate events. Without FEAT_ECV, a counter of 1 GHz has no period above 65.5 us, and a counter of
-//! 2 GHz has none above 32.8 us.
+//! The five requests give five different periods with a counter of any frequency from 25 MHz to 2 GHz, even if only
+//! bits 0 to 15 of the counter can generate events. Without FEAT_ECV, a counter of 1 GHz has no period above 65.5 us,
+//! and a counter of 2 GHz has none above 32.8 us.
 
 use anyhow::Result;
 use plan::Under;
@@ -55,7 +55,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             iterations: 8,
             repeats: ONCE,
         },
-        // This boot has fewer wake-ups, since spinning is expensive where a simulator takes time for each instruction.
+        // This boot has fewer wake-ups, because spinning takes a simulator a long time.
         Boot {
             label: "spin",
             under: Under::Rouse,
@@ -89,20 +89,21 @@ const LIMITS: [&str; 7] = ["5", "10", "25", "50", "100", "150", "200"];
 /// Poll limits of `spin`, in microseconds.
 const SPUN: [&str; 3] = ["5", "25", "100"];
 
-/// Accepted error of whole periods, as a share of a period: leaving WFE and beginning the next poll take time.
+/// Accepted error of a whole number of periods, as a share of a period. It is not 0, because leaving WFE and beginning
+/// the next poll take time.
 const OFF: f64 = 0.1;
 
-/// A way to pause, with its polls for each limit: a line of the chart.
+/// A way to pause within a poll, with the polls for each limit. It is a line of the chart.
 struct Way<'r> {
     name: String,
     class: &'static str,
-    /// Whether the event stream alone ends its pauses.
+    /// Whether the pauses end only at edges of the event stream.
     rounds: bool,
     /// The cell for each limit in microseconds; there is at least one.
     cells: Vec<(f64, MeasuredCell<'r>)>,
 }
 
-/// The ways to pause: the boot, the wait, the requested period, and the class of the line in the style sheet.
+/// The ways to pause: the label of the boot, the wait, the requested period, and the style class of the line.
 const WAYS: [(&str, &str, Option<&str>, &str); 5] = [
     ("limits", "wfe", Some("16"), "line c-green"),
     ("limits", "wfe", Some("100"), "line c-green dash"),
@@ -177,7 +178,7 @@ fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
     Ok((table, claims))
 }
 
-/// Returns a note on the unit of a table's microseconds.
+/// Returns a note on the unit of a table's values in microseconds.
 fn unit_note(unit: &str) -> String {
     match unit {
         "insns" => " of the counter, which counts instructions".into(),
@@ -186,7 +187,7 @@ fn unit_note(unit: &str) -> String {
     }
 }
 
-/// Returns the polls with one way to pause, or the reason why it was skipped.
+/// Returns the polls that pause in one way, or the reason why they were skipped.
 fn polls_with_pause<'r>(
     runs: &'r Runs,
     (run, wait): (&str, &str),
@@ -224,18 +225,18 @@ fn polls_with_pause<'r>(
 }
 
 impl Way<'_> {
-    /// Returns the period of its event stream, in microseconds.
+    /// Returns the period of the event stream, in microseconds.
     fn period(&self) -> f64 {
         self.cells[0].1.period_us()
     }
 
-    /// Returns each limit and its median overshoot, in microseconds.
+    /// Returns each limit with its median overshoot, in microseconds.
     fn overshoots(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let cells = self.cells.iter();
         cells.map(|(limit, found)| (*limit, found.value_in_us(found.median())))
     }
 
-    /// Returns the longest of all overshoots, in microseconds.
+    /// Returns the longest overshoot over all limits, in microseconds.
     fn longest_overshoot(&self) -> f64 {
         let cells = self.cells.iter();
         cells
@@ -243,7 +244,7 @@ impl Way<'_> {
             .fold(0.0, f64::max)
     }
 
-    /// Returns a figure of its cells, with the dependencies of one, since all of them wait in the same way.
+    /// Returns a figure of the cells. Its dependencies are those of any cell, because all cells wait in the same way.
     fn figure(&self, value: f64) -> ByBoot<f64> {
         self.cells[0].1.figure(value)
     }
@@ -282,7 +283,7 @@ impl Way<'_> {
         claims
     }
 
-    /// Claims that polls keep their limits, with a band relative to the `shortest` period.
+    /// Claims that polls keep their limits within a band that is a share of the `shortest` period.
     fn claim_limits_kept(&self, shortest: f64) -> Claim {
         let worst = self.overshoots().map(|(_, over)| over).fold(0.0, f64::max);
         let claim = Claim::new(
@@ -297,7 +298,7 @@ impl Way<'_> {
     }
 }
 
-/// Returns a table of the overshoots. For WFE, it also has the length of the whole poll as a number of periods.
+/// Returns a table of the overshoots. For WFE, it also gives the length of the whole poll in periods.
 fn overshoots(ways: &[Way<'_>]) -> Table {
     let names: Vec<&str> = ways.iter().map(|way| way.name.as_str()).collect();
     let unit = ways.first().map_or("", |way| way.cells[0].1.unit());

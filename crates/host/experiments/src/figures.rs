@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures of boots, with their dependencies on the machine.
+//! Figures of boots, and the properties of the machine on which the figures depend.
 
 use std::collections::BTreeSet;
 
-/// A figure of every boot, with the boots' names. Also the properties that the figures depend on and the machine lacks.
+/// A figure for every boot, with the boots' names, and the properties that the figures depend on and the machine lacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByBoot<T> {
     figures: Vec<(String, T)>,
-    /// The names of the probes for these properties.
+    /// The names of the probes for the missing properties.
     missing: BTreeSet<String>,
 }
 
 impl<T> ByBoot<T> {
-    /// Creates figures with the names of their boots, without dependencies.
+    /// Creates figures with the names of their boots, which depend on no missing properties.
     pub const fn new(figures: Vec<(String, T)>) -> Self {
         let missing = BTreeSet::new();
         Self { figures, missing }
     }
 
-    /// Sets the `missing` properties on which the figures depend: names of probes.
+    /// Sets the names of the probes for the missing properties on which the figures depend.
     pub fn with_missing_probes(self, missing: BTreeSet<String>) -> Self {
         Self { missing, ..self }
     }
 
-    /// Applies `of` to each figure and keeps its dependencies.
+    /// Applies `of` to each figure. The results have the same dependencies as the figures.
     pub fn map<U>(&self, of: impl Fn(&T) -> U) -> ByBoot<U> {
         let each = self.figures.iter();
         let figures = each.map(|(name, it)| (name.clone(), of(it))).collect();
@@ -54,8 +54,8 @@ impl ByBoot<f64> {
     }
 }
 
-/// A figure that was not measured here: a source's figure, or a bound. Measured figures come from
-/// [`Runs`](super::runs::Runs), which knows their dependencies.
+/// A figure that was not measured here: a figure of the source, or a bound. Measured figures come from
+/// [`Runs`](super::runs::Runs), which records their dependencies.
 #[derive(Clone, Copy)]
 pub struct Constant(pub f64);
 

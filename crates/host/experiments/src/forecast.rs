@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes how many claims a board can judge, before anything boots.
+//! Computes, before the first boot, how many claims a board can judge.
 //!
-//! A claim is not judged where its figures depend on properties that the machine lacks. The cells alone determine which
-//! figures depend on such properties, so the experiment's own conclusions are drawn here from made-up samples of the
-//! planned cells. The properties that the machine lacks come from the board's stored run in `results/`.
+//! A claim is not judged if its figures depend on properties that the machine lacks. Which figures depend on such
+//! properties follows from the cells alone. So the experiment draws its conclusions here from invented samples of the
+//! planned cells. Which properties the machine lacks is known from the board's stored run in `results/`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,16 +20,16 @@ use super::{Experiment, Planned};
 use running::job::Job;
 use shell::places;
 
-/// Number of made-up samples, and the value of made-up counts: enough for every percentile.
+/// Number of invented samples, and value of invented counts: enough for every percentile.
 const SAMPLES: u64 = 10_000;
 /// Names of the counters of a neighbour's activity.
 const NEIGHBOUR: [&str; 5] = ["ticks", "given", "taken", "work", "turns"];
 
-/// The stored run of a board, with the answers of its probes.
+/// The stored run of a board, which has the findings of its probes.
 pub struct Found(Results);
 
 impl Found {
-    /// Reads the stored run of the job's board; `None` if there is none in the job's unit.
+    /// Reads the stored run of the job's board. `None` if no run in the job's unit is stored.
     pub fn read_stored_run(job: &Job) -> Option<Self> {
         let name = format!("results/{}.json", job.board().name);
         let text = fs::read_to_string(places::root().join(name)).ok()?;
@@ -45,7 +45,7 @@ impl Found {
         self.answer(probe) == Some(&Value::Bool(true))
     }
 
-    /// Returns the machine of `job`, as its guest will find it.
+    /// Returns the machine that the guest of `job` would find.
     fn machine(&self, job: &Job, under: Under) -> Result<Machine> {
         let has_wfxt = !matches!(self.answer("wfet_halts"), Some(Value::String(_)));
         Ok(Machine {
@@ -56,7 +56,7 @@ impl Found {
         })
     }
 
-    /// Returns the results of `job`, with made-up samples.
+    /// Returns results of `job` with invented samples.
     fn made_up_results(&self, job: &Job, under: Under) -> Result<Results> {
         let machine = self.machine(job, under)?;
         let cells = job.load.plan.cells(&machine);
@@ -88,7 +88,7 @@ impl Found {
         let lacks = what.depends_on().filter(|probe| !self.is_yes(probe));
         Cell {
             cpus: machine.cpus as u64,
-            // The counter makes only periods of a power of two.
+            // The counter can only make periods that are powers of two.
             event_stream_made_ns: u64::from(what.event_stream_us) * 1024,
             made: SAMPLES,
             unit: self.0.unit.clone(),
@@ -109,14 +109,14 @@ impl Found {
     }
 }
 
-/// Returns the claims that `experiment` will make about `jobs`, with made-up figures; `None` if they are unknown before
-/// the jobs run.
+/// Returns the claims that `experiment` would make about `jobs`, with invented figures. `None` if the claims are known
+/// only after the jobs have run.
 fn claims(experiment: &Experiment, jobs: &[Planned]) -> Option<Vec<Claim>> {
     let runs = made_up_runs(experiment, jobs)?;
     Some((experiment.conclude)(&runs).ok()?.claims)
 }
 
-/// Returns the boots of `jobs`, with made-up figures.
+/// Returns the boots of `jobs`, with invented figures.
 fn made_up_runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
     let found = Found::read_stored_run(&jobs.first()?.job)?;
     let mut runs = Runs::new(experiment.name);
@@ -156,7 +156,8 @@ mod tests {
     use crate::{ALL, page, poll_limit, who_pays};
     use ::page::document::Document;
 
-    /// Experiments, their numbers of claims, and how many of these claims could not be judged by boots on `virt`.
+    /// Experiments, each with the number of its claims, and the number of these claims that boots on `virt` could not
+    /// judge.
     const SHOWN: [(&str, usize, usize); 9] = [
         ("poll-limit", 12, 12),
         ("mostly-idle", 11, 11),

@@ -14,7 +14,8 @@ use governing::States;
 use power::{Spent, break_even};
 use running::options::Metric;
 
-/// Idle states with about a tenth of a phone's exit latencies, since the period is also a tenth of a display's.
+/// Idle states with about a tenth of a phone's exit latencies, because the period of a frame is also a tenth of a
+/// display's.
 const STATES: &str = "wfi:1:1+standby:30:200";
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -38,9 +39,9 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("wake", "ipi"),
             ("gap-us", "1667"),
         ],
-        // Past utilisation decays by half in 32 ms; a pass is three times as long.
+        // Past utilisation decays by half in 32 ms. A pass is three times as long.
         iterations: 160,
-        // Of 160 frames, about six are late with menu, and one fewer with teo: three boots cannot show this difference.
+        // About six of 160 frames are late with menu, and about five with teo. Three boots can't show this difference.
         repeats: TWELVE_SEEDS,
     }],
     metric: Some(Metric::Insns),
@@ -52,7 +53,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  crates/host/governing/src/states.toml.",
 };
 
-/// Governors: our words for them, and their names in the tables.
+/// Governors: our names for them, and the names in the tables.
 const GOVERNORS: [(&str, &str); 3] = [
     ("governor:menu-6.2", "menu"),
     ("governor:teo-6.2", "teo"),
@@ -62,10 +63,10 @@ const MENU: usize = 0;
 const TEO: usize = 1;
 const UTIL: usize = 2;
 
-/// Pairs of governors; the first is compared with the second.
+/// Pairs of governors, the first of which is compared with the second.
 const PAIRS: [(usize, usize); 3] = [(TEO, MENU), (UTIL, MENU), (UTIL, TEO)];
 
-/// Figures of the frames under a governor.
+/// Figures of the frames with one governor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Figures {
     /// Mean length of a frame, in ms.
@@ -73,7 +74,8 @@ struct Figures {
     /// Share of frames that end after their deadline, in per cent.
     late: f64,
     spent: Spent,
-    /// Share of stays that were too deep; `too_shallow` is that of stays that were too shallow. Both are in per cent.
+    /// Share of stays in idle states that were too deep, in per cent. `too_shallow` is the share of those that were too
+    /// shallow.
     too_deep: f64,
     too_shallow: f64,
     /// Mean time of the wake-up of each of the three tasks, in us.
@@ -104,26 +106,26 @@ struct SourceRow {
     name: &'static str,
     /// Published figures of menu, teo and teo-util.
     published: [f64; 3],
-    /// Changes of teo and teo-util relative to menu, in per cent, where the source states them.
+    /// Changes of teo and teo-util relative to menu, in per cent, if the source states them.
     changes: Option<[f64; 2]>,
     of: fn(&Figures) -> f64,
-    /// Reasons for a different result, for each of [`PAIRS`].
+    /// Why our result differs from the source's, for each of [`PAIRS`].
     why: [Option<&'static str>; PAIRS.len()],
 }
 
-/// The reason why frames are not longer with teo.
+/// Why frames are not longer with teo here.
 const BEGIN: &str = "what teo chooses otherwise here is how the UI waits for its timer: as every other wait of that CPU is \
                      short, it takes WFI, and frames begin sooner (row \"wake-up of the UI\"); why they take longer there is \
                      not said";
-/// The reason why frames are not shortened as much with teo-util.
+/// Why teo-util shortens frames by less here.
 const LEAVING: &str = "what is saved here is three times the exit latency of standby, 30 us of 1.3 ms each; no frequency is scaled";
-/// The reason why deeper states are cheaper here.
+/// Why deeper states are cheaper here.
 const LONG: &str = "most waits here are so long that standby pays (row \"too shallow\"), and WFI takes 400 against its 150; \
                     the source means devices on which the two are close, and the note says how close they would have to be";
-/// The reason why wake-ups take equally long with menu and teo.
+/// Why wake-ups take equally long with menu and with teo here.
 const ALIKE: &str = "both take standby here, as these waits outlast its residency; what is left is the instructions of \
                      the two governors, as with a table of standby alone";
-/// The reason why wake-ups are so much shorter with teo-util.
+/// Why wake-ups are so much shorter with teo-util here.
 const BARE: &str = "a wake-up here is the time to leave the state and a microsecond or two; what else it takes on a phone is \
                      not modelled";
 
@@ -273,7 +275,7 @@ fn figure_by_boot(ours: &Ours, which: usize, of: fn(&Figures) -> f64) -> ByBoot<
     ours.map(|all| of(&all[which]))
 }
 
-/// Describes the power of WFI at which the order of the governors' powers would change.
+/// Describes the power of WFI at which the order of the governors by power would change.
 fn power_note(ours: &Ours, states: &States) -> String {
     let power = |state: usize| states.costs[state].power;
     let even = ours.map(|all| break_even(&all[UTIL].spent, &all[MENU].spent, states));
@@ -299,7 +301,7 @@ mod tests {
                 .into_iter()
                 .zip(row.changes.into_iter().flatten())
             {
-                // The published figures are rounded; those of jank have two digits.
+                // The published figures are rounded. The figures of jank have two digits after the point.
                 let digit = if row.name.starts_with("jank") {
                     0.05
                 } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `governors`: menu, teo, and a variant of teo that uses utilisation.
+//! `governors`: compares menu, teo, and a variant of teo that considers utilisation.
 
 use anyhow::Result;
 use plan::Under;
@@ -9,13 +9,13 @@ use super::runs::{MeasuredCell, Run, Runs, Words};
 use super::{Boot, Experiment, ONCE, Repeat};
 use running::options::Metric;
 
-/// The governors in the claims.
+/// The governors that are in the claims.
 const CLAIMED: &[(&str, &str)] = &[(
     "wait",
     "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6",
 )];
 
-/// Creates a further repetition with other random times, which has only the governors in the claims.
+/// Creates a further repetition with other random times, for only the governors that are in the claims.
 const fn claims_repeat(name: &'static str, seed: u64) -> Repeat {
     Repeat {
         lists: CLAIMED,
@@ -23,8 +23,8 @@ const fn claims_repeat(name: &'static str, seed: u64) -> Repeat {
     }
 }
 
-/// Twelve repetitions, because two of the effects are at most twice their spread. The first repetition includes every
-/// governor.
+/// Twelve repetitions, because two of the effects are at most twice as large as the variation between boots. Only the
+/// first repetition has every governor.
 const TWELVE: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     claims_repeat("seed-2", 2),
@@ -40,7 +40,7 @@ const TWELVE: &[Repeat] = &[
     claims_repeat("seed-12", 12),
 ];
 
-/// A part of the mix: `$iterations` waits of the kind that the values of dimensions select.
+/// A part of the mix: `$iterations` waits of one kind, which the values of dimensions select.
 macro_rules! part {
     ($label:literal, $states:literal, $iterations:literal, $repeats:ident, $($list:expr),+) => {
         Boot {
@@ -61,7 +61,7 @@ macro_rules! part {
     };
 }
 
-/// A part whose device answers after `$us` on average, on the other CPU.
+/// A part of the mix whose device answers on the other CPU, after `$us` on average.
 macro_rules! io {
     ($label:literal, $states:literal, $us:literal, $iterations:literal, $repeats:ident) => {
         part!(
@@ -77,8 +77,8 @@ macro_rules! io {
     };
 }
 
-/// A part whose requests arrive `$us` apart on average, and each take `$work` to serve: a task that computes, and so
-/// uses its CPU.
+/// A part of the mix whose requests arrive `$us` apart on average. Serving a request takes `$work`, in a task that
+/// computes and therefore uses its CPU.
 macro_rules! served {
     ($label:literal, $states:literal, $us:literal, $work:literal, $iterations:literal, $repeats:ident) => {
         part!(
@@ -94,7 +94,7 @@ macro_rules! served {
     };
 }
 
-/// A part whose timer has the period `$us`.
+/// A part of the mix whose timer has the period `$us`.
 macro_rules! timer {
     ($label:literal, $states:literal, $us:literal, $iterations:literal) => {
         part!(
@@ -115,8 +115,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: \
              Geekbench 5",
     // Past utilisation decays by half in 32 ms. A part lasts most of this time or longer, and each of its passes
-    // continues from the one before. Tasks that take a tenth of their CPU exceed the rule's 1/64 after a few
-    // milliseconds.
+    // continues where the previous one ended. Tasks that use a tenth of their CPU exceed the governor's threshold of
+    // 1/64 after a few milliseconds.
     boots: &[
         io!("io", "wfi+standby", "60,400", 100, TWELVE),
         served!("serve-100", "wfi+standby", "100", "20", 240, TWELVE),
@@ -134,7 +134,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  the power are not measured; energy by a proxy is in `frames`.",
 };
 
-/// Parts of the mix: their names, their boots, and further words of their cells.
+/// Parts of the mix: their names, their boots, and further words that select their cells.
 const PARTS: [(&str, &str, Words<'static>); 6] = [
     ("io-60", "io", &[("device-us", "60")]),
     ("io-400", "io", &[("device-us", "400")]),
@@ -144,10 +144,10 @@ const PARTS: [(&str, &str, Words<'static>); 6] = [
     ("timer-400", "timer-400", &[]),
 ];
 
-/// Parts with a polling state, which the source's device does not have.
+/// Parts with a polling state. The source's device has no such state.
 const POLLING: [&str; 2] = ["poll-serve-100", "poll-serve-400"];
 
-/// Governors: our words for them, and their names in the table.
+/// Governors: our names for them, and their names in the table.
 const GOVERNORS: [(&str, &str); 4] = [
     ("governor:menu-6.2", "menu, 6.2"),
     ("governor:teo-6.2", "teo, 6.2"),
@@ -160,10 +160,10 @@ const TOO_DEEP: [f64; 3] = [14.99, 9.65, 4.02];
 const TOO_SHALLOW: [f64; 3] = [2.5, 5.96, 14.59];
 const WAKE_UP: [f64; 3] = [78.16, 61.60, 54.45];
 
-/// These published figures, in the order of [`order_claims`].
+/// The published figures in the order in which [`order_claims`] compares them.
 pub const PUBLISHED_ORDERS: [[f64; 3]; 3] = [TOO_DEEP, TOO_SHALLOW, WAKE_UP];
 
-/// Rows of the published table, for the same governors.
+/// Rows of the published table, with values for the same governors.
 const PUBLISHED: [(&str, [f64; 3]); 5] = [
     ("score", [2826.5, 2764.8, 2865.0]),
     ("power, mW", [2551.4, 2606.8, 2722.3]),
@@ -172,14 +172,14 @@ const PUBLISHED: [(&str, [f64; 3]); 5] = [
     ("wake-up of asynctask, us", WAKE_UP),
 ];
 
-/// Figures of a governor on a part, or on all parts.
+/// Figures of a governor for a part, or for all parts.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     too_deep: f64,
     too_shallow: f64,
-    /// Mean of the samples, in us: the median does not show halts that occur only sometimes.
+    /// Mean of the samples, in us. The median would not show halts that occur only sometimes.
     wake_up: f64,
-    /// Share of polls among the stays in idle states, in per cent.
+    /// Share of polls among all stays in idle states, in per cent.
     polls: f64,
     awake: f64,
 }
@@ -208,7 +208,7 @@ impl Figures {
     }
 }
 
-/// Returns the figures of every part.
+/// Returns the figures for each part.
 fn figures_by_part(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {
     let mut parts = [Figures::default(); PARTS.len()];
     for (figures, (_, boot, words)) in parts.iter_mut().zip(PARTS) {
@@ -318,7 +318,7 @@ fn parts_table(ours: &[Ours]) -> Table {
     table
 }
 
-/// Returns a table of the parts that have a polling state, which governors with utilisation never choose.
+/// Returns a table of the parts that have a polling state. Governors with utilisation never choose that state.
 fn polling_table(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "With a state that polls: too deep % / too shallow % / polls % / mean wake-up, us",
@@ -346,7 +346,7 @@ fn published_table() -> Table {
     table
 }
 
-/// Claims the order of the first three governors in each row of the source that has a counterpart here.
+/// Claims the order of the first three governors, for each row of the source that has a counterpart here.
 fn claims(ours: &[Ours]) -> Vec<Claim> {
     let named = ours.iter().take(3).map(|(name, parts)| {
         let of = |of: Of| parts.map(|parts| of(&Figures::mean(parts)));
@@ -359,8 +359,8 @@ fn claims(ours: &[Ours]) -> Vec<Claim> {
 /// A function that selects a figure.
 type Of = fn(&Figures) -> f64;
 
-/// Claims the published orders of menu, teo and teo-util. `ours` has the name of each governor, its shares of stays
-/// that are too deep and too shallow, and its time of a wake-up.
+/// Claims the published orders of menu, teo and teo-util. For each governor, `ours` has the name, the shares of stays
+/// that are too deep and too shallow, and the time of a wake-up.
 pub fn order_claims(ours: &[(&str, [ByBoot<f64>; 3])]) -> Vec<Claim> {
     let below = |text: &str, one: usize, other: usize, column: usize| {
         let named = |n: usize| (ours[n].0, ours[n].1[column].clone());

@@ -61,31 +61,31 @@ pub const EXPERIMENT: Experiment = Experiment {
                  stands for them, so only the direction can be. Not the 80 ns that a boost clock brought.",
 };
 
-/// Three numbers of CPUs, each with further CPUs next to the polling one.
+/// Three numbers of CPUs. In each, there are further CPUs besides the polling one.
 const PLACES: &[Repeat] = &[
     Repeat::cpus("3-cpus", 3),
     Repeat::cpus("4-cpus", 4),
     Repeat::cpus("6-cpus", 6),
 ];
 
-/// Rows: our word for the CPUs that poll, the row's title, and published watts.
+/// Rows: our word for the CPUs that poll, the title of the row, and the published watts.
 const ROWS: [(&str, &str, Option<f64>); 3] = [
     ("all", "all CPUs poll", Some(381.0)),
     ("1", "CPU 1 polls", Some(233.0)),
     ("none", "none polls", None),
 ];
 
-/// Number of ticks of a CPU in 100 ms, at 250 Hz.
+/// Number of ticks that a CPU takes in 100 ms, at 250 Hz.
 const TICKS: f64 = 25.0;
 
-/// Accepted deviation of ticks, in per cent: one tick more or less in each pass of 12.5 ms.
+/// Accepted deviation of the number of ticks, in per cent. It is one tick more or less in each pass of 12.5 ms.
 const TICKS_BAND: f64 = 32.0;
 
 fn poll_cell<'r>(run: Run<'r>, set: &str) -> Result<MeasuredCell<'r>> {
     run.cell("chosen", &[("idle-poll", set)])
 }
 
-/// Returns the mean number of ticks of `cpus` CPUs in 100 ms.
+/// Returns the mean number of ticks per CPU in 100 ms, if there are `cpus` CPUs.
 fn ticks_per_100_ms(found: MeasuredCell, cpus: f64) -> f64 {
     found.count("timer", "ticks") / cpus / (10.0 * found.seconds()).max(1e-9)
 }

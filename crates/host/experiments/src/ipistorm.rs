@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ipistorm`: the effect of eliding the interrupt on a function call.
+//! `ipistorm`: the effect of eliding the interrupt of a function call.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub const EXPERIMENT: Experiment = Experiment {
              numipi=100000 single=1 offset=8 cpulist=8 wait=1, ten runs",
     boots: &[
         STORM,
-        // This shorter boot has the cells whose counters the table shows.
+        // This shorter boot has only the cells whose counters are in the table.
         Boot {
             label: "storm-short",
             iterations: 8,
@@ -90,10 +90,10 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// The calling CPUs in the ten runs.
 const CALLERS: [&str; 10] = ["8", "9", "10", "11", "12", "13", "14", "15", "16", "17"];
-/// Accepted deviation of a size, in points.
+/// Accepted deviation of a size, in points of a per cent.
 const BAND: f64 = 5.0;
 
-/// Systems: our name, the source's name, and published figures on EPYC4 and EPYC3.
+/// Systems: our name, the source's name, and the published figures on EPYC4 and on EPYC3.
 const SYSTEMS: [(&str, &str, Option<f64>, Option<f64>); 5] = [
     ("resched", "base", Some(1.0), Some(1.0)),
     ("ipi", "revert", Some(0.6559), Some(0.40)),
@@ -111,7 +111,7 @@ fn storm_cells<'r>(runs: &'r Runs, by: &str, crowd: &str) -> Result<Vec<Measured
     CALLERS.iter().map(find).collect()
 }
 
-/// Returns the instructions that the caller and the callee execute for a call, run by run.
+/// Returns the instructions that the caller and the callee execute for a call, for each run.
 fn instructions_of_call(runs: &Runs, by: &str, crowd: &str) -> Result<ByBoot<f64>> {
     let cells = storm_cells(runs, by, crowd)?;
     let each = CALLERS.iter().zip(cells);
@@ -170,7 +170,7 @@ fn table(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-/// Makes claims about how much less time a system takes than base, on one machine.
+/// Makes claims about how much less time each system takes than the system `base`, on one machine.
 fn size_claims(runs: &Runs, machine: &str, of: fn(usize) -> Option<f64>) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     for (n, (by, name, ..)) in SYSTEMS.into_iter().enumerate().skip(1) {
@@ -238,7 +238,7 @@ fn order_claims(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Makes claims about our own figures alone, on which the other claims rely.
+/// Makes claims about our own figures, because the other claims rely on them.
 fn own_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let few = |by: &str| {
         let words = [("call-by", by), ("deliver", "direct"), ("crowd", "none")];
@@ -252,7 +252,7 @@ fn own_claims(runs: &Runs) -> Result<Vec<Claim>> {
         Ok(revert.median() / base.median())
     })?;
     let with_8 = runs.unrepeated_figure(|| Ok(few("ipi")? / few("resched")?))?;
-    // The way of waiting does not change which instructions are counted.
+    // The way of waiting has no effect on which instructions are counted.
     let [many, with_8] = [many, with_8].map(|figure| figure.with_missing_probes(BTreeSet::new()));
     Ok(vec![Claim::new(
         "what bystanders execute is not in the figures",

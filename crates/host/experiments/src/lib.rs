@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// This crate is only for programs of this workspace, so a field with a clear name needs no comment.
+// This crate is only for programs of this workspace, so a field whose name is clear needs no comment.
 #![allow(missing_docs)]
-//! The verb `experiment`: repeats the measurements that authors of idle systems published, and shows them in a table of
-//! the same shape that has the published figures next to ours.
+//! The verb `experiment`: repeats measurements that authors of idle systems published, and shows the results in a table
+//! that has the same form as the published one, with the published figures next to ours.
 //!
-//! An [`Experiment`] names its boots ([`Boot`]), and turns their results into an [`Outcome`]: tables, and claims of the
-//! source ([`claim::Claim`]), each with a verdict on our numbers that is computed from all boots ([`verdict`]).
-//! `docs/experiments.md` lists what each experiment can show.
+//! An [`Experiment`] lists its boots ([`Boot`]), and converts their results to an [`Outcome`]: tables, and claims of
+//! the source ([`claim::Claim`]). Each claim has a verdict on our numbers that is computed from all boots
+//! ([`verdict`]). `docs/experiments.md` lists what each experiment can show.
 
 mod options;
 
@@ -119,7 +119,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         args.patches.is_some(),
         &Board::load(&args.board)?,
     )?;
-    // All boots are checked before any of them runs.
+    // All boots are checked before the first one runs.
     let jobs = chosen
         .iter()
         .map(|experiment| experiment.jobs(args))
@@ -158,7 +158,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         }
         args.format.show_with(&document, || json::text(&written))?;
     }
-    // An incomplete report replaces an older file only if it is not empty.
+    // An incomplete report replaces an older file only if it has at least one experiment.
     if let Some(copy) = copy.filter(|_| !done.reports.is_empty()) {
         copy.write(&data)?;
     }
@@ -166,8 +166,8 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     closed.complete().map(drop)
 }
 
-/// Returns the experiments with these names. `all` and `posted` select the experiments whose unit `board` has; `all`
-/// includes posted patches only if the user `has_patches`.
+/// Returns the experiments with these names. `all` and `posted` select those whose unit `board` has. `all` includes
+/// posted patches only if the user `has_patches`.
 fn choose_experiments(
     names: &[String],
     has_patches: bool,
@@ -226,7 +226,7 @@ fn measurable_on(experiments: &[&'static Experiment], board: &Board) -> Vec<&'st
     those
 }
 
-/// A checked repetition of a boot.
+/// A repetition of a boot whose request has been checked.
 struct Planned {
     boot: &'static Boot,
     repeat: &'static Repeat,
@@ -234,7 +234,7 @@ struct Planned {
 }
 
 impl Experiment {
-    /// Returns the jobs of the experiment's boots, after checking them.
+    /// Checks the boots of the experiment, and returns their jobs.
     fn jobs(&self, args: &ExperimentArgs) -> Result<Vec<Planned>> {
         let boots = self.boots.iter();
         let repeats = boots.flat_map(|boot| boot.repeats.iter().map(move |repeat| (boot, repeat)));
@@ -300,7 +300,7 @@ impl Experiment {
         }
     }
 
-    /// Draws the conclusions from its boots.
+    /// Draws the conclusions from the experiment's boots.
     fn draw_conclusions(&self, runs: &Runs) -> Result<Report> {
         Ok(Report {
             name: self.name,
@@ -336,11 +336,12 @@ impl Experiment {
     }
 }
 
-/// Returns how many boots run at a time, if the user asked for `asked`. A single boot runs its own parts in parallel.
+/// Returns how many boots run at the same time, given the requested number. A single boot runs its own parts in
+/// parallel.
 fn parallel_boots(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
     let mut least = NonZeroUsize::MAX;
     for Planned { job, .. } in &*jobs {
-        // If values are times, other boots must not disturb them.
+        // If values are times, boots would disturb each other.
         let asked = asked.filter(|_| job.metric != Metric::Time);
         least = least.min(job.at_a_time(asked)?);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `mostly-idle`: the cost of `arm_poll_idle` for a system that has little to do, and the effect of its poll limit on a
-//! busy system, if a governor chooses between the driver's two states.
+//! `mostly-idle`: the cost of `arm_poll_idle` on a system that has little to do, and the effect of its poll limit on a
+//! busy system whose governor chooses between the driver's two states.
 
 use anyhow::Result;
 use plan::Under;
@@ -21,7 +21,8 @@ const IDLE: Boot = Boot {
     cpus: Some(2),
     lists: &[
         ("workload", "idle"),
-        // Two tasks that wake up at the same time would wait for each other, since CPUs run one after another.
+        // The boot uses one CPU, because CPUs run by turns, and two tasks that wake up at the same time would wait for
+        // each other.
         ("cpulist", "0"),
         ("wait", "wfi,poll-wfi,governor:menu,governor:teo"),
         ("states", "arm_poll_idle:100"),
@@ -76,7 +77,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                  of ours counts as time awake, as one does in a state that is not idle.",
 };
 
-/// Rows: the wait, and its description.
+/// Rows: the way of waiting, and its description.
 const WAITS: [(&str, &str); 4] = [
     ("wfi", "no polling"),
     ("poll-wfi", "bare loop, no governor"),
@@ -84,10 +85,10 @@ const WAITS: [(&str, &str); 4] = [
     ("governor:teo", "arm_poll_idle:100, teo"),
 ];
 
-/// Workloads, and the source's workloads that they represent.
+/// Workloads, each with the source's workload that it represents.
 const BUSY: [(&str, &str); 2] = [("pingpong", "pipe"), ("notify", "seccomp-notify")];
 
-/// Gaps between two round trips, in us: no gap, and a gap longer than the lowest limits.
+/// Gaps between two round trips, in us: no gap, and one gap that is longer than the lowest limits.
 const GAPS: [&str; 2] = ["0", "30"];
 
 const GOVERNORS: [&str; 2] = ["governor:menu", "governor:teo"];
@@ -98,13 +99,13 @@ const LIMITS: [&str; 5] = ["10", "25", "50", "100", "300"];
 /// Time from one wake-up of an idle CPU to the next, in us.
 const PERIOD_US: f64 = 10_000.0;
 
-/// Published fall of the mostly idle system's residency, in points.
+/// Published change of the mostly idle system's residency, in points.
 const PUBLISHED: f64 = -0.005;
 
-/// Accepted deviation from this published fall, in points: it covers any fall from none to twice the published one.
+/// Accepted deviation from the published change, in points. It accepts any fall from none to twice the published one.
 const BAND: f64 = 0.005;
 
-/// Largest difference that counts as "near identical", in per cent.
+/// Largest difference that counts as the source's "near identical", in per cent.
 const NOISE: f64 = 3.0;
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
@@ -143,7 +144,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Returns a table on the time that a mostly idle system is halted, and adds claims about it.
+/// Returns a table of the time that a mostly idle system is halted, and adds claims about this time.
 fn residency_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let mut table = Table::new(
         "Mostly idle: time halted, and polls per wake-up, one every 10 ms on one of two CPUs",
@@ -158,7 +159,7 @@ fn residency_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         .iter()
         .map(|(wait, _)| runs.cell("idle", &[("wait", wait)]))
         .collect::<Result<_>>()?;
-    // A sample is the part of a period in which the CPU was not halted.
+    // A sample is the part of a period in which the CPU is not halted.
     let halted =
         |cell: &MeasuredCell<'_>| 100.0 * (1.0 - cell.value_in_us(cell.mean()) / PERIOD_US);
     let halted: Vec<f64> = cells.iter().map(halted).collect();
@@ -209,13 +210,13 @@ fn residency_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         )
         .with_tested_part("time halted")
         .difference_in("points")
-        // This is half of the share of the period that a poll of 100 us takes.
+        // This is half of a 100 us poll's share of the period.
         .at_least(0.5),
     );
     Ok(table)
 }
 
-/// Returns a table on the effect of the limit with short waits, and adds claims about it.
+/// Returns a table of the effect of the limit on short waits, and adds claims about this effect.
 fn limits_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let titles = LIMITS.map(|limit| format!("{limit} us"));
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
@@ -250,7 +251,7 @@ fn limits_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     Ok(table)
 }
 
-/// Returns the medians of `workload` with pauses of `gap` us, one for each of [`LIMITS`].
+/// Returns the medians of `workload` with gaps of `gap` us, one for each of [`LIMITS`].
 fn medians_by_limit(
     runs: &Runs,
     (workload, gap): (&str, &str),

@@ -34,10 +34,10 @@ pub struct ExperimentArgs {
     /// Write a copy of experiments.json to FILE; - is standard output, and the tables then go to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// How long it may take.
+    /// How long the experiments may take.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// The form of the output.
+    /// The format of the output.
     #[command(flatten)]
     pub format: FormatArgs,
 }

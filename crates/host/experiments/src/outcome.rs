@@ -10,23 +10,23 @@ pub use super::verdict::{Test, Way};
 use page::document::Document;
 use page::grid::Column;
 
-/// The tables, charts, claims and notes that an experiment concludes with.
+/// The tables, charts, claims and notes in which an experiment results.
 #[derive(Serialize)]
 pub struct Outcome {
     pub tables: Vec<Table>,
-    /// Charts for the page; the terminal has none.
+    /// Charts for the page. They are not shown on the terminal.
     pub charts: Vec<Chart>,
     pub claims: Vec<Claim>,
     /// Facts that the reader needs to understand the figures.
     pub notes: Vec<String>,
 }
 
-/// A table in the shape of the source's table.
+/// A table in the form of the source's table.
 #[derive(Serialize)]
 pub struct Table {
     /// Heading: the measured quantity.
     pub title: String,
-    /// Titles of its columns, without the title of the row names.
+    /// Titles of the columns, except for the column of row names.
     pub columns: Vec<String>,
     /// Its rows: a name, and a text for each column.
     pub rows: Vec<(String, Vec<String>)>,
@@ -61,7 +61,7 @@ impl Table {
 }
 
 impl Outcome {
-    /// Creates an outcome with one table, and a chart that draws its columns `series` as bars for every row.
+    /// Creates an outcome with one table and one chart. The chart draws the columns `series` as bars, for every row.
     pub fn of_table(
         table: Table,
         (title, unit): (&str, &str),

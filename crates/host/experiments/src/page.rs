@@ -34,7 +34,7 @@ fn summary(reports: &[Report]) -> String {
     )
 }
 
-/// Returns each machine once: most boots differ only in their numbers of CPUs and their times.
+/// Returns each machine once. Most boots differ only in the number of CPUs and in the time.
 fn distinct_machines(reports: &[Report]) -> Vec<Run> {
     let mut machines: Vec<(Results, Run)> = Vec::new();
     for run in reports.iter().flat_map(|report| &report.runs) {

@@ -15,7 +15,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: \
              MLPerf BERT on m7g.16xlarge, queries per second",
     boots: &[
-        // A CPU that does not poll can be woken only with an interrupt.
+        // If no CPU polls, the wake-up must be an interrupt.
         Boot {
             label: "none",
             under: Under::Rouse,
@@ -67,7 +67,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// Mean lengths of waits, in microseconds.
 const WAITS: [&str; 3] = ["25", "100", "300"];
 
-/// Poll limits in us, and the source's queries per second; 0 stands for no polling.
+/// Poll limits in us, and the source's queries per second. The limit 0 means no polling.
 const PUBLISHED: [(&str, f64); 9] = [
     ("0", 5.87),
     ("10", 5.91),
@@ -80,19 +80,19 @@ const PUBLISHED: [(&str, f64); 9] = [
     ("300", 6.06),
 ];
 
-/// Largest accepted difference between a gain and the gain at 125 us, in per cent of the latter.
+/// Largest accepted difference between a gain and the gain at 125 us, in per cent of the gain at 125 us.
 const FLAT: f64 = 10.0;
 
-/// Accepted deviation of a gain from the published one, in points.
+/// Accepted deviation of our gain from the published one, in points.
 const BAND: f64 = 2.0;
 
-/// The smallest change that the source's figures can show, in per cent: their last digit.
+/// The smallest change that the source's figures can show, in per cent: one unit of their last digit.
 const DIGIT: f64 = 0.17;
 
 /// Requests per second by limit.
 type Rates = [f64; PUBLISHED.len()];
 
-/// Returns the requests per second with waits of `wait` on average.
+/// Returns the requests per second for waits whose mean is `wait`.
 fn rates(run: Run<'_>, wait: &str) -> Result<Rates> {
     let mut rates = Rates::default();
     for (rate, (limit, _)) in rates.iter_mut().zip(PUBLISHED) {
@@ -105,7 +105,7 @@ fn rates(run: Run<'_>, wait: &str) -> Result<Rates> {
     Ok(rates)
 }
 
-/// Returns the index of a limit in the rates.
+/// Returns the index in [`Rates`] that belongs to a limit.
 fn limit_index(limit: &str) -> usize {
     let mut known = PUBLISHED.iter();
     known.position(|(other, _)| *other == limit).unwrap_or(0)
@@ -163,7 +163,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Makes claims about the source's curve, for one of our columns.
+/// Makes claims about the source's curve, from one column of our table.
 fn claims_of(wait: &str, rates: &ByBoot<Rates>) -> Vec<Claim> {
     let at = |limit: &'static str| rates.map(|rates| rates[limit_index(limit)]);
     let gained = |limit: &'static str| rates.map(|rates| gain_over_no_polling(rates, limit));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `posted-*` experiments: patches as they were posted, in the kernels for which they were made.
+//! The `posted-*` experiments: measure posted patches, in the kernels for which they were made.
 //!
-//! Other experiments rebuild the effect of a patch in Rouse's own guest. These experiments take the patch itself from
+//! Other experiments reproduce the effect of a patch in Rouse's own guest. These experiments take the patch itself from
 //! the folder of `--patches`, apply it to Debian's source, and measure that kernel with and without the patch.
 
 mod arm_poll_idle;
@@ -32,11 +32,11 @@ pub const ALL: [&Experiment; 6] = [
     &teo_util::EXPERIMENT,
 ];
 
-/// Key under which a boot's lists name its kernel: the version of Debian's source, and the beginnings of the names of
-/// patches, such as `6.12+000`.
+/// Key under which the lists of a boot name its kernel: the version of Debian's source, and the first characters of
+/// each patch's file name, such as `6.12+000`.
 pub const KERNEL: &str = "kernel";
 
-/// Key under which a boot's lists have further arguments for its kernel.
+/// Key under which the lists of a boot give further arguments for its kernel.
 pub const ARGUMENTS: &str = "arguments";
 
 /// The waits of guests do not trap.
@@ -54,12 +54,12 @@ const fn two_cpu_boot(label: &'static str, under: Under, iterations: u64, lists:
     }
 }
 
-/// Returns the interrupts between CPUs per operation, by Linux's own count.
+/// Returns the number of interrupts between CPUs per operation, as counted by Linux itself.
 fn ipis_per_operation(cell: &MeasuredCell<'_>) -> f64 {
     cell.count_per_operation("linux", "call") + cell.count_per_operation("linux", "resched")
 }
 
-/// Builds the kernel with the name `named`, with patches from `folder`, and returns the path of its Image.
+/// Builds the kernel named `named`, with patches from `folder`. Returns the path of its Image.
 pub fn build_kernel(named: &str, folder: Option<&Path>) -> Result<String> {
     let mut parts = named.split('+');
     let version = parts.next().unwrap_or_default();
@@ -75,8 +75,8 @@ pub fn build_kernel(named: &str, folder: Option<&Path>) -> Result<String> {
     Ok(kernels::built(version, patches)?.display().to_string())
 }
 
-/// Returns the path of the patch whose name begins with `begins`. If there are several, this is the one whose name has
-/// `version`.
+/// Returns the path of the patch whose file name begins with `begins`. If several do, returns the one whose name
+/// contains `version`.
 fn find_patch(folder: &Path, begins: &str, version: &str) -> Result<PathBuf> {
     let shown = folder.display();
     let entries = match fs::read_dir(folder) {
@@ -115,10 +115,11 @@ mod tests {
 
     /// The results of the boots with patches on 27 November 2026, without histograms.
     const MEASURED: &str = include_str!("posted/measured.json");
-    /// The file with the reports that the experiments make of these boots.
+    /// The file with the reports that the experiments produce from these boots.
     const REPORTS: &str = "src/posted/reports.txt";
 
-    /// The figures in the documents come from these boots, which CI can't repeat without the patches.
+    /// The figures in the documents come from these boots. CI can't repeat the boots, because it does not have the
+    /// patches.
     #[test]
     fn golden_reports_of_measured_boots() {
         type Boots = BTreeMap<String, BTreeMap<String, BTreeMap<String, Results>>>;

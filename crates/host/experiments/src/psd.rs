@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `psd`: prevention of power-sleep demotion, and its re-test.
+//! `psd`: prevention of power-sleep demotion (PSD), and an independent re-test of it.
 //!
-//! The source's device serves eight jobs with one request each: bandwidth times latency is eight requests in all but
-//! one row of its tables. Therefore, a rate here is the inverse of a mean time, and a request takes the time that it
-//! took there. Reads take the time that they took without deep states. Other requests take the time that they took in
-//! the baseline, since it is not known why writes were slower without deep states.
+//! In the source, eight jobs have one request each: rate times latency is eight requests in all but one row of its
+//! tables. Therefore, a rate here is the inverse of a mean time, and a request takes the device as long as in the
+//! source. The time of a read is the published one without deep states. The time of other requests is that of the
+//! source's baseline, because it is unknown why writes were slower without deep states.
 
 mod claims;
 mod source_figures;
@@ -18,7 +18,7 @@ use super::{Boot, Experiment, ONCE, SEEDS};
 use running::options::Metric;
 use source_figures::{COLUMNS, ROWS};
 
-/// A boot of workload `io`, with the values in `$list` in addition to those of all boots.
+/// A boot of workload `io`. The values in `$list` are added to the values that all boots have.
 macro_rules! io {
     ($label:literal, $cpus:expr, $iterations:literal, $repeats:ident, $($list:expr),*) => {
         Boot {
@@ -42,13 +42,14 @@ const MENUS: (&str, &str) = ("wait", "governor:menu-6.14,governor:menu");
 const MENU_6_14: (&str, &str) = ("wait", "governor:menu-6.14");
 const READ: (&str, &str) = ("device-us", "324");
 const UNIFORM: (&str, &str) = ("spread", "uniform");
-/// Only reads, or only writes. The time of a read has no effect on a write, and vice versa.
+/// The requests are either only reads or only writes, because the time of a read has no effect on a write, and vice
+/// versa.
 const READS_OR_WRITES: (&str, &str) = ("writes", "0,100");
 const WRITE: (&str, &str) = ("write-us", "550");
 const MIXED: (&str, &str) = ("writes", "50");
 const MIXED_READ: (&str, &str) = ("device-us", "485");
 const MIXED_WRITE: (&str, &str) = ("write-us", "342");
-/// Exit latency of C6, which the source's machine states as 170 us; 0 disables the state.
+/// Exit latency of C6, which the source states as 170 us for its machine. The value 0 disables the state.
 const C6: (&str, &str) = ("standby-us", "170");
 const C6_OR_NOT: (&str, &str) = ("standby-us", "0,170");
 const PSD: (&str, &str) = ("psd-ms", "3");
@@ -88,7 +89,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             C6_OR_NOT,
             PSD_OR_NOT
         ),
-        // Nothing in this boot is random.
+        // No times in this boot are random.
         io!("fixed", 1, 32, ONCE, MENUS, READ, C6_OR_NOT, PSD_OR_NOT),
         io!(
             "limit",
@@ -126,7 +127,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("psd-ms", "0,1,3,10"),
             ("hz", "100,250,1000")
         ),
-        // The device's time is so long that the window ends before the request does, wherever within a tick the window
+        // The device takes so long that the window always ends before the request does, wherever in a tick the window
         // begins.
         io!(
             "lengths",
@@ -155,7 +156,8 @@ struct Figures {
     rate: f64,
     /// Share of the time in which the CPU was not halted, in per cent.
     awake: f64,
-    /// Mean time of a read, in microseconds, and in `write_us` of a write; NaN if there were none.
+    /// Mean time of a read, in microseconds. `write_us` is that of a write. Either is NaN if there were no such
+    /// requests.
     read_us: f64,
     write_us: f64,
 }
@@ -227,7 +229,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Returns the source's table: all columns for reads, writes and both.
+/// Returns the table of the source's re-test: all columns for reads, for writes, and for both.
 fn retest_table(runs: &Runs) -> Result<Table> {
     let names = COLUMNS.map(|(name, ..)| name);
     let mut table = Table::new(
@@ -304,8 +306,8 @@ fn retest_table(runs: &Runs) -> Result<Table> {
     Ok(table)
 }
 
-/// Adds a row with the requests per second, their change, and the share of time awake of `cells`, the first of which is
-/// the base.
+/// Adds a row with the requests per second of `cells`, their changes, and their shares of time awake. The first cell is
+/// the base of the changes.
 fn add_effects(table: &mut Table, name: &str, cells: &[MeasuredCell<'_>]) {
     let figures: Vec<Figures> = cells.iter().map(Figures::of_cell).collect();
     let text = |it: &Figures| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reports on experiments, and their common document.
+//! Reports on experiments, and the document that contains them all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,19 +18,19 @@ use shell::failure::is_bad_input;
 use shell::interrupt;
 use shell::terminal::{self, note, print_document};
 
-/// Version of the format. Version 1 was only the list of experiments, whose claims had `text` and `ours` as texts;
-/// version 2 lacked `tool`, `command`, `machine` and `runs`.
+/// Version of the format. Version 1 was only the list of experiments, in which `text` and `ours` of a claim were texts.
+/// Version 2 lacked `tool`, `command`, `machine` and `runs`.
 const SCHEMA: u32 = 3;
 
 /// The document on all experiments.
 #[derive(Serialize)]
 pub struct Written<'r> {
     schema: u32,
-    /// Name and version of the program that wrote it.
+    /// Name and version of the program that wrote the document.
     tool: &'r str,
-    /// Command that shows the report again.
+    /// Command that displays the report again.
     pub command: String,
-    /// The machine of the first boot; each run has its own.
+    /// The machine of the first boot. Each run has its own machine, too.
     machine: Option<&'r Machine>,
     /// Number of claims with each verdict.
     pub verdicts: Counts,
@@ -70,28 +70,28 @@ pub struct Report {
     pub source: &'static str,
     /// Which figures can be compared with the source's, and which can't.
     pub comparable: &'static str,
-    /// The unit that its boots need, if there is one.
+    /// The unit that the boots need, if they need a certain one.
     #[serde(skip)]
     pub metric: Option<Metric>,
     /// The medians of all cells, by boot, in order. They have to be the same when the boots are repeated.
     pub medians: Vec<(String, Vec<Option<u64>>)>,
-    /// Its boots without cells: each boot's machine, and the properties that its samples depend on and the machine
-    /// lacks.
+    /// The boots without their cells: the machine of each boot, and the properties that its samples depend on and the
+    /// machine lacks.
     #[serde(serialize_with = "origins")]
     pub runs: Vec<Run>,
-    /// A sentence for each way of waiting, on the properties that its samples depend on and the machine lacks.
+    /// A sentence for each way of waiting, which names the properties that its samples depend on and the machine lacks.
     pub caveats: Vec<String>,
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
 impl Report {
-    /// Describes how many of its claims can be judged, and their verdicts.
+    /// Describes how many of the claims can be judged, and their verdicts.
     pub fn verdict_summary(&self) -> String {
         count_verdicts(self.outcome.claims.iter()).summary_line()
     }
 
-    /// Names the properties that its claims without a verdict need.
+    /// Names the properties that claims without a verdict need.
     pub fn lacking_properties(&self) -> Vec<String> {
         lacking_properties(&self.outcome.claims, self.metric)
     }
@@ -145,7 +145,7 @@ fn origins<S: Serializer>(runs: &[Run], to: S) -> std::result::Result<S::Ok, S::
     to.collect_seq(runs.iter().map(|run| Origin::of(&run.label, &run.results)))
 }
 
-/// Copies a boot's results without its cells.
+/// Copies the results of a boot, except for the cells.
 pub fn without_cells(label: &str, results: &Results) -> Run {
     let mut results = results.clone();
     results.cells.clear();
@@ -183,7 +183,7 @@ pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
     told.chain(counted).collect()
 }
 
-/// Reports and errors of the experiments so far.
+/// The reports and errors of the experiments that have ended.
 #[derive(Default)]
 pub struct Done {
     /// The reports of the experiments that succeeded.
@@ -193,7 +193,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Adds the result of one experiment, shows it, and returns whether it ends all experiments. Usually, the failure
+    /// Adds the result of one experiment, and prints it. Returns whether it ends all experiments: usually, the failure
     /// of one experiment does not mean that the next one will fail.
     pub fn add_report(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
         match report {
@@ -213,7 +213,7 @@ impl Done {
         }
     }
 
-    /// Fails unless all `asked` experiments have a report.
+    /// Fails unless there are `asked` reports, one for each requested experiment.
     pub fn require_all_reports(self, asked: usize, place: &str) -> Result<()> {
         let complete = self.reports.len();
         match self.errors.into_iter().next() {
@@ -226,7 +226,7 @@ impl Done {
     }
 }
 
-/// A failed experiment.
+/// The failure of an experiment.
 pub struct Failed {
     /// The error.
     pub error: anyhow::Error,

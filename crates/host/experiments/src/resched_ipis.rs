@@ -11,7 +11,7 @@ use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
 
-/// The boot with wake-ups by an interrupt, and elided wake-ups.
+/// The boot whose wake-ups are interrupts in some cells, and elided in others.
 const IPIS: Boot = Boot {
     label: "ipis",
     under: Under::Rouse,
@@ -57,10 +57,10 @@ const ROWS: [(&str, &str, f64, f64); 2] = [
     ("TensorFlow", "messaging", 250e3, 120e3),
 ];
 
-/// Accepted deviation of a change from the published one, in points.
+/// Accepted deviation of our change from the published one, in points.
 const BAND: f64 = 10.0;
 
-/// A cell before the change, and one after it.
+/// A cell without the change, and the cell with it.
 type Pair<'r> = (MeasuredCell<'r>, MeasuredCell<'r>);
 
 fn before_and_after<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
@@ -73,8 +73,8 @@ fn before_and_after<'r>(run: Run<'r>, workload: &str) -> Result<Pair<'r>> {
     Ok((before, run.cell("ipis", &words)?))
 }
 
-/// Claims a change as large as the published one from `before` to `after`. The first figure in `ours` is after the
-/// change, and the second is before it.
+/// Claims a change that is as large as the published one from `before` to `after`. The first figure in `ours` is the
+/// one after the change, and the second is the one before it.
 fn change_claim(source: String, (before, after): (f64, f64), ours: [ByBoot<f64>; 2]) -> Claim {
     let size = Test::Size {
         expected: 100.0 * (after / before - 1.0),

@@ -10,28 +10,27 @@ use results::{Cell, Critical, Results, Stats};
 
 use super::figures::ByBoot;
 
-/// The results of an experiment's boots, with their repetitions.
+/// The results of an experiment's boots, for each repetition.
 pub struct Runs {
     experiment: &'static str,
     boots: Vec<Repeated>,
-    /// The properties that the machine lacks, of those on which the samples depend that were used since the last
-    /// [`Runs::with_caveats`].
+    /// The missing properties on which the figures depend that were used since the last [`Runs::with_caveats`].
     missing: Missing,
 }
 
 /// Names of probes.
 type Missing = RefCell<BTreeSet<String>>;
 
-/// A boot: its label, and each repetition's name and results.
+/// A boot: its label, and the name and the results of each repetition.
 struct Repeated {
     label: &'static str,
     results: Vec<(&'static str, Results)>,
 }
 
-/// Suffix of the label of a shorter boot, which has the same cells with fewer wake-ups.
+/// Suffix for the label of a shorter boot, which has the same cells with fewer wake-ups.
 pub const SHORT: &str = "-short";
 
-/// Words of a cell.
+/// Words that select a cell: pairs of a dimension's key and a value.
 pub type Words<'w> = &'w [(&'w str, &'w str)];
 
 impl Runs {
@@ -44,7 +43,7 @@ impl Runs {
         }
     }
 
-    /// Adds the results of repetition `repeat` of a boot.
+    /// Adds the results of repetition `repeat` of the boot `label`.
     pub fn add(&mut self, label: &'static str, repeat: &'static str, results: Results) {
         match self.boots.iter_mut().find(|boot| boot.label == label) {
             Some(boot) => boot.results.push((repeat, results)),
@@ -62,7 +61,7 @@ impl Runs {
             .collect()
     }
 
-    /// Returns the results of each repetition of each boot, with the names of both.
+    /// Returns the results of each repetition of each boot, with the names of boot and repetition.
     pub fn named_results(&self) -> impl Iterator<Item = (String, &Results)> {
         self.boots.iter().flat_map(|boot| {
             let alone = boot.results.len() == 1;
@@ -77,8 +76,8 @@ impl Runs {
         })
     }
 
-    /// Applies `of` to each repetition; returns the results with the repetitions' names. A boot without repetitions
-    /// takes part in all of them.
+    /// Applies `of` to each repetition. Returns the results with the names of the repetitions. The results of a boot
+    /// without repetitions are used in all of them.
     pub fn by_boot<T>(&self, of: impl Fn(Run<'_>) -> Result<T>) -> Result<ByBoot<T>> {
         let most = self.boots.iter().max_by_key(|boot| boot.results.len());
         let repeats = most.iter().flat_map(|boot| &boot.results).enumerate();
@@ -89,8 +88,8 @@ impl Runs {
         self.with_caveats(|| each.collect())
     }
 
-    /// Returns the figures that `of` makes, with all properties that their samples depend on and the machine lacks.
-    /// Thereby, no figure can lose its caveat.
+    /// Returns the figures that `of` computes, with all properties that their samples depend on and the machine lacks.
+    /// So no figure can lose its caveat.
     pub fn with_caveats<T>(
         &self,
         of: impl FnOnce() -> Result<Vec<(String, T)>>,
@@ -100,12 +99,12 @@ impl Runs {
         Ok(ByBoot::new(figures).with_missing_probes(self.missing.take()))
     }
 
-    /// Like [`Self::with_caveats`], but for one figure of boots that are not repeated.
+    /// Like [`Self::with_caveats`], but for one figure of boots that have no repetitions.
     pub fn unrepeated_figure(&self, of: impl FnOnce() -> Result<f64>) -> Result<ByBoot<f64>> {
         self.with_caveats(|| Ok(vec![(String::new(), of()?)]))
     }
 
-    /// Returns the first repetition.
+    /// Returns the first repetition of every boot.
     pub const fn first(&self) -> Run<'_> {
         Run {
             runs: self,
@@ -187,7 +186,7 @@ impl<'r> Run<'r> {
         }))
     }
 
-    /// Returns `cell` in the shorter boot of `run`, if there is one.
+    /// Returns `cell` as measured in the shorter version of boot `run`, if there is one.
     fn cell_of_shorter_boot(self, run: &str, cell: &Cell) -> Option<&'r Cell> {
         let mut boots = self.runs.boots.iter();
         let boot = boots.find(|boot| boot.label.strip_suffix(SHORT) == Some(run))?;
@@ -196,7 +195,7 @@ impl<'r> Run<'r> {
         cells.find(|other| other.stats.is_some() && other.is_like(cell))
     }
 
-    /// Describes the wanted cell for an error message.
+    /// Describes the requested cell for an error message.
     fn describe_cell(self, run: &str, words: Words<'_>) -> String {
         let words = words.iter().map(|(key, word)| format!("{key} {word}"));
         let words = words.collect::<Vec<_>>().join(", ");
@@ -217,31 +216,31 @@ fn has_words(cell: &Cell, words: Words<'_>) -> bool {
 /// A measured cell.
 ///
 /// Its samples and its counters of time depend on the effect of its wait, and therefore on the properties that the
-/// machine models. The other counters count the guest's decisions and requests, which do not depend on it.
+/// machine models. The other counters count decisions and requests of the guest, which do not depend on the wait.
 ///
-/// Counters include the beginnings and ends of blocks. If there is a shorter boot, each counter is the difference from
-/// the counter in that boot: both include beginnings and ends, which cancel out.
+/// Counters include the beginnings and ends of blocks. If there is a shorter boot, its counter is subtracted from each
+/// counter. Both include the same beginnings and ends, which cancel out.
 #[derive(Clone, Copy)]
 pub struct MeasuredCell<'r> {
     cell: &'r Cell,
-    /// This cell in the shorter boot.
+    /// The same cell in the shorter boot.
     shorter: Option<&'r Cell>,
-    /// Collects the missing properties that samples depend on.
+    /// Collects the missing properties on which the used samples depend.
     missing: &'r Missing,
     /// Ticks of the counter per second.
     frequency: f64,
-    /// Number of its samples' units per second. The units are ticks (an instruction may be a tick) or cycles.
+    /// Units of the samples per second. The units are ticks (an instruction may be a tick) or cycles.
     per_second: f64,
 }
 
 impl<'r> MeasuredCell<'r> {
-    /// Returns a figure that was computed from its samples, with their dependencies.
+    /// Returns a figure that was computed from the cell's samples, with the dependencies of the samples.
     pub fn figure(&self, value: f64) -> ByBoot<f64> {
         let missing = self.cell.not_modelled.iter().cloned();
         ByBoot::new(vec![(String::new(), value)]).with_missing_probes(missing.collect())
     }
 
-    /// Returns the statistics of its samples, and notes their dependencies.
+    /// Returns the statistics of the samples, and records their dependencies.
     fn stats(&self) -> Option<Stats> {
         self.note_missing();
         self.cell.stats
@@ -252,12 +251,13 @@ impl<'r> MeasuredCell<'r> {
         self.missing.borrow_mut().extend(probes);
     }
 
-    /// Returns the unit of its values.
+    /// Returns the unit of the cell's values.
     pub fn unit(&self) -> &'r str {
         &self.cell.unit
     }
 
-    /// Returns the names of the probes for the properties that its wait depends on and the machine does not model.
+    /// Returns the names of the probes for the properties that the cell's wait depends on and the machine does not
+    /// model.
     pub fn not_modelled(&self) -> &'r [String] {
         &self.cell.not_modelled
     }
@@ -272,7 +272,7 @@ impl<'r> MeasuredCell<'r> {
         self.stats().map_or(0, |stats| stats.max) as f64
     }
 
-    /// Returns the actual period of the event stream with this counter, in microseconds.
+    /// Returns the actual period of the event stream with this machine's counter, in microseconds.
     pub fn period_us(&self) -> f64 {
         self.cell.event_stream_made_ns as f64 / 1e3
     }
@@ -282,7 +282,7 @@ impl<'r> MeasuredCell<'r> {
         self.stats().map_or(0, |stats| stats.p50) as f64
     }
 
-    /// Returns its samples divided into the path and other work; fails if no plugin observed them.
+    /// Returns the samples, divided into the path and other work. Fails if no plugin observed the samples.
     pub fn critical(&self) -> Result<&'r Critical> {
         self.note_missing();
         let critical = self.cell.critical.as_ref();
@@ -294,12 +294,12 @@ impl<'r> MeasuredCell<'r> {
         })
     }
 
-    /// Returns the median number of instructions of the CPUs that took part in a sample.
+    /// Returns the median number of instructions per sample that the participating CPUs executed.
     pub fn party_instructions(&self) -> Result<f64> {
         Ok(self.critical()?.parties.p50 as f64)
     }
 
-    /// Returns the 90th percentile, in the cell's unit; `None` if there are too few samples.
+    /// Returns the 90th percentile, in the cell's unit. `None` if there are too few samples.
     pub fn p90(&self) -> Option<f64> {
         let stats = self.stats().filter(|stats| stats.supports(900))?;
         Some(stats.p90 as f64)
@@ -310,7 +310,7 @@ impl<'r> MeasuredCell<'r> {
         self.stats().map_or(0.0, |stats| stats.mean)
     }
 
-    /// Returns the figures of its neighbours; fails if it has none.
+    /// Returns the figures of the cell's neighbours. Fails if it has none.
     pub fn neighbours(&self) -> Result<Neighbours> {
         self.note_missing();
         let neighbours = self.cell.neighbours(self.frequency as u64);
@@ -322,7 +322,7 @@ impl<'r> MeasuredCell<'r> {
         })
     }
 
-    /// Converts `part` of its CPUs' time to microseconds of the counter per wake-up or round trip.
+    /// Converts `part`, a share of the CPUs' time, to microseconds of the counter per wake-up or round trip.
     pub fn us_per_sample(&self, part: f64) -> f64 {
         let ticks = self.time_counter("neighbour", "ticks") * part;
         ticks * 1e6 / self.frequency / self.operations()
@@ -333,7 +333,7 @@ impl<'r> MeasuredCell<'r> {
         self.cell.cpus as f64
     }
 
-    /// Returns the number of wake-ups, round trips or calls that its counters include.
+    /// Returns the number of wake-ups, round trips or calls that the counters cover.
     pub fn operations(&self) -> f64 {
         let shorter = self.shorter.map_or(0, Cell::counted);
         self.cell.counted().saturating_sub(shorter).max(1) as f64
@@ -349,7 +349,7 @@ impl<'r> MeasuredCell<'r> {
         value * 1e6 / self.per_second
     }
 
-    /// Returns a counter by its group and name; 0 if it is missing.
+    /// Returns the counter with this group and name, or 0 if it is missing.
     pub fn count(&self, group: &str, name: &str) -> f64 {
         let of = |cell: &Cell| {
             let groups = match group {
@@ -364,7 +364,7 @@ impl<'r> MeasuredCell<'r> {
         of(self.cell) - self.shorter.map_or(0.0, of)
     }
 
-    /// Returns a counter of time, and notes its dependencies.
+    /// Returns a counter of time, and records its dependencies.
     pub fn time_counter(&self, group: &str, name: &str) -> f64 {
         self.note_missing();
         self.count(group, name)
@@ -412,7 +412,8 @@ impl<'r> MeasuredCell<'r> {
 mod tests {
     use super::*;
 
-    /// Calls from CPU 8 to CPU 16 of 32 CPUs, as board `virt` counted them: 40 of each kind, and 8 in the shorter boot.
+    /// Calls from CPU 8 to CPU 16 of 32 CPUs, as counted on board `virt`: 40 calls of each kind, and 8 calls in the
+    /// shorter boot.
     const LONGER: &str = include_str!("runs/storm.json");
     const SHORTER: &str = include_str!("runs/storm-short.json");
 
@@ -433,7 +434,7 @@ mod tests {
                 .unwrap();
             found.count_per_operation(group, name)
         };
-        // An elided call sends no interrupt, and the callee's scheduler makes one pass.
+        // An elided call sends no interrupt, but the callee's scheduler makes one pass.
         assert_eq!(each("resched", "ipi", "sent"), 0.0);
         assert_eq!(each("resched", "ipi", "elided"), 1.0);
         assert_eq!(each("resched", "sched", "from-idle"), 1.0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A report of all experiments with made-up figures, to check the look of its page.
+//! A report of all experiments with invented figures, for checking how its page looks.
 
 use super::ALL;
 use super::outcome::{ByBoot, Chart, Claim, Constant, Curve, Outcome, Series, Table};
 use super::page;
 use super::report::Report;
 
-/// Returns a page with everything that a page can have.
+/// Returns a page that contains every element that a page can have.
 pub fn page() -> String {
     page::html(&reports().collect::<Vec<_>>(), "cargo xtask experiment all")
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `sched`: `perf bench sched` without and with polling before WFI.
+//! `sched`: `perf bench sched` with and without polling before WFI.
 
 use anyhow::Result;
 use plan::Under;
@@ -58,8 +58,8 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// Times before and after, in seconds.
 pub type Pair = (f64, f64);
 
-/// Tests: perf's name, our workload, and the source's times before and after, in this order: VM on Graviton2, VM on
-/// Graviton3, metal on Graviton2, metal on Graviton3.
+/// Tests: perf's name, our workload, and the source's times before and after in four places. The places are a VM on
+/// Graviton2, a VM on Graviton3, metal on Graviton2, and metal on Graviton3.
 pub const TESTS: [(&str, &str, [Pair; 4]); 3] = [
     (
         "messaging",
@@ -93,22 +93,23 @@ pub const TESTS: [(&str, &str, [Pair; 4]); 3] = [
     ),
 ];
 
-/// Boots, their names in texts, and the indices of the source's times to compare each with: Graviton2's and
-/// Graviton3's.
+/// Places: the label of our boot, its name in texts, and the indices of the source's times to compare it with, for
+/// Graviton2 and for Graviton3.
 pub const PLACES_OF_SOURCE: [(&str, &str, [usize; 2]); 2] =
     [("vm", "VM", [0, 1]), ("metal", "metal", [2, 3])];
 
-/// Accepted deviation of a change from the mean of the two published changes, in points. The published changes are up
-/// to 19 points apart.
+/// Accepted deviation of our change from the mean of the two published changes, in points. The two published changes
+/// differ by up to 19 points.
 const BAND: f64 = 10.0;
 
-/// Largest accepted distance between pipe and notify, in points. In the source, it is at most 2 in any column.
+/// Largest accepted difference between the changes of pipe and notify, in points. In the source, it is at most 2 in any
+/// column.
 const APART: f64 = 2.0;
 
-/// Costs before and after.
+/// The costs of an operation before and after.
 type Costs = [f64; 2];
 
-/// Returns the costs of an operation before and after, in one boot.
+/// Returns the costs of an operation before and after, in boot `boot`.
 fn costs(run: Run<'_>, boot: &str, workload: &str) -> Result<Costs> {
     let before = run.cell(boot, &[("workload", workload), ("wait", "wfi")])?;
     let after = [
@@ -133,7 +134,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         ],
     );
     let mut claims = Vec::new();
-    // The changes are ordered by test, then by boot.
+    // The changes are sorted by test, and then by boot.
     let mut changes = Vec::new();
     for (name, workload, published) in TESTS {
         let mut texts = Vec::new();
@@ -145,7 +146,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
                 without_decimals(after)
             ));
             texts.push(percent_change(before, after));
-            // The CPUs of this workload hardly idle, so the way of waiting can't change its cost.
+            // The CPUs of this workload are rarely idle, so the way of waiting can't change its cost.
             if workload == "messaging" {
                 continue;
             }
@@ -201,7 +202,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ))
 }
 
-/// The reason why the changes of pipe and notify are apart, if they are.
+/// Why the changes of pipe and notify may differ.
 const DIFFERENT_WORK: &str = "other work is around the wake-up in the one than in the other";
 
 /// Claims that our change has the published size.
@@ -220,8 +221,8 @@ fn claim_published_size(name: &str, place: &str, there: [Pair; 2], ours: &ByBoot
     )
 }
 
-/// Returns the cost of an operation: the median, or for `messaging`, whose loops overlap, the total time divided by the
-/// number of loops.
+/// Returns the cost of an operation, which is the median. The loops of `messaging` overlap, so its cost is the total
+/// time divided by the number of loops.
 fn cost(workload: &str, found: &MeasuredCell<'_>) -> f64 {
     match workload {
         "messaging" => found.time_counter("span", "ticks") / found.operations(),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `shim-vs-linux`: whether Rouse's own guest idles like the kernel that it imitates.
+//! `shim-vs-linux`: checks whether Rouse's own guest idles like the kernel that it imitates.
 //!
-//! Compares a pipe of the guest's executor with a pipe of Linux, and a timer of each. The work of a wake-up differs by
-//! a factor of ten, since our guest has no files and no processes. The decisions of an idle loop do not depend on this
-//! work. They show in the interrupts, the exits, and the effect of a trap or a poll.
+//! Compares a pipe of the guest's executor with a pipe of Linux, and a timer of the guest with a timer of Linux. The
+//! work of a wake-up differs by a factor of ten, because our guest has neither files nor processes. The decisions of an
+//! idle loop do not depend on this work. The interrupts, the exits, and the effects of a trap or a poll show these
+//! decisions.
 
 use anyhow::Result;
 use plan::Under;
@@ -51,7 +52,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             lists: &[
                 ("workload", "pipe"),
                 ("wait", "wfi,yield,governor:menu"),
-                // These are the states that Linux reads from the device tree, to which it adds WFI.
+                // Linux reads these states from the device tree, except for WFI, which it adds.
                 ("states", "wfi+standby:110:200"),
                 ("wfi-barrier", "dsb"),
                 ("wake", "ipi"),
@@ -86,16 +87,17 @@ pub const EXPERIMENT: Experiment = Experiment {
                  a wake-up: Linux has system calls, files and a scheduler of many classes in it.",
 };
 
-/// Largest accepted difference between two counts, in per cent: activity outside the samples is a smaller part.
+/// Largest accepted difference between two counts, in per cent. It covers the activity outside the samples.
 const COUNTS: f64 = 5.0;
-/// Largest accepted difference between two differences of medians, in instructions: two of Linux's buckets.
+/// Largest accepted difference between two differences of medians, in instructions. It is the width of two of Linux's
+/// buckets.
 const BUCKETS: f64 = 32.0;
-/// Largest accepted difference between two changes, in points.
+/// Largest accepted difference between two changes in per cent, in points.
 const POINTS: f64 = 1.0;
-/// Largest accepted difference in exits if one side may have none.
+/// Largest accepted difference in exits, if one side may have no exits.
 const EXITS: f64 = 0.1;
 
-/// One of the cells to compare.
+/// One of the two cells of a comparison.
 #[derive(Clone, Copy)]
 struct Side {
     boot: &'static str,
@@ -109,7 +111,7 @@ impl Side {
     }
 }
 
-/// Cells to compare: their name, the guest's cell, and Linux's cell.
+/// Two cells to compare: the name of the pair, the cell of our guest, and the cell of Linux.
 #[derive(Clone, Copy)]
 struct Pair {
     name: &'static str,
@@ -165,7 +167,7 @@ const TIMER: Pair = Pair {
     },
 };
 
-/// The rows: the cells to compare, and the trap.
+/// The rows: the pair of cells, and the trap.
 const ROWS: [(Pair, &str); 6] = [
     (PIPE, "none"),
     (PIPE, "wfi"),
@@ -175,11 +177,11 @@ const ROWS: [(Pair, &str); 6] = [
     (TIMER, "wfi"),
 ];
 
-/// The boots, from which the figures of both sides of a pair are taken.
+/// The boots that contain the cells of both sides.
 struct Figures<'r>(&'r Runs);
 
 impl Figures<'_> {
-    /// Applies `of` to both sides, boot by boot.
+    /// Applies `of` to the cells of both sides, for each boot.
     fn both_sides(
         &self,
         of: impl Fn(Run<'_>, fn(&Pair) -> Side) -> Result<f64>,
@@ -188,7 +190,7 @@ impl Figures<'_> {
         Ok([side(|pair| pair.shim)?, side(|pair| pair.linux)?])
     }
 
-    /// Claims that both sides have equal counts per wake-up of counter `name` in `group`.
+    /// Claims that the counter `name` in `group` is the same per wake-up on both sides.
     fn claim_equal_counts(
         &self,
         source: &str,
@@ -206,7 +208,7 @@ impl Figures<'_> {
         Ok(claim.with_tested_part(format!("{}, trap {trap}", pair.name)))
     }
 
-    /// Returns by how much a median exceeds the median of `over`, in instructions, for both sides.
+    /// Returns for both sides by how much a median exceeds the median of the cells `over`, in instructions.
     fn median_excess(
         &self,
         (pair, trap): (Pair, &str),

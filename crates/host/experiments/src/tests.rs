@@ -25,8 +25,8 @@ fn every_experiment_has_boots_that_can_run() {
     }
 }
 
-/// On a board that does not have an experiment's unit, the experiment is chosen only if it is named. It is then refused
-/// with the reason.
+/// On a board that lacks the unit of an experiment, the experiment is chosen only if the user names it. It is then
+/// refused, with the reason.
 #[test]
 fn all_and_posted_have_those_that_the_board_can_measure() {
     let chosen = |board: &str, name: &str| -> Vec<&str> {
@@ -140,7 +140,7 @@ fn named(document: &str) -> BTreeSet<&str> {
         if let Some(place) = cells.iter().position(|cell| *cell == "experiment") {
             column = Some(place);
         } else if let Some(cell) = column.and_then(|place| cells.get(place)) {
-            // Every text between two backticks is a name.
+            // Every text between two backticks is the name of an experiment.
             named.extend(cell.split('`').skip(1).step_by(2));
         }
     }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-/// How our numbers compare with a claim.
+/// The result of comparing our numbers with a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// They agree.
+    /// Our numbers agree with the claim.
     Agrees,
-    /// They have the direction that the source claims, but their size is outside the band.
+    /// Our numbers have the direction that the source claims, but their size is outside the band.
     DirectionOnly,
-    /// Their effect is not distinct from zero.
+    /// The effect in our numbers can't be distinguished from zero.
     NoDifference,
-    /// They contradict it.
+    /// Our numbers contradict the claim.
     Differs,
     /// The machine does not model properties that the claim needs.
     NotModelled,
@@ -41,7 +41,7 @@ impl Verdict {
         }
     }
 
-    /// Returns the verdict's word for people: a contradiction of the source stands out.
+    /// Returns the verdict's word for people. A contradiction is in capitals.
     pub const fn shown_word(self) -> &'static str {
         match self {
             Self::Differs => "DIFFERS",
@@ -49,7 +49,7 @@ impl Verdict {
         }
     }
 
-    /// Whether our numbers agree with the claim; `None` if they do not decide it.
+    /// Whether our numbers agree with the claim. `None` if they do not decide this.
     pub const fn agrees(self) -> Option<bool> {
         match self {
             Self::Agrees => Some(true),
@@ -65,7 +65,7 @@ impl Serialize for Verdict {
     }
 }
 
-/// The number of claims, in total and for each verdict.
+/// The number of claims in total, and for each verdict.
 #[derive(Serialize)]
 pub struct Counts {
     claims: usize,
@@ -79,7 +79,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts claims, each by its verdict and by the verdict on our counts; every verdict has a number.
+    /// Counts claims, each with its verdict and with the verdict on our counts. A verdict without claims has the number
+    /// 0.
     pub fn of_claims(claims: impl Iterator<Item = (Verdict, Verdict)>) -> Self {
         let none = || Verdict::ALL.map(|verdict| (verdict, 0)).into();
         let mut counts = Self {
@@ -154,7 +155,7 @@ pub enum Test {
     Order,
     /// The effect is `expected`, plus or minus `band`.
     Size { expected: f64, band: f64 },
-    /// No boot has an effect beyond `band`.
+    /// No boot has an effect larger than `band`.
     Equality { band: f64 },
 }
 
@@ -166,7 +167,7 @@ pub enum Way {
     Rises,
 }
 
-/// Returns the verdict of `test` on the effects of all boots; effects below `least` do not count.
+/// Returns the verdict of `test` on the effects of all boots. Effects below `least` do not count.
 pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     let expected = match test {
         Test::Equality { band } => {
@@ -189,13 +190,13 @@ pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     }
 }
 
-/// Smallest number of boots for a test of chance. With this number, the probability that all effects have one sign
-/// without a real effect is at most [`LEVEL`]: it is two in 64 with six boots.
+/// Least number of boots for a test against chance. With six boots, the probability that all effects have the same sign
+/// without a real effect is two in 64, which is at most [`LEVEL`].
 const TESTED: usize = 6;
 /// Significance level: the largest accepted probability that chance alone causes the effects.
 const LEVEL: f64 = 0.05;
 
-/// Returns the median effect if it is significant, which means at least `least` and consistent across boots.
+/// Returns the median effect if it is significant: at least `least`, and consistent across boots.
 fn significant_median(effects: &[f64], least: f64) -> Option<f64> {
     let median = median_nearer_zero(effects)?;
     let told = match effects.len() < TESTED {
@@ -205,8 +206,8 @@ fn significant_median(effects: &[f64], least: f64) -> Option<f64> {
     (told && median != 0.0 && median.abs() >= least).then_some(median)
 }
 
-/// Returns the median of effects so that mirrored effects have the mirrored median. Of two effects in the middle, this
-/// is the smaller one, or 0 if they have different signs.
+/// Returns the median of the effects. The median of the negated effects is the negated median: if the number of effects
+/// is even, the median is the smaller of the two in the middle, or 0 if their signs differ.
 fn median_nearer_zero(effects: &[f64]) -> Option<f64> {
     let mirrored: Vec<f64> = effects.iter().map(|effect| -effect).collect();
     let (lower, upper) = (
@@ -220,13 +221,15 @@ fn median_nearer_zero(effects: &[f64]) -> Option<f64> {
     })
 }
 
-/// Whether the effects of all boots have the sign of their median, and the median is at least as large as their spread.
+/// Whether the effects of all boots have the sign of their median, and the median is at least as large as the
+/// difference between the largest and the smallest effect.
 fn exceeds_spread(effects: &[f64], median: f64) -> bool {
     let same_sign = effects.iter().all(|effect| effect * median > 0.0);
     same_sign && median.abs() >= spread(effects)
 }
 
-/// Whether chance alone would rarely cause these effects. A boot with an effect below `least` counts for neither side.
+/// Whether chance alone would rarely cause these effects. A boot whose effect is below `least` counts for neither
+/// direction.
 fn exceeds_chance(effects: &[f64], least: f64) -> bool {
     let counted = effects
         .iter()
@@ -236,7 +239,7 @@ fn exceeds_chance(effects: &[f64], least: f64) -> bool {
     significance::signed_p_value(&counted) <= LEVEL
 }
 
-/// Returns the distance from the smallest to the largest effect.
+/// Returns the difference between the largest and the smallest effect.
 fn spread(effects: &[f64]) -> f64 {
     let least = effects.iter().copied().fold(f64::INFINITY, f64::min);
     let most = effects.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -324,13 +327,13 @@ mod tests {
         assert_eq!(judged(FALLS, &[f64::INFINITY; 3]), Verdict::Differs);
     }
 
-    /// Returns the effects of boots, which are spread evenly by up to `spread` on either side of `effect`.
+    /// Returns the effects of `count` boots, which are evenly distributed within `spread` of `effect`.
     fn boots(random: &mut fastrand::Rng, count: usize, effect: f64, spread: f64) -> Vec<f64> {
         let boot = |_| effect + spread * random.f64().mul_add(2.0, -1.0);
         (0..count).map(boot).collect()
     }
 
-    /// Counts the verdicts on a fall by at least 5, in a thousand repetitions of `count` boots.
+    /// Counts the verdicts on a fall of at least 5, in a thousand repetitions of `count` boots.
     fn of_a_thousand(count: usize, effect: f64, spread: f64) -> BTreeMap<Verdict, usize> {
         let mut random = fastrand::Rng::with_seed(5);
         let mut verdicts = BTreeMap::new();
@@ -367,7 +370,7 @@ mod tests {
                 });
                 let told = told.count();
                 assert!(told <= 65, "{count} {least}: {told}");
-                // The test has a significance level, so chance does pass it sometimes.
+                // At the test's significance level, chance alone does sometimes pass as an effect.
                 assert!(told >= 20 || least > 0.0, "{count} {least}: {told}");
             }
         }
@@ -397,10 +400,10 @@ mod tests {
         let against = [[-6.0; 6].as_slice(), &[4.0; 5]].concat();
         assert_eq!(judge(FALLS, &against, 5.0), Verdict::Agrees);
         assert_eq!(judge(FALLS, &against, 0.0), Verdict::NoDifference);
-        // Five effects of the same sign can be chance, whatever the other effects are.
+        // Only five effects still count. Even if all of them have the same sign, this can be chance.
         effects[0] = -4.9;
         assert_eq!(judge(FALLS, &effects, 5.0), Verdict::NoDifference);
-        // Most boots have no effect.
+        // Most boots show no effect.
         let few = [[-6.0; 6].as_slice(), &[-1.0; 7]].concat();
         assert_eq!(judge(FALLS, &few, 5.0), Verdict::NoDifference);
         assert_eq!(judge(FALLS, &few, 0.0), Verdict::Agrees);

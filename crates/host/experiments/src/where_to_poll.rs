@@ -31,7 +31,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             ("gap-us", "0,30,200"),
         ],
         iterations: 16,
-        // Further idle CPUs do not change the instructions of this boot.
+        // Additional idle CPUs do not change the number of instructions in this boot.
         repeats: ONCE,
     }],
     metric: Some(Metric::Insns),
@@ -40,8 +40,8 @@ pub const EXPERIMENT: Experiment = Experiment {
                  here, and microseconds of a larger hypervisor there.",
 };
 
-/// Rows: where polling happens, the wait and `host-poll-us` of our cells, and published figures, which are x86
-/// ping-pong relative to the host in %, and seconds on arm64.
+/// Rows: where polling happens, the wait and `host-poll-us` of our cells, and two published figures. The first figure
+/// is ping-pong on x86 relative to the host, in per cent, and the second is seconds on arm64.
 const ROWS: [(&str, &str, &str, [Option<f64>; 2]); 4] = [
     ("neither", "wfi", "0", [None, Some(12.615)]),
     ("the host", "wfi", "50", [Some(93.8), None]),
@@ -55,10 +55,11 @@ const GAPS: [&str; 3] = ["0", "30", "200"];
 /// Largest difference between systems that count as equal, in per cent.
 const SAME: f64 = 1.0;
 
-/// Accepted deviation of a change from the published one, in points.
+/// Accepted deviation of our change from the published one, in points.
 const BAND: f64 = 10.0;
 
-/// Returns the cell of row `(wait, host)` with a gap; `hint` matters only if both the guest and the host can poll.
+/// Returns the cell of the row `(wait, host)` with this gap. `hint` has an effect only if both the guest and the host
+/// can poll.
 fn find_cell<'r>(
     run: Run<'r>,
     (wait, host): (&str, &str),
@@ -82,7 +83,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         "Instructions per round trip by the gap between two; polls of EL2 in vain per round trip, 200 us apart",
         &["0 us", "30 us", "200 us", "in vain", "x86, %", "arm64, s"],
     );
-    // The medians are ordered by row, then by gap.
+    // The medians are sorted by row, and then by gap.
     let mut medians = Vec::new();
     for (name, wait, host, published) in ROWS {
         let first = |gap| find_cell(runs.first(), (wait, host), gap, "silent");
@@ -121,7 +122,8 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Returns the claims about the medians by row and gap, and about polls in vain with and without the hint.
+/// Returns the claims about the medians, which are sorted by row and gap, and about polls in vain with and without the
+/// hint.
 fn claims(medians: &[ByBoot<f64>], [told, silent]: [ByBoot<f64>; 2]) -> Vec<Claim> {
     let at = |row: usize, gap: usize| medians[GAPS.len() * row + gap].clone();
     let size = Test::Size {

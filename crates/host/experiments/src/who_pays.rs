@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `who-pays`: how much a way of waiting costs the wake-up, and how much time it leaves to another guest.
+//! `who-pays`: how much a way of waiting costs the wake-up, and how much CPU time it leaves to another guest.
 
 mod claims;
 mod frontier;
@@ -12,7 +12,7 @@ use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Brief, Experiment, Repeat};
 use frontier::Point;
 
-/// The words that all cells have, and further ones.
+/// Returns the words that all cells have, followed by further ones.
 macro_rules! cells {
     ($($words:expr),* $(,)?) => {
         &[
@@ -24,7 +24,7 @@ macro_rules! cells {
     };
 }
 
-/// Creates a boot of these cells, at all gaps.
+/// Creates a boot of these cells, with all gaps.
 const fn boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     Boot {
         label,
@@ -42,7 +42,7 @@ const fn boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     }
 }
 
-/// Creates a boot of these cells with slices. It has enough wake-ups for 90th percentiles.
+/// Creates a boot of these cells with time slices. It has enough wake-ups for 90th percentiles.
 const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     Boot {
         iterations: 200,
@@ -57,13 +57,13 @@ const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     }
 }
 
-/// Gaps between two round trips, in microseconds; a boot may have fewer.
+/// Gaps between two round trips, in microseconds. A boot may have only some of them.
 const GAPS: [&str; 6] = ["5", "20", "50", "200", "1000", "5000"];
 /// [`GAPS`], joined by commas.
 const ALL_GAPS: &str = "5,20,50,200,1000,5000";
-/// The gap of the cells with slices.
+/// The gap in the cells with time slices.
 const SLICED_GAP: &str = "200";
-/// Length of the slices, in microseconds.
+/// Length of a time slice, in microseconds.
 const SLICE_US: &str = "1000";
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -164,7 +164,7 @@ impl Setting {
         Self { name, boot, words }
     }
 
-    /// Returns the setting's cell with this gap; `None` if the cell was skipped, such as a WFET without FEAT_WFxT.
+    /// Returns the setting's cell with this gap. `None` if the cell was skipped, as a WFET is without FEAT_WFxT.
     pub fn find_cell<'r>(&self, run: Run<'r>, gap: &str) -> Result<Option<MeasuredCell<'r>>> {
         let words = [self.words, &[("gap-us", gap)]].concat();
         Ok(run.cell_or_why(self.boot, &words)?.ok())
@@ -209,7 +209,7 @@ const SETTINGS: [Setting; 11] = [
     SPIN, WFE, WFET, POLL_10, POLL_50, POLL_200, HALTPOLL, HOST_POLL, ADAPTIVE, HALT, UNTRAPPED,
 ];
 
-/// Settings with slices.
+/// Settings that are also measured with time slices.
 pub const SLICED: [Setting; 3] = [
     Setting::new("spin", "sliced-polls", &[]),
     Setting::new("wfi trapped", "sliced-halts", &[("trap", "wfi")]),
@@ -222,13 +222,13 @@ fn measured_gaps(runs: &Runs) -> Vec<&'static str> {
     GAPS.into_iter().filter(has).collect()
 }
 
-/// Returns the gaps that these points have.
+/// Returns the gaps that occur in `points`.
 fn gaps_of(points: &[Point]) -> Vec<&'static str> {
     let has = |gap: &&str| points.iter().any(|point| point.gap == *gap);
     GAPS.into_iter().filter(has).collect()
 }
 
-/// Describes a break-even length in words. A negative length is shorter than any wait.
+/// Describes a break-even length in words. A negative length means that no wait is short enough.
 fn break_even_in_words(us: f64) -> String {
     const OF: &str = "(from the CPUs' own time at gaps of 5 and 50 us)";
     if us < 0.05 {
@@ -312,7 +312,7 @@ fn frontiers_table(points: &[Point]) -> Table {
     table
 }
 
-/// Returns the latencies and shares of the settings with slices.
+/// Returns the latencies and the neighbours' shares for the settings with time slices.
 fn slices_table(run: Run<'_>, unit: &str) -> Result<Table> {
     let title = format!(
         "With slices of {SLICE_US} us, {SLICED_GAP} us between two round trips: {unit}, and the time that the neighbours got, %"

@@ -9,27 +9,29 @@ use wire::Record;
 
 use crate::Results;
 
-/// The largest number: about three days in ticks of 1 GHz.
+/// The largest number: about three days, in ticks of a 1 GHz counter.
 pub const MOST: u64 = 1 << 48;
 /// The largest sum of the numbers of a file.
 pub const SUM: u64 = 1 << 58;
-/// The largest number of CPUs. It is lower than other bounds because pairs of CPUs are counted.
+/// The largest number of CPUs. It is lower than the other bounds, because the number of pairs of CPUs grows with its
+/// square.
 pub const CPUS: u64 = 1 << 16;
 
-/// Objects that describe the machine in its own terms. Their numbers are not checked, because they are only shown.
+/// Objects that describe the machine with names and numbers of its own. Their numbers are not checked, because they are
+/// only shown.
 const SHOWN: [&str; 2] = ["features", "fidelity"];
-/// Kinds of records without numbers. [`TEXT_KEYS`] has the keys of texts that may look like numbers.
+/// Kinds of records without numbers. In other kinds, [`TEXT_KEYS`] lists the keys of texts that may look like numbers.
 const TEXTS: [&str; 6] = ["feature", "probe", "note", "unit", "refused", "failed"];
 const TEXT_KEYS: [&str; 5] = ["name", "why", "text", "version", "hypervisor"];
 
-/// The numbers of one file so far.
+/// Sum of the numbers read from one file so far.
 #[derive(Debug, Default)]
 pub struct Numbers {
     sum: u64,
 }
 
 impl Numbers {
-    /// Checks `number`, the value of `key`, and adds it to the sum.
+    /// Checks `number`, which is the value of `key`, and adds it to the sum.
     fn check_number(&mut self, key: &str, number: u64) -> Result<(), String> {
         let most = if key == "cpus" { CPUS } else { MOST };
         if number > most {
@@ -58,7 +60,7 @@ impl Numbers {
                 if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_digit()) {
                     continue;
                 }
-                // A word with too many digits for a u64 exceeds every bound.
+                // A word with more digits than a u64 can hold exceeds every bound.
                 let number = word.parse().unwrap_or(u64::MAX);
                 self.check_number(key, number)
                     .map_err(|why| format!("{}: {why}", Quoted::new(key)))?;
@@ -67,7 +69,8 @@ impl Numbers {
         Ok(())
     }
 
-    /// Checks the numbers of `value`, which belongs to `key` and is at `path`, and adds them to the sum.
+    /// Checks the numbers in `value` and adds them to the sum. `value` belongs to `key`, and `path` is its path in the
+    /// file.
     fn check_json(&mut self, path: &mut String, key: &str, value: &Value) -> Result<(), String> {
         let at = path.len();
         match value {
@@ -97,11 +100,11 @@ impl Numbers {
     }
 }
 
-/// Returns a number without its sign and fraction.
+/// Returns the absolute value of a number, without its fraction.
 fn magnitude(number: &Number) -> u64 {
     let integer = number.as_u64();
     let integer = integer.or_else(|| number.as_i64().map(i64::unsigned_abs));
-    // The conversion of a float saturates.
+    // The conversion from a float saturates.
     integer.unwrap_or_else(|| number.as_f64().map_or(u64::MAX, |float| float.abs() as u64))
 }
 
@@ -109,8 +112,8 @@ impl Results {
     /// Reads the text of a `results.json`.
     ///
     /// # Errors
-    /// Names the mistake and its place, as line and column or as the path of the field. `shown` formats the parser's
-    /// error.
+    /// Names the mistake and its position, either by line and column or by the path of the field. `shown` formats the
+    /// parser's error.
     pub fn read_json(
         text: &str,
         shown: impl Fn(&serde_json::Error) -> String,

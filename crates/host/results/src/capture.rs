@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parses a captured console: records of one or more boots among other text, possibly damaged by the serial line.
+//! Parses the text captured from a console: records of one or more boots, among other text, and possibly damaged on the
+//! serial line.
 
 use wire::{MARK, Record};
 
@@ -8,31 +9,31 @@ use plan::{Under, Word};
 use crate::records::{Collector, Records};
 use crate::{Repeated, Results};
 
-/// The prefix of the deadline's name in the line that the hypervisor prints when a deadline has passed.
+/// The text before the deadline's name in the line that the hypervisor prints when a deadline has passed.
 pub const LATE: &str = "rouse: deadline: ";
 
-/// Returns the deadline that ended a boot in `text`, as the hypervisor reports it.
+/// Returns the name of the deadline that ended a boot in `text`, if any.
 pub fn missed_deadline(text: &str) -> Option<&str> {
     let line = text.lines().find_map(|line| line.split_once(LATE));
     line.map(|(_, why)| why.trim())
 }
 
-/// Whether `text` contains anything like a record.
+/// Whether `text` contains anything that looks like a record.
 pub fn has_records(text: &str) -> bool {
     text.contains(MARK)
 }
 
 /// Returns the boots in `text`, in order.
 ///
-/// A boot ends with its last record, or where the sequence numbers start again: the first records of the next boot may
-/// be lost, and its cells must not be taken for cells of the previous boot.
+/// A boot ends after its last record, or where the sequence numbers restart. If the first records of the next boot are
+/// lost, its cells must not be mistaken for cells of the previous boot.
 pub fn split_boots(text: &str) -> Vec<Records> {
     let mut boots = Vec::new();
     let mut collector = Collector::default();
     let mut last = "";
     for piece in text.split(['\n', '\r']).flat_map(marked_parts) {
         if let Ok(record) = Record::parse(piece) {
-            // A record that the console echoes does not start a second boot.
+            // If the console echoes a record, the copy does not start a second boot.
             if piece == last {
                 continue;
             }
@@ -48,7 +49,7 @@ pub fn split_boots(text: &str) -> Vec<Records> {
     boots
 }
 
-/// Returns the parts of a line that begin with the mark. A lost line end joins two records.
+/// Splits a line at the marks of records. If the line end between two records was lost, the line has several.
 fn marked_parts(line: &str) -> impl Iterator<Item = &str> {
     let starts: Vec<usize> = line.match_indices(MARK).map(|(at, _)| at).collect();
     let ends: Vec<usize> = starts.iter().copied().skip(1).chain([line.len()]).collect();
@@ -58,7 +59,7 @@ fn marked_parts(line: &str) -> impl Iterator<Item = &str> {
         .map(|(from, to)| &line[from..to])
 }
 
-/// Collects the results of the boots in `text`. `None` without an undamaged record.
+/// Collects the results of the boots in `text`. `None` if there is no undamaged record.
 pub fn results(text: &str) -> Option<Results> {
     let boots = split_boots(text);
     let mut results = Results::new("", "", None);
@@ -66,7 +67,7 @@ pub fn results(text: &str) -> Option<Results> {
     for (place, boot) in boots.iter().enumerate() {
         let under = boot.machine.get("under");
         results.add(under.and_then(|word| Under::parse(word)), boot);
-        // The number of the boot matters only if there are several.
+        // The number of the boot is 0 if there is only one, because it is then not shown.
         let number = if boots.len() > 1 { place + 1 } else { 0 };
         for (texts, all) in complaint_lists(&mut results)
             .into_iter()
@@ -86,7 +87,7 @@ pub fn results(text: &str) -> Option<Results> {
     (!boots.is_empty()).then_some(results)
 }
 
-/// Returns the lists of complaints: missing parts, damaged cells, other problems.
+/// Returns the lists in which problems are reported: missing parts, damaged cells, other problems.
 fn complaint_lists(results: &mut Results) -> [&mut Vec<String>; 3] {
     let Results {
         missing,

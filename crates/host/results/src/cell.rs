@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The form of a cell in `results.json`, and values derived from it. The comment of a
-//! field is also its description in docs/results.schema.json.
+//! The format of a cell in `results.json`, and values derived from it. The comment of a field is also its description
+//! in docs/results.schema.json.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::program::Program;
 use crate::types::{Counts, is_zero};
 use crate::{Stage, Stats, checked_texts, words};
 
-/// Name of the sum of the stages, which is not a stage itself.
+/// Name of the stage that is the sum of all stages, and is not a stage itself.
 const STAMPED: &str = "traced";
 
 /// Returns the names of the words that define a cell, in the order of the columns in results.csv.
@@ -155,7 +155,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Formats the number of the cell's passes: `2/4` if the cell was cut short, else `all`.
+    /// Formats the number of the cell's passes: `2/4` if the cell was cut short, or else `all`.
     pub fn passes_text(&self) -> String {
         match self.is_part() {
             true => format!("{}/{}", self.passes, self.passes_planned),
@@ -173,8 +173,8 @@ impl Cell {
         self.ended == Some(End::Budget)
     }
 
-    /// Returns the number of wake-ups that the cell's counters include, at least 1: the number made, or the number of
-    /// samples if a log lacks it.
+    /// Returns the number of wake-ups that the cell's counters cover, at least 1. This is the number of wake-ups made,
+    /// or the number of samples if the log lacks the former.
     pub fn counted(&self) -> u64 {
         match self.made {
             0 => self.stats.map_or(1, |stats| stats.count.max(1)),
@@ -189,8 +189,8 @@ impl Cell {
     }
 
     /// Returns a note if most of EL2's halts did not take the fast path in assembly, so that the figures describe
-    /// another path. The cause may be a syndrome that the fast path does not handle. There is no note where slow halts
-    /// are expected: they are the rule if EL2 adapts its poll time or has a neighbour to run, and frequent with Linux.
+    /// another path. The cause may be a syndrome that the fast path does not handle. There is no note if slow halts are
+    /// expected: with adaptive polling by EL2 or with a neighbour they are the rule, and with Linux they are frequent.
     pub fn slow_halts(&self) -> Option<String> {
         let el2 = self.counters.get("el2")?;
         let count = |name: &str| el2.get(name).copied().unwrap_or(0);
@@ -207,27 +207,26 @@ impl Cell {
         })
     }
 
-    /// Whether any IPI was sent. With [`plan::Wake::Elide`], an IPI is sent only to wake a CPU whose poll has already
-    /// ended.
+    /// Whether any IPI was sent. With [`plan::Wake::Elide`], an IPI is sent only if the poll of the CPU to wake has
+    /// already ended.
     pub fn sends_ipis(&self) -> bool {
         self.ipis.get("sent").is_some_and(|sent| *sent > 0)
     }
 
-    /// Whether exits are counted, either by the layer below, or by the emulator, which sees each exception to EL2. If
-    /// neither counts exits, a missing count does not mean 0.
+    /// Whether exits are counted, either by the layer below the guest, or by the emulator, which observes each
+    /// exception to EL2. If neither counts exits, a missing count does not mean 0.
     pub fn has_exit_counts(&self) -> bool {
         !self.under.is_other() || !self.exits.is_empty() || self.divided_samples().is_some()
     }
 
-    /// Whether `floor` is the same cell on the bare machine, which traps and injects
-    /// nothing.
+    /// Whether `floor` is the same cell on the bare machine, where nothing is trapped or injected.
     pub fn has_bare_machine_twin(&self, floor: &Self) -> bool {
         floor.under == Under::None
             && floor.what == self.what.on_bare_machine()
             && floor.cpus == self.cpus
     }
 
-    /// Whether `other` is the same cell except for the layer below.
+    /// Whether `other` is the same cell under another layer.
     pub fn is_like(&self, other: &Self) -> bool {
         other.what == self.what && other.cpus == self.cpus
     }
@@ -237,20 +236,20 @@ impl Cell {
         self.stages.iter().filter(|stage| stage.name != STAMPED)
     }
 
-    /// Returns the whole sample with time stamps.
+    /// Returns the statistics of whole samples with time stamps.
     pub fn stamped_stage(&self) -> Option<&Stage> {
         self.stages.iter().find(|stage| stage.name == STAMPED)
     }
 
-    /// Returns the ratio of the median with time stamps to the median without, which is the distortion of a figure that
-    /// needs time stamps. `None` if there are no time stamps.
+    /// Returns the distortion: the ratio of the median with time stamps to the median without. `None` if there are no
+    /// time stamps.
     pub fn distortion(&self) -> Option<f64> {
         let (with, without) = (self.stamped_stage()?.stats.p50, self.stats?.p50);
         (without > 0).then(|| with as f64 / without as f64)
     }
 
-    /// Returns the value of one of the words that define the cell. Empty if the results
-    /// lack it, `None` if no word has this name.
+    /// Returns the value of one of the words that define the cell. The value is empty if the results lack it. Returns
+    /// `None` if no word has this name.
     pub fn word(&self, key: &str) -> Option<String> {
         Some(match key {
             "under" => self.under.to_string(),
@@ -260,7 +259,7 @@ impl Cell {
         })
     }
 
-    /// Returns the value of a dimension. Empty if the results lack it.
+    /// Returns the value of a dimension, or an empty text if the results lack it.
     pub fn dimension_text(&self, info: &Info) -> String {
         if info.is_told(&self.what) {
             info.text(&self.what).to_string()
@@ -269,7 +268,7 @@ impl Cell {
         }
     }
 
-    /// Returns the words of the dimensions of systems, sorted by name, like `call-by=notify,offset=1`.
+    /// Returns the values of the dimensions of systems, sorted by name, like `call-by=notify,offset=1`.
     fn system_text(&self) -> String {
         let words = self.what.system();
         let words = words.map(|info| format!("{}={}", info.key, info.text(&self.what)));
@@ -278,7 +277,8 @@ impl Cell {
         words.join(",")
     }
 
-    /// Returns the samples' statistics if there are enough samples for a median. For a program, one run is enough.
+    /// Returns the statistics of the samples, if there are enough samples for a median. For a program, one run is
+    /// enough.
     pub fn stats_with_median(&self) -> Option<Stats> {
         let is_a_run = self.what.workload.is_a_run();
         self.stats
@@ -303,7 +303,8 @@ impl Cell {
         }
     }
 
-    /// Returns the key of the cell's table: the workload, and whether its requests come at fixed times.
+    /// Returns the key of the table that the cell belongs to: the workload, and whether its requests arrive at fixed
+    /// times.
     pub fn table_key(&self) -> String {
         let loops = if self.what.is_open() {
             ", open loop"
@@ -313,8 +314,8 @@ impl Cell {
         format!("{}{loops}", self.what.workload)
     }
 
-    /// Returns the rate of requests as a share of the intended rate: 1 if the receiver keeps up. `None` if
-    /// requests do not come at fixed times.
+    /// Returns the rate of requests as a share of the intended rate: 1 if the receiver keeps up. `None` if requests do
+    /// not arrive at fixed times.
     pub fn load_reached(&self) -> Option<f64> {
         let load = self.counters.get("arrivals")?;
         let ticks = |name: &str| load.get(name).copied().filter(|ticks| *ticks > 0);
@@ -361,7 +362,7 @@ fn optional_known_word<'de, W: Word, D: Deserializer<'de>>(
     word.map_err(D::Error::custom)
 }
 
-/// Returns the value with this name. The error describes an unknown name.
+/// Parses a word. The error for an unknown word lists the known ones.
 pub fn parse_word<W: Word>(word: &str) -> Result<W, String> {
     let unknown = || {
         let word = Quoted::new(word);

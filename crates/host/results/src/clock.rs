@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The core's frequency during the passes of a cell, and whether it moved.
+//! The core's clock frequency during the passes of a cell, and whether it changed.
 //!
-//! A core that is slower in one pass makes every path in that pass longer, just as slower code does. Where it can, the
-//! guest reads its core's clock before and after each pass. A cell whose clock moved is marked. The core is the one
-//! that measures: that of the first CPU, or of the sender of a pair. Cores differ, so each core is compared with
-//! itself.
+//! If a core is slower in one pass, every path in that pass takes longer, as it would with slower code. So the guest
+//! reads its core's clock before and after each pass, if it can, and a cell whose clock changed is marked. The core is
+//! the one that measures: the first CPU, or the sender of a pair. Cores have different clocks, so each core is compared
+//! only with itself.
 
 use std::collections::BTreeMap;
 
 use crate::records::CellRecords;
 use crate::{Cell, Results};
 
-/// The largest relative difference between readings of one clock that does not count as a move. A reading is accurate
-/// to 1 in 200, and two may be wrong in opposite directions. The smallest steps by which cores change their clocks are
-/// about 100 MHz at about 3 GHz.
+/// The largest relative difference between readings of one clock that does not count as a change. A reading is accurate
+/// to 1 in 200, and two readings may be wrong in opposite directions. The smallest steps in which cores change their
+/// clocks are about 100 MHz at about 3 GHz.
 pub const MOVED: f64 = 0.02;
 
-/// Returns the frequency, in Hz, of each measuring CPU at the first pass of a boot, by the CPU's place as
-/// text. It is the first frequency read in the CPU's `cells`, which are in the order of the first pass.
+/// Returns the frequency of each measuring CPU at the first pass of a boot, in Hz, by the number of the CPU as text. It
+/// is the first frequency that was read in any of the CPU's `cells`, which are in the order of the first pass.
 pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     let mut first = BTreeMap::new();
     for cell in cells {
@@ -28,17 +28,18 @@ pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     first
 }
 
-/// Returns by how much the frequency at the beginning and end of each of `passes` moved, or by how much it differs from
-/// `first`, as a share of the highest frequency. `None` if the share is at most [`MOVED`].
+/// Returns by how much the frequency changed within `passes`, which have its values at the beginning and end of each
+/// pass, or by how much it differs from `first`. The result is a share of the highest frequency. `None` if it is at
+/// most [`MOVED`].
 pub fn frequency_shift(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
     let (low, high) = hz_range(known_hz(passes))?;
     let (low, high) = hz_range([low, high].into_iter().chain(first))?;
     let share = (high - low) as f64 / high as f64;
-    // The share is rounded to the accuracy of a reading.
+    // The share is rounded, because readings are not more accurate.
     (share > MOVED).then(|| (share * 1000.0).round() / 1000.0)
 }
 
-/// Returns the frequencies that were read. A clock that did not advance has no frequency.
+/// Returns the frequencies that were read, without those of 0, which mean that the clock did not advance.
 fn known_hz(passes: &[[u64; 2]]) -> impl Iterator<Item = u64> {
     passes.iter().flatten().copied().filter(|&hz| hz != 0)
 }
@@ -73,8 +74,8 @@ mod tests {
 
     const GHZ: u64 = 1_000_000_000;
 
-    /// Returns the frequencies of a run of `cells` cells in four passes, forwards, backwards,
-    /// backwards, forwards, where `hz` returns the clock at a time.
+    /// Returns the clock readings of `cells` cells in four passes, in the orders forwards, backwards, backwards,
+    /// forwards. `hz` returns the frequency at a time.
     fn run(cells: usize, hz: impl Fn(u64) -> u64) -> Vec<Vec<[u64; 2]>> {
         let mut found = vec![Vec::new(); cells];
         let mut time = 0;
@@ -96,7 +97,7 @@ mod tests {
         marks_between(&between, run)
     }
 
-    /// Like [`marks`], for cells that each belong to one of `pairs` of CPUs.
+    /// Like [`marks`], for cells of which each belongs to one of the CPU pairs `pairs`.
     fn marks_between(pairs: &[&str], run: &[Vec<[u64; 2]>]) -> Vec<bool> {
         let cells = pairs.iter().zip(run).map(|(pair, passes)| CellRecords {
             fields: [("pair".into(), (*pair).into())].into(),
@@ -122,25 +123,25 @@ mod tests {
 
     #[test]
     fn one_step_marks_each_cell_that_was_run_behind_it() {
-        // The first step is in the first pass of the fourth of five cells.
+        // The first step is during the first pass, in the fourth of five cells.
         let step = |at: u64| move |time| if time < at { 3 * GHZ } else { 29 * GHZ / 10 };
-        // All five cells run again after it.
+        // All five cells have passes after the step.
         assert_eq!(marks(&run(5, step(7))), [true; 5]);
-        // This step is in the last pass, between the third and the fourth cell.
+        // This step is in the last pass, between its third and its fourth cell.
         assert_eq!(marks(&run(5, step(36))), [false, false, false, true, true]);
-        // This step is within the last cell of the last pass.
+        // This step is during the last cell of the last pass.
         let last = marks(&run(5, step(39)));
         assert_eq!(last, [false, false, false, false, true]);
     }
 
-    /// No reading is far from the previous one.
+    /// No reading differs much from the previous one.
     #[test]
     fn a_slow_drift_is_found_by_the_runs_first_pass() {
         let drift = |time| 3 * GHZ - time * (GHZ / 1000);
         let run = run(200, drift);
         let steps = run.iter().flatten().map(|[begin, end]| begin - end);
         assert!(steps.max().unwrap() < GHZ / 100);
-        // The last cell has its first two passes in a row, so its clock hardly moves between them.
+        // The first two passes of the last cell are consecutive, so its clock hardly changes between them.
         assert!(frequency_shift(None, &run[199][..2]).is_none());
         assert!(marks(&run)[199]);
         assert_eq!(frequency_shift(Some(3 * GHZ), &run[199][..1]), Some(0.133));
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(first_hz(&[cell(&[]), cell(&[[0, 2]])]), [("0", 2)].into());
     }
 
-    /// A big core is faster than a little one, and neither changes its clock.
+    /// A big core is faster than a little one, but neither changes its clock.
     #[test]
     fn a_core_is_compared_with_itself() {
         let (little, big) = ([18 * GHZ / 10; 2], [24 * GHZ / 10; 2]);

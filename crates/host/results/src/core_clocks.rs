@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the clocks of the measuring cores: each at the beginning and at the end of a run, and with each other.
+//! Compares the clocks of the measuring cores: each core's clock at the end of a run with that at the beginning, and
+//! the clocks of different cores.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::records::{CellRecords, ClockRecords, Records};
 
 /// A clock is steady if its readings differ by at most this many millionths. A reading is accurate to 1 in 4000, so two
-/// readings of a steady clock differ by up to 500. The limit is twice that.
+/// readings of a steady clock differ by up to 500 millionths. The limit is twice that.
 pub const AGREES_PPM: i64 = 1000;
 
 /// The clock of a core that measured samples.
@@ -44,7 +45,7 @@ impl CoreClock {
     }
 }
 
-/// Returns by how many millionths `hertz` exceeds `than`.
+/// Returns by how many millionths of `than` the frequency `hertz` exceeds it.
 pub fn excess_ppm(hertz: u64, than: u64) -> i64 {
     let more = i128::from(hertz) - i128::from(than);
     let ppm = more * 1_000_000 / i128::from(than.max(1));
@@ -81,8 +82,7 @@ pub(crate) fn clocks_of_boot(records: &BTreeMap<u64, ClockRecords>) -> Vec<CoreC
     clocks.collect()
 }
 
-/// Adds the clocks of another boot to `all`. Keeps, for each core, the boot in which it
-/// drifted most.
+/// Adds the clocks of another boot to `all`. For each core, keeps the boot in which the clock drifted most.
 pub(crate) fn add_boot(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
     for clock in more {
         let known = all.iter_mut();
@@ -100,7 +100,7 @@ pub(crate) fn add_boot(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
 
 impl Records {
     /// Returns the clock that converted the values of `cell` to cycles, if any: that of the core that measured the
-    /// cell. In logs without a clock for each core, only the first core has one.
+    /// cell. In logs that do not report the clock of each core, only the first core has one.
     pub(crate) fn cycles_hz(&self, cell: &CellRecords) -> Option<u64> {
         let (unit, _) = self.unit.as_ref()?;
         let place: u64 = cell.measuring_cpu().parse().ok()?;
@@ -156,7 +156,7 @@ mod tests {
         alike[0].begin_hz = Some(GHZ / 2);
         let (middle, others) = differing_clocks(&alike).unwrap();
         assert_eq!((middle, others.len(), others[0].cpu), (GHZ + 300_000, 1, 0));
-        // With two clocks, the slower one is the median.
+        // With only two clocks, the median is the slower one.
         let two = [clock(0, 2 * GHZ, 2 * GHZ), clock(1, GHZ, GHZ)];
         let (middle, others) = differing_clocks(&two).unwrap();
         assert_eq!((middle, others[0].cpu), (GHZ, 0));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decides whether the counter is too coarse for a cell's median.
+//! Decides whether the counter is too coarse to measure a cell's median.
 //!
-//! A sample is the difference of two readings, so it is a multiple of the counter's step. A median is such a multiple
+//! A sample is the difference of two readings, so it is a multiple of the counter's step. The median is such a multiple
 //! too, and can't distinguish two paths that differ by less than a step. The mean of many samples can, if the samples
-//! begin at random points within a step: a path of 2.3 steps takes two steps in 70 % of the samples, and three in the
-//! others.
+//! begin at random points within a step: a path of 2.3 steps takes two steps in 70 % of the samples, and three steps in
+//! the others.
 
 use crate::records::Records;
 
@@ -12,8 +12,8 @@ use crate::records::Records;
 pub const COARSE: f64 = 0.05;
 
 /// Returns the counter's step as a share of the median `p50`, at most 1. `None` if the share is at most [`COARSE`] or
-/// not known, or if values are not times. `records` are the records of the boot. `cycles_hz` is the clock that
-/// converted the cell's values to cycles.
+/// unknown, or if values are not times. `records` are the records of the boot. `cycles_hz` is the clock that converted
+/// the cell's values to cycles.
 pub fn coarse_step_share(records: &Records, cycles_hz: Option<u64>, p50: u64) -> Option<f64> {
     let of = |key| records.machine.get(key)?.parse::<f64>().ok();
     let step = of("counter_step")?;
@@ -24,7 +24,7 @@ pub fn coarse_step_share(records: &Records, cycles_hz: Option<u64>, p50: u64) ->
         _ => return None,
     };
     let share = (step / p50 as f64).min(1.0);
-    // The share is rounded to a useful accuracy.
+    // The share is rounded, because more digits would be useless.
     (share > COARSE).then(|| (share * 1000.0).round() / 1000.0)
 }
 

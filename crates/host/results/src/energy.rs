@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A model of energy: the time of the CPUs in each state within the samples of a cell, times the watts
-//! that the user states for this state. Only the time is measured.
+//! A model of energy: multiplies the time that the CPUs spent in each state within a cell's samples by the watts that
+//! the user states for this state. Only the time is measured.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ impl Watts {
     /// Checks the figures.
     ///
     /// # Errors
-    /// Names the key and the remedy.
+    /// Names the key that is wrong, and the remedy.
     pub fn check(&self) -> Result<(), String> {
         if self.source.trim().is_empty() {
             return Err("`source`: it is empty; say where the figures are from".into());
@@ -69,7 +69,7 @@ impl Watts {
         )
     }
 
-    /// Returns the watts in a state of residency. `None` if the model lacks the state.
+    /// Returns the watts of a CPU in a state of the residency. `None` if the model lacks the state.
     fn watts_in_state(&self, state: &str) -> Option<f64> {
         match state {
             "run" => Some(self.run),
@@ -82,9 +82,9 @@ impl Watts {
 }
 
 impl Results {
-    /// Computes, for each cell with a known residency, the energy of its wake-ups from `watts`, and replaces the energy
-    /// of another model. If the counter counts instructions, there is no time to multiply watts by, and a note says so.
-    /// Another note says if no cell has time stamps.
+    /// For each cell whose residency is known, computes the energy of its wake-ups from `watts`, and replaces the
+    /// energy of an earlier model. If the counter counts instructions, there is no time to multiply by watts, and a
+    /// note reports this. Another note reports if no cell has time stamps.
     pub fn model_energy(&mut self, watts: &Watts) {
         const WHAT: &str = "model of energy: ";
         self.notes.retain(|note| !note.starts_with(WHAT));
@@ -111,7 +111,7 @@ impl Results {
 }
 
 impl Cell {
-    /// Returns the microjoules of a wake-up, with a counter of `hz` Hz.
+    /// Returns the microjoules of a wake-up, if the counter runs at `hz` Hz.
     fn uj_per_wakeup(&self, watts: &Watts, hz: u64) -> Option<f64> {
         let stamped = self.counters.get("stamped")?.get("samples").copied()?;
         if self.residency.is_empty() || stamped == 0 || hz == 0 {
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Ten round trips of two CPUs that last 1 ms each, at 1 GHz.
+    /// Results of ten round trips between two CPUs, which last 1 ms each, with a counter of 1 GHz.
     fn timed() -> Results {
         let mut results = results();
         results.unit = "ticks".into();
@@ -166,7 +166,7 @@ mod tests {
     fn energy_is_time_by_state_times_watts_for_each_wake_up() {
         let mut results = timed();
         results.model_energy(&watts());
-        // The energy is 8 + 3 + 3 + 4 mJ for twenty wake-ups.
+        // The states take 8 + 3 + 3 + 4 mJ, for twenty wake-ups.
         let found = energy(&results).unwrap();
         assert!((found - 900.0).abs() < 1e-9, "{found}");
         results.model_energy(&Watts {

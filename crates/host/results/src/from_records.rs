@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes results from the records of boots.
+//! Converts the records of boots to results.
 
 use std::collections::BTreeMap;
 
@@ -26,12 +26,12 @@ const MACHINE: [&str; 12] = [
     "list_registers",
     "firmware",
     "hypervisor",
-    // Each cell has this field.
+    // Each cell already has this field.
     "atomics",
 ];
 impl Results {
-    /// Adds the records of a boot under `under`. The description of the machine comes from the first boot that has one.
-    /// Leaves out cells whose unit differs from that of earlier boots, because a table has one unit.
+    /// Adds the records of a boot under `under`. The description of the machine is that of the first boot that has one.
+    /// Leaves out cells whose unit differs from that of earlier boots, because a table has only one unit.
     pub fn add(&mut self, under: Option<Under>, records: &Records) {
         if self.unit.is_empty() {
             self.set_description(records);
@@ -72,7 +72,7 @@ impl Results {
             ));
         }
         let missing = records.missing_parts();
-        // Soaks and checks have no cells.
+        // Boots that only check or soak have no cells.
         let measures = records.plan.is_some() || !records.cells.is_empty();
         let cut = measures && !records.ended;
         self.incomplete |= cut || missing.is_some();
@@ -80,7 +80,7 @@ impl Results {
             .extend(missing.map(|text| format!("under {name}: {text}")));
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
-        // Boots of one machine repeat its notes.
+        // Boots of one machine have the same notes, so each note is added once.
         for note in &records.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());
@@ -112,7 +112,7 @@ impl Results {
         machine.firmware = field("firmware").into();
         machine.hypervisor = field("hypervisor").into();
         let features = records.features.iter();
-        // All fields without a place of their own become features.
+        // All fields that have no field of their own in results become features.
         let more = records
             .machine
             .iter()
@@ -134,7 +134,7 @@ impl Results {
     }
 }
 
-/// Converts a text to the JSON value that it looks like.
+/// Converts a text to a JSON value of the type that the text looks like.
 fn json_value(text: &str) -> Value {
     match (text, text.parse::<u64>()) {
         ("true", _) => Value::Bool(true),
@@ -160,7 +160,7 @@ fn convert_cell(
     let stages = cell.stats.iter().filter(|stat| stat.name != "total");
     let mut groups = group_counts(&cell.counts);
     if !cell.has_state_times() {
-        // In old logs, these counters include more than the samples, and stem from different code.
+        // In old logs, these counters cover more than the samples, and were counted by different code.
         groups.retain(|name, _| !matches!(name.as_str(), "res" | "time"));
     }
     let mut group = |name: &str| groups.remove(name).unwrap_or_default();
@@ -206,7 +206,8 @@ fn convert_cell(
         exits: group("exit"),
         ipis: group("ipi"),
         wakes: group("wake"),
-        // Where samples count instructions, the samples with time stamps differ from those that are shown.
+        // If samples count instructions, samples with time stamps execute other instructions than the samples that are
+        // shown.
         residency: match unit {
             INSNS => Counts::new(),
             _ => group("res"),
@@ -224,8 +225,8 @@ fn convert_cell(
     })
 }
 
-/// Returns the unit of a cell's values in a boot that counts in `unit`. If every CPU may idle, values are not numbers
-/// of instructions.
+/// Returns the unit of a cell's values in a boot that counts in `unit`. If all CPUs may be idle at once, values are not
+/// numbers of instructions.
 fn unit_of<'u>(cell: &plan::Cell, unit: &'u str) -> &'u str {
     match unit {
         "insns" if cell.has_idle_time() => VIRTUAL,
@@ -255,7 +256,7 @@ fn stats_from_stat(stat: &Stat) -> Stats {
     }
 }
 
-/// Groups counters by the prefix of their names up to the first dot.
+/// Groups counters by the part of their names before the first dot.
 fn group_counts(counts: &BTreeMap<String, u64>) -> BTreeMap<String, BTreeMap<String, u64>> {
     let mut groups: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
     for (name, &count) in counts {

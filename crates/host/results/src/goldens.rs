@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs of boots, some with the instructions of their samples, and expected files to compare with.
+//! Logs of boots, some with the instructions of their samples, and the expected files that tests compare with.
 //!
-//! The command [`AGAIN`] writes all expected files again. Review the difference before committing.
+//! The command [`AGAIN`] rewrites all expected files. Review the difference before you commit it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::merge::Run;
 use crate::{Results, capture};
 
-/// The command that writes every expected file again.
+/// The command that rewrites every expected file.
 pub const AGAIN: &str = "ROUSE_REWRITE=1 cargo test -p results -p page -p xtask golden";
 
 /// Returns the folder of the logs.
@@ -17,7 +17,7 @@ pub fn logs_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
 }
 
-/// Returns the logs' names, sorted, with their results.
+/// Returns the names of the logs, sorted, each with its results.
 ///
 /// # Panics
 ///
@@ -33,7 +33,7 @@ pub fn log_results() -> Vec<(String, Results)> {
         let text = fs::read_to_string(path).expect("the log can be read");
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut results = capture::results(&text).expect("the log has records");
-        // A plugin of the emulator may have observed the samples of the same boot.
+        // If a plugin of the emulator observed the samples of the same boot, its output is in the file next to the log.
         if let Ok(seen) = fs::read_to_string(path.with_extension("samples")) {
             results.add_samples(0, plan::Under::Rouse, critical::from_text(&seen));
         }
@@ -42,7 +42,7 @@ pub fn log_results() -> Vec<(String, Results)> {
     named.collect()
 }
 
-/// Returns the logs as runs.
+/// Returns each log as a run.
 pub fn logs_as_runs() -> Vec<Run> {
     let runs = log_results().into_iter().map(|(label, results)| Run {
         commands: vec![format!("cargo xtask report {label}.log")],

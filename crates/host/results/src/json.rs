@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! JSON for people and for line-based tools, with a line per cell.
+//! JSON for people and for line-based tools, with one line per cell.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-/// Depth below which values stay on the line of their parent.
+/// Depth of nesting below which values stay on the line of the enclosing value.
 const DEPTH: usize = 2;
 
-/// Returns the text of `value`, with a line end.
+/// Returns the JSON text of `value`, followed by a line end.
 pub fn text(value: &impl Serialize) -> Result<String> {
     let mut bytes = Vec::new();
     value.serialize(&mut Serializer::with_formatter(
@@ -22,11 +22,11 @@ pub fn text(value: &impl Serialize) -> Result<String> {
     Ok(String::from_utf8(bytes)?)
 }
 
-/// A formatter that breaks lines only down to the depth [`DEPTH`].
+/// A formatter that breaks lines only above the depth [`DEPTH`].
 #[derive(Debug, Default)]
 struct Shallow {
     depth: usize,
-    /// Whether the value that was last closed, or is being written, has any content.
+    /// Whether the array or object that is being written, or was closed last, has any content.
     filled: bool,
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Results of a run: `results.json`, schema 1, and `results.csv`. `docs/results.md` describes every
-//! field.
+//! Results of a run: `results.json` in schema 1, and `results.csv`. `docs/results.md` describes every field.
 //!
-//! [`records`] collects the records of a boot, and [`capture`] finds the boots in a log.
-//! [`Results::add`] makes results of them. [`Results::to_json`] and [`csv()`] write the results.
-//! [`merge`] joins runs, [`compare`] judges whether a run is better than another, and [`schema`]
-//! describes the file for programs.
+//! [`records`] collects the records of a boot, and [`capture`] finds the boots in a log. [`Results::add`] converts the
+//! records to results. [`Results::to_json`] and [`csv()`] write the results. [`merge`] joins runs, [`compare`] judges
+//! whether a run is better than another, and [`schema`] describes the file for programs.
 //!
-//! Fields may be added to the schema and are never renamed.
+//! The schema may get additional fields, but no field is ever renamed.
 
 #![forbid(unsafe_code)]
 
@@ -52,10 +50,10 @@ pub use text_counts::Repeated;
 pub use types::{Build, Counts, Emulator, Machine, Origin, Parameter, Results, Serrors};
 pub use words::{help, valued};
 
-/// The unit of samples that may contain time in which every CPU was idle, if the
-/// counter counts instructions and skips such time.
+/// The unit of samples that may include time in which every CPU was idle, if the counter counts instructions and skips
+/// such time.
 pub const VIRTUAL: &str = "vticks";
 /// The unit of samples that count instructions.
 pub const INSNS: &str = "insns";
-/// All units of values. The empty one means unknown.
+/// All units of values. The empty unit means that the unit is unknown.
 pub const UNITS: [&str; 5] = ["", INSNS, VIRTUAL, "ticks", "cycles"];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How Linux idled in a cell, and which parts of this the machine does not model.
+//! How Linux idled in a cell, and which properties of that idling the machine does not model.
 
 use plan::Workload;
 use schemars::JsonSchema;
@@ -9,13 +9,14 @@ use crate::{Cell, INSNS, VIRTUAL};
 
 /// Name of the guest in [`Machine::handed_over`](crate::Machine::handed_over).
 pub const GUEST: &str = "guest";
-/// Probes of the properties that polls depend on: another CPU's store ends a WFE, and CPUs run at the same time.
+/// Probes for the properties on which polls depend: a store by another CPU ends a WFE, and CPUs run at the same time.
 const STORE_ENDS_WFE: &str = "monitor_wakes_wfe";
 const AT_ONCE: &str = "cpus_run_at_once";
-/// Words for the polling loop of the kernel itself: on all CPUs, or on the CPUs whose file `idle_poll` requests it.
+/// Names of the kernel's own polling loop, which runs either on all CPUs, or on the CPUs whose file `idle_poll`
+/// requests it.
 const POLLS: [&str; 2] = ["nohlt", "idle_poll"];
-/// A poll that lasts this share of its limit has reached the limit. The kernel reads its clock after the limit, and the
-/// time of a state has whole microseconds.
+/// Least share of its limit that a poll lasts if it has reached the limit. The share is below 1, because the kernel
+/// reads its clock after the limit, and the time of a state is in whole microseconds.
 const WHOLE: f64 = 0.95;
 
 /// A state of cpuidle.
@@ -37,7 +38,7 @@ impl std::fmt::Display for IdleState {
     }
 }
 
-/// Reads the states in a record: `WFE:0:0,WFI:100:100`.
+/// Parses the states in a record: `WFE:0:0,WFI:100:100`.
 pub fn parse_states(text: &str) -> Result<Vec<IdleState>, String> {
     let state = |text: &str| {
         let (rest, residency) = text.rsplit_once(':')?;
@@ -53,16 +54,16 @@ pub fn parse_states(text: &str) -> Result<Vec<IdleState>, String> {
     all.ok_or_else(|| "idle_states: it is not a list of states".into())
 }
 
-/// Entries, time and limit of a state that polls.
+/// Number of entries into the polling state, their total time, and their limit.
 struct Polls {
     entries: u64,
     ns: u64,
-    /// Their limit in nanoseconds: the residency of the next state.
+    /// The limit of a poll in nanoseconds: the residency of the next state.
     limit_ns: u64,
 }
 
 impl Cell {
-    /// Returns the polls of cpuidle, if a state that polls was entered.
+    /// Returns the polls of cpuidle, if a polling state was entered.
     fn polls_of_cpuidle(&self) -> Option<Polls> {
         let place = self
             .idle_states
@@ -71,7 +72,7 @@ impl Cell {
         let name = self.idle_states[place].name.to_lowercase();
         let counts = self.counters.get("cpuidle")?;
         let count = |what: &str| counts.get(&format!("{name}.{what}")).copied();
-        // The governor haltpoll has its own limit.
+        // The governor haltpoll uses a limit of its own.
         let own = self.idles_by.ends_with("/haltpoll");
         let next = self.idle_states.get(place + 1).filter(|_| !own);
         let polls = Polls {
@@ -87,8 +88,8 @@ impl Cell {
         POLLS.contains(&&*self.idles_by) || self.polls_of_cpuidle().is_some()
     }
 
-    /// Adds the properties that Linux's waits depend on and that the machine does not model. An emulator that counts
-    /// instructions lets CPUs take turns, and its WFE returns at once, unless the kernel's waits hand over the turn.
+    /// Adds the properties on which Linux's waits depend and which the machine does not model. An emulator that counts
+    /// instructions runs the CPUs by turns, and its WFE returns at once, unless the kernel's waits hand over the turn.
     pub(crate) fn note_unmodelled(&mut self, hands_over: bool) {
         if !self.what.workload.is_linux() || ![INSNS, VIRTUAL].contains(&self.unit.as_str()) {
             return;
@@ -103,14 +104,14 @@ impl Cell {
         }
     }
 
-    /// Returns a note if polls lasted until their limit, so that no wake-up ended them. If values include idle time,
-    /// this is expected of polls.
+    /// Returns a note if polls lasted until their limit, which means that no wake-up ended them. If values include idle
+    /// time, polls are expected to do so.
     pub(crate) fn late_polls_note(&self) -> Option<String> {
         let polls = self.polls_of_cpuidle()?;
         let each = polls.ns as f64 / polls.entries as f64;
         let sample = self.stats?.p50 as f64;
         let whole = polls.limit_ns > 0 && each >= WHOLE * polls.limit_ns as f64;
-        // Where instructions are counted, the counter runs at 1000 MHz: an instruction takes a nanosecond.
+        // If instructions are counted, the counter runs at 1000 MHz, so an instruction takes a nanosecond.
         (self.unit == INSNS && whole && each >= sample).then(|| {
             format!(
                 "{} under {}: each poll lasted its whole limit, on average ({} polls of {:.0} us): wake-ups end hardly any",
@@ -128,7 +129,8 @@ mod tests {
     use super::*;
     use crate::Stats;
 
-    /// A cell in which Linux polled `usage` times, for `ns` nanoseconds in total, with samples of 11,000 instructions.
+    /// Returns a cell in which Linux polled `usage` times, for `ns` nanoseconds in total, and whose samples have 11,000
+    /// instructions.
     fn cell(usage: u64, ns: u64) -> Cell {
         let counts = [
             ("wfe.usage".to_owned(), usage),

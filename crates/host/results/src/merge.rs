@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Joins several inputs. The parts of a sweep become one run again, while runs on
-//! other machines or at other times stay separate.
+//! Joins several inputs. The parts of a sweep become one run, while runs on other machines or at other times stay
+//! separate.
 
 mod boots;
 
@@ -12,14 +12,14 @@ use plan::{Shape, Under, Workload};
 
 use crate::{Cell, Machine, Origin, Results, Serrors, core_clocks};
 
-/// Measurements on one machine, each cell once.
+/// Measurements on one machine, with each cell once.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Name that distinguishes it from other runs.
+    /// Name that distinguishes the run from the others.
     pub label: String,
-    /// Its machine and its cells.
+    /// The run's machine and cells.
     pub results: Results,
-    /// The known commands that made it.
+    /// The commands that made the run, if they are known.
     pub commands: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl Run {
     }
 }
 
-/// Returns the runs in some inputs. A part of a sweep continues its run.
+/// Returns the runs in `inputs`. Parts of one sweep become one run.
 pub fn join_sweeps(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for part in distinct_runs(inputs) {
@@ -47,7 +47,7 @@ pub fn join_sweeps(inputs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-/// Groups repetitions: runs that differ in nothing but their time.
+/// Groups repetitions, which are runs that differ only in their time.
 pub fn group_repetitions(runs: &[Run]) -> Vec<Vec<&Run>> {
     let mut groups: Vec<Vec<&Run>> = Vec::new();
     for run in runs {
@@ -60,7 +60,7 @@ pub fn group_repetitions(runs: &[Run]) -> Vec<Vec<&Run>> {
     groups
 }
 
-/// Whether `part` is a further part of the sweep `run`, with no cell of `run`.
+/// Whether `part` is another part of the sweep `run`, and has none of the cells of `run`.
 fn is_next_part(run: &Run, part: &Run) -> bool {
     let (a, b) = (&run.results, &part.results);
     let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();
@@ -74,12 +74,12 @@ fn is_one_setup(a: &Results, b: &Results) -> bool {
         && is_one_machine(&a.machine, &b.machine)
         && a.fidelity == b.fidelity
         && a.unit == b.unit
-        // Each boot measures the number of cycles per tick again.
+        // The text contains the number of cycles per tick, which each boot measures again.
         && (a.unit_how == b.unit_how || a.unit == "cycles")
 }
 
-/// Whether two descriptions are of one machine. The clock of its core is measured with an error of 1 in 500. The clocks
-/// of all measuring cores belong to a boot, as values do, and may differ.
+/// Whether two descriptions are of the same machine. The clock of its core is measured with an error of 1 in 500. The
+/// clocks of all measuring cores are measured in each boot, like values, and may differ.
 fn is_one_machine(a: &Machine, b: &Machine) -> bool {
     let apart = a.core_hz.abs_diff(b.core_hz);
     let alike = Machine {
@@ -95,7 +95,7 @@ fn append_part(run: &mut Run, part: Run) {
     run.commands.extend(part.commands);
     let (all, more) = (&mut run.results, part.results);
     all.cells.extend(more.cells);
-    // Each part has every nth cell.
+    // Each part of a sweep has every nth cell, so the cells are sorted again.
     all.cells.sort_by_key(rank_in_plan);
     all.incomplete |= more.incomplete;
     all.missing.extend(more.missing);
@@ -133,7 +133,7 @@ fn make_names_unique(runs: &mut [Run]) {
     }
 }
 
-/// Returns all runs as one results.json, which [`join_sweeps`] divides again.
+/// Returns all runs in the form of one results.json. [`join_sweeps`] divides it into runs again.
 pub fn into_one(runs: &[Run]) -> Results {
     let [first, ..] = runs else {
         return Results::default();

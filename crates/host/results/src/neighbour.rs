@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes the CPU share and the work of the neighbours of a cell's CPUs, from counters (`docs/hypervisors.md`).
+//! Computes the share of the CPU time that neighbours of a cell's CPUs got, and the work that they did, from counters
+//! (`docs/hypervisors.md`).
 
 use crate::Cell;
 
 /// The CPU share and the work of the neighbours of a cell's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {
-    /// Share of the CPUs' time, 0 to 1, in turns that neighbours had because a vCPU waited. The counter's ticks measure
-    /// it, whatever was executed meanwhile.
+    /// Share of the CPUs' time, 0 to 1, in neighbours' turns that began because a vCPU waited. It is measured in ticks
+    /// of the counter, whatever was executed meanwhile.
     pub given: f64,
-    /// Share of the CPUs' time, 0 to 1, in turns that neighbours had although no vCPU waited.
+    /// Share of the CPUs' time, 0 to 1, in neighbours' turns that began although no vCPU waited.
     pub taken: f64,
-    /// The neighbours' units of work per operation.
+    /// Units of work that the neighbours did per operation.
     pub units: f64,
-    /// Units of work per second and CPU, by the counter's clock. `None` if the frequency is unknown
-    /// or the counter counts instructions.
+    /// Units of work per second and per CPU, by the counter's clock. `None` if the frequency is unknown, or if the
+    /// counter counts instructions.
     pub units_per_second: Option<f64>,
-    /// World switches per operation, two in each turn.
+    /// World switches per operation. Each turn takes two.
     pub switches: f64,
     /// Ticks per unit of work.
     pub ticks_per_unit: f64,
@@ -31,7 +32,7 @@ impl Neighbours {
 }
 
 impl Cell {
-    /// Computes the neighbours' share and work. `None` without neighbours. `frequency` is that of the counter, in Hz.
+    /// Computes the neighbours' share and work. `None` if there are no neighbours. `frequency` is the counter's, in Hz.
     #[must_use]
     pub fn neighbours(&self, frequency: u64) -> Option<Neighbours> {
         let counts = self.counters.get("neighbour")?;
@@ -93,7 +94,7 @@ mod tests {
         };
         assert_eq!(found, expected);
         assert_eq!(found.share(), 0.375);
-        // A counter of instructions does not measure seconds.
+        // If the counter counts instructions, it does not measure seconds.
         for unit in [crate::INSNS, crate::VIRTUAL] {
             cell.unit = unit.into();
             assert_eq!(cell.neighbours(1000).unwrap().units_per_second, None);

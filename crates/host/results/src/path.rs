@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The samples of a cell, divided by the instructions that CPUs executed: see crate `critical`.
+//! The samples of a cell, divided by the instructions that the CPUs executed: see crate `critical`.
 
 mod sample_findings;
 
@@ -87,8 +87,8 @@ impl Work {
 }
 
 impl Critical {
-    /// Summarizes the `samples` of the cell with these `stats`. Each sample comes with the number of its occurrences.
-    /// An error means that the observed samples are not the measured ones, and names the difference, or the sum that is
+    /// Summarizes the `samples` of the cell whose statistics are `stats`. Each sample comes with the number of its
+    /// occurrences. An error names either a difference between the observed and the measured samples, or a sum that is
     /// wrong.
     pub fn summarize_samples(samples: &[(Sample, u64)], stats: &Stats) -> Result<Self, String> {
         let mut values = BTreeMap::new();
@@ -166,8 +166,7 @@ fn check_same_samples(seen: &Stats, measured: &Stats) -> Result<(), String> {
 }
 
 impl Results {
-    /// Whether the path of every measured cell of `workload` is known, so that
-    /// paths can be compared.
+    /// Whether the path of every measured cell of `workload` is known, so that paths can be compared.
     pub fn knows_paths(&self, workload: Workload) -> bool {
         let cells = self.cells.iter();
         let mut of_workload =
@@ -179,8 +178,8 @@ impl Results {
 }
 
 impl Cell {
-    /// Returns the exits of the samples themselves if the emulator counted them, else all exits that the layer below
-    /// counted.
+    /// Returns the exits within the samples if the emulator counted them, or else all exits that the layer below the
+    /// guest counted.
     pub fn exits_of_samples(&self) -> &Counts {
         self.divided_samples()
             .map_or(&self.exits, |seen| &seen.exits)
@@ -193,7 +192,7 @@ impl Cell {
     }
 
     /// Returns the number of [`Self::exits_of_samples`] with this cause, divided by the number of samples that they
-    /// include.
+    /// cover.
     pub fn exits_per_sample(&self, cause: &str) -> f64 {
         let Some(critical) = self.divided_samples() else {
             return self.per_sample(&self.exits, cause);
@@ -268,7 +267,7 @@ mod tests {
         assert_eq!(exits(&cell), [2.0, 0.0]);
         cell.exits.clear();
         assert!(cell.has_exit_counts());
-        // The absence of counts does not mean that no exit was taken.
+        // Missing counts do not mean that there were no exits.
         cell.critical.as_mut().unwrap().exits.clear();
         assert!(!cell.has_exit_counts());
         cell.exits.insert("other".into(), 12);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rounds percentiles of samples that were sorted into buckets ([`hist`]). Each percentile gets one value, which is the
-//! same in tables, charts and files.
+//! Rounds percentiles of samples that were sorted into buckets ([`hist`]). The value of a percentile is the same in
+//! tables, charts and files.
 
 use crate::{Bounds, Cell, Results, Stats};
 
-/// A percentile, and its accuracy.
+/// A rounded percentile, and its accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounded {
-    /// The middle of the percentile's possible values.
+    /// The middle of the range in which the percentile can be.
     pub value: u64,
-    /// The largest distance between the percentile and `value`.
+    /// The largest possible distance between the percentile and `value`.
     pub within: u64,
 }
 
 impl Bounds {
     /// Returns the value to show for a percentile in the bucket of `value`: the middle of the part of the bucket that
-    /// can contain samples with these bounds. All values of a bucket give the same result, so a rounded value may be
-    /// rounded again. `per_bucket` is the number of units of values per unit of the clock whose values were sorted.
+    /// is within the samples' bounds. All values of a bucket give the same result, so a rounded value may be rounded
+    /// again. `per_bucket` is the number of units of values per tick of the clock whose ticks were sorted into buckets.
     pub fn round_percentile(self, value: u64, per_bucket: f64) -> Rounded {
         let alike = hist::alike((value as f64 / per_bucket).round() as u64);
         let unit = |clock: u64| (clock as f64 * per_bucket).round() as u64;
@@ -33,7 +33,7 @@ impl Bounds {
         let (low, high) = (first.max(self.min), last.min(self.max));
         match low <= high {
             true => middle(low, high),
-            // The bucket lies outside the samples' bounds because a unit was rounded, or because the file contradicts
+            // The bucket is outside the samples' bounds because a unit was rounded, or because the file contradicts
             // itself.
             false if (self.min..=self.max).contains(&value) => exact,
             false => middle(first, last),
@@ -51,7 +51,7 @@ impl Stats {
 }
 
 impl Cell {
-    /// Replaces the percentiles, which are values of buckets, by the values to show.
+    /// Replaces the percentiles, which are arbitrary values of their buckets, by the values to show.
     pub(crate) fn round_percentiles(&mut self, per_bucket: f64) {
         if let Some(stats) = &mut self.stats {
             stats.round_stats(per_bucket);
@@ -67,7 +67,7 @@ impl Cell {
 }
 
 impl Results {
-    /// Replaces the percentiles of all cells by the values to show, whatever value of a bucket the file has.
+    /// Replaces the percentiles of all cells by the values to show, whichever value of a bucket the file has.
     pub fn round_percentiles(&mut self) {
         let of_core = (self.unit == "cycles").then_some(self.machine.core_hz);
         for cell in &mut self.cells {
@@ -77,7 +77,7 @@ impl Results {
     }
 }
 
-/// Returns the number of units of values per unit of the counter. If `cycles_hz` is set, values are cycles of a core.
+/// Returns the number of units of values per tick of the counter. With `cycles_hz`, values are cycles of a core.
 pub(crate) fn units_per_tick(cycles_hz: Option<u64>, cntfrq_hz: u64) -> f64 {
     match cycles_hz {
         Some(hertz) if cntfrq_hz > 0 => hertz as f64 / cntfrq_hz as f64,
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Medians that used to contradict an adjacent least or largest sample.
+    /// These medians would contradict the nearby least or largest sample if they were not rounded within the bounds.
     #[test]
     fn no_percentile_is_outside_of_the_samples() {
         let known = |value, min, max| {
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(known(20_568, 10_000, 20_900), (20_560, 16));
         assert_eq!(known(20_568, 20_568, 20_568), (20_568, 0));
         assert_eq!(known(1023, 0, u64::MAX), (1023, 0));
-        // A file that contradicts itself.
+        // This file contradicts itself: its median is below its minimum.
         assert_eq!(known(20_568, 30_000, 40_000), (20_560, 16));
     }
 
@@ -139,7 +139,7 @@ mod tests {
             let bounds = Bounds { min, max };
             let Rounded { value: shown, within } = bounds.round_percentile(value, per_bucket);
             prop_assert!((min..=max).contains(&shown));
-            // Conversion rounds both ends of a bucket.
+            // The conversion of units rounds both ends of a bucket.
             prop_assert!(shown.abs_diff(value) <= within + per_bucket as u64 + 1);
             prop_assert!(per_bucket != 1.0 || shown.abs_diff(value) <= within);
             prop_assert_eq!(bounds.round_percentile(shown, per_bucket).value, shown);

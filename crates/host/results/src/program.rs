@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The output of a program that a cell ran, and the figures in this output.
+//! The output of a program that a cell ran, and the figures that the program printed.
 
 mod figures;
 mod fio;

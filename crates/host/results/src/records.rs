@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collects the records of one boot; docs/records.md lists their kinds.
+//! Collects the records of one boot. docs/records.md lists the kinds of records.
 //!
-//! Whatever a bad console does, a block counts as a whole or not at all: it must have every sequence number, and as
-//! many records as it declares. A cell has a block after each of its passes, of which the newest whole one counts.
+//! The console may lose or damage text, so a block counts either completely or not at all: it must have every sequence
+//! number, and as many records as it declares. A cell has a block after each of its passes; the newest complete one
+//! counts.
 
 mod boot;
 mod cell;
@@ -19,14 +20,14 @@ pub use boot::{BootProgress, ClockRecords, Probe, Records, Size};
 pub use cell::{CellRecords, Stat};
 use cell::{text_field, text_fields};
 
-/// Prefix of the kinds of records in a block whose cell has more passes to come.
+/// Prefix of record kinds in a block whose cell still has passes to come.
 const PART: &str = "part-";
 /// The kinds of records in blocks.
 const BLOCK: [&str; 10] = [
     "cell", "more", "stat", "hist", "raw", "count", "clock", "skipped", "output", "done",
 ];
 
-/// An unfinished block.
+/// A block whose end has not arrived yet.
 #[derive(Debug, Default)]
 struct OpenBlock {
     /// Whether the cell has more passes to come.
@@ -36,29 +37,29 @@ struct OpenBlock {
     spoilt: bool,
 }
 
-/// The reason why our program on another kernel has given up, from its last record.
+/// The reason why our program on another kernel has given up, which its last record contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// It can't execute the request.
+    /// The program can't execute the request.
     Refused(String),
-    /// It has failed.
+    /// The program has failed.
     Failed(String),
 }
 
 /// Collects records from lines.
 #[derive(Debug, Default)]
 pub struct Collector {
-    /// Why a program has given up, until a caller takes it.
+    /// Why the program has given up, until a caller takes the reason.
     pub given_up: Option<GivenUp>,
     records: Records,
     block: Option<OpenBlock>,
-    /// Blocks that were not whole: the numbers of their cells, and a description.
+    /// Blocks that were not complete: the numbers of their cells, and their titles.
     spoilt: Vec<(Option<u64>, String)>,
     expected: u64,
     numbers: Numbers,
-    /// The last reported progress of the work.
+    /// The progress that was reported last.
     pub step: BootProgress,
-    /// The cell that was run last.
+    /// The description of the cell that was run last.
     pub at: String,
 }
 
@@ -67,9 +68,9 @@ impl Collector {
     pub fn feed(&mut self, line: &str) -> bool {
         match Record::parse(line) {
             Err(Damage::NotARecord) => return false,
-            // The gap in the sequence will show that a record is missing.
+            // The sequence number that is missing will show that this record is lost.
             Err(Damage::Checksum | Damage::Form) => {}
-            // This record does not depend on earlier ones.
+            // Such a record does not depend on earlier ones, so it counts whatever was lost before.
             Ok(record) if matches!(record.kind, "refused" | "failed") => {
                 let why = text_field(&record, "why").unwrap_or_default();
                 self.given_up = Some(match record.kind {
@@ -91,13 +92,13 @@ impl Collector {
 
     /// Returns the collected records, and lists those that must have been lost.
     pub fn finish(mut self) -> Records {
-        // A block that was unfinished when the boot was cut short is not damaged.
+        // A block that the end of the boot cut short is not damaged.
         let on_its_way = |block: &mut OpenBlock| !block.spoilt;
         if self.records.ended || self.block.take_if(on_its_way).is_none() {
             self.abandon_block();
         }
         self.report_damaged();
-        // A cell that ends early is reported early.
+        // A cell that ends early is reported early, so the cells are not in order.
         self.records.cells.sort_by_key(|cell| cell.id);
         if self.records.begun && !self.records.ended {
             let last = self.expected.saturating_sub(1);
@@ -108,8 +109,8 @@ impl Collector {
         self.records
     }
 
-    /// Reports damaged blocks: their cells are lost, or lack passes. Does not report a block
-    /// if a newer block of its cell is whole.
+    /// Reports damaged blocks: their cells are lost, or lack passes. Does not report a block if a newer block of the
+    /// same cell is complete.
     fn report_damaged(&mut self) {
         for (id, title) in std::mem::take(&mut self.spoilt) {
             let records = &mut self.records;
@@ -129,7 +130,7 @@ impl Collector {
         }
     }
 
-    /// Returns the size of the plan, if known yet.
+    /// Returns the size of the plan, if it has been reported.
     pub const fn plan(&self) -> Option<Size> {
         self.records.plan
     }
@@ -139,7 +140,7 @@ impl Collector {
         &self.records.soak
     }
 
-    /// Whether a record with number `seq` must belong to a later boot.
+    /// Whether a record with sequence number `seq` must belong to a later boot.
     pub fn is_over_before(&self, seq: u64) -> bool {
         self.records.begun && (self.records.ended || seq < self.expected)
     }
@@ -160,7 +161,7 @@ impl Collector {
         });
     }
 
-    /// Leaves out a record whose numbers are out of bounds, as if it were damaged.
+    /// Leaves out a record whose numbers exceed their bounds, as if it were damaged.
     fn refuse_record(&mut self, record: &Record<'_>, why: &str) {
         if let Some(block) = &mut self.block {
             block.spoilt = true;
@@ -261,7 +262,7 @@ impl Collector {
                 self.at = value("cell");
             }
             "end" => records.ended = true,
-            // A newer writer may write other kinds.
+            // A newer version may write other kinds, which this reader ignores.
             _ => {}
         }
     }
@@ -329,7 +330,7 @@ impl Collector {
         }
     }
 
-    /// Records the end of a block as progress.
+    /// Notes the end of a block as progress.
     fn note_step(&mut self, done: &Record<'_>, block: &OpenBlock) {
         if let (Some(at), Some(at_us)) = (done.number("at"), done.number("at_us")) {
             self.step = BootProgress {
@@ -348,7 +349,7 @@ impl Collector {
         }
     }
 
-    /// Lists a cell whose beginning did not arrive as damaged, but only once.
+    /// Notes the block of a cell whose first record did not arrive as damaged.
     fn note_lost_cell(&mut self, id: Option<u64>) {
         let title = match id {
             Some(id) => format!("cell {id} (its first record is missing)"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Made-up runs for tests.
+//! Invented runs for tests.
 
 use plan::{Under, Wait, Workload};
 use wire::Line;
@@ -7,7 +7,8 @@ use wire::Line;
 use crate::records::{Collector, Records};
 use crate::{Cell, Emulator, Parameter, Results, Stats};
 
-/// Returns the record with this number, kind and fields, such as `stat id=1 name=total`. A value may have spaces.
+/// Returns the record with this sequence number. `text` has its kind and its fields, such as `stat id=1 name=total`. A
+/// value may contain spaces.
 pub fn numbered_record(seq: usize, text: &str) -> String {
     let (kind, fields) = text.split_once(' ').unwrap_or((text, ""));
     let mut line = Line::new(seq as u64, kind);
@@ -22,7 +23,7 @@ pub fn numbered_record(seq: usize, text: &str) -> String {
     line.finish().unwrap().to_string()
 }
 
-/// Returns records, numbered from 0.
+/// Returns records with these texts, numbered from 0.
 pub fn number_records<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<String> {
     let texts = texts.into_iter().enumerate();
     texts
@@ -44,7 +45,7 @@ pub fn lines() -> Vec<String> {
     boot_records_in("insns", "1000000000")
 }
 
-/// Like [`lines`], in another unit, and with another `counter` and further fields of the machine.
+/// Like [`lines`], but in another unit, with another `counter`, and with further fields of the machine.
 pub fn boot_records_in(unit: &str, counter: &str) -> Vec<String> {
     number_records([
         "boot under=rouse version=0.1.0",
@@ -69,7 +70,7 @@ pub fn results() -> Results {
     results
 }
 
-/// Returns a measured cell of `pingpong` by interrupt, with nothing trapped.
+/// Returns a measured cell of `pingpong` whose wake-up is an interrupt, without traps.
 pub fn measured_cell(wait: Wait, unit: &str, stats: Stats) -> Cell {
     Cell {
         what: plan::Cell {
@@ -83,7 +84,7 @@ pub fn measured_cell(wait: Wait, unit: &str, stats: Stats) -> Cell {
     }
 }
 
-/// Returns a run in cycles of a core that a simulator models.
+/// Returns a run whose values are cycles of a core that a simulator models.
 pub fn results_in_cycles() -> Results {
     let lines = boot_records_in("cycles", "25000000 core_hz=2600000000");
     let parameter = Parameter {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The JSON Schema of `results.json`, made from the types that write it and stored as
+//! The JSON Schema of `results.json`. It is generated from the types that write this file, and stored as
 //! docs/results.schema.json.
 
 use schemars::Schema;
@@ -14,7 +14,7 @@ use crate::Results;
 /// # Panics
 /// Never: a schema is JSON.
 pub fn schema_text() -> String {
-    // The schema describes files as they are written: a field that is always written is required.
+    // The schema describes files as they are written, so a field that is always written is required.
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<Results>();
     RecursiveTransform(forbid_others).transform(&mut schema);
@@ -23,8 +23,8 @@ pub fn schema_text() -> String {
         .expect("a schema is JSON")
 }
 
-/// Forbids other names in an object with named fields, so that a misspelt name is an error. Objects with arbitrary
-/// names, such as counters, allow these themselves.
+/// Forbids unknown names in an object whose fields are fixed, so that a misspelt name is an error. Objects with
+/// arbitrary names, such as counters, state in their own schema which names they allow.
 fn forbid_others(schema: &mut Schema) {
     let named = schema.get("properties").is_some_and(Value::is_object);
     if named && schema.get("additionalProperties").is_none() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `results.csv`: one row per cell, with the same columns in every run.
+//! `results.csv`: one row per cell, and the same columns for every run.
 
 use anyhow::{Context, Result};
 
@@ -87,7 +87,7 @@ fn cell_row(cell: &Cell) -> Vec<String> {
     row.push(cell.skipped.clone().unwrap_or_default());
     row.push(cell.run.clone());
     row.push(cell.event_stream_made_ns.to_string());
-    // A number that is not known is empty.
+    // An unknown number is an empty text.
     let known = |number: u64| match number {
         0 => String::new(),
         number => number.to_string(),

@@ -28,7 +28,7 @@ pub struct Stats {
     pub mean: f64,
 }
 
-/// The smallest and the largest of some samples. All other figures of these samples lie between these bounds.
+/// The smallest and the largest of some samples. All other statistics of these samples are within these bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The smallest sample.
@@ -67,7 +67,7 @@ pub struct Stage {
 }
 
 impl Stats {
-    /// Computes the statistics of values with counts. Percentiles are by nearest rank.
+    /// Computes the statistics of values, given how often each occurs. A percentile is the value of nearest rank.
     pub fn of(values: &BTreeMap<u64, u64>) -> Self {
         let count: u64 = values.values().sum();
         let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
@@ -90,18 +90,18 @@ impl Stats {
         }
     }
 
-    /// Whether there are enough samples for the percentile of `per_mille` thousandths: ten
-    /// must lie beyond it, so that the largest few do not decide.
+    /// Whether there are enough samples for the percentile of `per_mille` thousandths. Ten samples must be above it, so
+    /// that the few largest ones do not decide.
     pub const fn supports(&self, per_mille: u64) -> bool {
         self.count * (1000 - per_mille) >= Self::BEYOND * 1000
     }
 
-    /// Returns the least number of samples that suffices for the percentile of `per_mille` thousandths, which must be
+    /// Returns the least number of samples that is enough for the percentile of `per_mille` thousandths, which must be
     /// below 1000.
     pub const fn samples_needed(per_mille: u64) -> u64 {
         (Self::BEYOND * 1000).div_ceil(1000 - per_mille)
     }
 
-    /// Number of samples that have to be beyond a percentile.
+    /// Number of samples that must be above a percentile.
     const BEYOND: u64 = 10;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Joins repeated texts. Each text appears once, with the number of its occurrences and their boots.
+//! Joins repeated texts. Each text appears once, with the number of its occurrences and with the boots that have it.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ pub struct Repeated {
 #[derive(Debug)]
 struct Times {
     count: u64,
-    /// Numbers of the first and the last boot, counted from 1. 0 if unknown.
+    /// Numbers of the first and of the last boot with the text, counted from 1. 0 if unknown.
     boots: (usize, usize),
 }
 
 impl Repeated {
-    /// Adds a text of boot number `boot`, counted from 1. 0 if unknown.
+    /// Adds a text of boot number `boot`, counted from 1, or 0 if unknown.
     pub fn add_text(&mut self, boot: usize, text: String) {
         if let Some(&place) = self.places.get(&text) {
             let times = &mut self.texts[place].1;
@@ -31,7 +31,7 @@ impl Repeated {
         self.texts.push((text, Times { count: 1, boots }));
     }
 
-    /// Returns each text once, with its occurrences.
+    /// Returns each text once, followed by its number of occurrences and its boots.
     pub fn into_texts(self) -> impl Iterator<Item = String> {
         self.texts
             .into_iter()

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The form of `results.json`. The comment of a field is also its description in
-//! docs/results.schema.json.
+//! The format of `results.json`. The comment of a field is also its description in docs/results.schema.json.
 
 use std::collections::BTreeMap;
 
@@ -330,14 +329,14 @@ impl Results {
         results
     }
 
-    /// Whether there is anything to show, even if only losses.
+    /// Whether there is anything to show, even if it is only a list of lost cells.
     pub fn has_cells(&self) -> bool {
         !self.cells.is_empty() || !self.damaged.is_empty()
     }
 
-    /// Whether the counts are the same in every run. This holds for instructions that an emulator counts, and for
-    /// everything that a simulator computes from a model. It does not hold for Linux, which draws random numbers from
-    /// another seed in each repetition.
+    /// Whether the counts are the same in every run. They are if an emulator counts instructions, or if a simulator
+    /// computes the values from a model. They are not for Linux, which draws random numbers from another seed in each
+    /// repetition.
     pub fn has_repeatable_counts(&self) -> bool {
         let is_linux = |cell: &Cell| cell.what.workload.is_linux();
         let simulated = self.machine.emulator.as_ref();
@@ -350,7 +349,7 @@ impl Results {
         json::text(self).context("results.json")
     }
 
-    /// Notes that nothing, or not everything, was measured under `under`, with the reason `why`.
+    /// Adds a note that nothing, or not everything, was measured under `under`, with the reason `why`.
     pub fn lack(&mut self, under: Under, why: &str) {
         self.incomplete = true;
         let named = format!("under {under}: ");
@@ -358,12 +357,12 @@ impl Results {
         self.missing.push(format!("{named}{why}"));
     }
 
-    /// Returns the notes; each appears once, for all runs that have it.
+    /// Returns the notes. A note appears once for all runs that have it.
     pub fn shown_notes(&self) -> Vec<String> {
         merge::merge_run_texts(&self.notes, &self.runs)
     }
 
-    /// Describes what a boot that was cut short has not measured. `None` if nothing is missing.
+    /// Describes what is missing because a boot was cut short. `None` if nothing is missing.
     pub fn incomplete_text(&self) -> Option<String> {
         let missing = match self.missing.as_slice() {
             [] => "the run was cut short".into(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of a cell in `results.json`, with a field for each dimension of the table. Words that are numbers become
-//! JSON numbers, and all others become text.
+//! The words of a cell in `results.json`: a field for each dimension of [`plan::DIMENSIONS`]. Words that are numbers
+//! become JSON numbers, and all others become text.
 //!
-//! A missing word has the neutral value. An unknown word is an error that names it.
+//! A missing word means the neutral value. An unknown word is an error that names it.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serializer};
 use serde_json::{Map, Value, json};
 
-/// The field that has the dimensions of the executor.
+/// The field that contains the dimensions of the executor.
 const SYSTEM: &str = "system";
 
 /// Returns the name of a dimension's field.
@@ -22,7 +22,7 @@ pub fn field_name(info: &Info) -> String {
     info.key.replace('-', "_")
 }
 
-/// Writes the words of `cell` among the fields of its parent.
+/// Writes the words of `cell` as fields of the enclosing object.
 pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
@@ -48,7 +48,7 @@ pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::
     map.end()
 }
 
-/// Returns the schema of the output of [`serialize`], from the same table.
+/// Returns the schema of the output of [`serialize`], from the same table of dimensions.
 pub fn schema(_: &mut SchemaGenerator) -> Schema {
     let mut fields = Map::new();
     let mut required = Vec::new();
@@ -77,14 +77,14 @@ pub fn schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "properties": fields, "required": required })
 }
 
-/// Describes a dimension and its words with the help text of its option.
+/// Describes a dimension and its words, in the words of its option's help text.
 pub fn help(info: &Info) -> String {
     let list = |family: &str| info.family(family).collect::<Vec<_>>().join(", ");
     let help = info.help.replace("{words}", &list(""));
     help.replace("{governor}", &list("governor:"))
 }
 
-/// Names a value of a dimension: `gap 10 us`.
+/// Names a value of a dimension, like `gap 10 us`.
 pub fn valued(info: &Info, text: &str) -> String {
     match info.key.strip_suffix("-us") {
         Some(name) => format!("{name} {text} us"),
@@ -131,7 +131,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cell, D
     read_cell(words).map_err(D::Error::custom)
 }
 
-/// Returns the cell with these words, by the names of the dimensions. Missing or empty words have their neutral values.
+/// Returns the cell with these words, by the names of the dimensions. Missing or empty words mean neutral values.
 ///
 /// # Errors
 /// Names the unknown word, and the known ones.

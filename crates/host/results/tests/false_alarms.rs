@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts how often identical images are called different, with run-to-run spread recorded on a busy host;
+//! Counts how often identical images are called different. The variation between runs was recorded on a busy host;
 //! docs/significance.md describes the method.
 //!
-//! `spread/*.csv` has a line per boot and cell, in the order of the boots.
+//! `spread/*.csv` has a line for each boot and cell, in the order of the boots.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use results::compare::{Comparison, LEVEL, Verdict};
 use results::merge::Run;
 use results::{Cell, Results, Stats};
 
-/// Reads the recorded boots of `file`, in order. If the file has two sides, reads only those of `side`.
+/// Reads the boots recorded in `file`, in order. If the file has two sides, reads only the boots of `side`.
 fn boots(file: &str, side: Option<&str>) -> Vec<Results> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/spread");
     let text = fs::read_to_string(folder.join(file)).unwrap();
@@ -58,23 +58,23 @@ fn side(boots: impl Iterator<Item = Results>) -> Vec<Run> {
     boots.map(|results| Run::new("run", results)).collect()
 }
 
-/// Outcome of comparisons of identical images.
+/// Outcome of comparisons between identical images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Alarms {
     comparisons: usize,
-    /// Figures that were compared.
+    /// Number of figures that were compared.
     figures: usize,
-    /// Figures that were called better or worse.
+    /// Number of figures that were called better or worse.
     cells: usize,
-    /// Comparisons with at least one such figure.
+    /// Number of comparisons with at least one such figure.
     any: usize,
-    /// Comparisons with at least one figure that was called worse.
+    /// Number of comparisons with at least one figure that was called worse.
     gates: usize,
 }
 
 impl Alarms {
-    /// Compares every group of `2 * runs` consecutive boots. `is_a` returns, for an index in the group, whether the
-    /// boot belongs to A.
+    /// Compares every group of `2 * runs` consecutive boots. `is_a` returns whether a boot belongs to A, given its
+    /// index in the group.
     fn of(boots: &[Results], runs: usize, is_a: impl Fn(usize) -> bool) -> Self {
         let mut alarms = Self::default();
         for boots in boots.chunks_exact(2 * runs) {
@@ -111,7 +111,7 @@ impl Alarms {
     }
 }
 
-/// Whether boot `at` is on the first side, in the order A B B A.
+/// Whether the boot with index `at` belongs to A, if the order is A B B A.
 fn by_turns(at: usize) -> bool {
     matches!(at % 4, 0 | 3)
 }
@@ -136,8 +136,8 @@ fn two_cpus_on_a_busy_host() {
     assert_eq!((alarms.comparisons, alarms.cells), (5, 0));
 }
 
-/// Checks the promise of the method: with the sides drawn at random, which removes changes of the host over time, at
-/// most one comparison in twenty has any alarm.
+/// Checks what the method promises: if the sides are drawn at random, so that changes of the host over time affect both
+/// alike, at most one comparison in twenty has any alarm.
 #[test]
 fn sides_drawn_at_random_have_no_more_alarms_than_the_level() {
     let boots = boots("one-cpu.csv", None);
@@ -155,12 +155,12 @@ fn sides_drawn_at_random_have_no_more_alarms_than_the_level() {
         alarms.gates as f64 <= LEVEL * f64::from(times),
         "{alarms:?}"
     );
-    // The test is not passed merely because there are never any alarms.
+    // A method that never raises an alarm would pass the checks above, so there must be some alarms.
     assert!(alarms.cells > 0);
 }
 
-/// A slowdown of 5 % on top of the recorded spread is found with the recommended number of runs
-/// after the first twenty of each side, about as often as promised.
+/// Adds a slowdown of 5 % to the recorded variation. The first twenty runs of each side determine a recommended number
+/// of runs, which finds the slowdown about as often as promised.
 #[test]
 fn five_per_cent_more_are_found_with_the_runs_that_are_asked_for() {
     let boots = boots("one-cpu.csv", None);
@@ -195,8 +195,8 @@ fn five_per_cent_more_are_found_with_the_runs_that_are_asked_for() {
     assert!(found >= 2 * times * 7 / 10, "{found}");
 }
 
-/// Compares the recommended number of runs, with a hypervisor whose SGI path takes 5 % more: the cell that takes the
-/// path is worse, and the other cell is not.
+/// Compares the recommended number of runs with those of a hypervisor whose SGI path takes 5 % longer. The cell that
+/// uses this path is worse, and the other cell is not.
 #[test]
 fn a_slowdown_of_the_sgi_path_is_found() {
     let side = |name| side(boots("planted.csv", Some(name)).into_iter());
@@ -227,7 +227,7 @@ fn a_slowdown_of_the_sgi_path_is_found() {
             .collect();
         println!("{runs}: {seen:?}, asked for: {:?}", few.runs_to_see(5.0));
     }
-    // The first 48 of each side did not show it, and recommended 80.
+    // The first 48 runs of each side did not show the slowdown, and led to a recommendation of 80 runs.
     let few = Comparison::new(&a[..48], &b[..48], LEVEL);
     assert_eq!(few.count_verdict(Verdict::NoDifference), 2);
     assert_eq!(few.runs_to_see(5.0)[0], Some(80));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compares results.json and results.csv of logged boots with the expected files.
 //!
-//! Their tables are tested in `crates/host/reporting/src/goldens.rs`, their pages in
-//! `crates/host/page/tests/goldens.rs`.
+//! `crates/host/reporting/src/goldens.rs` tests the tables of these boots, and `crates/host/page/tests/goldens.rs`
+//! tests their pages.
 
 mod common;
 

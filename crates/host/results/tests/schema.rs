@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/results.schema.json agrees with the types, and results follow it.
+//! Tests that docs/results.schema.json agrees with the types, and that results follow the schema.
 //!
-//! `ROUSE_REWRITE=1 cargo test -p results golden` writes the file again.
+//! The command `ROUSE_REWRITE=1 cargo test -p results golden` rewrites the file.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn golden_schema() {
     );
 }
 
-/// Results with all optional fields.
+/// Returns results that have all optional fields.
 fn sample() -> Value {
     let log = std::fs::read_to_string(goldens::logs_folder().join("passes.log")).unwrap();
     serde_json::to_value(results::capture::results(&log).unwrap()).unwrap()
@@ -28,7 +28,7 @@ fn results_follow_it() {
     assert_eq!(violations(&sample()), Vec::<String>::new());
 }
 
-/// The schema has to find each of these mistakes.
+/// The schema must detect each of these mistakes.
 #[test]
 fn planted_mistakes_are_found() {
     let plant = |place: &str, field: &str, value: Value| {
@@ -54,7 +54,7 @@ fn planted_mistakes_are_found() {
     assert!(!violations(&results).is_empty(), "a cell without `wait`");
 }
 
-/// Checks that the schema has all dimensions of the table, without naming them here.
+/// Checks that the schema has all dimensions of the table, without listing them here.
 #[test]
 fn every_dimension_is_in_it() {
     let schema: Value = serde_json::from_str(&results::schema::schema_text()).unwrap();
@@ -68,8 +68,8 @@ fn every_dimension_is_in_it() {
     }
 }
 
-/// Checks the results.json of each folder or file in `ROUSE_RESULTS`, a path per line:
-/// `cargo xtask test` sets it to those of its boots.
+/// Checks the results.json in each folder or file that `ROUSE_RESULTS` lists, one path per line. `cargo xtask test`
+/// sets this variable to the paths of its boots.
 #[test]
 fn named_files_follow_it() {
     let Ok(paths) = std::env::var("ROUSE_RESULTS") else {
@@ -82,8 +82,7 @@ fn named_files_follow_it() {
     }
 }
 
-/// docs/results.md has every field except the dimensions, which `--help` lists, and every
-/// column.
+/// docs/results.md must describe every column, and every field except the dimensions, which `--help` lists.
 #[test]
 fn every_field_and_column_is_documented() {
     let document = std::fs::read_to_string(root().join("docs/results.md")).unwrap();

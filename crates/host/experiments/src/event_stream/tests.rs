@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the conclusions from made-up machines.
+//! Tests the conclusions from invented machines.
 
 use plan::Wait;
 use plan::Workload::{self, Overshoot, Stream};
@@ -8,11 +8,11 @@ use results::{Cell, Results, Stats};
 use super::*;
 use crate::verdict::Verdict;
 
-/// Computes the overshoot of a poll that only the event stream ends from its limit and the stream's period, all in
-/// ticks of a nanosecond.
+/// Computes the overshoot of a poll that ends only at an edge of the event stream, from the poll's limit and the
+/// stream's period. All times are in ticks of a nanosecond.
 type Over = fn(u64, u64) -> u64;
 
-/// The overshoot on a machine that leaves WFE 100 ns after an edge.
+/// Returns the overshoot on a machine that leaves WFE 100 ns after an edge.
 fn rounding(limit: u64, period: u64) -> u64 {
     (limit + 100).next_multiple_of(period) - limit
 }
@@ -48,8 +48,8 @@ fn results(cells: Vec<Cell>) -> Results {
     results
 }
 
-/// Returns the boots of a machine whose event stream has `period` per cent of the right period, with `change` applied
-/// to each cell.
+/// Returns the boots of a machine whose event stream has `period` per cent of the correct period. Applies `change` to
+/// each cell.
 fn runs(overshoot: Over, period: u64, change: fn(&mut Cell)) -> Runs {
     let number = |text: &str| text.parse::<u32>().unwrap();
     let periods = ASKED.iter().map(|asked| {
@@ -96,7 +96,7 @@ fn judged(runs: &Runs) -> Vec<Option<bool>> {
 fn a_machine_with_the_right_stream_agrees_with_everything() {
     let runs = runs(rounding, 100, |_| {});
     let outcome = conclude(&runs).unwrap();
-    // There is one claim for each period, two for each stream with WFE, two for WFET, and one for spin.
+    // There is one claim for each of the five periods, two for each stream with WFE, two for WFET, and one for spin.
     assert_eq!(outcome.claims.len(), 5 + 2 * 2 + 3);
     for claim in &outcome.claims {
         assert_eq!(claim.verdict(), Verdict::Agrees, "{}", claim.summary_line());

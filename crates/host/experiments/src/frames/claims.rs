@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes claims about the source's table, for each pair of governors.
+//! Makes claims about the source's table, one for each row and each pair of governors.
 
 use super::{GOVERNORS, MENU, Ours, PAIRS, ROWS, SourceRow, figure_by_boot};
 use crate::outcome::{Claim, Test, Way};
 
-/// Accepted deviation of a change from a published change of tens of per cent, in points.
+/// Accepted deviation from a published change of tens of per cent, in points.
 const BAND: f64 = 10.0;
-/// Accepted deviation for a change of a few per cent.
+/// Accepted deviation from a published change of a few per cent, in points.
 const SMALL: f64 = 2.0;
 
 /// Returns a claim for each row and each pair.
@@ -15,15 +15,15 @@ pub fn all_claims(ours: &Ours) -> Vec<Claim> {
     ROWS.iter().flat_map(of_row).collect()
 }
 
-/// Claims that the two governors of a pair differ as in `row`: by the size that the source states, or else only in the
-/// same direction.
+/// Claims that the two governors of a pair differ as in `row`: by the published size if the source states it, or else
+/// only in the same direction.
 fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
     let (one, other) = PAIRS[pair];
     let what = row.name.split(';').next().unwrap_or(row.name);
     let [after, before] = [one, other].map(|which| row.published[which]);
     let [one_of, other_of] =
         [one, other].map(|which| (GOVERNORS[which].1, figure_by_boot(ours, which, row.of)));
-    // Few frames are late, so a change in their number is not claimed as a size.
+    // Few frames are late, so no size is claimed for the change of their number.
     let counted = what == "jank, %";
     let stated = row
         .changes
@@ -54,7 +54,7 @@ fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
         Some(_) if !counted => claim,
         _ => claim.difference_in("points"),
     };
-    // A test of a size has its own band, so it needs no smallest effect.
+    // A test of a size has a band of its own, so it needs no smallest effect.
     let claim = match test {
         Test::Sign { .. } => claim.published(after, before),
         _ => claim,
@@ -73,7 +73,7 @@ mod tests {
     use crate::outcome::ByBoot;
     use crate::verdict::Verdict;
 
-    /// Returns the source's figures, as if they were ours, from three boots whose figures are `spread` per cent apart.
+    /// Returns the source's figures in the place of ours, from three boots whose figures vary by `spread` per cent.
     fn published(spread: f64) -> Ours {
         let boots = [-spread, 0.0, spread].map(|far| {
             let at = |row: usize| {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A model of power: the CPUs' time in each state, times its power.
+//! A model of power: the time that the CPUs spend in each state, multiplied by the power of the state.
 //!
-//! The model is that of `cargo xtask governors` (`docs/governors.md`, "Energy"): a CPU takes the power of its state
-//! until it leaves the state, and each stay has a price, so that a stay pays off from the target residency on.
+//! The model is that of `cargo xtask governors` (`docs/governors.md`, "Energy"). A CPU takes the power of its state
+//! until it leaves the state. Each stay in a state also costs a fixed amount of energy, so that a stay saves energy
+//! only if it lasts at least the target residency.
 
 use crate::runs::MeasuredCell;
 use governing::{FULL_POWER, States};
@@ -10,15 +11,15 @@ use governing::{FULL_POWER, States};
 /// Number of states in the experiment's table.
 const COUNT: usize = 2;
 
-/// The time of all CPUs, in nanoseconds, by state.
+/// The time that all CPUs spent in each state, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spent {
     whole: f64,
-    /// Time outside idle states.
+    /// Time in which CPUs were not in an idle state.
     run: f64,
-    /// For each state, the number of stays, and their time until they ended.
+    /// For each idle state, the number of stays, and the total time until the CPUs began to leave the state.
     stays: [(f64, f64); COUNT],
-    /// The energy spent, in thousandths of a running CPU's energy in one nanosecond.
+    /// The energy, in units of a thousandth of the energy of a running CPU in one nanosecond.
     energy: f64,
 }
 
@@ -47,7 +48,7 @@ impl Spent {
         spent
     }
 
-    /// Computes the energy with the powers of `states`.
+    /// Computes the energy if the states have the powers in `states`.
     fn energy_at(&self, states: &States) -> f64 {
         let stays = self.stays.iter().zip(&states.costs);
         let asleep = stays
@@ -63,7 +64,7 @@ impl Spent {
 
 #[cfg(test)]
 impl Spent {
-    /// Creates times with this mean power.
+    /// Creates times whose mean power is `power`.
     pub fn with_power(power: f64) -> Self {
         let (run, stays) = (power, [(0.0, 0.0); COUNT]);
         Self {
@@ -75,8 +76,8 @@ impl Spent {
     }
 }
 
-/// Returns the power of the shallow state at which `one` takes as much energy as `other`. Stays keep their prices,
-/// since the cost of entering and leaving a state does not depend on this power.
+/// Returns the power of the shallow state at which `one` takes as much energy as `other`. The fixed energy of stays is
+/// unchanged, because the cost of entering and leaving a state does not depend on this power.
 pub fn break_even(one: &Spent, other: &Spent, states: &States) -> f64 {
     let without = |spent: &Spent| {
         let (_, time) = spent.stays[0];
@@ -111,12 +112,12 @@ mod tests {
         let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} {other}");
         near(spent(1e6, [(0.0, 0.0); 2]).power(), 1000.0);
         near(spent(0.0, [(9.0, 1e6), (0.0, 0.0)]).power(), 400.0);
-        // This is one stay of 400 us at a power of 150, with a price of 250 times 200 us.
+        // This is one stay of 400 us at a power of 150, whose fixed energy is 250 times 200 us.
         near(
             spent(0.0, [(0.0, 0.0), (1.0, 400e3)]).power(),
             150.0 + 125.0,
         );
-        // At the target residency, both states take the same energy.
+        // A stay as long as the target residency takes the same energy in both states.
         near(spent(0.0, [(0.0, 0.0), (1.0, 200e3)]).power(), 400.0);
     }
 

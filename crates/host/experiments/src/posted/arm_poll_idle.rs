@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `posted-arm-poll-idle`: `perf bench sched` before and after the patch itself.
+//! `posted-arm-poll-idle`: runs `perf bench sched` without and with the patch itself.
 
 use anyhow::Result;
 use plan::Under;
@@ -44,16 +44,17 @@ const WORKLOADS: (&str, &str) = (
     "linux-pipe,linux-seccomp-notify,linux-messaging",
 );
 
-/// Accepted deviation from the range between the published changes of both cores, in points.
+/// Accepted distance from the range between the published changes on the two cores, in points.
 const BAND: f64 = 5.0;
-/// The source's own noise, in per cent.
+/// The noise that the source states, in per cent.
 const NOISE: f64 = 3.0;
 
 pub fn change_in_percent((before, after): Pair) -> f64 {
     100.0 * (after / before - 1.0)
 }
 
-/// Returns the cost of an operation before and after: in a VM, the work of all CPUs; on metal, the path.
+/// Returns the cost of an operation without and with the patch. In a VM, the cost is the work of all CPUs; on metal, it
+/// is the path.
 fn costs(run: Run<'_>, place: &str, workload: &str) -> Result<Pair> {
     let of = |when: &str| -> Result<f64> {
         let cell = run.cell(&format!("{place}-{when}"), &[("workload", workload)])?;
@@ -141,7 +142,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Claims that a change has the published size, or that there is none.
+/// Claims that a change has the published size, or that there is no change if none was published.
 fn claim(
     runs: &Runs,
     (name, workload): (&str, &str),
@@ -164,7 +165,7 @@ fn claim(
     }))
 }
 
-/// Returns the test whether a change lies between the two published ones, or near them.
+/// Returns a test that a change is between the two published ones, or near them.
 pub fn published_size(there: [Pair; 2]) -> Test {
     let [g2, g3] = there.map(change_in_percent);
     Test::Size {
@@ -186,7 +187,7 @@ pub fn claim_published_change(
     Claim::new(source, test, ("after", after), ("before", before))
 }
 
-/// Claims that interrupts between CPUs become fewer, as they do for the source's applications.
+/// Claims that there are fewer interrupts between CPUs, as for the source's applications.
 pub fn ipis_fall(name: &str, before: ByBoot<f64>, after: ByBoot<f64>) -> Claim {
     let source = format!(
         "{name}: reschedule IPIs fall (Tensorflow: 250,000 to 120,000 a second; Reactors: 370,000 to 80,000)"

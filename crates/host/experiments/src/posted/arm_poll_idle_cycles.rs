@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `posted-arm-poll-idle-cycles`: `perf bench sched` before and after the patch itself, on cores that are simulated.
+//! `posted-arm-poll-idle-cycles`: runs `perf bench sched` without and with the patch itself, on simulated cores.
 //!
-//! A count of instructions includes neither the latency of an interrupt nor that of leaving WFI, and these are what the
-//! patch saves on metal. gem5 models the pipeline's part of both latencies, but not the time that an interrupt takes to
-//! cross a server. Therefore, the table also shows with which delay of each interrupt our gain would be the published
-//! one.
+//! A count of instructions includes neither the latency of an interrupt nor that of leaving WFI, which are the costs
+//! that the patch saves on metal. gem5 models the pipeline's part of both latencies, but not the time that an interrupt
+//! takes to cross a server. Therefore, the table also shows the delay of each interrupt at which our gain would equal
+//! the published one.
 
 use anyhow::Result;
 use plan::Under;
@@ -61,8 +61,8 @@ fn before_and_after(run: Run<'_>, workload: &str) -> Result<[Figures; 2]> {
     ])
 }
 
-/// Returns the delay of each interrupt, in microseconds, with which an operation would change by `published` per cent.
-/// Every interrupt of an operation is on its path, since one CPU waits for the other.
+/// Returns the delay per interrupt, in microseconds, at which an operation would change by `published` per cent. Every
+/// interrupt of an operation is on its path, because one CPU waits for the other.
 fn delay_per_interrupt([before, after]: [Figures; 2], published: f64) -> Option<f64> {
     let ratio = 1.0 + published / 100.0;
     let delay = (after.us - ratio * before.us) / (ratio * before.ipis - after.ipis);
@@ -150,7 +150,7 @@ mod tests {
         let delay = delay_per_interrupt([before, after], -14.0).unwrap();
         let changed = 7.6 / (8.0 + 2.0 * delay);
         assert!((changed - 0.86).abs() < 1e-9, "{delay}");
-        // No delay can make a gain smaller.
+        // A delay can only make a gain larger.
         assert_eq!(
             super::delay_per_interrupt([before, figures(4.0, 0.0)], -14.0),
             None

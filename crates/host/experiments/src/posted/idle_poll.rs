@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `posted-idle-poll`: CPUs that a file in sysfs makes poll, with the patch itself.
+//! `posted-idle-poll`: CPUs poll because of a file in sysfs, with the patch itself.
 
 use anyhow::Result;
 use plan::Under;
@@ -67,10 +67,9 @@ const ROWS: [(&str, &str); 4] = [
     ("nohlt", "patched, nohlt"),
 ];
 
-/// Largest difference between two kernels that do the same work, in per cent: an idle entry is a hundredth of a
-/// wake-up.
+/// Largest difference between two kernels that counts as none, in per cent. An idle entry is a hundredth of a wake-up.
 const SAME: f64 = 0.5;
-/// Largest difference between two latenesses that count as equally good, in per cent.
+/// Largest difference between two values of lateness that count as equally good, in per cent.
 const AS_GOOD: f64 = 5.0;
 
 fn conclude(runs: &Runs) -> Result<Outcome> {

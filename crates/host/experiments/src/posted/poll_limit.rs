@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `posted-poll-limit`: `perf bench sched` for each poll limit, set by the module parameter of the patch itself.
+//! `posted-poll-limit`: runs `perf bench sched` with each poll limit, which a module parameter of the patch sets.
 
 use anyhow::Result;
 use plan::Under;
@@ -41,7 +41,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const BEFORE: &str = "before";
 const WORKLOADS: (&str, &str) = ("workload", "linux-pipe,linux-seccomp-notify");
-/// The source's own noise, in per cent.
+/// The noise that the source states, in per cent.
 const NOISE: f64 = 3.0;
 
 const fn limit_boot(label: &'static str, lists: &'static [(&'static str, &'static str)]) -> Boot {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `posted-skip-newidle`: function calls to a CPU that polls, with the patch itself on top of `arm_poll_idle`.
+//! `posted-skip-newidle`: function calls to a CPU that polls, with the patch itself applied on top of `arm_poll_idle`.
 //!
-//! On arm64, a CPU polls with TIF_POLLING_NRFLAG only if another patch is applied, `arm_poll_idle`. Without that patch,
-//! each call is an interrupt, as with the source's revert.
+//! On arm64, a CPU polls with TIF_POLLING_NRFLAG only if another patch, `arm_poll_idle`, is applied. Without that
+//! patch, each call sends an interrupt, as with the source's revert.
 
 use anyhow::Result;
 use plan::Under;
@@ -71,7 +71,7 @@ const ROWS: [(&str, &str, Option<f64>); 5] = [
     ("newer-patched", "6.12, a CPU polls, with the patch", None),
 ];
 
-/// Largest difference for a benchmark that counts as unchanged, in per cent: the source's own variation.
+/// Largest change of a benchmark that counts as unchanged, in per cent. It is the variation that the source states.
 const SAME: f64 = 3.0;
 
 fn conclude(runs: &Runs) -> Result<Outcome> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `posted-teo-util`: TEO with utilisation, from the patch itself, next to TEO and menu of the same kernel.
+//! `posted-teo-util`: compares TEO with utilisation, from the patch itself, with TEO and menu of the same kernel.
 
 use anyhow::Result;
 use plan::Under;
@@ -62,7 +62,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 const WORKLOADS: (&str, &str) = ("workload", "linux-timer,linux-pipe");
 const GAPS: (&str, &str) = ("gap-us", "150,400");
 
-/// Parts of the mix: their names, and the words of their cells.
+/// Parts of the mix: the name of each, and the words that select its cells.
 const PARTS: [(&str, &[(&str, &str)]); 3] = [
     (
         "timer-150",
@@ -99,7 +99,7 @@ impl Figures {
     }
 }
 
-/// Names of Linux's states, in lower case.
+/// Names of Linux's idle states, in lower case.
 const STATES: [&str; 2] = ["wfi", "standby"];
 
 fn figures_by_part(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {

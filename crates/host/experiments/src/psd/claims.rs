@@ -10,23 +10,23 @@ use crate::runs::{MeasuredCell, Run, Runs, Words};
 
 /// Accepted deviation of a change from a published change of tens of per cent, in points.
 const BAND: f64 = 10.0;
-/// Accepted deviation for a change of a few per cent; smaller differences count as equal.
+/// Accepted deviation from a published change of a few per cent. Smaller differences count as equal.
 const SMALL: f64 = 2.0;
-/// Deviation of the source's writes, in per cent: the source cannot show smaller differences.
+/// Deviation of the writes that the source states, in per cent. The source can't show smaller differences.
 const DEVIATION: f64 = 3.73;
 
-/// The reason why our menus choose a deep state for reads, unlike the source's menus.
+/// Why our menu governors choose a deep state for reads, unlike those of the source.
 const SCATTERED: &str = "these menus predict a wait only where times scatter by less than a sixth; how they scatter \
                          there is not known";
-/// The reason why our writes do not behave like the source's writes.
+/// Why our writes do not behave like the writes of the source.
 const UNKNOWN: &str = "not reproduced, reason unknown: the source gives none; here a write is a longer wait, and nothing else";
-/// The reason why faster writes do not slow reads down here.
+/// Why faster writes do not slow reads down here.
 const NO_LOAD: &str = "the time of the device does not depend on what else it is asked for here";
 
-/// The name of a column, and a figure of it, boot by boot.
+/// The name of a column, and one of its figures for each boot.
 type Column<'c> = (&'c str, ByBoot<f64>);
 
-/// A row of the re-test: its boot, and the words that distinguish its cells in that boot.
+/// A row of the re-test: its boot, and the words that select its cells in that boot.
 struct Load<'r>(&'r Runs, &'static str, Words<'static>);
 
 impl Load<'_> {
@@ -43,7 +43,7 @@ impl Load<'_> {
         self.figure_by_boot(column, |it| it.rate)
     }
 
-    /// Returns how far the rate of `one` exceeds that of `base`, in per cent.
+    /// Returns by how much the rate of `one` exceeds that of `base`, in per cent, for each boot.
     fn gain_by_boot(&self, one: usize, base: usize) -> Result<ByBoot<f64>> {
         let Self(runs, boot, words) = *self;
         runs.by_boot(|run| {
@@ -225,8 +225,8 @@ fn mixed_claims(load: &Load<'_>) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Returns the gain of PSD over the base, in per cent, if `completion` per cent of completions are on the submitting
-/// CPU.
+/// Returns the gain of PSD over the base, in per cent, if `completion` per cent of the requests complete on the CPU
+/// that submitted them.
 fn gain_by_completion(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
     let rate = |run: Run<'_>, psd| {
         let found = run.cell("elsewhere", &[("completion", completion), ("psd-ms", psd)])?;
@@ -235,7 +235,7 @@ fn gain_by_completion(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
     runs.by_boot(|run| Ok(100.0 * (rate(run, "3")? / rate(run, "0")? - 1.0)))
 }
 
-/// Returns a figure of the cell with window `psd` and these words.
+/// Returns a figure of the cell whose window is `psd` and which has these words.
 fn figure_by_boot(
     runs: &Runs,
     boot: &str,
@@ -293,7 +293,8 @@ fn limit_claims(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Returns how long the window was open, in milliseconds, for requests that outlast it: as long as the CPU polled.
+/// Returns how long the window was open, in milliseconds, for requests that take longer than the window. The CPU polls
+/// as long as the window is open.
 pub fn window_ms(found: &MeasuredCell<'_>) -> f64 {
     let polled = found.time_counter("cpuidle", "poll.time-ns");
     polled / found.count("timer", "expired").max(1.0) / 1e6

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The source's figures, and the cells whose figures are compared with them.
+//! The figures of the source, and the cells whose figures are compared with them.
 
-/// Columns of the re-test: the name, and the wait, `psd-ms` and `standby-us` of our cell.
+/// Columns of the re-test: the name, and three values of our cell, which are the wait, `psd-ms` and `standby-us`.
 pub const COLUMNS: [(&str, &str, &str, &str); 5] = [
     ("baseline", "governor:menu-6.14", "0", "170"),
     ("C6 disabled", "governor:menu-6.14", "0", "0"),
@@ -10,26 +10,26 @@ pub const COLUMNS: [(&str, &str, &str, &str); 5] = [
     ("both", "governor:menu", "3", "170"),
 ];
 
-/// The indices of these columns.
+/// Indices into [`COLUMNS`].
 pub const BASELINE: usize = 0;
 pub const DISABLED: usize = 1;
 pub const WYSOCKI: usize = 2;
 pub const PSD: usize = 3;
 pub const BOTH: usize = 4;
 
-/// A value for each column; NaN where the source has none.
+/// A value for each column, or NaN if the source has none.
 pub type Values = [f64; 5];
 
-/// A row of the re-test: our cells, and their published figures, the first of which are rates.
+/// A row of the re-test: our cells, and their published figures. The first published figures are rates.
 pub struct SourceRow {
     pub name: &'static str,
-    /// Label of its boot, and the words that distinguish its cells in that boot.
+    /// Label of the boot, and the words that select the row's cells in that boot.
     pub boot: &'static str,
     pub words: &'static [(&'static str, &'static str)],
     pub published: &'static [(&'static str, Values)],
 }
 
-/// Words that select reads or writes in a boot whose cells have only one of them.
+/// Words that select the reads, or the writes, in a boot whose cells have only one of the two.
 pub const READS: [(&str, &str); 1] = [("writes", "0")];
 pub const WRITES: [(&str, &str); 1] = [("writes", "100")];
 
@@ -104,7 +104,8 @@ pub const ROWS: [SourceRow; 4] = [
 mod tests {
     use super::*;
 
-    /// Returns the number of requests that are in flight at once, each of a mebibyte: the rate times the latency.
+    /// Returns the number of requests in flight at the same time: the rate times the latency. Each request is one
+    /// mebibyte.
     fn requests_in_flight(rates: &Values, latencies: &Values, column: usize) -> f64 {
         rates[column] * 1e9 / f64::from(1 << 20) * latencies[column] / 1e6
     }

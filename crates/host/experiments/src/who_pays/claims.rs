@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! States the expectations about the settings, as claims that figures can refute.
+//! States what is expected of the settings, in the form of claims that the figures can refute.
 
 use anyhow::{Context, Result};
 
@@ -10,19 +10,19 @@ use super::{
 use crate::outcome::{ByBoot, Claim, Constant, Test};
 use crate::runs::{MeasuredCell, Runs};
 
-/// Largest accepted distance from half for the share of a guest that never waits, in points.
+/// Largest accepted distance from half of the time, for the share of a guest that never waits, in points.
 const HALF: f64 = 5.0;
 /// The longest gap, in us.
 const LONGEST: &str = "5000";
-/// A gap that exceeds every limit, in us.
+/// A gap that is longer than every limit, in us.
 const LONG: &str = "1000";
-/// Largest accepted difference between a poll's price and its limit, in us, in addition to a tenth of the limit: the
-/// time of two more switches.
+/// Largest accepted difference between a poll's price and its limit, in us, besides a tenth of the limit. It is the
+/// time of two more world switches.
 const SWITCHED: f64 = 2.0;
-/// Largest accepted distance of an adaptive poll from no poll, in points.
+/// Largest accepted difference between the shares with an adaptive poll and without a poll, in points.
 const ADAPTED: f64 = 2.0;
 
-/// Applies `what` to a setting's cell at a gap, boot by boot.
+/// Applies `what` to the cell of a setting at a gap, for each boot.
 fn figure_by_boot(
     runs: &Runs,
     setting: Setting,
@@ -59,7 +59,7 @@ pub fn claims(runs: &Runs) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Makes claims about the time that a polling guest leaves, with any limit.
+/// Makes claims about the CPU time that a polling guest leaves, for every limit.
 fn poll_claims(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
     let each = gaps.iter().map(|gap| {
         let most = runs.by_boot(|run| {
@@ -75,14 +75,14 @@ fn poll_claims(runs: &Runs, gaps: &[&str]) -> Result<Vec<Claim>> {
             ("the most that a poll-wfi leaves", most),
             (HALT.name, neighbours_share(runs, HALT, gap)?),
         )
-        // This is half of the shortest limit's share of the gap.
+        // This is half of the share that the shortest limit has of the gap.
         .at_least(50.0 * (10.0 / gap.parse::<f64>()?).min(1.0))
         .with_tested_part(format!("{gap} us apart")))
     });
     each.collect()
 }
 
-/// Makes claims about the cost of a polling limit that is shorter than the gap.
+/// Makes claims about the cost of polling with a limit that is shorter than the gap.
 fn limit_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let given = |setting| {
         figure_by_boot(runs, setting, LONG, |found| {
@@ -137,7 +137,7 @@ fn host_claims(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Makes claims about the cost for a wake-up if the CPU was given to the neighbour.
+/// Makes claims about how much the wake-up is delayed if the CPU was given to the neighbour.
 fn latency_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let below = |one: Setting, other: Setting, gap: &str, source: &str| -> Result<Claim> {
         Ok(Claim::new_below(
@@ -160,7 +160,7 @@ fn latency_claims(runs: &Runs) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Makes claims about slices.
+/// Makes claims about time slices.
 fn slice_claims(runs: &Runs) -> Result<Vec<Claim>> {
     let [spin, halt, untrapped] = SLICED;
     let p90 = |setting| {

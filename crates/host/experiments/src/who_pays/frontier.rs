@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the settings that no other setting beats, and the shortest wait for which a trap takes less than a poll.
+//! Finds the settings that no other setting beats, and the shortest wait for which a trap takes less CPU time than a
+//! poll.
 
 use anyhow::{Context, Result};
 
 use super::{HALT, SPIN, Setting};
 use crate::runs::Run;
 
-/// A setting at a gap.
+/// The figures of a setting at a gap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     pub setting: &'static str,
@@ -43,11 +44,11 @@ pub fn collect_points(
     Ok(points)
 }
 
-/// Smallest difference of shares that counts, in points.
+/// Smallest difference between shares that counts, in points.
 const LEAST: f64 = 0.1;
 
-/// Returns the points at `gap` that no other point beats, the fastest first. A point beats another one if it is at
-/// least as fast and leaves more, or if it is faster and leaves as much.
+/// Returns the points at `gap` that no other point beats, sorted by latency. A point beats another one if it is at
+/// least as fast and leaves a larger share, or if it is faster and leaves the same share.
 pub fn unbeaten_points<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
     let at = || points.iter().filter(|point| point.gap == gap);
     let beats = |one: &Point, other: &Point| {
@@ -62,8 +63,8 @@ pub fn unbeaten_points<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
     best
 }
 
-/// Returns the shortest wait, in us of the counter, for which a trapped WFI takes less of the CPUs' time than a poll.
-/// Uses a line through the differences between their times at two gaps.
+/// Returns the shortest wait for which a trapped WFI takes less of the CPUs' time than a poll, in us of the counter.
+/// Computes it from a line through the differences between their times at two gaps.
 pub fn break_even(run: Run<'_>) -> Result<f64> {
     const AT: [&str; 2] = ["5", "50"];
     let mut more = [0.0; AT.len()];
@@ -76,13 +77,13 @@ pub fn break_even(run: Run<'_>) -> Result<f64> {
     ))
 }
 
-/// Returns the place where the line through two points is zero.
+/// Returns where the line through two points crosses zero.
 fn zero_crossing([first, second]: [f64; 2], [at_first, at_second]: [f64; 2]) -> f64 {
     let slope = (at_second - at_first) / (second - first);
     first - at_first / slope
 }
 
-/// Returns the CPUs' time that a setting's vCPUs take per round trip, in us of the counter.
+/// Returns the CPU time that the vCPUs of a setting take per round trip, in us of the counter.
 fn vcpu_time_per_trip(setting: Setting, run: Run<'_>, gap: &str) -> Result<f64> {
     let found = setting.find_cell(run, gap)?.context("it was skipped")?;
     Ok(found.us_per_sample(1.0 - found.neighbours()?.share()))
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_line_crosses_zero_where_it_does() {
-        // The values are the gap minus 2 us, so the line is zero at 2.
+        // The values are the gap minus 2 us, so the line crosses zero at 2.
         assert!((zero_crossing([5.0, 50.0], [3.0, 48.0]) - 2.0).abs() < 1e-9);
         // The crossing is beyond both points.
         assert!((zero_crossing([5.0, 50.0], [-95.0, -50.0]) - 100.0).abs() < 1e-9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the conclusions from made-up machines.
+//! Tests the conclusions from invented machines.
 
 use plan::{HostPoll, Neighbour, Trap, Wait, Word};
 use results::{Cell, Results, Stats};
@@ -13,19 +13,19 @@ const MADE: u64 = 200;
 /// Time of a switch to the neighbour and back, in ns.
 const SWITCH: u64 = 1000;
 
-/// The error of a made-up machine.
+/// The error of an invented machine.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrong {
     Nothing,
-    /// Polls cost the neighbour twice their limit.
+    /// Polls cost the neighbour twice as much time as their limit.
     DearPolls,
     /// Switches take no time.
     FreeSwitch,
-    /// Slices take nothing from the guest.
+    /// Slices take no time away from the guest.
     NoSlices,
     /// A guest that gives its CPU away gets it back only after the slice.
     LateReturn,
-    /// EL2's polls count for the neighbour.
+    /// The time of EL2's polls counts as the neighbour's.
     GivenPolls,
 }
 
@@ -50,7 +50,7 @@ const fn way(wait: Wait, trap: Trap) -> Way {
     }
 }
 
-/// Computes the nanoseconds of a gap that the neighbour gets, and the median of a round trip.
+/// Computes the nanoseconds of a gap that the neighbour gets, and the median of a round trip in nanoseconds.
 fn reckoned(way: Way, gap_us: u32, wrong: Wrong) -> (u64, u64) {
     let gap = u64::from(gap_us) * 1000;
     let switch = if wrong == Wrong::FreeSwitch {
@@ -79,7 +79,7 @@ fn reckoned(way: Way, gap_us: u32, wrong: Wrong) -> (u64, u64) {
 fn cell(way: Way, gap_us: u32, wrong: Wrong, sliced: bool) -> Cell {
     let (given, p50) = reckoned(way, gap_us, wrong);
     let gap = u64::from(gap_us) * 1000;
-    // The neighbour takes every second slice of the time that is not given to it, while the sender works.
+    // While the sender works, the neighbour takes every second slice of the time that the guest does not give it.
     let slices = sliced && wrong != Wrong::NoSlices;
     let taken = if slices { (2 * gap - given) / 2 } else { 0 };
     let late = slices && (given == 0 || wrong == Wrong::LateReturn);
@@ -123,7 +123,7 @@ fn cell(way: Way, gap_us: u32, wrong: Wrong, sliced: bool) -> Cell {
     }
 }
 
-/// Returns the boots of a machine with this error, at these gaps.
+/// Returns the boots of a machine with the error `wrong`, at these gaps.
 fn runs(wrong: Wrong, gaps: &[u32]) -> Runs {
     let wfi = |trap, host_poll_us, adaptive| Way {
         host_poll_us,
@@ -166,7 +166,7 @@ fn runs(wrong: Wrong, gaps: &[u32]) -> Runs {
 
 const ALL: [u32; 6] = [5, 20, 50, 200, 1000, 5000];
 
-/// Returns the statements of the claims that do not agree on a machine with this error.
+/// Returns the statements of the claims that do not agree, on a machine with the error `wrong`.
 fn differing(wrong: Wrong) -> Vec<String> {
     let outcome = conclude(&runs(wrong, &ALL)).unwrap();
     let claims = outcome.claims.iter();
@@ -218,7 +218,7 @@ fn where_cores_are_simulated_there_are_fewer_gaps() {
         (all.charts[0].lines().len(), few.charts[0].lines().len()),
         (6, 4)
     );
-    // The boots for such boards have exactly these gaps.
+    // The boots for boards that simulate cores have exactly these gaps.
     for boot in EXPERIMENT.boots {
         let (brief, repeat) = boot.brief(&boot.repeats[0]).unwrap();
         assert!(brief.iterations < boot.iterations);
@@ -245,11 +245,11 @@ fn a_break_even_that_no_wait_has_is_not_told_as_one() {
     assert!(words[2].contains("shorter than 0.4 us"), "{words:?}");
 }
 
-/// A trap costs a switch, and a poll costs the whole wait. They break even where these are equal.
+/// A trap costs a switch, and a poll costs the whole wait. They break even if the wait is as long as the switch.
 #[test]
 fn the_break_even_is_where_a_wait_is_as_long_as_what_the_trap_takes() {
     let runs = runs(Wrong::Nothing, &ALL);
-    // The ticks of these cells include only the gap.
+    // The ticks of these cells cover only the gap.
     assert!(frontier::break_even(runs.first()).unwrap().abs() < 0.01);
     let beyond = frontier::collect_points(runs.first(), &SETTINGS, &["200"]).unwrap();
     let best: Vec<&str> = frontier::unbeaten_points(&beyond, "200")

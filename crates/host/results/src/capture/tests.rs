@@ -10,7 +10,7 @@ use crate::Cell;
 use crate::samples::number_records;
 use plan::Under;
 
-/// A log of two boots with several cells each, and other output in between.
+/// Returns a log of two boots with several cells each, and with other output between the boots.
 fn log() -> String {
     let mut text = String::from("U-Boot 2026.01\r\nrouse: stage mmu: on\r\n");
     for under in ["rouse", "none"] {
@@ -56,7 +56,7 @@ fn cell(under: &str, id: u64, p50: u64) -> [String; 8] {
     ]
 }
 
-/// Returns the cells of `results`, which a reader could take for measurements, by their keys.
+/// Returns the cells of `results` that a reader could take for measurements, by their keys.
 fn numbers(results: &Results) -> BTreeMap<Vec<String>, Cell> {
     let cells = results.cells.iter().cloned();
     cells.map(|cell| (cell.key(), cell)).collect()
@@ -104,7 +104,7 @@ fn a_boot_without_its_beginning_is_not_the_one_before() {
     }
 }
 
-/// Damage by a bad serial line, to at most one byte in a hundred.
+/// Damage by a bad serial line, which affects at most one byte in a hundred.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
     Flip(u8),
@@ -135,7 +135,7 @@ fn harmed(mut harms: Vec<(usize, Harm)>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Checks that the results of `text` agree with the whole log.
+/// Checks that the results of `text` agree with those of the undamaged log.
 fn check(text: &str) -> Result<(), TestCaseError> {
     let whole = numbers(&results(&log()).unwrap());
     let Some(read) = results(text) else {
@@ -143,7 +143,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     };
     let read = numbers(&read);
     for (key, mut cell) in read {
-        // The unit of values may be lost, but it never changes.
+        // The unit of values may be lost, but it never becomes another unit.
         prop_assert!(cell.unit.is_empty() || cell.unit == "insns");
         cell.unit = "insns".into();
         let cell = serde_json::to_value(&cell).unwrap();

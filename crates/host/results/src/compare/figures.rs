@@ -6,16 +6,16 @@ use significance::{FEWEST, detectable_shift, median, residuals};
 use super::quantity::{How, Quantity, clear_stats};
 use crate::{Bounds, Cell};
 
-/// The figures of a side, one for each run.
+/// The figures of one side of a comparison, one for each run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
     of_runs: Vec<f64>,
-    /// Bounds of the samples of each run whose figure was rounded.
+    /// Bounds of each run's samples, if the run's figure was rounded.
     bounds: Vec<Option<Bounds>>,
 }
 
 impl Figures {
-    /// Collects the figures of `cells`, one for each run. `None` if a run has none.
+    /// Collects the figures of `cells`, one for each run. `None` if any run has no such figure.
     fn collect_figures(quantity: Quantity, cells: &[&Cell], how: How) -> Option<Self> {
         let figures = cells.iter().map(|cell| quantity.figure_of(cell, how));
         let figures: Option<Vec<f64>> = figures.collect();
@@ -24,7 +24,8 @@ impl Figures {
         Some(Self { of_runs, bounds })
     }
 
-    /// Collects the medians of `cells`, one for each run, however few samples a run has. `None` without samples.
+    /// Collects the medians of `cells`, one for each run, even if a run has few samples. `None` if a run has no
+    /// samples.
     pub fn collect_medians(cells: &[&Cell]) -> Option<Self> {
         let stats = cells.iter().filter_map(|cell| cell.stats);
         let (of_runs, bounds): (Vec<f64>, Vec<_>) = stats
@@ -33,7 +34,7 @@ impl Figures {
         (!of_runs.is_empty()).then_some(Self { of_runs, bounds })
     }
 
-    /// Returns the bounds of the samples in the run with this figure. `None` if the figure was not rounded.
+    /// Returns the bounds of the samples in the run that has this figure. `None` if the figure was not rounded.
     pub fn bounds(&self, figure: f64) -> Option<Bounds> {
         let of = self.of_runs.iter().position(|&of| of == figure)?;
         self.bounds[of]
@@ -44,7 +45,8 @@ impl Figures {
         median(&self.of_runs).unwrap_or(0.0)
     }
 
-    /// Returns the median of the figures as a sample's value, with the bounds of that run's samples if it was rounded.
+    /// Returns the median of the figures as a sample's value. If it was rounded, also returns the bounds of that run's
+    /// samples.
     pub fn rounded_median(&self) -> (u64, Option<Bounds>) {
         let median = self.median();
         (median as u64, self.bounds(median))
@@ -80,7 +82,7 @@ pub enum Verdict {
     Better,
     /// B is higher than A.
     Worse,
-    /// No difference is significant.
+    /// No significant difference was found.
     NoDifference,
     /// There are too few runs for a verdict.
     TooFew,
@@ -103,12 +105,12 @@ pub struct Compared {
     pub verdict: Verdict,
     /// The p-value, adjusted for the number of tests, if the quantity was tested.
     pub p_value: Option<f64>,
-    /// The level of this test alone, if the test was made and detected no difference.
+    /// The significance level of this test alone, if the test was made and detected no difference.
     pub(super) saw_none_at: Option<f64>,
 }
 
 impl Compared {
-    /// Returns the quantity in `a` and `b`, without a verdict yet. `None` if a side lacks it.
+    /// Returns the quantity of the cells `a` and `b`, still without a verdict. `None` if a side lacks the quantity.
     pub(super) fn compare_cells(
         quantity: Quantity,
         a: &[&Cell],
@@ -117,7 +119,7 @@ impl Compared {
     ) -> Option<Self> {
         let apart = a.iter().chain(b).all(|cell| cell.critical.is_some());
         let how = How { apart, exact };
-        // The largest of more samples tends to be larger, so equal numbers of samples are necessary.
+        // The maximum tends to grow with the number of samples, so both sides need the same number.
         let counts = |cells: &[&Cell]| -> Vec<u64> {
             let mut counts: Vec<u64> = cells
                 .iter()
@@ -140,12 +142,12 @@ impl Compared {
         })
     }
 
-    /// Returns by how much B exceeds A.
+    /// Returns by how much the figure of B exceeds that of A.
     pub fn difference(&self) -> f64 {
         self.b.median() - self.a.median()
     }
 
-    /// Returns by how much B exceeds A, in per cent of A, or infinity if A's figure is 0.
+    /// Returns by how much the figure of B exceeds that of A, in per cent of A, or infinity if A's figure is 0.
     pub fn percent_difference(&self) -> f64 {
         match self.difference() {
             0.0 => 0.0,
@@ -167,7 +169,7 @@ impl Compared {
         }
     }
 
-    /// Judges exact values. Sides differ if their ranges do not overlap.
+    /// Judges values that repeat exactly. The sides differ if their ranges do not overlap.
     pub(super) fn judge_exactly(&mut self) {
         self.verdict = match self.a.overlaps(&self.b) {
             true => Verdict::NoDifference,
@@ -175,21 +177,21 @@ impl Compared {
         };
     }
 
-    /// Whether all runs of both sides have the same value. The test then has a p-value of 1 for any division of the
-    /// runs into sides, so it does not count as a test.
+    /// Whether all runs of both sides have the same value. Any division of the runs into two sides then has the p-value
+    /// 1, so the figure does not count as a test.
     pub(super) fn is_constant(&self) -> bool {
         let first = self.a.lowest();
         let same = |side: &Figures| side.lowest() == first && side.highest() == first;
         same(&self.a) && same(&self.b)
     }
 
-    /// Returns the p-value of this test alone: the probability that runs of a single population are this far apart.
+    /// Returns the p-value of this test alone: the probability that runs of one population differ at least this much.
     pub(super) fn own_p_value(&self) -> f64 {
         significance::p_value(&self.a.of_runs, &self.b.of_runs)
     }
 
-    /// Judges by the p-value, which is adjusted for the whole family of tests. `can` tells whether these runs could
-    /// have shown a difference.
+    /// Judges by the p-value, which is adjusted for the whole family of tests. `can` tells whether this number of runs
+    /// could have shown a difference at all.
     pub(super) fn judge(&mut self, p_value: f64, level: f64, can: bool) {
         let enough = self.a.run_count().min(self.b.run_count()) >= FEWEST;
         self.p_value = enough.then_some(p_value);
@@ -200,8 +202,8 @@ impl Compared {
         };
     }
 
-    /// If no difference was detected, returns the smallest difference that would have been detected, in per cent of A.
-    /// Each call runs the simulation again.
+    /// Returns the smallest difference that would have been detected, in per cent of A, if no difference was detected.
+    /// Each call repeats the simulation.
     pub fn least_detectable_percent(&self) -> Option<f64> {
         let level = self.saw_none_at?;
         let (a, b) = (self.a.run_count(), self.b.run_count());

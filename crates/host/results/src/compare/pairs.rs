@@ -13,7 +13,7 @@ use super::figures::{Compared, Verdict};
 use super::quantity::Quantity;
 use super::setting::Differs;
 
-/// A cell that both sides measured, or neither side did.
+/// A cell that both sides measured, or that neither side measured.
 #[derive(Debug)]
 pub struct Pair<'r> {
     /// The cell in one of the runs.
@@ -22,9 +22,9 @@ pub struct Pair<'r> {
     pub a: Vec<&'r Cell>,
     /// The cell in the runs of B that measured it.
     pub b: Vec<&'r Cell>,
-    /// Comparable figures, with the leading one first.
+    /// The figures that can be compared, with the most important one first.
     pub figures: Vec<Compared>,
-    /// The stage that changed most in the direction of the whole sample, and its change.
+    /// The stage that changed most in the direction of the whole sample's change, and the change of the stage.
     pub stage: Option<(String, f64)>,
 }
 
@@ -43,8 +43,8 @@ impl Pair<'_> {
             .find(|figure| figure.quantity == quantity)
     }
 
-    /// Returns the properties that the machine does not model and on which only one side depends. If there are any, the
-    /// verdict compares unlike things.
+    /// Returns the properties that the machine does not model and on which the cell depends on only one side. If there
+    /// are any, the verdict compares different things.
     pub fn one_sided_properties(&self) -> BTreeSet<&str> {
         fn missing_on<'r>(cells: &[&'r Cell]) -> BTreeSet<&'r str> {
             let all = cells.iter().flat_map(|cell| &cell.not_modelled);
@@ -64,44 +64,44 @@ impl Pair<'_> {
     }
 }
 
-/// A cell of A that is not exactly once in each run of B.
+/// A cell of A that B does not have exactly once in each run.
 #[derive(Debug)]
 pub struct Lost<'r> {
     /// The cell.
     pub cell: &'r Cell,
-    /// How often B has the cell.
+    /// How often the runs of B have the cell.
     pub has: usize,
     /// Number of B's runs.
     pub of: usize,
-    /// The reason of a run that skipped the cell, if one did.
+    /// The reason of a run of B that skipped the cell, if one did.
     pub why: Option<&'r str>,
 }
 
-/// The whole comparison of B with A.
+/// The complete comparison of B with A.
 #[derive(Debug)]
 pub struct Comparison<'r> {
     /// Cells of both sides.
     pub pairs: Vec<Pair<'r>>,
-    /// Cells that A measured, and B did not measure in each run.
+    /// Cells that A measured, and that B did not measure in every run.
     pub lost: Vec<Lost<'r>>,
     /// Cells that B has more than once per run.
     pub again: Vec<Lost<'r>>,
     /// Cells that only B measured.
     pub added: Vec<&'r Cell>,
-    /// Whether values repeat from run to run. Each difference is then due to the code, and no test is needed.
+    /// Whether values repeat exactly from run to run. Each difference is then due to the code, and no test is needed.
     pub exact: bool,
-    /// Probability of calling anything different when nothing differs.
+    /// The probability that any figure is called different although nothing differs.
     pub level: f64,
     /// Number of tests that share this level. Figures that are equal in all runs are not tested.
     pub tests: usize,
 }
 
-/// The cells of a side, with their measurements in each run.
+/// The cells of a side by key, each with its measurements in all runs.
 type Cells<'r> = Vec<(Vec<String>, Vec<&'r Cell>)>;
 
 impl<'r> Comparison<'r> {
-    /// Compares cells with the same key. A cell that occurs several times in one run, as in a
-    /// log of several boots, counts as cells of several runs.
+    /// Compares cells with the same key. A cell that occurs several times in one run, as in a log of several boots,
+    /// counts as if each occurrence were in a run of its own.
     pub fn new(a: &'r [Run], b: &'r [Run], level: f64) -> Self {
         let (a_cells, mut b_cells) = (cells_by_key(a), cells_by_key(b));
         let of = times_expected(b, &b_cells);
@@ -130,7 +130,7 @@ impl<'r> Comparison<'r> {
         comparison
     }
 
-    /// Adds a cell with its measurements `a` and `b`. B should have `of` measurements.
+    /// Adds a cell with its measurements `a` and `b`. `of` is the number of measurements that B should have.
     fn add_cell(&mut self, a: &[&'r Cell], b: &[&'r Cell], of: usize) {
         let (in_a, in_b) = (measured_cells(a), measured_cells(b));
         let cell = in_a.first().or(a.first()).copied();
@@ -157,7 +157,7 @@ impl<'r> Comparison<'r> {
         }
     }
 
-    /// Judges every figure; the number of figures that are tested affects each verdict.
+    /// Judges every figure. Each verdict depends on the number of figures that are tested.
     fn judge_figures(&mut self) {
         let figures = self.pairs.iter_mut().flat_map(|pair| &mut pair.figures);
         if self.exact {
@@ -186,7 +186,8 @@ impl<'r> Comparison<'r> {
         self.pairs.iter_mut().for_each(find_stage);
     }
 
-    /// Finds cells whose path is known on one side only, so that their comparison can't use the path.
+    /// Returns a difference if the path of some cell is known on one side only, so that the comparison can't use the
+    /// path.
     pub fn path_difference(&self) -> Option<Differs> {
         let sides = self
             .pairs
@@ -214,7 +215,7 @@ impl<'r> Comparison<'r> {
         pairs.flat_map(|pair| pair.figures.iter().map(move |figure| (pair, figure)))
     }
 
-    /// Returns the number of runs that each side needs for a verdict, 1 where values repeat.
+    /// Returns the number of runs that each side needs for a verdict. It is 1 if values repeat exactly.
     pub fn runs_needed(&self) -> usize {
         match self.exact {
             true => 1,
@@ -222,7 +223,7 @@ impl<'r> Comparison<'r> {
         }
     }
 
-    /// Returns, for each pair, how many runs of each side would detect a difference of `percent` per cent
+    /// Returns, for each pair, how many runs of each side are needed to detect a difference of `percent` per cent
     /// between medians. `None` if the number is unknown, or too large to request.
     pub fn runs_to_see(&self, percent: f64) -> Vec<Option<usize>> {
         let least = self.runs_needed();
@@ -254,8 +255,8 @@ fn join_words<'w>(all: impl Iterator<Item = &'w Words>) -> String {
     words.into_iter().collect::<Vec<_>>().join(" or ")
 }
 
-/// Returns how often each of the `cells` of `runs` should occur: as many times as there are runs with the most frequent
-/// cell or, for a log of several boots, as often as most cells occur.
+/// Returns how often each of the `cells` of `runs` should occur: the number of runs that contain the most frequent cell
+/// or, if it is larger, the number of times that most cells occur, as in a log of several boots.
 fn times_expected(runs: &[Run], cells: &Cells<'_>) -> usize {
     let mut in_runs: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for run in runs {
@@ -306,7 +307,7 @@ fn new_pair<'r>(cell: &'r Cell, a: Vec<&'r Cell>, b: Vec<&'r Cell>, exact: bool)
     }
 }
 
-/// Finds the stage that changed most in the direction of the median.
+/// Finds the stage that changed most in the direction of the median's change.
 fn find_stage(pair: &mut Pair<'_>) {
     let Some(total) = pair.deciding_figure().filter(|total| total.has_changed()) else {
         return;

@@ -8,8 +8,8 @@ use crate::{Bounds, Cell, Counts, Stats};
 /// A quantity to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// The median of the samples. Divided samples count the work of all CPUs. The median of a run is the median of its
-    /// passes' medians.
+    /// The median of the samples, which count the work of all CPUs if they are divided. The median of a run is the
+    /// median of its passes' medians.
     Median,
     /// The median of the path without bookkeeping, if samples are divided.
     Path,
@@ -17,24 +17,24 @@ pub enum Quantity {
     P90,
     /// The 99th percentile of the samples.
     P99,
-    /// The mean of the samples, to a hundredth, where values repeat: it changes with any sample. Of divided samples, it
-    /// includes only those with a known path, because the emulator may switch CPUs at a different point in one sample
-    /// of thousands.
+    /// The mean of the samples, to a hundredth, if values repeat exactly: it changes if any sample changes. For divided
+    /// samples, it covers only those whose path is known, because the emulator may switch CPUs at a different point in
+    /// one sample of thousands.
     Mean,
-    /// The largest of the samples that [`Self::Mean`] includes, where values repeat.
+    /// The largest of the samples that [`Self::Mean`] covers, if values repeat exactly.
     Max,
     /// Exits to EL2 per sample, from all causes, to a hundredth.
     Exits,
     /// Interrupts sent between CPUs per sample, to a hundredth.
     Ipis,
-    /// Interrupts that the guest took per sample, to a hundredth, where values repeat.
+    /// Interrupts that the guest took per sample, to a hundredth, if values repeat exactly.
     Irqs,
-    /// Polls per sample that ended at their limit, to a hundredth, where values repeat.
+    /// Polls that ended at their limit per sample, to a hundredth, if values repeat exactly.
     Timeouts,
 }
 
 impl Quantity {
-    /// All quantities in the order of reports, with the leading ones first.
+    /// All quantities in the order of reports, with the most important ones first.
     pub const ALL: [Self; 10] = [
         Self::Median,
         Self::Path,
@@ -64,7 +64,7 @@ impl Quantity {
         }
     }
 
-    /// Whether the quantity is a number of events per sample or a mean, and therefore not the value of a sample.
+    /// Whether the quantity is a number of events per sample, or a mean. Other quantities are values of samples.
     pub const fn is_rate(self) -> bool {
         match self {
             Self::Mean | Self::Exits | Self::Ipis | Self::Irqs | Self::Timeouts => true,
@@ -72,12 +72,13 @@ impl Quantity {
         }
     }
 
-    /// Whether the quantity decides the verdict on cells that have it.
+    /// Whether the quantity decides the verdict on a cell that has it.
     pub const fn decides_verdict(self) -> bool {
         matches!(self, Self::Median)
     }
 
-    /// Returns the bounds of a percentile's samples if the samples were sorted into buckets. `None` for exact figures.
+    /// Returns the bounds of the samples, if they were sorted into buckets and the quantity is a percentile. `None` for
+    /// exact figures.
     pub(super) fn bounds(self, cell: &Cell) -> Option<Bounds> {
         match self {
             Self::Median | Self::P90 | Self::P99 => Some(cell.stats?.bounds()),
@@ -85,10 +86,10 @@ impl Quantity {
         }
     }
 
-    /// Returns the figure of one run. `None` if the run lacks it, or has too few samples for it.
+    /// Returns the figure of one run. `None` if the run lacks the quantity, or has too few samples for it.
     pub fn figure_of(self, cell: &Cell, how: How) -> Option<f64> {
         let stats = cell.stats?;
-        // If samples repeat, the largest few are as reliable as the others.
+        // If samples repeat exactly, the few largest ones are as reliable as the others.
         let tail = |per_mille, value: u64| {
             (how.exact || stats.supports(per_mille)).then_some(value as f64)
         };
@@ -120,16 +121,16 @@ impl Quantity {
     }
 }
 
-/// Properties of the runs that decide which figures exist.
+/// Properties of the compared runs that determine which figures exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
     /// Whether the samples of all runs are divided into path and other work.
     pub apart: bool,
-    /// Whether values repeat from run to run.
+    /// Whether values repeat exactly from run to run.
     pub exact: bool,
 }
 
-/// Returns the statistics of the samples whose path is known, if samples are divided, else of all samples.
+/// Returns the statistics of the samples whose path is known, if samples are divided, or else of all samples.
 pub(super) fn clear_stats(cell: &Cell, how: How) -> Option<Stats> {
     match &cell.critical {
         Some(critical) if how.apart => Some(critical.parties),
@@ -198,7 +199,7 @@ mod tests {
         let mut skipped = measured(1000);
         skipped.stats = None;
         assert_eq!(Quantity::Median.figure_of(&skipped, TIME), None);
-        // Where values repeat, each sample counts.
+        // If values repeat exactly, every sample counts.
         let exact = How {
             exact: true,
             ..TIME
@@ -265,7 +266,7 @@ mod tests {
         let mut cell = measured(1000);
         cell.exits = Counts::from([("sgi".into(), 2000), ("wfi".into(), 1001)]);
         assert_eq!(Quantity::Exits.figure_of(&cell, TIME), Some(3.0));
-        // More wake-ups were made and counted than samples were kept.
+        // More wake-ups were made and counted than there are samples.
         cell.made = 1001;
         cell.exits = Counts::from([("sgi".into(), 2002)]);
         assert_eq!(Quantity::Exits.figure_of(&cell, TIME), Some(2.0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds differences between runs other than those of the code.
+//! Finds differences between runs other than differences of their code.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub const ASPECTS: [&str; 17] = [
 pub struct Differs {
     /// One of [`ASPECTS`].
     pub aspect: &'static str,
-    /// The aspect, with the name of the setting.
+    /// The name of the aspect, followed by the name of the setting.
     pub what: String,
     /// The values in A.
     pub a: String,
@@ -45,18 +45,18 @@ pub struct Differs {
 }
 
 impl Differs {
-    /// Whether it describes Linux as the guest.
+    /// Whether the aspect describes Linux as the guest.
     pub fn is_of_linux(&self) -> bool {
         self.aspect == "idle"
             || ["features linux", "features linux_hz"].contains(&self.what.as_str())
     }
 }
 
-/// A setting of a run: its aspect, its name if the aspect has several, and its text.
+/// A setting of a run: its aspect, its own name if the aspect has several settings, and its value as text.
 type Setting = (&'static str, String, String);
 
-/// Lists differences between the runs of A and B, or among the runs of one side. A run that lacks
-/// a setting, like a run from a log, does not differ in it.
+/// Lists differences between the runs of A and B, or among the runs of one side. If a run lacks a setting, for example
+/// because it comes from a log, it does not differ in this setting.
 pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     let settings = |runs: &[Run]| -> Vec<Setting> {
         runs.iter().flat_map(|run| settings(&run.results)).collect()
@@ -96,13 +96,13 @@ pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     differs.collect()
 }
 
-/// Name of the clock's setting during passes, when the clock is read only once each time.
+/// Name of the setting for the core's clock during passes, whose single reading is less accurate than that of a boot.
 const AT_PASSES: &str = "at passes, Hz";
 
-/// The share by which a clock may differ between boots, each of which measures it.
+/// The largest relative difference between measurements of one clock by different boots.
 const BY_BOOT: f64 = 1.0 / 500.0;
 
-/// Whether `hertz` are readings of one clock, which agree within `share`.
+/// Whether `hertz` can be readings of one clock, because they agree within the relative difference `share`.
 fn is_one_clock(hertz: &[&String], share: f64) -> bool {
     let hertz = hertz.iter().filter_map(|text| text.parse::<u64>().ok());
     let (least, most) = hertz.fold((u64::MAX, 0), |(least, most), hertz| {
@@ -195,7 +195,7 @@ fn settings(results: &Results) -> Vec<Setting> {
                 tell("parameters", name, parameter.value.clone());
             }
         }
-        // A log does not show whether there was an emulator. Results with a board's name are not from a log.
+        // A log does not show whether there was an emulator, but results with a board's name are not from a log.
         None if !results.board.is_empty() => tell("emulator", "", "none".into()),
         None => {}
     }
@@ -205,7 +205,7 @@ fn settings(results: &Results) -> Vec<Setting> {
         .filter(|(_, value)| value.is_boolean());
     found.for_each(|(name, value)| tell("fidelity", name, json_text(value)));
     let compiler = results.build.as_ref().map(Build::compiler_text);
-    // A missing name of a board is not compared, but an unknown compiler is.
+    // A missing board name is not compared, but a missing compiler is, as `not told`.
     tell("compiler", "", compiler.unwrap_or("not told".into()));
     tell("tool", "", results.tool.clone());
     let asked = results.cells.iter().map(|cell| cell.iterations);
@@ -223,10 +223,10 @@ fn json_text(value: &Value) -> String {
     }
 }
 
-/// Order of the runs of both sides in time.
+/// The order in time of the runs of both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Runs of both sides alternate, more or less, so slow changes affect both.
+    /// The runs of both sides roughly alternate, so that slow changes affect both sides.
     Mixed,
     /// Most runs of one side come before those of the other.
     Apart,
@@ -234,8 +234,8 @@ pub enum Order {
     Unknown,
 }
 
-/// For the sides to count as mixed, at least this percentage of the pairs of a run of A and a run
-/// of B must have each order.
+/// Least percentage of pairs in each order for the order to be [`Order::Mixed`]. The pairs consist of a run of A and a
+/// run of B, and their order is which run started first.
 const MIXED: usize = 25;
 
 /// Returns the order of the runs of A and of B in time.
@@ -248,7 +248,7 @@ pub fn order_in_time(a: &[Run], b: &[Run]) -> Order {
     if a.iter().chain(&b).any(String::is_empty) {
         return Order::Unknown;
     }
-    // All times have the same zone and form, so their texts sort in order of time.
+    // All times have the same time zone and format, so sorting the texts sorts them by time.
     let before = a
         .iter()
         .flat_map(|a| b.iter().filter(move |b| a < *b))
@@ -274,7 +274,7 @@ mod tests {
         differs.iter().map(|differs| differs.aspect).collect()
     }
 
-    /// Plants a difference in every aspect, one at a time.
+    /// Plants one difference at a time, in every aspect.
     #[test]
     fn each_change_of_what_is_not_the_code_is_found() {
         type Change = fn(&mut Results);
@@ -329,13 +329,13 @@ mod tests {
         let mut other = known();
         other.cells[1].iterations = 24;
         assert_eq!(differ(known(), other), ["iterations"]);
-        // Each boot measures the clock again.
+        // Each boot measures the clock again, so small differences are ignored.
         let mut other = known();
         other.machine.core_hz += other.machine.core_hz / 1000;
         assert!(differ(known(), other).is_empty());
     }
 
-    /// This also holds for values in ticks, and without a clock measured at boot.
+    /// This also holds for values in ticks, and if no clock was measured at boot.
     #[test]
     fn another_frequency_at_the_passes_is_named() {
         let at = |hz: u64| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests which records become results and which are refused.
+//! Tests which records become results, and which records are refused.
 
 use plan::Workload;
 
@@ -140,7 +140,7 @@ fn a_boot_that_counts_something_else_is_left_out_and_named() {
     );
 }
 
-/// A cell with two samples of 60 ticks in total, which were spent in three states.
+/// Returns the records of a cell with two samples of 60 ticks in total, which were spent in three states.
 fn with_parts() -> CellRecords {
     let counts = [
         ("stamped.samples", 2),
@@ -206,7 +206,7 @@ fn parts_of_other_code_than_the_samples_are_not_their_residency() {
     let insns = &results_of(with_parts(), "insns").cells[0];
     assert!(insns.residency.is_empty());
     assert_eq!(insns.counters["res"]["wfi"], 30);
-    // In old logs, the parts also include everything between the samples.
+    // In old logs, the parts also cover everything between the samples.
     let mut old = with_parts();
     old.counts.retain(|name, _| !name.starts_with("stamped."));
     let old = &results_of(old, "ticks").cells[0];

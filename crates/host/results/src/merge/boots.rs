@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the boots in some inputs, each once.
+//! Finds the boots in several inputs, each once.
 
 use std::collections::BTreeSet;
 
 use super::Run;
 use crate::{Cell, Origin, Results};
 
-/// Returns the runs of all inputs, each once. A repeated run, such as a copy of its folder, becomes a note of the first
-/// occurrence.
+/// Returns the runs of all inputs, each once. A repeated run, such as a copy of its folder, is replaced by a note in
+/// the first occurrence.
 pub fn distinct_runs(inputs: Vec<Run>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for input in inputs {
@@ -39,8 +39,8 @@ fn copy_note(known: &str, label: &str, results: &Results) -> String {
     format!("{label} {began}: it is the boot of {known}, which counts once")
 }
 
-/// Whether two runs are one run that was given twice: they began at the same time, and have a cell in common. If a run
-/// has no time, the samples must vary between boots, and all of them must be equal.
+/// Whether two runs are the same run that was given twice: they began at the same time, and have a cell in common. If a
+/// run has no time, they must have equal samples in all cells, of a kind that varies between boots.
 #[must_use]
 pub fn is_one_boot(a: &Results, b: &Results) -> bool {
     fn measured_cells(results: &Results) -> impl Iterator<Item = &Cell> {
@@ -62,7 +62,7 @@ pub fn is_one_boot(a: &Results, b: &Results) -> bool {
         && measured_cells(a).zip(measured_cells(b)).all(same)
 }
 
-/// Returns the runs of one results.json, which may contain joined runs.
+/// Returns the runs in one results.json, which may contain several joined runs.
 fn split_runs(label: String, mut all: Results) -> Vec<(String, Results)> {
     let origins = std::mem::take(&mut all.runs);
     if origins.is_empty() {
@@ -99,8 +99,8 @@ fn split_runs(label: String, mut all: Results) -> Vec<(String, Results)> {
     parts.collect()
 }
 
-/// Merges texts that differ only in their run: into `text` if all runs have the text, or `run 1, run 3: text` if some
-/// have it.
+/// Merges texts that differ only in the name of their run. The result is `text` if all runs have the text, or `run 1,
+/// run 3: text` if only some have it.
 pub fn merge_run_texts(texts: &[String], runs: &[Origin]) -> Vec<String> {
     let mut merged: Vec<(Vec<&str>, &str)> = Vec::new();
     for text in texts {
@@ -122,7 +122,7 @@ pub fn merge_run_texts(texts: &[String], runs: &[Origin]) -> Vec<String> {
     shown.collect()
 }
 
-/// Takes the texts of the run `label` out of `texts`, and removes the label.
+/// Removes the texts of the run `label` from `texts`. Returns them without the label.
 fn take_texts_of(texts: &mut Vec<String>, label: &str) -> Vec<String> {
     let prefix = format!("{label}: ");
     let own = texts.extract_if(.., |text| text.starts_with(&prefix));
@@ -168,7 +168,7 @@ mod tests {
         let count = |second: Run| join_sweeps(vec![at("a", "10:00", "ticks", 30), second]).len();
         assert_eq!(count(at("copy", "10:00", "ticks", 30)), 1);
         assert_eq!(count(at("b", "10:01", "ticks", 30)), 2);
-        // A log has no time, but equal samples show that it is a copy.
+        // A log has no start time, but equal samples show that it is a copy.
         assert_eq!(count(at("log", "", "ticks", 30)), 1);
         assert_eq!(count(at("log", "", "ticks", 31)), 2);
         let logs =
@@ -180,7 +180,7 @@ mod tests {
         parts[1].results.cells[0].what.gap_us = 20;
         let one = join_sweeps(parts.clone().into());
         assert_eq!((one.len(), one[0].results.notes.len()), (1, 0));
-        // A copy of the second part is also found, and named.
+        // A copy of the second part is found too, and the note names that part.
         let copy = Run {
             label: "copy".into(),
             ..parts[1].clone()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Adds the observer's findings about samples to the samples' cells.
+//! Adds the observer's findings about samples to the cells that the samples belong to.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::{Cell, Critical, INSNS, Results};
 
 impl Results {
     /// Adds the `samples` of the last boot to its cells, which begin at index `first` and are identified by their
-    /// number in the boot. Only cells under `under` were observed, and not those of a guest that ran alone. Samples
-    /// that differ from the guest's measurement become a problem, and a missing observer becomes a note.
+    /// number in the boot. Only cells under `under` were observed, without those of a guest that ran on its own. If the
+    /// samples differ from the guest's measurement, adds a problem. If there is no observer, adds a note.
     pub fn add_samples(&mut self, first: usize, under: Under, samples: Result<Samples, String>) {
         let cells = self.cells.iter_mut().skip(first);
         let of_boot = |cell: &&mut Cell| {
-            // Only values that count instructions can be divided by the executed instructions.
+            // Values can be divided by the executed instructions only if they count instructions.
             cell.under == under
                 && cell.unit == INSNS
                 && cell.stats.is_some()
@@ -40,7 +40,7 @@ impl Results {
             let of_cell = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
             match Critical::summarize_samples(of_cell, &stats) {
                 Ok(mut critical) => {
-                    // Exceptions to EL2 are not exits if the host's own programs cause them.
+                    // Exceptions to EL2 may also come from the host's own programs, so they are not counted as exits.
                     if under.kvm_mode().is_some() {
                         critical.exits.clear();
                     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn samples_of_a_boot_go_to_its_cells_alone() {
         let mut results = results();
-        // The other boot has cells with the same numbers.
+        // The second boot has cells with the same numbers as the first.
         results.cells.extend(results.cells.clone());
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
         results.add_samples(3, Under::Rouse, Ok(samples));

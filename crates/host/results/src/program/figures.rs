@@ -21,19 +21,19 @@ use std::collections::BTreeMap;
 
 use super::fio;
 
-/// Figures of lines `NAME: NUMBER UNIT`: the name in the line, and the name of the figure.
+/// Figures in lines of the form `NAME: NUMBER UNIT`: the name in the line, and the name of the figure.
 const NAMED: [(&str, &str); 3] = [
     ("Total time", "total time, s"),
     ("Time", "time, s"),
     ("events per second", "events per second"),
 ];
-/// Figures of lines `NUMBER UNIT`.
+/// Figures in lines of the form `NUMBER UNIT`: the unit in the line, and the name of the figure.
 const UNITS: [(&str, &str); 2] = [
     ("usecs/op", "time per operation, us"),
     ("ops/sec", "operations per second"),
 ];
 
-/// Returns the figures in an output. Of several lines of one kind, the last one counts.
+/// Returns the figures in an output. If several lines have the same figure, the last one is taken.
 pub fn find_figures(output: &str) -> BTreeMap<String, f64> {
     let mut figures = BTreeMap::new();
     let lines: Vec<&str> = output.lines().map(str::trim).collect();
@@ -49,7 +49,7 @@ pub fn find_figures(output: &str) -> BTreeMap<String, f64> {
         {
             add((*name).into(), value);
         }
-        // Other metrics of a stressor have words after their number.
+        // The lines of a stressor's other metrics have words after the number.
         if let ["stress-ng:", "metrc:", _, stressor, numbers @ ..] = words.as_slice()
             && numbers.len() >= 5
             && numbers[..5].iter().all(|word| parse_number(word).is_some())
@@ -84,7 +84,7 @@ pub fn find_figures(output: &str) -> BTreeMap<String, f64> {
         }
     }
     figures.extend(fio::fio_figures(&lines));
-    // In the simple format, the whole output is a number.
+    // In the simple format, the whole output is one number.
     if let [line] = lines.as_slice()
         && line.contains('.')
         && let Some(number) = parse_number(line)
@@ -100,7 +100,8 @@ fn is_percentile(text: &str, end: &str) -> bool {
         .is_some_and(|of| parse_number(of).is_some())
 }
 
-/// Reads a thread's line of cyclictest: ` 0 ( 71) P:80 I:1000 C:    200 Min:      4 Act:    5 Avg:    5 Max:       9`.
+/// Parses the line of a cyclictest thread: ` 0 ( 71) P:80 I:1000 C:    200 Min:      4 Act:    5 Avg:    5 Max:
+/// 9`.
 fn read_cyclictest_line(line: &str, add: &mut impl FnMut(String, &str)) {
     let thread = line.split_whitespace().next().unwrap_or_default();
     for name in ["Min", "Avg", "Max"] {
@@ -111,7 +112,7 @@ fn read_cyclictest_line(line: &str, add: &mut impl FnMut(String, &str)) {
     }
 }
 
-/// Reads a number in the form in which these programs print it.
+/// Parses a number as these programs print it.
 pub(super) fn parse_number(text: &str) -> Option<f64> {
     let text = text.replace(',', "");
     let of_number = text.starts_with(|c: char| c.is_ascii_digit());
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn each_direction_of_fio_has_its_rate_and_latency() {
-        // Printed by fio 3.39, shortened.
+        // This was printed by fio 3.39, and then shortened.
         let read = "r: (groupid=0, jobs=1): err= 0: pid=74: Thu Jan  1 00:00:07 1970\n  \
                     read: IOPS=990, BW=3960KiB/s (4055kB/s)(800KiB/202msec)\n    \
                     clat (nsec): min=1006.7k, max=1016.4k, avg=1006957.60, stdev=732.91\n     \

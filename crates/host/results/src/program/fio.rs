@@ -8,14 +8,14 @@
 
 use super::figures::parse_number;
 
-/// Units of latencies, with their lengths in microseconds.
+/// Units of latencies, with their length in microseconds.
 const UNITS: [(&str, f64); 3] = [("nsec", 1e-3), ("usec", 1.0), ("msec", 1e3)];
-/// Suffixes of counts.
+/// Suffixes of counts, with their factors.
 const SUFFIXES: [(&str, f64); 2] = [("k", 1e3), ("M", 1e6)];
-/// Names of operations.
+/// Names of the operations.
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
-/// Returns the figures of `fio` in these lines, which have no space around them.
+/// Returns the figures of `fio` in `lines`, which have no surrounding white space.
 pub fn fio_figures(lines: &[&str]) -> Vec<(String, f64)> {
     let mut figures = Vec::new();
     let mut direction = None;
@@ -29,7 +29,7 @@ pub fn fio_figures(lines: &[&str]) -> Vec<(String, f64)> {
             let named = direction.zip(rate);
             figures.extend(named.map(|(of, rate)| (format!("{of}s per second"), rate)));
         }
-        // `clat` and `slat` are parts of `lat`. The line of a histogram has no minimum.
+        // `clat` and `slat` are parts of `lat`, so they are ignored. The line of a histogram has no minimum.
         let unit = key
             .strip_prefix("lat (")
             .and_then(|key| key.strip_suffix(')'));
@@ -48,7 +48,7 @@ pub fn fio_figures(lines: &[&str]) -> Vec<(String, f64)> {
     figures
 }
 
-/// Reads a number that may end with `k` or `M`.
+/// Parses a number that may end with `k` or `M`.
 fn parse_count(text: &str) -> Option<f64> {
     let text = text.trim();
     let scaled = SUFFIXES.iter().find_map(|(suffix, times)| {

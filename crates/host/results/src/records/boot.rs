@@ -11,25 +11,25 @@ use crate::Serrors;
 pub struct Records {
     /// Size of the plan, if the boot reported it.
     pub plan: Option<Size>,
-    /// Fields of `machine`.
+    /// Fields of the record `machine`.
     pub machine: BTreeMap<String, String>,
-    /// Values of `feature`, by name.
+    /// Values of the records `feature`, by name.
     pub features: BTreeMap<String, String>,
-    /// Values and details of `probe`, by name.
+    /// Values and details of the records `probe`, by name.
     pub probes: BTreeMap<String, Probe>,
-    /// Unit of values, and its source.
+    /// The unit of values, and how it was determined.
     pub unit: Option<(String, String)>,
-    /// Clock of each measuring CPU, by the CPU's place.
+    /// Clock of each measuring CPU, by the number of the CPU.
     pub core_clocks: BTreeMap<u64, ClockRecords>,
-    /// Whole cells.
+    /// Cells that have a complete block.
     pub cells: Vec<CellRecords>,
-    /// Descriptions of cells with a damaged block and no whole one.
+    /// Descriptions of cells that have damaged blocks and no complete one.
     pub damaged: Vec<String>,
     /// Other problems of the records.
     pub problems: Vec<String>,
     /// Counts of the soak, by name.
     pub soak: BTreeMap<String, u64>,
-    /// SErrors after which the run went on.
+    /// SErrors after which the run continued.
     pub serrors: Serrors,
     /// Texts for people.
     pub notes: Vec<String>,
@@ -39,20 +39,20 @@ pub struct Records {
     pub begun: bool,
 }
 
-/// The clock of a measuring CPU, in Hz. 0 if it stood or was not steady.
+/// The clock of a measuring CPU, in Hz. A frequency is 0 if the clock stood still or was not steady.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockRecords {
-    /// Its MPIDR_EL1, as text.
+    /// The CPU's MPIDR_EL1, as text.
     pub affinity: String,
     /// The clock at the beginning of the boot.
     pub begin_hz: Option<u64>,
     /// The clock at the end of the boot.
     pub end_hz: Option<u64>,
-    /// The clock that converted its values to cycles.
+    /// The clock that converted the CPU's values to cycles.
     pub cycles_hz: Option<u64>,
 }
 
-/// Finding of a fidelity probe.
+/// The finding of a fidelity probe.
 #[derive(Debug, Default)]
 pub struct Probe {
     /// `true`, `false`, `not-run` or `not-sure`.
@@ -68,31 +68,31 @@ pub struct Size {
     pub cells: u64,
     /// Number of cells that can't run.
     pub skipped: u64,
-    /// Number of passes over the other cells.
+    /// Number of passes over the cells that can run.
     pub passes: u64,
-    /// Largest number of wake-ups in a cell.
+    /// Largest number of wake-ups per cell.
     pub iterations: u64,
-    /// The most milliseconds of the guest's time that a cell may take. 0 means no limit.
+    /// Maximum time of a cell, in milliseconds of the guest's clock. 0 means no limit.
     pub cell_ms: u64,
-    /// Estimate of the guest's time for the whole plan, in microseconds.
+    /// Estimated time of the whole plan, in microseconds of the guest's clock.
     pub guess_us: u64,
 }
 
 /// Progress of a boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BootProgress {
-    /// Number of finished parts of the work: passes over cells, if cells are measured.
+    /// Number of finished parts of the work. If cells are measured, a part is a pass over a cell.
     pub done: u64,
     /// Number of all parts.
     pub of: u64,
-    /// Finished work, in microseconds of the estimate.
+    /// Finished work, in microseconds of the estimated time.
     pub done_us: u64,
     /// Whether the last cell has ended.
     pub ended: bool,
 }
 
 impl Records {
-    /// Lists, for people, the missing parts of the plan.
+    /// Lists the missing parts of the plan, for people.
     pub fn missing_parts(&self) -> Option<String> {
         let mut missing = Vec::new();
         let parts = self.cells.iter().filter(|cell| cell.lacks_passes()).count();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records of one cell, in order of arrival.
+//! The records of one cell, in the order of their arrival.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,26 @@ use crate::program::Program;
 /// The records of one cell.
 #[derive(Debug, Default)]
 pub struct CellRecords {
-    /// Number in its boot.
+    /// The number of the cell in its boot.
     pub id: u64,
-    /// Fields of `cell`.
+    /// Fields of the record `cell`.
     pub fields: BTreeMap<String, String>,
-    /// Stages; `total` is the sample from end to end.
+    /// Statistics of the stages. The stage `total` is the whole sample.
     pub stats: Vec<Stat>,
     /// Histograms, by stage: values and counts.
     pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
     /// The samples themselves, by stage.
     pub raw: BTreeMap<String, Vec<u64>>,
-    /// The median of each of its passes, in order. Empty if the records of a pass are
-    /// missing.
+    /// The median of each of the cell's passes, in order. Empty if the records of a pass are missing.
     pub pass_p50: Vec<u64>,
-    /// The core's frequency at the beginning and at the end of each of its passes, in Hz, if the guest read it. 0 if
-    /// the reading failed.
+    /// The core's frequency at the beginning and at the end of each of the cell's passes, in Hz, if the guest read it.
+    /// 0 if the reading failed.
     pub core_hz: Vec<[u64; 2]>,
-    /// Counters.
+    /// Counters, by name.
     pub counts: BTreeMap<String, u64>,
-    /// Why it was not run.
+    /// Why the cell was not run.
     pub skipped: Option<String>,
-    /// The program that it ran.
+    /// The program that the cell ran.
     pub program: Option<Program>,
 }
 
@@ -45,7 +44,7 @@ pub struct Stat {
 }
 
 impl CellRecords {
-    /// Returns the place of the measuring CPU as text: the sender of the pair, or the first CPU.
+    /// Returns the number of the measuring CPU as text. The measuring CPU is the sender of the pair, or the first CPU.
     pub fn measuring_cpu(&self) -> &str {
         let pair = self
             .fields
@@ -59,10 +58,10 @@ impl CellRecords {
         format!("cell {} ({})", self.id, self.describe_cell())
     }
 
-    /// Returns the words that best describe the cell.
+    /// Returns the words that describe the cell best.
     pub fn describe_cell(&self) -> String {
         let mut cell = Cell::default();
-        // The workload decides which words to show; an unknown workload is ignored.
+        // Which words to show depends on the workload. An unknown workload is ignored.
         if let Some(word) = self.fields.get("workload") {
             let _ = cell.set("workload", word);
         }
@@ -79,7 +78,7 @@ impl CellRecords {
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
-    /// Whether more passes should have followed.
+    /// Whether passes are missing at the end.
     pub fn lacks_passes(&self) -> bool {
         self.number_field("passes_planned") > 0 && !self.fields.contains_key("ended")
     }
@@ -93,7 +92,7 @@ impl CellRecords {
         format!("pass {passes} of {planned}")
     }
 
-    /// Takes a record of `kind` from the block. `None` if the record lacks a field of its kind.
+    /// Takes a record of `kind` that belongs to the cell. `None` if the record lacks a field that its kind requires.
     pub fn take_record(&mut self, kind: &str, record: &Record<'_>) -> Option<()> {
         match kind {
             "cell" => self.fields = text_fields(record),
@@ -145,7 +144,7 @@ impl CellRecords {
         Some(())
     }
 
-    /// Takes the fields about passes from `done`, the last record of a block.
+    /// Takes the fields about passes from `done`, which is the last record of a block.
     pub fn read_passes(&mut self, done: &Record<'_>) {
         for key in ["passes", "passes_planned", "made", "ended"] {
             let value = text_field(done, key).map(|value| (key.into(), value));
@@ -153,8 +152,8 @@ impl CellRecords {
         }
     }
 
-    /// Finds the median of the cell's last pass from the values since `before`, the cell's state after the previous
-    /// pass.
+    /// Computes the median of the cell's last pass, from the values that were added since `before`, the cell's state
+    /// after the previous pass.
     pub fn note_pass(&mut self, before: Option<&Self>) {
         let nothing = Self::default();
         let before = before.unwrap_or(&nothing);
@@ -170,22 +169,21 @@ impl CellRecords {
         }
     }
 
-    /// Whether the fields of the first record that the last one repeats are unchanged. If the
-    /// end of a boot and the beginning of the next are lost, sequence and id alone
-    /// could fit by chance.
+    /// Whether the first record and the last one have the same values in the fields that both have. If the end of a
+    /// boot and the beginning of the next one are lost, the sequence number and the id could match by chance.
     pub fn agrees_with(&self, done: &Record<'_>) -> bool {
         text_fields(done)
             .iter()
             .all(|(key, value)| self.fields.get(key).is_none_or(|first| first == value))
     }
 
-    /// Whether the cell has the times of the CPUs' states within samples.
+    /// Whether the cell has the times that the CPUs spent in each state within samples.
     pub fn has_state_times(&self) -> bool {
         self.counts.contains_key("stamped.ticks")
     }
 
-    /// Describes a wrong sum, if any. The parts must add up to the samples, the time at EL2
-    /// by cause must add up to EL2's part, and the samples must be those with stamps.
+    /// Describes a sum that is wrong, if any. The parts must add up to the samples, the times at EL2 by cause must add
+    /// up to the part at EL2, and the samples must be those with stamps.
     pub fn disagreement(&self) -> Option<String> {
         let count = |name: &str| self.counts.get(name).copied();
         let whole = count("stamped.ticks")?;
@@ -214,13 +212,13 @@ impl CellRecords {
         Some(format!("{}: {why}", self.title()))
     }
 
-    /// Whether the cell has samples, or a reason for their absence.
+    /// Whether the cell has samples, or a reason why there are none.
     pub fn has_result(&self) -> bool {
         self.skipped.is_some() || self.stats.iter().any(|stat| stat.name == "total")
     }
 }
 
-/// Returns the median of the values that a histogram has in addition to `before`.
+/// Returns the median of those values of the histogram `now` that are not in `before`.
 fn median_since(now: &[(u64, u64)], before: &[(u64, u64)]) -> Option<u64> {
     let earlier: BTreeMap<u64, u64> = before.iter().copied().collect();
     let new = |&(value, count): &(u64, u64)| {

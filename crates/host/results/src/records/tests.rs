@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the results of records that are lost on the way.
+//! Tests the results if records are lost on the console.
 
 use super::*;
 use crate::samples::{collect_records, lines, number_records};
@@ -44,7 +44,7 @@ fn other_output_is_no_record() {
     assert!(!records.begun && records.problems.is_empty());
 }
 
-/// Linux decides by itself how it waits and what it wakes.
+/// Linux itself decides how it waits and which CPU it wakes.
 #[test]
 fn progress_names_what_a_cell_is() {
     let at = |workload: &str| {
@@ -75,7 +75,7 @@ fn the_last_count_of_the_soak_counts() {
     assert_eq!(counts, [("off".into(), 5), ("steps".into(), 9)]);
 }
 
-/// A boot with two cells in four passes; the second cell ends after two.
+/// Returns the records of a boot with two cells in four passes. The second cell ends after two passes.
 fn passes() -> Vec<String> {
     let mut records = vec![
         "boot under=rouse".to_owned(),
@@ -106,7 +106,7 @@ fn passes() -> Vec<String> {
     number_records(records)
 }
 
-/// Returns each cell's number and its number of samples.
+/// Returns the number of each cell, and the number of its samples.
 fn counts(records: &Records) -> Vec<(u64, u64)> {
     let cells = records.cells.iter();
     cells
@@ -148,7 +148,7 @@ fn a_boot_that_is_cut_anywhere_keeps_what_cells_had() {
 #[test]
 fn a_damaged_newer_block_does_not_lose_an_older_one() {
     let lines = passes();
-    // Damages each record of the third block of cell 0, with and without the records that follow.
+    // Damages each record of the third block of cell 0, with and without the records that follow it.
     for lost in 18..22 {
         let mut cut = lines[..22].to_vec();
         cut[lost] = cut[lost].replace("id=0", "id=1");
@@ -158,7 +158,7 @@ fn a_damaged_newer_block_does_not_lose_an_older_one() {
             let mut problems = records.problems.iter();
             problems.any(|text| text.contains("pass 2 of 4 is what arrived whole"))
         };
-        // If the last record is missing, only the end of the boot shows this.
+        // If the last record is missing, only the end of the boot reveals this.
         assert!(lost == 21 || told(&records), "{:?}", records.problems);
         let mut whole = lines.clone();
         whole.remove(lost);
@@ -195,7 +195,7 @@ fn a_block_that_ends_is_progress() {
     );
 }
 
-/// Blocks of one cell after each of three passes, whose samples are 30, 40 and 20.
+/// Returns the blocks of one cell after each of three passes, whose samples are 30, 40 and 20.
 fn passes_with_values() -> Vec<String> {
     let totals = ["30:5,", "30:5,40:5,", "20:5,30:5,40:5,"];
     let passes = totals.iter().zip(1..).flat_map(|(buckets, pass)| {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the limits of boots in a log, the complaints about missing parts, and the combination of several boots.
+//! Tests where boots in a log begin and end, the problems reported for missing parts, and the combination of several
+//! boots.
 
 use plan::Under;
 use results::{Cell, Results, capture};
@@ -38,7 +39,7 @@ fn a_boot_begins_with_its_first_record_or_where_the_numbers_go_back() {
     // The beginning of the second boot is lost.
     assert_eq!(boots(0, 17, 7), [(false, 1), (true, 2)]);
     assert_eq!(boots(0, lines.len(), 17), [(true, 2), (true, 1)]);
-    // Records whose numbers continue without a step back belong to the same boot.
+    // If the sequence numbers continue without a step back, the records belong to the same boot.
     assert_eq!(boots(0, 17, 20), [(true, 1)]);
     let noise = capture::split_boots("rouse: stage mmu: on\n@r1 broken #00000000\n");
     assert!(noise.is_empty());
@@ -91,7 +92,7 @@ fn what_a_block_lacks_makes_it_no_result() {
     ] {
         assert_eq!(spoilt(at, record), lost, "{record}");
     }
-    // This reader ignores an addition by a newer writer.
+    // This reader ignores a kind of record that a newer version adds.
     let (whole, damaged) = spoilt(12, "colour id=1 v=1");
     assert_eq!((whole.len(), damaged.len()), (2, 0));
     assert_eq!(spoilt(18, "skipped id=0").0, [1]);
@@ -145,7 +146,7 @@ fn what_was_cut_short_is_counted() {
         told("1 cell with fewer passes than planned")
     );
     assert_eq!(of(0, &["end cells=0"]), (false, vec![], None));
-    // All cells are there, but the end is missing.
+    // All cells have arrived, but the end of the boot is missing.
     let mut lines = boot("rouse", "insns");
     lines.pop();
     let cut = results_of(&lines);
@@ -203,7 +204,7 @@ fn boots_of_one_unit_are_one_table() {
         ),
         ("virt", "max", 1)
     );
-    // If the unit was lost, the cells count without one.
+    // If the record with the unit was lost, the cells are kept without a unit.
     let mut lines = boot("none", "insns");
     lines.remove(5);
     let mut results = of("rouse", "insns");
@@ -212,7 +213,7 @@ fn boots_of_one_unit_are_one_table() {
         (results.cells.len(), results.cells[3].unit.as_str()),
         (4, "")
     );
-    // Without a known `under` no cell of a boot is usable.
+    // If `under` is unknown, no cell of the boot is usable.
     let mut results = Results::new("", "", None);
     results.add(None, &collect_records(&boot("rouse", "insns")));
     assert!(results.cells.is_empty() && results.has_cells());
@@ -248,7 +249,7 @@ fn a_record_of_another_cell_is_of_no_block() {
     );
 }
 
-/// A record of each of three passes is lost, so that no block of the cell is whole.
+/// In each of three passes, a record is lost, so no block of the cell is complete.
 #[test]
 fn what_is_lost_again_and_again_is_told_once() {
     let pass = ["part-cell id=5 wait=wfe", "part-done id=5 records=3"];

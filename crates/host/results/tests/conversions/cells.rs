@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the words for cells and builds, and which of them may be left out.
+//! Tests the words that describe cells and builds, and which of them may be missing.
 
 use plan::{Shape, Workload};
 use results::{Build, Cell, Emulator, Results, Stage, Stats};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Converts the records below to results, to rows, and to one file of several runs and back, and checks each outcome.
+//! Converts the records below to results, to rows of a table, and to one file of several runs and back. Checks the
+//! outcome of each conversion.
 
 mod boots;
 mod cells;
@@ -9,8 +10,7 @@ mod tables;
 use results::samples::number_records;
 use results::{Results, capture};
 
-/// A boot under `under` in `unit`, with a cell that has every counter and a skipped
-/// one.
+/// Returns a boot under `under` in `unit`. One of its cells has every counter, and another one was skipped.
 fn boot(under: &str, unit: &str) -> Vec<String> {
     number_records([
         &format!("boot under={under} version=0.1.0"),

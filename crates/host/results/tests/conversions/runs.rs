@@ -16,7 +16,7 @@ fn run(label: &str, results: Results) -> Run {
     }
 }
 
-/// A run with only those cells of [`of`] that are at these places.
+/// Returns a run that has only those cells of [`of`] whose indices are `cells`.
 fn part(label: &str, cells: &[usize]) -> Run {
     let mut results = of("rouse", "insns");
     results.cells = cells.iter().map(|&at| results.cells[at].clone()).collect();
@@ -56,7 +56,7 @@ fn parts_are_joined_in_the_order_of_the_plan() {
     for texts in [&results.missing, &results.damaged, &results.problems] {
         assert_eq!(texts.join(" "), "one two");
     }
-    // A note that both parts have is reported once.
+    // A note that both parts have appears only once.
     assert_eq!(results.notes, ["hot", "one", "two"]);
 }
 
@@ -77,7 +77,7 @@ fn another_machine_is_another_run() {
     assert!(!joins(|results| results.cells = of("rouse", "insns").cells));
 }
 
-/// The clock is measured to 1 in 500.
+/// The clock is measured with an error of 1 in 500.
 #[test]
 fn clocks_of_one_core_are_near_each_other() {
     let joined = |first: u64, second: u64| {
@@ -94,7 +94,7 @@ fn clocks_of_one_core_are_near_each_other() {
         }
         merge::join_sweeps(vec![a, b])
     };
-    // The clock of each measuring core is from the part in which it drifted most.
+    // For each measuring core, the clocks of the part in which they drifted most are kept.
     let clocks = &joined(500_000, 500_007)[0].results.machine.core_clocks;
     assert_eq!((clocks.len(), clocks[0].drift_ppm), (1, Some(7)));
     let joins = |first, second| joined(first, second).len() == 1;
@@ -146,7 +146,7 @@ fn a_file_of_several_runs_comes_apart_as_it_was() {
         let [was, is] = [was, is].map(|run| serde_json::to_value(&run.results).unwrap());
         assert_eq!(was, is);
     }
-    // A single run stays as it is, and no runs give nothing.
+    // A single run stays unchanged, and no runs give empty results.
     let alone = merge::into_one(&runs[1..2]);
     assert_eq!(
         (alone.runs.len(), alone.damaged.join(";")),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the places of values in results, in results.csv, and on the lines of results.json.
+//! Tests where values appear in results, in results.csv, and in the lines of results.json.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn records_become_results() {
         (machine.gic.as_str(), machine.firmware.as_str()),
         ("v3", "fdt")
     );
-    // A value without its own field is a feature, with the type that it looks like.
+    // A value that has no field of its own becomes a feature, with the type that its text looks like.
     let features = json!({"wfxt": true, "cache": 64});
     assert_eq!(serde_json::to_value(&machine.features).unwrap(), features);
     let fidelity = json!({"wfe_halts": "not-sure", "sev": false});

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests the verdicts directly, without their output.
+//! Tests the verdicts themselves, and not their output.
 
 use super::*;
 use crate::samples::measured_cell;
 use crate::{Critical, Results, Stage, Stats};
 use plan::Wait;
 
-/// A run of one cell, whose stage `kick` is a quarter of it.
+/// Returns a run of one cell, a quarter of which is the stage `kick`.
 fn run(wait: Wait, unit: &str, median: u64) -> Run {
     let stats = Stats {
         count: 24,
@@ -74,7 +74,7 @@ fn time_takes_five_runs_however_far_apart_they_are() {
     assert_eq!(verdict(&five, &[410, 411, 412, 413, 414]), Verdict::Worse);
     assert_eq!(verdict(&five, &[310, 311, 312, 313, 314]), Verdict::Better);
     assert_eq!(verdict(&five, &five), Verdict::NoDifference);
-    // A value that is the same in every run is neither a test nor a difference. With few runs, it shows nothing.
+    // A value that is the same in every run is neither a test nor a difference. With few runs, it proves nothing.
     assert_eq!(verdict(&[7; 5], &[7; 5]), Verdict::NoDifference);
     assert_eq!(verdict(&[7; 2], &[7; 2]), Verdict::TooFew);
 }
@@ -126,7 +126,7 @@ fn no_difference_says_what_would_have_been_seen_and_with_how_many_runs_more_is()
         .unwrap()
         .least_detectable_percent()
         .unwrap();
-    // The runs lie within 1 % of each other.
+    // The runs differ by at most 1 %.
     assert!((1.0..2.4).contains(&sees), "{sees}");
     let runs = |percent| comparison.runs_to_see(percent)[0].unwrap();
     assert_eq!(runs(5.0), 5);
@@ -202,7 +202,8 @@ fn a_cell_twice_in_b_is_named_and_nothing_else_is_lost() {
     };
     let twice = of(&[Wait::Wfi, Wait::Wfe, Wait::Spin, Wait::Wfe]);
     assert_eq!(told(&[twice]), (0, vec![(Wait::Wfe, 2, 1)]));
-    // A log of two boots has each cell twice, and none is lost. If one of two runs lacks two cells, both are lost.
+    // In a log of two boots, each cell occurs twice, and none is lost. If one of two runs lacks two cells, both cells
+    // are lost.
     let boots = of(&[
         Wait::Wfi,
         Wait::Wfe,
