@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cost --asm`: the instructions of a path, and how many times a pass executes each of them.
+//! `cost --asm`: lists the instructions of a path, and how many times a pass executes each of them.
 
 mod listing;
 
@@ -20,7 +20,7 @@ use providing::toolchain::{self, OBJDUMP};
 use shell::failure::{self, bad_input};
 use shell::terminal::{print_lines, say};
 
-/// Lists the instructions of the path with this name.
+/// Lists the instructions of the path named `path`.
 pub fn list_path(path: &str, args: &CostArgs) -> Result<()> {
     let Some(path) = Path::parse(path) else {
         let names: Vec<&str> = Path::ALL.iter().map(|path| path.name()).collect();
@@ -71,7 +71,7 @@ fn clone_steps(steps: Vec<&Executed>) -> Vec<Executed> {
     steps.into_iter().cloned().collect()
 }
 
-/// Shows the instructions of image `name` (file `elf`) that the windows executed.
+/// Prints the instructions of the image `name` that were executed in the windows. `elf` is the image's file.
 fn show_image(
     objdump: &File,
     name: &str,

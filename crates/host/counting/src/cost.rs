@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `cost`: counts the cost of each path from its execution.
+//! The verb `cost`: executes each path, and counts its cost.
 //!
-//! The guest takes every path repeatedly between two marks (crate `cost`, `guest-kernel-shim/trials/src/cost.rs`); a
-//! plugin of the emulator records what each CPU executes between them (`crates/host/recorder`). This module counts:
-//! [`trace`] reads the record, [`visit`] finds the stays at EL2, [`tally`] counts, and [`costs`] combines the counts.
+//! The guest takes every path repeatedly between two marks (crate `cost`, `guest-kernel-shim/trials/src/cost.rs`). A
+//! plugin of the emulator records what each CPU executes between the marks (`crates/host/recorder`). This module
+//! counts: [`trace`] reads the record, [`visit`] finds the stays at EL2, [`tally`] counts, and [`costs`] combines the
+//! counts.
 
 mod options;
 
@@ -47,9 +48,9 @@ use shell::output::Output;
 use shell::places;
 use shell::terminal::say;
 
-/// Name of the page with the charts of `--scale`, in `target/`.
+/// File name, in `target/`, of the page with the charts of `--scale`.
 const SCALE_PAGE: &str = "cost-scale.html";
-/// The note to an error because of which no baseline is written.
+/// The note that is added to an error if it prevents the writing of a baseline.
 const CUT: &str = "not everything was counted, so that no baseline is written";
 
 /// Runs `cargo xtask cost`.
@@ -100,7 +101,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     judged
 }
 
-/// Adds the note that no baseline is written to the error, if a baseline was requested.
+/// Adds the note that no baseline is written to `error`, if a baseline was requested.
 fn note_no_baseline(error: anyhow::Error, args: &CostArgs) -> anyhow::Error {
     match args.save {
         Some(_) => error.context(CUT),
@@ -119,7 +120,7 @@ fn costs_without_counts(bench: &Bench, board: &str) -> Costs {
     }
 }
 
-/// Counts the requested costs. After an error, `costs` still has the counts so far.
+/// Counts the requested costs. If it returns an error, `costs` still has everything counted so far.
 fn count_requested(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
     let floors = Bench::with_floors(&args.board, &args.limits)?;
     count_all_paths(bench, &floors, &args.board, costs)?;
@@ -130,7 +131,7 @@ fn count_requested(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<
     Ok(())
 }
 
-/// Counts everything except `--scale`. After an error, `costs` still has the counts so far.
+/// Counts everything except `--scale`. If it returns an error, `costs` still has everything counted so far.
 fn count_all_paths(bench: &Bench, floors: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
     for mode in Mode::ALL {
         let measured = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A translated block of instructions, which an emulator may leave before its end.
+//! A translated block of instructions. An emulator may leave a block before its end.
 
 use crate::{Code, Counts, Reasons};
 
-/// A block. Its exception level is part of its translation, so the level is the same each time the block runs.
+/// A block. The exception level is part of the translation, so the block runs at the same level each time.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Address of its first instruction.
+    /// Address of the first instruction.
     at: u64,
     level: u8,
     words: Vec<u32>,
@@ -14,7 +14,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Returns the block of `words` at address `at`, each with its kind.
+    /// Creates the block of `words` at address `at`. `kinds` has the kind of each word.
     #[must_use]
     pub const fn new(at: u64, level: u8, words: Vec<u32>, kinds: Vec<Reasons>) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Block {
         }
     }
 
-    /// Returns the index of the instruction at address `pc`; it is past the end for an address elsewhere.
+    /// Returns the index of the instruction at address `pc`. If `pc` is outside the block, the index is past the end.
     #[must_use]
     pub fn index_of(&self, pc: u64) -> usize {
         usize::try_from(pc.wrapping_sub(self.at) / 4).unwrap_or(usize::MAX)
@@ -54,11 +54,11 @@ impl Block {
         counts
     }
 
-    /// Returns the index of the instruction before which it was left, if the next block begins at `next`. Where the
-    /// emulator counts instructions, an access to a device has to be the last instruction of its block. If it is not,
-    /// the emulator leaves the block, executes the access alone, without a callback, and begins a new block after it. A
-    /// block that ends with an indirect branch to the instruction after one of its own accesses looks the same; the sum
-    /// of a sample would reveal that.
+    /// Returns the index of the instruction before which the block was left, given that the next block begins at
+    /// `next`. If the emulator counts instructions, an access to a device has to be the last instruction of its block.
+    /// If it is not, the emulator leaves the block, executes the access alone, without a callback, and begins a new
+    /// block after the access. The function can't tell this from a complete block that ends with an indirect branch to
+    /// the instruction after one of its own accesses. The sum of a sample would reveal such a mistake.
     #[must_use]
     pub fn index_where_left(&self, next: u64) -> Option<usize> {
         let index = self.index_of(next);
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::Class;
 
-    /// Returns a block with a store to a device in its middle; `last` is its last instruction.
+    /// Returns a block that has a store to a device in the middle. `last` is the block's last instruction.
     fn block(last: u32) -> Block {
         let words = vec![0xd503_201f, 0xf900_0020, 0x9100_0694, last];
         let mut kinds = vec![Reasons::NONE; words.len()];
@@ -110,12 +110,12 @@ mod tests {
     fn an_access_to_a_device_ends_a_block_where_the_next_one_begins() {
         let ends = block(0xd65f_03c0);
         assert_eq!(ends.index_where_left(0x1008), Some(2));
-        // These are an instruction that does not follow an access, the block itself again, and two addresses outside
-        // it.
+        // These addresses are those of an instruction that does not follow an access, of the block itself, and of two
+        // instructions outside the block.
         for next in [0x100c, 0x1000, 0x1010, 0xff8] {
             assert_eq!(ends.index_where_left(next), None, "{next:#x}");
         }
-        // b .-4 goes there by itself, b .-8 does not.
+        // `b .-4` branches to 0x1008 itself, and `b .-8` does not.
         assert_eq!(block(0x17ff_ffff).index_where_left(0x1008), None);
         assert_eq!(block(0x17ff_fffe).index_where_left(0x1008), Some(2));
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The code of the images, the kinds of its instructions, and its place in memory.
+//! The code of the images, the kinds of its instructions, and where it is in memory.
 
 use crate::Reasons;
 
 /// The code of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
-    /// Exception level at which it runs: 1 or 2.
+    /// Exception level at which the image runs: 1 or 2.
     pub level: u64,
     /// Link address of the first instruction.
     pub address: u64,
@@ -21,19 +21,19 @@ pub struct Image {
 pub struct Chart {
     /// The images.
     pub images: Vec<Image>,
-    /// The register that distinguishes CPUs under a hypervisor other than Rouse.
+    /// The register whose value identifies a CPU under a hypervisor other than Rouse.
     pub identity: Identity,
 }
 
-/// A register of EL2 that differs between the CPUs of a machine.
+/// An EL2 register that has a different value on each CPU of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Identity {
-    /// TPIDR_EL2, which is the hypervisor's own.
+    /// TPIDR_EL2, which the hypervisor uses for its own purposes.
     #[default]
     Tpidr,
-    /// VMPIDR_EL2, for a hypervisor that has the same TPIDR_EL2 on all CPUs (each CPU has its own address translation),
-    /// and that keeps each vCPU on one CPU.
+    /// VMPIDR_EL2, for a hypervisor whose TPIDR_EL2 has the same value on all CPUs (because each CPU has its own
+    /// address translation), and which keeps each vCPU on one CPU.
     Vmpidr,
 }
 
@@ -42,13 +42,13 @@ impl Identity {
 }
 
 impl Image {
-    /// An image moves only by whole pages.
+    /// Size of a page. An image is moved only by whole pages.
     const PAGE: u64 = 0x1000;
-    /// Number of instructions that are enough to identify a place.
+    /// Number of consecutive instructions that are enough to identify a position in the image.
     const ENOUGH: usize = 4;
 
-    /// Returns the index of `words` in the image, if the image has them. The words were found at address `at`; `base`
-    /// is how far the image was moved, if known.
+    /// Returns the index in the image of `words`, which were found at address `at`, if the image contains them. `base`
+    /// is the distance by which the image was moved, if it is known.
     #[must_use]
     pub fn find_words(&self, base: Option<u64>, at: u64, words: &[u32]) -> Option<usize> {
         let index = at.wrapping_sub(base?).wrapping_sub(self.address) / 4;
@@ -60,7 +60,8 @@ impl Image {
             .then_some(index)
     }
 
-    /// Returns how far the image was moved, if `words`, found at address `at`, have exactly one possible place in it.
+    /// Returns the distance by which the image was moved, if `words`, found at address `at`, occur at exactly one
+    /// possible position in it.
     #[must_use]
     pub fn find_base(&self, at: u64, words: &[u32]) -> Option<u64> {
         if words.len() < Self::ENOUGH {
@@ -76,7 +77,8 @@ impl Image {
 }
 
 impl Image {
-    /// Returns how far the image was moved, if the one instruction that marks a cell was found at address `at`.
+    /// Returns the distance by which the image was moved, given that its only instruction that marks a cell was found
+    /// at address `at`.
     #[must_use]
     pub fn base_by_cell_mark(&self, at: u64) -> Option<u64> {
         let mut marks = self.kinds.iter().enumerate();
@@ -102,7 +104,7 @@ impl Chart {
         bytes
     }
 
-    /// Decodes the output of [`Self::to_bytes`]; `None` if `bytes` is anything else, or only a part of it.
+    /// Decodes the output of [`Self::to_bytes`]. Returns `None` if `bytes` is anything else, or incomplete.
     #[must_use]
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let (identity, rest) = bytes.split_first_chunk()?;
@@ -176,7 +178,7 @@ mod tests {
         assert_eq!(image.find_words(Some(base), at, words), Some(2000));
         assert_eq!(image.find_words(Some(base), at + 4, words), None);
         assert_eq!(image.find_words(None, at, words), None);
-        // Only an instruction that sends an SGI is replaced, and only by a branch.
+        // An instruction may differ from the image only if it sends an SGI, and was replaced by a branch.
         for (word, executed, same) in [
             (0xd518_cba1, 0x1400_0010, true),
             (0xd518_cba1, 0x9400_0010, false),
@@ -193,7 +195,7 @@ mod tests {
                 "{executed:#x}"
             );
         }
-        // Too few words to identify a place, or words that do not occur at this offset of a page.
+        // These are too few words to identify a position, or words that do not occur at this offset in a page.
         assert_eq!(image.find_base(at, &words[..3]), None);
         assert_eq!(image.find_base(at + 4, words), None);
         assert_eq!(image.find_words(Some(base), base + 4, &[1]), None);

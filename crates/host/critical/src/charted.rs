@@ -6,21 +6,21 @@ use std::collections::HashSet;
 use crate::{Chart, Identity, Image, Reasons};
 use cost::SampleMark;
 
-/// The code that is known so far.
+/// All code that has run so far.
 #[derive(Debug)]
 pub struct Charted {
-    /// The images of the chart, each with the distance by which it was moved, once that is known.
+    /// The images of the chart, each with the distance by which it was moved, if that is already known.
     images: Vec<(Image, Option<u64>)>,
-    /// Addresses of the instructions after pauses, in code that belongs to no image.
+    /// Addresses of the instructions that follow pauses, in code outside the images.
     resumes: HashSet<u64>,
-    /// Whether code that belongs to no image ran at EL2: a hypervisor other than Rouse.
+    /// Whether code outside the images has run at EL2, which means that there is a hypervisor other than Rouse.
     pub foreign: bool,
-    /// The register that distinguishes CPUs under such a hypervisor.
+    /// The register that identifies a CPU under such a hypervisor.
     pub identity: Identity,
 }
 
 impl Charted {
-    /// Creates the state for the code of `chart`, none of which has run yet.
+    /// Creates the state for the code of `chart` before any of it has run.
     #[must_use]
     pub fn new(chart: Chart) -> Self {
         let images = chart.images.into_iter();
@@ -32,13 +32,13 @@ impl Charted {
         }
     }
 
-    /// Finds the place of `words`, found at address `at` and executed at `level`, in an image.
+    /// Finds `words` in an image. They were found at address `at`, and executed at `level`.
     fn find_in_image(&mut self, level: u8, at: u64, words: &[u32]) -> Option<(&Image, usize)> {
         let of_level = |(image, _): &&mut (Image, _)| image.level == u64::from(level);
         let (image, base) = self.images.iter_mut().find(of_level)?;
         match level {
-            // Other programs have some of the same code, from libraries. Only the program of the chart has the mark of
-            // a cell.
+            // Other programs share some code with the program of the chart, because both use the same libraries. Only
+            // the program of the chart contains the mark of a cell.
             0 => {
                 let cell = |word: &u32| SampleMark::decode(*word) == Some(SampleMark::Cell);
                 let at = words.iter().position(cell).map(|n| at + 4 * n as u64);
@@ -51,8 +51,9 @@ impl Charted {
         Some((image, index))
     }
 
-    /// Returns the kind of each instruction of a block, and the instruction word before it if that is known. Code of an
-    /// image has the kinds in the chart; the kinds of other code follow from its instructions.
+    /// Returns the kind of each instruction of a block, and the instruction word before the block, if it is known. The
+    /// kinds of code in an image are those in the chart. The kinds of other code follow from the instructions
+    /// themselves.
     pub fn kinds_of_block(
         &mut self,
         level: u8,

@@ -1,78 +1,80 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU's clock: how many instructions precede its next one on the path, and which instructions these are.
+//! A CPU's clock: how many instructions of the path come before the CPU's next instruction, and which instructions
+//! these are.
 
 use std::sync::Arc;
 
 use crate::Counts;
 
-/// How the path came to a stretch.
+/// How the path reached a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Via {
-    /// The CPU of the stretch before continued.
+    /// The CPU of the previous stretch continued.
     Own,
-    /// The CPU found another CPU's store.
+    /// The CPU found a store of another CPU.
     Store,
-    /// The CPU took another CPU's interrupt.
+    /// The CPU took an interrupt that another CPU had sent.
     Interrupt,
 }
 
 impl Via {
-    /// All ways.
+    /// All ways in which the path can reach a stretch.
     pub const ALL: [Self; 3] = [Self::Own, Self::Store, Self::Interrupt];
 }
 
-/// Instructions that a CPU executed without an instruction of another CPU in between.
+/// Instructions that a CPU executed consecutively, without instructions of other CPUs in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// The CPU.
     pub cpu: usize,
-    /// Number of instructions that all CPUs had executed before it.
+    /// Number of instructions that all CPUs together had executed before the stretch.
     pub from: u64,
-    /// Number of instructions that all CPUs had executed by its end.
+    /// Number of instructions that all CPUs together had executed at the end of the stretch.
     pub to: u64,
-    /// How the path came to it.
+    /// How the path reached the stretch.
     pub via: Via,
 }
 
 impl Stretch {
-    /// Returns the number of its instructions.
+    /// Returns the number of instructions in the stretch.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.to - self.from
     }
 
-    /// Whether it has no instructions.
+    /// Whether the stretch has no instructions.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.to == self.from
     }
 }
 
-/// The value of a clock, and the stretches that add up to it, if they are kept.
+/// The value of a clock. If stretches are kept, also the stretches whose lengths add up to it.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     pub counts: Counts,
     stretches: Vec<Stretch>,
-    /// The start of each open sample, in the order of the samples' numbers. The starts are shared, because a clock is
-    /// copied for each store that other CPUs may find, and samples begin rarely.
+    /// The start of each open sample, in the order of the samples' numbers. Clocks share the starts: a clock is copied
+    /// for each store that other CPUs may find, while samples begin rarely.
     starts: Arc<[Start]>,
 }
 
-/// The value of a clock when a sample began, on whichever CPU the clock's chain of causes was at that time.
+/// The value of a clock at the beginning of a sample. It is the clock of the CPU on which the chain of causes was at
+/// that time.
 #[derive(Clone, Copy, Debug)]
 struct Start {
-    /// Number of the sample.
+    /// The number of the sample.
     sample: u64,
-    /// Number of instructions that all CPUs had executed.
+    /// Number of instructions that all CPUs together had executed at the beginning.
     at: u64,
     /// The value of the clock.
     counts: Counts,
 }
 
 impl Clock {
-    /// Records that sample number `sample`, the newest, begins after all CPUs have executed `at` instructions; `open`
-    /// are the numbers of the samples that have begun and not ended, in order.
+    /// Records that the newest sample, number `sample`, begins after all CPUs together have executed `at` instructions.
+    /// `open` has the numbers of all samples that have begun and not ended, in order.
     pub fn record_sample_begin(&mut self, sample: u64, at: u64, open: &[u64]) {
         let starts = self.starts.iter().copied();
         let starts = starts.filter(|start| open.binary_search(&start.sample).is_ok());
@@ -80,7 +82,7 @@ impl Clock {
         self.starts = starts.chain([Start { sample, at, counts }]).collect();
     }
 
-    /// Returns the counts since this sample began. `None` if the clock contradicts its beginning.
+    /// Returns the counts since the sample began. `None` if the clock contradicts the value at the beginning.
     pub fn counts_since(&self, sample: u64) -> Option<Counts> {
         let start = self.start_of_sample(sample).map(|start| start.counts);
         self.counts.checked_minus(start.unwrap_or_default())
@@ -93,7 +95,7 @@ impl Clock {
         place.ok().map(|place| &self.starts[place])
     }
 
-    /// Advances the clock by `counts`, which its CPU has executed, and adds them as `stretch` if stretches are kept.
+    /// Advances the clock by `counts`, which the CPU has executed. Adds them as `stretch`, if stretches are kept.
     pub fn advance(&mut self, counts: Counts, stretch: Option<Stretch>) {
         self.counts = self.counts.plus(counts);
         if let Some(stretch) = stretch {
@@ -101,14 +103,14 @@ impl Clock {
         }
     }
 
-    /// Subtracts the last instructions, `counts`, which turned out not to have been executed.
+    /// Subtracts `counts`, the last instructions, which turned out not to have been executed.
     pub fn take_back(&mut self, counts: Counts) {
         self.counts = self.counts.checked_minus(counts).unwrap_or_default();
         cut_last(&mut self.stretches, counts.total());
     }
 
-    /// Continues from the clock `heard`, and keeps the instructions that the CPU has executed `since` it resumed at
-    /// `at`.
+    /// Continues from `heard`, the clock of another CPU. Keeps the instructions `since` the moment when the CPU
+    /// resumed, at which all CPUs together had executed `at` instructions.
     pub fn continue_from(&mut self, heard: &Self, since: Counts, at: u64, via: Via) {
         let own = self.stretches.iter().copied();
         let mut own: Vec<Stretch> = own.filter(|stretch| stretch.from >= at).collect();
@@ -118,10 +120,10 @@ impl Clock {
         let counts = heard.counts.plus(since);
         let starts = self.starts.iter().map(|start| {
             let counts = match heard.start_of_sample(start.sample) {
-                // The sample began after the CPU resumed, so the cause is older than the sample.
+                // The sample began after the CPU resumed, so the cause happened before the sample.
                 _ if start.at > at => counts.minus(self.counts.minus(start.counts)),
                 Some(before) => before.counts,
-                // The sample began while the cause was on its way.
+                // The sample began after the cause happened, and before the CPU found it.
                 None => heard.counts,
             };
             Start { counts, ..*start }
@@ -133,8 +135,9 @@ impl Clock {
             .for_each(|one| push_stretch(&mut self.stretches, one));
     }
 
-    /// Returns the later of two clocks. Compares the instructions since the beginning of each of `samples` in turn, and
-    /// the first difference decides. A clock without the beginning of a sample is older than the sample.
+    /// Returns the later of two clocks. Compares the instructions since the beginning of each of `samples`, one sample
+    /// after another, until they differ. If a clock does not have the beginning of a sample, it is older than the
+    /// sample.
     pub fn later_clock(self, other: &Self, samples: &[u64]) -> Self {
         let reach = |clock: &Self| -> (Vec<u64>, u64) {
             let each = samples.iter().map(|&sample| clock.total_since(sample));
@@ -152,12 +155,12 @@ impl Clock {
         since.map_or(0, |counts| counts.total())
     }
 
-    /// Forgets the stretches that ended before all CPUs had executed `oldest` instructions.
+    /// Drops the stretches that ended before all CPUs together had executed `oldest` instructions.
     pub fn forget_stretches(&mut self, oldest: u64) {
         self.stretches.retain(|stretch| stretch.to > oldest);
     }
 
-    /// Returns the last `many` instructions, as stretches.
+    /// Returns the last `many` instructions, divided into stretches.
     pub fn last_stretches(&self, many: u64) -> Vec<Stretch> {
         let mut left = many;
         let mut last = Vec::new();
@@ -172,7 +175,7 @@ impl Clock {
             });
             left -= take;
         }
-        // The cause of the first stretch is before the returned stretches.
+        // How the path reached the first returned stretch is not part of the result.
         if let Some(first) = last.last_mut() {
             first.via = Via::Own;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instructions that cores committed, each with its time, divided into blocks.
+//! The instructions that cores have committed, each with its time. They are divided into blocks.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use cost::SampleMark;
 
 use crate::{Chart, Charted, Code, NO_CELL, Reasons};
 
-/// Largest number of instructions in a block. An index in a block has two bytes.
+/// Largest number of instructions in a block, because an index in a block has only two bytes.
 const MOST: usize = 1 << 12;
 
 /// A committed instruction.
@@ -15,22 +15,22 @@ const MOST: usize = 1 << 12;
 pub struct Committed {
     /// Time of the commit, in ticks.
     pub tick: u64,
-    /// Its block, by index.
+    /// The index of its block.
     pub block: u32,
-    /// Its index in the block.
+    /// Its index within the block.
     pub index: u16,
 }
 
-/// The history of a core.
+/// Everything that a core executed.
 #[derive(Clone, Debug, Default)]
 pub struct Core {
     /// Its instructions, in order.
     pub committed: Vec<Committed>,
-    /// Its loads, in order: the instruction, by index, and the [`containing_word`].
+    /// Its loads, in order: the index of the instruction, and the [`containing_word`].
     pub loads: Vec<(usize, u64)>,
-    /// Its stores, by [`containing_word`] and order.
+    /// Its stores, sorted by [`containing_word`] and then by order: the word, and the index of the instruction.
     pub stores: Vec<(u64, usize)>,
-    /// Values that it wrote to ICC_SGI1R_EL1, with the instruction, by index.
+    /// Values that the core wrote to ICC_SGI1R_EL1, each with the index of the instruction.
     pub sends: Vec<(usize, u64)>,
     /// Its blocks.
     pub blocks: Vec<Code>,
@@ -52,7 +52,7 @@ impl Core {
             self.end_block();
             (self.open.level, self.open.address) = (level, pc);
         }
-        // Our guest's mark of a cell is the beginning of a function, so it begins a block.
+        // In our guest, the mark of a cell is the beginning of a function, so it must begin a block.
         if !goes_on || SampleMark::decode(word) == Some(SampleMark::Cell) {
             self.x0_before.push((self.committed.len(), self.x0));
         }
@@ -66,7 +66,8 @@ impl Core {
 
     /// Records that the last instruction accessed memory.
     pub fn accesses(&mut self, address: u64, store: bool) {
-        /// Mask and value of a load of a pair, which the simulator reports as a store (DDI 0487K.a, C4.1.94).
+        /// Mask and value for a load of a pair of registers, which the simulator reports as a store (DDI 0487K.a,
+        /// C4.1.94).
         const PAIR: (u32, u32) = (0x3a40_0000, 0x2840_0000);
         let last = self.open.words.last();
         let loads = last.is_some_and(|word| word & PAIR.0 == PAIR.1);
@@ -92,7 +93,7 @@ impl Core {
         }
     }
 
-    /// Ends the last block at the end of the trace, and sorts the stores.
+    /// Ends the last block, and sorts the stores. Called at the end of the trace.
     pub fn finish(&mut self) {
         self.end_block();
         self.stores.sort_unstable();
@@ -117,38 +118,38 @@ impl Core {
     }
 }
 
-/// A counted sample, given by its first and its last instruction, which both read the clock.
+/// A sample that was counted, from the clock read that begins it to the clock read that ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marked {
     /// Its cell.
     pub cell: u64,
-    /// The core that measures.
+    /// The core that measures the sample.
     pub core: usize,
-    /// The first instruction, by index.
+    /// The index of the first instruction.
     pub begin: usize,
-    /// The last instruction, by index.
+    /// The index of the last instruction.
     pub end: usize,
 }
 
-/// The reasons why the instructions of the cores matter.
+/// Why the instructions of the cores matter.
 pub struct Marks<'c> {
     cores: &'c [Core],
     /// The reasons of each instruction, by core, block and index.
     reasons: Vec<Vec<Vec<Reasons>>>,
-    /// The time at which each cell begins, with its number, in order.
+    /// The time at which each cell begins, with the number of the cell, in order.
     cells: Vec<(u64, u64)>,
 }
 
 impl<'c> Marks<'c> {
-    /// Finds the marks of the images of `chart`.
+    /// Finds the marks that the images of `chart` contain.
     pub fn find(cores: &'c [Core], chart: Chart) -> Self {
         let mut code = Charted::new(chart);
         let kinds = |block: &Code, code: &mut Charted| -> Vec<Reasons> {
             let kinds = code.kinds_of_block(block.level, block.address, &block.words);
             kinds.into_iter().map(|(reasons, _)| reasons).collect()
         };
-        // Only some blocks of an image show where it is in memory, so all blocks are looked at before any kinds are
-        // kept.
+        // Only some blocks reveal where an image is in memory, so all blocks are examined before the kinds of any block
+        // are kept.
         for block in cores.iter().flat_map(|core| &core.blocks) {
             kinds(block, &mut code);
         }
@@ -179,15 +180,15 @@ impl<'c> Marks<'c> {
         self.reasons[core][one.block as usize][usize::from(one.index)]
     }
 
-    /// Returns the cell to which samples at time `tick` belong. Any core may have begun it, since the thread that
-    /// measures may have moved to another core meanwhile.
+    /// Returns the cell to which samples at time `tick` belong. The cell may have begun on any core, because the
+    /// measuring thread may have moved to another core since.
     fn cell_at(&self, tick: u64) -> u64 {
         let after = self.cells.partition_point(|(begin, _)| *begin <= tick);
         let last = after.checked_sub(1).map(|last| self.cells[last].1);
         last.unwrap_or(NO_CELL)
     }
 
-    /// Returns the samples that were counted.
+    /// Returns the samples that the program counted.
     pub fn samples(&self) -> Vec<Marked> {
         let all = self.cores.iter().enumerate();
         let all = all.flat_map(|(core, of_core)| self.samples_of(core, of_core));
@@ -219,8 +220,8 @@ impl<'c> Marks<'c> {
     }
 }
 
-/// Returns the address of the word of eight bytes that contains `address`. Accesses are compared by such words, because
-/// a store may be wider than a load.
+/// Returns the address of the eight-byte word that contains `address`. Accesses are compared by these words, because a
+/// store may be wider than a load.
 #[must_use]
 pub const fn containing_word(address: u64) -> u64 {
     address & !7

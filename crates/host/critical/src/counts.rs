@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts of instructions by level, and of the bookkeeping among them.
 
-/// Bookkeeping: instructions executed for the measurement, not for the wake-up.
+/// Kinds of bookkeeping, that is, of instructions that are executed for the measurement and not for the wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
     /// Counts that the guest and the hypervisor keep.
     Statistics,
-    /// The clock read that ends the sample.
+    /// The read of the clock that ends the sample.
     Clock,
-    /// The flag with which a handler tells a busy CPU that it ran.
+    /// The flag by which an interrupt handler informs a busy CPU that the handler ran.
     Flags,
-    /// The loop around the task's turns.
+    /// The loop that repeats the task's work.
     Loop,
 }
 
@@ -34,20 +34,20 @@ impl Class {
 /// Number of exception levels.
 const LEVELS: usize = 4;
 
-/// Numbers of instructions. The levels add up to the total; the classes are a part of the total.
+/// Numbers of instructions. The levels add up to the total. The classes cover only a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Counts {
-    /// By level, from EL0 to EL3.
+    /// Instructions by exception level, from EL0 to EL3.
     pub levels: [u64; LEVELS],
-    /// By [`Class`].
+    /// Bookkeeping instructions by [`Class`].
     pub classes: [u64; Class::ALL.len()],
 }
 
 impl Counts {
-    /// Number of counts in a value.
+    /// How many numbers a value contains.
     pub const LEN: usize = LEVELS + Class::ALL.len();
 
-    /// Creates counts from an array of this length, levels first.
+    /// Creates counts from an array, in which the levels come before the classes.
     #[must_use]
     pub fn from_array(all: [u64; Self::LEN]) -> Self {
         let mut counts = Self::default();
@@ -56,7 +56,7 @@ impl Counts {
         counts
     }
 
-    /// Returns all numbers.
+    /// Returns all numbers, levels first.
     #[must_use]
     pub fn to_array(self) -> [u64; Self::LEN] {
         let mut all = [0; Self::LEN];
@@ -93,13 +93,13 @@ impl Counts {
     /// Subtracts `before`.
     ///
     /// # Panics
-    /// If `before` has more of anything: counts only grow.
+    /// If any number in `before` is larger, because counts only grow.
     #[must_use]
     pub fn minus(self, before: Self) -> Self {
         self.checked_minus(before).expect("counts only grow")
     }
 
-    /// Subtracts `before`; `None` if `before` has more of anything.
+    /// Subtracts `before`. Returns `None` if any number in `before` is larger.
     #[must_use]
     pub fn checked_minus(self, before: Self) -> Option<Self> {
         let (now, before) = (self.to_array(), before.to_array());

@@ -14,27 +14,28 @@ use state::{CpuState, Ended, Open, Release};
 use crate::clock::Stretch;
 use crate::{Cause, Counts, Exits, Sample, Samples};
 
-/// A CPU's TPIDR_EL1, or TPIDR_EL2 under a hypervisor other than Rouse. It identifies the CPU, since each CPU has a
-/// different value, which is set once.
+/// Value of a CPU's TPIDR_EL1, or TPIDR_EL2 under a hypervisor other than Rouse. It identifies the CPU, because each
+/// CPU has a different value, which is set only once.
 pub type Tpidr = u64;
 
-/// The clock value that is in a register now, and the index of the CPU whose sample it begins or ends.
+/// The clock value that is in a register now, with the index of the CPU whose sample it begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Begin(usize),
     End(usize),
 }
 
-/// Makes samples from reported steps. The caller reports each step in the order of the emulator. The parameter `now` of
-/// a step is the number of instructions that all CPUs have executed so far, including the reported instruction.
+/// Divides reported steps into samples. The caller reports each step in the order in which the emulator executes it.
+/// The parameter `now` of a step is the number of instructions that all CPUs together have executed so far, including
+/// the reported one.
 #[derive(Debug, Default)]
 pub struct Cutter {
     cpus: Vec<CpuState>,
     current: Option<usize>,
-    /// Whether the current CPU has paused, so that another one may continue.
+    /// Whether the current CPU has paused, so that another CPU may continue.
     paused: bool,
     last: Counts,
-    /// Number of instructions that all CPUs had executed by the last [`Release`].
+    /// Number of instructions that all CPUs together had executed at the last [`Release`].
     released: u64,
     stores: HashMap<u64, Release>,
     sends: Vec<(Release, u64)>,
@@ -49,21 +50,21 @@ pub struct Cutter {
     samples: Samples,
     /// Whether stretches are kept.
     keeps: bool,
-    /// Stretches of all CPUs since the first of the open samples began.
+    /// Stretches of all CPUs since the oldest open sample began.
     work: Vec<Stretch>,
 }
 
-/// The cell number that stands for no cell.
+/// The cell number that means no cell.
 pub const NO_CELL: u64 = u64::MAX;
 
 impl Cutter {
-    /// Creates a cutter to which nothing has been reported.
+    /// Creates a cutter without any reported steps.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Creates a cutter that also keeps the stretches of samples: [`Self::record_counted`] returns them.
+    /// Creates a cutter that also keeps the stretches of samples, which [`Self::record_counted`] returns.
     #[must_use]
     pub fn with_stretches() -> Self {
         Self {
@@ -72,7 +73,7 @@ impl Cutter {
         }
     }
 
-    /// Whether a sample is open. If not, only the beginning of a sample or of a cell has to be reported.
+    /// Whether a sample is open. If not, only the beginning of a sample or of a cell must be reported.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open != 0
@@ -84,7 +85,7 @@ impl Cutter {
         self.ended != 0
     }
 
-    /// Whether the next step to report is a value of the clock.
+    /// Whether the next step that must be reported is a value of the clock.
     #[must_use]
     pub fn wants_value(&self) -> bool {
         self.value.is_some()
@@ -96,8 +97,8 @@ impl Cutter {
         &self.samples
     }
 
-    /// Makes later samples belong to cell `id`, or to no cell if `id` is [`NO_CELL`]. Drops samples that have ended but
-    /// were not counted.
+    /// Assigns later samples to cell `id`, or to no cell if `id` is [`NO_CELL`]. Drops samples that have ended but have
+    /// not been counted.
     pub fn set_cell(&mut self, id: u64) {
         self.cell = (id != NO_CELL).then_some(id);
         self.ended = 0;
@@ -106,19 +107,19 @@ impl Cutter {
         }
     }
 
-    /// Sets the affinity of a CPU: Aff1 and Aff0 as in MPIDR_EL1.
+    /// Sets the affinity of a CPU, which is Aff1 and Aff0 as in MPIDR_EL1.
     pub fn set_affinity(&mut self, tpidr: Tpidr, affinity: u64) {
         let cpu = self.index_of(tpidr);
         self.cpus[cpu].affinity = Some(affinity);
     }
 
-    /// Whether any step of this CPU was reported before.
+    /// Whether any step of this CPU has been reported.
     #[must_use]
     pub fn knows_cpu(&self, tpidr: Tpidr) -> bool {
         self.cpus.iter().any(|cpu| cpu.tpidr == tpidr)
     }
 
-    /// Records that a sample begins on this CPU.
+    /// Records that a sample of this CPU begins.
     pub fn record_begin(&mut self, tpidr: Tpidr, now: Counts) {
         if self.open == 0 {
             self.forget_unsampled(now);
@@ -150,7 +151,7 @@ impl Cutter {
         self.value = Some(Value::Begin(cpu));
     }
 
-    /// Records that the sample of this CPU ends.
+    /// Records that the open sample of this CPU ends.
     pub fn record_end(&mut self, tpidr: Tpidr, now: Counts) {
         let cpu = self.advance_to(tpidr, now);
         let Some(open) = self.cpus[cpu].open.take() else {
@@ -190,15 +191,15 @@ impl Cutter {
         self.forget_stretches();
     }
 
-    /// Returns how many instructions all CPUs had executed when the oldest of the open samples began.
+    /// Returns how many instructions all CPUs together had executed when the oldest open sample began.
     #[must_use]
     pub fn oldest_begin(&self) -> Option<u64> {
         let open = self.cpus.iter().filter_map(|cpu| cpu.open.as_ref());
         open.map(|open| open.work.total()).min()
     }
 
-    /// Forgets the stretches before the oldest open sample. Samples may overlap so that there is never a time without
-    /// an open sample.
+    /// Drops the stretches before the oldest open sample. This can't wait until no sample is open, because samples may
+    /// overlap without end.
     fn forget_stretches(&mut self) {
         let Some(oldest) = self.oldest_begin().filter(|_| self.keeps) else {
             return;
@@ -213,7 +214,7 @@ impl Cutter {
         }
     }
 
-    /// Records that this CPU has read `ticks` from its clock at the beginning or end of its sample.
+    /// Records that this CPU has read `ticks` from the clock, at the beginning or the end of its sample.
     pub fn record_clock(&mut self, tpidr: Tpidr, ticks: u64) {
         let cpu = self.index_of(tpidr);
         match self.value {
@@ -233,7 +234,7 @@ impl Cutter {
         }
     }
 
-    /// Records that this CPU counts the sample that has just ended. Returns the sample, unless no cell has begun.
+    /// Records that this CPU counts its sample, which has just ended. Returns the sample, unless no cell has begun.
     pub fn record_counted(&mut self, tpidr: Tpidr) -> Option<Recorded> {
         let cpu = self.index_of(tpidr);
         let Ended { sample, path, work } = self.cpus[cpu].ended.take()?;
@@ -248,16 +249,16 @@ impl Cutter {
         })
     }
 
-    /// Records that the last reported step was an exception taken to EL2 for this cause.
+    /// Records that the last reported step was an exception to EL2 with this cause.
     pub fn record_exit(&mut self, cause: Cause) {
         self.exits[cause as usize] += 1;
     }
 
-    /// Returns the instructions that the CPUs of a sample have executed since it began.
+    /// Returns the instructions that the CPUs taking part in a sample have executed since the sample began.
     fn executed_by_parties(&self, open: &Open) -> Counts {
         let cpus = self.cpus.iter().enumerate();
         let parties = cpus.filter(|&(n, _)| open.parties.contains(&n));
-        // A CPU that was unknown when the sample began had executed nothing.
+        // A CPU that was not known when the sample began had executed nothing until then.
         let before = |n: usize| open.executed.get(n).copied().unwrap_or_default();
         parties.fold(Counts::default(), |sum, (n, cpu)| {
             sum.plus(cpu.executed.minus(before(n)))

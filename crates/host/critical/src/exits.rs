@@ -21,11 +21,11 @@ pub enum Cause {
     Sysreg,
     /// A data abort: an access to a device's register.
     Mmio,
-    /// Anything else.
+    /// Any other cause.
     Other,
 }
 
-/// Counts by [`Cause`].
+/// Numbers of exceptions, by [`Cause`].
 pub type Exits = [u64; Cause::ALL.len()];
 
 impl Cause {
@@ -61,7 +61,7 @@ impl Cause {
     /// Returns the cause of a synchronous exception from ESR_EL2 (DDI 0487K.a, D23.2.39).
     #[must_use]
     pub const fn of_syndrome(esr: u64) -> Self {
-        /// ISS of an access to a system register, without general register and direction.
+        /// ISS of an access to a system register, without the general register and the direction.
         const REGISTER: u64 = 0x003f_fc1e;
         /// ISS of ICC_SGI1R_EL1: op0 3, op1 0, CRn 12, CRm 11, op2 5.
         const SGI1R: u64 = 3 << 20 | 5 << 17 | 12 << 10 | 11 << 1;
@@ -89,7 +89,7 @@ mod tests {
             (0x07e0_0001, Cause::Wfe),
             (0x07e0_0002, Cause::Wfi),
             (0x07e0_0003, Cause::Wfe),
-            // ICC_SGI1R_EL1 from x1 and from x7; ICC_SGI0R_EL1 (op2 7).
+            // These are ICC_SGI1R_EL1 written from x1 and from x7, and ICC_SGI0R_EL1 (op2 7).
             (0x623a_3036, Cause::Sgi),
             (0x623a_30f6, Cause::Sgi),
             (0x623e_3036, Cause::Sysreg),

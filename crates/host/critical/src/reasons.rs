@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why an instruction matters for samples and their paths.
+//! Reasons why an instruction matters for samples and their paths.
 
 use crate::Class;
 
@@ -10,33 +10,33 @@ pub struct Reasons(pub u16);
 impl Reasons {
     /// No reasons.
     pub const NONE: Self = Self(0);
-    /// Reads the clock at the beginning of a sample.
+    /// The instruction reads the clock at the beginning of a sample.
     pub const BEGIN: Self = Self(1 << 0);
-    /// Reads the clock at the end of a sample.
+    /// The instruction reads the clock at the end of a sample.
     pub const END: Self = Self(1 << 1);
-    /// Follows one of the two clock reads: the value is now in a register.
+    /// The instruction follows one of the two clock reads, so the value is now in a register.
     pub const VALUE: Self = Self(1 << 2);
-    /// Belongs to the code that counts a sample.
+    /// The instruction belongs to the code that counts a sample.
     pub const RECORD: Self = Self(1 << 3);
     /// WFI, WFE, WFIT, WFET or YIELD: the emulator may continue with another CPU.
     pub const PAUSE: Self = Self(1 << 4);
-    /// Follows one of these pauses.
+    /// The instruction follows one of these pauses.
     pub const RESUME: Self = Self(1 << 5);
-    /// A load or store that is ordered, exclusive or atomic: CPUs communicate with these.
+    /// The instruction is an ordered, exclusive or atomic load or store, by which CPUs communicate.
     pub const SYNC: Self = Self(1 << 6);
-    /// Writes ICC_SGI1R_EL1 or GICD_SGIR.
+    /// The instruction writes ICC_SGI1R_EL1 or GICD_SGIR.
     pub const SEND: Self = Self(1 << 7);
-    /// Reads ICC_IAR1_EL1 or GICC_IAR.
+    /// The instruction reads ICC_IAR1_EL1 or GICC_IAR.
     pub const ACKNOWLEDGE: Self = Self(1 << 8);
-    /// A cell begins; its number is in x0.
+    /// The instruction begins a cell, whose number is in x0.
     pub const CELL: Self = Self(1 << 9);
 
-    /// The pause halts the CPU, unlike YIELD.
+    /// The instruction is a pause that halts the CPU, unlike YIELD.
     pub const HALT: Self = Self(1 << 10);
 
     const CLASS: u32 = 13;
 
-    /// `STR W5, [X3, #0xf00]`, with which our guest sends an SGI on a machine with a GICv2.
+    /// `STR W5, [X3, #0xf00]`: our guest sends an SGI with this instruction on a machine with a GICv2.
     pub const STORES_SGIR: u32 = 0xb90f_0065;
 
     /// Returns the kinds that follow from the instruction itself.
@@ -47,15 +47,14 @@ impl Reasons {
             0xd503_205f | 0xd503_207f => return Self::PAUSE.and(Self::HALT),
             _ => {}
         }
-        // WFET and WFIT; MSR ICC_SGI1R_EL1 and MRS ICC_IAR1_EL1, with any register (DDI 0487K.a, C4.1.94).
+        // WFET and WFIT, and, with any register, MSR ICC_SGI1R_EL1 and MRS ICC_IAR1_EL1 (DDI 0487K.a, C4.1.94).
         match word & !0x1f {
             0xd503_1000 | 0xd503_1020 => return Self::PAUSE.and(Self::HALT),
             0xd518_cba0 => return Self::SEND,
             0xd538_cc00 => return Self::ACKNOWLEDGE,
             _ => {}
         }
-        // Load/store exclusive, ordered, compare and swap; atomic operations
-        // (C4.1.95).
+        // Exclusive and ordered loads and stores, compare and swap, and atomic operations (C4.1.95).
         let ordered = word & 0x3f00_0000 == 0x0800_0000;
         let atomic = word & 0x3f20_0c00 == 0x3820_0000;
         if ordered || atomic {
@@ -64,15 +63,15 @@ impl Reasons {
         Self::NONE
     }
 
-    /// Whether `executed` is a branch (DDI 0487K.a, C6.2.26) in place of `word`, which sends an SGI. Our guest makes
-    /// this replacement on a machine with a GICv2.
+    /// Whether `executed` is a branch (DDI 0487K.a, C6.2.26) that replaces `word`, which sends an SGI. Our guest
+    /// replaces this instruction on a machine with a GICv2.
     #[must_use]
     pub const fn is_replaced_send(word: u32, executed: u32) -> bool {
         word & !0x1f == 0xd518_cba0 && executed >> 26 == 5
     }
 
-    /// Returns the number of the register that holds the value for ICC_SGI1R_EL1, for a `word` that sends an SGI. The
-    /// code that stores to GICD_SGIR leaves the value in X1.
+    /// Returns the number of the register that has the value for ICC_SGI1R_EL1 when `word` sends an SGI. The code that
+    /// stores to GICD_SGIR leaves this value in X1.
     #[must_use]
     pub const fn sgi_register(word: u32) -> u8 {
         if word == Self::STORES_SGIR {
@@ -82,7 +81,7 @@ impl Reasons {
         }
     }
 
-    /// Returns the register into which `word` reads the clock; `None` if it does not read it.
+    /// Returns the register into which `word` reads the clock. Returns `None` if `word` does not read the clock.
     #[must_use]
     pub const fn clock_register(word: u32) -> Option<u8> {
         // MRS Xt, CNTVCT_EL0
@@ -93,32 +92,32 @@ impl Reasons {
         }
     }
 
-    /// Returns the union of both sets.
+    /// Returns the union of the two sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether the set has all kinds of `other`.
+    /// Whether the set contains all reasons of `other`.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Returns the set with its bookkeeping class set to `class`.
+    /// Returns the set with `class` as its bookkeeping class.
     #[must_use]
     pub const fn of_class(self, class: Class) -> Self {
         Self(self.0 & !(7 << Self::CLASS) | (class as u16 + 1) << Self::CLASS)
     }
 
-    /// Returns the set's bookkeeping class; `None` if it has none.
+    /// Returns the bookkeeping class of the set, or `None` if it has none.
     #[must_use]
     pub fn class(self) -> Option<Class> {
         let number = usize::from(self.0 >> Self::CLASS).checked_sub(1)?;
         Class::ALL.get(number).copied()
     }
 
-    /// Whether the execution of an instruction with these reasons has to be reported as well as counted.
+    /// Whether each execution of an instruction with these reasons must be reported, in addition to being counted.
     #[must_use]
     pub const fn must_be_reported(self) -> bool {
         self.0 & ((1 << Self::CLASS) - 1) != 0

@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Samples that are divided into the path and other work, and the lines of their file.
+//! Samples that are divided into the path and other work, and the text format of their file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::{Counts, Exits};
 
-/// One sample, or several equal ones.
+/// One sample. Equal samples are stored once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sample {
-    /// The value that the guest measured: the counter's advance.
+    /// The value that the guest measured: how far the counter advanced.
     pub value: u64,
-    /// Instructions that all CPUs executed.
+    /// Instructions that all CPUs together executed.
     pub work: Counts,
-    /// Instructions of the CPUs that took part in it: the measuring CPU, and each CPU that sent to or received from one
-    /// of them during the sample.
+    /// Instructions of the CPUs that took part in the sample: the measuring CPU, and each CPU that sent to or received
+    /// from a CPU taking part, during the sample.
     pub parties: Counts,
     /// Instructions on the path.
     pub path: Counts,
-    /// Exceptions that were taken to EL2.
+    /// Exceptions that were taken to EL2, by cause.
     pub exits: Exits,
-    /// Whether a CPU halted: if no CPU has anything to do, the counter skips to the next timer.
+    /// Whether a CPU halted. If no CPU has any work, the counter skips to the next timer.
     pub halted: bool,
-    /// Whether the CPUs changed while none waited, so that each CPU's instructions are unknown.
+    /// Whether the emulator switched CPUs at a point where none of them waited. Each CPU's number of instructions is
+    /// then unknown.
     pub unclear: bool,
 }
 
-/// Samples of all cells, with the number of occurrences of each.
+/// Samples by cell, each with the number of its occurrences.
 pub type Samples = BTreeMap<(u64, Sample), u64>;
 
-/// First line of a file.
+/// First line of the file.
 const HEADING: &str = "rouse samples 3";
-/// Numbers in a line.
+/// How many numbers a line has.
 const NUMBERS: usize = 3 + 3 * Counts::LEN + 9 + 2;
 
 impl Sample {
-    /// Returns how far the counter advanced without an instruction. An error describes the contradiction.
+    /// Returns how far the counter advanced while no instruction was executed. An error describes a contradiction in
+    /// the sample.
     pub fn skipped(&self) -> Result<u64, String> {
         let executed = self.work.total();
         match self.value.checked_sub(executed) {
@@ -51,7 +53,7 @@ impl Sample {
         }
     }
 
-    /// Checks whether the sample's parts are possible: the path and the bookkeeping are parts of the executed
+    /// Checks that the numbers of the sample are possible: the path and the bookkeeping must be parts of the executed
     /// instructions.
     pub fn check(&self) -> Result<(), String> {
         self.skipped()?;
@@ -78,7 +80,7 @@ impl Sample {
     }
 }
 
-/// Returns the lines for these samples.
+/// Returns the lines of the file with these samples.
 #[must_use]
 pub fn to_text(samples: &Samples) -> String {
     let mut text = format!("{HEADING}\n");
@@ -93,7 +95,7 @@ pub fn to_text(samples: &Samples) -> String {
     text
 }
 
-/// Parses the samples in such lines; an error names the first line that is not a sample.
+/// Parses the lines of the file. An error names the first line that is not a sample.
 pub fn from_text(text: &str) -> Result<Samples, String> {
     let mut lines = text.lines();
     if lines.next() != Some(HEADING) || lines.next_back() != Some("end") {
@@ -176,7 +178,7 @@ mod tests {
         assert_eq!(skips.skipped(), Ok(990));
         let planted = [
             Sample { value: 9, ..good },
-            // The counter advances for no possible reason.
+            // Nothing in this sample explains why the counter advanced so far.
             Sample { value: 11, ..good },
             Sample {
                 parties: Counts {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path of samples in time, on a machine whose cores run in parallel.
 //!
-//! The path is found backwards, from the last instruction of a sample. The instruction before another one on the path
-//! is the previous one of the same core, unless the core waited for another core. Then the store or the interrupt that
-//! ended the wait comes before it, and the path continues there:
+//! The path is found backwards, starting at the last instruction of a sample. On the path, the instruction before
+//! another one is usually the previous one of the same core. If the core waited for another core before the
+//! instruction, the path continues at the store or the interrupt that ended the wait:
 //!
-//! - A core that halted (WFI, WFE) waited for the first interrupt that another core sent to it meanwhile. WFE also waits
-//!   for the first store to the word that the core loaded last with an exclusive or ordered load.
-//! - A core that loads a word with the same instruction over and over waited for the first store to that word since its
-//!   previous load. It may have paused meanwhile, and continued too early: a WFE also ends when another core prefetches
-//!   the line to store to it.
+//! - A core that halted (WFI, WFE) waited for the first interrupt that another core sent to it during the halt. With
+//! WFE, it also waited for the first store to the word that it loaded last with an exclusive or ordered load.
+//! - A core that loads a word repeatedly with the same instruction waited for the first store to that word since its
+//! previous load. It may have paused in between, and continued too early: a WFE also ends when another core prefetches
+//! the line in order to store to it.
 //!
-//! An instruction on the path takes the time since the one before it, so together they take as long as the sample. The
-//! time from a store or an interrupt to the other core's next instruction is kept apart, and so is the time in a halt
-//! that no other core ended.
+//! The time of an instruction on the path is the time since the previous instruction on the path, so together these
+//! times are the length of the sample. Two kinds of time are recorded separately: the time from a store or an interrupt
+//! to the next instruction of the other core, and the time in a halt that no other core ended.
 
 mod cause;
 
@@ -22,16 +22,16 @@ use std::collections::BTreeMap;
 use crate::committed::{Marked, Marks};
 use crate::{Chart, Core, Counts, Piece, Pieces, Sample, Timing, Trace, Traces, Via, Waited};
 
-/// An instruction of the path.
+/// An instruction on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OnPath {
     core: usize,
     at: usize,
-    /// The wait that ended before it.
+    /// The wait that ended before the instruction.
     waited: Option<Waited>,
 }
 
-/// Returns the samples of `cores`, which execute the images of `chart`, in cycles of `period` ticks each.
+/// Returns the samples of `cores`, which execute the images of `chart`. Times are in cycles of `period` ticks each.
 #[must_use]
 pub fn timed(cores: &[Core], chart: Chart, period: u64) -> Traces {
     let mut traces = Traces::default();
@@ -55,7 +55,7 @@ pub fn timed(cores: &[Core], chart: Chart, period: u64) -> Traces {
     traces
 }
 
-/// The instructions of all cores, with the beginning of the sample whose path is to be found.
+/// The instructions of all cores, and the time at which the sample begins whose path is to be found.
 struct Timeline<'c> {
     cores: &'c [Core],
     marks: &'c Marks<'c>,
@@ -98,7 +98,7 @@ impl Timeline<'_> {
         self.cores[core].blocks[block as usize].level
     }
 
-    /// Returns the path, without the instruction that began the sample.
+    /// Returns the path, without the instruction that begins the sample.
     fn path(&self, marked: Marked) -> Vec<OnPath> {
         let mut path = Vec::new();
         let (mut core, mut at) = (marked.core, marked.end);
@@ -122,7 +122,7 @@ impl Timeline<'_> {
         path
     }
 
-    /// Returns the cycles from the beginning to `tick`.
+    /// Returns the cycles from the beginning of the sample to `tick`.
     fn cycles(&self, tick: u64) -> u64 {
         tick.saturating_sub(self.begin) / self.period
     }
@@ -139,7 +139,7 @@ impl Timeline<'_> {
         }
     }
 
-    /// Returns the timing of each instruction on the path, by core and index.
+    /// Returns the timing of each instruction on the path, by core and by the index of the instruction.
     fn timings(&self, path: &[OnPath]) -> BTreeMap<(usize, usize), Timing> {
         let mut before = 0;
         let timing = |one: &OnPath| {
@@ -156,8 +156,8 @@ impl Timeline<'_> {
         path.iter().map(timing).collect()
     }
 
-    /// Returns the timing of an instruction off the path: the time since the previous instruction of its core, or 0 if
-    /// the core halted in between.
+    /// Returns the timing of an instruction off the path. It is the time since the previous instruction of the same
+    /// core, or 0 if the core halted in between.
     fn timing_off_path(&self, core: usize, at: usize) -> Timing {
         let committed = &self.cores[core].committed;
         let before = at
@@ -174,8 +174,8 @@ impl Timeline<'_> {
         }
     }
 
-    /// Returns what the cores execute until `end`: runs of one core, on or off the path, in the order in which they
-    /// begin.
+    /// Returns what the cores execute until `end`, as pieces that each belong to one core and are on or off the path.
+    /// The pieces are sorted by their beginning.
     fn pieces(&self, path: &[OnPath], end: u64) -> Pieces {
         let on_path = self.timings(path);
         let mut runs: Vec<Pieces> = Vec::new();

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instructions of samples, block by block, and the lines of their file.
+//! The instructions of samples, by block, and the text format of their file.
 
 use std::fmt::Write as _;
 
 use crate::{Counts, Recorded, Sample, Via};
 
-/// A block of instructions that follow each other.
+/// A block of consecutive instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Code {
-    /// Its exception level.
+    /// The exception level of the block.
     pub level: u8,
-    /// Address of its first instruction.
+    /// Address of the first instruction.
     pub address: u64,
-    /// Its instructions.
+    /// The instructions, as encoded words.
     pub words: Vec<u32>,
 }
 
-/// Instructions of a block that a CPU executed one after another.
+/// Instructions of one block that a CPU executed consecutively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
-    /// The block, by index.
+    /// The index of the block.
     pub block: u32,
-    /// Index of the first instruction.
+    /// Index in the block of the first instruction.
     pub first: u16,
-    /// Index after the last instruction.
+    /// Index in the block after the last instruction.
     pub end: u16,
     /// The CPU.
     pub cpu: u16,
-    /// How the path came to the first of them; `None` off the path.
+    /// How the path reached the first of these instructions. `None` if they are off the path.
     pub path: Option<Via>,
-    /// Its time, if it is one instruction of a machine that has time.
+    /// The timing of the piece, if it is a single instruction, on a machine that models time.
     pub timing: Option<Timing>,
 }
 
@@ -38,23 +38,23 @@ pub struct Piece {
 pub struct Timing {
     /// Cycles from the beginning of the sample to the instruction before it.
     pub at: u64,
-    /// Cycles since the instruction before it; on the path, since the instruction before it on the path.
+    /// Cycles since the previous instruction. For an instruction on the path, this is the previous one on the path.
     pub cycles: u64,
-    /// The wait in which these cycles passed, if there was one.
+    /// The wait during which these cycles passed, if there was one.
     pub waited: Option<Waited>,
 }
 
 /// A wait of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Waited {
-    /// A store or an interrupt was on its way from another CPU.
+    /// The CPU waited until a store or an interrupt of another CPU reached it.
     For(Via),
     /// The CPU halted, and no other CPU ended the halt.
     Halted,
 }
 
 impl Piece {
-    /// Returns the cycles that the piece took if its time is known, or else the number of its instructions.
+    /// Returns the number of cycles that the piece took if its timing is known, or else the number of its instructions.
     #[must_use]
     pub fn cost(&self) -> u64 {
         match self.timing {
@@ -67,12 +67,12 @@ impl Piece {
 /// Everything that was executed during a sample, in order.
 pub type Pieces = Vec<Piece>;
 
-/// One or more samples that were executed in the same way.
+/// One or more samples whose executed instructions are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Their cell.
+    /// The cell of the samples.
     pub cell: u64,
-    /// Number of these samples.
+    /// Number of samples.
     pub times: u64,
     /// The sample.
     pub sample: Sample,
@@ -87,23 +87,23 @@ pub struct Traces {
     pub blocks: Vec<Code>,
     /// The samples.
     pub traces: Vec<Trace>,
-    /// Number of samples that are missing because not all of their blocks are known.
+    /// Number of samples that were lost, because some of their blocks are unknown.
     pub lost: u64,
 }
 
-/// A block that was entered.
+/// The entry of a CPU into a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Number of instructions that all CPUs had executed before it.
+    /// Number of instructions that all CPUs together had executed before the entry.
     pub from: u64,
-    /// The block, by index.
+    /// The index of the block.
     pub block: u32,
-    /// The number of its instructions.
+    /// Number of instructions in the block.
     pub len: u64,
 }
 
-/// Returns the pieces of a sample from the blocks that were entered, in order; `None` if the blocks do not have all
-/// instructions of the sample.
+/// Returns the pieces of a sample, given the blocks that were entered, in order. Returns `None` if these blocks do not
+/// contain all instructions of the sample.
 #[must_use]
 pub fn pieces(entries: &[Entry], recorded: &Recorded) -> Option<Pieces> {
     let mut pieces = Pieces::new();
@@ -131,7 +131,7 @@ pub fn pieces(entries: &[Entry], recorded: &Recorded) -> Option<Pieces> {
     Some(pieces)
 }
 
-/// Adds pieces for the instructions `from` to `to`, which one CPU executed.
+/// Adds the pieces for instructions `from` to `to`, all executed by one CPU.
 fn add_pieces(
     pieces: &mut Pieces,
     entries: &[Entry],
@@ -144,7 +144,7 @@ fn add_pieces(
     while from < to {
         let entry = rest.next()?;
         let end = rest.peek().map_or(to, |next| next.from.min(to));
-        // A block that was left at once has no instructions.
+        // If a block was left at once, none of its instructions was executed.
         if end <= from {
             continue;
         }
@@ -165,11 +165,11 @@ fn add_pieces(
     Some(())
 }
 
-/// First line of a file.
+/// First line of the file.
 const HEADING: &str = "rouse traces 1";
 
 impl Traces {
-    /// Returns the lines of a file.
+    /// Returns the lines of the file.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEADING}\n");
@@ -216,7 +216,7 @@ impl Traces {
         text
     }
 
-    /// Parses the lines of a file; `None` if the file is not complete.
+    /// Parses the lines of the file. Returns `None` if the file is not complete.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         let mut lines = text.lines();
@@ -319,8 +319,8 @@ mod tests {
         Entry { from, block, len }
     }
 
-    /// CPU 0 executes instructions 10 to 20, which are on the path up to 18. CPU 1 executes 20 to 26, which are on the
-    /// path from 22 on.
+    /// CPU 0 executes instructions 10 to 20, of which those up to 18 are on the path. CPU 1 executes instructions 20 to
+    /// 26, which are on the path from 22 on.
     fn recorded() -> Recorded {
         Recorded {
             cell: 3,
@@ -332,7 +332,8 @@ mod tests {
 
     #[test]
     fn blocks_are_cut_at_the_borders_of_the_path() {
-        // The sample begins in block 0; block 1 was left after three instructions, and an empty entry follows.
+        // The sample begins in the middle of block 0. Block 1 is left after three instructions. The entry after it is
+        // empty.
         let entries = [
             entry(8, 0, 5),
             entry(13, 1, 9),

@@ -8,11 +8,11 @@ use crate::lines::LINE;
 /// A completed access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The instruction.
+    /// The instruction that made the access.
     pub place: Place,
     /// The virtual address.
     pub address: u64,
-    /// The physical address; `None` if it is a device's.
+    /// The physical address. `None` if the address belongs to a device.
     pub physical: Option<u64>,
     /// The accessed register of the interrupt controller, if any.
     pub gic: Option<Mapped>,
@@ -20,16 +20,16 @@ pub struct Access {
     pub size: u8,
     /// Whether the access wrote to memory.
     pub store: bool,
-    /// The base-2 logarithm of the alignment that Device memory would require of this access.
+    /// The base-2 logarithm of the alignment that the access would need in Device memory.
     pub alignment: u8,
     /// Whether the access is exclusive or atomic.
     pub exclusive: bool,
-    /// Whether the instruction is DC ZVA, which writes the whole line.
+    /// Whether the instruction is DC ZVA, which writes a whole line of memory.
     pub whole: bool,
 }
 
 impl Access {
-    /// Returns a mask with a bit for each accessed byte of the line, without bytes of the next line.
+    /// Returns a mask with a bit for each accessed byte of the line. Bytes in the next line are left out.
     #[must_use]
     pub fn byte_mask(&self) -> u64 {
         let many = 1u32.checked_shl(self.size.into()).unwrap_or(u32::MAX);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The type of memory that stage 1 gives an address.
+//! The type of memory that the stage 1 tables assign to an address.
 
 use crate::decode::Operation;
 use crate::rule::Now;
@@ -10,7 +10,7 @@ use crate::tables::{ADDRESS, points_to_table, table_below};
 pub enum Type {
     /// Any of the Device types.
     Device,
-    /// Shareable write-back memory with allocation, on which the whole architecture works.
+    /// Shareable write-back memory with allocation, on which every instruction of the architecture works.
     Conventional,
     /// Any other Normal memory.
     Normal,
@@ -27,12 +27,12 @@ pub struct Types {
     pages: [Option<(Page, Type)>; KEPT],
 }
 
-/// A page of virtual addresses, as one exception level translates them.
+/// A page of virtual addresses, in the translation regime of one exception level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Page {
     address: u64,
     level: u8,
-    /// Number of TLBIs for all CPUs that had been executed when the page was looked up.
+    /// Number of TLBIs for all CPUs that had been executed by the time of the lookup.
     invalidated: u64,
 }
 
@@ -50,8 +50,8 @@ impl Types {
         }
     }
 
-    /// Returns the type of memory at `address` for the level of `now`. Returns `None` if the level does not translate
-    /// addresses, or if its tables do not map the address.
+    /// Returns the type of memory at `address`, for the exception level in `now`. Returns `None` if addresses are not
+    /// translated at that level, or if its tables do not map the address.
     pub fn type_at(&mut self, now: &Now<'_>, address: u64) -> Option<Type> {
         let page = Page {
             address: address >> PAGE,

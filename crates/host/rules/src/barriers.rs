@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts the DSBs of all CPUs, to tell which operations they have completed, and which DSBs came before a CPU's
-//! context synchronization event.
+//! Counts the DSBs of all CPUs. The counts show which operations have been completed by a DSB, and which DSBs were
+//! executed before a CPU's context synchronization event.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// Number of CPUs whose DSBs are counted. An emulator numbers its CPUs below this.
+/// Number of CPUs whose DSBs are counted. The numbers that an emulator gives its CPUs are below this.
 const CPUS: usize = 512;
 
-/// Number of DSBs of all accesses that each CPU has executed.
+/// Number of DSBs for all kinds of accesses that each CPU has executed.
 #[derive(Debug)]
 pub struct Barriers {
     executed: Box<[AtomicU64]>,
-    /// All CPUs that have executed a DSB have numbers below this one.
+    /// Least number that is above the numbers of all CPUs that have executed a DSB.
     cpus: AtomicUsize,
 }
 
-/// The beginning of an operation that a DSB of the same CPU completes: the CPU's number, and its count of DSBs at that
-/// time.
+/// The time at which an operation began, which a DSB of the same CPU completes: the CPU's number, and the CPU's count
+/// of DSBs at that time.
 #[derive(Debug, Default)]
 pub struct Begun(AtomicU64);
 
@@ -54,13 +54,13 @@ impl Barriers {
         begun.0.store(u64::from(cpu) << SHIFT | count, Relaxed);
     }
 
-    /// Whether a DSB has completed the operation `begun`.
+    /// Whether a DSB of the same CPU has completed the operation `begun`.
     pub fn have_completed(&self, begun: &Begun) -> bool {
         let (cpu, count) = begun.cpu_and_count();
         self.dsb_count(cpu) > count
     }
 
-    /// Returns the counts of DSBs, for a CPU that has a context synchronization event now.
+    /// Returns the current counts of DSBs. A CPU calls this at a context synchronization event.
     pub fn dsb_counts(&self) -> Seen {
         let cpus = self.cpus.load(Relaxed);
         Seen((0..cpus).map(|cpu| self.dsb_count(cpu)).collect())
@@ -79,7 +79,7 @@ impl Begun {
 }
 
 impl Seen {
-    /// Whether one of the counted DSBs has completed `begun`.
+    /// Whether one of the DSBs in these counts has completed `begun`.
     pub fn has_completed(&self, begun: &Begun) -> bool {
         let (cpu, count) = begun.cpu_and_count();
         self.0.get(cpu).is_some_and(|executed| *executed > count)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Control registers.
+//! Values of control registers.
 
 use crate::register::*;
 use crate::tables::root;
 
-/// Values of control registers, as the CPU wrote them. They begin as 0, because the bits that matter are 0 after reset,
-/// or have to be written before use.
+/// Values of control registers, as the CPU wrote them. They start as 0, because the bits that the rules use are 0 after
+/// reset, or have to be written before use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Controls {
-    /// SCTLR_ELx by level, 0 for EL0.
+    /// SCTLR_ELx by exception level. Index 0 is for EL0.
     sctlr: [u64; 4],
     /// HCR_EL2.
     pub hcr: u64,
@@ -16,7 +16,7 @@ pub struct Controls {
     pub scr: u64,
     /// CNTHCTL_EL2 and CNTKCTL_EL1.
     pub streams: [u64; 2],
-    /// TTBR0_ELx and TCR_ELx by level. Index 0 has VTTBR_EL2 and VTCR_EL2.
+    /// TTBR0_ELx and TCR_ELx by exception level. Index 0 has VTTBR_EL2 and VTCR_EL2.
     tables: [(u64, u64); 3],
     /// MAIR_ELx by level.
     memory: [u64; 3],
@@ -30,8 +30,8 @@ impl Controls {
         self.sctlr(level) & 1 != 0
     }
 
-    /// Whether code at `level` accesses memory through caches: SCTLR_ELx.M and C. With M clear, data accesses
-    /// are to Device memory, unless HCR_EL2.DC makes them Normal for EL1 (DDI 0487K.a, D8.2.12).
+    /// Whether code at `level` accesses memory through caches, which it does if SCTLR_ELx.M and C are set. If M is
+    /// clear, data accesses are to Device memory, unless HCR_EL2.DC makes them Normal for EL1 (DDI 0487K.a, D8.2.12).
     #[must_use]
     #[inline]
     pub fn uses_caches(&self, level: u8) -> bool {
@@ -39,21 +39,21 @@ impl Controls {
         self.sctlr(level) & 5 == 5 || level < 2 && self.hcr & DC != 0
     }
 
-    /// Returns SCTLR_ELx of code at `level`.
+    /// Returns the SCTLR_ELx that controls code at `level`.
     #[must_use]
     #[inline]
     pub fn sctlr(&self, level: u8) -> u64 {
         self.sctlr[usize::from(level.clamp(1, 3))]
     }
 
-    /// Returns the table at which the lookups of EL1 or EL2 begin, and its level.
+    /// Returns the address of the table at which lookups of EL1 or EL2 begin, and the table's level.
     #[must_use]
     pub fn root(&self, level: u8) -> Option<(u64, u8)> {
         let (base, control) = self.tables[usize::from(level)];
         root(base, control)
     }
 
-    /// Returns the same as [`Self::root`] would if TTBR0_ELx were `base`.
+    /// Returns what [`Self::root`] would return if TTBR0_ELx were `base`.
     #[must_use]
     pub fn root_from(&self, level: u8, base: u64) -> Option<(u64, u8)> {
         root(base, self.tables[usize::from(level)].1)
@@ -71,7 +71,7 @@ impl Controls {
         self.memory[usize::from(level)]
     }
 
-    /// Returns the table at which the lookups of stage 2 begin, and its level.
+    /// Returns the address of the table at which lookups of stage 2 begin, and the table's level.
     #[must_use]
     pub fn guest_root(&self) -> Option<(u64, u8)> {
         self.root(0)

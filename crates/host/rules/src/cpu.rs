@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU, which passes its executed instructions to the rules.
+//! Passes the instructions that a CPU has executed to the rules.
 
 use crate::access::Access;
 use crate::controls::Controls;
@@ -11,7 +11,7 @@ use crate::rule::Now;
 use crate::rules::Rules;
 use crate::shared_state::Shared;
 
-/// An instruction that matters to a rule, about to be executed.
+/// An instruction that some rule uses. The CPU is about to execute it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutedOperation {
     /// The instruction's place.
@@ -20,18 +20,18 @@ pub struct ExecutedOperation {
     pub operation: Operation,
 }
 
-/// A CPU.
+/// A CPU whose instructions are checked.
 #[derive(Debug)]
 pub struct CheckedCpu {
     number: u16,
     controls: Controls,
     rules: Rules,
-    /// The last instruction, whose completion is not yet known.
+    /// The last instruction. It is not yet known whether it was executed or trapped.
     begun: Option<(ExecutedOperation, Option<u64>)>,
 }
 
 impl CheckedCpu {
-    /// Creates a CPU as it is after reset. `number` is the emulator's number of the CPU.
+    /// Creates a CPU in its state after reset. `number` is the number that the emulator gives the CPU.
     #[must_use]
     pub fn new(number: u16) -> Self {
         Self {
@@ -42,8 +42,8 @@ impl CheckedCpu {
         }
     }
 
-    /// Notes that the CPU is about to execute an instruction. `value` is the value of the instruction's general
-    /// register, if the instruction writes a system register or names an address.
+    /// Notes that the CPU is about to execute an instruction. If the instruction writes a system register or names an
+    /// address, `value` is the value of its general register.
     pub fn note_instruction(
         &mut self,
         shared: &Shared,
@@ -52,16 +52,16 @@ impl CheckedCpu {
     ) {
         self.settle_instruction(shared);
         self.begun = Some((step, value));
-        // Nothing traps at EL2, so the operation is settled now. If it is a wait, there may never be a later event that
-        // would settle it.
+        // Nothing traps at EL2, so the operation counts as executed at once. After a wait, there may never be a later
+        // event at which it could be counted.
         let traps = step.place.level < 2 && step.operation != Operation::SendEvent;
         if !traps && !Self::wants_value(step.operation) {
             self.settle_instruction(shared);
         }
     }
 
-    /// Notes that the last reported read, for which [`Self::wants_value`] holds, has returned
-    /// `value`.
+    /// Notes the value that the last reported read has returned. Only called if [`Self::wants_value`] is true for that
+    /// read.
     pub fn note_read_value(&mut self, shared: &Shared, value: u64) {
         if let Some((step, read)) = &mut self.begun
             && Self::wants_value(step.operation)
@@ -74,7 +74,8 @@ impl CheckedCpu {
     /// Notes that the CPU has accessed memory.
     #[inline]
     pub fn note_access(&mut self, shared: &Shared, access: &Access) {
-        // An atomic operation is reported before its own access to memory, which must not settle it.
+        // An atomic operation is reported before its own access to memory, so this access does not prove that the
+        // operation was executed.
         if self
             .begun
             .is_some_and(|(step, _)| step.place != access.place)
@@ -90,8 +91,8 @@ impl CheckedCpu {
         self.rules.on_access(&now, access);
     }
 
-    /// Notes that instructions from `place` on, in `bytes` of memory from `physical` on, are fetched
-    /// for the first time since they were written.
+    /// Notes that instructions are fetched for the first time since they were written. They begin at `place`, and are
+    /// in `bytes` bytes of memory from `physical` on.
     pub fn note_fetch(&mut self, shared: &Shared, place: Place, physical: u64, bytes: u64) {
         self.settle_instruction(shared);
         let now = Now {
@@ -106,20 +107,20 @@ impl CheckedCpu {
         }
     }
 
-    /// Notes that the CPU has taken an interrupt to `level`, which will return to `from`. An interrupt is taken between
-    /// two instructions, so the last instruction was executed, even if its address is `from`, as at the beginning of a
-    /// loop.
+    /// Notes that the CPU has taken an interrupt to `level`. Its handler will return to address `from`. An interrupt is
+    /// taken between two instructions. So the last instruction was executed, even if its own address is `from`, as at
+    /// the beginning of a loop.
     pub fn note_interrupt(&mut self, shared: &Shared, from: u64, level: u8) {
         self.settle_instruction(shared);
         self.enter_level(shared, from, level);
     }
 
-    /// Notes that the CPU has taken an exception to `level`, which will return to `from`. The emulator reports the
-    /// exception afterwards. If an instruction trapped, the exception came from the level of that instruction.
-    /// Otherwise, the level from which the exception came is not known.
+    /// Notes that the CPU has taken an exception to `level`. Its handler will return to address `from`. The emulator
+    /// reports the exception after it has been taken. If an instruction trapped, the exception came from the level of
+    /// that instruction. Otherwise, the level from which the exception came is unknown.
     pub fn note_exception(&mut self, shared: &Shared, from: u64, level: u8) {
-        // If the exception returns to the last instruction, that instruction was not executed. A call was executed,
-        // because its exception returns to the next instruction.
+        // If the handler returns to the last instruction, that instruction was not executed. A call was executed,
+        // because its handler returns to the next instruction.
         let trapped = self.begun.take_if(|(step, _)| step.place.pc == from);
         self.settle_instruction(shared);
         if let Some((step, _)) = trapped {
@@ -144,7 +145,7 @@ impl CheckedCpu {
         self.rules.on_level_entry(&now, level);
     }
 
-    /// Passes the last instruction to the rules as executed, because it did not trap.
+    /// Passes the last instruction to the rules as executed. It did not trap.
     pub fn settle_instruction(&mut self, shared: &Shared) {
         let Some((step, value)) = self.begun.take() else {
             return;
@@ -161,7 +162,7 @@ impl CheckedCpu {
         }
     }
 
-    /// Whether the emulator reports the value that `operation` reads: see [`Self::note_read_value`].
+    /// Whether the emulator has to report the value that `operation` reads: see [`Self::note_read_value`].
     #[must_use]
     pub fn wants_value(operation: Operation) -> bool {
         matches!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decodes instructions for the rules (DDI 0487K.a, C4.1, C5.1 and C6.2). Most instructions do not matter to any rule.
+//! Decodes instructions for the rules (DDI 0487K.a, C4.1, C5.1 and C6.2). Most instructions have no effect on any rule.
 
 mod used_bits;
 
@@ -27,28 +27,28 @@ macro_rules! msr {
 
 pub(crate) use {mrs, msr};
 
-/// Operation of an instruction that matters to a rule.
+/// The operation of an instruction that some rule uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// MRS of a register into X`into`.
     Read {
         /// The system register.
         register: Register,
-        /// The general register. 31 means none.
+        /// The number of the general register. 31 means none.
         into: u8,
-        /// The bits of the value that the next instructions use, if they show which: see [`decode_before`].
+        /// The bits of the value that the next instructions use. All bits if this can't be seen: see [`decode_before`].
         bits: u64,
     },
-    /// MRS of a counter whose value is kept as a time or a duration: see [`decode_before`].
+    /// MRS of a counter whose value the code keeps as a time or a duration: see [`decode_before`].
     Measure {
         /// CNTVCT_EL0 or CNTPCT_EL0.
         register: Register,
     },
-    /// MSR of X`from`, whose content is the `value` that the rules get with the operation.
+    /// MSR of X`from`. The rules get the content of X`from` as the `value` of the operation.
     Write {
         /// The system register.
         register: Register,
-        /// The general register. 31 is zero.
+        /// The number of the general register. 31 means zero.
         from: u8,
     },
     /// ISB.
@@ -62,9 +62,9 @@ pub enum Operation {
         /// The entries that it invalidates.
         of: Invalidated,
     },
-    /// DC by address. The `value` that the rules get with the operation is the address in memory.
+    /// DC by address. The rules get the address in memory as the `value` of the operation.
     Clean(Maintenance),
-    /// IC of one address in memory, which is the `value` that the rules get with the operation, or of everything.
+    /// IC of everything, or of one address in memory. The rules get this address as the `value` of the operation.
     InvalidateCode {
         /// Whether it is IALLU or IALLUIS.
         all: bool,
@@ -95,10 +95,10 @@ pub enum Operation {
     Float,
 }
 
-/// Accesses that a DSB completes.
+/// Which accesses a DSB completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Barrier {
-    /// Whether the DSB is only for this PE (NSH).
+    /// Whether the DSB is only for accesses of this PE (NSH).
     pub alone: bool,
     /// Whether the DSB completes stores before it.
     pub stores: bool,
@@ -109,7 +109,7 @@ pub struct Barrier {
 /// The TLB entries that a TLBI invalidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalidated {
-    /// A part of a regime, by address or ASID.
+    /// A part of a translation regime, selected by address or ASID.
     Part,
     /// Stage 1 of EL1, for the VMID in VTTBR_EL2: VMALLE1. Entries that hold only stage 2 remain.
     Stage1,
@@ -123,13 +123,13 @@ pub enum Invalidated {
     El3,
 }
 
-/// Effect of a DC on a line.
+/// The effect of a DC on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
-    /// Whether the line is written to the point of coherency. Every DC writes it at least to the
-    /// point of unification, where instructions are fetched.
+    /// Whether the line is written back to the point of coherency. Every DC writes it back at least to the point of
+    /// unification, from which instructions are fetched.
     pub cleans: bool,
-    /// Whether the line is in no cache afterwards.
+    /// Whether no cache holds the line afterwards.
     pub invalidates: bool,
 }
 
@@ -144,7 +144,7 @@ pub enum Wait {
     Bounded,
 }
 
-/// Decodes `word`. Returns `None` if the instruction does not matter to any rule.
+/// Decodes `word`. Returns `None` if no rule uses the instruction.
 #[must_use]
 pub fn decode(word: u32) -> Option<Operation> {
     match word >> 22 {
@@ -153,7 +153,7 @@ pub fn decode(word: u32) -> Option<Operation> {
     }
 }
 
-/// Like [`decode`], but also considers the instructions `after` `word` in its block.
+/// Like [`decode`], but also considers `after`, the instructions that follow `word` in its block.
 #[must_use]
 pub fn decode_before(word: u32, after: impl IntoIterator<Item = u32>) -> Option<Operation> {
     let operation = decode(word)?;
@@ -174,7 +174,7 @@ pub fn decode_before(word: u32, after: impl IntoIterator<Item = u32>) -> Option<
     })
 }
 
-/// Decodes a system instruction, whose bits 31:22 are 1101010100.
+/// Decodes a system instruction. Bits 31:22 of such an instruction are 1101010100.
 fn decode_system(word: u32) -> Option<Operation> {
     let (read, op0) = (word >> 21 & 1 == 1, word >> 19 & 3);
     let general = (word & 0x1f) as u8;
@@ -205,7 +205,7 @@ fn decode_sys(word: u32) -> Option<Operation> {
         }))
     };
     match (crn, op1, crm, op2) {
-        // TLBIs for this PE alone. CRn is 9 for nXS.
+        // TLBIs that are only for this PE. CRn is 9 for nXS.
         (8 | 9, _, 6 | 7, _) | (8 | 9, 4, 4, 1 | 2 | 5 | 6) => Some(Operation::Tlbi {
             broadcast: false,
             of: tlbi_scope(op1, crm, op2),
@@ -219,7 +219,7 @@ fn decode_sys(word: u32) -> Option<Operation> {
         (7, 0, 6, 1) => line(false, true),
         (7, 0, 1 | 5, 0) => Some(Operation::InvalidateCode { all: true }),
         (7, 3, 5, 1) => Some(Operation::InvalidateCode { all: false }),
-        // CVAU: cleaning to the point of unification does not clean to memory.
+        // CVAU: a clean to the point of unification need not reach memory.
         (7, 3, 11, 1) => line(false, false),
         // CVAC, CVAP, CVADP.
         (7, 3, 10 | 12 | 13, 1) => line(true, false),
@@ -228,7 +228,7 @@ fn decode_sys(word: u32) -> Option<Operation> {
     }
 }
 
-/// Decodes a TLBI: ALL, VMALL, VMALLS12 and ALLE1 have CRm 1, 3 or 7.
+/// Returns the scope of a TLBI. CRm is 1, 3 or 7 for ALL, VMALL, VMALLS12 and ALLE1.
 fn tlbi_scope(op1: u32, crm: u32, op2: u32) -> Invalidated {
     match (op1, crm, op2) {
         (0, 1 | 3 | 7, 0) => Invalidated::Stage1,
@@ -244,13 +244,13 @@ fn decode_barrier_or_hint(word: u32) -> Option<Operation> {
     let (crm, op2) = (word >> 8 & 15, word >> 5 & 7);
     match (word >> 12 & 0xff, op2) {
         (0x33, 2) => Some(Operation::ClearExclusive),
-        // A DSB with nXS also waits for all accesses.
+        // A DSB with nXS, like other DSBs, waits for all accesses.
         (0x33, 1) if crm & 3 == 2 => Some(Operation::Dsb(Barrier {
             alone: crm >> 2 == 1,
             stores: true,
             loads: true,
         })),
-        // SSBB and PSSBB take the encodings of a DSB for no accesses.
+        // SSBB and PSSBB use the encodings of a DSB that would wait for no accesses.
         (0x33, 4) if crm & 3 != 0 => Some(Operation::Dsb(Barrier {
             alone: crm >> 2 == 1,
             stores: crm & 2 != 0,
@@ -287,15 +287,15 @@ fn decode_other(word: u32) -> Option<Operation> {
     }
     let (load, o2, o1) = (word >> 22 & 1, word >> 23 & 1, word >> 21 & 1);
     match word >> 24 & 0x3f {
-        // Exclusives. With o2 set, the instructions are ordered accesses, or CAS if o1 is set too. CASP takes the
-        // encodings of exclusive pairs of the small sizes.
+        // Exclusives. If o2 is set, the instructions are ordered accesses, or CAS if o1 is set too. CASP uses the
+        // encodings that would be exclusive pairs of the small sizes.
         0x08 => match (o2, o1, word >> 31) {
             (0, 0, _) | (0, 1, 1) if load == 1 => Some(Operation::LoadExclusive),
             (0, 0, _) | (0, 1, 1) => Some(Operation::StoreExclusive),
             (0, 1, 0) | (1, 1, _) => Some(Operation::Atomic),
             _ => None,
         },
-        // The atomic operations of FEAT_LSE; opc 100 with o3 is LDAPR.
+        // The atomic operations of FEAT_LSE. If o3 is set and opc is 100, the instruction is LDAPR.
         0x38 if o1 == 1 && word >> 10 & 3 == 0 && word >> 12 & 15 != 0xc => Some(Operation::Atomic),
         _ => None,
     }
@@ -307,13 +307,13 @@ pub fn is_access(word: u32) -> bool {
     word & 0x0a00_0000 == 0x0800_0000
 }
 
-/// Returns the logarithm of the alignment that an access of `word` needs on Device memory: the size
-/// of an element, or of both elements of an exclusive pair (DDI 0487K.a, B2.8).
+/// Returns the base-2 logarithm of the alignment that an access of `word` needs on Device memory: the size of an
+/// element, or of both elements of an exclusive pair (DDI 0487K.a, B2.8).
 #[must_use]
 pub fn access_alignment(word: u32) -> u8 {
     let (size, vector) = ((word >> 30) as u8, word >> 26 & 1 == 1);
     match word >> 27 & 7 {
-        // Exclusives and ordered accesses. Structures of SIMD are aligned to a byte.
+        // Exclusives and ordered accesses. SIMD structures need only byte alignment.
         0b001 if vector => 0,
         0b001 => size + (word >> 21 & 1 == 1 && word >> 23 & 1 == 0) as u8,
         0b101 if vector => 2 + size,
@@ -324,9 +324,9 @@ pub fn access_alignment(word: u32) -> u8 {
     }
 }
 
-/// Whether the value of `mrs`, a read of a counter, is kept unchanged or as the end of a duration: the instructions
-/// `after` it in its block store it, or subtract something from it and keep the difference. Code that waits for a
-/// deadline does not count: it compares the value, or adds to it.
+/// Whether the value of `mrs`, a read of a counter, is kept unchanged or as the end of a duration. This is so if an
+/// instruction `after` it in its block stores the value, or subtracts something from it and keeps the difference. Code
+/// that waits for a deadline does not do this: it compares the value, or adds to it.
 fn is_kept_as_time(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
     let counter = mrs & 0x1f;
     for word in after {
@@ -334,7 +334,7 @@ fn is_kept_as_time(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
             let (target, second) = (word & 0x1f, word >> 10 & 0x1f);
             let pair = word >> 27 & 7 == 0b101;
             let general = word >> 26 & 1 == 0;
-            // A store to the stack only spills the value.
+            // A store to the stack only spills the value, and does not keep it.
             let aside = word >> 5 & 0x1f == 31;
             if general
                 && is_store(word)
@@ -348,12 +348,12 @@ fn is_kept_as_time(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
             }
             continue;
         }
-        // SUB and SUBS of registers with 64 bits.
+        // 64-bit SUB and SUBS with registers as operands.
         let subtracts = word >> 24 & 0xdf == 0xcb && word >> 21 & 1 == 0;
         if subtracts && word >> 5 & 0x1f == counter {
             return word & 0x1f != 31;
         }
-        // The class of branches includes the system instructions, which have this value in bits 31:22.
+        // The class of branches includes the system instructions, which have the value 0x354 in bits 31:22.
         let branches = word >> 26 & 7 == 0b101 && word >> 22 != 0x354;
         if branches || written_register(word) == Some(counter) {
             return false;
@@ -362,7 +362,7 @@ fn is_kept_as_time(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
     false
 }
 
-/// Whether an access is a store. An atomic operation is a load and a store, and does not count as a store here.
+/// Whether an access is a store. An atomic operation is both a load and a store, and does not count as a store here.
 fn is_store(word: u32) -> bool {
     match word >> 27 & 7 {
         0b011 => false,

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Findings are breaks of a rule, with their places. The program that finds them passes them as lines of text to the
-//! program that shows them.
+//! A finding is an instruction that breaks a rule, with its address. The program that checks the rules passes findings
+//! as lines of text to the program that shows them.
 
 use std::fmt;
 
-/// An instruction.
+/// The position of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// Its exception level.
+    /// The exception level of the instruction.
     pub level: u8,
-    /// Its address.
+    /// The address of the instruction.
     pub pc: u64,
 }
 
-/// A break of a rule.
+/// An execution that broke a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The rule's name.
+    /// The name of the rule.
     pub rule: String,
-    /// The emulator's number of the CPU that broke the rule.
+    /// The number that the emulator gives to the CPU that broke the rule.
     pub cpu: u16,
-    /// The instruction that has to change, or before which something is missing.
+    /// The instruction that has to be changed, or before which another instruction is missing.
     pub place: Place,
-    /// Another instruction that takes part in the break.
+    /// Another instruction that is involved.
     pub other: Option<Place>,
-    /// Description of the break.
+    /// Describes how the rule was broken.
     pub what: String,
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers of the interrupt controller in memory (IHI 0069H, 12.8 to 12.11).
 
-/// An access to a register of the interrupt controller that is mapped in memory.
+/// An access to a memory-mapped register of the interrupt controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapped {
-    /// Its frame.
+    /// The frame that contains the register.
     pub frame: Frame,
-    /// Its offset in the frame.
+    /// The offset of the register in the frame.
     pub offset: u64,
     /// The value read or written.
     pub value: u64,
@@ -17,25 +17,26 @@ pub struct Mapped {
 pub enum Frame {
     /// The distributor.
     Distributor,
-    /// The redistributor at this physical address: two frames of 64 KiB, at a multiple of 128 KiB.
+    /// The redistributor at this physical address. It has two frames of 64 KiB, and is aligned to 128 KiB.
     Redistributor(u64),
 }
 
-/// Bytes of a redistributor without its virtual LPIs.
+/// Size of a redistributor without frames for virtual LPIs, in bytes.
 const REDISTRIBUTOR: u64 = 0x2_0000;
-/// Bytes of the distributor.
+/// Size of the distributor, in bytes.
 const DISTRIBUTOR: u64 = 0x1_0000;
-/// GICD_SETSPI_NSR and _SR; GICR_SETLPIR.
+/// Offsets of GICD_SETSPI_NSR and GICD_SETSPI_SR. The next constant is the offset of GICR_SETLPIR.
 const SETSPI: [u64; 2] = [0x40, 0x50];
 const SETLPIR: u64 = 0x40;
 /// Offset of the SGIs and PPIs in a redistributor.
 const PRIVATE: u64 = 0x1_0000;
 
 impl Frame {
-    /// Returns the register at physical address `address` of the device that an emulator calls `name`.
+    /// Returns the frame and the offset of the register at physical address `address`. The emulator calls the device
+    /// `name`.
     #[must_use]
     pub fn locate(name: &str, address: u64) -> Option<(Self, u64)> {
-        // QEMU's names.
+        // These names are QEMU's.
         if name.starts_with("gicv3_redist") {
             let offset = address % REDISTRIBUTOR;
             return Some((Self::Redistributor(address - offset), offset));
@@ -61,7 +62,7 @@ impl Mapped {
         self.value & rwp != 0
     }
 
-    /// Whether this is GICD_ICENABLER\<n>, GICR_ICENABLER0, or one of their variants with E.
+    /// Whether this is GICD_ICENABLER\<n>, GICR_ICENABLER0, or the variant with E of either.
     #[must_use]
     pub const fn is_disable_register(&self) -> bool {
         let enabler = match (self.frame, self.offset) {
@@ -72,8 +73,8 @@ impl Mapped {
         enabler && self.value != 0
     }
 
-    /// Whether the access makes an interrupt pending. The registers are GICD_ISPENDR\<n>, GICR_ISPENDR0, their variants
-    /// with E, GICD_SETSPI, or GICR_SETLPIR.
+    /// Whether the access makes an interrupt pending. It does if it writes GICD_ISPENDR\<n>, GICR_ISPENDR0, a variant
+    /// of these with E, GICD_SETSPI, or GICR_SETLPIR.
     #[must_use]
     pub fn makes_pending(&self) -> bool {
         let (pends, sets) = match self.frame {
@@ -86,7 +87,8 @@ impl Mapped {
                 self.offset == SETLPIR,
             ),
         };
-        // A bit written as 0 has no effect; the other registers take an interrupt's number.
+        // In the first kind of register, a bit written as 0 has no effect. The other registers take the number of an
+        // interrupt.
         pends && self.value != 0 || sets
     }
 }

@@ -3,19 +3,19 @@
 
 use std::sync::OnceLock;
 
-/// Bytes of a line, the smallest size among the emulated machines (CTR_EL0.DminLine).
+/// Bytes of a line. This is the smallest line size of the emulated machines (CTR_EL0.DminLine).
 pub const LINE: u64 = 64;
-/// Number of lines in a part, which is allocated on first use.
+/// Number of lines in a part. A part is allocated on first use.
 const PART: u64 = 1 << 16;
-/// Number of parts in a region, which is also allocated on first use.
+/// Number of parts in a region. A region is also allocated on first use.
 const PARTS: u64 = 1 << 14;
-/// Number of regions, for 48 bits of physical addresses, the most without FEAT_LPA.
+/// Number of regions. Together they cover 48 bits of physical address, the maximum without FEAT_LPA.
 const REGIONS: u64 = 1 << 12;
 
 /// Values that are allocated on first use.
 type Made<T> = Box<[OnceLock<T>]>;
 
-/// A value for each line of memory, which begins as the default.
+/// A value for each line of memory, which starts as the default value.
 #[derive(Debug)]
 pub struct Lines<T> {
     regions: Made<Made<Box<[T]>>>,
@@ -57,7 +57,7 @@ mod tests {
         lines.value_of_line(0x4000_0040).unwrap().store(7, Relaxed);
         assert_eq!(lines.value_of_line(0x4000_007f).unwrap().load(Relaxed), 7);
         assert_eq!(lines.value_of_line(0x4000_0080).unwrap().load(Relaxed), 0);
-        // RAM of `sbsa-ref` begins at 1 TiB.
+        // The RAM of board `sbsa-ref` begins at 1 TiB.
         lines
             .value_of_line(0x100_0000_0000)
             .unwrap()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System registers, by the fields of the instruction that names one.
+//! System registers, identified by the fields of the instructions that access them.
 
 use std::fmt;
 
-/// A system register: o0, op1, CRn, CRm and op2 of MRS and MSR (DDI 0487K.a, C5.1.2).
+/// A system register, as the fields o0, op1, CRn, CRm and op2 of MRS and MSR (DDI 0487K.a, C5.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Register(u16);
 
@@ -14,7 +14,7 @@ impl Register {
         Self((op0 & 1) << 14 | op1 << 11 | crn << 7 | crm << 3 | op2)
     }
 
-    /// Returns the register in an MRS or MSR.
+    /// Returns the register that the MRS or MSR `word` accesses.
     pub(crate) const fn of_word(word: u32) -> Self {
         Self((word >> 5) as u16 & 0x7fff)
     }
@@ -25,7 +25,7 @@ impl Register {
         (self.0 as u32) << 5
     }
 
-    /// Returns the exception level whose register it is: the lowest one in its name.
+    /// Returns the exception level of the register: the lowest level in its name.
     #[must_use]
     pub const fn level(self) -> u8 {
         match self.op1() {
@@ -58,7 +58,7 @@ impl Register {
         }
     }
 
-    /// Returns the level and g of ICC_AP\<g>R\<n>_EL1 or ICH_AP\<g>R\<n>_EL2.
+    /// Returns the exception level and the group g if this is ICC_AP\<g>R\<n>_EL1 or ICH_AP\<g>R\<n>_EL2.
     #[must_use]
     pub const fn active_priorities(self) -> Option<(u8, u8)> {
         let n = self.0 & 7;
@@ -96,7 +96,7 @@ impl Register {
     }
 }
 
-/// Defines a constant for each register, and a table of the names.
+/// Defines a constant for each register, and a table of the registers' names.
 macro_rules! registers {
     ($($name:ident = $op0:literal, $op1:literal, $crn:literal, $crm:literal, $op2:literal;)*) => {
         $(
@@ -214,7 +214,7 @@ mod tests {
     fn registers_have_their_names_and_levels() {
         assert_eq!(TPIDR_EL2.to_string(), "TPIDR_EL2");
         assert_eq!(Register::new(3, 0, 15, 2, 7).to_string(), "S3_0_C15_C2_7");
-        // `mrs x0, tpidr_el2`, as the assembler encodes it.
+        // The word is `mrs x0, tpidr_el2`, as the assembler generates it.
         assert_eq!(Register::of_word(0xd53c_d040), TPIDR_EL2);
         assert_eq!(
             (TPIDR_EL2.level(), TPIDR_EL1.level(), CNTVCT_EL0.level()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interface of a rule.
+//! The interface that every rule implements.
 
 use crate::access::Access;
 use crate::controls::Controls;
@@ -12,11 +12,11 @@ use crate::testing::Examples;
 /// Description of a rule, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// Its name.
+    /// The name of the rule.
     pub name: &'static str,
-    /// Condition that has to hold.
+    /// The condition that must hold.
     pub says: &'static str,
-    /// Document and section.
+    /// The document and section that require it.
     pub cites: &'static str,
 }
 
@@ -25,22 +25,22 @@ pub struct About {
 pub struct Now<'a> {
     /// The CPU.
     pub cpu: u16,
-    /// The instruction. For an exception, the instruction to which it returns, with the level to
-    /// which it was taken.
+    /// The current instruction. For an exception, this is the instruction to which the handler will return, with the
+    /// level to which the exception was taken.
     pub place: Place,
-    /// Registers as the CPU wrote them.
+    /// Control registers, as the CPU wrote them.
     pub controls: &'a Controls,
     /// State that CPUs share.
     pub shared: &'a Shared,
 }
 
 impl Now<'_> {
-    /// Reports a break of the rule here.
+    /// Reports that the current instruction breaks the rule.
     pub fn report<R: Rule>(&self, other: Option<Place>, what: impl Into<String>) {
         self.report_at::<R>(self.place, other, what);
     }
 
-    /// Reports a break of the rule at `place`.
+    /// Reports that the instruction at `place` breaks the rule.
     pub fn report_at<R: Rule>(&self, place: Place, other: Option<Place>, what: impl Into<String>) {
         let name = R::ABOUT.name;
         self.shared
@@ -48,14 +48,14 @@ impl Now<'_> {
     }
 }
 
-/// A rule, with its state for one CPU. It receives executed instructions. An
-/// instruction that trapped or faulted was not executed.
+/// A rule, with its state for one CPU. Rules receive only executed instructions. An instruction that trapped or faulted
+/// was not executed.
 pub trait Rule: Default {
     /// Description, for people.
     const ABOUT: About;
 
-    /// Handles an executed instruction. `value` is the value of its general register: the written
-    /// value, the address, or, for a read, the value read if known.
+    /// Handles an executed instruction. `value` is the value of its general register: the written value, the address,
+    /// or, for a read, the value that was read, if known.
     fn on_instruction(&mut self, _now: &Now<'_>, _operation: Operation, _value: Option<u64>) {}
 
     /// Handles an instruction that trapped to a higher level, which may emulate it.
@@ -76,8 +76,8 @@ pub trait Rule: Default {
     const EXAMPLES: Examples;
 }
 
-/// Whether `operation` is a context synchronization event (DDI 0487K.a, glossary): ISB or
-/// an exception return. The third kind, an exception entry, is not an instruction.
+/// Whether `operation` is a context synchronization event (DDI 0487K.a, glossary): ISB or an exception return. An
+/// exception entry is one too, but it is not an instruction.
 pub fn synchronises(operation: Operation) -> bool {
     matches!(operation, Operation::Isb | Operation::Return)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules. A rule that is not in the table is not called. A rule without its citation or its
-//! examples does not compile.
+//! The rules. A rule that is missing from the table is not called. A rule without a citation or without examples does
+//! not compile.
 
 mod active_priorities;
 pub(crate) mod caches;
@@ -23,7 +23,7 @@ use crate::access::Access;
 use crate::decode::Operation;
 use crate::rule::{About, Now, Rule};
 
-/// Defines the table of rules, and the type that calls each of them.
+/// Defines the table of rules, and the type that calls them all.
 macro_rules! rules {
     ($($module:ident :: $rule:ident,)*) => {
         /// State of every rule for a CPU.
@@ -110,8 +110,7 @@ fn check<R: Rule>() {
         assert!(is, "{name} misses: {example}: {found:?}");
     }
     for (example, program) in keeps {
-        // The findings include those of all other rules, because code that one rule requires must not break another
-        // rule.
+        // The findings include those of all other rules: code that one rule requires must not break another rule.
         let found = program.run();
         assert!(found.is_empty(), "{name}: {example}: {found:?}");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that the CPUs of a machine share: memory, effects of one CPU on another, and findings.
+//! State that the CPUs of a machine share: memory, the effects of CPUs on each other, and findings.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,17 +15,17 @@ use crate::rules::tables::InUse;
 
 /// State that the CPUs share.
 pub struct Shared {
-    /// Known state of memory's lines.
+    /// Known state of the lines of memory.
     pub(crate) coherence: Coherence,
-    /// Written lines whose instructions can't be fetched yet.
+    /// Written lines whose instructions have not had all maintenance before a fetch.
     pub(crate) written: Written,
-    /// SGIs that were sent before their stores are visible.
+    /// SGIs that were sent before earlier stores of the sender were visible.
     pub(crate) sends: Sends,
-    /// Translation tables.
+    /// Translation tables in use.
     pub(crate) tables: InUse,
-    /// Whether a CPU has executed SEV.
+    /// Whether any CPU has executed SEV.
     pub(crate) events: AtomicBool,
-    /// Number of TLBIs for all CPUs.
+    /// Number of TLBIs for all CPUs so far.
     invalidated: AtomicU64,
     known: Mutex<HashSet<(&'static str, Place)>>,
     machine: Box<dyn Machine>,
@@ -36,10 +36,10 @@ pub trait Machine: Send + Sync {
     /// Reads the word at a physical address.
     fn read(&self, physical: u64) -> Option<u64>;
 
-    /// Translates a virtual address of the CPU that this thread runs to a physical address.
+    /// Translates a virtual address of the CPU that the current thread runs to a physical address.
     fn locate(&self, address: u64) -> Option<u64>;
 
-    /// Takes a finding. There is at most one for each pair of a rule and an instruction.
+    /// Receives a finding. There is at most one finding for each pair of a rule and an instruction.
     fn find(&self, finding: &Finding);
 }
 
@@ -76,7 +76,7 @@ impl Shared {
         self.invalidated.load(Relaxed)
     }
 
-    /// Passes on that `rule` was broken, unless this instruction is already known to break it.
+    /// Reports that `rule` was broken, unless this instruction is already known to break it.
     pub(crate) fn report(
         &self,
         rule: &'static str,
@@ -104,7 +104,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// Locks `mutex`. Ignores poisoning, because the state is still valid.
+/// Locks `mutex`. Ignores poisoning, because the state is valid even after a panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

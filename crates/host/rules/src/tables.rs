@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 /// Bytes of a table with 4 KiB granules. Other granules are not checked.
 pub const TABLE: u64 = 4096;
-/// Output address of a descriptor.
+/// Bits of the output address in a descriptor.
 pub const ADDRESS: u64 = 0xffff_ffff_f000;
 
-/// TG0 of TCR_ELx and VTCR_EL2, 0 for 4 KiB.
+/// TG0 of TCR_ELx and VTCR_EL2, which is 0 for 4 KiB.
 const GRANULE: u64 = 3 << 14;
 
 /// Reads the word at a physical address.
@@ -19,7 +19,7 @@ pub type Locate<'a> = &'a dyn Fn(u64) -> Option<u64>;
 /// A table.
 #[derive(Debug)]
 struct Table {
-    /// Level of the lookup, 0 to 3.
+    /// Level of the table in a lookup, 0 to 3.
     level: u8,
     /// Whether the table belongs to stage 1 of EL1, whose output addresses are intermediate physical addresses.
     intermediate: bool,
@@ -30,21 +30,21 @@ struct Table {
 #[derive(Debug, Default)]
 pub struct Tables(HashMap<u64, Table>);
 
-/// An entry that has changed.
+/// The change of an entry by a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The entry before the change.
     pub old: u64,
     /// The entry after the change.
     pub new: u64,
-    /// The level of the lookup.
+    /// The level of the table that contains the entry.
     pub level: u8,
     /// Whether the table's output addresses are intermediate physical addresses.
     pub intermediate: bool,
 }
 
 impl Tables {
-    /// Adds the table of `level` at `address`, and the tables below it. Calls `found` with the address of each new
+    /// Adds the table of `level` at `address`, and all tables below it. Calls `found` with the address of each new
     /// table.
     pub fn add_table(
         &mut self,
@@ -78,8 +78,8 @@ impl Tables {
         }
     }
 
-    /// Returns the change that a store of `new` to `address` makes. Returns `None` if the entry stays equal, or if no
-    /// table contains the address.
+    /// Returns the change that a store of `new` to `address` causes. Returns `None` if the entry does not change, or if
+    /// no table contains the address.
     pub fn change_by_store(&mut self, address: u64, new: u64) -> Option<Change> {
         let table = self.0.get_mut(&(address & !(TABLE - 1)))?;
         let entry = &mut table.entries[(address % TABLE / 8) as usize];
@@ -109,15 +109,14 @@ pub fn table_below(descriptor: u64, intermediate: bool, locate: Locate<'_>) -> O
     }
 }
 
-/// Returns the level at which a lookup of `64 - size` bits of an address begins, with 4 KiB granules (DDI 0487K.a,
+/// Returns the level at which a lookup begins if addresses have `64 - size` bits, with 4 KiB granules (DDI 0487K.a,
 /// D8.2).
 pub fn first_level(size: u64) -> u8 {
     let bits = 64 - size.clamp(16, 39);
     3 - ((bits - 13) / 9) as u8
 }
 
-/// Returns the root's address and the first level that follow from the values of a base register and its control
-/// register.
+/// Returns the address and the level of the root table, given the values of a base register and its control register.
 pub fn root(base: u64, control: u64) -> Option<(u64, u8)> {
     (control & GRANULE == 0).then(|| (base & ADDRESS & !1, first_level(control & 0x3f)))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs for the tests of rules, as text. Their instructions are 32-bit encodings, which are decoded like the
-//! emulator's.
+//! Text programs for the tests of rules. Their instructions are 32-bit encodings, and are decoded like those of the
+//! emulator.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -43,12 +43,13 @@ const INSTRUCTIONS: &[(&str, u32)] = &[
     ("ic ivau", 0xd50b_7520),
     ("ic iallu", 0xd508_751f),
     ("fadd", 0x1e60_2820),
-    // AND and ORR of bit 0 of x0.
+    // AND and ORR of x0 with 1.
     ("and", 0x9240_0000),
     ("orr", 0xb240_0000),
 ];
 
-/// Words for every rule: a page at 0x8000 that EL2's tables map to itself by LEAF, and values of that entry.
+/// Words that all rules share: a page at 0x8000 that EL2's tables map to itself by the entry LEAF, and values of that
+/// entry.
 const COMMON: &[(&str, &str)] = &[
     ("on", "msr SCTLR_EL2 5; isb"),
     (
@@ -63,17 +64,17 @@ const COMMON: &[(&str, &str)] = &[
     ("A", "0x40000000"),
 ];
 
-/// Programs that break a rule, and programs that keep it but look like a break. Each program is a line with the
-/// program's name and its steps, which `; ` separates. [`Examples::step`] reads the steps.
+/// Programs that break a rule, and programs that keep it but look as if they broke it. Each line has the name of a
+/// program and its steps, which are separated by `; `. [`Examples::step`] parses the steps.
 pub struct Examples {
-    /// The text for which a word stands. `$1` is the first word after it, and so on.
+    /// Words, each with the text that replaces it. `$1` in the text is replaced by the first word after it, and so on.
     pub words: &'static [(&'static str, &'static str)],
     pub breaks: &'static str,
     pub keeps: &'static str,
 }
 
 impl Examples {
-    /// Reads the programs in `text`, which is either `breaks` or `keeps`.
+    /// Parses the programs in `text`, which is either `breaks` or `keeps`.
     pub fn programs(&self, text: &'static str) -> impl Iterator<Item = (&'static str, Program)> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.map(|line| {
@@ -118,11 +119,11 @@ impl Examples {
         }
         let number = |word: &str| self.number(word);
         let event = match *words {
-            // The TLBs are as after reset.
+            // The TLBs are in their state after reset.
             ["found"] => return program.invalidated = false,
             ["cpu", n] => return program.cpu = number(n) as u16,
             ["el", n] => return program.level = number(n) as u8,
-            // `#` stands for the number of the repetition; `#/8` and `#%8` stand for its octal digits.
+            // `#` is replaced by the number of the repetition, and `#/8` and `#%8` by its octal digits.
             [times, "*", ..] => {
                 let step = &step[times.len() + 3..];
                 let each = |n: u64| {
@@ -133,7 +134,7 @@ impl Examples {
                 };
                 return (0..number(times)).for_each(each);
             }
-            // EL2 writes 0 to each register of a set that acts on a guest, except one.
+            // EL2 writes 0 to every register of a set that acts on a guest, except one.
             ["clear", set, "but", but] => {
                 let registers = match set {
                     "OF_EL1" => OF_EL1,
@@ -146,7 +147,7 @@ impl Examples {
                     program.add(Event::Execute(0xd510_0000 | one.to_word(), Some(0)))
                 });
             }
-            // A store of this value.
+            // The CPU stores this value.
             ["entry", at, value] => {
                 self.step(program, &format!("memory {at} {value}"));
                 return self.step(program, &format!("str {at}"));
@@ -155,10 +156,9 @@ impl Examples {
             ["fetch", at] => Event::Fetch(number(at)),
             ["traps", n] => Event::Traps(number(n) as u8),
             ["irq", n] => Event::Interrupt(number(n) as u8),
-            // The CPU takes an interrupt before it executes the last instruction again, in a loop that begins with this
-            // instruction.
+            // The CPU takes an interrupt and then executes the last instruction again, which is the first of a loop.
             ["loop-irq", n] => Event::InterruptOfLoop(number(n) as u8),
-            // MRS of CNTVCT_EL0 whose value is stored.
+            // MRS of CNTVCT_EL0, whose value is then stored.
             ["measure"] => Event::Measure,
             ["msr", name, value] => {
                 Event::Execute(0xd510_0000 | register(name).to_word(), Some(number(value)))
@@ -179,7 +179,7 @@ impl Examples {
                     offset,
                     value,
                 };
-                // The access is of 32 bits.
+                // The access is a 32-bit access.
                 Event::Gic(word(name) & !(1 << 30), register)
             }
             [
@@ -209,13 +209,14 @@ fn register(name: &str) -> Register {
         .unwrap_or_else(|| panic!("no register `{name}`"))
 }
 
-/// Instructions that CPUs execute, one after another. CPU 0 at EL2 executes them until the program changes that.
+/// The instructions that CPUs execute, one after another. They are executed by CPU 0 at EL2, until the program selects
+/// another CPU or level.
 #[derive(Clone, Debug)]
 pub struct Program {
     events: Vec<(u16, u8, Event)>,
     cpu: u16,
     level: u8,
-    /// Whether each CPU has invalidated its TLBs.
+    /// Whether every CPU begins with invalidated TLBs.
     invalidated: bool,
 }
 
@@ -247,7 +248,7 @@ enum Event {
     Fetch(u64),
     /// A write of this value to memory, by a loader or a store.
     Memory(u64, u64),
-    /// The last instruction traps.
+    /// The last instruction traps, to this level.
     Traps(u8),
     Interrupt(u8),
     InterruptOfLoop(u8),
@@ -345,7 +346,7 @@ impl Program {
     }
 }
 
-/// Returns the access that the instruction `word` makes.
+/// Returns the access to memory that the instruction `word` makes.
 fn access(
     place: Place,
     word: u32,
@@ -370,7 +371,7 @@ fn access(
     }
 }
 
-/// Findings and the content of memory, by physical address.
+/// Findings, and the contents of memory by physical address.
 #[derive(Clone, Default)]
 struct Emulated(Arc<Mutex<Known>>);
 

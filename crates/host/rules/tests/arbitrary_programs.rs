@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules handle anything that CPUs may execute, without a panic.
+//! Tests that the rules never panic, whatever the CPUs execute.
 
 use proptest::prelude::*;
 use rules::decode::{access_alignment, decode_before, is_access};
 use rules::gic::{Frame, Mapped};
 use rules::{Access, CheckedCpu, ExecutedOperation, Finding, Machine, Place, RULES, Shared};
 
-/// Memory whose words are their own addresses; checks that findings are of known rules.
+/// Memory in which each word contains its own address. Also checks that every finding has the name of a known rule.
 struct Echo;
 
 impl Machine for Echo {
@@ -24,7 +24,7 @@ impl Machine for Echo {
     }
 }
 
-/// Any word, or one of the system instructions, which are rare among arbitrary words.
+/// Generates any word, or one of the system instructions, which would be rare among arbitrary words.
 fn word() -> impl Strategy<Value = u32> {
     prop_oneof![
         any::<u32>(),

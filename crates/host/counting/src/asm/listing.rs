@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A disassembler's text with counts next to the instructions.
+//! A disassembly with execution counts next to the instructions.
 
 use std::collections::BTreeMap;
 
-/// Counts of executed instructions.
+/// How often instructions were executed.
 #[derive(Debug)]
 pub struct Counts {
-    /// Number of passes.
+    /// Number of passes that were counted.
     pub passes: u64,
-    /// Counts by link address.
+    /// Execution counts by link address.
     pub executed: BTreeMap<u64, u64>,
 }
 
-/// Line that stands for omitted instructions.
+/// Line that replaces omitted instructions.
 const GAP: &str = "            ...";
 
-/// Returns the executed functions in `text`, without instructions far from executed ones.
+/// Returns the executed functions of the disassembly `text`. Omits instructions far from executed ones.
 pub fn executed_lines(text: &str, counts: &Counts) -> Vec<String> {
     let mut lines = Vec::new();
     for function in functions(text) {
@@ -73,8 +73,8 @@ fn function_lines(function: &Function<'_>, counts: &Counts) -> Vec<String> {
         instruction.and_then(|(at, _)| counts.executed.get(at))
     };
     for (index, (at, instruction)) in function.instructions.iter().enumerate() {
-        // Instructions next to executed ones are shown, so that the reader sees which instructions a branch has
-        // skipped.
+        // The instructions next to executed ones are shown too, so that the reader can see which instructions a branch
+        // has skipped.
         let near = index.saturating_sub(1)..=index + 1;
         let count = executed(index);
         if count.is_some() || near.clone().any(|index| executed(index).is_some()) {
@@ -90,7 +90,7 @@ fn function_lines(function: &Function<'_>, counts: &Counts) -> Vec<String> {
     lines
 }
 
-/// Formats the count per pass: a whole number unless passes differ.
+/// Formats a count per pass. It is a whole number if all passes have the same count.
 fn per_pass(count: u64, passes: u64) -> String {
     if count.is_multiple_of(passes) {
         (count / passes).to_string()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks whether the images for tests and for measurements execute the same instructions on a path, so that findings
-//! about one image hold for the other.
+//! Checks whether the images for tests and the images for measurements execute the same instructions on a path. If they
+//! do, findings about one image also hold for the other.
 //!
-//! The images are linked separately, so code and data have different addresses in each: distances encoded in
-//! instructions are not compared.
+//! The images are linked separately, so code and data have different addresses in each. Distances that instructions
+//! encode are therefore not compared.
 
 use anyhow::Result;
 use cost::Path;
@@ -13,8 +13,8 @@ use super::trace::Trace;
 use super::visit;
 use shell::failure;
 
-/// Compares the hypervisor's part of every path that both traces have: the most frequent pass in each trace has to
-/// occur in the other.
+/// Compares the hypervisor's part of every path that both traces contain. The most frequent pass in each trace must
+/// also occur in the other one.
 pub fn compare_traces(measured: &Trace, tested: &Trace, mode: Mode) -> Result<()> {
     let paths = Path::ALL.iter().filter(|path| !path.is_floor());
     let different: Vec<String> = paths
@@ -49,7 +49,7 @@ pub fn compare_traces(measured: &Trace, tested: &Trace, mode: Mode) -> Result<()
     Ok(())
 }
 
-/// Returns the instructions of each pass of `path` at EL2, with equal passes next to each other.
+/// Returns the instructions at EL2 of each pass of `path`, sorted so that equal passes are next to each other.
 fn passes_of_path(trace: &Trace, path: Path, mode: Mode) -> Vec<Vec<u32>> {
     let (windows, _) = costs::clean_windows(&trace.windows, path, mode);
     let words = |window| {
@@ -66,9 +66,9 @@ fn commonest_pass(passes: &[Vec<u32>]) -> Option<&Vec<u32>> {
     runs.max_by_key(|run| run.len())?.first()
 }
 
-/// Returns `words` without the distances in them (encodings: DDI 0487K.a, C4.1): those of B and BL; those of ADR and
-/// ADRP, between which the linker chooses by reach; and the rest of an ADRP's distance, in an ADD of an immediate, or
-/// in a load or store that uses its register.
+/// Returns `words` without the distances that they encode (encodings: DDI 0487K.a, C4.1). These are the distances in B
+/// and BL, and those in ADR and ADRP, between which the linker chooses by distance. They also include the low part of
+/// the distance of an ADRP, which is in an ADD of an immediate, or in a load or store that uses the ADRP's register.
 fn without_distances(words: impl Iterator<Item = u32>) -> Vec<u32> {
     const IMMEDIATE: u32 = 0xfff << 10;
     let mut pages = 0_u32;
@@ -103,7 +103,7 @@ mod tests {
         // adr x8, 0x100; add x8, x8, #0x940; the same; bl 0x80
         let elsewhere = [0x1000_0808, 0x9125_0108, 0xd100_c3ff, 0x9400_0020];
         assert_eq!(without(words), without(elsewhere));
-        // These replace a register, an immediate, and a branch with link by one without.
+        // The words replace a register, an immediate, and a branch with link by a branch without link.
         for (place, word) in [(1, 0x9122_8129), (2, 0xd101_03ff), (3, 0x1400_0010)] {
             let mut other = words;
             other[place] = word;

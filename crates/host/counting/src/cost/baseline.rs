@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares costs with a baseline: the lines to show, and the verdict.
+//! Compares costs with a baseline: the lines to print, and the verdict.
 
 use anyhow::{Result, bail};
 
@@ -9,10 +9,10 @@ use super::gate::{self, Change};
 /// Differences from a baseline.
 pub struct Against<'b> {
     base: &'b Costs,
-    /// A note if another compiler made the images of the baseline.
+    /// A note that is present if the images of the baseline were built by another compiler.
     other: Option<String>,
     changes: Vec<Change>,
-    /// Names of costs that are no longer counted.
+    /// Names of costs that the baseline has, but that were not counted.
     gone: Vec<String>,
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts the cache lines of EL2's code and data that a path misses with empty caches.
+//! Counts the cache lines of EL2's code and data that a path misses if the caches are empty.
 //!
-//! A core requests lines that its first-level caches missed from its second-level cache ([`requests`]). The addresses
-//! are physical, and EL2 has an identity map, so they can be compared with those of the committed instructions.
+//! If its first-level caches miss a line, a core requests the line from its second-level cache ([`requests`]). The
+//! requests have physical addresses. EL2 has an identity map, so these addresses can be compared with those of the
+//! committed instructions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,26 +18,26 @@ use super::visit;
 
 /// Heading of the table.
 pub const HEADING: &str = "lines of 64 bytes that EL2 uses and misses with nothing in caches, code/data; of those in the second cache too; lines of translation tables (walked)";
-/// Start of RAM on this platform (`boards/gem5/machine.py`); devices are below it.
+/// Start of RAM on this platform (`boards/gem5/machine.py`). Devices are below this address.
 const RAM: u64 = 0x8000_0000;
 
-/// Lines by model and path.
+/// Missed lines, by model and by path.
 pub type Models = BTreeMap<String, BTreeMap<String, Missed>>;
 
-/// Lines that a pass missed.
+/// Numbers of lines that a pass missed.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Missed {
-    /// Lines with EL2's instructions.
+    /// Missed lines with EL2's instructions.
     pub code: usize,
-    /// Lines of memory that these instructions accessed.
+    /// Missed lines of memory that these instructions accessed.
     pub data: usize,
-    /// Lines of both kinds that the second-level cache missed too.
+    /// Lines of both kinds that the second-level cache missed, too.
     pub second: usize,
-    /// Lines of translation tables walked in the whole window, including the guest's walks.
+    /// Missed lines of translation tables in the whole window, including the guest's table walks.
     pub walked: usize,
 }
 
-/// Returns, for each path, the misses of the pass that missed the most lines.
+/// Returns, for each path, the misses of the pass that missed most lines.
 pub fn worst_passes(windows: &[Window], requests: &[Request]) -> BTreeMap<String, Missed> {
     let most = |path: Path| {
         let (windows, _) = costs::clean_windows(windows, path, Mode::Inject);
@@ -73,7 +74,7 @@ fn pass_misses(window: &Window, requests: &[Request]) -> Missed {
     }
 }
 
-/// Makes a row for each path, with the misses on each of the `models`.
+/// Returns the columns of a table with a row for each path, and with the misses on each of the `models`.
 pub fn columns(models: &Models) -> Vec<Column> {
     let taken = |path: &&Path| models.values().any(|of| of.contains_key(path.name()));
     let paths: Vec<Path> = Path::ALL.iter().filter(taken).copied().collect();
@@ -134,7 +135,7 @@ mod tests {
             line: address / LINE,
         };
         let requests = [
-            // The first request is before the pass; the next two are the guest's.
+            // The first request is before the pass, and the next two are from the guest.
             request(5, 1, From::Data, DATA + 0x140),
             request(12, 1, From::Data, 0x9000_1000),
             request(13, 1, From::Walk, 0x9100_0000),
@@ -142,7 +143,7 @@ mod tests {
             request(16, 1, From::Second, CODE),
             request(25, 1, From::Code, CODE + 0x40),
             request(26, 1, From::Data, DATA),
-            // The next request is for a line that was not used, and the last one is of another core.
+            // The next request is for a line that EL2 does not use, and the last one is from another core.
             request(38, 1, From::Code, CODE + 0x80),
             request(39, 0, From::Data, DATA + 0x140),
         ];

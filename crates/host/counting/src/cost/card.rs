@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cost card in cycles: the time of each path on models of cores, warm and with empty caches and TLBs, next to the
-//! least time that it could take on that core.
+//! The cost card in cycles: the time of each path on models of cores, both warm and with empty caches and TLBs. Next to
+//! each time is the least time that the path could take on that core.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -24,7 +24,7 @@ use shell::terminal::note;
 
 /// Version of [`Card`]'s format.
 pub const SCHEMA: u32 = 1;
-/// The default models: those with pipelines and caches.
+/// The default models, which have pipelines and caches.
 const MODELS: [&str; 3] = ["minor", "hpi", "o3"];
 
 /// The cycles of every path on each model of a core.
@@ -37,27 +37,27 @@ pub struct Card {
     pub emulator: String,
     pub rustc: String,
     pub models: BTreeMap<String, BTreeMap<String, Cycles>>,
-    /// The parts of an injected IPI to a running CPU, by model: warm cycles, in the order of
+    /// The parts of an injected IPI to a CPU that runs, by model. They are warm cycles, in the order of
     /// [`PARTS`](super::parts::PARTS).
     #[serde(default)]
     pub wake_ups: BTreeMap<String, Vec<u64>>,
-    /// The parts of an injected IPI to a waiting CPU; empty in older cards.
+    /// The parts of an injected IPI to a CPU that waits. Older cards do not have them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waits: BTreeMap<String, Vec<u64>>,
-    /// The lines that each path missed with empty caches; empty in older cards.
+    /// The lines that each path missed with empty caches. Older cards do not have them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missed: cache_misses::Models,
 }
 
-/// A path on a core.
+/// The cost of a path on a core.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Cycles {
     /// Instructions at EL2 in the median pass.
     pub insns: u64,
-    /// Cycles of the median pass, without the time in WFI: from the guest's last instruction before EL2 (for an
-    /// interrupt: from EL2's first instruction) to the guest's first instruction after it.
+    /// Cycles of the median pass, without the time in WFI. They are counted up to the guest's first instruction after
+    /// EL2, from the guest's last instruction before EL2 (for an interrupt: from EL2's first instruction).
     pub warm: u64,
-    /// Like `warm`, with empty caches and TLBs; `None` if not measured.
+    /// Like `warm`, but with empty caches and TLBs. `None` if this was not measured.
     pub cold: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ impl Card {
         self.models.get(model)?.get(path.name()).copied()
     }
 
-    /// Returns the warm cycles of `path` as a multiple of the least possible cycles; `None` if the least is not known.
+    /// Returns the ratio of the warm cycles of `path` to the least possible cycles. `None` if the latter are unknown.
     pub fn ratio_to_floor(&self, model: &str, path: Path) -> Option<f64> {
         let least = self.cycles(model, path.floor()?)?;
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
@@ -98,8 +98,8 @@ impl Card {
         }
     }
 
-    /// Returns the cycles of an injected IPI on `model`, for both sides together, and the least possible cycles for
-    /// both.
+    /// Returns the cycles of an injected IPI on `model`, for both sides together, and the least possible cycles of both
+    /// sides.
     pub fn ipi_cycles(&self, model: &str) -> Option<(u64, u64)> {
         let both = |send, receive| -> Option<u64> {
             Some(self.cycles(model, send)?.warm + self.cycles(model, receive)?.warm)
@@ -121,8 +121,8 @@ pub fn empty_card(args: &CostArgs) -> Card {
     }
 }
 
-/// Measures the requested model, or all models if none is requested. After an error, `card` still has the measurements
-/// so far.
+/// Measures the requested model, or all default models if none is requested. If it returns an error, `card` still has
+/// everything measured so far.
 pub fn measure_models(args: &CostArgs, card: &mut Card) -> Result<()> {
     let board = Board::load(&args.board)?;
     board.gem5("cost")?;
@@ -140,7 +140,7 @@ pub fn measure_models(args: &CostArgs, card: &mut Card) -> Result<()> {
         .iter()
         .flat_map(|&model| Boot::ALL.map(|boot| (model, boot)));
     let boots: Vec<(&str, Boot)> = boots.collect();
-    // Finished boots of the current model, in the order of `Boot::ALL`.
+    // The finished boots of the current model, in the order of `Boot::ALL`.
     let mut ready = Vec::new();
     let mut ended = Ok(());
     side_by_side::in_order(
@@ -170,8 +170,8 @@ pub fn measure_models(args: &CostArgs, card: &mut Card) -> Result<()> {
     ended
 }
 
-/// Returns the cycles of each path on `model`. Reports a path that never occurs alone: with 16 list registers, for
-/// example, no interrupt waits for a list register.
+/// Returns the cycles of each path on `model`. Reports a path that never occurs alone. With 16 list registers, for
+/// example, no interrupt has to wait for a free list register.
 fn cycles_of_paths(
     model: &str,
     warm: &Recorded,
@@ -194,8 +194,8 @@ fn cycles_of_paths(
     paths
 }
 
-/// Returns the median of each part of an injected IPI to `target`. These medians add up to nearly the median of the
-/// whole.
+/// Returns the median of each part of an injected IPI to `target`. The sum of these medians is close to the median of
+/// the whole.
 fn median_parts(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>> {
     let of = |path| {
         recorded
@@ -219,7 +219,7 @@ fn median_parts(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<
     })
 }
 
-/// Returns the instructions and cycles of the median pass.
+/// Returns the numbers of instructions and cycles of the median pass.
 fn median_pass(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
     let (windows, all) = costs::windows_by_exits(&recorded.windows, path, Mode::Inject);
     let ticks: Vec<u64> = windows

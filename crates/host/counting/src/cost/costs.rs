@@ -13,18 +13,18 @@ use super::tally::Tally;
 use super::trace::{Trace, Window};
 use super::visit;
 
-/// The values of each line of a chart: by the name of the line, then by the number of vCPUs.
+/// The values of the lines of a chart, by the name of the line and then by the number of vCPUs.
 pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
-/// Configuration in which the guest runs.
+/// The configuration in which the guest runs.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// The hypervisor, with injected interrupts and trapped waits.
+    /// Under the hypervisor, with injected interrupts and trapped waits.
     Inject,
-    /// The hypervisor, with interrupts delivered directly and no trapped waits.
+    /// Under the hypervisor, with interrupts delivered directly and without trapped waits.
     Direct,
-    /// The bare machine.
+    /// On the bare machine.
     None,
 }
 
@@ -54,7 +54,7 @@ impl Mode {
         }
     }
 
-    /// Returns how interrupts reach the guest; the bare machine ignores it.
+    /// Returns how interrupts are delivered to the guest. The bare machine ignores this.
     pub const fn delivery(self) -> Deliver {
         match self {
             Self::Inject | Self::None => Deliver::Inject,
@@ -63,7 +63,7 @@ impl Mode {
     }
 }
 
-/// A path in a mode.
+/// The costs of a path in a mode.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PathCosts {
     /// Name of the path.
@@ -72,19 +72,19 @@ pub struct PathCosts {
     pub mode: Mode,
     /// Number of counted passes.
     pub passes: u64,
-    /// Number of passes with as many instructions as the median pass.
+    /// Number of passes that have as many instructions as the median pass.
     pub agree: u64,
-    /// Number of passes that are not counted, because something else happened in them.
+    /// Number of passes that were not counted, because other events occurred in them.
     pub set_aside: u64,
-    /// The hypervisor's part of the median pass.
+    /// Counts for the hypervisor's part of the median pass.
     pub el2: Option<Tally>,
-    /// The guest's part of the median pass.
+    /// Counts for the guest's part of the median pass.
     pub guest: Option<Tally>,
-    /// The reason why the path has no counts, if it has none.
+    /// Why the path has no counts, if it has none.
     pub skipped: Option<String>,
 }
 
-/// Translates the old names of paths.
+/// Reads the name of a path, and translates old names.
 fn path_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let name = String::deserialize(from)?;
     Ok(match Path::parse(&name) {
@@ -110,9 +110,9 @@ pub struct Costs {
     pub emulator: String,
     pub rustc: String,
     pub paths: Vec<PathCosts>,
-    /// Single numbers by name: round trips, sizes, the length of a boot.
+    /// Single numbers by name: round trips, sizes, and the length of a boot.
     pub numbers: BTreeMap<String, u64>,
-    /// Instructions per operation by number of vCPUs, if requested.
+    /// Instructions per operation by number of vCPUs, if they were requested.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scale: Lines,
 }
@@ -128,7 +128,7 @@ impl Costs {
     }
 }
 
-/// Selects the windows that show only `path`; also returns the number of all windows of the path.
+/// Returns the windows that contain only `path`, and the number of all windows of the path.
 pub fn clean_windows(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let (mut windows, all) = windows_by_exits(windows, path, mode);
     let (_, interrupts) = visit::expected_stays(path);
@@ -139,8 +139,8 @@ pub fn clean_windows(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window
     (windows, all)
 }
 
-/// Like [`clean_windows`], but considers only exits, whether or not the guest took its interrupt before the window's
-/// end: a core that runs ahead may be past the mark when it takes the interrupt.
+/// Like [`clean_windows`], but considers only the exits. It ignores whether the guest took its interrupt before the end
+/// of the window, because a core that executes ahead may already be past the mark when it takes the interrupt.
 pub fn windows_by_exits(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let windows = windows.iter().filter(|window| window.path == path);
     let all = windows.clone().count();
@@ -155,7 +155,7 @@ fn has_exits(window: &Window, mode: Mode) -> bool {
     let visits = visit::stay_causes(window);
     match mode {
         Mode::Inject => visits == causes,
-        // The hypervisor handles calls and emulated devices in any mode.
+        // Calls and emulated devices are handled by the hypervisor in any mode.
         Mode::Direct => match window.path {
             Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::Mmio => {
                 visits.len() == 1
@@ -195,7 +195,7 @@ pub fn count_row(trace: &Trace, path: Path, mode: Mode) -> Result<PathCosts> {
     })
 }
 
-/// Counts the hypervisor's part and the guest's part of a pass.
+/// Counts the hypervisor's part and the guest's part of a pass separately.
 fn tally_window(window: &Window) -> (Tally, Option<Tally>) {
     let entries = visit::stay_causes(window).len();
     let el2 = Tally::count_events(&visit::hypervisor_steps(window), entries);

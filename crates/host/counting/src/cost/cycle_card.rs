@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `cost` on a board of gem5: shows the card in cycles, stores it, and compares it with the previous card.
+//! The verb `cost` on a gem5 board: prints the card in cycles, stores it, and compares it with the previous card.
 
 use anyhow::{Result, bail};
 use cost::Path;
@@ -18,7 +18,7 @@ use shell::terminal::say;
 
 const HEADING: &str = "cycles from the guest's last instruction before an exit (of an interrupt: from EL2's first) to its first one after, without what a WFI waits: warm, \
                        as a multiple of the least (floor-...), and with nothing in caches and TLBs";
-/// Text that stands for a missing value.
+/// Text for a missing value.
 const NONE: &str = "-";
 
 /// Runs `cargo xtask cost --board gem5`.
@@ -84,7 +84,7 @@ fn document(card: &Card) -> Document {
     document
 }
 
-/// Returns a row for each model and state of the receiver: the parts of a wake-up, and their sum.
+/// Returns a table with a row for each model and state of the receiver: the parts of a wake-up, and their sum.
 pub fn wake_ups(card: &Card) -> Vec<Column> {
     let rows = Target::ALL.iter().flat_map(|&target| {
         let of = card.wake_ups(target).iter();
@@ -113,7 +113,7 @@ pub fn wake_ups(card: &Card) -> Vec<Column> {
     columns
 }
 
-/// Returns a row for each path: its instructions, and three numbers for each model.
+/// Returns a table with a row for each path: the number of its instructions, and three numbers for each model.
 pub fn columns(card: &Card) -> Vec<Column> {
     let taken = |path: &&Path| {
         let mut models = card.models.keys();
@@ -143,7 +143,7 @@ pub fn columns(card: &Card) -> Vec<Column> {
     columns
 }
 
-/// Returns the number of instructions of `path`, or a number for each model if the models differ.
+/// Returns the number of instructions of `path`, or one number per model if the models differ.
 fn instructions_of_path(card: &Card, path: Path) -> Option<String> {
     let models = card.models.keys();
     let mut all: Vec<u64> = models
@@ -154,7 +154,7 @@ fn instructions_of_path(card: &Card, path: Path) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("/"))
 }
 
-/// Describes the cycles of an injected IPI, for both sides.
+/// Describes the cycles of an injected IPI, for both sides together.
 pub fn describe_ipis(card: &Card) -> Vec<String> {
     let models = card.models.keys();
     let sentence = |model: &String| {
@@ -167,8 +167,8 @@ pub fn describe_ipis(card: &Card) -> Vec<String> {
     models.filter_map(sentence).collect()
 }
 
-/// Returns the differences from `base`. Fewer caches were emptied for cards that have no missed lines, so their cold
-/// passes are not compared with those of later cards.
+/// Returns the differences from `base`. If one of the two cards has no missed lines, it is older, and fewer caches were
+/// emptied for it. Its cold passes are then not compared.
 fn changes(base: &Card, card: &Card) -> Vec<Change> {
     let mut changes = Vec::new();
     for (model, paths) in &card.models {
@@ -187,7 +187,7 @@ fn changes(base: &Card, card: &Card) -> Vec<Change> {
     changes
 }
 
-/// Fails if a path takes more cycles than before, or is missing.
+/// Fails if a path takes too many more cycles than in `base`, or is missing.
 fn fail_on_growth(base: &Card, card: &Card, changes: &[Change]) -> Result<()> {
     let mut wrong: Vec<String> = changes
         .iter()

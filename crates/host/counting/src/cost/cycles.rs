@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ticks of a stay at EL2, computed from the times in a trace.
+//! Computes the ticks of a stay at EL2 from the times in a trace.
 //!
-//! A stay is counted from the commit of the guest's last instruction before it to the commit of the guest's first
-//! instruction after it. This includes the entry, the return, and the refill of the guest's pipeline, and excludes the
-//! time that a core waits in WFI. The guest's code before an interrupt is unrelated to it, so a stay for an interrupt
-//! is counted from its own first instruction.
+//! A stay is measured from the commit of the guest's last instruction before it to the commit of the guest's first
+//! instruction after it. This includes the entry, the return, and the refilling of the guest's pipeline. It excludes
+//! the time that the core waits in WFI. If an interrupt causes the stay, the guest's code before it is unrelated, so
+//! the stay is measured from its own first instruction.
 
 use cost::Level;
 
 use super::instruction_kind::{InstructionKind, kind};
 use super::trace::{Executed, Window};
 
-/// Returns the ticks of the stays at EL2 in `window`; `None` if there are no stays, or if a stay lacks an instruction
-/// of the guest before or after it.
+/// Returns the ticks of the stays at EL2 in `window`. Returns `None` if there are no stays, or if the guest's
+/// instruction before or after a stay is missing.
 pub fn el2_ticks(window: &Window) -> Option<u64> {
     let steps = window.steps.as_slice();
     let at_el2 = |step: &Executed| step.level == Level::El2;
@@ -30,7 +30,8 @@ pub fn el2_ticks(window: &Window) -> Option<u64> {
     (stays > 0).then_some(ticks)
 }
 
-/// Returns the ticks waited at each WFI: the longest pause between two instructions near it.
+/// Returns the ticks that were waited at WFIs. For each WFI, this is the longest pause between two instructions near
+/// it.
 fn halted_ticks(steps: &[Executed]) -> u64 {
     let waits =
         |(at, step): (usize, &Executed)| (kind(step.word) == InstructionKind::Wfi).then_some(at);
@@ -40,7 +41,7 @@ fn halted_ticks(steps: &[Executed]) -> u64 {
     resumed.map(|n| tick(n) - tick(n - 1)).sum()
 }
 
-/// Returns the median of the passes; `None` if there are no passes.
+/// Returns the median over the passes, or `None` if there are no passes.
 pub fn median_ticks(mut ticks: Vec<u64>) -> Option<u64> {
     ticks.sort_unstable();
     hist::of_sorted(&ticks, 500).copied()
@@ -58,7 +59,7 @@ mod tests {
         ticks_at(0x400, steps)
     }
 
-    /// Returns the ticks of steps whose instructions are all at the address `pc`.
+    /// Returns the ticks for steps whose instructions are all at address `pc`.
     fn ticks_at(pc: u64, steps: &[(Level, u32, u64)]) -> Option<u64> {
         let steps = steps
             .iter()
@@ -81,7 +82,7 @@ mod tests {
             (El1, NOP, 200),
         ];
         assert_eq!(ticks(&stay), Some(100));
-        // For an interrupt, the stay is counted from its vector on.
+        // If an interrupt causes the stay, it is measured from the vector on.
         assert_eq!(ticks_at(0x8020_2480, &stay), Some(50));
         let waits = [
             (El1, NOP, 100),
@@ -114,7 +115,7 @@ mod tests {
             (El1, NOP, 40),
         ];
         assert_eq!(ticks(&two), Some(40));
-        // A stay without a beginning or an end does not count.
+        // A stay whose beginning or end is missing is not measured.
         assert_eq!(ticks(&stay[1..]), None);
         assert_eq!(ticks(&stay[..3]), None);
         assert_eq!(ticks(&[(El1, NOP, 1)]), None);

@@ -46,7 +46,7 @@ const COLUMNS: &str = "\
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
-/// Text above the cards in cycles.
+/// Text above the cards with cycles.
 const CYCLES: &str = "
 ## The gem5 board
 
@@ -200,10 +200,10 @@ arrives while the interrupt is taken. The cold figures of the first baseline are
 in the second-level cache. `--compare` compares cold figures only between baselines that both have misses.
 ";
 
-/// Text above the parts of a wake-up.
+/// Text above the table with the parts of a wake-up.
 const WAKE_UPS: &str = "The parts of an injected IPI, warm:\n";
 
-/// Text above the lines that paths miss.
+/// Text above the table with the lines that paths miss.
 const LINES: &str = "Lines that EL2 misses when cold:\n";
 
 /// Text below the table of single numbers.
@@ -228,7 +228,7 @@ pub fn page(baselines: &[Costs], cards: &[Card]) -> String {
     page
 }
 
-/// Writes the newest and the first card in cycles.
+/// Writes the newest and the first card with cycles.
 fn write_cycles(page: &mut String, cards: &[Card]) {
     let (Some(first), Some(last)) = (cards.first(), cards.last()) else {
         return;
@@ -282,7 +282,7 @@ fn write_markdown(page: &mut String, columns: &[Column]) {
 }
 
 fn write_table(page: &mut String, title: &str, costs: &Costs) {
-    // Writing to a string can't fail, here and below.
+    // Writing to a string can't fail, neither here nor below.
     let _ = write!(
         page,
         "\n## {title}\n\n{}, {}\n\n{COLUMNS}",
@@ -313,7 +313,7 @@ fn row_text(path: Path, row: &PathCosts, bare: Option<&PathCosts>) -> String {
     }
 }
 
-/// Returns the hypervisor's cells under [`COLUMNS`].
+/// Returns the hypervisor's cells of a row, in the order of [`COLUMNS`].
 fn hypervisor_cells(el2: &Tally) -> String {
     let [insns, groups @ ..] = el2.columns();
     let [
@@ -334,7 +334,7 @@ fn hypervisor_cells(el2: &Tally) -> String {
     )
 }
 
-/// Writes the table of single numbers: those of the first baseline next to those of the last one.
+/// Writes the table of single numbers. The numbers of the first baseline are next to those of the last one.
 fn write_numbers(page: &mut String, baselines: &[Costs]) {
     let (Some(before), Some(now)) = (baselines.first(), baselines.last()) else {
         return;
@@ -351,7 +351,7 @@ fn write_numbers(page: &mut String, baselines: &[Costs]) {
     page.push_str(BOOT);
 }
 
-/// Writes the costs of operations by number of vCPUs.
+/// Writes the cost of each operation by number of vCPUs.
 fn write_scale(page: &mut String, costs: &Costs) {
     let counts = super::scale::vcpu_counts(&costs.scale);
     let _ = write!(
@@ -377,7 +377,7 @@ fn write_scale(page: &mut String, costs: &Costs) {
     }
 }
 
-/// Writes the EL2 instructions of every path with injected interrupts, baseline by baseline.
+/// Writes the number of EL2 instructions of every path with injected interrupts, for each baseline.
 fn write_history(page: &mut String, baselines: &[Costs]) {
     let _ = write!(
         page,

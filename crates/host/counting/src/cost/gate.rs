@@ -6,10 +6,10 @@ use super::costs::{Costs, PathCosts};
 /// Largest allowed growth of a cost, in per cent.
 const MOST: f64 = 2.0;
 
-/// Prefixes of the names of numbers that may grow.
+/// Prefixes of the names of numbers that are allowed to grow.
 const FREE: [&str; 2] = [super::numbers::BYTES, super::numbers::BOOT];
 
-/// A cost that grew or shrank.
+/// A cost that has grown or shrunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub what: String,
@@ -23,8 +23,8 @@ impl Change {
         (was != is).then_some(Self { what, was, is })
     }
 
-    /// Whether the cost grew by more than is allowed. Sizes and the length of a boot may grow with new features, and
-    /// are only reported.
+    /// Whether the cost grew by more than is allowed. Sizes and the length of a boot may grow with new features, so
+    /// their growth is only reported.
     pub fn grew_too_much(&self) -> bool {
         let gated = !FREE.iter().any(|free| self.what.starts_with(free));
         gated && self.is as f64 > self.was as f64 * (1.0 + MOST / 100.0)
@@ -41,7 +41,7 @@ impl Change {
     }
 }
 
-/// Returns the differences between `new` and `old`, and the names of costs that are no longer counted.
+/// Returns the differences between `new` and `old`, and the names of costs that `new` lacks.
 pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
     let (mut changes, mut gone) = (Vec::new(), Vec::new());
     for was in &old.paths {
@@ -66,8 +66,8 @@ pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
     (changes, gone)
 }
 
-/// Names both compilers if `rustc` differs from `with`, the compiler of `base`: the other compiler may have caused the
-/// growth.
+/// Names both compilers if `rustc` differs from `with`, the compiler of the baseline `base`. The difference between the
+/// compilers may have caused the growth.
 pub fn note_other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
     (with != rustc).then(|| {
         format!(
@@ -78,7 +78,7 @@ pub fn note_other_compiler(base: &str, with: &str, rustc: &str) -> Option<String
 
 type Part = (&'static str, fn(&PathCosts) -> Option<u64>);
 
-/// The numbers of a row that must not grow.
+/// The numbers of a row that must not grow, each with its name.
 const PARTS: [Part; 2] = [
     ("hypervisor", |row| row.el2.map(|tally| tally.insns)),
     ("guest", |row| row.guest.map(|tally| tally.insns)),

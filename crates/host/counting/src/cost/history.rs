@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stored baselines: `NN-label.json` in a folder for each kind, instructions or cycles. The first baseline is from
-//! the project's beginning; new costs are compared with the last one.
+//! The stored baselines: files `NN-label.json`, in one folder for counts of instructions and another one for cycles.
+//! The first baseline is from the project's beginning. New costs are compared with the last one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ use shell::{files, mistake, places};
 
 /// Costs that can be stored as a baseline.
 pub trait Baseline: DeserializeOwned + Serialize {
-    /// Their folder.
+    /// The folder of the baselines.
     const FOLDER: &'static str;
-    /// Version of their format.
+    /// Version of the file format.
     const SCHEMA: u32;
     fn schema(&self) -> u32;
     fn set_label(&mut self, label: &str);
-    /// Returns the reason why the costs are not fit for comparisons, if they are not.
+    /// Returns why these costs are not suitable for comparisons, or `None` if they are.
     fn flaw(&self) -> Option<String> {
         None
     }
@@ -43,7 +43,7 @@ impl Baseline for Costs {
         self.label = label.into();
     }
 
-    /// Returns a flaw if passes were set aside, since these may have taken another path.
+    /// Returns a flaw if passes were set aside, because these passes may have taken another path.
     fn flaw(&self) -> Option<String> {
         let row = self.paths.iter().find(|row| row.set_aside != 0)?;
         Some(format!(
@@ -130,7 +130,7 @@ pub fn newest<B: Baseline>() -> Result<PathBuf> {
     Ok(newest)
 }
 
-/// Stores `base` under `label`, and writes the page again.
+/// Stores `base` under `label`, and rewrites the page.
 pub fn save_baseline<B: Baseline>(mut base: B, label: &str) -> Result<String> {
     if let Some(flaw) = base.flaw() {
         bail!("--save: {flaw}; nothing is kept");
@@ -147,13 +147,13 @@ pub fn save_baseline<B: Baseline>(mut base: B, label: &str) -> Result<String> {
     Ok(places::shown(&file))
 }
 
-/// Writes the page from the baselines.
+/// Rewrites the page from the baselines.
 pub fn write_document() -> Result<()> {
     let page = document::page(&stored_baselines()?, &stored_baselines()?);
     Output::claim("--save", &places::inside(DOCUMENT))?.write(&page)
 }
 
-/// Converts a label to a part of a file's name.
+/// Converts a label to a form that can be part of a file name.
 fn slug(label: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() {

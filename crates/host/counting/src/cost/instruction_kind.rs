@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kinds of instructions that the costs distinguish (encodings: DDI 0487K.a, C4.1).
+//! Kinds of instructions that the costs count separately (encodings: DDI 0487K.a, C4.1).
 
 /// A kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionKind {
     /// MRS.
     Read,
-    /// MSR of a register.
+    /// MSR that writes a register.
     Write,
     /// MSR of ICC_SGI1R_EL1.
     SendSgi,
@@ -19,7 +19,7 @@ pub enum InstructionKind {
     Smc,
     Wfi,
     Wfe,
-    /// Anything else.
+    /// Any other instruction.
     Other,
 }
 

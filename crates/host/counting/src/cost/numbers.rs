@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Costs that are single numbers: sizes, the length of a boot, round trips.
+//! Costs that are single numbers: sizes, the length of a boot, and round trips.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,13 +19,13 @@ use running::session;
 /// Numbers by name.
 pub type Numbers = BTreeMap<String, u64>;
 
-/// Prefix of the names of sizes.
+/// Prefix for the names of sizes.
 pub const BYTES: &str = "bytes: ";
-/// Name of the length of a boot.
+/// Name of the number that is the length of a boot.
 pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
 
 /// Returns the sizes, in bytes, of the code, constants and variables of the hypervisor and of both programs of the
-/// guest; the name `guest` is that of the measuring program.
+/// guest. In the result, `guest` is the measuring program.
 pub fn image_sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     let images = [
@@ -65,7 +65,7 @@ fn section_sizes(path: &Path) -> Result<[(&'static str, u64); 3]> {
     ])
 }
 
-/// Returns the bytes that the hypervisor allocates for a vCPU, as it reports them.
+/// Returns the number of bytes that the hypervisor allocates per vCPU, as the guest reports it.
 pub fn bytes_per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     let mut lines = recorded.console.lines();
     let said = lines.find_map(|line| line.strip_prefix("cost: per-vcpu "));
@@ -74,9 +74,9 @@ pub fn bytes_per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     Ok([(format!("{BYTES}hypervisor, per vCPU"), bytes)].into())
 }
 
-/// Returns the number of instructions from reset to the first one of the measuring guest, on a machine with one CPU. No
-/// CPU waits for another there, so the number is always the same. It includes the five instructions that the emulator
-/// runs in place of a boot loader.
+/// Returns the number of instructions from reset to the first one of the measuring guest, on a machine with one CPU.
+/// Because this CPU never waits for another one, the number is always the same. It includes the five instructions that
+/// the emulator executes in place of a boot loader.
 pub fn boot_instructions(bench: &Bench) -> Result<Numbers> {
     let little =
         "rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=100 rouse.iterations=4";
@@ -88,7 +88,8 @@ pub fn boot_instructions(bench: &Bench) -> Result<Numbers> {
     Ok([(BOOT.to_owned(), *before)].into())
 }
 
-/// Returns the median round trips of `pingpong` in WFI, counted by the guest with one tick per instruction.
+/// Returns the median round trips of `pingpong` in WFI. The guest counts them in ticks, of which each is one
+/// instruction.
 pub fn median_round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut args = JobArgs::on(board);
     args.under = Some(Unders::Named(vec![Under::Rouse, Under::None]));
@@ -109,7 +110,7 @@ pub fn median_round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
         let Some(stats) = cell.stats else { continue };
         let (below, trap) = match (cell.under, cell.what.trap.wfi()) {
             (Under::None, _) => ("bare machine", ""),
-            // The job does not run other hypervisors.
+            // The job requests no other hypervisors.
             (Under::Xen | Under::Bao | Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _) => {
                 continue;
             }

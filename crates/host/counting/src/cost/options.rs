@@ -42,13 +42,13 @@ pub struct CostArgs {
     /// status 1 if an SGI's cost depends on the number of vCPUs
     #[arg(long)]
     pub scale: bool,
-    /// How long it may take.
+    /// How long the boots may take.
     #[command(flatten)]
     pub limits: LimitArgs,
     /// Only rewrite docs/cost.md from the baselines in docs/cost
     #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
     pub page: bool,
-    /// The form of the output.
+    /// The format of the output.
     #[command(flatten)]
     pub format: FormatArgs,
 }

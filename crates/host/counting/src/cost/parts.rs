@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parts of an injected IPI, from the times in both CPUs' traces: from the sender's trapped write to the point at
-//! which the running or waiting receiver continues.
+//! Divides an injected IPI into parts, by the times in the traces of both CPUs. The parts extend from the sender's
+//! trapped write to the point at which the running or waiting receiver continues.
 
 use cost::{Level, Path};
 
@@ -8,7 +8,7 @@ use super::instruction_kind::{InstructionKind, kind};
 use super::trace::{Executed, Window};
 use super::visit;
 
-/// Parts of a wake-up, in order.
+/// Names of the parts of a wake-up, in order.
 pub const PARTS: [&str; 9] = [
     // From the guest's write of ICC_SGI1R_EL1, which traps, to EL2's own write.
     "send",
@@ -30,10 +30,10 @@ pub const PARTS: [&str; 9] = [
     "idle exit",
 ];
 
-/// A receiver.
+/// The state of the CPU that receives the IPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// It runs other code, so that it has no idle loop to leave.
+    /// The CPU runs other code, so it does not have to leave an idle loop.
     Runs,
     /// It waits in a WFI that traps.
     Waits,
@@ -42,7 +42,7 @@ pub enum Target {
 impl Target {
     pub const ALL: [Self; 2] = [Self::Runs, Self::Waits];
 
-    /// Returns its name in tables.
+    /// Returns the name of the state in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Runs => "runs",
@@ -50,7 +50,7 @@ impl Target {
         }
     }
 
-    /// Returns the path that its sender takes and the path that it takes itself.
+    /// Returns the path that the sender takes, and the path that the receiver takes.
     pub const fn paths(self) -> [Path; 2] {
         match self {
             Self::Runs => [Path::SgiSend, Path::SgiReceive],
@@ -58,7 +58,7 @@ impl Target {
         }
     }
 
-    /// Returns the number of [`PARTS`] that its wake-up has.
+    /// Returns how many of the [`PARTS`] the wake-up has.
     pub const fn part_count(self) -> usize {
         match self {
             Self::Runs => PARTS.len() - 1,
@@ -72,22 +72,22 @@ const ACKNOWLEDGE: u32 = 0xd538_cc00;
 const END: u32 = 0xd518_cc20;
 const GENERAL: u32 = 0x1f;
 
-/// Returns the ticks of each part of a wake-up, whose two sides are `sender` and `receiver`; `None` if the sides do not
-/// belong to the same wake-up.
+/// Returns the ticks of each part of a wake-up whose two sides are `sender` and `receiver`. Returns `None` if the two
+/// sides do not belong to the same wake-up.
 pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u64>> {
     let (traps, sends) = send_times(&sender.steps)?;
     let mut steps = receiver.steps.iter();
-    // Each step comes after the previous one.
+    // Each of the following steps is searched after the previous one.
     let mut next =
         |wanted: &dyn Fn(&Executed) -> bool| steps.find(|step| wanted(step)).map(|step| step.tick);
     let at_el1 = |step: &Executed| step.level == Level::El1;
     let at_el2 = |step: &Executed| step.level == Level::El2;
     let register = |word: u32| move |step: &Executed| at_el1(step) && step.word & !GENERAL == word;
     let returns = |step: &Executed| kind(step.word) == InstructionKind::Return;
-    // A waiting receiver was also at EL2 before the write.
+    // A waiting receiver has also been at EL2 before the write, so only later steps are considered.
     let comes = next(&|step| at_el2(step) && step.tick > sends)?;
     let leaves = next(&|step| at_el2(step) && returns(step))?;
-    // A waiting receiver first unmasks interrupts, so the vector may not be its next step at EL1.
+    // A waiting receiver unmasks interrupts first, so its next step at EL1 may not be the vector.
     let handlers = visit::handlers(receiver);
     let vector: &Executed = handlers.first()?.first()?;
     let times = [
@@ -103,11 +103,11 @@ pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u
         receiver.steps.last()?.tick,
     ];
     let pairs = times.windows(2).take(target.part_count());
-    // If the sender's window is from another pass, a step may be before the previous one.
+    // If the windows are from different passes, a step may be earlier than the previous one.
     pairs.map(|pair| pair[1].checked_sub(pair[0])).collect()
 }
 
-/// Returns the time of the guest's write of ICC_SGI1R_EL1, which trapped, and the time of EL2's write.
+/// Returns the times of the guest's trapped write of ICC_SGI1R_EL1 and of EL2's own write.
 fn send_times(steps: &[Executed]) -> Option<(u64, u64)> {
     let writes = |level| {
         let mut steps = steps.iter();
@@ -125,11 +125,11 @@ mod tests {
     const WFI: u32 = 0xd503_207f;
     const ERET: u32 = 0xd69f_03e0;
     const SGI: u32 = 0xd518_cba1;
-    /// The guest's interrupt vector, in a table of its own.
+    /// Address of the guest's interrupt vector, in a table that contains nothing else.
     const VECTOR: u64 = 0x4020_0280;
 
-    /// Returns a window of steps (level, instruction, time). The step at tick `vector` is at `VECTOR`; each other step
-    /// follows the one before it.
+    /// Returns a window of steps, each of which has a level, an instruction and a time. The step at tick `vector` is at
+    /// address `VECTOR`. Every other step is at the address after the previous one.
     fn window(target: Target, side: usize, steps: &[(Level, u32, u64)], vector: u64) -> Window {
         let mut pc = 0x4000_0000;
         let steps = steps.iter().map(|&(level, word, tick)| {
@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    /// The guest's handler from tick 100 on, and the steps after it.
+    /// The guest's handler, which begins at tick 100, and the steps after it.
     const HANDLER: [(Level, u32, u64); 6] = [
         (El1, NOP, 100),
         (El1, ACKNOWLEDGE | 3, 120),
@@ -169,7 +169,7 @@ mod tests {
         };
         let whole = [20, 20, 40, 10, 20, 30, 10, 5];
         assert_eq!(is(10, &receiver), Some(whole.to_vec()));
-        // The first receiver was interrupted before the SGI was sent; the second has no end of its interrupt.
+        // The first receiver was interrupted before the SGI was sent. The second one never ends its interrupt.
         assert_eq!(is(60, &receiver), None);
         assert_eq!(is(10, &receiver[..6]), None);
     }
@@ -192,7 +192,7 @@ mod tests {
         };
         let whole = [20, 20, 30, 20, 20, 30, 10, 5, 16];
         assert_eq!(is(&receiver), Some(whole.to_vec()));
-        // The receiver woke before the SGI, so it took another interrupt.
+        // The receiver woke before the SGI was sent, so it took another interrupt.
         let mut early = receiver.clone();
         (early[3].2, early[4].2) = (20, 28);
         assert_eq!(is(&early), None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots images with the recorder, and reads its traces.
+//! Boots images with the recorder, and reads the recorder's traces.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,46 +23,47 @@ use shell::progress::Progress;
 
 /// Boot argument that selects every path.
 pub const ALL_PATHS: &str = "rouse.cost=all";
-/// Boot argument that makes EL2 reserve memory for neighbours; one path has a neighbour.
+/// Boot argument that makes EL2 reserve memory for neighbours, because one path has a neighbour.
 const NEIGHBOUR: &str = "rouse.neighbour=work";
-/// Like [`NEIGHBOUR`], and makes EL2 lend the guest the shortest possible vectors, which only images for tests have.
+/// Like [`NEIGHBOUR`]. Also makes EL2 use the shortest possible vectors for the guest, which only images for tests
+/// contain.
 const FLOORS: &str = "rouse.neighbour=work rouse.floor";
-/// CPUs of the boots that count paths: a sender and a receiver.
+/// Number of CPUs in the boots that count paths: a sender and a receiver.
 pub const CPUS: u32 = 2;
 
-/// The emulator, the images and the limits with which boots are made.
+/// What all boots need: the emulator, the images and the time limits.
 #[derive(Debug)]
 pub struct Bench {
     pub emulator: Emulator,
-    /// The images with the trials as guest.
+    /// The images whose guest runs the trials.
     pub built: Built,
-    /// The images with the measuring program.
+    /// The images whose guest is the measuring program.
     pub measuring: Built,
-    /// Boot arguments of the trials in addition to the paths.
+    /// Boot arguments of the trials, besides those that select the paths.
     lent: &'static str,
     plugin: PathBuf,
     board: String,
-    /// The atomic instructions of the running guest.
+    /// The kind of atomic instructions that the running guest uses.
     pub atomics: Atomics,
     pub limits: LimitArgs,
 }
 
-/// Record of a boot.
+/// What was recorded in a boot.
 #[derive(Debug)]
 pub struct Recorded {
-    /// Passes of the paths, with the executed instructions.
+    /// The passes of the paths, with the instructions that they executed.
     pub trace: Trace,
     /// The console's output.
     pub console: String,
 }
 
 impl Bench {
-    /// Builds everything for `board`; boots will have these limits.
+    /// Builds everything for `board`. All boots will have the limits `limits`.
     pub fn new(board: &str, limits: &LimitArgs) -> Result<Self> {
         Self::build(board, limits, NEIGHBOUR)
     }
 
-    /// Like [`Self::new`], but with the boot arguments for the floors.
+    /// Like [`Self::new`], but with the boot arguments for the shortest possible vectors.
     pub fn with_floors(board: &str, limits: &LimitArgs) -> Result<Self> {
         Self::build(board, limits, FLOORS)
     }
@@ -85,7 +86,7 @@ impl Bench {
         })
     }
 
-    /// Boots the trials in `mode` with `arguments` and returns the record.
+    /// Boots the trials in `mode` with `arguments`, and returns the record.
     pub fn record(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Recorded> {
         let arguments = format!("{arguments} {}", self.lent);
         self.record_image(&self.built, mode, cpus, &arguments)
@@ -124,7 +125,7 @@ impl Bench {
     }
 }
 
-/// Returns a job whose CPUs run in parallel, with these boot `arguments` of the guest.
+/// Returns a job whose CPUs run in parallel. The guest gets the boot arguments `arguments`.
 fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
     let deliver = mode.delivery();
     let mut args = JobArgs::on(board);

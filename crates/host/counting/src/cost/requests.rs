@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parses cache misses from gem5's debug output: the crossbars after the first-level caches and the crossbar after the
-//! second-level caches print each request that reaches them. A cache requests a missed line once, however many accesses
-//! wait for it.
+//! Parses cache misses from gem5's debug output. The crossbars after the first-level caches and the crossbar after the
+//! second-level caches print each request that reaches them. A cache requests a missed line only once, however many
+//! accesses wait for the line.
 //!
-//! A request is `TICK: CROSSBAR: recvTimingReq: src PORT packet COMMAND [FIRST:LAST] FLAGS` (gem5's
-//! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0), addresses physical and hexadecimal. `boards/gem5/machine.py`
-//! connects to each core's crossbar first its instruction cache, then its data cache, then the table walkers.
+//! A request has the form `TICK: CROSSBAR: recvTimingReq: src PORT packet COMMAND [FIRST:LAST] FLAGS` (gem5's
+//! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0). Its addresses are physical and hexadecimal.
+//! `boards/gem5/machine.py` connects to each core's crossbar first the instruction cache, then the data cache, and then
+//! the table walkers.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -15,7 +16,7 @@ use anyhow::{Context, Result, bail};
 /// Bytes of a cache line.
 pub const LINE: u64 = 64;
 
-/// A requester of cache lines.
+/// The source of a request for a cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum From {
     /// A core's first-level cache for code.
@@ -39,7 +40,7 @@ pub struct Request {
     pub line: u64,
 }
 
-/// Parses all requests for lines, in order. A refused request is repeated, and is in the list once per attempt.
+/// Parses all requests for lines, in order. A refused request is repeated, so the list has it once per attempt.
 pub fn parse_requests(mut text: impl BufRead) -> Result<Vec<Request>> {
     let (mut found, mut line) = (Vec::new(), Vec::new());
     loop {
@@ -54,8 +55,8 @@ pub fn parse_requests(mut text: impl BufRead) -> Result<Vec<Request>> {
     }
 }
 
-/// Parses a request for a line; `None` for anything else: responses, snoops, lines that are written back or cleaned,
-/// uncached accesses, and upgrades to write permission.
+/// Parses a request for a line. Returns `None` for any other line: responses, snoops, lines that are written back or
+/// cleaned, uncached accesses, and upgrades to write permission.
 fn parse_request(line: &str) -> Result<Option<Request>> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [
@@ -102,7 +103,7 @@ fn parse_request(line: &str) -> Result<Option<Request>> {
     }
 }
 
-/// Returns the requester at a port of a core's crossbar.
+/// Returns the source of requests at a port of a core's crossbar.
 const fn requester_at(port: u16) -> From {
     match port {
         0 => From::Code,

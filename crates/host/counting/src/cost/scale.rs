@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Costs of operations with increasing numbers of vCPUs.
+//! Costs of operations by number of vCPUs.
 //!
-//! There are two kinds of lines. The hypervisor's own part is recorded like the costs of paths: an SGI to one vCPU has
-//! to cost the same for any number of vCPUs, and the cost of a broadcast has to be linear in the number of receivers;
-//! any other result fails. The guest's workloads run on a board where an instruction is a tick.
+//! There are two kinds of lines. Lines of the first kind are the hypervisor's own instructions, which are recorded like
+//! the costs of paths. The cost of an SGI to one vCPU must be the same for any number of vCPUs, and the cost of a
+//! broadcast must be linear in the number of receivers. Any other result fails. Lines of the second kind are the
+//! guest's workloads, on a board where each instruction is a tick.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +21,16 @@ use running::options::JobArgs;
 use running::session;
 use shell::terminal::say;
 
-/// The numbers of vCPUs to measure, as far as the board has so many CPUs.
+/// The numbers of vCPUs to measure. Numbers that the board does not support are left out.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 
-/// Names of lines that must not rise.
+/// Names of the lines whose values must not rise.
 const SGI: &str = "EL2: SGI to one, both sides";
 const DOORBELL: &str = "EL2: SGI by doorbell to one, both sides";
-/// Name of the line that must be linear.
+/// Name of the line whose values must be linear.
 const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
 
-/// Measures every line with up to `most` vCPUs. After an error, `lines` still has the measurements so far.
+/// Measures every line with up to `most` vCPUs. If it returns an error, `lines` still has everything measured so far.
 pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Result<()> {
     for cpus in CPUS.into_iter().filter(|&cpus| cpus <= most) {
         for (name, value) in el2_instructions(bench, cpus)? {
@@ -43,7 +44,7 @@ pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Resu
     Ok(())
 }
 
-/// Returns the numbers of instructions at EL2 of three operations, on all CPUs together.
+/// Returns the numbers of EL2 instructions for three operations, on all CPUs together.
 fn el2_instructions(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
     let pairs = bench.record(Mode::Inject, cpus, "rouse.cost=sgi-send,doorbell-send")?;
     let all = bench.record(Mode::Inject, cpus, "rouse.cost=broadcast")?;
@@ -58,8 +59,8 @@ fn el2_instructions(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]
     Ok([(SGI, sgi), (DOORBELL, doorbell), (BROADCAST, broadcast)])
 }
 
-/// Returns the median samples of all workloads that the guest can run with one plain wait, and whose samples are
-/// instructions without idle time.
+/// Returns the median samples of all workloads that the guest can run with one plain way of waiting and whose samples
+/// are instructions without idle time.
 fn workload_medians(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
     let mut args = JobArgs::on(board);
     args.cpus = Some(cpus);
@@ -89,13 +90,13 @@ fn workload_medians(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String
     Ok(values)
 }
 
-/// Whether a line counts only instructions: samples of some workloads may contain idle time.
+/// Whether a line counts only instructions. The samples of some workloads may also contain idle time.
 pub fn is_instructions(line: &str) -> bool {
     let workload = line.split(' ').next().and_then(Workload::parse);
     workload.is_none_or(|workload| !workload.has_idle_time())
 }
 
-/// Fails if a cost depends on the number of vCPUs but should not, or if a cost is not linear but should be.
+/// Fails if a cost depends on the number of vCPUs although it must not, or if a cost that must be linear is not.
 pub fn fail_on_growth(lines: &Lines) -> Result<()> {
     for name in [SGI, DOORBELL] {
         let values = lines.get(name).into_iter().flat_map(BTreeMap::values);
@@ -183,7 +184,7 @@ pub fn page(lines: &Lines) -> String {
     document("Cost over vCPUs", body)
 }
 
-/// Returns a page of made-up lines, to check its look.
+/// Returns a page of invented lines, for checking how it looks.
 pub fn sample() -> String {
     let names = [
         SGI,

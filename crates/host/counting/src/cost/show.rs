@@ -11,7 +11,7 @@ use super::scale;
 
 /// Heading of the first table.
 const HEADING: &str = "hypervisor, per pass; the guest's instructions of the pass, and of the same path on the bare machine";
-/// Groups and titles of a tally's counts, in the tally's order.
+/// Groups and titles of the counts of a tally, in the order of the tally.
 const COUNTS: [(&str, &str); 12] = [
     ("", "insns"),
     ("sysregs", "rd"),
@@ -26,12 +26,12 @@ const COUNTS: [(&str, &str); 12] = [
     ("lines", "data"),
     ("lines", "code"),
 ];
-/// Group of the guest's instructions, under the hypervisor and on the same path without it.
+/// Group of the guest's instructions: those under the hypervisor, and those on the same path without it.
 const GUEST: &str = "guest's insns";
-/// Text that stands for the counts of a path that was not taken.
+/// Text for the counts of a path that was not taken.
 const NONE: &str = "-";
 
-/// Returns the costs as a document, compared with a baseline if there is one.
+/// Returns the costs as a document. If there is a baseline, they are compared with it.
 pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
     let machine = format!("{}: {}, {}", costs.board, costs.emulator, costs.rustc);
     let mut document = Document::from(vec![machine, String::new(), HEADING.into()]);
@@ -51,7 +51,7 @@ pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
     document
 }
 
-/// Returns the rows to show: those under the hypervisor, in both modes.
+/// Returns the rows to show, which are those under the hypervisor, in both modes.
 fn rows_to_show(costs: &Costs) -> impl Iterator<Item = (Path, &PathCosts)> {
     Path::ALL.iter().flat_map(move |&path| {
         let modes = [Mode::Inject, Mode::Direct].into_iter();
@@ -59,7 +59,7 @@ fn rows_to_show(costs: &Costs) -> impl Iterator<Item = (Path, &PathCosts)> {
     })
 }
 
-/// Returns a row for each path and mode.
+/// Returns a table with a row for each path and mode.
 fn path_columns(costs: &Costs) -> Vec<Column> {
     let rows: Vec<(Path, &PathCosts)> = rows_to_show(costs).collect();
     let words = |title, of: &dyn Fn(&(Path, &PathCosts)) -> String| {
@@ -99,7 +99,7 @@ fn skip_reasons(costs: &Costs) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the single numbers.
+/// Returns the table of the single numbers.
 fn number_columns(costs: &Costs) -> Vec<Column> {
     let values = costs.numbers.values().map(u64::to_string);
     vec![
@@ -108,7 +108,7 @@ fn number_columns(costs: &Costs) -> Vec<Column> {
     ]
 }
 
-/// Returns a note for each row whose passes differ.
+/// Returns a note for each row whose passes have different counts.
 fn notes(costs: &Costs) -> Vec<String> {
     let odd = costs
         .paths

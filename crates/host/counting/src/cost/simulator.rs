@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots on gem5 that record every instruction with its time.
+//! Boots gem5 so that it records every instruction with its time.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -23,10 +23,10 @@ use shell::progress::Progress;
 
 /// Number of cores: a sender and a receiver.
 const CORES: u16 = 2;
-/// Arguments for a few passes of every path, including paths with neighbours.
+/// Boot arguments for a few passes of every path, including the paths with neighbours.
 const ARGUMENTS: &str = "rouse.cost=all rouse.cost-brief rouse.neighbour=work rouse.deliver=inject";
 
-/// Parameters of boots on a model of a core.
+/// Parameters of the boots on one model of a core.
 #[derive(Debug)]
 pub struct Simulator<'a> {
     pub board: &'a str,
@@ -35,14 +35,14 @@ pub struct Simulator<'a> {
     pub limits: &'a LimitArgs,
 }
 
-/// A boot.
+/// The kinds of boots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boot {
-    /// A boot of the image for measurements: every path.
+    /// A boot of the image for measurements, with every path.
     Warm,
-    /// Like `Warm`, but the caches and TLBs are emptied before each pass.
+    /// Like `Warm`, but caches and TLBs are emptied before each pass.
     Cold,
-    /// A boot of the image for tests, for the paths with the shortest possible vectors, which no other image has.
+    /// A boot of the image for tests, for the paths with the shortest possible vectors, which no other image contains.
     Floors,
 }
 
@@ -71,22 +71,22 @@ impl Boot {
     }
 }
 
-/// Record of a boot.
+/// What was recorded in a boot.
 #[derive(Debug)]
 pub struct Recorded {
     pub windows: Vec<Window>,
-    /// The lines that each path missed, in a cold boot.
+    /// The lines that each path missed. Only a cold boot has them.
     pub missed: BTreeMap<String, Missed>,
     /// The console's output.
     pub console: String,
-    /// Name and version of the emulator.
+    /// Name and version of the simulator.
     pub emulator: String,
     /// Ticks per cycle of a core.
     pub period: u64,
 }
 
 impl Simulator<'_> {
-    /// Boots, and returns a record of the execution.
+    /// Makes a boot, and returns what it executed.
     pub fn record(&self, boot: Boot) -> Result<Recorded> {
         let job = self.job(boot)?.within(self.limits);
         let cold = boot == Boot::Cold;
@@ -110,7 +110,7 @@ impl Simulator<'_> {
             progress: Progress::new(title),
             recorder: Some(Recorder::Tracers(folder.path())),
         });
-        // The traces are ended even after an error: otherwise, a thread would wait for more lines for ever.
+        // The traces must be ended even after an error. Otherwise, a thread would wait for more lines for ever.
         let windows = traces
             .into_iter()
             .map(Fifo::end)

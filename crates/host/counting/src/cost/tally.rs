@@ -8,31 +8,31 @@ use serde::{Deserialize, Serialize};
 use super::instruction_kind::{InstructionKind, kind};
 use super::trace::{Access, Executed};
 
-/// Bytes of a cache line.
+/// Bytes per cache line.
 const LINE: u64 = 64;
 
 /// Counts of one pass.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Tally {
     pub insns: u64,
-    /// System registers read.
+    /// Number of reads of system registers.
     pub reads: u64,
-    /// System registers written.
+    /// Number of writes of system registers.
     pub writes: u64,
     pub dsb: u64,
     pub isb: u64,
     pub dmb: u64,
-    /// Exceptions taken to the exception level.
+    /// Exceptions taken to the counted exception level.
     pub entries: u64,
-    /// Exception returns from the exception level.
+    /// Exception returns from the counted exception level.
     pub returns: u64,
-    /// Instructions that load.
+    /// Number of load instructions.
     pub loads: u64,
-    /// Instructions that store.
+    /// Number of store instructions.
     pub stores: u64,
-    /// Cache lines of 64 bytes that loads and stores accessed.
+    /// Cache lines of 64 bytes that the loads and stores accessed.
     pub lines: u64,
-    /// Cache lines of 64 bytes that contain executed instructions.
+    /// Cache lines of 64 bytes that contain the executed instructions.
     pub code_lines: u64,
 }
 
@@ -55,7 +55,7 @@ impl Tally {
         ]
     }
 
-    /// Counts the events in `steps`, which began with `entries` exceptions.
+    /// Counts the events in `steps`. The level was entered by `entries` exceptions.
     pub fn count_events(steps: &[&Executed], entries: usize) -> Self {
         let kinds = |wanted: &[InstructionKind]| {
             let found = steps
@@ -112,7 +112,7 @@ mod tests {
             tick: 0,
         };
         let steps = [
-            // This is one instruction that makes two accesses.
+            // One instruction makes these two accesses.
             step(0, 0, &[access(true, 0x100, 8), access(true, 0x108, 8)]),
             step(4, 0, &[access(false, 0x13c, 8)]),
             step(64, 0xd503_3fdf, &[]),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Extracts windows from a trace of gem5 (crate `tarmac`). Lines between windows are dropped as they are read. The
-//! marks are part of their window: the cost of an exception follows from the lines before and after it.
+//! Extracts windows from a trace of gem5 (crate `tarmac`). Lines between windows are dropped while they are read. The
+//! marks are part of their window, because the cost of an exception is computed from the lines before and after it.
 
 use std::io::BufRead;
 
@@ -10,7 +10,7 @@ use tarmac::{Levels, Line};
 
 use super::trace::{Executed, Window};
 
-/// Limit for the number of steps in a window; longer windows are dropped.
+/// Largest number of steps in a window. Longer windows are dropped.
 const MOST: usize = 200_000;
 
 /// Returns the windows of the core with number `cpu`.
@@ -31,7 +31,7 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
             Some(Line::Instruction(one)) => {
                 Executed::new(levels.executed(&one), one.word, one.pc, one.tick)
             }
-            // An access belongs to the last step of the open window.
+            // An access belongs to the last step in the open window.
             Some(Line::Access(access)) => {
                 let last = open.as_mut().and_then(|window| window.steps.last_mut());
                 if let Some(last) = last {
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_damaged_line_is_an_error_and_a_window_without_an_end_is_none() {
         assert!(windows(&b"5 clk cpu0 IT (0) 80400"[..], 0).is_err());
-        // Other lines, and a window without an end, are left out.
+        // Other lines, and a window without an end, are ignored.
         let other = format!("info: x\n5 clk cpu0 R x0 1\n{}", mark(Edge::Begin));
         assert!(windows(other.as_bytes(), 0).unwrap().is_empty());
     }

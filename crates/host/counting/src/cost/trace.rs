@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parses the recorder's trace.
+//! Parses the trace of the recorder.
 
 use anyhow::{Result, bail};
 use cost::{Level, Path, TraceEntry};
@@ -27,19 +27,19 @@ impl From<tarmac::Access> for Access {
 /// An executed instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {
-    /// Level at which it was executed.
+    /// Exception level at which it was executed.
     pub level: Level,
     /// Its encoding.
     pub word: u32,
     pub pc: u64,
     /// Its loads and stores.
     pub accesses: Vec<Access>,
-    /// Time of its commit, in ticks of a simulator; 0 if only instructions are counted.
+    /// Time of the commit, in ticks of a simulator. 0 if only instructions are counted.
     pub tick: u64,
 }
 
 impl Executed {
-    /// Creates an instruction that accessed nothing.
+    /// Creates an instruction that has no accesses.
     pub const fn new(level: Level, word: u32, pc: u64, tick: u64) -> Self {
         Self {
             level,
@@ -58,14 +58,14 @@ pub struct Window {
     pub cpu: u16,
     /// Executed instructions.
     pub steps: Vec<Executed>,
-    /// Whether the recorder left out instructions of a loop.
+    /// Whether the recorder has omitted instructions of a loop.
     pub spun: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub windows: Vec<Window>,
-    /// CPUs that reached EL1, each with the number of instructions that it had executed by then.
+    /// CPUs that reached EL1, each with the number of instructions that the CPU had executed by then.
     pub entered: Vec<(u16, u64)>,
 }
 
@@ -115,7 +115,7 @@ impl Trace {
                 },
                 Some(window),
             ) if inside => {
-                // An access before the first step belongs to the mark, which has no step.
+                // An access before the first step belongs to the mark, which is not a step.
                 if let Some(step) = window.steps.last_mut() {
                     step.accesses.push(Access {
                         store,

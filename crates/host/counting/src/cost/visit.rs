@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the stays at EL2 in a window: from a vector to the ERET.
+//! Finds the stays at EL2 in a window. A stay begins at a vector and ends with the ERET.
 
 use cost::{Level, Path};
 
 use super::instruction_kind::{InstructionKind, kind};
 use super::trace::{Executed, Window};
 
-/// Why a CPU came to EL2.
+/// Why a CPU entered EL2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// HVC or SMC.
@@ -15,19 +15,19 @@ pub enum Cause {
     Sgi,
     Wfi,
     Wfe,
-    /// An access that stage 2 does not allow.
+    /// An access that stage 2 does not permit.
     Memory,
     /// A physical interrupt.
     Interrupt,
-    /// Anything else.
+    /// Any other cause.
     Other,
 }
 
-/// Vectors for synchronous exceptions and interrupts from a lower level (DDI 0487K.a, D1.3.1.5), as offsets in the
-/// table.
+/// Offsets of the vectors for synchronous exceptions and for interrupts from a lower level in the vector table (DDI
+/// 0487K.a, D1.3.1.5).
 const SYNCHRONOUS: u64 = 0x400;
 const INTERRUPT: u64 = 0x480;
-/// Vector for an interrupt at the level that takes it.
+/// Offset of the vector for an interrupt that is taken at the current level.
 const OWN_INTERRUPT: u64 = 0x280;
 const TABLE: u64 = 0x7ff;
 
@@ -51,7 +51,7 @@ pub fn stay_causes(window: &Window) -> Vec<Cause> {
     found
 }
 
-/// Returns the cause of a stay that began at `vector`; `last` is the guest's last instruction before it.
+/// Returns the cause of a stay that began at `vector`. `last` is the guest's last instruction before the stay.
 fn stay_cause(vector: u64, last: Option<&Executed>) -> Cause {
     match (vector, last.map(|step| kind(step.word))) {
         (INTERRUPT, _) => Cause::Interrupt,
@@ -70,7 +70,7 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
     let mut inside = false;
     let mut last = None;
     for step in window.steps.iter().filter(|step| step.level == Level::El1) {
-        // A window begins after its mark, at any address, but not in a handler.
+        // A window begins after its mark, at any address, but never inside a handler.
         let jumped = last.is_some_and(|last| step.pc != last + 4);
         last = Some(step.pc);
         if !inside && jumped && step.pc & TABLE == OWN_INTERRUPT {
@@ -85,8 +85,8 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Executed>> {
     found
 }
 
-/// Returns the expected contents of a window of `path` with injected interrupts: the stays, and the number of
-/// interrupts that the guest takes, if this is fixed.
+/// Returns what a window of `path` must contain with injected interrupts: the stays, and the number of interrupts that
+/// the guest takes, if this number is fixed.
 pub fn expected_stays(path: Path) -> (&'static [Cause], Option<usize>) {
     match path {
         Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::FloorCall => {
@@ -106,22 +106,22 @@ pub fn expected_stays(path: Path) -> (&'static [Cause], Option<usize>) {
     }
 }
 
-/// Part of the guest's own instructions that belongs to a path.
+/// The part of the guest's own instructions that belongs to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
     All,
-    /// The interrupt handler; the other instructions wait for the interrupt.
+    /// The interrupt handler. The other instructions only wait for the interrupt.
     Handler,
     /// The instructions after the last call.
     AfterCall,
-    /// Nothing: the instructions are not comparable.
+    /// Nothing, because the instructions can't be compared.
     Nothing,
 }
 
 /// Returns the part of the guest's instructions that belongs to `path`.
 pub fn part_to_count(path: Path) -> Own {
     match path {
-        // The neighbour's instructions are also at EL1.
+        // The neighbour's instructions are at EL1, too.
         Path::Switch => Own::Handler,
         Path::SgiReceive | Path::DoorbellReceive | Path::Timer | Path::FloorReceive => Own::Handler,
         Path::CpuStart => Own::AfterCall,
@@ -134,7 +134,7 @@ pub fn part_to_count(path: Path) -> Own {
 pub fn hypervisor_steps(window: &Window) -> Vec<&Executed> {
     let steps = window.steps.iter().filter(|step| step.level == Level::El2);
     let steps: Vec<&Executed> = steps.collect();
-    // A CPU that is off halts at EL2, and its start begins when it leaves this halt.
+    // A CPU that is off halts at EL2, and its start begins when it wakes from this halt.
     let halted = match window.path {
         Path::CpuStart => steps
             .iter()
@@ -144,7 +144,7 @@ pub fn hypervisor_steps(window: &Window) -> Vec<&Executed> {
     steps[halted.map_or(0, |halt| halt + 1)..].to_vec()
 }
 
-/// Returns the guest's steps that belong to the path of `window`; `None` if they are not comparable.
+/// Returns the guest's steps that belong to the path of `window`. Returns `None` if they can't be compared.
 pub fn guest_steps(window: &Window) -> Option<Vec<&Executed>> {
     let steps = || window.steps.iter().filter(|step| step.level == Level::El1);
     match part_to_count(window.path) {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stores and interrupts of a CPU for which another CPU may wait.
+//! Stores and interrupts of a CPU for which another CPU may be waiting.
 
 use super::Cutter;
 use super::state::{CpuState, Release};
 use crate::clock::{Clock, Via};
 use crate::{Counts, Tpidr};
 
-/// ICC_SGI1R_EL1.IRM: the SGI goes to all CPUs except the sender (IHI 0069H, 12.2.20).
+/// ICC_SGI1R_EL1.IRM: the SGI is sent to all CPUs except the sender (IHI 0069H, 12.2.20).
 pub(super) const ALL_OTHERS: u64 = 1 << 40;
 
 impl Cutter {
-    /// Records that this CPU stores to `address`, where other CPUs may look.
+    /// Records that this CPU stores to `address`, from which other CPUs may load.
     pub fn record_store(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
         let release = self.make_release(tpidr, now);
         self.stores.insert(address, release);
     }
 
-    /// Records that this CPU loads from `address`, where other CPUs may have stored.
+    /// Records that this CPU loads from `address`, to which other CPUs may have stored.
     pub fn record_load(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
         let cpu = self.advance_to(tpidr, now);
         self.cpus[cpu].looked = true;
@@ -31,8 +31,9 @@ impl Cutter {
         self.sends.push((release, value));
     }
 
-    /// Records that this CPU is interrupted. The interrupt ended its wait, not a store that the handler finds before it
-    /// [acknowledges](Self::record_acknowledge) the interrupt: a hypervisor takes locks there.
+    /// Records that this CPU takes an interrupt. The interrupt ended the CPU's wait. A store that the handler finds
+    /// before it [acknowledges](Self::record_acknowledge) the interrupt did not: a hypervisor's handler takes locks
+    /// there.
     pub fn record_interrupt(&mut self, tpidr: Tpidr, now: Counts) {
         let cpu = self.advance_to(tpidr, now);
         if let Some(release) = self.last_interrupt_to(cpu) {
@@ -49,7 +50,7 @@ impl Cutter {
         }
     }
 
-    /// Returns the last interrupt that was sent to a CPU.
+    /// Returns the last interrupt that was sent to CPU number `cpu`.
     fn last_interrupt_to(&self, cpu: usize) -> Option<Release> {
         let affinity = self.cpus[cpu].affinity;
         let mut sends = self.sends.iter().rev();
@@ -60,7 +61,7 @@ impl Cutter {
         found.map(|(release, _)| release.clone())
     }
 
-    /// Returns a [`Release`] by this CPU at this moment.
+    /// Returns a [`Release`] that this CPU makes now.
     fn make_release(&mut self, tpidr: Tpidr, now: Counts) -> Release {
         let cpu = self.advance_to(tpidr, now);
         self.released = now.total();
@@ -73,9 +74,10 @@ impl Cutter {
         }
     }
 
-    /// Records that `cpu` has found `release`. The clock of `cpu` follows the release if `cpu` was waiting when the
-    /// release happened, and if this is the first release that it finds after the wait. A release that it finds later
-    /// is not a cause: it may be a word that another CPU changed before its own wait.
+    /// Records that `cpu` has found `release`. The clock of `cpu` continues from that of the release under two
+    /// conditions: `cpu` was waiting when the release happened, and this is the first release that it finds after the
+    /// wait. A release that it finds later is not a cause: it may be a word that another CPU changed before its own
+    /// wait.
     fn link_release(&mut self, cpu: usize, release: &Release, via: Via) {
         self.join_samples(cpu, release);
         let this = &mut self.cpus[cpu];
@@ -85,7 +87,7 @@ impl Cutter {
         let Some(last) = this.wait.iter().rposition(|stop| stop.at <= release.at) else {
             return;
         };
-        // A later release has not ended an earlier stop.
+        // A later release can't have ended an earlier stop.
         this.wait.drain(..last);
         let stop = this.wait[0];
         let (since, at) = (this.executed.minus(stop.resumed), stop.since);
@@ -96,7 +98,8 @@ impl Cutter {
         this.linked = true;
     }
 
-    /// Returns the numbers of the samples whose times order the causes of a CPU: its own sample, then the oldest one.
+    /// Returns the numbers of the samples by which the causes of a CPU are compared: its own sample, and then the
+    /// oldest one.
     fn ordering_samples(&self, cpu: usize) -> Vec<u64> {
         let number = |cpu: &CpuState| cpu.open.as_ref().map(|open| open.number);
         let own = number(&self.cpus[cpu]);
@@ -104,8 +107,8 @@ impl Cutter {
         own.into_iter().chain(oldest).collect()
     }
 
-    /// Records that `cpu` has found `release`. If one of the two CPUs takes part in a sample that was open at the
-    /// release, the other one now takes part, too.
+    /// Records that `cpu` has found `release`. If one of the two CPUs takes part in a sample that was open at the time
+    /// of the release, the other one takes part from now on, too.
     fn join_samples(&mut self, cpu: usize, release: &Release) {
         let both = [cpu, release.cpu];
         let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
@@ -116,8 +119,7 @@ impl Cutter {
     }
 }
 
-/// Whether the SGI that a write of `value` to ICC_SGI1R_EL1 sends is for the CPU with this affinity (IHI 0069H,
-/// 12.2.20).
+/// Whether a write of `value` to ICC_SGI1R_EL1 sends the SGI to the CPU with this affinity (IHI 0069H, 12.2.20).
 pub(crate) fn sgi_is_for(value: u64, affinity: u64) -> bool {
     let (aff0, aff1) = (affinity & 0xff, affinity >> 8 & 0xff);
     let range = value >> 44 & 0xf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The state from which samples are made: of each CPU, and of what CPUs do to each other.
+//! The state from which samples are made: the state of each CPU, and the effects of CPUs on each other.
 
 use std::collections::BTreeSet;
 
@@ -7,25 +7,25 @@ use super::Tpidr;
 use crate::clock::{Clock, Stretch};
 use crate::{Counts, Exits, Sample};
 
-/// A store or an interrupt for which another CPU may wait.
+/// A store or an interrupt for which another CPU may be waiting.
 #[derive(Clone, Debug)]
 pub struct Release {
     pub cpu: usize,
-    /// The CPU's clock when the store or interrupt happened.
+    /// The clock of the CPU when the store or interrupt happened.
     pub clock: Clock,
-    /// Number of instructions that all CPUs had executed by then.
+    /// Number of instructions that all CPUs together had executed by that time.
     pub at: u64,
 }
 
-/// A sample that has begun.
+/// A sample that has begun, and has not ended.
 #[derive(Clone, Debug)]
 pub struct Open {
-    /// Number of samples that had begun, including this one.
+    /// Number of samples that had begun until then, including this one.
     pub number: u64,
     pub work: Counts,
-    /// The CPUs that take part, by index.
+    /// The indices of the CPUs that take part in the sample.
     pub parties: BTreeSet<usize>,
-    /// Counts of each CPU when the sample began.
+    /// The instructions that each CPU had executed when the sample began.
     pub executed: Vec<Counts>,
     pub exits: Exits,
     pub halts: u64,
@@ -33,27 +33,27 @@ pub struct Open {
     pub unclear: bool,
 }
 
-/// A period in which a CPU was stopped while another CPU released something.
+/// A period in which a CPU stood still while another CPU made a release.
 #[derive(Clone, Copy, Debug)]
 pub struct Stop {
-    /// Number of instructions that all CPUs had executed when it stopped.
+    /// Number of instructions that all CPUs together had executed when the CPU stopped.
     pub at: u64,
-    /// Number of instructions that the CPU itself had executed when it continued.
+    /// Instructions that the CPU itself had executed when it continued.
     pub resumed: Counts,
-    /// Number of instructions that all CPUs had executed when it continued.
+    /// Number of instructions that all CPUs together had executed when the CPU continued.
     pub since: u64,
 }
 
-/// A sample that has been counted, with the stretches of its time.
+/// A sample that has been counted, with the stretches that were executed during the sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// Its cell.
     pub cell: u64,
     /// The sample.
     pub sample: Sample,
-    /// Stretches on its path, in order.
+    /// The stretches on the sample's path, in order.
     pub path: Vec<Stretch>,
-    /// Stretches of all CPUs, in order.
+    /// The stretches of all CPUs, in order.
     pub work: Vec<Stretch>,
 }
 
@@ -64,24 +64,23 @@ pub struct CpuState {
     /// Its affinity, if known.
     pub affinity: Option<u64>,
     pub clock: Clock,
-    /// Number of instructions that it has executed.
+    /// Instructions that the CPU has executed.
     pub executed: Counts,
-    /// Number of instructions that all CPUs had executed when it last stopped.
+    /// Number of instructions that all CPUs together had executed when the CPU last stopped.
     pub stopped: u64,
-    /// Its stops, in order, since it last looked for other CPUs' actions. Together they are its wait, which a
-    /// hypervisor below may interrupt with a further stop.
+    /// The CPU's stops since it last looked for actions of other CPUs, in order. Together they are one wait. A
+    /// hypervisor below the guest may divide a wait into several stops.
     pub wait: Vec<Stop>,
-    /// Whether it has not run since the first of the open samples began.
+    /// Whether the CPU has not run since the oldest open sample began.
     pub unmet: bool,
-    /// Whether it has looked for other CPUs' actions since it continued.
+    /// Whether the CPU has looked for actions of other CPUs since it continued.
     pub looked: bool,
-    /// Whether it has found the awaited release since it continued.
+    /// Whether the CPU has found the release that it waited for since it continued.
     pub linked: bool,
-    /// The latest clock of another CPU that it has followed since its own last
-    /// [`Release`].
+    /// The latest clock of another CPU from which the CPU has continued since its own last [`Release`].
     pub heard: Clock,
     pub open: Option<Open>,
-    /// A sample that has ended and may be counted.
+    /// The CPU's sample that has ended and may still be counted.
     pub ended: Option<Ended>,
 }
 
@@ -105,7 +104,7 @@ impl CpuState {
     }
 }
 
-/// A sample that has ended.
+/// A sample that has ended, and has not been counted.
 #[derive(Clone, Debug)]
 pub struct Ended {
     pub sample: Sample,

@@ -12,7 +12,7 @@ const THIRD: Tpidr = 0xac000;
 const WORD: u64 = 0x100;
 const SERVED: u64 = 0x200;
 
-/// A machine with one thread, whose counter counts instructions.
+/// A machine whose CPUs run in one thread, and whose counter counts instructions.
 #[derive(Default)]
 struct OneThread {
     cutter: Cutter,
@@ -29,14 +29,15 @@ impl OneThread {
         machine
     }
 
-    /// Executes `many` instructions at EL1; the next report is about the last one.
+    /// Executes `many` instructions at EL1. The next report is about the last of them.
     fn el1(&mut self, many: u64) -> &mut Self {
         self.now.levels[1] += many;
         self
     }
 
-    /// Takes the steps in `text`, which have `; ` between them. In a step, CPU N, F or T does something, after a number
-    /// of instructions at EL1 (`+`) or EL2 (`2+`). Other steps add a number of instructions of a class.
+    /// Executes the steps in `text`, which are separated by `; `. A step usually has a number of instructions at EL1
+    /// (`+`) or EL2 (`2+`), a CPU (N, F or T), and what the CPU then does. Other steps add a number of instructions of
+    /// a class.
     fn steps(&mut self, text: &str) {
         text.split("; ").for_each(|step| self.step(step));
     }
@@ -70,7 +71,7 @@ impl OneThread {
         self.act(words[1], cpu, address);
     }
 
-    /// Makes the CPU perform the step, at `address` if the step has one.
+    /// Makes CPU `cpu` perform the step `what`, at `address` if the step has one.
     fn act(&mut self, what: &str, cpu: Tpidr, address: u64) {
         match what {
             "begin" => {
@@ -107,7 +108,7 @@ impl OneThread {
     }
 }
 
-/// Checks that the stretches of a sample have as many instructions as its parts.
+/// Checks that the stretches of a sample add up to the sample's numbers of instructions.
 fn add_up(recorded: &Recorded) {
     let sum = |stretches: &[Stretch]| stretches.iter().map(Stretch::len).sum::<u64>();
     let Recorded {
@@ -119,7 +120,7 @@ fn add_up(recorded: &Recorded) {
     assert!(next.all(|pair| pair[0].to <= pair[1].from), "{recorded:?}");
 }
 
-/// Makes a round trip through interrupts that are delivered directly, with the steps of a traced one.
+/// Makes a round trip by interrupts that are delivered directly, with the steps of a recorded round trip.
 fn by_interrupt(machine: &mut OneThread) {
     machine.steps("N begin; +3 N store W; +6 N send; statistics 3; +10 N pause");
     // F executes its first instruction after the wait, acknowledges the interrupt, and finds the request.
@@ -134,7 +135,8 @@ fn the_path_leaves_out_what_senders_do_afterwards() {
     let sample = machine.sample();
     assert_eq!((sample.value, sample.work.total()), (87, 87));
     assert_eq!(sample.path.total(), 66);
-    // The statistics that the sender keeps after it sent are off the path; the flags and the clock read are on it.
+    // The sender keeps its statistics after sending, so they are off the path. The flags and the clock read are on the
+    // path.
     assert_eq!(sample.work.classes, [3, 2, 2, 0]);
     assert_eq!(sample.path.classes, [0, 2, 2, 0]);
 }
@@ -148,7 +150,7 @@ fn a_store_is_followed_from_the_look_after_the_wait() {
     assert_eq!((sample.value, sample.path.total()), (80, 34));
 }
 
-/// A trapped WFE: the CPU stands still at EL2, and once more at EL1 before it looks.
+/// A WFE traps: the CPU stops at EL2, and once more at EL1, before it looks for stores.
 #[test]
 fn a_store_is_followed_through_all_stops_since_the_last_look() {
     for in_first in [true, false] {
@@ -164,16 +166,16 @@ fn a_store_is_followed_through_all_stops_since_the_last_look() {
         machine
             .steps("+1 N pause; +4 F load W; +9 F store W4; +30 F pause; +8 N load W4; +2 N end");
         let sample = machine.sample();
-        // These are the sender's instructions up to its store, and the receiver's instructions since the stop during
-        // which the store came.
+        // The path has the sender's instructions up to its store, and the receiver's instructions since the stop in
+        // which the store happened.
         let path = if in_first { 8 + 6 + 4 } else { 28 + 7 + 4 };
         assert_eq!(sample.path.total(), path + 9 + 8 + 2, "{in_first}");
         assert!(!sample.unclear);
     }
 }
 
-/// A hypervisor's handler takes a lock before it acknowledges the interrupt, and the sender released that lock before it
-/// sent.
+/// A hypervisor's handler takes a lock before it acknowledges the interrupt. The sender released this lock before it
+/// sent the interrupt.
 #[test]
 fn an_interrupt_ends_the_wait_before_what_its_handler_loads() {
     for (interrupted, path) in [(true, 3 + 5 + 7), (false, 3 + 7)] {
@@ -187,13 +189,13 @@ fn an_interrupt_ends_the_wait_before_what_its_handler_loads() {
     }
 }
 
-/// A store that an earlier look has seen does not cause the events after a later look.
+/// If a CPU has already seen a store, the store is not the cause of what the CPU finds later.
 #[test]
 fn a_look_ends_the_wait() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +2 F pause; +3 N store S; +2 N pause; +4 F load W; +1 F pause");
     machine.steps("+2 N pause; +6 F load S; +5 F store W4; +1 F pause; +2 N load W4; +3 N end");
-    // The other CPU ran in parallel from the beginning.
+    // The other CPU executed in parallel from the beginning.
     assert_eq!(machine.sample().path.total(), 2 + 4 + 1 + 6 + 5 + 2 + 3);
 }
 
@@ -201,9 +203,9 @@ fn a_look_ends_the_wait() {
 fn only_the_first_thing_that_is_found_is_the_cause() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +3 N store W");
-    // Before the sender waits, it stores to its own word that it will look there.
+    // Before the sender waits, it announces in a word of its own that it will look there.
     machine.steps("+19 N store W4; +3 N pause; +1 F run; +4 F load W");
-    // The answer goes to the same word, which F loads and then stores to.
+    // The answer is stored to this word, from which F loads first.
     machine.steps("+9 F load W4; +2 F store W4; +24 F pause; +5 N load W4; +10 N end");
     assert_eq!(machine.sample().path.total(), 3 + 16 + 15);
 }
@@ -215,11 +217,12 @@ fn polls_that_found_nothing_are_beside() {
     for _ in 0..5 {
         machine.steps("+3 N load W; +1 N pause");
     }
-    // After the other CPU's first turn, there is nothing to find yet.
+    // After the other CPU's first turn, there is no store to be found yet.
     machine.steps("+7 F pause; +3 N load W; +1 N pause; +10 F store W; +2 F pause; +3 N load W");
     machine.steps("+2 N end");
     let sample = machine.sample();
-    // The other CPU ran in parallel from the beginning: 17 instructions, then the look and the end.
+    // The other CPU executed in parallel from the beginning. The path is its 17 instructions, and then the look and the
+    // end of the sample.
     assert_eq!(sample.path.total(), 17 + 5);
     assert_eq!(sample.value, 5 * 4 + 7 + 4 + 12 + 5);
 }
@@ -238,7 +241,8 @@ fn exits_and_levels_add_up() {
     assert_eq!(sample.exits[Cause::Irq as usize], 1);
     assert_eq!(sample.exits.iter().sum::<u64>(), 2);
     assert_eq!(sample.work.levels, [0, 38, 47, 0]);
-    // The terms are the instructions up to the physical send, the receiver's, and those from the answer to the end.
+    // The three terms are the instructions up to the write that really sends the SGI, those of the receiver, and those
+    // from the answer to the end of the sample.
     assert_eq!(sample.path.levels, [0, 9 + 11 + 4, 14 + 25, 0]);
 }
 
@@ -275,7 +279,7 @@ fn an_interrupt_is_for_whom_it_names() {
 fn a_change_of_cpus_without_a_pause_is_told() {
     let mut machine = OneThread::new();
     machine.steps("N begin; +9 N send");
-    // The emulator ends N's turn in the middle of a sequence.
+    // The emulator ends N's turn in the middle of an instruction sequence.
     machine.steps("+5 F run; +5 F pause; +5 N end");
     let sample = machine.sample();
     assert!(sample.unclear);
@@ -315,15 +319,15 @@ fn the_work_of_bystanders_is_not_that_of_the_parties() {
         machine.steps("N begin; +3 N store W; +5 N pause");
         for n in 0..bystanders {
             let bystander = THIRD + 0x10000 * (n + 1);
-            // The bystander looks at its own word, and changes it.
+            // The bystander loads its own word, and changes it.
             let word = SERVED + 0x100 * n;
             machine.el1(4).act("load", bystander, word);
             machine.el1(4).act("store", bystander, word);
             machine.el1(1).act("pause", bystander, word);
         }
-        // F's turn before it finds the store also counts as F's work.
+        // F's turn before it finds the store also counts as work of F.
         machine.steps("+2 F pause; +4 F load W; +7 F store W4");
-        // Work after F's answer is not on the path, but keeps F from the next call.
+        // Work after F's answer is not on this path, but delays F's next answer.
         machine.steps("+50 F pause; +2 N load W4; +3 N end");
         let sample = machine.sample();
         assert_eq!(sample.parties.total(), 8 + 2 + 61 + 5);
@@ -341,7 +345,7 @@ fn a_cpu_that_was_told_something_before_the_sample_is_no_party() {
     assert_eq!(machine.sample().parties.total(), 2);
 }
 
-/// A failed access has already been reported, and is executed again after its exception.
+/// An access that fails is reported once, and is executed again after its exception.
 #[test]
 fn an_access_that_failed_counts_once() {
     let mut machine = OneThread::new();
@@ -354,7 +358,7 @@ fn an_access_that_failed_counts_once() {
     assert_eq!(sample.value, 25);
 }
 
-/// A CPU whose turn had ended in the middle of its code was not waiting, whatever it finds.
+/// The CPU's turn had ended in the middle of its code, so it was not waiting, whatever it finds later.
 #[test]
 fn a_cpu_that_was_stopped_in_its_code_makes_the_sample_unclear() {
     for (first, unclear) in [("run", false), ("go", true)] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs that take turns, and the instructions that each executes.
+//! The turns of the CPUs, and the instructions that each CPU executes.
 
 use super::Cutter;
 use super::state::{CpuState, Stop};
@@ -7,16 +7,16 @@ use crate::clock::{self, Clock, Stretch, Via};
 use crate::{Counts, Tpidr};
 
 impl Cutter {
-    /// Records that this CPU pauses, and whether it `halts`.
+    /// Records that this CPU pauses. `halts` tells whether the pause halts it.
     pub fn record_pause(&mut self, tpidr: Tpidr, now: Counts, halts: bool) {
         self.advance_to(tpidr, now);
         self.paused = true;
         self.halts += u64::from(halts);
     }
 
-    /// Records that this CPU executes an instruction. A CPU that is not `after_pause` at its first instruction in a
-    /// sample was stopped in the middle of its code when the sample began, and not in a wait: the sample's path is then
-    /// unknown.
+    /// Records that this CPU executes an instruction. If it executes its first instruction in a sample, and this
+    /// instruction is not `after_pause`, the CPU was not in a wait but in the middle of its code when the sample began.
+    /// The path of the sample is then unknown.
     pub fn record_run(&mut self, tpidr: Tpidr, now: Counts, after_pause: bool) {
         let cpu = self.advance_to(tpidr, now);
         if std::mem::take(&mut self.cpus[cpu].unmet) && !after_pause {
@@ -24,8 +24,8 @@ impl Cutter {
         }
     }
 
-    /// Records that the last reported instruction was not executed, because its access failed: `now` does not include
-    /// it.
+    /// Records that the last reported instruction was not executed, because its access to memory failed. `now` does not
+    /// include that instruction.
     pub fn record_failed_access(&mut self, now: Counts) {
         let Some((cpu, back)) = self.current.zip(self.last.checked_minus(now)) else {
             return;
@@ -37,7 +37,7 @@ impl Cutter {
         self.last = now;
     }
 
-    /// Whether the CPU has not run since the sample began.
+    /// Whether this CPU has not run since the oldest open sample began.
     #[must_use]
     pub fn has_not_run(&self, tpidr: Tpidr) -> bool {
         let mut cpus = self.cpus.iter();
@@ -50,11 +50,11 @@ impl Cutter {
         open.for_each(|open| open.unclear = true);
     }
 
-    /// Returns the index of a CPU, and adds its state if no step of it was reported before.
+    /// Returns the index of a CPU. Adds the CPU's state if no step of it has been reported.
     pub(super) fn index_of(&mut self, tpidr: Tpidr) -> usize {
         let known = self.cpus.iter().position(|cpu| cpu.tpidr == tpidr);
         known.unwrap_or_else(|| {
-            // The new CPU has executed nothing so far, so all open samples begin at zero on its clock.
+            // The new CPU has executed nothing so far, so its clock is zero at the beginning of every open sample.
             let open = self.begun_and_open();
             let numbers: Vec<u64> = open.iter().map(|open| open.0).collect();
             let mut cpu = CpuState::new(tpidr);
@@ -66,7 +66,7 @@ impl Cutter {
         })
     }
 
-    /// Drops everything that happened while no sample was open.
+    /// Drops the records of everything that happened while no sample was open.
     pub(super) fn forget_unsampled(&mut self, now: Counts) {
         self.stores.clear();
         self.sends.clear();
@@ -85,8 +85,8 @@ impl Cutter {
         }
     }
 
-    /// Adds the instructions executed since the last step to the clock of this CPU. If another CPU was current and had
-    /// not paused, the open samples become unclear, since the CPUs changed at an unknown instruction.
+    /// Adds the instructions that were executed since the last step to the clock of this CPU. If another CPU was
+    /// current and had not paused, the CPUs changed at an unknown instruction, so the open samples become unclear.
     pub(super) fn advance_to(&mut self, tpidr: Tpidr, now: Counts) -> usize {
         let cpu = self.index_of(tpidr);
         let executed = now.minus(self.last);
@@ -117,7 +117,8 @@ impl Cutter {
         cpu
     }
 
-    /// Records that `cpu` executes again. Its wait continues if it has not looked since its previous stop.
+    /// Records that `cpu` executes instructions again. Its wait continues if it has not looked for stores since its
+    /// previous stop.
     fn record_resume(&mut self, cpu: usize) {
         let this = &mut self.cpus[cpu];
         if this.looked {
@@ -133,7 +134,8 @@ impl Cutter {
         }
     }
 
-    /// Returns the number of each open sample, in order, and how many instructions all CPUs had executed when it began.
+    /// Returns the number of each open sample, in order, with how many instructions all CPUs together had executed at
+    /// its beginning.
     pub(super) fn begun_and_open(&self) -> Vec<(u64, u64)> {
         let open = self.cpus.iter().filter_map(|cpu| cpu.open.as_ref());
         let mut open: Vec<_> = open.map(|open| (open.number, open.work.total())).collect();

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The other core's store or interrupt that ended a wait.
+//! Finds the store or the interrupt of another core that ended a wait.
 
 use super::Timeline;
 use crate::cutter::releases::sgi_is_for;
 use crate::halt::{first_halt, resume_index};
 use crate::{Reasons, Via};
 
-/// Largest number of cycles between two instructions near a WFI that does not halt.
+/// Largest number of cycles between two instructions near a WFI that do not count as a halt.
 const REST: u64 = 64;
-/// Largest number of instructions in a loop that waits for a store, and from a load to the halt that waits for a store
-/// to the loaded word.
+/// Largest number of instructions in a loop that waits for a store. Also the largest number of instructions from a load
+/// to the halt that waits for a store to the loaded word.
 const LOOP: usize = 64;
-/// Largest number of instructions in a loop that pauses, and looks at a clock meanwhile. Such a loop stays at its
+/// Largest number of instructions in a loop that pauses, and that also reads a clock. Such a loop stays at its
 /// exception level.
 const LONG: usize = 512;
 
 impl Timeline<'_> {
-    /// Returns the WFI or WFE with which a core halts between the previous instruction and this one: the WFI or WFE is
-    /// near, and no pause near it is longer.
+    /// Returns the WFI or WFE that makes a core halt between the previous instruction and this one: it is near, and no
+    /// pause near it is longer.
     fn halt_before(&self, core: usize, at: usize) -> Option<u32> {
         let committed = &self.cores[core].committed;
         let is_halt = |n: &usize| self.marks.reasons(core, *n).has(Reasons::HALT);
@@ -28,15 +28,17 @@ impl Timeline<'_> {
         (resumed == Some(at)).then(|| block.words[usize::from(one.index)])
     }
 
-    /// Whether a core halts for some time before an instruction. A WFI does not halt it while an interrupt is pending.
+    /// Whether a core halts for some time before an instruction. A WFI does not halt the core while an interrupt is
+    /// pending.
     pub fn is_after_halt(&self, core: usize, at: usize) -> bool {
         let committed = &self.cores[core].committed;
         let long = |at: usize| committed[at].tick - committed[at - 1].tick > REST * self.period;
         self.halt_before(core, at).is_some() && long(at)
     }
 
-    /// Returns the store or the interrupt that ended the wait before an instruction, by its core and the index of its
-    /// instruction; `None` if the core did not wait for another one there.
+    /// Returns the store or the interrupt that ended the wait before an instruction: how the path reaches the waiting
+    /// core, the other core, and the index of the other core's instruction. Returns `None` if the core did not wait for
+    /// another one.
     pub fn cause_of_resume(&self, core: usize, at: usize) -> Option<(Via, usize, usize)> {
         let this = &self.cores[core];
         let now = this.committed[at].tick;
@@ -53,7 +55,7 @@ impl Timeline<'_> {
                 .map(|(_, via, n, at)| (via, n, at));
         }
         let word = self.loaded_word(core, at)?;
-        // Other cores store to few words, so this check rules out most loads.
+        // Other cores store to only a few words, so this check excludes most loads.
         self.first_store(core, word, self.begin, now)?;
         let before = self.previous_load(core, at, word)?;
         let since = this.committed[before].tick;
@@ -61,7 +63,8 @@ impl Timeline<'_> {
         Some((Via::Store, other, release))
     }
 
-    /// Returns the previous load of `word` by the same instruction, if both loads belong to a loop that waits.
+    /// Returns the index of the previous load of `word` by the same instruction, if both loads belong to a loop that
+    /// waits.
     fn previous_load(&self, core: usize, at: usize, word: u64) -> Option<usize> {
         let here = self.level_and_address(core, at);
         let mut paused = false;
@@ -93,7 +96,7 @@ impl Timeline<'_> {
         Some(this.loads[found].1)
     }
 
-    /// Returns the word that a core loaded last with an exclusive or ordered load before it halted.
+    /// Returns the word that a core loaded last with an exclusive or ordered load, before it halted.
     fn watched_word(&self, core: usize, at: usize) -> Option<u64> {
         let mut near = (at.saturating_sub(LOOP)..at).rev();
         near.find_map(|n| {
@@ -102,8 +105,8 @@ impl Timeline<'_> {
         })
     }
 
-    /// Returns the time, core and instruction of the first store of another core to `word`, after `since` and before
-    /// `now`.
+    /// Returns the time of the first store to `word` by another core after `since` and before `now`, with that core and
+    /// the index of its instruction.
     fn first_store(
         &self,
         core: usize,
@@ -123,8 +126,9 @@ impl Timeline<'_> {
         stores.min()
     }
 
-    /// Returns the time, core and instruction of the first interrupt that another core sent to `core`, after `since`
-    /// and before `now`. A write of ICC_SGI1R_EL1 that trapped has sent nothing: the level that handles the trap sends.
+    /// Returns the time of the first interrupt that another core sent to `core` after `since` and before `now`, with
+    /// that core and the index of its instruction. A write of ICC_SGI1R_EL1 that trapped has sent nothing: the level
+    /// that handles the trap sends.
     fn first_send(&self, core: usize, since: u64, now: u64) -> Option<(u64, usize, usize)> {
         let others = self.cores.iter().enumerate().filter(|(n, _)| *n != core);
         let sends = others.filter_map(|(n, other)| {
@@ -139,7 +143,7 @@ impl Timeline<'_> {
     }
 }
 
-/// Whether an instruction is WFE or WFET, which a store to the monitored word ends, unlike WFI (DDI 0487K.a, C6.2 and
+/// Whether an instruction is WFE or WFET. A store to the monitored word ends these, but not WFI (DDI 0487K.a, C6.2 and
 /// D1.7.1).
 const fn is_event_wait(word: u32) -> bool {
     word == 0xd503_205f || word & !0x1f == 0xd503_1000

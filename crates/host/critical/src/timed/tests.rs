@@ -6,18 +6,18 @@ use cost::SampleMark;
 const NOP: u32 = 0xd503_201f;
 const WFI: u32 = 0xd503_207f;
 const WFE: u32 = 0xd503_205f;
-/// LDXR X1, [X2]; LDR X1, [X2]; STR X1, [X2].
+/// The instructions LDXR X1, [X2]; LDR X1, [X2]; STR X1, [X2].
 const LDXR: u32 = 0xc85f_7c41;
 const LDR: u32 = 0xf940_0041;
 const STR: u32 = 0xf900_0041;
-/// MRS X8, CNTVCT_EL0.
+/// The instruction MRS X8, CNTVCT_EL0.
 const READ: u32 = 0xd53b_e048;
 /// Address of the program that marks its samples.
 const PROGRAM: u64 = 0x20_0000;
 const KERNEL: u64 = 0xffff_8000_0000_0000;
 const WORD: u64 = 0x9000;
 
-/// Returns a chart of the program: the mark of a cell, the two clock reads, and the mark of a counted sample.
+/// Returns a chart of the program, with the mark of a cell, the two clock reads, and the mark of a counted sample.
 fn chart() -> Chart {
     let word = |mark: SampleMark| 0xd280_001f | u32::from(mark.immediate()) << 5;
     let words = vec![
@@ -47,7 +47,7 @@ fn chart() -> Chart {
     }
 }
 
-/// A core that executes instructions of the program, by index, and of a kernel.
+/// A core that executes instructions of the program, which are given by index, and instructions of a kernel.
 #[derive(Clone, Default)]
 struct Script(Core);
 
@@ -58,7 +58,7 @@ impl Script {
         self
     }
 
-    /// Commits the kernel's instruction number `place`.
+    /// Commits instruction number `place` of the kernel.
     fn kernel(mut self, tick: u64, place: u64, word: u32) -> Self {
         self.0.commits(tick, 1, KERNEL + 4 * place, word);
         self
@@ -85,7 +85,7 @@ impl Script {
     }
 }
 
-/// Returns a core that begins cell 7, and then a sample at tick 100.
+/// Returns a core that begins cell 7, and then begins a sample at tick 100.
 fn measuring() -> Script {
     let mut script = Script::default().kernel(5, 0, NOP);
     script.0.writes("X0", 7);
@@ -98,7 +98,7 @@ fn waits(trace: &Trace) -> Vec<(Waited, u64, u64)> {
     waits.collect()
 }
 
-/// Returns the only sample, after checks that all samples have to pass.
+/// Returns the only sample, after checking what must be true of every sample.
 fn only_trace(cores: &[Core]) -> Trace {
     let traces = timed(cores, chart(), 2);
     let [trace] = &traces.traces[..] else {
@@ -142,7 +142,7 @@ fn an_interrupt_leads_to_its_sender() {
     let other = Script::default()
         .kernel(90, 40, NOP)
         .kernel(150, 41, NOP)
-        // This core sends an SGI to core 1, which is itself, and then one to core 0.
+        // This core sends one SGI to core 1, which is itself, and then another one to core 0.
         .kernel(200, 42, NOP)
         .sends(0b10)
         .kernel(260, 43, NOP)
@@ -151,7 +151,7 @@ fn an_interrupt_leads_to_its_sender() {
     let trace = only_trace(&[core.end(), other.end()]);
     let interrupt = Waited::For(Via::Interrupt);
     assert_eq!(waits(&trace), [(interrupt, 80, 20)]);
-    // The sender's instructions up to the SGI are on the path; those after it are not.
+    // The sender's instructions up to the SGI are on the path, and its later ones are not.
     let of_other = trace.pieces.iter().filter(|piece| piece.cpu == 1);
     let ways: Vec<bool> = of_other.map(|piece| piece.path.is_some()).collect();
     assert_eq!(ways, [true, true, true, false]);
@@ -195,7 +195,7 @@ fn stores(word: u64) -> Script {
 fn a_store_leads_to_the_core_that_halted_for_it() {
     let trace = only_trace(&[halts(WFE), stores(WORD + 4).end()]);
     assert_eq!(waits(&trace), [(Waited::For(Via::Store), 75, 25)]);
-    // With a store to another word, or without any store, no other core has ended the halt.
+    // If the store is to another word, or there is no store, the halt was not ended by another core.
     for other in [stores(WORD + 8).end(), Script::default().end()] {
         let trace = only_trace(&[halts(WFE), other]);
         assert_eq!(waits(&trace), [(Waited::Halted, 6, 94)]);
@@ -240,7 +240,8 @@ fn a_loop_that_pauses_may_be_long_and_go_on_too_early() {
     let other = stores(WORD).end();
     let trace = only_trace(&[core(WFE), other.clone()]);
     assert_eq!(waits(&trace), [(Waited::For(Via::Store), 75, 30)]);
-    // Without a pause, or after code at another level, the second load belongs to another visit to the same code.
+    // If there is no pause, or code at another level in between, the second load does not continue the wait of the
+    // first: it is a separate execution of the same code.
     let trace = only_trace(&[core(NOP), other.clone()]);
     assert!(waits(&trace).is_empty());
     let mut core = measuring()

@@ -2,7 +2,7 @@
 use super::*;
 use crate::register::*;
 
-/// Words as the assembler encodes them.
+/// The words are those that the assembler generates.
 #[test]
 fn instructions_are_what_they_are() {
     use Operation::*;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the bits of a read value on which the next instruction that uses the value depends.
+//! Finds on which bits of a value the next instruction that uses the value depends.
 
 /// All bits of a register.
 const ALL: u64 = u64::MAX;
 
-/// Returns the bits of X`register` on which its first user among the instructions `after`
-/// depends: the mask of an AND, the source of a bit field, or the bit of a branch. Returns all
-/// bits if the user is not visible.
+/// Returns the bits of X`register` on which the first instruction in `after` that uses it depends: the mask of an AND,
+/// the source of a bit field, or the bit tested by a branch. Returns all bits if no such instruction is found.
 pub fn used_bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
     let register = u32::from(register);
     for word in after {
@@ -21,12 +20,11 @@ pub fn used_bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
                     ALL
                 };
             }
-            // AND, with flags or without, but not ORR and EOR.
+            // AND, with or without flags. ORR and EOR depend on all bits.
             0x24 if first && matches!(word >> 29 & 3, 0 | 3) => {
                 return immediate(word).unwrap_or(ALL);
             }
-            // UBFM: an extracted field goes from bit immr to bit imms, and an inserted field begins at
-            // bit 0.
+            // UBFM: if a field is extracted, it has the bits immr to imms. If a field is inserted, it begins at bit 0.
             0x26 if first && word >> 29 & 3 == 2 => {
                 let (from, to) = (word >> 16 & 63, word >> 10 & 63);
                 return if from <= to {
@@ -42,14 +40,14 @@ pub fn used_bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
     ALL
 }
 
-/// Whether `word` may use or change X`register`, or leaves the block.
+/// Whether `word` may use or change X`register`, or may leave the block.
 fn uses_register(word: u32, register: u32) -> bool {
-    // Rd or Rt, Rn, Ra or Rt2, Rm, where the class has them (DDI 0487K.a, C4.1).
+    // The possible fields for registers: Rd or Rt, Rn, Ra or Rt2, and Rm, if the class has them (DDI 0487K.a, C4.1).
     let fields: &[u32] = match word >> 25 & 15 {
-        // The class of branches includes the system instructions, which have this value in bits 31:22.
+        // The class of branches includes the system instructions, which have the value 0x354 in bits 31:22.
         0b1010 | 0b1011 if word >> 22 == 0x354 => &[0],
         0b1010 | 0b1011 => return true,
-        // EXTR has two sources.
+        // EXTR has two source registers.
         0b1000 | 0b1001 if word >> 23 & 7 == 7 => &[0, 5, 16],
         0b1000 | 0b1001 => &[0, 5],
         0b0101 | 0b1101 if word >> 24 & 31 == 0b11011 => &[0, 5, 10, 16],
@@ -63,8 +61,8 @@ fn low_ones(count: u32) -> u64 {
     ALL >> (64 - count.clamp(1, 64))
 }
 
-/// Decodes the immediate of a logical instruction: a run of ones in an element, rotated to the right
-/// and repeated (DDI 0487K.a, DecodeBitMasks).
+/// Decodes the immediate of a logical instruction: consecutive ones in an element, which is rotated to the right and
+/// repeated (DDI 0487K.a, DecodeBitMasks).
 fn immediate(word: u32) -> Option<u64> {
     let (n, rotation, size) = (word >> 22 & 1, word >> 16 & 63, word >> 10 & 63);
     let width = 1u32 << (n << 6 | !size & 63).checked_ilog2()?;
@@ -90,7 +88,7 @@ fn immediate(word: u32) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Words as the assembler encodes them.
+    /// The words are those that the assembler generates.
     #[test]
     fn the_next_use_tells_the_bits() {
         let nop = 0xd503_201f;

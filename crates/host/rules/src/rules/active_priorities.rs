@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Active priorities of Group 0 are written before those of Group 1.
+//! Active priorities of Group 0 must be written before those of Group 1.
 //!
-//! In another order, the prioritization of interrupts may be UNPREDICTABLE. Writes to the same interface, physical or
-//! virtual, between two context synchronization events form one sequence.
+//! In the other order, the prioritization of interrupts may be UNPREDICTABLE. All writes to the same interface,
+//! physical or virtual, between two context synchronization events form one sequence.
 //!
-//! Not seen: sequences with a context synchronization event in the middle.
+//! Not seen: sequences that contain a context synchronization event.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::testing::Examples;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ActivePriorities {
-    /// The place of the last write of Group 1, by the level of the register's name.
+    /// The instruction that last wrote a register of Group 1, by the level in the register's name.
     group1: BTreeMap<u8, Place>,
 }
 

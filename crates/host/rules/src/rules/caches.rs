@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A line needs maintenance by address between an access without caches and an access through caches.
 //!
-//! A CPU whose caches are off (SCTLR_ELx.M or C is 0) accesses memory directly. A cache may
-//! hold an older copy of a line that the CPU writes, because of speculation by another level or PE, or
-//! because the line was in use before. A later read through a cache may find that copy. In turn,
-//! a line written through a cache may not have reached memory when it is read without caches.
-//! DC by address moves a line between cache and memory: code invalidates it after writes
-//! without caches, and cleans it after writes through them.
+//! A CPU whose caches are off (SCTLR_ELx.M or C is 0) accesses memory directly. A cache may hold an older copy of a
+//! line that the CPU writes, because another level or PE has read it speculatively, or because the line was in use
+//! before. A later read through a cache may find that copy. Conversely, if a line was written through a cache, the data
+//! may not have reached memory when it is read without caches. DC by address moves a line between cache and memory:
+//! code invalidates the line after writes without caches, and cleans it after writes through caches.
 //!
-//! The rule keeps a state per byte: a CPU without caches wrote it, and its line was not invalidated since. The first
-//! read through caches breaks the rule. A write through caches ends this state for the bytes that it writes, and DC ZVA
-//! for all bytes of the line: a PE reads its own writes back (DDI 0487K.a, B2.3.1, coherence of one location), whatever
-//! the cache held there. So memory that is filled before it is read needs nothing. The rule also keeps a state per
-//! line: it was written through caches, and not cleaned since. The first read or write without caches breaks the rule.
-//! For lines written without caches by the reader's level, the place of a break is the instruction that turned the
-//! reader's caches on, which is one place for all lines.
+//! The rule tracks for each byte whether a CPU without caches has written it and its line has not been invalidated
+//! since. The first read of such a byte through caches breaks the rule. A write through caches ends this state for the
+//! written bytes, and DC ZVA ends it for all bytes of the line: a PE reads its own writes back (DDI 0487K.a, B2.3.1,
+//! coherence of one location), whatever the cache held before. So memory that is filled before it is read needs no
+//! maintenance. The rule also tracks for each line whether it was written through caches and not cleaned since. The
+//! first access without caches to such a line breaks the rule. If the reader's own level wrote the line without caches,
+//! the finding names the instruction that turned the reader's caches on, which is the same for all lines.
 //!
-//! A DSB of all accesses completes a DC. Before that DSB, the CPU must not turn its caches on, return from an
-//! exception, or call firmware or a hypervisor, which may start other CPUs.
+//! A DC is completed by a DSB for all accesses. Before that DSB, the CPU must not turn its caches on, return from an
+//! exception, or call firmware or a hypervisor, because these may start other CPUs.
 //!
-//! Not seen: writes by a loader, firmware or a device; stale copies of code; an uncompleted DC when a
-//! store lets another CPU go on; attributes of Normal memory other than
-//! write-back while caches are on.
+//! Not seen: writes by a loader, firmware or a device; stale copies of code; a DC that is not complete when a store
+//! lets another CPU continue; attributes of Normal memory other than write-back while caches are on.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -38,20 +36,20 @@ use crate::shared_state::lock;
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// The line has bytes that were written without caches, and not invalidated.
+/// Bit for a line with bytes that were written without caches, and not invalidated since.
 const BESIDE: u8 = 1;
-/// The line was written through caches, and not cleaned.
+/// Bit for a line that was written through caches, and not cleaned since.
 const DIRTY: u8 = 2;
-/// The line is part of a translation table in use: see the module `tables`.
+/// Bit for a line that is part of a translation table in use: see the module `tables`.
 pub const TABLE_IN_USE: u8 = 4;
-/// Number of lines whose writer is kept. Breaks on other lines are found too, and reported without the writer.
+/// Number of lines whose writer is recorded. Breaks on other lines are reported without the writer.
 const WRITERS: usize = 1 << 16;
 
-/// Known state of memory.
+/// The known state of all lines of memory.
 #[derive(Debug)]
 pub struct Coherence {
     lines: Lines<AtomicU8>,
-    /// Which bytes of a line are [`BESIDE`].
+    /// The bytes of a line that were written without caches, and not invalidated since.
     bytes: Lines<AtomicU64>,
     /// The last instruction that wrote to a line without caches.
     writers: Mutex<HashMap<u64, Place>>,
@@ -60,9 +58,9 @@ pub struct Coherence {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct CachesAgree {
-    /// Where the caches of each level were turned on.
+    /// The instruction that turned on the caches, for each level.
     enabled: [Option<Place>; 4],
-    /// The last uncompleted DC.
+    /// The last DC, if no DSB has completed it.
     begun: Option<Place>,
 }
 
@@ -90,7 +88,7 @@ impl Rule for CachesAgree {
             (msr!(register @ (SCTLR_EL1 | SCTLR_EL2)), Some(value)) => {
                 let level = register.level();
                 let (was, is) = (now.controls.uses_caches(level), value & 5 == 5);
-                // Only a hypervisor turns on the caches of a lower level, before that level runs.
+                // If a hypervisor turns on the caches of a lower level, it does so before that level runs.
                 if level == now.place.level && is && !was {
                     self.enabled[usize::from(level)] = Some(now.place);
                 }
@@ -123,7 +121,7 @@ impl Rule for CachesAgree {
     }
 
     fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
-        // The handler and its return do not rely on the interrupted code.
+        // The exception handler and its return do not rely on the DC of the interrupted code.
         self.begun = None;
     }
 
@@ -178,7 +176,7 @@ impl Coherence {
 }
 
 impl CachesAgree {
-    /// Checks that a DSB has completed the last DC before an operation that relies on it.
+    /// Checks that a DSB has completed the last DC, if `operation` relies on it.
     fn check_dc_done(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         let relies = match operation {
             Operation::Call | Operation::Return => true,
@@ -201,7 +199,7 @@ impl CachesAgree {
         }
     }
 
-    /// Handles an access through a cache to a line that has bytes written without caches.
+    /// Handles an access through a cache to a line with bytes that were written without caches.
     #[cold]
     fn check_cached(&mut self, now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8) {
         let Some(bytes) = now.shared.coherence.bytes.value_of_line(address) else {
@@ -217,7 +215,7 @@ impl CachesAgree {
         }
     }
 
-    /// Reports that a read went through a cache although the data was written without one.
+    /// Reports a read through a cache of data that was written without one.
     #[cold]
     fn report_stale(&mut self, now: &Now<'_>, address: u64, line: &AtomicU8) {
         line.fetch_and(!BESIDE, Relaxed);
@@ -255,7 +253,7 @@ fn check_uncached(now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8,
     }
     if access.store {
         if let Some(bytes) = now.shared.coherence.bytes.value_of_line(address) {
-            // If the line was invalidated since, the earlier writes no longer count.
+            // Writes before the invalidation no longer count.
             let before = if state & BESIDE != 0 {
                 bytes.load(Relaxed)
             } else {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions that were written are fetched only after maintenance.
+//! Written instructions must be made visible by maintenance before they are fetched.
 //!
 //! Data and instructions have separate caches. After a write, code cleans the line to the point of unification (DC
-//! CVAU, or a DC that goes further), executes a DSB, invalidates the line for fetching (IC), and executes another DSB.
-//! The CPU that fetches needs a context synchronization event after that. A line that is written without caches needs
-//! the DSB, but no DC. The CPU that executed a DC or IC must also execute the DSB that completes it. If another CPU
-//! fetches, its context synchronization event must come after that DSB. The place of a break is the store, or the IC.
+//! CVAU, or a DC with a wider effect), executes a DSB, invalidates the line for fetching (IC), and executes another
+//! DSB. After that, the CPU that fetches needs a context synchronization event. A line that is written without caches
+//! needs the DSB, but no DC. The CPU that executed a DC or IC must also execute the DSB that completes it. If another
+//! CPU fetches, its context synchronization event must come after that DSB. The finding names the store, or the IC.
 //!
-//! An emulator shows a fetch only when it translates the instructions, so the rule sees only the first fetch after a
-//! write, by one CPU for all CPUs.
+//! An emulator reports a fetch only when it translates the instructions. So the rule sees only the first fetch after a
+//! write, by whichever CPU makes it.
 //!
 //! Not seen: writes by a loader or a device; the shareability of IC and DSB, so that the rule accepts an IC that only
 //! affects another CPU; a second CPU that fetches the line; and CPUs that need less maintenance (CTR_EL0.IDC and DIC).
@@ -27,7 +27,7 @@ use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// Stage of a line that was written.
+/// The stage of maintenance that a written line has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Stored,
@@ -37,16 +37,17 @@ enum Stage {
     Invalidated,
 }
 
-/// A line.
+/// The state of a line of memory.
 #[derive(Debug, Default)]
 struct CodeLine {
-    /// The address of the store, or of the IC that invalidated the line, with the stage. 0 means that the line was not
-    /// written. The upper byte of the address, which would repeat bit 55, holds the stage and the level.
+    /// The address of the store, or of the IC that invalidated the line, combined with the stage. 0 means that the line
+    /// was not written. The stage and the level are in the upper byte of the address, whose bits would only repeat bit
+    /// 55.
     state: AtomicU64,
-    /// The DC or IC on which the line depends, or the store without caches.
+    /// When the DC or IC on which the line depends began, or the store without caches.
     begun: Begun,
-    /// The operation of another CPU that was under way when `begun` began, and has the same effect. Otherwise equals
-    /// `begun`.
+    /// When an equivalent operation of another CPU began, if it was still incomplete when `begun` began. Otherwise
+    /// equal to `begun`.
     earlier: Begun,
 }
 
@@ -60,12 +61,12 @@ impl CodeLine {
     }
 }
 
-/// Lines that were written.
+/// The lines that were written.
 #[derive(Debug)]
 pub struct Written {
     lines: Lines<CodeLine>,
-    /// Numbers of the cleaned lines, which an IC of all lines invalidates. Memory has too many lines to visit all. The
-    /// number of an invalidated line stays in the set until a DSB has completed the IC.
+    /// Numbers of the cleaned lines, which an IC of all lines invalidates. The set exists because memory has too many
+    /// lines to visit all. The number of an invalidated line stays in the set until a DSB has completed the IC.
     cleaned: Mutex<HashSet<u64>>,
     barriers: Barriers,
 }
@@ -99,7 +100,7 @@ impl Written {
         }
     }
 
-    /// Handles a DC of `address` by `cpu`.
+    /// Handles a DC of `address` that `cpu` executes.
     fn note_clean(&self, cpu: u16, address: u64) {
         let Some(line) = self.lines.value_of_line(address) else {
             return;
@@ -115,7 +116,7 @@ impl Written {
         }
     }
 
-    /// Handles an IC at `place`.
+    /// Handles an IC that the instruction at `place` executes.
     fn note_invalidate(&self, cpu: u16, line: &CodeLine, place: Place) {
         let before = line.state.load(Relaxed);
         match decode_state(before) {
@@ -127,7 +128,7 @@ impl Written {
         }
     }
 
-    /// Handles an IC of all lines at `place`.
+    /// Handles an IC of all lines that the instruction at `place` executes.
     fn invalidates_all(&self, cpu: u16, place: Place) {
         self.lock_cleaned().retain(|number| {
             let Some(line) = self.lines.value_of_line(number * LINE) else {
@@ -146,7 +147,7 @@ impl Written {
         self.cleaned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves a line from one stage to the next, unless it has been written meanwhile.
+    /// Moves a line from stage `from` to stage `to`, unless the line has been written meanwhile.
     fn set_stage(&self, cpu: u16, line: &CodeLine, from: u64, to: u64) {
         self.begins(cpu, line);
         let _ = line.state.compare_exchange(from, to, Relaxed, Relaxed);
@@ -157,8 +158,8 @@ impl Written {
         line.earlier.copy_from(&line.begun);
     }
 
-    /// Handles the same operation by another CPU. Each CPU's DSB completes the operation of that CPU, and either is
-    /// enough.
+    /// Handles the same operation by another CPU. The DSB of either CPU completes that CPU's operation, and one
+    /// completed operation is enough.
     fn note_repeat(&self, cpu: u16, line: &CodeLine) {
         if !line.have_completed(&self.barriers) {
             line.earlier.copy_from(&line.begun);
@@ -170,7 +171,7 @@ impl Written {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct CodeFetched {
-    /// Counts of the DSBs before the CPU's last context synchronization event. A CPU begins with such an event.
+    /// The counts of DSBs at the CPU's last context synchronization event. Coming out of reset is such an event.
     seen: Option<Seen>,
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A context synchronization event before a counter is read for a measurement.
+//! A context synchronization event must come before a counter is read for a measurement.
 //!
-//! A core may read a counter early, among instructions that should have completed before the read. A context
-//! synchronization event orders the read after them. A deadline does not need the event, as it may come a little early
-//! or late. A read is for a measurement if its value is stored unchanged or is the minuend of a subtraction
-//! ([`decode_before`]). At most [`FEW`] accesses to memory may come between the event and the read. An exception entry,
-//! after which code saves registers, thus still counts as the event.
+//! A core may read a counter early, before preceding instructions have completed. A context synchronization event
+//! prevents this. A deadline does not need the event, because it may be a little early or late. A read is for a
+//! measurement if its value is stored unchanged, or if something is subtracted from it ([`decode_before`]). At most
+//! [`FEW`] accesses to memory may be between the event and the read. So an exception entry, after which code saves
+//! registers, still counts as the event.
 //!
-//! Not seen: a value that leaves its block of code in a register, like the time at which a duration starts.
+//! Not seen: a value that leaves its block of code in a register, such as the start time of a duration.
 //!
 //! [`decode_before`]: crate::decode::decode_before
 
@@ -17,13 +17,13 @@ use crate::rule::{About, Now, Rule, synchronises};
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// Number of accesses that suffice to save the registers of an exception, with one or two registers in each access.
+/// Number of accesses that is enough to save the registers of an exception, with one or two registers per access.
 const FEW: u32 = 32;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct CounterInOrder {
-    /// Accesses to memory since the last context synchronization event.
+    /// Number of accesses to memory since the last context synchronization event.
     accesses: u32,
 }
 

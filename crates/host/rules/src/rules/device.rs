@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Device memory allows no unaligned access and no DC ZVA. With the MMU off, all data accesses are to Device memory.
+//! Device memory allows neither unaligned accesses nor DC ZVA. While the MMU is off, all data accesses are to Device
+//! memory.
 //!
-//! The tables of stage 1 decide the type of memory.
+//! The type of memory follows from the stage 1 tables.
 //!
 //! Not seen: the attributes of stage 2, and granules other than 4 KiB.
 
@@ -17,7 +18,7 @@ use crate::testing::Examples;
 #[derive(Debug, Default)]
 pub struct DeviceAccess {
     types: Types,
-    /// The last DC ZVA.
+    /// The last DC ZVA instruction.
     zeroed: Option<Place>,
 }
 
@@ -81,7 +82,7 @@ impl Rule for DeviceAccess {
     };
 }
 
-/// Whether all data at the level of `now` is Device memory.
+/// Whether all data accesses at the level of `now` are to Device memory.
 fn is_device(now: &Now<'_>) -> bool {
     !now.controls.translates(now.place.level) && !now.controls.uses_caches(now.place.level)
 }

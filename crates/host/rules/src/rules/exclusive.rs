@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exclusives and atomic operations are used only on Normal memory that is write-back and shareable.
+//! Exclusives and atomic operations must only access Normal memory that is write-back and shareable.
 //!
-//! With the MMU off, data accesses are to Device memory. It is implementation defined whether a
-//! monitor or an atomic operation works there, or on memory that is not cached or not shareable. An
-//! exclusive may fault or fail for ever. The tables of stage 1 decide the type of memory at each
-//! access.
+//! While the MMU is off, data accesses are to Device memory. It is implementation defined whether exclusive monitors
+//! and atomic operations work on Device memory, or on memory that is not cached or not shareable. An exclusive may
+//! fault there, or fail for ever. The type of memory of each access follows from the stage 1 tables.
 //!
 //! Not seen: the attributes of stage 2, and granules other than 4 KiB.
 

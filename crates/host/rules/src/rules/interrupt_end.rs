@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Acknowledged interrupts are ended, the last one first, and no other interrupts are ended.
+//! Acknowledged interrupts must be ended, in the reverse order of their acknowledgement, and no other interrupts may be
+//! ended.
 //!
-//! A read of ICC_IAR1_EL1 that returns an interrupt raises the running priority, and a write of ICC_EOIR1_EL1 with its
-//! number drops the priority. A missing write blocks other interrupts of the same or a lower priority for ever. An
-//! extra write, or a write for another interrupt, is UNPREDICTABLE. The level that acknowledged an interrupt has to end
-//! it before the level returns from the exception. With EOImode 1, a write of ICC_DIR_EL1 deactivates the interrupt
-//! after its end. If the write of ICC_DIR_EL1 comes first, the priority stays active without the interrupt.
+//! A read of ICC_IAR1_EL1 that returns an interrupt raises the running priority. A write of the interrupt's number to
+//! ICC_EOIR1_EL1 drops this priority. If the write is missing, other interrupts of the same or a lower priority are
+//! blocked for ever. An extra write, or the write of another number, is UNPREDICTABLE. The level that acknowledged an
+//! interrupt must end it before it returns from the exception. With EOImode 1, a write of ICC_DIR_EL1 deactivates the
+//! interrupt after its end. If this write comes before the end, the priority stays active although the interrupt is
+//! not.
 //!
-//! The rule counts per level, because each level has its own interface or uses the interface that the other level does
-//! not use. At EL1, it counts per guest that stage 2 maps. If EL2 gives EL1 a new SCTLR_EL1, a vCPU starts again, and
-//! has acknowledged nothing. If an exception hides the value of a read of ICC_IAR1_EL1 from the emulator, the end of
-//! any interrupt that is not known to be active counts as the end of the one that was read. This applies until the
-//! return from the exception in which the read was executed. The read may also have returned no interrupt. The rule
-//! gives up on a guest once one of its accesses is trapped, because it does not know EL2's answer.
+//! The rule counts separately for each level, because each level has its own interface, or uses one that the other
+//! level does not use. At EL1, it counts separately for each guest, which it identifies by its stage 2 table. If EL2
+//! writes SCTLR_EL1, a vCPU restarts, and has no acknowledged interrupts. If an exception hides from the emulator which
+//! value a read of ICC_IAR1_EL1 has returned, the end of an interrupt that is not known to be active counts as the end
+//! of the hidden one. This applies until the return from the exception in which the read was executed. The read may
+//! also have returned no interrupt. The rule stops checking a guest once one of the guest's accesses has trapped,
+//! because EL2's answer is unknown.
 //!
-//! Not seen: Group 0, an interrupt that is never deactivated, and deactivation by register.
+//! Not seen: interrupts of Group 0, an interrupt that is never deactivated, and deactivation through registers in
+//! memory.
 
 use std::collections::BTreeMap;
 
@@ -25,33 +29,36 @@ use crate::rule::{About, Now, Rule};
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// The first INTID that is not an interrupt.
+/// The first INTID that means no interrupt.
 const SPECIAL: u64 = 1020;
-/// The first INTID of LPIs.
+/// The first INTID that an LPI can have.
 const LPI: u64 = 8192;
-/// Registers whose trapped accesses hide a guest's interrupts, because EL2 answers them.
+/// Registers with which a guest handles interrupts. If accesses to them trap, EL2 answers, and the interrupts are
+/// unknown.
 const ACKNOWLEDGE_AND_END: [Register; 3] = [ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_DIR_EL1];
-/// Number of group priorities, with at most 7 bits (IHI 0069H, 4.8.2). Each can be active only once.
+/// Number of group priorities, which have at most 7 bits (IHI 0069H, 4.8.2). Each priority can be active only once.
 const MOST: usize = 128;
 
-/// An interrupt that was acknowledged.
+/// An acknowledged interrupt.
 #[derive(Clone, Copy, Debug)]
 struct Acknowledged {
     intid: u64,
     place: Place,
-    /// The number of exceptions from which the level had not returned when it acknowledged the interrupt.
+    /// The number of exceptions from which the level had not yet returned when it acknowledged the interrupt.
     depth: u32,
 }
 
-/// The interface of a level.
+/// The CPU interface that a level uses.
 #[derive(Debug, Default)]
 struct Interface {
     active: Vec<Acknowledged>,
-    /// The depths of the reads of ICC_IAR1_EL1 whose results are unknown, and may not be interrupts.
+    /// For each read of ICC_IAR1_EL1 whose result is unknown, the depth of exceptions at the read. The result may be no
+    /// interrupt.
     lost: Vec<u32>,
-    /// Whether a higher level has acknowledged or ended an interrupt for this level, whose state is then unknown.
+    /// Whether a higher level has acknowledged or ended interrupts for this level. The interface's state is then
+    /// unknown.
     emulated: bool,
-    /// Number of exceptions from which the level has not returned.
+    /// Number of exceptions from which the level has not yet returned.
     depth: u32,
 }
 
@@ -59,7 +66,7 @@ struct Interface {
 #[derive(Debug, Default)]
 pub struct InterruptEnded {
     levels: [Interface; 4],
-    /// EL1's interfaces, by the table of stage 2.
+    /// The interfaces of EL1, by the address of the stage 2 table.
     guests: BTreeMap<u64, Interface>,
 }
 
@@ -216,7 +223,7 @@ impl Interface {
                 ),
             );
         }
-        // A read in this exception to which no end belongs did not return an interrupt.
+        // If no end has matched a read of this exception, the read returned no interrupt.
         self.lost.retain(|depth| *depth < self.depth);
         self.depth = self.depth.saturating_sub(1);
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! List registers in use have different interrupts, and no list register with a hardware
-//! interrupt is both active and pending.
+//! List registers in use must have different interrupts, and no list register for a hardware interrupt may be both
+//! active and pending.
 //!
-//! Two list registers with the same vINTID are UNPREDICTABLE when the guest runs. So is State 0b11 with HW set, because
-//! the distributor then holds that state itself. The guest empties list registers by itself, so a register counts as in
-//! use from the write that fills it until a read of ICH_ELRSR_EL2, or of the register itself, shows otherwise.
+//! If two list registers have the same vINTID when the guest runs, the behaviour is UNPREDICTABLE. The same applies to
+//! State 0b11 with HW set, because the distributor itself holds the pending state of a hardware interrupt. The guest
+//! also empties list registers, so a register counts as in use from the write that fills it until a read of
+//! ICH_ELRSR_EL2, or of the register itself, shows that it is empty.
 //!
-//! Not seen: the value of a read that the emulator does not show. After such a read, no register counts as in use.
+//! Not seen: the value of a read that the emulator does not report. After such a read, no register counts as in use.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::rule::{About, Now, Rule};
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// State, HW and vINTID of a list register.
+/// Fields of a list register: State, HW and vINTID.
 const STATE: u64 = 3 << 62;
 const HW: u64 = 1 << 61;
 const VINTID: u64 = 0xffff_ffff;
@@ -27,7 +28,7 @@ const ENABLED: u64 = 1;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ListRegisters {
-    /// List registers in use, each with its vINTID and the place of the write.
+    /// List registers in use, each with its vINTID and the instruction that wrote it.
     used: BTreeMap<u8, (u64, Place)>,
     /// ICH_HCR_EL2.En.
     enabled: bool,
@@ -46,7 +47,7 @@ impl ListRegisters {
         self.used.insert(number, (value & VINTID, now.place));
     }
 
-    /// Checks the registers before the guest runs.
+    /// Checks all list registers before the guest runs.
     fn check_all(&self, now: &Now<'_>) {
         let mut seen = BTreeMap::new();
         for (vintid, at) in self.used.values() {

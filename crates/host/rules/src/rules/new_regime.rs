@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When a translation regime begins, the TLBs must have no entries of that regime.
+//! When software starts to use a translation regime, the TLBs must not hold entries of that regime.
 //!
-//! A reset need not invalidate TLBs, and earlier software has left its translations in them. So a TLBI of all of EL2
-//! has to come between the last use of EL2's MMU, or the reset, and turning the MMU on. A TLBI of stage 1 of the VMID,
-//! or of more, has to come before EL1 turns its MMU on. A TLBI of both stages of the VMID, or of all of EL1, has to
-//! come before the VMID's first guest runs on the CPU with stage 2. The CPU itself has to execute these TLBIs, because
-//! a TLBI of another CPU need not reach a CPU that is off.
+//! A reset need not invalidate TLBs, and earlier software may have left entries in them. So a TLBI of all of EL2 must
+//! come between the last use of EL2's MMU, or the reset, and the moment when the MMU is turned on. Before EL1 turns its
+//! MMU on, there must be a TLBI of at least stage 1 of the VMID. Before the first guest of a VMID runs on a CPU with
+//! stage 2, there must be a TLBI of both stages of the VMID, or of all of EL1. Each CPU must execute these TLBIs
+//! itself, because a TLBI of another CPU need not reach a CPU that is off.
 //!
-//! Not seen: a regime that is invalidated in parts, by address or ASID, and stage 2 of a VMID whose tables change.
+//! Not seen: a regime that is invalidated in parts, by address or ASID, and a stage 2 whose tables change under the
+//! same VMID.
 
 use std::collections::BTreeSet;
 
@@ -23,15 +24,15 @@ const STAGE_2: u64 = 1;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct TlbInvalidated {
-    /// Whether there are no old entries of EL2.
+    /// Whether the TLBs hold no old entries of EL2.
     el2: bool,
-    /// Whether there are no old entries of EL1 for any VMID.
+    /// Whether the TLBs hold no old entries of EL1, for any VMID.
     guests: bool,
-    /// VMIDs without old entries of EL1.
+    /// VMIDs for which the TLBs hold no old entries of EL1.
     vmids: BTreeSet<u64>,
-    /// VMIDs without old entries of stage 1.
+    /// VMIDs for which the TLBs hold no old entries of stage 1.
     stage1: BTreeSet<u64>,
-    /// The VMID in VTTBR_EL2.
+    /// The current VMID, in VTTBR_EL2.
     vmid: u64,
 }
 
@@ -40,7 +41,7 @@ impl TlbInvalidated {
         !self.guests && !self.vmids.contains(&vmid)
     }
 
-    /// Reports the guest with the current VMID if the TLBs may still hold old entries of this VMID.
+    /// Reports the guest of the current VMID if the TLBs may still hold old entries of this VMID.
     fn check_guest(&mut self, now: &Now<'_>) {
         if self.holds_old(self.vmid) {
             let what = format!(
@@ -78,7 +79,8 @@ impl Rule for TlbInvalidated {
                         "the MMU is turned on, and no TLBI of EL2 was executed since it was off",
                     );
                 }
-                // Entries that were invalidated while the MMU was on may have come back before the MMU was turned off.
+                // After a TLBI while the MMU was on, the TLBs may have cached entries again before the MMU was turned
+                // off.
                 self.el2 &= !was && !is;
             }
             (msr!(SCTLR_EL1), Some(value))

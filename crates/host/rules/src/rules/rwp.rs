@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A write to the interrupt controller has completed before code relies on it.
+//! A write to the interrupt controller must have completed before code relies on it.
 //!
-//! A write of GICD_CTLR, GICD_ICENABLER\<n>, GICR_CTLR or GICR_ICENABLER0 takes time, and RWP in the frame's CTLR shows
-//! when it has completed. Until then, a disabled interrupt may still arrive. The write must therefore complete before
-//! an exception return or a wait. It must also complete before another register of the frame is written, because some
-//! registers may only change while an interrupt is disabled.
+//! A write of GICD_CTLR, GICD_ICENABLER\<n>, GICR_CTLR or GICR_ICENABLER0 takes time, and RWP in the CTLR of the frame
+//! shows when the write has completed. Until then, a disabled interrupt may still arrive. The write must therefore
+//! complete before an exception return or a wait. It must also complete before another register of the frame is
+//! written, because some registers may be changed only while an interrupt is disabled.
 //!
-//! Not seen: frames that no emulator names.
+//! Not seen: frames to which the emulator gives no name.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ use crate::testing::Examples;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct WritesDone {
-    /// The last write to each frame that may not have completed, and the depth of exceptions at that write. Handlers
+    /// For each frame, the last write that may not have completed, and the depth of exceptions at that write. Handlers
     /// that interrupt the code after the write do not rely on it.
     begun: BTreeMap<Frame, (Place, i64)>,
-    /// Number of exceptions from which the CPU has not returned. The code after a reset ends with a return that has no
-    /// matching entry.
+    /// Number of exceptions from which the CPU has not returned. The code after a reset ends with an exception return
+    /// that has no matching entry.
     depth: i64,
 }
 

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A DSB must come between a store that the receiver of an SGI reads and the SGI.
+//! A DSB must come between a store and an SGI if the receiver of the SGI reads the stored data.
 //!
-//! A write of ICC_SGI1R_EL1 is not ordered after stores. Data that the receiver may read has to be visible first, which
-//! needs a DSB of stores. No register tells which data this is, so the rule watches the receiver's reads. For each SGI,
-//! it keeps the last stores before the SGI that no DSB has completed, until the next SGI. If a CPU acknowledges an
-//! interrupt in this time and soon reads one of the stored words, it relies on luck. Data that only the sender reads,
-//! like an exception frame or the sender's own counters, needs no DSB. Nor does an SGI of the guest announce earlier
-//! stores of the hypervisor.
+//! A write of ICC_SGI1R_EL1 is not ordered after earlier stores. Data that the receiver may read must be visible first,
+//! which needs a DSB for stores. No register shows which data this is, so the rule watches what the receiver reads. For
+//! each SGI, the rule keeps the last stores before the SGI that no DSB has completed, until the next SGI. If a CPU
+//! acknowledges an interrupt in this time and soon afterwards reads one of the stored words, only luck made the data
+//! visible. Data that only the sender reads, like an exception frame or the sender's own counters, needs no DSB. An SGI
+//! of the guest also does not announce earlier stores of the hypervisor.
 //!
-//! The place of a break is the store. A log, for example, is read after each wake-up, but the SGI does not
-//! announce its contents. The comment that allows this stands where the log is written, not where the SGI is sent.
+//! The finding names the store. For example, a log is read after each wake-up, although the SGI does not announce its
+//! contents. So the comment that allows this is at the code that writes the log, and not at the code that sends the
+//! SGI.
 //!
-//! A store to the interrupt controller that makes an interrupt pending (a doorbell) counts
-//! like an SGI, because another CPU takes the interrupt.
+//! A store to the interrupt controller that makes an interrupt pending (a doorbell) is treated like an SGI, because
+//! another CPU takes the interrupt.
 //!
-//! Not seen: more than [`STORES`] stores before the SGI, more than [`READS`] reads after the acknowledge, and the
-//! target CPUs of the SGI. The two limits are windows, because other events order stores long before the SGI and
-//! reads long after it.
+//! Not seen: more than [`STORES`] stores before the SGI, more than [`READS`] reads after the acknowledgement, and which
+//! CPUs are targets of the SGI. The two limits exist because stores long before the SGI and reads long after it are
+//! ordered by other events.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -32,14 +33,14 @@ use crate::shared_state::lock;
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// Number of stores to keep.
+/// Number of stores that are kept per SGI.
 const STORES: usize = 16;
-/// Number of reads to check.
+/// Number of reads that are checked after an acknowledgement.
 const READS: u32 = 64;
-/// Granularity of addresses, in bytes.
+/// Size of the words by which addresses are compared, in bytes.
 const WORD: u64 = 8;
 
-/// SGIs with stores before them that no DSB has completed yet, the last one of each CPU.
+/// For each CPU, the last SGI that it sent after stores that no DSB has completed.
 #[derive(Debug, Default)]
 pub struct Sends {
     count: AtomicUsize,
@@ -50,7 +51,7 @@ pub struct Sends {
 struct Send {
     sender: u16,
     place: Place,
-    /// The word and the place of each store.
+    /// The stored word and the instruction of each store.
     stores: Vec<(u64, Place)>,
 }
 
@@ -60,7 +61,7 @@ pub struct SgiAfterStores {
     stores: VecDeque<(u64, Place)>,
     /// Whether this CPU has an entry in [`Sends`].
     sent: bool,
-    /// Number of reads that have yet to be checked.
+    /// Number of reads that are still to be checked.
     reads: u32,
 }
 
@@ -133,7 +134,7 @@ impl Rule for SgiAfterStores {
 }
 
 impl SgiAfterStores {
-    /// Handles the sending of an interrupt by an SGI or a doorbell.
+    /// Handles an interrupt that the CPU sends by an SGI or a doorbell.
     fn note_send(&mut self, now: &Now<'_>) {
         let level = now.place.level;
         let own = self.stores.iter().filter(|(_, at)| at.level <= level);

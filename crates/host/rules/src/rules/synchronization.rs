@@ -2,15 +2,16 @@
 //! A context synchronization event must come between a write of a system register and the instructions that depend on
 //! it.
 //!
-//! A write affects later instructions only after the next context synchronization event: an ISB, an exception entry,
-//! or an exception return. Before that event, instructions may use the old value or the new one. A read of the same
-//! register returns the written value (D24.1.2.2), and PSTATE's fields take effect at once. ICC_PMR_EL1, ICC_IAR,
-//! ICC_EOIR and ICC_DIR synchronise themselves to the extent that software may rely on (IHI 0069H, 12.1.6).
+//! A write affects later instructions only after the next context synchronization event: an ISB, an exception entry, or
+//! an exception return. Before that event, instructions may use either the old or the new value. Exceptions to this are
+//! a read of the same register, which returns the written value (D24.1.2.2), and PSTATE's fields, which take effect at
+//! once. ICC_PMR_EL1, ICC_IAR, ICC_EOIR and ICC_DIR synchronise themselves as far as software may rely on it (IHI
+//! 0069H, 12.1.6).
 //!
-//! The rule checks the dependencies that [`depends_on_write`] lists. Every access to memory depends on the translation
-//! registers of its own level while the MMU is on.
+//! The rule checks the dependencies in [`depends_on_write`]. While the MMU is on, every access to memory depends on the
+//! translation registers of its own level.
 //!
-//! Not seen: the effect of a write on the fetch of instructions, and the view of another PE.
+//! Not seen: the effect of a write on the fetching of instructions, and on other PEs.
 
 use std::collections::BTreeMap;
 
@@ -28,14 +29,15 @@ const MMU_AND_CACHES: u64 = 5;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Synchronised {
-    /// Written registers, with the place of the write. There is one entry per register, so that none is forgotten..
+    /// Written registers, each with the instruction that wrote it. There is one entry per register, so none is
+    /// forgotten.
     written: BTreeMap<Register, Place>,
-    /// A written register on which accesses depend.
+    /// A written register on which accesses to memory depend.
     translation: Option<(Register, Place)>,
-    /// The last AT, whose result is a register.
+    /// The last AT. Its result is in a register, PAR_EL1.
     translated: Option<Place>,
-    /// Whether VBAR_EL1 and VBAR_EL2 have already been in force. If so, an exception during a change of the register
-    /// finds valid vectors, old or new.
+    /// Whether VBAR_EL1 and VBAR_EL2 have already taken effect once. If so, an exception during a later change of the
+    /// register finds valid vectors, either the old or the new ones.
     vectors: [bool; 2],
 }
 
@@ -91,7 +93,7 @@ impl Rule for Synchronised {
         if let Some(&at) = self.written.get(&vectors)
             && !known
         {
-            // An exception may come at any instruction.
+            // An exception can be taken at any instruction.
             now.report_at::<Self>(
                 at,
                 Some(now.place),
@@ -177,7 +179,7 @@ impl Synchronised {
     }
 }
 
-/// Whether `register` is a register of stage 1 other than SCTLR_ELx.
+/// Whether `register` is a register of stage 1 translation, other than SCTLR_ELx.
 fn is_translation(register: Register) -> bool {
     matches!(
         register,
@@ -185,7 +187,7 @@ fn is_translation(register: Register) -> bool {
     )
 }
 
-/// Whether `operation` turns on an MMU that `written` controls.
+/// Whether `operation` turns on an MMU whose translation `written` controls.
 fn enables_mmu(written: Register, now: &Now<'_>, operation: Operation, value: Option<u64>) -> bool {
     let msr!(register @ (SCTLR_EL1 | SCTLR_EL2)) = operation else {
         return false;
@@ -215,7 +217,7 @@ fn depends_on_write(written: Register, level: u8, operation: Operation) -> bool 
                 ICC_AP0R0_EL1 | ICC_AP1R0_EL1 => reads && register == ICC_RPR_EL1,
                 CNTVOFF_EL2 => register == CNTVCT_EL0,
                 PMCR_EL0 | PMCNTENSET_EL0 => reads && register == PMCCNTR_EL0,
-                // A read of ISTATUS depends on the write that set the timer's time.
+                // A read of ISTATUS depends on the write that set the time of the timer.
                 _ if written.is_timer() => {
                     reads && written != register && register.is_control_of(written)
                 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation tables in use are changed by break-before-make, and a new entry is
-//! visible to walks before code relies on it.
+//! Translation tables in use must be changed by break-before-make, and a new entry must be visible to table walks
+//! before code relies on it.
 //!
-//! A valid entry may change its address, size or type of memory only through an invalid entry.
-//! Code makes the entry invalid, executes DSB, TLBI and DSB, and then stores the new entry. A TLBI
-//! before the first DSB may complete before a walk sees the invalid entry. A new valid entry
-//! needs a DSB before the ISB or the exception return that relies on it.
+//! The address, size or memory type of a valid entry may be changed only by making the entry invalid first. Code makes
+//! the entry invalid, executes DSB, TLBI and DSB, and then stores the new entry. A TLBI before the first DSB is too
+//! early: it may complete before a table walk sees the invalid entry. After a new valid entry, a DSB is needed before
+//! the ISB or the exception return that relies on the entry.
 //!
-//! The rule finds tables by a walk from TTBR0_ELx when an MMU is turned on or the register changes, and from VTTBR_EL2
-//! when a guest is entered. It compares each later store to a table with the old entry. A TLBI after a change of
-//! TTBR0_ELx ends the use of the tables to which lookups led before, unless lookups of another CPU still lead to them.
+//! The rule finds tables by walking them from TTBR0_ELx when an MMU is turned on or the register changes, and from
+//! VTTBR_EL2 when a guest is entered. It compares each later store to a table with the old entry. After a change of
+//! TTBR0_ELx, a TLBI ends the use of the previous tables, except for tables that lookups of another CPU still use.
 //!
-//! Not seen: granules other than 4 KiB, TTBR1_EL1, changes of permissions, the addresses of a TLBI, and whether
-//! other PEs use the table. So the rule accepts any TLBI, even where a TLBI for this PE alone is not enough.
+//! Not seen: granules other than 4 KiB, TTBR1_EL1, changes of permissions, the addresses of a TLBI, and whether other
+//! PEs use the table. So the rule accepts any TLBI, even if the table needs a TLBI that is not only for this PE.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -28,29 +28,29 @@ use crate::tables::{ADDRESS, Change, TABLE, Tables, points_to_table, table_below
 #[cfg(test)]
 use crate::testing::Examples;
 
-/// Bits of an entry whose change needs break-before-make: valid and type, the attribute index or memory
-/// type, and the address.
+/// Bits of an entry whose change needs break-before-make: the valid and type bits, the attribute index or memory type,
+/// and the address.
 const BREAKS: u64 = 3 | 7 << 2 | ADDRESS;
 /// HCR_EL2.VM.
 const STAGE_2: u64 = 1;
 
-/// The tables of the machine.
+/// The tables of the machine that are in use.
 #[derive(Debug, Default)]
 pub struct InUse(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
     tables: Tables,
-    /// The root of lookups, by CPU and level. Level 0 is stage 2.
+    /// The root of lookups, by CPU and level. Level 0 means stage 2.
     roots: HashMap<(u16, u8), Root>,
 }
 
-/// Progress of the change of an entry that was made invalid.
+/// How far the change of an entry that was made invalid has progressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Stored,
     Visible,
-    /// A TLBI, for this PE or for others too, is not completed.
+    /// A TLBI, for this PE alone or for others too, has been executed, but no DSB has completed it.
     Invalidated {
         others: bool,
     },
@@ -59,9 +59,9 @@ enum Progress {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct BreakBeforeMake {
-    /// Entries that were made invalid, with the progress of their change.
+    /// Entries that were made invalid, each with the progress of its change.
     broken: BTreeMap<u64, Progress>,
-    /// The place of the last store of a valid entry, if no DSB has followed.
+    /// The instruction that last stored a valid entry, if no DSB has followed.
     made: Option<Place>,
     /// The level and the new root, if the root was replaced and no TLBI has followed.
     replaced: Option<(u8, Root)>,
@@ -150,7 +150,7 @@ impl Rule for BreakBeforeMake {
     }
 
     fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
-        // The handler and its return do not rely on the interrupted code.
+        // The exception handler and its return do not rely on the entry that the interrupted code has stored.
         self.made = None;
     }
 
@@ -239,10 +239,11 @@ impl BreakBeforeMake {
     }
 }
 
-/// The table at which lookups begin: its address in memory, its level, and whether addresses are intermediate.
+/// The table at which lookups begin: its address in memory, its level, and whether its output addresses are
+/// intermediate.
 type Root = (u64, u8, bool);
 
-/// Notes that the tables of the regime of `level`, 0 for stage 2, are in use from now on.
+/// Notes that from now on, the tables of the translation regime of `level` are in use. Level 0 means stage 2.
 fn begin_use(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
     if let Some(root) = find_root(now, root, level == 1) {
         let mut in_use = lock(&now.shared.tables.0);
@@ -250,8 +251,8 @@ fn begin_use(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
     }
 }
 
-/// Notes that this CPU's lookups begin only at `root` from now on. Tables to which no CPU's lookups lead
-/// any more are not in use.
+/// Notes that from now on, this CPU's lookups begin only at `root`. Tables that no CPU's lookups reach are then not in
+/// use.
 fn use_only(now: &Now<'_>, level: u8, root: Root) {
     let mut in_use = lock(&now.shared.tables.0);
     if in_use.roots.insert((now.cpu, level), root) == Some(root) {
@@ -262,8 +263,8 @@ fn use_only(now: &Now<'_>, level: u8, root: Root) {
     roots.values().for_each(|root| add_all(now, tables, *root));
 }
 
-/// Adds the tables below `root`, which are the address and the level where a walk may begin now. Returns the root by
-/// its address in memory.
+/// Adds the tables below `root`, which has the address and the level at which a walk may begin now. Returns the root
+/// with its address in memory.
 fn find_root(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Root> {
     let (table, level) = root?;
     let table = table_below(table, intermediate, &|at| now.shared.locate(at))?;
@@ -272,7 +273,7 @@ fn find_root(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Opti
     Some(root)
 }
 
-/// Adds the tables to which lookups from `root` lead to the tables in use.
+/// Adds all tables that lookups from `root` can reach to the tables in use.
 fn add_all(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root) {
     let shared = now.shared;
     let locate = |address| shared.locate(address);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A DSB must come between a TLBI and the code that relies on it.
+//! A DSB must come between a TLBI and the code that relies on the TLBI.
 //!
-//! Only a DSB completes a TLBI. For this PE, any DSB does. For other PEs, the DSB has to include
-//! their shareability domain. An ISB or an exception return before the DSB has nothing to
-//! synchronise, and an MMU that is turned on may use invalidated entries.
+//! A TLBI is complete only after a DSB. For the TLB of this PE, any DSB completes it. For other PEs, the DSB must
+//! include their shareability domain. If an ISB or an exception return comes before the DSB, there is no completed TLBI
+//! to synchronise, and if an MMU is turned on before the DSB, it may use the invalidated entries.
 //!
-//! Not seen: an access to memory between TLBI and DSB that would use the old translation.
+//! Not seen: an access to memory between TLBI and DSB that would still use the old translation.
 
 use crate::decode::{Operation, msr};
 use crate::finding::Place;
@@ -17,7 +17,7 @@ use crate::testing::Examples;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct TlbiCompleted {
-    /// The last TLBI that is not completed, and whether it is also for other PEs.
+    /// The last TLBI that no DSB has completed, and whether it is also for other PEs.
     begun: Option<(Place, bool)>,
 }
 
@@ -56,8 +56,8 @@ impl Rule for TlbiCompleted {
     }
 
     fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
-        // The handler and its return do not rely on the TLBI. The interrupted code completes
-        // it later, which the rule does not check.
+        // The exception handler and its return do not rely on the TLBI. The interrupted code completes the TLBI later,
+        // which the rule does not check.
         self.begun = None;
     }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Code must not read a register, or bits of a register, that are UNKNOWN at reset and were not written since. Nor may
-//! EL2 return to EL1 for the first time while a register that acts on EL1 without being read is still UNKNOWN. Examples
-//! are the registers of EL1's traps, counter and identity.
+//! Code must not read a register, or bits of a register, that are UNKNOWN at reset and have not been written since.
+//! Some registers act on EL1 without being read, for example those of EL1's traps, counter and identity. EL2 must not
+//! return to EL1 for the first time while such a register is still UNKNOWN.
 //!
-//! Emulators reset such registers to 0, and code that takes 0 for "none" works there. The table has the bits of each
-//! register whose reset value is architecturally UNKNOWN, even if only on a PE that has EL3. The next instructions show
-//! which bits a read uses ([`decode_before`]). If a value is changed and written back, all its bits count as used. A
-//! level may read a register of a lower level, because EL2 saves and shows such registers. Registers of EL0, like its
-//! timers, belong to every level.
+//! Emulators reset such registers to 0, so code that takes 0 to mean "none" works on emulators. The table has the bits
+//! of each register whose reset value is architecturally UNKNOWN, even if this is so only on a PE that has EL3. The
+//! next instructions show which bits of the value a read uses ([`decode_before`]). If a value is changed and written
+//! back, all its bits count as used. A level may read a register of a lower level, because EL2 saves and shows such
+//! registers. Registers of EL0, like its timers, count as registers of every level.
 //!
-//! Not seen: registers that exceptions write (ELR, SPSR, ESR, FAR, HPFAR), which only a handler can interpret and
-//! a dump always shows; values from firmware, which count as written, though they are as good as UNKNOWN; and, at
-//! the return, registers that not every CPU has, like HCRX_EL2, and registers that software at EL1 is
-//! expected to set up itself.
+//! Not seen: registers that exceptions write (ELR, SPSR, ESR, FAR, HPFAR), which only a handler can interpret and a
+//! dump always shows; values that firmware left, which count as written, although code can't know them. The check at
+//! the return to EL1 does not include registers that some CPUs lack, like HCRX_EL2, or registers that software at EL1
+//! is expected to set up itself.
 //!
 //! [`decode_before`]: crate::decode::decode_before
 
@@ -23,12 +23,12 @@ use crate::rule::{About, Now, Rule};
 use crate::testing::Examples;
 
 const ALL: u64 = u64::MAX;
-/// ENABLE, IMASK and ISTATUS of a timer. ISTATUS has no meaning without ENABLE.
+/// ENABLE, IMASK and ISTATUS of a timer. ISTATUS has no meaning while ENABLE is 0.
 const TIMER: u64 = 7;
-/// SCTLR_EL2 without M, C, I and EE, which the image's boot protocol defines.
+/// The bits of SCTLR_EL2 except M, C, I and EE, which the boot protocol of the image defines.
 const OTHERS: u64 = !(1 << 0 | 1 << 2 | 1 << 12 | 1 << 25);
 
-/// Registers with their bits that are UNKNOWN at reset.
+/// Registers, each with the bits that are UNKNOWN at reset.
 const UNKNOWN: &[(Register, u64)] = &[
     (SCTLR_EL1, ALL),
     (TTBR0_EL1, ALL),
@@ -78,7 +78,7 @@ const UNKNOWN: &[(Register, u64)] = &[
     (ICH_LR3_EL2, ALL),
 ];
 
-/// Registers that act on EL1 wherever EL1 runs below an EL2.
+/// Registers that act on EL1 whenever EL1 runs below an EL2.
 pub const OF_EL1: &[Register] = &[
     SCTLR_EL1,
     VPIDR_EL2,
@@ -90,10 +90,10 @@ pub const OF_EL1: &[Register] = &[
     CNTVOFF_EL2,
     CNTHCTL_EL2,
 ];
-/// Registers that also act on EL1 with stage 2, HCR_EL2.VM.
+/// Registers that also act on EL1 if stage 2 is enabled (HCR_EL2.VM).
 pub const OF_STAGE_2: &[Register] = &[VTTBR_EL2, VTCR_EL2];
-/// Registers that also act on EL1 with a virtual CPU interface, ICH_HCR_EL2.En. They include only the
-/// list registers that every interface of the emulator has.
+/// Registers that also act on EL1 if the virtual CPU interface is enabled (ICH_HCR_EL2.En). Of the list registers, only
+/// those that every interface of the emulator has are included.
 pub const OF_INTERFACE: &[Register] = &[
     ICH_VMCR_EL2,
     ICH_AP1R0_EL2,
@@ -106,9 +106,9 @@ pub const OF_INTERFACE: &[Register] = &[
 /// See the module.
 #[derive(Debug, Default)]
 pub struct WrittenBeforeRead {
-    /// Written bits of [`UNKNOWN`], one per register.
+    /// The registers of [`UNKNOWN`] that were written, with one bit for each.
     written: u64,
-    /// Whether EL2 was the last to write SPSR_EL2, and wrote a value that returns to EL1.
+    /// Whether EL2 itself wrote the current value of SPSR_EL2, and the value returns to EL1.
     leads_to_el1: bool,
     /// ICH_HCR_EL2.En.
     has_interface: bool,
@@ -120,7 +120,7 @@ impl WrittenBeforeRead {
     fn note_write(&mut self, register: Register, value: u64) {
         self.written |= unknown_bits(register).0;
         match register {
-            // M, bits 3:0: EL1t or EL1h.
+            // M, bits 3:0. The values for EL1 are EL1t and EL1h.
             SPSR_EL2 => self.leads_to_el1 = value & 0xe == 4,
             ICH_HCR_EL2 => self.has_interface = value & 1 != 0,
             _ => {}
@@ -180,7 +180,7 @@ impl Rule for WrittenBeforeRead {
     }
 
     fn on_level_entry(&mut self, _: &Now<'_>, level: u8) {
-        // SPSR_EL2 then has the level that the exception came from.
+        // After an exception to EL2, SPSR_EL2 has the level from which the exception came.
         self.leads_to_el1 &= level != 2;
     }
 
@@ -214,7 +214,7 @@ impl Rule for WrittenBeforeRead {
     };
 }
 
-/// Returns the bit of a register in `written`, and the register's own bits that are UNKNOWN.
+/// Returns the bit in `written` that belongs to a register, and the bits of the register that are UNKNOWN at reset.
 fn unknown_bits(register: Register) -> (u64, u64) {
     const { assert!(UNKNOWN.len() <= 64) };
     let found = UNKNOWN.iter().position(|(one, _)| *one == register);

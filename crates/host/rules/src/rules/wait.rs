@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An interrupt must be able to end a wait at EL2.
+//! During a wait at EL2, an interrupt must be able to end the wait.
 //!
-//! A physical IRQ ends a WFI or WFE only if the tables of asynchronous exception masking mark the IRQ as taken or
-//! masked at the CPU's level. At EL2, this is the case if HCR_EL2.IMO or TGE is set, or if SCR_EL3.IRQ routes the IRQ
-//! to EL3. Otherwise, the IRQ is for EL1. At EL2, it stays pending without effect, and nothing ends the wait. At EL1,
-//! every IRQ can end the CPU's wait, whatever its routing.
+//! A physical IRQ ends a WFI or WFE only if the architecture's tables of asynchronous exception masking list the IRQ as
+//! taken or masked at the CPU's level. At EL2, they do so if HCR_EL2.IMO or TGE is set, or if SCR_EL3.IRQ routes the
+//! IRQ to EL3. Otherwise, the IRQ is routed to EL1: at EL2, it stays pending without effect, and the wait never ends.
+//! At EL1, every IRQ can end the CPU's wait, whatever its routing.
 //!
-//! A WFE can also end by an event of another CPU, if any CPU ever sends events, by the clearing
-//! of a monitor that the CPU has armed, by the event stream, or by an event that SEVL or an
-//! exception return has left in the event register. WFIT and WFET end by their deadline.
+//! A WFE can also be ended by an event of another CPU, if any CPU ever sends events, by the clearing of a monitor that
+//! the CPU has armed, by the event stream, or by an event that SEVL or an exception return has left in the event
+//! register. WFIT and WFET end at their deadline.
 //!
-//! Not seen: whether an interrupt that can end the wait is enabled, and will come.
+//! Not seen: whether an interrupt that could end the wait is enabled, and whether it will arrive.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -77,8 +77,8 @@ impl Rule for WaitCanEnd {
     }
 
     fn on_level_entry(&mut self, _: &Now<'_>, _: u8) {
-        // Whether an exception entry clears the monitor is IMPLEMENTATION DEFINED. This rule assumes that it does, so
-        // that the monitor can no longer end a wait.
+        // It is IMPLEMENTATION DEFINED whether an exception entry clears the monitor. This rule assumes that it does,
+        // so that the monitor can't end a wait after the entry.
         self.armed = false;
     }
 

@@ -17,12 +17,13 @@ fn samples_of_two_cpus_may_overlap() {
     let found: Vec<_> = samples
         .map(|(_, one)| (one.value, one.path.total()))
         .collect();
-    // The first path has the other CPU's seven instructions, the look and the end; the second path is that CPU's own.
+    // The first path has seven instructions of the other CPU, the look and the end of the sample. The second path has
+    // only instructions of the other CPU.
     assert_eq!(found, [(17, 10), (34, 11)]);
 }
 
-/// Samples of two CPUs overlap: instructions that the other CPU executed before this sample began are not on its path,
-/// whether they are fewer than this CPU had executed or more.
+/// Samples of two CPUs overlap. Instructions that the other CPU executed before this sample began are not on this
+/// sample's path, whether the other CPU had executed fewer or more than this one.
 #[test]
 fn the_path_begins_with_the_sample_on_whichever_cpu() {
     for before in [2, 500] {
@@ -40,7 +41,7 @@ fn the_path_begins_with_the_sample_on_whichever_cpu() {
     }
 }
 
-/// Of two causes, the one that is later in the sample's own time counts, however much was executed before the sample.
+/// If there are two causes, the later one within the sample is taken, however much was executed before the sample.
 #[test]
 fn of_two_causes_the_later_in_the_sample_counts() {
     for begun in [
@@ -54,7 +55,7 @@ fn of_two_causes_the_later_in_the_sample_counts() {
     }
 }
 
-/// The cause of another CPU's wake-up was on its way when this sample began.
+/// The cause of another CPU's wake-up happened before this sample began, and was found after that.
 #[test]
 fn a_cause_that_is_older_than_the_sample_is_before_its_path() {
     let mut machine = OneThread::new();
@@ -64,7 +65,7 @@ fn a_cause_that_is_older_than_the_sample_is_before_its_path() {
 }
 
 proptest::proptest! {
-    /// In whatever way samples overlap, each has a possible path, which begins with the sample.
+    /// However samples overlap, each sample has a possible path, which begins with the sample.
     #[test]
     fn overlapping_samples_have_possible_paths(
         steps in proptest::collection::vec((0..3_usize, 0..9_usize, 1..60_u64, 0..20_u64), 1..120)
@@ -95,7 +96,7 @@ proptest::proptest! {
     }
 }
 
-/// A CPU begins a sample between its wait and its look: the cause of its wake-up is not part of the sample.
+/// A CPU begins a sample after its wait, and before its look. The cause of its wake-up is not part of the sample.
 #[test]
 fn a_sample_that_begins_after_the_wait_is_without_its_cause() {
     let mut machine = OneThread::new();
@@ -106,8 +107,8 @@ fn a_sample_that_begins_after_the_wait_is_without_its_cause() {
     assert_eq!((sample.path.total(), sample.work.total()), (7, 7));
 }
 
-/// The chain of causes leads to another CPU and back, through a sample of that CPU: the path of the older sample has
-/// all of the chain.
+/// The chain of causes leads to another CPU and back, through a sample of that CPU. The path of the older sample
+/// contains the whole chain.
 #[test]
 fn a_sample_within_another_has_a_part_of_its_path() {
     let mut machine = OneThread::new();
