@@ -223,7 +223,7 @@ fn has_words(cell: &Cell, words: Words<'_>) -> bool {
 #[derive(Clone, Copy)]
 pub struct MeasuredCell<'r> {
     cell: &'r Cell,
-    /// The same cell in the shorter boot.
+    /// This cell as measured in the shorter boot.
     shorter: Option<&'r Cell>,
     /// Collects the missing properties on which the used samples depend.
     missing: &'r Missing,

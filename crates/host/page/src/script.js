@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Tables that can be sorted and filtered. Without it they are as they are: it adds all that is operated.
+// Adds controls that sort and filter tables. Without this script, the page shows the same tables without the controls.
 (() => {
   'use strict';
   const make = (name, parts) => Object.assign(document.createElement(name), parts);
-  // A number as it is written here: groups apart by narrow spaces, a true minus, a mark behind. Of a dot or a
-  // dash, which stand for nothing, none.
+  // Parses a number in the page's format: narrow spaces between groups of digits, a true minus sign, and possibly a
+  // mark after the number. Returns NaN for a dot or a dash, which mean that there is no value.
   const value = (text) => parseFloat(text.replace(/[\s\u202f]/g, '').replace('\u2212', '-'));
   const text = (row, column) => (row.cells[column] ? row.cells[column].textContent.trim() : '');
   const order = (column, sign) => (a, b) => {
     const [x, y] = [text(a, column), text(b, column)];
     const [m, n] = [value(x), value(y)];
     const [none, empty] = [/^[-\u00b7?]?$/.test(x), /^[-\u00b7?]?$/.test(y)];
-    // What is missing stands last, whichever way.
+    // Rows without a value come last, in either direction.
     if (none || empty) return none - empty;
     if (Number.isNaN(m) !== Number.isNaN(n)) return Number.isNaN(m) - Number.isNaN(n);
     return sign * (Number.isNaN(m) ? x.localeCompare(y, 'en', { numeric: true }) : m - n);

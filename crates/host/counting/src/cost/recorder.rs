@@ -31,7 +31,7 @@ const FLOORS: &str = "rouse.neighbour=work rouse.floor";
 /// Number of CPUs in the boots that count paths: a sender and a receiver.
 pub const CPUS: u32 = 2;
 
-/// What all boots need: the emulator, the images and the time limits.
+/// The data that all boots need: the emulator, the images and the time limits.
 #[derive(Debug)]
 pub struct Bench {
     pub emulator: Emulator,
@@ -48,7 +48,7 @@ pub struct Bench {
     pub limits: LimitArgs,
 }
 
-/// What was recorded in a boot.
+/// The record of a boot.
 #[derive(Debug)]
 pub struct Recorded {
     /// The passes of the paths, with the instructions that they executed.

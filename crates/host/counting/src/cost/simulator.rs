@@ -71,7 +71,7 @@ impl Boot {
     }
 }
 
-/// What was recorded in a boot.
+/// The record of a boot.
 #[derive(Debug)]
 pub struct Recorded {
     pub windows: Vec<Window>,

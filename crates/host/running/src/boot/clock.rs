@@ -37,7 +37,7 @@ impl Clock {
         self.own.now()
     }
 
-    /// Reads the emulator's own time, unless it was read within the last [`SAMPLE`]. Returns whether this call has read
+    /// Reads the emulator's own time, unless it was read within the last `SAMPLE`. Returns whether this call has read
     /// it.
     pub fn read_time(&mut self, process: &EmulatorProcess) -> bool {
         let elapsed = self.read.elapsed();
