@@ -282,7 +282,7 @@ impl Claim {
 
 impl Serialize for Claim {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        /// The form of a claim in files.
+        /// The format of a claim in files.
         #[derive(Serialize)]
         struct Written<'c> {
             source: &'c str,

@@ -9,7 +9,7 @@ use super::runs::{MeasuredCell, Run, Runs, Words};
 use super::{Boot, Experiment, ONCE, Repeat};
 use running::options::Metric;
 
-/// The governors that are in the claims.
+/// The governors about which there are claims.
 const CLAIMED: &[(&str, &str)] = &[(
     "wait",
     "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6",

@@ -156,8 +156,8 @@ struct Figures {
     rate: f64,
     /// Share of the time in which the CPU was not halted, in per cent.
     awake: f64,
-    /// Mean time of a read, in microseconds. `write_us` is that of a write. Either is NaN if there were no such
-    /// requests.
+    /// Mean time of a read, in microseconds. `write_us` has the mean time of a write. Either is NaN if there were no
+    /// such requests.
     read_us: f64,
     write_us: f64,
 }

@@ -17,11 +17,11 @@ pub struct Group {
 /// A bar.
 #[derive(Debug)]
 pub struct Bar {
-    /// CSS classes of its colour and pattern.
+    /// CSS classes of the bar's colour and pattern.
     pub class: String,
-    /// The value that its length shows.
+    /// The value that the bar's length shows.
     pub value: f64,
-    /// Text at its end.
+    /// Text at the end of the bar.
     pub text: String,
     /// Text of the tooltip.
     pub hint: String,

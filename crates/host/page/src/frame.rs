@@ -16,7 +16,7 @@ pub struct Figure {
     pub caption: String,
     /// Notes that readers need in order to understand the chart.
     pub note: String,
-    /// Meanings of its colours and patterns.
+    /// Meanings of the chart's colours and patterns.
     pub legend: Vec<Entry>,
     /// The chart.
     pub chart: Drawing,

@@ -349,7 +349,7 @@ impl Collector {
         }
     }
 
-    /// Notes the block of a cell whose first record did not arrive as damaged.
+    /// Notes a damaged block of a cell: its first record did not arrive.
     fn note_lost_cell(&mut self, id: Option<u64>) {
         let title = match id {
             Some(id) => format!("cell {id} (its first record is missing)"),

@@ -165,8 +165,8 @@ pub enum Recorder<'a> {
     Tracers(&'a Path),
 }
 
-/// Boots machines one after another, and keeps their output. Every line of their
-/// consoles goes to the log as it arrives.
+/// Boots machines one after another, and keeps their output. Writes every line of the machines' consoles to the log as
+/// it arrives.
 #[derive(Debug)]
 pub struct Boots<'a, L> {
     /// Emulator of all boots.

@@ -107,7 +107,7 @@ impl Emulator {
     }
 }
 
-/// Returns the machine's RAM in the form of results.
+/// Returns the size of the machine's RAM as a parameter for results.
 fn ram_parameter(job: &Job) -> (String, Parameter) {
     let parameter = Parameter {
         value: job.memory.to_string(),
@@ -116,7 +116,7 @@ fn ram_parameter(job: &Job) -> (String, Parameter) {
     ("ram".into(), parameter)
 }
 
-/// Returns a parameter of the machine in the form of results.
+/// Converts a parameter of the machine to the type that results have.
 fn parameter((name, value): (&String, &Value)) -> (String, Parameter) {
     let parameter = Parameter {
         value: value.value.to_string(),

@@ -63,7 +63,7 @@ pub struct Job {
     /// Whether WFE instructions of other kernels are replaced by YIELD: see [`guests::handover`].
     pub hands_over: bool,
     pub memory: Ram,
-    /// A device tree to boot with.
+    /// The device tree to boot with, if it is not the machine's own.
     pub dtb: Option<PathBuf>,
     /// Parameters of the machine, if any.
     pub parameters: Values,

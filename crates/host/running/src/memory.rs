@@ -55,8 +55,8 @@ const FILES_STEP: u64 = 256 * MIB;
 /// More RAM than any boot needs.
 const MOST_MIB: u64 = 1 << 20;
 
-/// Chooses the size of RAM, unless the command line sets it. If the command line does, refuses a job whose machine has
-/// too little RAM, and names the least size that works.
+/// Chooses the size of RAM, unless the command line sets it. If the command line sets too little, refuses the job, and
+/// names the least size that works.
 pub fn settle(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, EmulatedMachine::Gem5(_)) {
         if let Some(given) = &job.load.guest

@@ -12,7 +12,7 @@ use crate::boot::{Ending, Outcome, Stall, places};
 use crate::options::Metric;
 use shell::interrupt::Signal;
 
-/// A failure: a word that tests expect, and a sentence.
+/// A failure: a word by which tests identify it, and a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// One of [`WORDS`].

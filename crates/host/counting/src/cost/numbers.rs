@@ -88,7 +88,7 @@ pub fn boot_instructions(bench: &Bench) -> Result<Numbers> {
     Ok([(BOOT.to_owned(), *before)].into())
 }
 
-/// Returns the median round trips of `pingpong` in WFI. The guest counts them in ticks, of which each is one
+/// Returns the median round trips of `pingpong` in WFI. The guest counts them in ticks, each of which is one
 /// instruction.
 pub fn median_round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut args = JobArgs::on(board);

@@ -134,8 +134,8 @@ impl Cutter {
         }
     }
 
-    /// Returns the number of each open sample, in order, with how many instructions all CPUs together had executed at
-    /// its beginning.
+    /// Returns for each open sample, in order, its number, and how many instructions all CPUs together had executed
+    /// when it began.
     pub(super) fn begun_and_open(&self) -> Vec<(u64, u64)> {
         let open = self.cpus.iter().filter_map(|cpu| cpu.open.as_ref());
         let mut open: Vec<_> = open.map(|open| (open.number, open.work.total())).collect();

@@ -11,7 +11,7 @@ use super::{Block, Document};
 use crate::Column;
 use crate::grid::{self, NOTHING};
 
-/// Most characters of a line.
+/// Maximum number of characters in a line.
 pub const WIDTH: usize = 76;
 /// Maximum width of the words that identify a row. If they are wider, the rows are numbered, and a list has the words.
 const WORDS: usize = 44;

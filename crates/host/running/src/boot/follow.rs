@@ -218,7 +218,7 @@ impl<'a, L: Write> Follower<'a, L> {
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    // One signal may have ended both this program and the emulator.
+                    // A signal that ended the emulator may also have been sent to this program.
                     return Ok(interrupt::signal().map(Ending::Interrupted));
                 }
             }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of kept boots, without booting.
+//! Tests the reuse of kept boots, without booting a machine.
 
 use super::*;
 
-/// A test's boots, with a file that their command names, one that a recorder reads, and one with the emulator's version
-/// text.
+/// A folder for the kept boots of a test. It also has a file that their command names, a file that a recorder reads,
+/// and a file with the emulator's version text.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -24,8 +24,8 @@ impl Place {
         BootCache::in_folder(&self.at("boots"), "t", again)
     }
 
-    /// Returns the outcome of a boot with this option. If it is not known, the boot prints `said` and writes it as
-    /// samples.
+    /// Returns the outcome of a boot with this option. If the outcome is not kept, the boot is made: it prints `said`,
+    /// and writes `said` to the file of samples.
     fn boot(&self, before: &BootCache, option: &str, said: &str) -> BootOutcome {
         let scratch = tempfile::tempdir().unwrap();
         let drive = format!("if=none,file={}", self.at("image").display());
@@ -52,12 +52,12 @@ impl Place {
         let OutputLine::Console(line) = &went.lines[0] else {
             panic!("{went:?}");
         };
-        // The recorder's samples are those of that boot.
+        // The file of samples belongs to the boot whose output is returned.
         assert_eq!(&fs::read_to_string(&samples).unwrap(), line);
         went
     }
 
-    /// Whether the boot is made, and prints `said`.
+    /// Whether a boot with this option is made, instead of reused.
     fn makes(&self, before: &BootCache, option: &str, said: &str) -> bool {
         self.boot(before, option, said).lines[0] == OutputLine::Console(said.into())
     }

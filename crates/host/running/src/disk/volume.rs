@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A disk, bit for bit: partition table, file system, files.
+//! Makes a complete disk image: partition table, file system, files.
 //!
 //! Equal files always produce an identical disk. All data that usually differ are fixed: the GUIDs of disk and
 //! partition, the serial number of the file system, and the times of its files (FAT's first day).

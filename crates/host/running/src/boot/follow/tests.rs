@@ -137,7 +137,7 @@ fn who_makes_no_progress_hangs_asleep_or_not() {
     for script in [
         "exec sleep 60",
         "while :; do :; done",
-        // A complaint that repeats is not progress.
+        // An error message that is repeated is not progress.
         "while :; do echo \"retry $((n += 1))\"; done",
     ] {
         let ending = outcome(script).0.ending;
