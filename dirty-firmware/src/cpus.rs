@@ -10,11 +10,11 @@ use arch::insn;
 use crate::entry::{self, CPUS};
 use crate::{boot_data, el3, enter_image};
 
-/// Answers of PSCI.
+/// Return values of PSCI.
 const INVALID: i64 = -2;
 const ALREADY_ON: i64 = -4;
 
-/// Where a CPU waits; `entry` is 0 while it waits, 1 while it runs, or its entry.
+/// The slot of one CPU; `entry` is 0 while the CPU waits, 1 while it runs, or the address at which it has to start.
 struct Slot {
     entry: AtomicU64,
     context: AtomicU64,
@@ -38,7 +38,7 @@ pub fn spin_table_base() -> u64 {
     RELEASE.as_ptr() as u64
 }
 
-/// Takes every other CPU, by its number, and lets it wait until it is released.
+/// Holds CPU `number`, which is not the first one, until it is released.
 pub extern "C" fn pen(number: u64) -> ! {
     let number = number as usize;
     let machine = boot_data();

@@ -72,7 +72,7 @@ pub fn set_up_distributor(gic: &Gic) {
     }
 }
 
-/// Does the same for the redistributor of a CPU, and wakes it. Runs on each CPU, at EL3.
+/// Wakes the redistributor of a CPU, and puts its SGIs and PPIs into non-secure Group 1. Runs on each CPU, at EL3.
 pub fn set_up_redistributor(frame: u64) {
     write_register(frame + WAKER, read_register(frame + WAKER) & !SLEEP);
     while read_register(frame + WAKER) & ASLEEP != 0 {}
@@ -127,8 +127,8 @@ pub fn dirty_ppis(frame: u64) -> [u32; 3] {
     [ISENABLER, ISPENDR, ISACTIVER].map(|register| read_register(base + register))
 }
 
-/// Leaves LPIs enabled (once set, the bit may stay: IHI 0069H, 12.11, GICR_CTLR), with the first
-/// LPI pending. In `memory`, each CPU has its own second table, at a multiple of 64 KiB. Returns
+/// Leaves LPIs enabled (it may be impossible to clear the enable bit: IHI 0069H, 12.11, GICR_CTLR), with the
+/// first LPI pending. In `memory`, each CPU has its own pending table, at a multiple of 64 KiB. Returns
 /// GICR_CTLR.
 pub fn dirty_lpis(frame: u64, memory: u64, number: u64) -> u32 {
     /// Number of bits of INTIDs, minus one.

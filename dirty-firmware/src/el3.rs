@@ -10,7 +10,7 @@ use crate::devices;
 use crate::leftovers::Words;
 use crate::{entry, say};
 
-/// Functions and answers of PSCI.
+/// Function identifiers and return values of PSCI.
 const VERSION: u64 = 0x8400_0000;
 const CPU_OFF: u64 = 0x8400_0002;
 const CPU_ON: u64 = 0xc400_0003;
@@ -40,7 +40,7 @@ pub fn is_el3() -> bool {
 /// Sets up the private state of each CPU, for access by the non-secure side.
 pub fn set_up_cpu(frame: u64, words: Words) {
     let scr = if words.group0_open { SCR } else { SCR | FIQ };
-    // SAFETY: no code here depends on what they change; two are ICC_SRE_EL3 and ICC_IGRPEN1_EL3.
+    // SAFETY: no code here depends on what these registers control. Two of them are ICC_SRE_EL3 and ICC_IGRPEN1_EL3.
     unsafe {
         asm!("msr scr_el3, {scr}", "msr cptr_el3, xzr", "msr mdcr_el3, xzr",
             "msr vbar_el3, {vectors}", "isb",

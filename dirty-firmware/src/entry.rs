@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Holds the first and the last instructions, and the calls to EL3.
 //!
-//! QEMU puts the file into flash at address 0 and starts there: at EL3 with every CPU or, if the
-//! machine has no EL3, at EL2 with the first CPU. Flash can't be written, so the first CPU copies
-//! the image to RAM and continues there. The RAM is at [`HOME_EL2`], or, at EL3, where nothing
-//! below EL3 sees it ([`HOME_EL3`]).
+//! QEMU puts the file into flash at address 0 and starts there: at EL3 with every CPU or, if the machine has no
+//! EL3, at EL2 with the first CPU. Flash can't be written, so the first CPU copies the image to RAM and
+//! continues there. This RAM is at [`HOME_EL2`] or, at EL3, at [`HOME_EL3`], where lower exception levels have
+//! no access.
 
 /// Address of the image on a machine that starts at EL2.
 pub const HOME_EL2: u64 = 0x4800_0000;
 /// Address of the image on a machine that starts at EL3, in the secure RAM of QEMU's `virt`.
 pub const HOME_EL3: u64 = 0x0e00_0000;
-/// The word in that RAM at which CPUs at EL3 wait for the copy; it then holds the address at which
-/// they continue.
+/// The word in secure RAM that CPUs at EL3 poll until the image is copied; it then holds the address at which they
+/// continue.
 const GATE: u64 = HOME_EL3 + 0xff_0000;
 /// Maximum number of CPUs, each of which has a stack here.
 pub const CPUS: usize = 8;

@@ -3,9 +3,9 @@
 //! and enters that image like a loader. docs/bring-up.md lists this state, the words that ask for
 //! it, and the rules that allow it.
 //!
-//! The firmware knows one family of machines, QEMU's `virt`. QEMU passes the image and the words
-//! through fw_cfg. It verifies every word: it reads the state back and prints it, and ends the
-//! machine if the state is missing.
+//! The firmware knows one family of machines, QEMU's `virt`. QEMU passes the image and the words through fw_cfg.
+//! For every word, the firmware reads the state back and prints it, and ends the machine if the state is
+//! missing.
 
 #![no_std]
 #![no_main]
@@ -57,12 +57,12 @@ const IMAGE_HIGH: u64 = 0x5020_0000;
 /// Size of the hole between the two banks of RAM; it decides where the second bank begins.
 const HOLE: u64 = 0x100_0000;
 
-/// Ticks of a watchdog: one longer than any run, and one shorter.
+/// Periods of a watchdog in ticks: one longer than any run, and one shorter.
 const LONG: u64 = 1 << 44;
 const SOON: u64 = 10_000_000;
 
-/// HCR_EL2: E2H and TGE, and a pattern without these bits and without virtual SErrors and
-/// interrupts, which would be taken at once where they are not masked.
+/// HCR_EL2: E2H and TGE, and a pattern without these bits. The pattern also lacks virtual SErrors and interrupts,
+/// because a CPU that does not mask them would take them at once.
 const E2H: u64 = 1 << 34 | 1 << 27;
 const HCR: u64 = PATTERN & !E2H & !(7 << 6);
 /// SCTLR_EL2: RES1 bits with I and SA; EE; the MMU is off.

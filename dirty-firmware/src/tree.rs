@@ -14,7 +14,7 @@ const STRUCTURE: usize = 8;
 const STRINGS: usize = 12;
 const STRINGS_SIZE: usize = 32;
 
-/// The strings that are added, and where each begins among them.
+/// The strings to add, and the offset of each among them.
 const ADDED: &[u8] = b"enable-method\0cpu-release-addr\0method\0compatible\0reg\0";
 const ENABLE_METHOD: u32 = 0;
 const RELEASE: u32 = 14;
@@ -29,7 +29,7 @@ pub enum Start {
     Unchanged,
     /// Through PSCI, which this firmware serves.
     Psci,
-    /// Through release addresses, one for each CPU's number from this address on.
+    /// Through release addresses: a table at this address, indexed by the CPU's number.
     SpinTable(u64),
 }
 

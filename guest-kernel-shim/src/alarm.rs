@@ -61,7 +61,7 @@ impl Alarm {
         insn::isb();
     }
 
-    /// Forgets that the alarm has rung.
+    /// Clears the record of the alarm's first interrupt.
     pub fn forget(&self) {
         self.bell.rings.store(0, Relaxed);
     }

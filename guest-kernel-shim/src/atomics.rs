@@ -39,8 +39,8 @@ pub fn all_cpus_have_lse() -> bool {
     LSE.load(Relaxed)
 }
 
-/// Ends the machine if the first CPU can't run this image, where a loader has chosen the image, and
-/// not the hypervisor.
+/// Ends the machine if the first CPU can't run this image. The hypervisor never chooses such an image, but a loader
+/// may.
 ///
 /// # Safety
 /// Like [`output::open_alone`].

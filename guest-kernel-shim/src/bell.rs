@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The bell of one CPU; only the CPU itself uses it.
+/// The record of one CPU's alarm; only the CPU itself uses it.
 pub struct Bell {
     /// Number of times that the alarm has rung since it was set.
     pub rings: AtomicU32,

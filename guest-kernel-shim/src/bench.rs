@@ -63,7 +63,7 @@ pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     let watch = Watch::if_measurable();
     let deadlines = hypervisor::exists() && hypervisor::info(Info::Deadline) != 0;
     if deadlines {
-        // A CPU that owns its interrupts gets the interrupt of EL2's timer as well.
+        // A CPU with direct delivery also takes the interrupt of EL2's timer.
         interrupts::set_listener(Some(hand_on_timer));
         hypervisor::hand_on_timer();
     }
@@ -100,7 +100,7 @@ pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
     report::report_end(count);
 }
 
-/// Hands an interrupt of EL2's timer on to EL2.
+/// Passes an interrupt of EL2's timer on to EL2.
 fn hand_on_timer(_: &PerCpu, intid: u32) {
     if Some(intid) == platform().timer.hyp {
         hypervisor::hand_on_timer();
@@ -149,8 +149,8 @@ fn make_entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut
     entries
 }
 
-/// Runs `count` iterations of a cell. It is not inlined, because a second count of the samples
-/// finds this function by its name in the debug information and begins at it.
+/// Runs `count` iterations of a cell. It is not inlined, because an independent count of the samples finds this
+/// function by its name in the debug information and begins at it.
 #[inline(never)]
 fn block(entry: &mut Entry, count: u32) {
     match entry.cell.cache {

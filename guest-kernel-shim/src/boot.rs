@@ -28,7 +28,7 @@ arch::symbol_addresses! {
     secondary_entry = el1_secondary;
 }
 
-/// Returns the address at which a CPU waits that a spin table releases.
+/// Returns the address at which CPUs enter the image if a spin table releases them; they wait there.
 pub fn held_entry() -> u64 {
     _el1_held as *const () as u64
 }

@@ -46,8 +46,8 @@ pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     wait_at_most(PATIENCE * frequency(), reached)
 }
 
-/// How long another CPU may take for something that it does without waiting, in seconds. If CPUs
-/// are threads of a busy host, a CPU may get no time for that long while the other CPUs run.
+/// Time limit, in seconds, for an action that another CPU does without waiting. If CPUs are threads of a busy host, a
+/// CPU may get no time for that long while the other CPUs run.
 const PATIENCE: u64 = 60;
 
 /// Waits until `reached` returns true, for at most `limit` ticks; returns whether it did.
@@ -65,8 +65,8 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
 /// Whether a tick is one instruction of the machine, and not a unit of time. If so, CPUs run one
 /// after another. The first CPU determines this once, before it starts the others.
 pub fn counts_instructions() -> bool {
-    /// The type has the size of a pointer: with two bytes, a plain load would no longer reach the
-    /// pointers that the linker packs after it, some of which measured paths use.
+    /// The type has the size of a pointer: with two bytes, a plain load could not reach the pointers that the linker
+    /// packs after it, some of which measured paths use.
     #[repr(align(8))]
     struct Known(Once<bool>);
     static FOUND: Known = Known(Once::new());

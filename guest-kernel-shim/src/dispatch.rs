@@ -29,8 +29,8 @@ fn handle(intid: u32) {
 
 #[cold]
 fn handle_unexpected(cpu: &PerCpu, intid: u32) {
-    /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. The timer stays expired, and unmasked, its
-    /// level would interrupt for ever.
+    /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. An expired timer stays expired: unless it were masked, its level
+    /// would interrupt for ever.
     const MASKED: u64 = 3;
     if kernel::handle_interrupt(cpu, intid) {
         return;
@@ -47,7 +47,7 @@ fn handle_unexpected(cpu: &PerCpu, intid: u32) {
     interrupts::call_listener(cpu, intid);
 }
 
-/// Handles an interrupt of the vector that notes the time.
+/// Handles an interrupt that the vector with a time stamp has taken.
 #[unsafe(no_mangle)]
 extern "C" fn el1_interrupt() {
     el1_acknowledged(gic_cpu::acknowledge());
@@ -64,7 +64,7 @@ extern "C" fn el1_acknowledged(intid: u32) {
     set_event_register();
 }
 
-/// Handles an interrupt of the vector that notes the time, with a GICv2.
+/// Handles an interrupt that the vector with a time stamp has taken, with a GICv2.
 #[unsafe(no_mangle)]
 extern "C" fn el1_interrupt_version2() {
     handle_acknowledged(version2::acknowledge());
@@ -86,8 +86,8 @@ fn handle_acknowledged(acknowledged: Acknowledged) {
 
 #[inline(always)]
 fn set_event_register() {
-    // The handler may have come between a check of the request word and the WFE that follows. The exception
-    // return from here makes an event (DDI 0487K.a, D1.7.2), so that the WFE does not wait. On an emulator
-    // that omits this event, the WFE would wait despite the request, so the SEVL makes the event.
+    // The handler may have run between a check of the request word and the WFE that follows. The exception return from
+    // here makes an event (DDI 0487K.a, D1.7.2), so that the WFE does not wait. On an emulator that omits this event,
+    // the WFE would wait despite the request, so the SEVL makes the event.
     insn::sevl();
 }

@@ -16,7 +16,7 @@ use crate::workload::samples::Samples;
 /// Rounds of noise that each CPU made while a cell was measured.
 pub type Rounds = [u64];
 
-/// How busy each CPU has been lately.
+/// The recent utilisation of each CPU.
 pub type Busy = [sched::load::Load];
 
 /// A cell and its measurements.
@@ -44,9 +44,9 @@ pub struct Entry {
     pub parts: Totals,
     /// Counts of the kernel, for workloads that run on it.
     pub kernel: stats::Totals,
-    /// How requests came, if they come at given times.
+    /// Counts of requests, if they arrive at given times.
     pub load: Load,
-    /// How busy the last block left each CPU: the next block starts from there.
+    /// Utilisation of each CPU at the end of the last block, from which the next block continues.
     pub busy: &'static mut Busy,
     /// Rounds of noise that each CPU has made.
     pub noise: &'static mut Rounds,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts how often the hypervisor or the VMM took this CPU from the guest, by cause, if these counts are
-//! reported: by Rouse through a call, by a VMM under KVM through a page of registers ([`abi::monitor`]).
+//! Reads the counts of this CPU's exits to the hypervisor or the VMM, by cause, if these counts are reported: by Rouse
+//! through a call, by a VMM under KVM through a page of registers ([`abi::monitor`]).
 
 use abi::Counter;
 use abi::monitor::REGISTERS;

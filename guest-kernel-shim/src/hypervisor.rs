@@ -57,7 +57,7 @@ pub fn other_name() -> Option<&'static str> {
     OTHER.get()?.as_deref()
 }
 
-/// The boot arguments name a hypervisor that is not there.
+/// The error that the boot arguments name a hypervisor that is not there.
 #[derive(Clone, Copy, Debug)]
 pub struct Mistaken(Under);
 
@@ -303,7 +303,7 @@ fn announce_cell(number: u64, pass: u32, words: CellWords) {
     call_by(conduit(), &mut registers);
 }
 
-/// Hands on to EL2 an interrupt of EL2's timer that this CPU has taken; see [`abi::Call::Timer`].
+/// Passes on to EL2 an interrupt of EL2's timer that this CPU has taken; see [`abi::Call::Timer`].
 pub fn hand_on_timer() {
     call(abi::Call::Timer.function(), [0; 3]);
 }
@@ -329,7 +329,7 @@ pub fn neighbour_counts() -> [u64; Shared::COUNT] {
     core::array::from_fn(|n| answer[1 + n])
 }
 
-/// Makes EL2 also log the traced events of this vCPU in `log`; with `None`, makes EL2 stop this.
+/// Makes EL2 also log the traced events of this vCPU in `log`; with `None`, makes EL2 stop logging them there.
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.
@@ -350,7 +350,7 @@ pub fn use_floor(which: Floor) -> bool {
     call(abi::Call::Floor.function(), [which as u64, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
-/// Whether there are minimal vectors: if so, an unknown number is INVALID; if not, the call itself is unknown.
+/// Whether there are minimal vectors: with them, an unknown number is INVALID; without them, the call itself is unknown.
 pub fn has_floors() -> bool {
     call(abi::Call::Floor.function(), [u64::MAX, 0, 0])[0] as i64 == abi::INVALID
 }
@@ -383,9 +383,9 @@ fn conduit() -> Conduit {
 /// Makes a call through `conduit` with all of `registers`, which then hold the result.
 pub fn call_by(conduit: Conduit, registers: &mut Registers) {
     let pointer = registers.as_mut_ptr();
-    // SAFETY: the pointer leads to 18 registers that the block loads and stores; under the
-    // convention, the call changes no register but x0 to x17, which are declared, and no memory of
-    // this image (DEN0028F, 2.6).
+    // SAFETY: the pointer points to 18 registers that the block loads and stores; under the convention, the
+    // call changes no register but x0 to x17, which are declared, and no memory of this image (DEN0028F,
+    // 2.6).
     unsafe {
         match conduit {
             Conduit::Hvc => invoke_hvc(pointer),

@@ -64,7 +64,7 @@ fn new_poll<P: Pause>(setting: &Setting, pause: P) -> Poll<P> {
     }
 }
 
-/// The function is cold, so that the loops of the other ways are laid out without it.
+/// The function is cold, so that the compiler lays out the loops of the other ways without it.
 #[cold]
 #[inline(never)]
 fn run_by_governor(setting: &Setting, body: &mut impl Body) {

@@ -22,7 +22,7 @@ pub fn set_platform(platform: Platform<'static>) -> &'static Platform<'static> {
     PLATFORM.call_once(|| platform)
 }
 
-/// Addresses at which neither Rouse nor QEMU's `virt` has anything; they are mapped for the check of this.
+/// Addresses at which Rouse and QEMU's `virt` have no device or memory; they are mapped so that a check can access them.
 pub const HOLE: Region = Region {
     base: 0x0f00_0000,
     size: PAGE,

@@ -26,5 +26,5 @@ pub const PER_MEASURED: u64 = (size_of::<Samples>() as u64).next_multiple_of(PAG
 /// Bytes for the stages of one cell.
 pub const PER_STAMPED: u64 = (size_of::<Stamped>() as u64).next_multiple_of(PAGE)
     + (size_of::<[Logs; CPUS]>() as u64).next_multiple_of(PAGE);
-/// Bytes for each value that is kept by itself.
+/// Bytes for each sample value that is kept besides the histogram.
 pub const PER_VALUE: u64 = size_of::<u64>() as u64;

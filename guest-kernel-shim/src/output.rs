@@ -90,8 +90,8 @@ impl Write for Gathered {
     }
 }
 
-/// Writes `text` as the last output of all CPUs. Where nothing turns the machine off, a CPU fails while others run, and
-/// these must not report a success afterwards.
+/// Writes `text` as the last output of all CPUs. Where nothing turns the machine off, other CPUs continue to run after
+/// one fails, and must not report a success afterwards.
 pub fn print_last(text: fmt::Arguments<'_>) {
     let mut port = PORT.lock();
     write_line(&mut port, text);

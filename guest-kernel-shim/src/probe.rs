@@ -17,7 +17,7 @@ struct Trial {
     name: &'static str,
     /// Whether the trial needs a second CPU that acts.
     pair: bool,
-    /// Name of an earlier trial whose answer has to be yes, since this trial would show nothing otherwise.
+    /// Name of an earlier trial without whose yes this trial would show nothing.
     needs: Option<&'static str>,
     run: fn() -> Answer,
 }
@@ -114,7 +114,7 @@ pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     TRIALS.iter().map(|trial| trial.name).zip(answers)
 }
 
-/// Whether the trial `name` ended without a yes, which includes a doubtful answer.
+/// Whether the trial `name` ended with another answer than yes, such as a doubtful one.
 pub fn is_not_modelled(name: &str) -> bool {
     answers().any(|(trial, answer)| trial == name && !answer.is_yes())
 }

@@ -2,8 +2,8 @@
 //! Defines the two functions that connect a program to this kernel. The linker decides which
 //! program that is, so no path has to check this at run time.
 
-/// Makes a program from its number ([`plan::Program`]), a function for the time when all CPUs run
-/// ([`crate::start::Run`]), and a function that every other CPU runs first.
+/// Makes a program from its number ([`plan::Program`]), its main function ([`crate::start::Run`]), and a function that
+/// every other CPU runs first.
 #[macro_export]
 macro_rules! program {
     ($program:expr, $run:path, $started:path) => {

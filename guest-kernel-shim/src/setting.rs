@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Says how a CPU waits, and defines work that uses a way of waiting.
+//! Describes how a CPU waits, and defines work that uses a way of waiting.
 
 use plan::{IdlePollBy, PsdLimit, States, Wait};
 

@@ -20,8 +20,8 @@ pub fn start_others() {
     // The other CPUs read this data before their caches are on.
     memory::data_regions().into_iter().for_each(pages::clean);
     for cpu in percpu::all().iter().skip(1) {
-        // A CPU that starts at EL2 uses its stack with its caches off. A line of this CPU's that is written back later
-        // would overwrite it.
+        // A CPU that starts at EL2 uses its stack with its caches off. If this CPU's cache wrote a line of that stack
+        // back later, it would overwrite the stack.
         pages::clean(Region {
             base: cpu.stack_top - PAGE,
             size: PAGE,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Leads from the first Rust instruction to a machine that can measure, and on to the image's program.
+//! Prepares the machine, from the first Rust instruction on, and runs the image's program.
 
 use aarch64_cpu::registers::{MPIDR_EL1, Readable};
 use arch::layout;
@@ -37,7 +37,7 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     let room = unsafe { ROOM.take() };
     room.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     let mut platform = Platform::from_fdt(blob, room).unwrap_or_else(|error| panic!("{error}"));
-    // The platform may not describe a console. Faults other than this are reported once there is one.
+    // The arguments may name a console that the platform lacks. Their errors are reported once there is a console.
     let (told, _) = Arguments::<Names>::read(platform.bootargs);
     if let Some(Named::Ready(uart)) = told.uart.and_then(Named::parse) {
         platform.uart = Some(uart);

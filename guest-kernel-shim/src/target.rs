@@ -33,8 +33,8 @@ impl Target for PerCpu {
     #[inline(always)]
     fn wfi(&self) {
         insn::wfi();
-        // Usually the waker has just written to this word on another core. The prefetch brings its line while the
-        // interrupt is taken.
+        // Usually the waker has just written to this word on another core. The prefetch fetches the word's cache line
+        // while the CPU takes the interrupt.
         insn::prefetch_to_write(&self.request);
     }
 

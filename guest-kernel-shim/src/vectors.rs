@@ -2,10 +2,10 @@
 //! Defines the exception vectors of EL1. Only IRQ is expected: any other exception is a bug of this
 //! kernel and ends the kernel with a dump of the registers, unless code expects it through [`catch_exception`].
 //!
-//! The table exists twice, and again for a GICv2: in the second table, an IRQ logs the time first. In the first table, the interrupt that
-//! wakes a CPU is handled in assembly, because it is part of every result: the work of [`crate::dispatch`] for
-//! RESCHED needs two registers, and a Rust function may change nineteen. Any other interrupt goes on to
-//! [`crate::dispatch`], with its number.
+//! The table exists twice, and again for a GICv2: in the second table, an IRQ logs the time first. In the first table,
+//! the interrupt that wakes a CPU is handled in assembly, because it is part of every result: the work of
+//! [`crate::dispatch`] for RESCHED needs two registers, and a Rust function may change nineteen. Any other interrupt is
+//! passed on to [`crate::dispatch`], with its number.
 
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
@@ -26,15 +26,15 @@ const _: () = assert!(interrupts::RESCHED == 0);
 arch::symbol_addresses! {
     /// The vectors.
     plain = el1_vectors;
-    /// The vectors that note the time of an IRQ.
+    /// The vectors that log the time of an IRQ.
     traced = el1_vectors_traced;
     /// The vectors with a GICv2.
     plain_version2 = el1_vectors_version2;
-    /// The vectors that note the time of an IRQ, with a GICv2.
+    /// The vectors that log the time of an IRQ, with a GICv2.
     traced_version2 = el1_vectors_version2_traced;
 }
 
-/// Sets whether this CPU notes the time of an IRQ.
+/// Sets whether this CPU logs the time of an IRQ.
 pub fn set_tracing(on: bool) {
     let is_version2 = platform().gic.version2.is_some();
     VBAR_EL1.set(match (is_version2, on) {
@@ -87,7 +87,7 @@ core::arch::global_asm!(
         eret
     .endm
 
-    // Acknowledges and ends with a GICv2's registers; the number of an SGI comes with its sender.
+    // Acknowledges and ends with a GICv2's registers; the INTID of an SGI is read together with its sender.
     .macro el1_irq_version2
         stp     x0, x1, [sp, #-256]!
         stp     x2, x3, [sp, #16]
@@ -215,7 +215,7 @@ pub struct Exception {
     pub far: u64,
 }
 
-/// Whether a synchronous exception is expected, and the exception that has come.
+/// Whether a synchronous exception is expected, or the exception that was caught.
 static WANTED: AtomicU64 = AtomicU64::new(0);
 static ESR: AtomicU64 = AtomicU64::new(0);
 static FAR: AtomicU64 = AtomicU64::new(0);

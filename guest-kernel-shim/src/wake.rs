@@ -23,7 +23,7 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Returns a waker of `target` that sets request `bit` and, where this is necessary, sends SGI
+    /// Returns a waker of `target` that sets request `bit` and, if the target needs an interrupt, sends SGI
     /// `intid`.
     pub fn new(target: &'static PerCpu, bit: u32, intid: u32, elide: bool, event: bool) -> Self {
         Self {
@@ -35,8 +35,8 @@ impl Waker {
         }
     }
 
-    /// Returns the waker of a target that waits with `idle`, as this CPU does. The waking loop then
-    /// need not test whether an event is needed.
+    /// Returns the waker of a target that waits with `idle`, like this CPU. The waking loop then need not test whether
+    /// an event is needed.
     #[inline(always)]
     pub fn for_peer(self, idle: &impl Idle<PerCpu>) -> Self {
         Self {

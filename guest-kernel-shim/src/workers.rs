@@ -109,7 +109,7 @@ pub fn set_pair_knobs(trap: Trap, deliver: Deliver) {
     }
 }
 
-/// Runs `job`, with `lead` as the leader's part, and returns the counts of all CPUs.
+/// Runs `job` and returns the counts of all CPUs; `lead` is the leader's part of the job.
 pub fn run_job(job: Job, lead: impl FnOnce()) -> Counts {
     let me = PerCpu::this();
     let members = member_cpus(&job.cell);
@@ -122,8 +122,8 @@ pub fn run_job(job: Job, lead: impl FnOnce()) -> Counts {
     let number = post_work(me, Work::Job(job), workers);
     set_knobs(&job.cell);
     set_tracing(job.traced);
-    // Members do this too: otherwise an interrupt left over from an earlier wait would be taken for
-    // an interrupt of this job, and the first sample would have one more check.
+    // Members do this too: otherwise an interrupt left over from an earlier wait would count as an interrupt of this
+    // job, and the first sample would have one more check.
     begin(me);
     wait_until(|| READY.load(Acquire) == size);
     GO.store(number, Release);
@@ -162,7 +162,7 @@ pub fn serve_jobs() -> ! {
 fn serve_jobs_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
     while !over() {
         post::serve_task(me);
-        // Number and work are read together; otherwise, one job could be taken for the next.
+        // Number and work are read under one lock; otherwise, one job could be mistaken for the next.
         let Posted { number, work } = *POSTED.lock();
         if number == seen {
             idle::park(me);
@@ -204,9 +204,9 @@ fn make_noise(me: &PerCpu, number: u32, cell: &Cell) {
     DONE.fetch_add(1, AcqRel);
 }
 
-/// Gives every measurement the same initial state, whatever was measured before. After a leftover event,
-/// one WFE fewer waits. Where an exception return is not an event, as in QEMU, a loop of WFEs may then
-/// continue for ever as it began: with an exit for a trapped WFE in each round trip, or in none.
+/// Gives every measurement an equal initial state, whatever was measured before. After a leftover event, one WFE fewer
+/// waits. Where an exception return is not an event, as in QEMU, a loop of WFEs may then continue for ever in its
+/// initial pattern: with an exit for a trapped WFE in each round trip, or in none.
 fn reset_initial_state() {
     arch::insn::forget_events();
 }
@@ -224,7 +224,7 @@ fn do_job(me: &PerCpu, number: u32, job: &Job) {
     }
     READY.fetch_add(1, AcqRel);
     wait_until(|| GO.load(Acquire) == number);
-    // A CPU reports that it is ready once it only has to wait.
+    // A CPU reports that it is ready when its next step is to wait.
     let setting = Setting {
         timed: job.traced,
         noting: job.traced,
@@ -242,8 +242,8 @@ fn do_job(me: &PerCpu, number: u32, job: &Job) {
                     idle::run_body(&setting, &mut FarSide { waker, count, log });
                 }
                 None => {
-                    // This hides the origin of the number from the compiler: if the number were
-                    // known to be a sum, the loop, which is in the sample, would keep both summands.
+                    // This hides the origin of the number from the compiler. If the compiler knew the number to be a
+                    // sum, the loop, which is in the sample, would keep both summands.
                     let count = black_box(round_count(job.cell.workload, job.count));
                     idle::run_body(&setting, &mut Far { waker, count });
                 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the loader's jump to a running guest.
+//! The way from the loader's jump to a running guest.
 
 pub mod alone;
 pub mod discovery;

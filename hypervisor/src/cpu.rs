@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A CPU's own state, and how it is set up for a guest.
 //!
-//! Nothing here knows about exits or interrupts: every floor above reads and changes this state.
+//! This module does not depend on exits or interrupts; modules on every higher floor read and change this state.
 
 pub mod controls;
 pub mod counters;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Detects failures, and shows the state of every CPU.
+//! Detects failures, and prints the state of every CPU.
 
 pub mod deadline;
 pub mod dump;

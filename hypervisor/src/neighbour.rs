@@ -14,7 +14,7 @@
 //! | [`world`] | exchanges the registers of the CPU |
 //! | [`switch`] | exchanges the general registers: the way to the neighbour and back |
 //! | [`turn`] | when the neighbour has a turn, and for how long |
-//! | [`trapped`] | handles what the neighbour does that it may not |
+//! | [`trapped`] | handles forbidden accesses of the neighbour |
 //!
 //! Without a neighbour, none of this is executed: a CPU takes other vectors once it has a neighbour
 //! ([`crate::cpu::traps`]).

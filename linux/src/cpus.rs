@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Controls on which CPUs threads run.
+//! Controls which CPUs threads run on.
 
 use std::io;
 

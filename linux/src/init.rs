@@ -98,8 +98,8 @@ fn measure() -> Result<(), String> {
     }
 }
 
-/// Makes those parts of /dev that programs expect and the kernel does not make. Few programs need them, so it is not a
-/// failure if one can't be made.
+/// Creates the files in /dev that programs expect and the kernel does not create. Few programs need these files, so a
+/// file that can't be created is not a failure.
 fn make_devices() {
     for (name, target) in [
         ("fd", "/proc/self/fd"),

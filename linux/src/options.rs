@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of the measurement, on the command line or as boot arguments: `--workload linux-pipe` stands for
+//! Options of the measurement, on the command line or as boot arguments: `--workload linux-pipe` is equivalent to
 //! `rouse.workload=linux-pipe`.
 
 use plan::{Arguments, PREFIX, Plan, Word, Workload};

@@ -56,7 +56,7 @@ impl Page {
             ))
         })?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, where nothing of this process is.
+        // SAFETY: this is a new mapping, which overlaps no memory of this process.
         let mapped = unsafe {
             mmap(
                 ptr::null_mut(),
@@ -132,7 +132,7 @@ impl Page {
 
     fn write(&self, offset: u64, value: u64) {
         let register = self.place.wrapping_add(offset as usize);
-        // SAFETY: the address is within the mapping, and a write there changes nothing of this process.
+        // SAFETY: the address is within the mapping, and a write there changes no memory of this process.
         unsafe { asm!("str {}, [{}]", in(reg) value, in(reg) register, options(nostack)) };
     }
 }

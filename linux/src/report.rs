@@ -216,7 +216,7 @@ impl<W: Write> BlockWriter<'_, W> {
         let (begins, ends) = match output.len().checked_sub(2 * HALF) {
             None if before == 0 => (output, &output[..0]),
             Some(_) if before == 0 => (&output[..HALF], &output[output.len() - HALF..]),
-            // The beginning of the output is lost.
+            // A part before these bytes is lost.
             _ => (&output[..0], &output[output.len().saturating_sub(HALF)..]),
         };
         let cut = before + (output.len() - begins.len() - ends.len()) as u64;

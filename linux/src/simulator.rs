@@ -3,8 +3,8 @@
 //! (include/gem5/asm/generic/m5ops.h), which any exception level may execute. On other machines, they are undefined
 //! instructions, so the boot argument `rouse.checkpoint` has to announce the simulator.
 //!
-//! They access memory at once, while an in-order core may still have earlier stores in its buffer. A barrier empties
-//! the buffer, and a load after the barrier waits until it is empty.
+//! The pseudo-instructions access memory at once, while an in-order core may still have earlier stores in its buffer. A
+//! barrier drains the buffer, and a load after the barrier waits until the buffer is empty.
 
 use std::arch::asm;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ const READ_FILE: u32 = PSEUDO | 0x50 << FUNCTION;
 /// Size of a part of the file that is read at once.
 const PART: usize = 4096;
 
-/// Ends the simulation that boots. Other simulations continue from here, as many as are asked for.
+/// Ends the simulation that boots. Any number of other simulations continue from here.
 pub fn checkpoint() {
     // SAFETY: the simulator keeps all registers; x0 is the delay and x1 the period of repetition, in nanoseconds.
     unsafe {

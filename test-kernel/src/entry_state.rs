@@ -46,8 +46,8 @@ impl Look<'_> {
     }
 }
 
-/// Checks this CPU, which has place `number` in the device tree. The check changes the CPU's
-/// interface and traps, so it can be done only once.
+/// Checks this CPU, which has index `number` in the device tree. The check changes the CPU's interface and traps, so it
+/// can be done only once.
 pub fn check_cpu(out: &mut Port, platform: &Platform<'_>, number: usize) {
     let mut look = Look {
         out,

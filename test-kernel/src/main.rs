@@ -7,7 +7,7 @@
 //! | argument | |
 //! |---|---|
 //! | `end=off`, `reset`, `cpu-off`, `hang` | how it ends (default `off`); `cpu-off` turns every CPU off |
-//! | `cpu=N` | on which CPU it ends, by the CPU's place in the device tree (default 0) |
+//! | `cpu=N` | on which CPU it ends, by the CPU's index in the device tree (default 0) |
 //! | `forge` | it prints lines that look like Rouse's (`text.rs`) |
 //! | `turns` | with `cpu=1`, two CPUs write the parts of lines in turn (`text.rs`) |
 //! | `devices` | it accesses devices by pairs and with write-back (`devices.rs`) |
@@ -112,7 +112,7 @@ fn end_machine(number: usize) -> ! {
         "cpu-off" => {
             let first = platform.cpus[0].mpidr;
             while number > 0 && call_psci(&platform, AFFINITY_INFO, first, 0, 0) != OFF {}
-            // This line has no end: an unfinished line must not be lost.
+            // This line has no newline: an unfinished line must not be lost.
             let _ = write!(out, "kernel: the last word");
             call_psci(&platform, CPU_OFF, 0, 0, 0)
         }
@@ -159,7 +159,7 @@ fn try_memory(out: &mut Port) {
     let _ = writeln!(out, "kernel: image at {base:#x}, claims {:#x}", image.size);
     if image.size > arch::layout::data().end - base {
         let last = ((base + image.size - 8) & !7) as *mut u64;
-        // SAFETY: the doubleword lies after all parts of the image, and by the boot protocol the image owns it.
+        // SAFETY: the doubleword is after all parts of the image, and by the boot protocol the image owns it.
         let read = unsafe {
             last.write_volatile(0x600d);
             last.read_volatile()

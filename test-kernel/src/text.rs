@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints text that tests whoever reads it.
+//! Prints text that tests the programs that read the console.
 
 use core::fmt::Write;
 use core::sync::atomic::AtomicU64;

@@ -13,7 +13,7 @@ pub const DISTRIBUTOR_SIZE: u64 = 0x1_0000;
 pub const CPU_INTERFACE: u64 = 0x0801_0000;
 /// Bytes of the CPU interface's registers (IHI 0048B, 4.1.3).
 pub const CPU_INTERFACE_SIZE: u64 = 0x2000;
-/// Address of the redistributors, which are contiguous. There is room for as many CPUs as KVM allows.
+/// Address of the redistributors, which are contiguous. Enough addresses follow for as many CPUs as KVM allows.
 pub const REDISTRIBUTORS: u64 = 0x1000_0000;
 /// Bytes of a redistributor: two frames of 64 KiB (IHI 0069H.b, 12.10).
 pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;

@@ -6,10 +6,10 @@
 //! a wake-up in which all CPUs wait. So a sample is taken with the counter that all CPUs share. Only the
 //! unit of the sample is changed, by the ratio of two clocks that are compared while this CPU is busy.
 //!
-//! A value is then elapsed time, in cycles of a core that runs as fast as this core ran at boot. Where the
-//! counter is slower than the core, a value is exact only to a tick, which is as many cycles as the ratio.
-//! Cores differ, so each CPU that measures compares its own clocks. A core that changes its frequency
-//! during the comparison has no such ratio; a later change is noticed at the passes ([`super::watch`]).
+//! A value is then elapsed time, in cycles of a core that runs as fast as this core ran at boot. Where the counter is
+//! slower than the core, a value is exact only to one tick, and the ratio is the number of cycles in a tick. Cores
+//! differ, so each CPU that measures compares its own clocks. If a core changes its frequency during the comparison, it
+//! has no such ratio; a later change is noticed at the passes ([`super::watch`]).
 //!
 //! Both clocks are read at edges of the counter, the moments at which it ticks, because hundreds of
 //! cycles may pass between two edges. An edge lies somewhere between two readings, so the error of a part

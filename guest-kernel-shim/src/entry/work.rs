@@ -30,7 +30,7 @@ impl Work {
         }
     }
 
-    /// Notes that a pass has gone over `entry`, whether the cell ran or not.
+    /// Records that a pass is done with `entry`, whether the cell ran or not.
     pub fn add(&mut self, entry: &Entry) {
         self.done += 1;
         self.done_us += guess_us(entry);

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `poll` | checks the request word, like `poll-wfi` | nothing |
 //! | `wfi` | WFI, trapped or not | the exit of WFI |
-//! | `standby`, `deep` | PSCI CPU_SUSPEND to a standby state | their exit latency more |
+//! | `standby`, `deep` | PSCI CPU_SUSPEND to a standby state | in addition, their exit latency |
 //!
 //! An emulator leaves every state at once, and a hypervisor can't know which state its guest has chosen to save
 //! power. So the guest itself adds the exit latency of a standby state: after the call returns and before interrupts

@@ -24,7 +24,7 @@ pub fn run_body(setting: &Setting, body: &mut impl Body) {
             _ if setting.stream => run_poll(setting, By(Wfe), body),
             _ => run_poll(setting, By(Yield), body),
         },
-        // `Wait::keeps_a_limit`: such a cell is skipped.
+        // `Wait::keeps_a_limit` is false for these waits, so such a cell is skipped.
         Wait::Busy | Wait::Wfi | Wait::Haltpoll | Wait::Governed(_) => {}
     }
 }

@@ -27,8 +27,8 @@ pub struct Channel {
     senders: List,
 }
 
-/// Maximum number of messages in a channel: as many messages of 100 bytes, as sent by `perf bench sched messaging`, as
-/// fit into the default buffer of a Linux socket (208 KiB of buffers of 768 bytes).
+/// Maximum number of messages in a channel: Linux's default socket buffer (208 KiB of buffers of 768 bytes) holds this
+/// many messages of 100 bytes, which `perf bench sched messaging` sends.
 const LIMIT: u32 = 278;
 
 impl Channel {
@@ -41,7 +41,7 @@ impl Channel {
         }
     }
 
-    /// Sends a message, after waiting for room.
+    /// Sends a message, after waiting while the channel is full.
     pub fn send(&'static self) -> Transfer {
         Transfer {
             channel: self,
@@ -49,7 +49,7 @@ impl Channel {
         }
     }
 
-    /// Receives a message, after waiting for one.
+    /// Receives a message, after waiting while the channel is empty.
     pub fn receive(&'static self) -> Transfer {
         Transfer {
             channel: self,
@@ -57,14 +57,14 @@ impl Channel {
         }
     }
 
-    /// Sends a message from a called function; the caller knows that there is room.
+    /// Sends a message from a called function; the caller knows that the channel is not full.
     pub fn post(&self) {
         let sent = self.try_transfer(true);
         assert!(sent, "a channel is full that never is");
         wake_all(&self.receivers);
     }
 
-    /// Forgets the messages; no task may be waiting.
+    /// Removes all messages; no task may be waiting.
     pub fn clear(&self) {
         self.level.store(0, SeqCst);
     }

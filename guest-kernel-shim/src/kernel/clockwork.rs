@@ -14,7 +14,7 @@ const ON: u64 = 1;
 /// ENABLE and IMASK of CNTV_CTL_EL0.
 pub const MASKED: u64 = 3;
 
-/// A deadline that never comes.
+/// A deadline that is never reached.
 pub const NEVER: u64 = u64::MAX;
 
 /// Maximum number of deadlines of a CPU, of each kind.

@@ -48,7 +48,7 @@ pub struct Cpu {
     pub timers: Local<Clockwork>,
     /// Events of the CPU's timer: see [`super::timer`].
     pub rung: Rung,
-    /// How busy the CPU was, up to a certain time.
+    /// The CPU's utilisation, up to a certain time.
     pub usage: Local<Usage>,
     /// The CPU's idle states, its governor and their statistics.
     pub device: Local<Option<Device>>,
@@ -58,13 +58,13 @@ pub struct Cpu {
     pub memory: Local<Memory>,
     /// The CPU's counters.
     pub stats: Stats,
-    /// How busy the CPU was when the last block ended, or is when the next one begins.
+    /// The CPU's utilisation when the last block ended, or when the next one begins.
     pub busy: SpinMutex<Load>,
     /// The CPU's counts in the last block.
     pub totals: SpinMutex<Totals>,
 }
 
-/// How busy a CPU was.
+/// The utilisation of a CPU.
 #[derive(Default)]
 pub struct Usage {
     /// The average.
@@ -119,7 +119,7 @@ impl Cpu {
         self.append_ready(task);
     }
 
-    /// Counts a task that became ready; a second ready task could be moved to another CPU.
+    /// Counts a task that became ready. If another task already runs or is ready, records that a CPU could take one over.
     pub fn count_ready(&self) {
         if self.runnable.fetch_add(1, AcqRel) != 0 {
             OVERLOADED.set();

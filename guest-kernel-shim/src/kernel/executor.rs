@@ -38,7 +38,7 @@ impl Body for Executor {
             while let Some(task) = schedule(cpu, me, false) {
                 run_task(cpu, me, task);
             }
-            // The CPU counts as idle until there is a task, or until nothing is left to wait for.
+            // The CPU counts as idle until a task is ready, or until all tasks have ended.
             update_load(cpu, true);
             let slept = clock::now();
             loop {
@@ -164,7 +164,7 @@ fn note_woken(cpu: &Cpu, slept: u64) {
 }
 
 impl Usage {
-    /// Returns the usage of a CPU that was as busy as `load`, and then idled for long.
+    /// Returns the usage of a CPU that was as busy as `load`, and then idled for a long time.
     pub fn from_load(load: Load, now_ns: u64) -> Self {
         Self {
             load,

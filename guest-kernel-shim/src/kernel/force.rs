@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Switches forced polling per CPU while the CPUs run: a task of the first CPU acts like a user of the switches.
 //!
-//! Each CPU is switched off, at which it has to leave its poll, and on again, so every block has
-//! both changes. A CPU that is switched on notices that when it next idles. A CPU without tasks
-//! would sleep for ever, so the task also wakes it, by an ordinary wake-up.
+//! The task switches each CPU off, so that the CPU has to leave its poll, and on again: every block has both changes. A
+//! CPU that is switched on notices that when it next idles. A CPU without tasks would sleep for ever, so the task also
+//! wakes it, by an ordinary wake-up.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 

@@ -11,7 +11,7 @@ use sched::list::Link;
 /// A call from one CPU to another. A value that is all zero means that there is no call.
 #[repr(align(64))]
 pub struct Call {
-    /// The call's place in the list of the target.
+    /// Links the call into the list of the target.
     pub link: Link,
     /// Whether the function still has to run.
     pub busy: AtomicBool,

@@ -14,9 +14,9 @@ pub struct Local<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `with` lets only the owner access the value, and only once at a time. An interrupt
-// handler of the same CPU that came in between would find `taken` set. The code that makes the
-// value hands it over before the owner can know of it.
+// SAFETY: `with` lets only the owner access the value, and only once at a time. An interrupt handler of the same CPU
+// that ran in between would find `taken` set. The code that creates the value gives it up before the owner can find
+// it.
 unsafe impl<T> Sync for Local<T> {}
 
 impl<T> Local<T> {

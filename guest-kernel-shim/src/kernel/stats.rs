@@ -13,7 +13,7 @@ pub const STATES: [&str; States::NAMES.len()] = States::NAMES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Stat {
-    /// Tasks that were given the CPU.
+    /// Times that the executor ran a task.
     Switches,
     /// Passes of the scheduler.
     Passes,
@@ -23,7 +23,7 @@ pub enum Stat {
     Newidle,
     /// Searches for work of other CPUs.
     Searches,
-    /// Run queues that these searches looked at.
+    /// Run queues that these searches read.
     Looked,
     /// Tasks made ready by their own CPU.
     Local,
@@ -35,7 +35,7 @@ pub enum Stat {
     Interrupted,
     /// Function calls served by the idle loop.
     Drained,
-    /// Deadlines that were met.
+    /// Deadlines of tasks and devices that have passed, each of which woke a task.
     Expired,
     /// Ticks taken while idle.
     Ticks,
@@ -56,8 +56,8 @@ pub enum Stat {
     /// Samples of `frames`, and those that ended after their deadline.
     Frames,
     Late,
-    /// Ticks from the time when the first task of a frame was meant to run until it ran, from the
-    /// wake-up of the second task until it ran, and from that of the third.
+    /// Delays of the three tasks of a frame, in ticks: of the first from its intended beginning until it ran, of the
+    /// second and the third from their wake-up until they ran.
     Beginning,
     Rendering,
     Composing,

@@ -49,9 +49,9 @@ pub struct Task {
     /// The CPU that runs the task.
     pub home: usize,
     state: AtomicU32,
-    /// The task's place in the inbox of its CPU.
+    /// Links the task into the inbox of its CPU.
     pub inbox: Link,
-    /// The task's place in the list of tasks that wait for an event.
+    /// Links the task into the list of tasks that wait for an event.
     pub waiting: Link,
     /// Number of the next task in the run queue, plus one.
     pub next: AtomicU32,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds out whether the machine has caches, or models them, from whether loads take longer after
-//! their lines were cleaned and invalidated. [`fidelity::colder`] decides this.
+//! Finds out whether the machine has or models caches: loads then take longer after their lines were cleaned and
+//! invalidated. [`fidelity::colder`] judges the times.
 
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -15,19 +15,19 @@ use crate::clock;
 /// Number of loads of a walk, each of which waits for the previous one: with a counter that is
 /// slower than the core, one load could take less than a tick.
 const LOADS: usize = 64;
-/// Words between adjacent places: 256 bytes, so that each place almost always has its own cache
+/// Words between adjacent elements: 256 bytes, so that each element almost always has its own cache
 /// line.
 const APART: usize = 32;
-/// Places from one load to the next, so that a stride prefetcher has no stride to follow.
+/// Elements from one load to the next, so that a stride prefetcher has no stride to follow.
 const STEP: usize = 37;
 
-/// The places, each with the index of the next one.
+/// The elements, each with the index of the next one to load.
 #[repr(align(4096))]
 struct Chain([AtomicUsize; LOADS * APART]);
 
 static CHAIN: Chain = Chain([const { AtomicUsize::new(0) }; LOADS * APART]);
 
-/// Tries whether loads after a cleaning are slower than loads after other loads.
+/// Tries whether loads of cleaned and invalidated lines are slower than loads of cached lines.
 pub fn try_caches() -> Answer {
     for place in 0..LOADS {
         let next = (place + STEP) % LOADS * APART;

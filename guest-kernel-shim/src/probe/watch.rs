@@ -13,7 +13,7 @@ use crate::{clock, workers};
 /// A wait shorter than this, in microseconds, counts as no wait.
 const AT_ONCE_US: u32 = 50;
 
-/// How often a CPU that waits for its time to act lets the other CPUs run, in microseconds.
+/// Interval, in microseconds, at which a CPU that waits for its time to act lets the other CPUs run.
 const LOOK_US: u32 = 2;
 
 /// Runs `wait` with an empty event register, and with an alarm after `bound` ticks; the record is in ticks.

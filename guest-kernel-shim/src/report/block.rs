@@ -21,7 +21,7 @@ pub struct Block {
     first: u64,
 }
 
-/// The kind of a record in a block; whether the cell is not complete comes first.
+/// The kind of a record in a block, after a flag that is set while the cell is not complete.
 struct RecordKind<'k>(bool, &'k str);
 
 impl Display for RecordKind<'_> {
@@ -44,7 +44,7 @@ impl Block {
         Line::new(number, RecordKind(self.part, kind)).field("id", self.id)
     }
 
-    /// Writes the last record of the block, which says how many records the block has.
+    /// Writes the last record of the block, which contains the number of the block's records.
     pub fn end(self, more: impl FnOnce(Line) -> Line) {
         let line = self.record("done");
         let records = NEXT.load(Relaxed) - self.first;

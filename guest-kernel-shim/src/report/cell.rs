@@ -138,7 +138,7 @@ fn dimensions_in(place: Place, cell: &Cell) -> impl Iterator<Item = &'static Inf
     here.filter(|info| info.is_told(cell))
 }
 
-/// Returns the name of a dimension in records: after `prefix`, with `_` for `-` if it is a separate field.
+/// Returns the name of a dimension in records: `prefix` and its name, with `_` for `-` if it is a separate field.
 fn field_name(prefix: &str, info: &Info) -> ArrayString<40> {
     let mut name = ArrayString::new();
     let written = write!(name, "{prefix}").and_then(|()| {

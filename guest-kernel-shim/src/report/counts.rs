@@ -111,7 +111,7 @@ pub fn write_kernel(block: &Block, totals: &stats::Totals) {
     }
 }
 
-/// Reports how the requests of an open loop came and were taken.
+/// Reports the intervals between the requests of an open loop, and the longest queue.
 pub fn write_load(block: &Block, load: &Load) {
     let line = block
         .record("count")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Passes the lead to the CPU that sends, and back.
+//! Lets the CPU that sends lead the measurement of a cell.
 //!
-//! The first CPU goes through the cells one after another. If a cell has another sender, a pass of the cell
-//! runs on that CPU, as it would on the first: that CPU posts the jobs, measures, and collects the others'
-//! counts. Meanwhile the first CPU serves like any other CPU: it is the receiver or a bystander, or it halts.
+//! The first CPU goes through the cells one after another. If a cell has another sender, a pass of the cell runs on
+//! that CPU like it would on the first: that CPU posts the jobs, measures, and collects the others' counts. Meanwhile
+//! the first CPU acts like any other CPU: it is the receiver or a bystander, or it halts.
 
 use spin::mutex::SpinMutex;
 
@@ -14,11 +14,11 @@ use crate::percpu::PerCpu;
 /// Work that the next leader runs.
 struct Work(*mut (dyn FnMut() + Send));
 
-// SAFETY: another CPU may use the closure (`FnMut() + Send`), and only that CPU does: `run_on` does not
-// touch the closure between handing it over and its end.
+// SAFETY: another CPU may use the closure (`FnMut() + Send`), and only that CPU does: `run_on` does not touch the
+// closure from the time when it hands it over until the closure has returned.
 unsafe impl Send for Work {}
 
-/// State shared by the CPU that hands the lead over and the CPU that takes it.
+/// State shared by the CPU that hands over the lead and the CPU that takes it over.
 struct Handed {
     /// The work, until it is taken.
     work: Option<Work>,
@@ -26,8 +26,8 @@ struct Handed {
     waits: Option<&'static PerCpu>,
 }
 
-/// The work that is handed over. Only [`wait::post::post`] changes it, as it does other work, so a
-/// CPU that finds that the lead has been returned has already got the wake-up for this.
+/// The work that is handed over. Only [`wait::post::post`] changes it, like other work, so a CPU that finds that the
+/// lead has been returned has already got the wake-up for this.
 static HANDED: SpinMutex<Handed, Turn> = SpinMutex::new(Handed {
     work: None,
     waits: None,

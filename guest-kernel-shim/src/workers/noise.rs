@@ -27,7 +27,7 @@ const SGI: u32 = 3;
 static MEMORY: Once<&'static [AtomicU64]> = Once::new();
 /// Number of rounds that each CPU has made in this block.
 static ROUNDS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
-/// Number of SGIs of its neighbour that each CPU has taken since the start.
+/// Number of SGIs from the previous bystander that each CPU has taken since the start.
 static TAKEN: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 /// Number of bystanders that have stopped.
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
@@ -38,7 +38,7 @@ pub fn place_memory(pool: &mut Pool, bytes: u64) {
     MEMORY.call_once(|| pool.fill((0..words).map(|_| AtomicU64::new(0))));
 }
 
-/// Returns the CPUs that stand by while `cell` is measured.
+/// Returns the bystanders of `cell`.
 pub fn bystanders(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
     let cpus = percpu::online().count();
     let (leader, members) = (super::leader_cpu(cell), super::member_cpus(cell));
@@ -77,7 +77,7 @@ pub fn make_noise(me: &PerCpu, cell: &Cell, begun: impl FnOnce(), over: impl Fn(
             let redistributor = interrupts::redistributor(me);
             redistributor.enable_all(1 << SGI);
             run_rounds(me, begun, over, interrupt_round(me, cell));
-            // The neighbour has taken this CPU's last SGI; the neighbour's own last SGI may be on its way.
+            // The next bystander has taken this CPU's last SGI; the SGI that this CPU gets from the previous one may still be on its way.
             STOPPED.fetch_add(1, AcqRel);
             let all = bystanders(cell).count();
             wait_until(|| STOPPED.load(Acquire) == all);
@@ -104,8 +104,8 @@ fn run_rounds(me: &PerCpu, begun: impl FnOnce(), over: impl Fn() -> bool, mut ro
     ROUNDS[me.index].store(rounds, Release);
 }
 
-/// Returns a round that reads and writes a page, one word of each line of 64 bytes. CPUs begin in
-/// different places, and each of them goes through all of the memory.
+/// Returns a round that reads and writes a page, one word of each line of 64 bytes. CPUs begin at different pages, and
+/// each CPU goes through all of the memory.
 fn stream_round(me: &PerCpu) -> impl FnMut() {
     /// Words from one line to the next, and in a page.
     const LINE: usize = 8;
@@ -125,8 +125,8 @@ fn stream_round(me: &PerCpu) -> impl FnMut() {
     }
 }
 
-/// Invalidates the TLB entries of all CPUs for a page that none of them uses: the other CPUs only
-/// notice the broadcast, which they have to complete.
+/// Invalidates the TLB entries of all CPUs for a page that none of them uses: the other CPUs only receive the
+/// broadcast, which they have to complete.
 fn invalidate_tlbs() {
     /// The last page below 2^48, which is never mapped.
     const UNUSED: u64 = (1 << 48) - 0x1000;

@@ -31,12 +31,12 @@ static DRAWN: Once<&'static [AtomicU64]> = Once::new();
 
 /// The measurements of the two sides of a pair in a block.
 struct Pair {
-    /// When the block began.
+    /// The time at which the block began.
     begun: AtomicU64,
     /// When the pair's first request and its last request were taken, in ticks from the block's beginning.
     first: AtomicU64,
     last: AtomicU64,
-    /// The largest number of requests that had come and were not yet served.
+    /// The largest number of requests that had arrived and were not yet served.
     longest: AtomicU64,
 }
 
@@ -49,7 +49,7 @@ static PAIRS: [Pair; 16] = [const {
     }
 }; 16];
 
-/// How the requests of all pairs came and were taken.
+/// The intervals and queues of the requests of all pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Intervals between requests.
@@ -58,7 +58,7 @@ pub struct Load {
     pub asked: u64,
     /// The actual sum of these intervals, from one taken request to the next, in ticks.
     pub reached: u64,
-    /// The largest number of requests of a pair that had come and were not yet served.
+    /// The largest number of requests of a pair that had arrived and were not yet served.
     pub longest: u64,
 }
 
@@ -150,7 +150,7 @@ async fn serve_requests(pair: usize, there: &'static Channel, count: u32, servic
     for number in 0..times.len() {
         there.receive().await;
         let now = clock::now();
-        // The round after the last sample makes the last sample like the others.
+        // The round after the last sample is not recorded, but makes the last sample like the others.
         if let Some(time) = samples.get(number) {
             let passed = now - begun.load(Acquire);
             record(passed - time.load(Relaxed));

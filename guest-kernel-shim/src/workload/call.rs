@@ -21,8 +21,8 @@ struct Calls {
     expected: Expected,
 }
 
-/// Number of calls that each receiver gets before it is done. All receivers read this number, and nothing
-/// changes it meanwhile: if it were on a line that they write, it would move between their caches.
+/// Number of calls that each receiver gets before it is done. All receivers read this number, and nothing changes it
+/// meanwhile: on a line that they write, it would move from cache to cache.
 #[repr(align(64))]
 struct Expected(AtomicU32);
 
@@ -57,11 +57,11 @@ pub fn called_function(cpu: &PerCpu) {
     let served = cpu.served.load(Relaxed) + 1;
     cpu.served.store(served, Relaxed);
     if served >= CALLS.expected.0.load(Acquire) {
-        // This was the last call, so this CPU's task may continue.
+        // This was the last call, so this CPU's task can continue.
         cpu.request.wake(RESCHED, false);
         cpu.interrupted.store(true, Relaxed);
     }
-    // strict sgi-after-stores: this may interrupt a sender between its DSB and its SGI, which is about other stores.
+    // strict sgi-after-stores: this may interrupt a sender between its DSB and its SGI; the SGI does not depend on this store.
     CALLS.served.fetch_add(1, AcqRel);
 }
 

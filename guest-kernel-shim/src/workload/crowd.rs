@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gives CPUs more work than one task: two tasks, one of which always waits for the other, so that
-//! an idling CPU has work to search for.
+//! Gives CPUs more work than one task: two tasks that are always ready, so that one waits while the other runs, and an
+//! idling CPU has work to search for.
 
 use core::future::Future;
 use core::pin::Pin;

@@ -3,9 +3,9 @@
 //! the other, like the UI thread, the render thread and the compositor of a phone. A sample is a frame, from the time
 //! at which it was meant to begin to the end of its composition. A frame is late if this takes longer than the period.
 //!
-//! The first task waits for the time, works, hands the frame to the second task and waits until that task has
-//! copied it: a short wait, which a long wait for the next frame follows. The second task works on, and hands the
-//! frame to the third. The time of each task's work is drawn from the seed, uniformly between half and one and a
+//! The first task waits for the time, works, passes the frame to the second task and waits until that task has copied
+//! it: a short wait, which a long wait for the next frame follows. The second task works on the frame, and passes it to
+//! the third. The time of each task's work is drawn from the seed, uniformly between half and one and a
 //! half times its mean: the draws differ between blocks, and are equal in all cells. The means are shares of the
 //! period, so that the load is equal for every period, and a few frames in a hundred take longer than the period.
 
@@ -33,7 +33,7 @@ const COPY: usize = 1;
 const RENDER: usize = 2;
 const COMPOSE: usize = 3;
 
-/// Rounds between two reads of the clock: a microsecond or less.
+/// Rounds of the working loop between two reads of the clock: a microsecond or less.
 const ROUNDS: u32 = 256;
 
 /// Number of frames whose times are kept. A channel holds fewer frames, so no time is overwritten
@@ -43,20 +43,20 @@ const KEPT: usize = 512;
 /// When the block began.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// When a task has handed frames on, by their numbers.
+/// The times at which a task has passed frames on, by their numbers.
 struct Handed([AtomicU64; KEPT]);
 
 static TO_RENDER: Handed = Handed([const { AtomicU64::new(0) }; KEPT]);
 static TO_COMPOSE: Handed = Handed([const { AtomicU64::new(0) }; KEPT]);
 
 impl Handed {
-    /// Records that frame `number` is handed on now. The channel makes the receiver see this.
+    /// Records that frame `number` is passed on now. The channel makes the receiver see this.
     fn note_handed_on(&self, number: u32) {
         self.0[number as usize % KEPT].store(clock::now(), Relaxed);
     }
 
-    /// Returns the ticks since frame `number` was handed on, or since the receiver was `ready` for
-    /// it, if that was later: these ticks are the avoidable part of its wait.
+    /// Returns the ticks since frame `number` was passed on or, if that was later, since the receiver was `ready` for
+    /// it: these ticks are the avoidable part of the receiver's wait.
     fn ticks_since(&self, number: u32, ready: u64) -> u64 {
         clock::now() - self.0[number as usize % KEPT].load(Relaxed).max(ready)
     }
@@ -141,7 +141,7 @@ fn frame_begin(begun: u64, number: u32, period: u64) -> u64 {
     begun + (u64::from(number) + 1) * period
 }
 
-/// Returns how long part `which` of the work takes, frame by frame.
+/// Returns the times of part `which` of the work, frame by frame.
 fn work_times(which: usize, period: u64) -> Times {
     Times {
         random: times::random_stream(which as u64),

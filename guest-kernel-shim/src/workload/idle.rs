@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs `idle`: one task per CPU has only a little to do every `gap-us`. Polling is a waste on such a
-//! machine, and a reviewer wants to see this case as well. A sample is the part of such a period in which
-//! the CPU was not halted. Without a meter, this is the closest measure of the energy cost of idling.
+//! Runs `idle`: one task per CPU has only a little to do every `gap-us`. On such a machine, polling is a waste, which
+//! this workload shows. A sample is the part of such a period in which the CPU was not halted. Without a power meter,
+//! this is the closest measure of the energy cost of idling.
 
 use core::hint::black_box;
 
@@ -14,7 +14,7 @@ use crate::percpu::PerCpu;
 use crate::tally::Event;
 use crate::workload::samples::{record, rounds};
 
-/// Number of rounds of a loop that stands for housekeeping.
+/// Number of rounds of a loop that represents housekeeping.
 const WORK: u32 = 1000;
 
 /// Begins the task of this CPU.

@@ -6,10 +6,10 @@
 //! CPU the device interrupts. A write differs from a read only in the time that the device takes.
 //!
 //! The device is simulated by a timer interrupt that the governor does not know of ([`crate::kernel::timer`]).
-//! If the completion interrupts the submitting CPU, the timer of that CPU is used. If it interrupts the next
-//! CPU, that CPU has a task that plays the device: a function call is the doorbell, and the task wakes the
-//! submitter when the time has come. Unlike the doorbell of a real device, this one disturbs that CPU, but
-//! only when the window of the submitting CPU opens, not at the completion, where it would matter.
+//! If the completion interrupts the submitting CPU, the timer of that CPU is used. If it interrupts the next CPU, that
+//! CPU has a task that acts as the device: a function call is the doorbell, and the task wakes the submitter when the
+//! time has come. Unlike the doorbell of a real device, this one disturbs that CPU, but only when the window of the
+//! submitting CPU opens, not at the completion, where it would matter.
 
 use core::iter;
 use core::sync::atomic::AtomicU64;
@@ -47,7 +47,7 @@ struct Request {
     takes: u64,
 }
 
-/// Returns the requests of CPU `from`; they are the same for each call.
+/// Returns the requests of CPU `from`; each call returns equal requests.
 fn requests(cell: &Cell, from: usize) -> impl Iterator<Item = Request> + use<> {
     let (writes, here) = (cell.writes, cell.completion.percent());
     let means = [cell.device_us, cell.write_us].map(clock::us_to_ticks);
@@ -130,7 +130,7 @@ fn ring_doorbell(_: &'static Cpu, from: u64) {
     channels(from as usize).0.post();
 }
 
-/// Plays the device of CPU `from`, on the CPU that this device interrupts, for `count` requests.
+/// Acts as the device of CPU `from`, on the CPU that this device interrupts, for `count` requests.
 async fn play_device(from: usize, count: usize) {
     let (doorbell, completion) = channels(from);
     for _ in 0..count {

@@ -17,7 +17,7 @@ use crate::workload::call;
 use crate::workload::preparation::Before;
 use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 
-/// The CPU that calls, and measures.
+/// The CPU that makes the calls and measures.
 pub struct Caller<'s, B> {
     /// Which CPUs the caller interrupts.
     pub shape: Shape,
@@ -29,7 +29,7 @@ pub struct Caller<'s, B> {
     pub before: B,
     /// Whether every target is interrupted, so that one broadcast serves all.
     pub at_once: bool,
-    /// The place for samples.
+    /// The memory for samples.
     pub samples: &'s mut Samples,
 }
 
@@ -39,7 +39,7 @@ impl<B: Before> Caller<'_, B> {
         match self.shape {
             Shape::Dry => self.repeat_calls(|_, _| {}),
             Shape::Itself | Shape::One => {
-                // A copy is used, because its fields are in registers: the list is in memory that other CPUs see.
+                // The copy's fields are in registers. The list is in memory that other CPUs see, so its fields would be loaded each time.
                 let waker = self.wakers[0];
                 self.repeat_calls(|_, me| waker.wake(me));
             }

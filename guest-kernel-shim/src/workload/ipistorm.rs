@@ -84,7 +84,7 @@ impl Storm {
         }
     }
 
-    /// Waits for all calls, and returns when the function that was the last to begin did so.
+    /// Waits for all calls, and returns the time at which the last of their functions began.
     fn wait_for_calls(&self) -> u64 {
         let began = |to| calls::call_between(self.me, to).wait();
         self.targets().map(began).max().unwrap_or(0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs `notify`: a task asks a supervisor on another CPU, which examines the request and allows it (`perf
-//! bench sched seccomp-notify`). A sample is a request and its answer. The open loop is in [`super::arrivals`].
+//! Runs `notify`: a task sends a request to a supervisor on another CPU, which examines the request and allows it
+//! (`perf bench sched seccomp-notify`). A sample is a request and its answer. The open loop is in [`super::arrivals`].
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};

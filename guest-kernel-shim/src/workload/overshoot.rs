@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs `overshoot`: a CPU polls up to its limit, and no CPU wakes it. A sample is how much later
-//! than the limit the poll ended, because of the granularity of its pause.
+//! Runs `overshoot`: a CPU polls up to its limit, and no CPU wakes it. A sample is the time by which the poll exceeded
+//! the limit, because of the granularity of its pause.
 //!
 //! Polls follow each other without a pause unless the cell has one, so a poll that ends at an edge
 //! of the event stream is followed by a poll that begins there: the phase of the stream is known,
@@ -24,7 +24,7 @@ pub struct Poller<'s> {
     pub gap: u64,
     /// The event stream that may end polls, if there is one.
     pub stream: Option<Stream>,
-    /// The place for samples.
+    /// The memory for samples.
     pub samples: &'s mut Samples,
 }
 

@@ -19,7 +19,7 @@ pub struct Near<'s, B> {
     pub count: u32,
     /// Work before each round trip.
     pub before: B,
-    /// The place for samples.
+    /// The memory for samples.
     pub samples: &'s mut Samples,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps the samples of a cell, and the place for samples of tasks.
+//! Keeps the samples of a cell, and the memory for samples of tasks.
 
 use hist::Histogram;
 use pages::Pool;
@@ -22,7 +22,7 @@ pub fn sample_ends() -> u64 {
     clock::now()
 }
 
-/// Tells a plugin that samples from now on belong to cell `id`, or to no cell if that is `u64::MAX`.
+/// Tells a plugin that samples from now on belong to cell `id`, or to no cell if `id` is `u64::MAX`.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn samples_of_cell(id: u64) {
@@ -47,12 +47,12 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Returns empty samples in memory of `pool`, with room for `raw` single values; 0 keeps none.
+    /// Returns empty samples in memory of `pool`, with memory for `raw` single values; 0 keeps none.
     pub fn place_in(pool: &mut Pool, raw: u32) -> &'static mut Self {
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
-        // SAFETY: this is fresh zeroed memory of that size, which is never taken back. All zeroes
-        // mean empty histograms and no room for values. The samples are not built by value, because
-        // they do not fit on a stack.
+        // SAFETY: this is fresh zeroed memory of that size, which is never taken back. All zeroes mean empty
+        // histograms and no memory for values. The samples are not built by value, because they do not fit on a
+        // stack.
         let samples = unsafe { &mut *place };
         samples.raw = (raw != 0).then(|| pool.fill((0..raw as usize).map(|_| 0)));
         samples
@@ -91,10 +91,10 @@ pub fn round_count(workload: Workload, count: u32) -> u32 {
     count + workload.unrecorded()
 }
 
-/// The place for the samples of tasks, to which several CPUs contribute.
+/// The memory for the samples of tasks, to which several CPUs contribute.
 static SINK: SpinMutex<Option<&'static mut Samples>> = SpinMutex::new(None);
 
-/// Sets the place for samples, and returns the previous place.
+/// Sets the memory for samples, and returns the previous memory.
 pub fn set_place(place: Option<&'static mut Samples>) -> Option<&'static mut Samples> {
     core::mem::replace(&mut *SINK.lock(), place)
 }
@@ -104,7 +104,7 @@ pub fn record(value: u64) {
     with_sink(|samples| samples.record(value));
 }
 
-/// Records how long it took until a called function began.
+/// Records the time until a called function began.
 pub fn record_handler(value: u64) {
     with_sink(|samples| samples.handler.record(value));
 }

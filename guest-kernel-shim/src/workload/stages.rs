@@ -76,7 +76,7 @@ impl Stamped {
         unsafe { &mut *place }
     }
 
-    /// Forgets the stages so far. No wake-up may be recorded meanwhile.
+    /// Removes the stages so far. No wake-up may be recorded meanwhile.
     pub fn clear(&mut self) {
         let all = self.stages.iter_mut().chain([&mut self.traced]);
         all.for_each(Histogram::clear);
@@ -96,7 +96,7 @@ pub struct Near<'s, B> {
     pub count: u32,
     /// Work before each round trip.
     pub before: B,
-    /// The place for samples.
+    /// The memory for samples.
     pub samples: &'s mut Stamped,
     /// The logs of the two CPUs.
     pub logs: &'static [Logs; CPUS],
@@ -125,8 +125,8 @@ impl<B: Before> Body for Near<'_, B> {
 }
 
 impl<B: Before> Near<'_, B> {
-    /// Pauses like [`clock::pause`], and meanwhile reads the other CPU's notes, of which there may
-    /// be many: one for each trapped check of a poll.
+    /// Pauses like [`clock::pause`], and meanwhile reads the other CPU's log entries, of which there may be many: one
+    /// for each trapped check of a poll.
     fn pause(&mut self) {
         let end = clock::now() + self.before.pause_ticks();
         while clock::now() < end {
@@ -159,7 +159,7 @@ impl<B: Before> Near<'_, B> {
         ];
         let mut last = start;
         for (stage, point) in self.samples.stages.iter_mut().zip(points) {
-            // A point before the last point belongs to an earlier wake-up.
+            // A stamp that is older than the last point belongs to an earlier wake-up.
             if point >= last && point <= end {
                 stage.record(point - last);
                 last = point;
@@ -168,7 +168,7 @@ impl<B: Before> Near<'_, B> {
         self.samples.traced.record(end - start);
         self.account.sample(start, end);
         self.account.follow(0, end);
-        // The notes that the other CPU made before it stored this value are visible.
+        // The log entries that the other CPU made before it stored this value are visible.
         self.account.follow(1, running);
         self.end = end;
     }

@@ -22,7 +22,7 @@ pub struct Listener<'s> {
     pub stream: Stream,
     /// Number of periods that are samples.
     pub count: u32,
-    /// The place for samples.
+    /// The memory for samples.
     pub samples: &'s mut Samples,
 }
 
@@ -39,7 +39,7 @@ impl Listener<'_> {
     }
 }
 
-/// Waits for an edge of `stream`, which is on, or for `alarm`; returns the time of this, as software sees it.
+/// Waits for an edge of `stream`, which is on, or for `alarm`; returns the time at which software sees it.
 #[inline(always)]
 pub fn wait_for_edge(alarm: &Alarm, stream: Stream) -> u64 {
     alarm.set(PATIENCE * stream.period());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the platform's duties to a guest: `rouse.check=all`, or the name of one check, with those
-//! traps and that delivery which the plan names first. Each check is a claim about the Arm
-//! documents, not about the hypervisor, so it has to hold on the bare machine as well.
+//! Checks the platform's duties to a guest: `rouse.check=all`, or the name of one check, with the first traps and the
+//! first delivery of the plan. Each check is a claim about the Arm documents, not about the hypervisor, so it has to
+//! hold on the bare machine as well.
 
 mod eviction;
 mod faults;
@@ -22,7 +22,7 @@ use guest_kernel_shim::features::features;
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{hypervisor, output, percpu, workers};
 
-/// A check: its name, the CPUs that it needs, and its function.
+/// A check: its name, its requirements, and its function.
 struct Check {
     name: &'static str,
     cpus: usize,
@@ -204,7 +204,7 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         Fault::Guest(fault) => fail_guest(fault, plan),
         Fault::Machine(MachineFault::RamDirty) => faults::search_foreign_data(),
         Fault::Call(fault) => fail_hypervisor(fault, plan),
-        // These faults need no trial, or need a soak.
+        // These faults need no trial, or belong to a soak.
         Fault::Firmware(_)
         | Fault::Machine(_)
         | Fault::Start(_)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes every path of the cost card again and again between two marks: `rouse.cost=all`, or the
-//! names of some paths. This code counts nothing. The marks are for a recorder outside the guest
-//! (see crate `cost`), so the code between the marks is only code of other measurements.
+//! Repeats every path of the cost card between two marks: `rouse.cost=all`, or the names of some paths. This code
+//! counts nothing. The marks are for a recorder outside the guest (see crate `cost`), so the code between the marks
+//! contains only code of other measurements.
 //!
 //! The CPUs must run at the same time: with one thread for all CPUs, the order in which that thread
 //! runs them would decide when interrupts are delivered.
@@ -19,12 +19,12 @@ use spin::mutex::SpinMutex;
 
 use guest_kernel_shim::{cache_eviction, hypervisor, output, percpu, pmu, workers};
 
-/// Number of passes of each path: fewer on simulated cores, and fewer still if caches are emptied before each pass.
+/// Number of passes of each path: fewer on simulated cores, and still fewer if caches are emptied before each pass.
 const PASSES: u32 = 24;
 const FEW: u32 = 8;
 const FEWEST: u32 = 3;
-/// Time in which a CPU that has reported that it is ready gets to its wait, in microseconds: other
-/// threads may use its core first. A simulated core needs far less.
+/// Time in which a CPU that has reported that it is ready reaches its wait, in microseconds: other threads may use its
+/// core first. A simulated core needs far less.
 const SETTLE_US: u32 = 300;
 const SHORT_US: u32 = 5;
 
@@ -40,7 +40,7 @@ fn pass_count() -> u32 {
     }
 }
 
-/// Returns how long a CPU has to get to its wait, in microseconds.
+/// Returns the time in which a CPU reaches its wait, in microseconds.
 fn settling_us() -> u32 {
     if BRIEF.load(Relaxed) {
         SHORT_US
@@ -62,7 +62,7 @@ fn empty_caches() {
 }
 
 /// Marks the beginning of path `PATH`, at the beginning of a cache line. A core fetches ahead of an instruction that
-/// traps, and the cost of that depends on the instruction's place in its line: the linker must not choose that place.
+/// traps, and the cost of that depends on the instruction's position in its line, which the linker must not choose.
 #[inline(always)]
 fn mark_begin<const PATH: u8>() {
     // SAFETY: this only adds NOPs.
@@ -94,7 +94,7 @@ const fn mark_immediate(path: u8, edge: u8) -> u16 {
     Mark { path, edge }.immediate()
 }
 
-/// A path, or several paths that are taken at once.
+/// A path, or several paths that are measured together.
 struct Errand {
     paths: &'static [Path],
     /// The traps during the errand, if there is a hypervisor that injects.
@@ -129,7 +129,7 @@ impl Errand {
         Self { paths, trap, run }
     }
 
-    /// Returns why the errand is not run: for instance, waits that do not trap would not end.
+    /// Returns the reason not to run the errand: for instance, waits that do not trap would not end.
     fn obstacle(&self, deliver: Option<Deliver>) -> Option<&'static str> {
         let has = |path| self.paths.contains(&path);
         let injects = deliver == Some(Deliver::Inject);
@@ -155,8 +155,8 @@ impl Errand {
     }
 }
 
-/// Takes the paths that `which` names, with the delivery that the plan names first: few passes if
-/// `brief` is set, and each pass after emptying caches and TLBs if `cold` is set.
+/// Measures the paths that `which` names, with the first delivery of the plan: few passes if `brief` is set, and each
+/// pass after emptying caches and TLBs if `cold` is set.
 pub fn run(which: &str, plan: &Plan, brief: bool, cold: bool) {
     BRIEF.store(brief, Relaxed);
     COLD.store(cold, Relaxed);
@@ -201,7 +201,7 @@ fn set_all_knobs(trap: Trap, deliver: Option<Deliver>) {
     *CHOICE.lock() = (trap, deliver);
     workers::run_on_all(|| {
         let (trap, deliver) = *CHOICE.lock();
-        // The knob is set as in a measured cell.
+        // This knob has the value that it has in a measured cell.
         hypervisor::set_knob(KnobValue::RecheckTimers(false));
         hypervisor::set_trap(trap);
         hypervisor::set_deliver(deliver);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a hostile guest: `rouse.hostile=CLASS,...` or `all`, with `rouse.seed=N`.
 //!
-//! One vCPU, the last, tries everything of a class that it should not do, in each way of delivery;
-//! meanwhile the first two vCPUs keep measuring, as next to a harmless guest. A case is one access in
-//! one shape with one expectation that comes from the Arm documents: a value, an exception with its
-//! syndrome, or an error code. Cases with the expected outcome are counted, and others are named.
+//! One vCPU, the last, tries everything of a class that it should not do, in each way of delivery. Meanwhile the first
+//! two vCPUs keep measuring, like they do with a harmless guest. A case is one access in one form with one expectation
+//! that follows from the Arm documents: a value, an exception with its syndrome, or an error code. Cases with the
+//! expected outcome are counted, and others are named.
 //!
-//! Faults are part of the work here, so the hostile vCPU has its own vectors ([`attempt`]), writes the instructions
+//! Faults are a normal outcome here, so the hostile vCPU has its own vectors ([`attempt`]), writes the instructions
 //! that it tries into a page of code ([`stubs`]) and accesses any address through a page of its own ([`window`]).
 //! Accesses that a vCPU does not survive are made by other vCPUs, which are turned on for this ([`victims`]).
 
@@ -55,7 +55,7 @@ use tally::Tally;
 
 use crate::records;
 
-/// A class of harm.
+/// A class of hostile accesses.
 struct Class {
     name: &'static str,
     run: fn(&mut Tally, &mut Random),
@@ -102,7 +102,7 @@ const CLASSES: &[Class] = &[
     Class::new("waits", waits::run),
     Class::new("faults", faults::run).with_cpus(4),
     Class::new("switches", switches::run).with_cpus(4).once(),
-    // This class is last, because its victims never come back.
+    // This class is last, because its victims can't be turned on again.
     Class::new("ruin", ruin::run).with_cpus(5).once(),
 ];
 
@@ -161,7 +161,7 @@ fn is_class(name: &str) -> bool {
     name == "all" || CLASSES.iter().any(|class| class.name == name)
 }
 
-/// Lets the last CPU run `class`, and measures meanwhile.
+/// Lets the last CPU run `class`, while the first two measure.
 fn run_against(class: &'static Class, deliver: Deliver, plan: &Plan, samples: &mut Samples) {
     let hostile = percpu::all()[percpu::all().len() - 1];
     samples.total.clear();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the trials: they check the platform's duties to a guest, the limits of a hostile guest, and
-//! the invariants that must always hold, and they take each path that has a cost.
+//! Runs the trials: they check the platform's duties to a guest, the limits of a hostile guest, and the invariants that
+//! must always hold, and they measure each path that has a cost.
 //!
 //! | | |
 //! |---|---|
 //! | [`checks`] | checks of what the platform owes a guest |
-//! | [`mod@cost`] | every path that has a price, between marks |
-//! | [`hostile`] | a guest that tries to do harm |
-//! | [`soak`] | operations at random, and the invariants that must hold meanwhile |
+//! | [`mod@cost`] | every path that has a cost, between marks |
+//! | [`hostile`] | a guest that tries to do damage |
+//! | [`soak`] | random operations, and the invariants that must hold meanwhile |
 //! | [`records`] | the reports of trials |
 //!
 //! The trials use the same kernel as the measuring program: this package's library.

@@ -15,13 +15,13 @@ pub fn report_hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u
     send_line(line.field("trips", trips).field("p50", p50));
 }
 
-/// Reports the progress of a trial other than a measurement, and its place.
+/// Reports the progress of a trial that does not measure, and where the trial is.
 pub fn report_progress(done: u64, of: u64, at: fmt::Arguments<'_>) {
     let line = record("progress").field("done", done).field("of", of);
     send_line(line.field("cell", at));
 }
 
-/// Reports how often the soak has done something so far.
+/// Reports how often the soak has performed an operation so far.
 pub fn report_soak(name: &str, count: u64) {
     send_line(record("soak").field("name", name).field("count", count));
 }

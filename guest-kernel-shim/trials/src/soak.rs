@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Does everything at once and at random, for as long as one likes, to break whatever can break:
-//! `rouse.soak=COUNT rouse.seed=S`, and `rouse.stress=COUNT` for wake-ups alone.
+//! Does everything at the same time and at random, for any time, to find what can break: `rouse.soak=COUNT
+//! rouse.seed=S`, and `rouse.stress=COUNT` for wake-ups alone.
 //!
 //! [`tokens`] wander from CPU to CPU. Each token that arrives at a CPU makes the CPU do a step: it draws an
 //! [`operation`], performs it, and passes the token on. Without a token, the CPU waits, in a way that it draws again
 //! from time to time. Each draw of a step is a function of the seed, the CPU and the number of the step, so the seed
 //! fixes the sequence of each CPU on any machine. On a machine that counts instructions, the whole run repeats.
 //!
-//! After some thousand wake-ups, all CPUs meet at a quiescent point: no CPU sends any longer, everything
-//! that was sent arrives, and nothing may be left. The table lists the invariants ([`check`], [`books`]);
-//! the first invariant that does not hold ends the machine, and each CPU's last actions are shown:
+//! After some thousand wake-ups, all CPUs meet at a quiescent point: no CPU sends any more, everything that was sent
+//! arrives, and nothing may be left. The table lists the invariants ([`check`], [`books`]); the first invariant that
+//! does not hold ends the machine, and each CPU's last actions are printed:
 //!
 //! | invariant | seen by |
 //! |---|---|
-//! | no wake-up is lost | EL2's watchdog, because nothing moves any longer; the count of tokens |
-//! | no interrupt is lost or comes twice | each is counted at the sender and in the receiver's handler; where none can merge both numbers are equal when all is quiet, and never are there more taken than sent |
+//! | no wake-up is lost | EL2's watchdog, because no CPU makes progress; the count of tokens |
+//! | no interrupt is lost or taken twice | each is counted at the sender and in the receiver's handler; where none can merge, both numbers are equal when all is quiet; never are more taken than sent |
 //! | no list register is stuck | EL2's audit: list registers, queue, pending and active state agree at any time, and are empty when all is quiet |
 //! | masks are balanced | DAIF, priority mask, group enable, running priority after every operation; enables and priorities when all is quiet |
-//! | nothing goes back | EL2's counters and times per vCPU; the count, which a message takes from any CPU to another |
+//! | no count decreases | EL2's counters and times per vCPU; the counter, which a message carries from any CPU to another |
 //! | nothing of a neighbour changes | the neighbour itself: registers and memory that it checks |
 //! | nothing leaks | request words, pending words, queue, requests to the vGIC, stacks of both levels when all is quiet |
 //!
@@ -63,7 +63,7 @@ pub enum Mix {
     WakeUps,
 }
 
-/// Sends `count` wake-ups. Returns `Ok` only if every invariant has held.
+/// Sends `count` wake-ups. Returns `Ok` only if every invariant held.
 pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), &'static str> {
     let cpus = percpu::all().len();
     stage!("soak", "{count} wake-ups, seed {seed}");
@@ -133,7 +133,7 @@ fn run_soak() {
     redistributor(me).enable_all(check::enabled_interrupts());
     power::note_arrival(me);
     while NUMBER.load(Acquire) < EPOCHS.load(Acquire) {
-        // Time stamps are taken for a possible dump; in an epoch with operations, an operation decides this.
+        // Time stamps are taken for a possible dump. In an epoch with operations, an operation turns them on or off.
         knobs::set_tracing(!has_operations());
         while !tokens::is_epoch_over() {
             waits::wait_some(me);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets system registers of EL1 and EL0 that this guest may use: each gets a value, and must keep the value read back.
+//! Sets system registers of EL1 and EL0 that this guest may use: each gets a value, and must return it later.
 
 use core::arch::asm;
 
@@ -27,8 +27,8 @@ macro_rules! registers {
             let mut values = values.iter();
             $(
                 let value = values.next().expect("as many as there are names");
-                // SAFETY: interrupts are masked and there is no exception, so nothing uses the register
-                // until it is restored. Neither memory nor the translation of running code depends on it.
+                // SAFETY: interrupts are masked and no exception occurs, so nothing uses the register until it is
+                // restored. Neither memory nor the translation of running code depends on the register.
                 unsafe { asm!(concat!("msr ", $register, ", {}"), in(reg) *value, options(nostack)) };
             )*
         }
@@ -76,7 +76,7 @@ fn reset_unused() {
     }
 }
 
-/// The register values from before, and the values that registers must keep.
+/// The original register values, and the values that the registers must keep.
 pub struct System {
     before: [u64; NAMES.len()],
     put: [u64; NAMES.len()],
@@ -111,7 +111,7 @@ impl System {
         changed.is_none()
     }
 
-    /// Restores the register values from before.
+    /// Restores the original register values.
     pub fn restore(self) {
         write_all(&self.before);
         insn::isb();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine that starts the image at EL1: the guest runs on it alone.
+//! Starts the guest alone, on a machine that enters the image at EL1.
 //!
-//! Virtual instances are such machines: another hypervisor runs at EL2. This image is then only a
-//! loader for the guest. It discovers the machine as it would at EL2, puts the guest into free RAM,
-//! gives it a device tree of the machine, and does not run again. All of this runs with MMU and
-//! caches off, the state in which the guest is entered.
+//! Virtual instances are such machines: another hypervisor runs at EL2. This image is then only a loader for the guest.
+//! It discovers the machine like it would at EL2, puts the guest into free RAM, writes a device tree of the machine for
+//! it, and does not run again. All of this runs with MMU and caches off, which is also the state in which the guest is
+//! entered.
 
 use core::slice;
 
@@ -61,7 +61,7 @@ fn run_guest(discovered: &Discovered) -> ! {
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
     let ram = guest_ram(&platform, discovered);
-    // The guest itself refuses another CPU that can't run its image.
+    // The guest itself leaves out other CPUs that can't run its image.
     payload::note_lse();
     let Chosen {
         image: file,
@@ -77,8 +77,8 @@ fn run_guest(discovered: &Discovered) -> ! {
         },
         Region::from(ram.base + places.initrd..ram.end()),
     ];
-    // A loader may have used the caches: the lines that it left must neither overwrite data written
-    // past the caches nor be read later.
+    // A loader may have used the caches: the lines that it left must neither overwrite data that was written with the
+    // caches off nor be read later.
     prepared.into_iter().for_each(pages::clean);
     copy_image(file, ram.base + offset);
     let initrd = initrd.map(|initrd| {

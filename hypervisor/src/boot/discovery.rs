@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Discovers the machine before the hypervisor takes it over, with MMU and caches off or, from
-//! UEFI, as firmware left them.
+//! Discovers the machine before the hypervisor takes it over, with MMU and caches off or, on the way from UEFI, in the
+//! state in which firmware left them.
 
 use core::fmt;
 
@@ -18,19 +18,19 @@ use crate::machine::memory::pa_space_end;
 use crate::machine::power;
 use crate::{refuse, say, stage};
 
-/// Findings about the machine from before it is taken over.
+/// Findings about the machine, made before the hypervisor takes it over.
 pub struct Discovered {
     /// The machine.
     pub platform: Platform<'static>,
     /// Further contents of the ACPI tables, if they describe the machine.
     pub acpi: Option<Acpi>,
-    /// The device tree, where the platform refers to it.
+    /// The device tree, if the platform refers to it.
     pub tree: Option<Region>,
 }
 
 /// Further contents of the ACPI tables, and where the tables are.
 pub struct Acpi {
-    /// Findings that have no place in [`Platform`].
+    /// Findings for which [`Platform`] has no field.
     pub notes: acpi::Notes,
     pub tables: ArrayVec<acpi::Listed, { acpi::MAX_LISTED }>,
 }
@@ -45,11 +45,11 @@ impl Discovered {
 
 /// Why a CPU can't run the hypervisor.
 pub enum Unfit {
-    /// It was entered at this exception level.
+    /// The image was entered at this exception level.
     Level(u64),
     /// Each write of HCR_EL2 needs barriers around it, which the exits do not have.
     HcrErratum,
-    /// It has EL2 only with FEAT_VHE's E2H set.
+    /// The CPU has EL2 only with FEAT_VHE's E2H set.
     NoE2h0,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Unfit {
 /// The exception level at which the image was entered, if it can run there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// EL1: only the guest can run, alone.
+    /// EL1: the image can only run the guest, alone.
     El1,
     /// EL2.
     El2,
@@ -85,7 +85,7 @@ pub enum Level {
 
 /// MIDR_EL1 without variant and revision: implementer, architecture and part (D23.2.121).
 const MODEL: u64 = 0xff0f_fff0;
-/// Ampere AC04, for each revision of which Linux has the workaround.
+/// Ampere AC04. Linux has the workaround for each of its revisions.
 const AMPERE_AC04: u64 = 0xc00f_ac40;
 
 /// Whether HCR_EL2.E2H, which the entry wrote as 0, reads as 0. On some cores the bit can't be
@@ -129,8 +129,8 @@ pub unsafe fn take_list_storage() -> &'static mut Room {
 /// Describes the machine from the device tree at `dtb`.
 pub fn from_tree(dtb: u64) -> Discovered {
     let region = |size| Region { base: dtb, size };
-    // A loader may have written the tree with its caches on or off. The tree is read without caches
-    // here and through them later; cleaning makes both reads return the same bytes.
+    // A loader may have written the tree with its caches on or off. This code reads the tree without caches and later
+    // code through them; cleaning makes both reads return equal bytes.
     pages::clean(region(TREE_HEADER));
     // SAFETY: the boot protocol says that x0 is the device tree's address.
     let blob = unsafe { device_tree(dtb) }.unwrap_or_else(|error| refuse!("{error}"));
@@ -144,7 +144,7 @@ pub fn from_tree(dtb: u64) -> Discovered {
         unsafe { log::start_output(uart) };
     }
     Discovered {
-        // SAFETY: each way into the image describes the machine once, and a machine takes only one of them.
+        // SAFETY: each way into the image describes the machine once, and each boot takes only one way.
         platform: Platform::from_fdt(blob, unsafe { take_list_storage() })
             .unwrap_or_else(|error| refuse!("{error}")),
         acpi: None,
@@ -170,8 +170,8 @@ pub fn open_named_uart(uart: Option<&str>) -> Option<Uart> {
     }
 }
 
-/// Checks that the hypervisor can use `platform`, which was entered at `level`; an error says why
-/// not.
+/// Checks that the hypervisor can use `platform`, on a CPU that entered at `level`. Returns the reason if it
+/// can't.
 pub fn check_usable(platform: &Platform<'_>, level: Level) -> Result<(), &'static str> {
     if CNTFRQ_EL0.get() == 0 {
         return Err("counter: CNTFRQ_EL0 is 0; the firmware, or what is at EL2, has to set it");
@@ -191,7 +191,7 @@ pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
     }
 }
 
-/// Prints the kind of the description, and which of its parts are unused.
+/// Prints the kind of the description, and its unused parts.
 pub fn report(discovered: &Discovered, platform: &Platform<'_>) {
     let from: &dyn fmt::Display = match (&discovered.tree, platform.described_by) {
         (Some(tree), _) => &format_args!("device tree at {:#x}", tree.base),
@@ -222,7 +222,7 @@ pub unsafe fn device_tree(address: u64) -> Result<&'static [u8], platform::Error
     if magic != platform::TREE_MAGIC {
         return Err(platform::Error::Malformed(0));
     }
-    // A greater size means that the tree is damaged. The part that is read serves to report this.
+    // A greater size means that the tree is damaged. Reading only a part is enough to report this.
     let size = size.min(TREE_MOST);
     // SAFETY: by its own header, the tree has at least `size` bytes.
     Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })

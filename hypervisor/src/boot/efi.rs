@@ -2,15 +2,15 @@
 //! Starts from UEFI: asks firmware for everything that only firmware knows, while its services run.
 //!
 //! Firmware calls [`efi_start`] at EL2, or at EL1 where there is no EL2 for us, with firmware's MMU, stack and
-//! services in use. This module asks firmware for the boot arguments, the tables that describe the machine and, in
-//! the call that ends its services, the free memory. Then MMU and caches go off, and the hypervisor starts as from
-//! any other loader, in [`crate::boot::start`] or [`crate::boot::alone`]: there is one way of taking over a machine,
-//! and no device is accessed through firmware's own page tables, which lack whatever firmware did not need.
+//! services in use. This module asks firmware for the boot arguments, for the tables that describe the machine and, in
+//! the call that ends its services, for the free memory. Then it turns MMU and caches off and starts the hypervisor
+//! like any other loader does, in [`crate::boot::start`] or [`crate::boot::alone`]. So there is one way of taking over
+//! a machine, and no device is accessed through firmware's own page tables, which lack whatever firmware did not need.
 //!
-//! Refusals come before that point, and are printed on firmware's console, and then on the port that
-//! the boot arguments or the description name, unless the two are the same port ([`console::pack_refusal`]):
-//! on some servers, nobody sees firmware's console. After a refusal, the machine is turned off, because
-//! a machine that waits in firmware's menu costs as much as one that runs.
+//! Refusals occur before that point, and are printed on firmware's console, and then on the port that the boot
+//! arguments or the description name, unless the two are on one port ([`console::pack_refusal`]): on some servers,
+//! nobody sees firmware's console. After a refusal, the machine is turned off, because a machine that waits in
+//! firmware's menu costs as much as one that runs.
 
 mod arguments;
 mod console;
@@ -123,7 +123,7 @@ fn refuse_machine(refusal: &Refusal) -> ! {
     }
 }
 
-/// Describes the machine: asks firmware for everything but the final memory map.
+/// Describes the machine: asks firmware for everything except the final memory map.
 fn describe_machine() -> Result<Discovered, Refusal> {
     // The arguments are read first, because they may name the port on which later refusals are printed.
     let bootargs = arguments::read();
@@ -159,7 +159,7 @@ fn describe_machine() -> Result<Discovered, Refusal> {
         tables::Source::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
             let blob = unsafe { discovery::device_tree(address) }.map_err(Refusal::Tree)?;
-            // Firmware's memory map, rather than the tree, says where RAM is.
+            // Firmware's memory map, not the tree, tells where RAM is.
             let ram = memory::free_ram(&map);
             let ram = ram.memory().map_err(Refusal::Acpi)?.clone();
             let platform = Platform::from_fdt_with_ram(blob, ram, room);
@@ -179,7 +179,7 @@ fn describe_machine() -> Result<Discovered, Refusal> {
 /// Ends firmware's services and starts the hypervisor, or the guest alone.
 fn take_over_machine(mut discovered: Discovered) -> ! {
     say!("firmware's services end here; what follows comes from the console that the tables name");
-    // SAFETY: nothing of firmware is used after this: the platform holds no reference to its
+    // SAFETY: nothing that belongs to firmware is used after this: the platform holds no reference to its
     // memory.
     let map = unsafe { exit_services() };
     memory::free_ram(&map).describe(&mut discovered.platform);

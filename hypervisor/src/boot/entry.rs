@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first instructions at EL2, with the MMU off and no stack.
 //!
-//! `_el2_primary` runs on the CPU that the loader started, at EL1 if there is no EL2 for us
-//! ([`crate::boot::alone`]). `_el2_secondary` runs on each other CPU, with x0 = its [`PerCpu`] (the
-//! PSCI context id). `_el2_held` is where CPUs wait that a loader without PSCI lets in. UEFI calls
-//! `_efi_entry`, with MMU and caches on; see [`crate::boot::efi`]. It comes to
-//! `_el2_leave_firmware`, and from there the way is the same.
-//! to `_el2_leave_firmware`, and from there the way is the same.
+//! `_el2_primary` runs on the CPU that the loader started. If the machine has no EL2 for us, that CPU
+//! is at EL1 ([`crate::boot::alone`]). `_el2_secondary` runs on each other CPU, with x0 = its
+//! [`PerCpu`] (the PSCI context id). At `_el2_held`, CPUs wait that a loader without PSCI lets into the
+//! image. UEFI calls `_efi_entry`, with MMU and caches on; see [`crate::boot::efi`]. From there, the
+//! code gets to `_el2_leave_firmware`, which turns MMU and caches off and continues like the other
+//! entries.
 
 use core::mem::offset_of;
 
@@ -18,9 +18,9 @@ use crate::cpu::percpu::PerCpu;
 use crate::cpu::traps;
 use crate::machine::memory::SCTLR_RES1;
 
-/// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), and everything asynchronous comes to EL2
-/// ([`traps::HCR_INJECT`]), because it would not end a WFI at EL2 otherwise. All other bits are 0,
-/// including E2H and TGE (DDI 0487K.a, D24.2.53).
+/// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), and all asynchronous exceptions are routed to EL2
+/// ([`traps::HCR_INJECT`]), because otherwise they would not end a WFI at EL2. All other bits are 0, including E2H and
+/// TGE (DDI 0487K.a, D24.2.53).
 const HCR_BOOT: u64 = 1 << 31 | traps::HCR_INJECT;
 
 /// SCTLR_EL1 with the MMU off: its RES1 bits (DDI 0487K.a, D23.2.139).
@@ -42,8 +42,8 @@ unsafe extern "C" {
     /// Starts the image at `entry`, with the device tree at `tree`, as the boot protocol requires.
     ///
     /// # Safety
-    /// Image and tree must be in memory and not only in caches, MMU and data caches must be off,
-    /// and nothing of this image may be used afterwards.
+    /// Image and tree must be in memory and not only in caches, MMU and data caches must be off, and nothing that
+    /// belongs to this image may be used afterwards.
     #[link_name = "_el1_run_guest"]
     pub fn run_guest(tree: u64, entry: u64) -> !;
     /// Turns MMU and caches off and starts the hypervisor on its own stack, for
@@ -61,7 +61,7 @@ arch::symbol_addresses! {
     secondary_entry = _el2_secondary;
 }
 
-/// Entry of CPUs that were let in and wait for their turn.
+/// Entry of CPUs that were let into the image early and wait for their release.
 pub fn held_cpu_entry() -> u64 {
     _el2_held as *const () as u64
 }

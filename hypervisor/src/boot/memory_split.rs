@@ -25,8 +25,8 @@ arch::needs!(
     __needs_per_neighbour = place::pool_bytes(0),
 );
 
-/// Divides the RAM between hypervisor and guest and builds the EL2 map; `neighbours` is the number
-/// of KiB of memory that each CPU's neighbour works through, if there are neighbours.
+/// Divides the RAM between hypervisor and guest and builds the EL2 map; `neighbours` is the KiB of memory that each
+/// CPU's neighbour works on, if there are neighbours.
 pub fn split_ram(
     platform: Platform<'static>,
     discovered: &Discovered,
@@ -45,8 +45,8 @@ pub fn split_ram(
     let size = carve::pool(count) + neighbours.map_or(0, |kib| count * place::pool_bytes(kib));
     let Division { hypervisor, guest } =
         carve::divide(&platform.memory, &taken, size).unwrap_or_else(|short| refuse!("{short}"));
-    // Lines that the loader left in the caches must not overwrite data that is written past them
-    // from here on.
+    // From here on, data is written with the caches off: lines that the loader left in the caches must not overwrite
+    // it.
     pages::clean(hypervisor);
     // SAFETY: the description says that this RAM is free, and nothing else gets it.
     let mut pool = unsafe { Pool::new(hypervisor) };
@@ -90,7 +90,7 @@ fn spin_table_words(machine: &Machine) -> impl Iterator<Item = Region> {
     words.filter(|word| !word.overlaps(&machine.guest))
 }
 
-/// Builds the guest's map, which has the guest's RAM and nothing else.
+/// Builds the guest's map, which contains only the guest's RAM.
 fn build_guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
     let mut map = GuestMap::new(pool);
     map.map_ram(vm::RAM, ram);

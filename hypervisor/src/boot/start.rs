@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Leads from the first Rust instruction to a machine that can run a guest.
+//! Prepares the machine, from the first Rust instruction to the first instruction of the guest.
 
 use core::sync::atomic::Ordering::SeqCst;
 
@@ -24,9 +24,9 @@ use crate::machine::power::{note_conduit, turn_machine_off};
 use crate::machine::{self, Machine, machine, payload, vm};
 use crate::{planted, refuse, say, stage};
 
-/// Checks that the counter runs, because the counter ends every wait during the start.
+/// Checks that the counter runs, because the waits of the start end by the counter.
 ///
-/// Refuses a counter that stands still.
+/// Refuses a machine whose counter stands still.
 fn check_counter() {
     /// Reads of the counter before the counter is refused: far more than a tick takes on any machine.
     const PATIENCE: u32 = 1_000_000;
@@ -114,7 +114,7 @@ fn take_over_machine(discovered: &Discovered) -> ! {
     );
     // SAFETY: `split_ram` mapped the image, the boot stack in it included.
     unsafe { memory::enable_translation(&EL2_REGIME) };
-    // Not earlier, because publishing is an exclusive access, which needs cacheable memory.
+    // Publishing is an exclusive access, which needs cacheable memory, so it follows the start of the caches.
     let machine = machine::set_machine(machine);
     log::enable_locking();
     machine.cpus[0].make_current();
@@ -147,7 +147,7 @@ fn take_over_machine(discovered: &Discovered) -> ! {
     run_guest(machine.cpus[0])
 }
 
-/// Makes each CPU with a vCPU decide again when it next checks for failures.
+/// Makes each CPU with a vCPU decide again when to check for failures next.
 fn schedule_checks(machine: &Machine) {
     for cpu in vm::vm().cpus {
         cpu.vcpu

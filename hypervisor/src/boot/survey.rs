@@ -2,10 +2,10 @@
 //! Prints the properties of the machine, for the first boot on a new kind of machine:
 //! `rouse.survey`.
 //!
-//! Everything that decides how the hypervisor behaves is printed before a guest
-//! runs, so that a machine that fails later can be understood from its console.
-//! A step that may end badly comes last, and is announced before it is tried. The console of
-//! a server may keep no more than 64 KiB: a machine of 64 CPUs takes half of it.
+//! Everything that decides how the hypervisor behaves is printed before a guest runs, so that the console
+//! explains a machine that fails later. A step that may hang or crash the machine is the last one, and is
+//! announced before it is tried. The console of a server may keep no more than 64 KiB: a survey of 64 CPUs takes
+//! half of it.
 
 use core::fmt;
 
@@ -109,7 +109,7 @@ fn print_registers() {
     line!("counter step {} ticks", step.unwrap_or(0));
     line!(
         "CNTHCTL_EL2 {:#x} CNTVOFF_EL2 {:#x}",
-        // strict written-before-read: its value is only shown.
+        // strict written-before-read: the value is only shown.
         CNTHCTL_EL2.get(),
         // strict written-before-read: likewise
         CNTVOFF_EL2.get()

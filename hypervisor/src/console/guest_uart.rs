@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's UART: one for all of its CPUs, whose characters go out in the order in which they are written.
+//! The guest's UART: one for all of its CPUs. It sends characters in the order in which they are written.
 
 use console::Pl011;
 use spin::mutex::SpinMutex;
@@ -16,7 +16,7 @@ pub fn access_register(offset: u64, write: Option<u64>) -> u64 {
         None => registers.read(offset),
         Some(value) => {
             let sent = registers.write(offset, value);
-            // The next access may wait for the real UART; the registers need not.
+            // Sending may wait for the real UART; the registers stay unlocked meanwhile.
             drop(registers);
             if let Some(byte) = sent {
                 log::with_line(|line| line.send_guest(byte));

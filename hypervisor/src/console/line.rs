@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The line to the real console, which EL2 and the guest share.
 //!
-//! The guest's characters go out as any of its CPUs writes them; EL2 holds none back. EL2's text begins on
-//! a new line, and is marked by characters that a guest that is not ours can't print: see [`wire::Guard`].
+//! The guest's characters are sent when any of its CPUs writes them; EL2 holds none back. EL2's text begins on a new
+//! line, and has marks that a guest that is not ours can't print: see [`wire::Guard`].
 //!
-//! A line that our guest prints through hypercalls may take several of them, while the guest holds
-//! its own lock. Such a line is gathered first, so that no line of EL2's breaks into a record.
+//! A line that our guest prints through hypercalls may take several of them, while the guest holds its own lock. Such a
+//! line is first collected, so that no line of EL2's interrupts a record.
 
 use core::fmt::{self, Write};
 
@@ -41,7 +41,7 @@ impl Line {
         self.port.replace(port)
     }
 
-    /// Notes which source the guest's text comes from.
+    /// Records the source of the guest's text.
     pub const fn set_source(&mut self, source: Source) {
         self.source = source;
         self.guard = Guard::new(source);

@@ -30,8 +30,8 @@ pub struct Firmware {
     pub power_off: fn() -> !,
 }
 
-/// Puts `firmware` in charge from now on, so that output goes to its console; with `None`, firmware
-/// is no longer in charge.
+/// Puts `firmware` in charge from now on, so that output goes to its console; with `None`, ends
+/// this.
 pub fn use_firmware(firmware: Option<&'static Firmware>) {
     let place = firmware.map_or(ptr::null_mut(), |firmware| {
         ptr::from_ref(firmware).cast_mut()
@@ -98,9 +98,9 @@ pub fn with_line(write: impl FnOnce(&mut Line)) {
     }
 }
 
-/// Lets only [`print_unlocked`] write from now on: a CPU has failed, and no other CPU may write
-/// into its report. First waits for the CPU that is writing, but not for ever, because it may be
-/// the failed CPU itself.
+/// Lets only [`print_unlocked`] write from now on: a CPU has failed, and no other CPU may write into its
+/// report. First waits for the CPU that is writing, but only for a limited time, because that CPU may be the
+/// failed one.
 pub fn reserve_for_failure() {
     const PATIENCE: u32 = 100_000;
     FAILED.store(true, Ordering::Relaxed);

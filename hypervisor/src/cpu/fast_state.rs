@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that `exits::fast_paths` reads, and counters that it increments. These paths are in
-//! assembly, so each value lies where one load reaches it.
+//! State that `exits::fast_paths` reads, and counters that it increments. These paths are in assembly, so a single load
+//! has to reach each value.
 
 use core::sync::atomic::AtomicU64;
 
@@ -15,7 +15,7 @@ pub struct FastPaths {
     /// If a trapped WFI only has to halt, the value of ICH_ELRSR_EL2 while no interrupt is listed;
     /// otherwise [`NEVER`].
     pub halt_if: AtomicU64,
-    /// The constant [`SGI_FIELDS`], where one load reaches it.
+    /// The constant [`SGI_FIELDS`], in memory that a single load reaches.
     pub sgi_fields: u64,
     /// Number of exits by an interrupt that was listed.
     pub interrupts: AtomicU64,

@@ -9,7 +9,7 @@ pub enum WaitMode {
     Halt,
     /// EL2 polls for this many ticks, then halts.
     Poll(u64),
-    /// EL2 polls for as long as has proved worthwhile, and measures waits to find that out.
+    /// EL2 polls up to a limit that it adapts to the measured waits.
     Adapt,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps other CPUs away from memory of one CPU: by cache lines of its own, or as a value without a
-//! lock.
+//! Separates memory of one CPU from other CPUs: through cache lines of its own, or as a value that only this CPU
+//! accesses, without a lock.
 
 use core::cell::UnsafeCell;
 use core::ops::Deref;
@@ -33,9 +33,9 @@ impl<T> Local<T> {
 
     /// Runs `use_it` on the value.
     ///
-    /// # Safety The caller must run on the CPU that the value belongs
-    /// to, and `use_it` must not call this function again for the same
-    /// value.
+    /// # Safety
+    /// The caller must run on the CPU that the value belongs to, and `use_it` must not call this function again for the
+    /// same value.
     #[inline(always)]
     pub unsafe fn with<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: the caller promises that no other reference exists: no other

@@ -37,18 +37,18 @@ const REPORT_STACK_SIZE: usize = 0x3000;
 /// One physical CPU and the vCPU that is pinned to it.
 #[repr(C, align(64))]
 pub struct PerCpu {
-    /// Top of its EL2 stack.
+    /// Top of the CPU's EL2 stack.
     pub stack_top: u64,
-    /// Top of the stack on which it reports failures of EL2.
+    /// Top of the stack on which the CPU reports failures of EL2.
     pub report_stack_top: u64,
     /// Affinity, as in MPIDR_EL1.
     pub mpidr: u64,
-    /// Its redistributor, once the CPU has set it up.
+    /// The CPU's redistributor, once the CPU has set it up.
     pub redistributor: Once<Redistributor>,
-    /// Whether it has arrived in the hypervisor.
+    /// Whether the CPU has arrived in the hypervisor.
     pub online: AtomicBool,
-    /// Whether it has shown its state, at another CPU's request or on its own when the guest's
-    /// memory was unmapped.
+    /// Whether the CPU has printed its state, because another CPU requested it or because the guest's memory was
+    /// unmapped.
     pub shown: AtomicBool,
     /// When the CPU next checks for failures, in ticks of the physical count; see `dumps::own_timer`.
     pub look: AtomicU64,
@@ -109,9 +109,9 @@ impl PerCpu {
     /// Returns the state of the running CPU.
     #[inline(always)]
     pub fn this() -> &'static Self {
-        // SAFETY: TPIDR_EL2 holds the address of this CPU's `PerCpu` before the first Rust code
-        // that can come here runs (`start` and `_el2_secondary` see to this), and that memory is
-        // never given back.
+        // SAFETY: TPIDR_EL2 holds the address of this CPU's `PerCpu` before the first Rust code that can
+        // call this runs (`start` and `_el2_secondary` see to this), and that memory is never given
+        // back.
         unsafe { &*(TPIDR_EL2.get() as *const Self) }
     }
 
@@ -178,7 +178,7 @@ impl PerCpu {
         self.tenant.store(tenant, Ordering::Relaxed);
     }
 
-    /// Notes that the CPU has arrived.
+    /// Records that the CPU has arrived.
     pub fn set_online(&self) {
         self.online.store(true, Ordering::Release);
     }

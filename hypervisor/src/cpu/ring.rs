@@ -23,8 +23,8 @@ pub struct Event {
     pub data: u64,
 }
 
-/// The last events of a CPU. Only that CPU notes events. Any CPU may read them; what it reads is
-/// certain to be whole events only while no event is being noted.
+/// The last events of a CPU. Only that CPU records events. Any CPU may read them, but it reads whole events for certain
+/// only while no event is being recorded.
 pub struct Ring {
     events: [[AtomicU64; 3]; EVENTS],
     count: AtomicUsize,
@@ -42,7 +42,7 @@ impl Ring {
         }
     }
 
-    /// Notes an event. Only the CPU that owns the ring calls this.
+    /// Records an event. Only the CPU that owns the ring calls this.
     #[inline(always)]
     pub fn note_event(&self, what: Traced, data: u64) {
         let count = self.count.load(Relaxed);
@@ -58,12 +58,12 @@ impl Ring {
         let log = self.log.load(Relaxed);
         // SAFETY: `copy_to_log` stores references that live for ever.
         if let Some(log) = unsafe { log.as_ref() } {
-            // strict sgi-after-stores: as there; the compiler may attribute its stores to this line.
+            // strict sgi-after-stores: as in `note`, whose stores the compiler may attribute to this line.
             log.note(now, event_word(what, data));
         }
     }
 
-    /// Makes events be noted in `log` as well; with `None`, no longer.
+    /// Also records events in `log` from now on; with `None`, stops this.
     pub fn copy_to_log(&self, log: Option<&'static TimeLog>) {
         let log = log.map_or(null_mut(), |log| core::ptr::from_ref(log).cast_mut());
         self.log.store(log, Relaxed);

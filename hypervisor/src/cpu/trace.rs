@@ -15,14 +15,14 @@ use crate::cpu::tenant::Tenant;
 
 /// Variants of the handlers; each CPU uses one.
 pub trait Trace {
-    /// Notes an event of this CPU.
+    /// Records an event of this CPU.
     fn note_event(cpu: &PerCpu, what: Traced, data: u64);
 
     /// Returns the neighbour of this CPU, if it has one.
     fn neighbour(cpu: &PerCpu) -> Option<&'static Tenant>;
 }
 
-/// Handlers that note nothing, for a CPU without a neighbour.
+/// Handlers that record nothing, for a CPU without a neighbour.
 pub struct Off;
 
 impl Trace for Off {
@@ -48,7 +48,7 @@ impl Trace for Shared {
     }
 }
 
-/// Handlers that note events.
+/// Handlers that record events.
 pub struct On;
 
 impl Trace for On {
@@ -63,7 +63,7 @@ impl Trace for On {
     }
 }
 
-/// Notes the return to the guest; this is the last step of a traced exit.
+/// Records the return to the guest; this is the last step of a traced exit.
 pub extern "C" fn resume() {
     On::note_event(PerCpu::this(), Traced::Resume, 0);
 }

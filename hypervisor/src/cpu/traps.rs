@@ -19,9 +19,9 @@ use crate::cpu::percpu::PerCpu;
 arch::symbol_addresses! {
     /// The vectors without tracing, in `exits::vectors`.
     plain = el2_vectors;
-    /// The vectors that make a timer be looked at again; see [`watches_timers`].
+    /// The vectors that make EL2 check a timer again; see [`watches_timers`].
     watching = el2_vectors_watching;
-    /// The vectors of a guest that is not known to do without such looks; see [`set_recheck_timers`].
+    /// The vectors of a guest that has not turned such checks off; see [`set_recheck_timers`].
     foreign = el2_vectors_foreign;
     /// The vectors with tracing.
     traced = el2_vectors_traced;
@@ -118,25 +118,25 @@ pub fn set_tracing(on: bool) {
     insn::isb();
 }
 
-/// Sets whether a timer whose interrupt came while IRQs were masked is looked at again when the
-/// guest acknowledges it, also where WFI does not trap. This makes such an interrupt follow its
-/// level. An interrupt that ends an untrapped WFI with IRQs masked can't be told from one that came
-/// just before or after it, so each wake-up by a timer costs one more exit. A guest that never
-/// turns a timer off before it acknowledges the interrupt can do without this.
+/// Sets whether EL2 checks a timer again when the guest acknowledges an interrupt of this timer that came while IRQs
+/// were masked, even where WFI does not trap. This makes such an interrupt follow its level. EL2 can't tell an
+/// interrupt that ends an untrapped WFI with IRQs masked from one that comes just before or after the WFI, so each
+/// wake-up by a timer costs one more exit. A guest that never turns a timer off before it acknowledges the interrupt
+/// can do without this.
 ///
 /// While this is on, each interrupt that is taken at EL2 also leaves an event, by one SEVL. On a core the exception
 /// return leaves an event itself (DDI 0487K.a, D1.7.1), and nothing changes; QEMU's exception return leaves no event
 /// (`eret_sets_event` in docs/fidelity.md). There, a lock's WFE after LDXR would wait for ever: the return cleared the
-/// exclusive monitor, and no event of the unlocking store comes. A list register in use hides the new interrupt, and
-/// Linux starts its event stream only after all CPUs are up, so nothing else ends that wait. A guest that turns this
-/// off waits with a bound. The table for time stamps leaves no event, because only such a guest asks for time stamps.
+/// exclusive monitor, so the unlocking store causes no event. A list register in use hides the new interrupt, and Linux
+/// starts its event stream only after all CPUs are up, so nothing else ends that wait. A guest that turns this off
+/// waits with a bound. The table for time stamps leaves no event, because only such a guest asks for time stamps.
 pub fn set_recheck_timers(on: bool) {
     PerCpu::this().vcpu.recheck_timers.store(on, Relaxed);
     choose_vectors(is_tracing(), current_trap());
 }
 
-/// Whether a timer is looked at again when the guest acknowledges an interrupt of it that came
-/// while IRQs were masked. Where WFI traps, such an interrupt did not end a wait.
+/// Whether EL2 checks a timer again when the guest acknowledges an interrupt of this timer that came while IRQs were
+/// masked. Where WFI traps, such an interrupt did not end a wait.
 pub fn watches_timers() -> bool {
     needs_recheck(current_trap())
 }
@@ -189,8 +189,8 @@ fn set_vectors(tracing: bool, trap: Trap) {
     });
 }
 
-/// Makes `cpu`, which is the running CPU, wait through a fast path where there is one. The function
-/// must be called after any change to the way the CPU waits.
+/// Makes `cpu`, which is the running CPU, wait through a fast path if one suits. The function must be called after any
+/// change to the way in which the CPU waits.
 pub fn review_wait_path(cpu: &PerCpu) {
     let vcpu = &cpu.vcpu;
     // SAFETY: the state is this CPU's own, and the closure does not call `with` again.

@@ -47,20 +47,20 @@ pub struct Vcpu {
     pub fast_paths: FastPaths,
     /// Counts of exits and events.
     pub counters: Counters,
-    /// Its list registers, and the interrupts that wait for one.
+    /// The vCPU's list registers, and the interrupts that wait for one.
     pub list: Local<vgic::List>,
     /// Further state that the fast path of a trapped WFI reads.
     pub waits: Waits,
-    /// How EL2 waits for it in a trapped WFI.
+    /// How EL2 waits in a trapped WFI of the vCPU.
     pub halt: Local<Halt>,
-    /// Its last events, if they are traced.
+    /// The vCPU's last events, if they are traced.
     pub trace: Ring,
     /// Number of accesses to addresses at which there is no device.
     pub refused: AtomicU64,
-    /// Who delivers its interrupts (see `interrupts::deliver`), and virtual interrupts and requests
-    /// that other CPUs have left here (see [`crate::cpu::pending_word`]).
+    /// Who delivers the vCPU's interrupts (see `interrupts::deliver`), and virtual interrupts and requests that other
+    /// CPUs have left here (see [`crate::cpu::pending_word`]).
     pub switch: CacheLine<Switch>,
-    /// The registers of its redistributor.
+    /// The registers of the vCPU's redistributor.
     pub private: Private,
     /// Whether a timer is checked again when the guest acknowledges its interrupt; see
     /// [`crate::cpu::traps::set_recheck_timers`].
@@ -96,7 +96,7 @@ impl Vcpu {
         }
     }
 
-    /// Returns how often `counter` happened, in assembly or in Rust.
+    /// Returns the count of `counter`, which assembly or Rust code increments.
     pub fn count(&self, counter: Counter) -> u64 {
         // Each exit in `interrupts` listed an interrupt. An interrupt that ended a wait is not an
         // exit, and is counted with the other listed interrupts.
@@ -148,8 +148,8 @@ impl Vcpu {
         }
     }
 
-    /// Counts the vCPU as no longer on, and returns whether it was the last. Its own CPU must call
-    /// this, before [`Self::set_off`].
+    /// Counts the vCPU as off, and returns whether it was the last one that was on. The vCPU's own CPU must call this,
+    /// before [`Self::set_off`].
     pub fn count_as_off(&self) -> bool {
         ON.fetch_sub(1, AcqRel) == 1
     }

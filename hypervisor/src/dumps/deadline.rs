@@ -11,7 +11,7 @@
 //! | what hangs | what ends it |
 //! |---|---|
 //! | a guest, interrupts masked or not | EL2's timer on any of its CPUs: EL2 takes its interrupt |
-//! | a guest that owns its interrupts and does not mask them | EL2's timer, whose interrupt the guest hands on |
+//! | a guest that owns its interrupts and does not mask them | EL2's timer, whose interrupt the guest passes on to EL2 |
 //! | the same guest, interrupts masked | a CPU whose interrupts EL2 takes: it unmaps the guest's memory (`dump`) |
 //! | every CPU at once in such a guest | the timer of the CPU that was kept, and nothing else |
 //! | a CPU at EL2 | another CPU's timer, from boot stage `smp` on |
@@ -29,7 +29,7 @@ use crate::dumps::dump;
 use crate::dumps::own_timer::NEVER;
 use crate::machine::{power, vm};
 
-/// When EL2 began, in ticks of the physical count.
+/// The time at which EL2 started, in ticks of the physical count.
 static START: AtomicU64 = AtomicU64::new(0);
 /// Ticks that the run may take; [`NEVER`] if unlimited.
 static RUN: AtomicU64 = AtomicU64::new(NEVER);
@@ -40,7 +40,7 @@ static RUNNING: AtomicU64 = AtomicU64::new(0);
 /// The words that describe the cell in reports. A CPU that reads them while the next cell begins
 /// may see a mix of the two cells' words.
 static WORDS: [AtomicU64; CellWords::REGISTERS] = [const { AtomicU64::new(0) }; _];
-/// When the pass of the cell began, in ticks of the physical count.
+/// The time at which the pass of the cell began, in ticks of the physical count.
 static SINCE: AtomicU64 = AtomicU64::new(0);
 
 /// Whether the guest makes an [`abi::Call::Timer`] when it gets the interrupt of EL2's timer on a
@@ -71,7 +71,7 @@ pub fn is_set() -> bool {
     RUN.load(Relaxed).min(CELL.load(Relaxed)) != NEVER
 }
 
-/// Notes that, from now on, the guest hands on the interrupts of EL2's timer.
+/// Records that, from now on, the guest passes on the interrupts of EL2's timer.
 pub fn note_timer_handed_on() {
     HANDS_ON.store(true, Relaxed);
 }
@@ -81,15 +81,15 @@ fn cell_words() -> CellWords {
     Words(core::array::from_fn(|n| WORDS[n].load(Relaxed)))
 }
 
-/// Notes that the guest begins pass `pass` of cell `cell` - 1, which `words` describe; if `cell` is
-/// 0, notes that it runs no cell.
+/// Records that the guest begins pass `pass` of cell `cell` - 1, which `words` describe; if `cell` is 0, records that
+/// no cell runs.
 #[inline(never)]
 pub fn begin_cell(cell: u64, pass: u64, words: CellWords) {
     for (place, word) in WORDS.iter().zip(words.0) {
         place.store(word, Relaxed);
     }
-    // strict counter-in-order: a deadline takes at least milliseconds, and a cell measures this
-    // path.
+    // strict counter-in-order: an ISB would lengthen a path that a cell measures, and a deadline takes at least
+    // milliseconds.
     SINCE.store(CNTPCT_EL0.get(), Relaxed);
     // A CPU that sees the new cell also sees its start. A CPU that still sees the previous cell may
     // see the new start, which only delays its check.
@@ -109,9 +109,9 @@ fn cell_end() -> u64 {
     }
 }
 
-/// Whether `cpu` checks: every CPU does, unless one was kept, which then checks alone. A CPU whose
-/// guest owns the interrupts checks only if the guest hands on the interrupt of EL2's timer;
-/// otherwise the guest would get that interrupt again and again.
+/// Whether `cpu` checks: every CPU does, unless one was kept, which then checks alone. A CPU whose guest owns the
+/// interrupts checks only if the guest passes on the interrupt of EL2's timer; otherwise the guest would get that
+/// interrupt again and again.
 fn has_to_check(cpu: &PerCpu) -> bool {
     let kept = vm::is_created().then(|| vm::vm().kept).flatten();
     kept.map_or(
@@ -120,8 +120,8 @@ fn has_to_check(cpu: &PerCpu) -> bool {
     )
 }
 
-/// Returns when `cpu` has to check next: at the end of the run's time or of the cell's, whichever
-/// is earlier. If no cell runs, a cell is taken to begin now.
+/// Returns when `cpu` has to check next: at the end of the run's time or of the cell's, whichever is earlier. If no
+/// cell runs, the result is as if a cell began now.
 pub fn next_check(cpu: &PerCpu) -> u64 {
     if !has_to_check(cpu) {
         return NEVER;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Prints the state when the hypervisor itself fails, and ends the machine.
 //!
-//! The CPU that failed prints first. It then kicks every other CPU, which prints its own state and
-//! stops; a CPU that does not answer in time is named as such. A CPU whose guest owns the
-//! interrupts takes no kick: see [`show_others`].
+//! The CPU that failed prints first. It then kicks every other CPU, which prints its own state and stops; a CPU
+//! that does not answer in time is reported. A CPU whose guest owns the interrupts takes no kick: see
+//! [`show_others`].
 
 use core::panic::PanicInfo;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -105,8 +105,8 @@ pub fn end_with_frame(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
     finish_with_status(STATUS_LOST)
 }
 
-/// Prints the state of every CPU for the guest, which found something wrong with
-/// itself, and ends the machine with its `status`.
+/// Prints the state of every CPU for the guest, which found an error in itself, and ends the machine with the guest's
+/// `status`.
 pub fn show_and_end(status: u64) -> ! {
     take_console(format_args!("asked to show the state of every CPU"));
     finish_with_status(status)
@@ -199,7 +199,7 @@ fn await_turn(me: &PerCpu) {
 
 fn halt_cpu() -> ! {
     loop {
-        // strict wait-can-end: nothing is to end it.
+        // strict wait-can-end: this CPU stays halted.
         insn::wfi();
     }
 }
@@ -232,7 +232,7 @@ fn show_others(me: &PerCpu) {
         if cpu.vcpu.switch.is_direct() && !REVOKED.swap(true, SeqCst) {
             memory::unmap_guest(machine().stage2.0);
         }
-        // The doorbell ends a WFI at either level; it is off while a guest owns the interrupts.
+        // The doorbell ends a WFI at either level; its interrupt is disabled while a guest owns the interrupts.
         cpu.redistributor().enable_all(machine().doorbell_bit());
         // The bits have to be visible before the doorbell is.
         insn::dsb_ishst();

@@ -4,9 +4,9 @@
 //! the slice of a vCPU that has a neighbour, and the neighbour's slice (`neighbour::turn`). No
 //! other module sets it.
 //!
-//! The timer interrupts a guest whatever the guest masks, because the interrupt is routed to EL2. A
-//! guest that owns its interrupts gets this interrupt like its own, and hands it on
-//! ([`abi::Call::Timer`]). Until the timer expires, it costs nothing.
+//! The timer interrupts a guest whatever the guest masks, because the interrupt is routed to EL2. A guest that owns its
+//! interrupts takes this interrupt like its own, and passes it on to EL2 ([`abi::Call::Timer`]). Until the timer
+//! expires, it costs nothing.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -19,7 +19,7 @@ use crate::dumps::{deadline, watchdog};
 
 /// CNTHP_CTL_EL2.ENABLE.
 const TIMER_ON: u64 = 1;
-/// A time that never comes.
+/// A count that the counter never reaches.
 pub const NEVER: u64 = u64::MAX;
 
 /// Returns the physical count `ticks` from now, or [`NEVER`].

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles SErrors. EL2 takes all of them (HCR_EL2.AMO), unless firmware takes them first
-//! (SCR_EL3.EA). The syndrome decides what happens, see [`trap::serror`]: an SError after which
-//! execution can go on is counted and shown; any other ends the guest or the machine.
+//! (SCR_EL3.EA). The syndrome decides what happens, see [`trap::serror`]: an SError after which execution can continue
+//! is counted and printed; any other ends the guest or the machine.
 //!
 //! EL2 runs with SErrors masked. An SError that becomes pending meanwhile is taken at the next
 //! return to the guest, which can't mask it. If there is no guest to return to, EL2 unmasks SErrors
@@ -30,7 +30,7 @@ pub struct Tally(AtomicU64);
 pub static LEFT: Tally = Tally(AtomicU64::new(0));
 /// SErrors after the arrival that were corrected.
 pub static CORRECTED: Tally = Tally(AtomicU64::new(0));
-/// SErrors after the arrival after which the CPU could go on.
+/// SErrors after the arrival after which the CPU could continue.
 pub static RESTARTABLE: Tally = Tally(AtomicU64::new(0));
 
 impl Tally {
@@ -45,7 +45,7 @@ const PENDING: u64 = 1 << 8;
 /// Value of [`PerCpu::serror`] while this CPU lets an SError in. This value can't be a syndrome,
 /// which has a class.
 const LETS_IN: u64 = 1;
-/// Number of SErrors that are shown; later ones are only counted.
+/// Number of SErrors to print; later ones are only counted.
 const SHOWN: u64 = 8;
 
 /// Handles an SError that interrupted the guest.
@@ -89,8 +89,8 @@ pub extern "C" fn in_el2(frame: &Frame) {
     }
 }
 
-/// Takes the SErrors that firmware left pending on this CPU, so that they are not blamed on running
-/// code. MMU and caches must be on.
+/// Takes the SErrors that firmware left pending on this CPU, so that running code is not blamed for them. MMU and
+/// caches must be on.
 pub fn take_leftover(cpu: &PerCpu) {
     if id::has_ras() {
         // DISR_EL1 is UNKNOWN after a reset, and the ESB writes it only if there is an SError to
@@ -139,7 +139,7 @@ fn handle_at_el2(cpu: &PerCpu, esr: Esr, taken: Taken) {
     }
 }
 
-/// Counts and shows an SError after which execution goes on.
+/// Counts and prints an SError after which execution continues.
 ///
 /// # Errors
 /// Returns the necessary action and its reason if execution can't go on.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watches for lost wake-ups: the guest says where each vCPU counts its received events, and EL2
-//! reads the counts periodically. If no count moves, a wake-up was lost: the machine stops and
-//! shows everything.
+//! Watches for lost wake-ups: the guest names the addresses at which vCPUs count their received events, and EL2
+//! reads the counts periodically. If no count changes, a wake-up was lost: EL2 stops the machine and prints
+//! everything.
 //!
-//! The first CPU does the checks, when [`own_timer`] expires, so the interrupts of that CPU have to
-//! come to EL2.
+//! The first CPU does the checks, when [`own_timer`] expires, so EL2 has to take the interrupts of that
+//! CPU.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};

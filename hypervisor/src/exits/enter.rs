@@ -25,8 +25,8 @@ const SCTLR_EL1_RESET: u64 = 0x30d0_0800;
 const SPSR_RESET: u64 = 0x3c5;
 
 unsafe extern "C" {
-    /// Empties the EL2 stack, clears the general registers and enters the guest as ELR_EL2 and
-    /// SPSR_EL2 say, with x0 = `context`.
+    /// Empties the EL2 stack, clears the general registers and enters the guest at ELR_EL2 in the state SPSR_EL2, with
+    /// x0 = `context`.
     fn el2_enter_guest(context: u64, stack_top: u64) -> !;
     /// Empties the EL2 stack and waits until the vCPU is turned on.
     fn el2_park(stack_top: u64) -> !;
@@ -63,15 +63,15 @@ pub fn turn_vcpu_off(cpu: &PerCpu, how: End) -> ! {
     unsafe { el2_park(cpu.stack_top) }
 }
 
-/// Waits with interrupts masked until the vCPU is due, then runs it.
+/// Waits with interrupts masked until the vCPU is turned on, then runs it.
 pub extern "C" fn wait_for_power() -> ! {
     let cpu = PerCpu::this();
     loop {
         if cpu.vcpu.is_turned_on() {
             run_vcpu(cpu);
         }
-        // A pending SError would end each WFI from here on. It is taken before the WFI, because the
-        // path from the WFI to a due vCPU is measured.
+        // A pending SError would end each WFI from here on. It is taken before the WFI, because the path from the WFI
+        // to a vCPU that was turned on is measured.
         serror::take_pending(cpu);
         insn::wfi();
         irq::take_all(cpu);

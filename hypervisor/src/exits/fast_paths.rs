@@ -2,12 +2,12 @@
 //! Handles the common cases of the most measured exits, in assembly, in the vectors and after them.
 //!
 //! A Rust function may change nineteen registers, so the path to it saves and restores nineteen.
-//! These exits need two. Each of them is written out here for its one common case. Every other
-//! case, from a deadline to a list register in use, goes to the Rust handler as if it had gone
-//! there at once. Before that decision, nothing is changed except that an interrupt is
-//! acknowledged; its number is then passed on. The Rust handlers
-//! ([`crate::exits::synchronous::fast`], [`crate::interrupts::irq`]) can do everything that is done
-//! here, and do all of it where events are traced.
+//! These exits need two. Each of them has code here for its one common case. The Rust handler serves
+//! every other case, such as a deadline or a list register in use, as if the fast path did not
+//! exist. Before that decision, the fast path changes nothing except that it acknowledges an
+//! interrupt, whose number it then passes on. The Rust handlers
+//! ([`crate::exits::synchronous::fast`], [`crate::interrupts::irq`]) can serve all cases, and serve
+//! these too where events are traced.
 //!
 //! Each fast path does only what the architecture requires:
 //!
@@ -26,15 +26,15 @@
 //!   ICH_LR\<n\>_EL2 gives the interrupt to the guest.
 //! - The stack pointer locates this CPU's memory: the stack is empty at each exit, and ends where
 //!   that memory begins.
-//! - If the guest can't take a timer's interrupt at once, the timer is looked at again when the
-//!   guest takes it (`look_again`, [`crate::interrupts::vgic_cpu::trap_next_access`]). This is not done after
-//!   a wait, nor in the vectors for a guest that may have been interrupted in a WFI.
+//! - If the guest can't take a timer's interrupt at once, EL2 checks the timer again when the guest takes the
+//!   interrupt (`look_again`, [`crate::interrupts::vgic_cpu::trap_next_access`]). This is not done after a wait, nor in
+//!   the vectors for a guest that may have been interrupted in a WFI.
 //!
-//! Other work of a core costs time as well (`cargo xtask cost --board gem5`). A write of a system register
-//! refills the pipeline, and a store has to complete before the next such write, so each path increments one
-//! counter, after its last such write where possible. Code after an ERET is fetched too. If the core fetches the
-//! next line while the return takes effect, it looks that line up in the guest's translation. This took 30
-//! cycles on gem5's `minor` where an ERET was the fourth instruction of its line. No ERET here is in that place.
+//! Other work of a core costs time as well (`cargo xtask cost --board gem5`). A write of a system register refills the
+//! pipeline, and a store has to complete before the next such write, so each path increments one counter, after its
+//! last such write where possible. Code after an ERET is fetched too. If the core fetches the next line while the
+//! return takes effect, it looks that line up in the guest's translation. This took 30 cycles on gem5's `minor` where
+//! an ERET was the fourth instruction of its line. No ERET here has that position.
 //!
 //! The offsets used below come from the types.
 

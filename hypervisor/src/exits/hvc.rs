@@ -36,7 +36,7 @@ pub fn serve_call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
         cpu.vcpu.counters.add(by);
     }
     match function {
-        // This call is handled here, to save no registers and to use none of the stack that `serve_function` needs.
+        // Served here, this call needs no saved registers and none of the stack of `serve_function`.
         SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
         _ => serve_function(cpu, frame, function),
     }
@@ -119,7 +119,7 @@ fn print_guest_text(frame: &mut Frame) {
     frame.x[0] = abi::SUCCESS as u64;
 }
 
-/// Logs events at guest physical `address`, or nowhere if that is 0; `None` if no log can be there.
+/// Logs events at guest physical `address`, or nowhere if `address` is 0; `None` if no log can be there.
 fn set_log(cpu: &PerCpu, address: u64) -> Option<()> {
     let log = match address {
         0 => None,

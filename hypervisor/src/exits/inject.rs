@@ -23,8 +23,8 @@ pub fn inject_undefined(cpu: &PerCpu) {
     enter_vector(cpu, inject::UNDEFINED_ESR);
 }
 
-/// Gives the guest the stage-2 abort `esr` as a synchronous external abort: for the guest, there is
-/// nothing at that address.
+/// Gives the guest the stage-2 abort `esr` as a synchronous external abort: for the guest, that address has neither
+/// memory nor a device.
 pub fn inject_abort(cpu: &PerCpu, esr: Esr) {
     dump::stop_if_revoked(cpu);
     let walk = abort::is_table_walk(esr).then(|| guest_walk_level().unwrap_or(0));
@@ -54,8 +54,8 @@ fn read_guest_ram(ipa: u64) -> Option<u64> {
     })
 }
 
-/// Makes EL1 continue at its exception vector. If the instruction at that vector caused this exception,
-/// it would do so for ever, and the guest would never reach its handler, so such a vCPU is stopped.
+/// Makes EL1 continue at its exception vector. If the instruction at that vector caused this exception, it would cause
+/// it for ever, and the guest would never reach its handler, so such a vCPU is stopped.
 fn enter_vector(cpu: &PerCpu, syndrome: u64) {
     let (pc, spsr) = (ELR_EL2.get(), SPSR_EL2.get());
     let entry = inject::exception_entry(spsr, VBAR_EL1.get(), SCTLR_EL1.get());

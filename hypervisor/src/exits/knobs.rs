@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets those properties of a vCPU that its guest can change while it runs.
+//! Sets the properties of a vCPU that its guest can change while it runs.
 
 use abi::{Deliver, KnobValue};
 use arch::insn;
@@ -15,7 +15,7 @@ use crate::interrupts::deliver;
 use crate::machine::machine;
 use crate::neighbour::turn;
 
-/// Sets a knob; returns `None` if the value makes no sense now.
+/// Sets a knob; returns `None` if the value is not allowed at this moment.
 pub fn set_knob(cpu: &PerCpu, value: KnobValue) -> Option<()> {
     match value {
         KnobValue::Trap(trap) => {
@@ -25,7 +25,7 @@ pub fn set_knob(cpu: &PerCpu, value: KnobValue) -> Option<()> {
         KnobValue::Deliver(owner) => {
             let done = match owner {
                 Deliver::Inject => deliver::take_interface(cpu),
-                // A neighbour's turn ends with an interrupt that comes to EL2.
+                // A neighbour's turn ends with an interrupt that EL2 takes.
                 Deliver::Direct if cpu.neighbour().is_some() => None,
                 Deliver::Direct => deliver::give_interface(cpu),
             };

@@ -86,7 +86,7 @@ enum Refusal {
     Nothing,
     /// The abort is not a translation fault, the only fault whose address is known.
     Fault,
-    /// The guest's own table walk went to a device.
+    /// The guest's own table walk read from a device.
     Walk,
     /// The access's instruction, if it can be read, is not one that EL2 decodes.
     Undecoded(Option<u32>),
@@ -119,8 +119,8 @@ impl Refusal {
     }
 }
 
-/// Number of refused accesses that are shown for each vCPU; a guest that makes more of them must
-/// not flood the console.
+/// Number of refused accesses to print for each vCPU; a guest that makes more of them must not flood the
+/// console.
 const SHOWN: u64 = 8;
 
 /// Reports that an access is not emulated: to the guest, and the first times on the console too.
@@ -145,8 +145,8 @@ fn has_device(address: u64) -> bool {
     devices.iter().any(|device| device.contains(address))
 }
 
-/// Emulates an access to the device at `address`; returns the value of a read, or `None` if there is no
-/// device. The function is inlined in its two callers, so that the cold one costs the other nothing.
+/// Emulates an access to the device at `address`; returns the value of a read, or `None` if there is no device. The
+/// function is inlined in its two callers, so that the cold caller does not slow down the other.
 #[inline(always)]
 fn emulate_access(
     cpu: &PerCpu,
@@ -177,7 +177,7 @@ fn emulate_access(
     }
 }
 
-/// GICx_ISPENDR to GICx_ICACTIVER: what they read as depends on the contents of list registers.
+/// GICx_ISPENDR to GICx_ICACTIVER: their values depend on the contents of list registers.
 const STATES: core::ops::Range<u64> = 0x200..0x400;
 /// GICR_ISENABLER0, in the second frame.
 const ISENABLER0: u64 = 0x100;

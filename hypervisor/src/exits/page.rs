@@ -42,7 +42,7 @@ pub fn serve_access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
     }
 }
 
-/// Sums a counter over all vCPUs. The other vCPUs run on meanwhile.
+/// Sums a counter over all vCPUs, while the other vCPUs continue to run.
 fn sum_counter(counter: Counter) -> u64 {
     let each = vm().cpus.iter().map(|cpu| cpu.vcpu.count(counter));
     each.sum()

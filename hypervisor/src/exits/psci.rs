@@ -23,7 +23,7 @@ use crate::machine::vm::vm;
 const VERSION: u32 = 0x1_0001;
 
 /// Serves the call in `frame`.
-#[inline(never)] // Within the other calls it costs more.
+#[inline(never)] // Inlined, it would lengthen the other calls.
 pub fn serve_call(cpu: &PerCpu, frame: &mut Frame) {
     let [function, a, b, c, ..] = frame.x;
     let answer = Function::try_from(&[function, a, b, c])
@@ -46,11 +46,11 @@ fn serve_function(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
             mpidr,
             lowest_affinity_level,
         } => affinity_info(mpidr, lowest_affinity_level),
-        // The vCPU goes to standby, even for a power-down request: the caller may always be given a
-        // shallower state than it asked for (DEN0022F.b, 5.4.1).
+        // The vCPU enters standby, even for a power-down request: the caller may always get a shallower state than it
+        // asked for (DEN0022F.b, 5.4.1).
         Function::CpuSuspend { state, .. } => {
             let halts = cpu.vcpu.counters.get(Counter::Halt);
-            // Tracing is tested here, because only this call has more events to note.
+            // Tracing is tested here, because this is the only call that has more events to record.
             match traps::is_tracing() {
                 true => wfx::idle::<On>(cpu, None),
                 false => wfx::idle::<Off>(cpu, None),

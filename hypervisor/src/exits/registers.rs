@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads and writes the guest's registers, as an exit finds and leaves them.
+//! Reads and writes the guest's registers during an exit.
 
 use aarch64_cpu::registers::{ELR_EL2, Readable, SP_EL0, SP_EL1, SPSR_EL2, Writeable};
 use arch::frame::Frame;

@@ -2,11 +2,11 @@
 //! Handles the sending of an SGI: a guest's write of ICC_SGI1R_EL1, which traps because interrupts
 //! are routed to EL2.
 //!
-//! vCPUs are pinned and carry the affinity of their CPU, so the value that the guest wrote names the
-//! right physical CPUs, whatever its target list and IRM are. The handler therefore writes the same value
-//! to the physical register. The target takes the physical SGI ([`crate::interrupts::irq`]) and lists the
-//! virtual one; to a target in direct mode, hardware delivers the SGI. The interrupt controller itself
-//! merges SGIs that are sent twice, exactly as a guest without a hypervisor would see it.
+//! vCPUs are pinned and have the affinity of their CPU, so the value that the guest wrote names the right physical
+//! CPUs, whatever its target list and IRM are. The handler therefore writes the same value to the physical register.
+//! The target takes the physical SGI ([`crate::interrupts::irq`]) and lists the virtual one; if the target is in direct
+//! mode, hardware delivers the SGI. The interrupt controller itself merges SGIs that are sent twice, exactly like it
+//! would for a guest without a hypervisor.
 
 use abi::Counter;
 use arch::regs::{ICC_CTLR_EL1, ICC_SGI1R_EL1};

@@ -17,13 +17,13 @@
 //! | table | when | its two entries for exits |
 //! |---|---|---|
 //! | `el2_vectors` | from the start on | the [fast paths](crate::exits::fast_paths), and after them Rust without time stamps |
-//! | `el2_vectors_watching` | a timer's interrupt that came while IRQs were masked is looked at again ([`traps::watches_timers`]) | the same, with that look |
-//! | `el2_vectors_foreign` | the guest is not known to do without ([`traps::set_recheck_timers`]) | the same; each interrupt also leaves an event |
+//! | `el2_vectors_watching` | EL2 checks a timer again whose interrupt came while IRQs were masked ([`traps::watches_timers`]) | the same, with that check |
+//! | `el2_vectors_foreign` | the guest has not turned these checks off ([`traps::set_recheck_timers`]) | the same; each interrupt also leaves an event |
 //! | `el2_vectors_traced` | time stamps are taken ([`trace`]) | Rust with time stamps, no fast path |
 //! | `el2_vectors_shared` | the CPU has a neighbour, and no time stamps | Rust that gives the neighbour its turns, no fast path |
 //! | `el2_vectors_neighbour` | the neighbour runs | the way back from the neighbour |
 //!
-//! The other fourteen entries are the same in all of them (`vectors_before`, `vectors_after`): EL2's own exceptions,
+//! The other fourteen entries are equal in all tables (`vectors_before`, `vectors_after`): EL2's own exceptions,
 //! SErrors, AArch32. An image for tests has four more tables, which do as little as possible (`crate::planted`).
 
 use core::mem::offset_of;
@@ -222,7 +222,7 @@ exit_resume_plain:
     restore_caller
     eret
 
-    // The end of a wait is not watched.
+    // After a wait, no timer is checked again.
 slow_irq_wait:
     count   {count_halted}
 slow_irq_polled:

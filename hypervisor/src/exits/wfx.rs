@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles the trapped waits.
 //!
-//! For WFI and WFIT, the CPU idles here as it would have in the guest: until there is an interrupt
-//! for the guest, or until the deadline. WFE and WFET only hint that the guest is polling. If there
-//! is no other guest to run instead, the handler returns, which the architecture allows at any time.
+//! For WFI and WFIT, the CPU idles here like it would have in the guest: until there is an interrupt for the guest, or
+//! until the deadline. WFE and WFET only hint that the guest is polling. If there is no other guest to run instead, the
+//! handler returns, which the architecture allows at any time.
 
 use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};
 use abi::Counter;
@@ -75,7 +75,7 @@ fn halt<T: Trace>(cpu: &PerCpu, deadline: Option<u64>, direct: bool) {
     }
 }
 
-/// Like [`idle`], for a guest with a listed interrupt: idles only if that interrupt has gone away.
+/// Like [`idle`], for a guest with a listed interrupt: idles only if that interrupt has been withdrawn.
 #[cold]
 #[inline(never)]
 fn idle_if_gone<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {

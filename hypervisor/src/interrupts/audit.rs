@@ -73,8 +73,8 @@ fn compare_registers(cpu: &PerCpu, frame: &Frame, quiet: bool) -> Result<(), Fin
     }
 }
 
-/// Takes interrupts that are on their way to this CPU; bits of the pending word have to be followed
-/// by a doorbell.
+/// Takes interrupts that are on their way to this CPU; a doorbell has to follow the bits of the pending
+/// word.
 fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
     let word = cpu.vcpu.switch.word();
     let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 100;

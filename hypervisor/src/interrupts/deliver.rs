@@ -96,8 +96,8 @@ pub fn give_interface(cpu: &PerCpu) -> Option<()> {
 /// active, as in a real redistributor.
 pub fn reclaim_interface(cpu: &PerCpu) {
     if cpu.vcpu.switch.is_direct() {
-        // Active priorities of Group 0 are cleared too, which only a guest can have used: otherwise
-        // EL2 would no longer get its own interrupts.
+        // This also clears the active priorities of Group 0, which only a guest can have used: otherwise EL2 would not
+        // get its own interrupts.
         gic_cpu::forget_active(vgic_cpu::has_group0());
         vgic_cpu::end_direct(cpu);
         vgic_cpu::update_cpu(cpu);

@@ -80,7 +80,7 @@ pub fn take_most_urgent(cpu: &PerCpu) -> bool {
 /// Takes all pending physical interrupts.
 pub fn take_all(cpu: &PerCpu) {
     while take_most_urgent(cpu) {
-        // The next interrupt looks for an empty list register.
+        // The next interrupt searches for an empty list register, and has to see the writes so far.
         insn::isb();
     }
 }
@@ -121,8 +121,8 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         } else {
             Counter::Irq
         };
-        // The deactivation has to follow the fall of the level, or the interrupt would come again. It has
-        // to precede the emptying of the pending word: bits that are set later come with a new doorbell.
+        // The deactivation has to follow the fall of the level, or the interrupt would be taken again. It has to
+        // precede the emptying of the pending word: bits that are set later are followed by a new doorbell.
         gic_cpu::deactivate(intid);
         count_exit::<C>(cpu, cause);
         kick::serve_requests(cpu);
@@ -140,8 +140,8 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         own_timer::handle_expiry(cpu);
         gic_cpu::deactivate(intid);
     } else {
-        // EL2 did not enable this interrupt. If nobody lowers its level, it would interrupt again
-        // at once.
+        // EL2 did not enable this interrupt. If no code lowers its level, it would interrupt again at
+        // once.
         disable_unserved(cpu, intid);
         gic_cpu::deactivate(intid);
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gets another CPU's attention: a CPU at EL2 sets bits in the target's pending word and rings
-//! the doorbell, which is the maintenance interrupt, made pending in the target's
-//! redistributor. An SGI is not suitable: a guest that owns its CPU interface sends all SGIs
-//! physically, and an SGI that is on its way while the interface changes hands would be taken
-//! for the guest's.
+//! Notifies another CPU: a CPU at EL2 sets bits in the target's pending word and rings the
+//! doorbell, which is the maintenance interrupt, made pending in the target's redistributor. An
+//! SGI is not suitable: a guest that owns its CPU interface sends all SGIs physically, and an
+//! SGI that is on its way while the interface changes its owner would be mistaken for the
+//! guest's.
 //!
 //! A guest's SGIs 0 to 7 are sent as physical SGIs (see `exits::sgi`). SGIs 8 to 15 go through the
 //! pending word: they may belong to the secure world, and by convention do where there is one.
@@ -41,7 +41,7 @@ fn ring_doorbell(me: &PerCpu, target: &PerCpu, rings: bool) {
     }
 }
 
-/// Serves those of `bits` whose requests come once in a run.
+/// Serves the rare requests among `bits`: to print this CPU's state, or to decide about the next check.
 #[cold]
 #[inline(never)]
 pub fn serve_rare_requests(cpu: &PerCpu, bits: u32) {
@@ -65,7 +65,7 @@ pub fn serve_requests(cpu: &PerCpu) {
         vgic_cpu::inject_interrupt(cpu, bits.trailing_zeros(), None);
         bits &= bits - 1;
         if bits != 0 {
-            // The next interrupt looks for an empty list register.
+            // The next interrupt searches for an empty list register, and has to see this write.
             insn::isb();
         }
     }

@@ -291,8 +291,8 @@ fn update_other_cpus(cpu: &PerCpu) {
     others.for_each(|other| kick::send_requests(other, pending_word::EVALUATE));
 }
 
-/// Checks the list registers against EL2's record of them; `quiet` means that no interrupt is due
-/// to the guest. In direct mode no list register may be in use.
+/// Checks the list registers against EL2's record of them; `quiet` means that the guest has no interrupt to take. In
+/// direct mode no list register may be in use.
 pub fn audit_lists(cpu: &PerCpu, quiet: bool) -> Result<(), Fault> {
     let direct = cpu.vcpu.switch.is_direct();
     on_vgic(cpu, |delivery| delivery.audit(quiet, direct))

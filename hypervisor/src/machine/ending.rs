@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ends the machine for a guest: with an exit status, through PSCI, or when the guest turns its
-//! last CPU off. The console's last line says which it was.
+//! Ends the machine for a guest: with an exit status, through PSCI, or when the guest turns its last CPU off. The
+//! console's last line names the reason.
 
 use abi::{End, Ended};
 
@@ -11,7 +11,7 @@ use crate::machine::power;
 use crate::machine::vm::vm;
 use crate::say;
 
-/// Exit status of a machine whose guest can't go on, without a fault of its own or of EL2.
+/// Exit status of a machine whose guest can't continue, through no fault of the guest or of EL2.
 pub const STATUS_LOST: u64 = 72;
 
 /// Ends the machine for the guest, with its exit status.
@@ -37,8 +37,8 @@ pub fn end_machine(cpu: &PerCpu, how: End) -> ! {
     }
 }
 
-/// Ends the machine because its guest can't go on. The reason, `why`, is a fault of neither the
-/// guest nor the hypervisor.
+/// Ends the machine because its guest can't continue. The reason, `why`, is a fault of neither the guest nor the
+/// hypervisor.
 pub fn end_lost_guest(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
     flush_guest_line();
     say!("guest on CPU {:#x}: {why}", cpu.mpidr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Spends the time to leave an idle state that the guest enters by PSCI CPU_SUSPEND: no emulator models this time.
+//! Waits for the exit latency of an idle state that the guest enters by PSCI CPU_SUSPEND: no emulator models this time.
 
 use aarch64_cpu::registers::{CNTPCT_EL0, Readable};
 use arch::insn;
@@ -11,17 +11,17 @@ use wait::target::after;
 
 use crate::machine::machine;
 
-/// The times to leave the guest's states, from shallow to deep.
+/// The exit latencies of the guest's states, from shallow to deep.
 #[derive(Debug)]
 pub struct Latencies(ArrayVec<u32, { GuestStates::MOST }>);
 
 impl Latencies {
-    /// Takes the latencies of `states`, which are none if the guest has no states.
+    /// Returns the latencies of `states`; the list is empty if the guest has no states.
     pub fn from_states(states: Option<&GuestStates>) -> Self {
         Self(idle_states(states).iter().map(|it| it.exit_us).collect())
     }
 
-    /// Spends the time that a CPU woken by an interrupt takes to leave `state`; none for an unknown state.
+    /// Waits as long as a CPU woken by an interrupt takes to leave `state`; not at all for an unknown state.
     #[cold]
     pub fn spend_exit_latency(&self, state: PowerState) {
         let (PowerState::StandbyOrRetention(number) | PowerState::PowerDown(number)) = state;

@@ -201,7 +201,7 @@ pub fn audit_el2_map() -> Audit {
 /// Walks the guest's map that `vttbr` refers to.
 ///
 /// # Panics
-/// Panics if the map leads to anything but `ram`.
+/// Panics if the map contains anything but `ram`.
 pub fn audit_guest_map(vttbr: u64, ram: Region) -> Audit {
     let mut audit = Audit::default();
     visit_leaves(vttbr, 1, 0, &mut |address, size, descriptor| {
@@ -222,7 +222,7 @@ const ADDRESS: u64 = 0xffff_ffff_f000;
 /// Returns the entries of the table at `address`.
 fn table_at(address: u64) -> &'static [AtomicU64; 512] {
     let place = (address & ADDRESS) as *const [AtomicU64; 512];
-    // SAFETY: tables lie in the pool, which is mapped and never given back.
+    // SAFETY: tables are in the pool, which is mapped and never given back.
     unsafe { &*place }
 }
 

@@ -54,8 +54,8 @@ pub fn output_source() -> Source {
 }
 
 fn payload_header() -> &'static PayloadHeader {
-    // SAFETY: the header lies after the image in the same file. Without a payload, RAM holds
-    // anything there, and the magic number shows this.
+    // SAFETY: the header follows the image in the same file. Without a payload, the RAM there has any contents, and the
+    // magic number shows this.
     unsafe { &*(layout::payload() as *const PayloadHeader) }
 }
 
@@ -71,11 +71,11 @@ fn images_start() -> u64 {
 
 /// The image that is chosen to run.
 pub struct Chosen {
-    /// Where it is.
+    /// The region of the image.
     pub image: Region,
-    /// Where its initial RAM disk is, if there is one.
+    /// The region of the image's initial RAM disk, if it has one.
     pub initrd: Option<Region>,
-    /// Which of two images it is, and why; `None` where there is no choice.
+    /// Which of two images was chosen, and why; `None` where there is no choice.
     pub choice: Option<Choice>,
 }
 

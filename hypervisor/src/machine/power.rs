@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls the firmware, and has it end the machine.
+//! Calls the firmware, and makes it end the machine.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU32};
@@ -21,7 +21,7 @@ static CONDUIT: AtomicU32 = AtomicU32::new(0);
 /// Whether a CPU has written the machine's last line and begun to turn it off.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Notes how the firmware is called, for [`turn_machine_off`].
+/// Records how the firmware is called, for [`turn_machine_off`].
 pub fn note_conduit(conduit: Option<Conduit>) {
     let number = match conduit {
         None => 0,
@@ -60,7 +60,7 @@ pub fn turn_off_silently() -> ! {
         call_firmware(conduit, SYSTEM_OFF);
     }
     loop {
-        // strict wait-can-end: nothing is to end it.
+        // strict wait-can-end: this CPU stays halted.
         arch::insn::wfi();
     }
 }
@@ -84,7 +84,7 @@ fn end_by_psci(function: u64) -> ! {
     }
     log::print_unlocked(format_args!("{}", console::END));
     loop {
-        // strict wait-can-end: nothing is to end it.
+        // strict wait-can-end: this CPU stays halted.
         arch::insn::wfi();
     }
 }

@@ -83,7 +83,7 @@ pub struct Vm {
     pub entry: u64,
     /// Where the guest's device tree is.
     pub tree: u64,
-    /// Times to leave the idle states that the guest enters by PSCI.
+    /// Exit latencies of the idle states that the guest enters by PSCI.
     pub latencies: Latencies,
 }
 
@@ -308,8 +308,8 @@ fn write_tree(
     }
 }
 
-/// Returns the place of the `T` at guest physical `address`; `None` unless the address is aligned
-/// and the `T` lies in RAM, which is mapped and stays mapped.
+/// Returns a pointer to the `T` at guest physical `address`; `None` unless the address is aligned and the `T` is in
+/// RAM, which is mapped and stays mapped.
 pub fn ram_pointer<T>(address: u64) -> Option<*const T> {
     let last = address.checked_add(size_of::<T>() as u64 - 1)?;
     let inside = vm().ram.contains(address) && vm().ram.contains(last);

@@ -21,7 +21,7 @@ core::arch::global_asm!(
     .section .rodata.neighbour, "a"
     .balign 8
 
-    // x0: where it counts. x2 to x29 have values of their own and stay so.
+    // x0: address of its counts. x2 to x29 have distinct values, which must not change.
     .global el2_program_work
 el2_program_work:
     .irp    n, 2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28
@@ -49,7 +49,7 @@ el2_program_work:
     .global el2_program_work_end
 el2_program_work_end:
 
-    // x2, x3: its memory, begin and end. Each line has its own address in it.
+    // x2, x3: begin and end of its memory. Each line contains its own address.
     .global el2_program_cache
 el2_program_cache:
     mov     x4, x2

@@ -2,10 +2,10 @@
 //! Switches to the neighbour and back in one call: [`run_neighbour`] returns when the neighbour
 //! takes an exception to EL2.
 //!
-//! The caller of that function changes the registers of EL2 and EL1. This module switches the
-//! general registers, which only assembly can change: the caller's callee-saved registers (AAPCS64
-//! 2024Q3, 6.1.1) go to the stack, and the neighbour's registers come from its [`General`], where
-//! the vectors for a running neighbour put them back.
+//! The caller of that function changes the registers of EL2 and EL1. This module switches the general registers,
+//! which only assembly can change: it saves the caller's callee-saved registers (AAPCS64 2024Q3, 6.1.1) on the stack,
+//! and loads the neighbour's registers from its [`General`], where the vectors for a running neighbour store them
+//! again.
 
 use core::mem::offset_of;
 
@@ -116,8 +116,8 @@ pub fn set_vectors() {
 /// Runs the neighbour until it takes an exception.
 ///
 /// # Safety
-/// The EL1 registers, the map and the traps of this CPU must be the neighbour's, and `general` must
-/// lead to EL1.
+/// The EL1 registers, the map and the traps of this CPU must be the neighbour's, and `general` must describe a state at
+/// EL1.
 #[inline(always)]
 pub unsafe fn run_neighbour(general: *mut General) -> Back {
     // SAFETY: as the caller promises. The assembly restores those registers of this function that it changes.

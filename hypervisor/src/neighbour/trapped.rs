@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles accesses that the neighbour is not allowed, as if there were nothing to access.
+//! Handles forbidden accesses of the neighbour as if there were no such register, device or memory.
 
 use aarch64_cpu::registers::{
     CPTR_EL2, ELR_EL1, ESR_EL1, ESR_EL2, FAR_EL1, FAR_EL2, Readable, SCTLR_EL1, SPSR_EL1, VBAR_EL1,

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | given | the vCPU waits in a trapped WFI | with any interrupt |
 //! | yielded | the vCPU executes a WFE that traps (`yield-on`) | with any interrupt, or after a slice |
-//! | taken | the vCPU has not waited for a slice | after a slice |
+//! | taken | the vCPU has run for a slice without waiting | after a slice |
 //!
 //! In a turn that is taken, the vCPU's interrupts wait, because the vCPU did not stop of its own
 //! accord: only EL2's timer has a priority above the mask. Otherwise the senders of interrupts to a
@@ -38,9 +38,9 @@ const ENABLED: u64 = 0b001;
 const HIGH: u64 = 0b101;
 const CONTROL: u64 = 0b111;
 
-/// Priority of EL2's timer where there are slices, above that of everything else
-/// (`interrupts::vgic_cpu::prepare_cpu`), and the mask that lets only it pass, by
-/// `vgic_cpu::pmr_value`. The values use only the five bits of every interface (IHI 0069H, 4.8.1).
+/// Priority of EL2's timer where there are slices, above that of all other interrupts
+/// (`interrupts::vgic_cpu::prepare_cpu`), and the mask that lets only the timer through, by `vgic_cpu::pmr_value`. The
+/// values use only the five bits of every interface (IHI 0069H, 4.8.1).
 const TIMER_PRIORITY: u8 = 0x40;
 const ONLY_TIMER: u8 = 0x60;
 
@@ -86,9 +86,9 @@ pub fn run_while_waiting(cpu: &PerCpu, tenant: &Tenant, deadline: Option<u64>) {
 enum Next {
     /// An interrupt is pending.
     Pending,
-    /// The vCPU's virtual timer has expired. Its interrupt either is about to be pending or does not come,
-    /// because the vCPU has it disabled or active. Only the redistributor knows which of these is true, and
-    /// switching the timer off for the neighbour would withdraw the interrupt. So the neighbour has no turn.
+    /// The vCPU's virtual timer has expired. Its interrupt is either about to be pending or will not be, because the
+    /// vCPU has it disabled or active. Only the redistributor knows which, and switching the timer off for the
+    /// neighbour would withdraw the interrupt. So the neighbour has no turn.
     High,
     /// The vCPU's virtual timer will interrupt at this tick of the physical count, if the timer is on.
     At(Option<u64>),
@@ -145,10 +145,10 @@ fn run_to_timer(cpu: &PerCpu, tenant: &Tenant) {
     cpu.slice_end.store(end, Relaxed);
     own_timer::rearm(None);
     let mask = ICC_PMR_EL1.get();
-    // Writes to ICC_PMR_EL1 are self-synchronizing (IHI 0069H, ICC_PMR_EL1), and come before the exception return.
+    // Writes to ICC_PMR_EL1 are self-synchronizing (IHI 0069H, ICC_PMR_EL1), and precede the exception return.
     ICC_PMR_EL1.set(vgic_cpu::pmr_value(ONLY_TIMER));
     let ticks = world::run_turn(tenant, || {
-        // The interrupt may also have come for EL2's own checks.
+        // The timer may also have expired for EL2's own checks.
         irq::take_most_urgent(cpu);
         is_slice_over(cpu)
     });
@@ -168,8 +168,8 @@ fn begin_slice(cpu: &PerCpu, tenant: &Tenant) {
     own_timer::rearm(None);
 }
 
-/// Sets the work of the neighbour of `cpu`, which is the running CPU; `None` if there is no place
-/// for a neighbour, or the vCPU owns its interrupts.
+/// Sets the work of the neighbour of `cpu`, which is the running CPU; `None` if no memory was set aside for a
+/// neighbour, or the vCPU owns its interrupts.
 pub fn set_work(cpu: &PerCpu, does: Neighbour) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
         return (does == Neighbour::None).then_some(());

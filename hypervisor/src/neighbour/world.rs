@@ -9,12 +9,12 @@
 //! | stage 2, traps | VTTBR_EL2, HCR_EL2, CPTR_EL2, MDCR_EL2, CNTHCTL_EL2 |
 //! | TLB | by VMID: nothing is invalidated |
 //! | virtual interface | stays the vCPU's: off, and every access traps (ICH_HCR_EL2; IHI 0069H, 12.4.2) |
-//! | the vCPU's virtual timer | off, since EL1 can't be kept from it; EL2's timer stands for it |
-//! | the vCPU's physical timer | goes on; the neighbour's accesses trap |
-//! | PMU | stands still (PMCR_EL0.E), so that the vCPU counts nothing of the neighbour's; accesses trap |
+//! | the vCPU's virtual timer | off, since the neighbour may have access to it; EL2's timer is set in its place |
+//! | the vCPU's physical timer | continues; the neighbour's accesses trap |
+//! | PMU | stopped (PMCR_EL0.E), so that the vCPU's counters do not count the neighbour; accesses trap |
 //! | debug registers | MDSCR_EL1 is 0, so none has an effect; accesses trap |
 //! | pointer authentication keys, SCXTNUM_ELx | stay the vCPU's; the neighbour's use of them traps |
-//! | exclusive monitor, event register | an exception return clears the one and sets the other (DDI 0487K.a, D1.4.1 and D1.7.1): so no store of a pair succeeds across a turn, and no event of the vCPU's is lost by one |
+//! | exclusive monitor, event register | an exception return clears the monitor and sets the event register (DDI 0487K.a, D1.4.1 and D1.7.1): so a store exclusive fails if a turn separates it from its load, and a turn loses no event of the vCPU |
 
 use aarch64_cpu::registers::{
     CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CPTR_EL2, ELR_EL2, HCR_EL2, ICH_HCR_EL2,

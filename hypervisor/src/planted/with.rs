@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image for tests has `rouse.fault=NAME`, which causes a failure, to show how it looks and that it is noticed.
+//! An image for tests has `rouse.fault=NAME`, which causes a failure, to show how it looks and that tests notice it.
 //! The image also has `rouse.floor` and the hostile neighbour of trials. The guest can't influence these.
 
 mod asked;
@@ -40,7 +40,7 @@ pub fn counter_at_start() -> Option<u64> {
     asked::is_asked(MachineFault::CounterStands).then_some(0)
 }
 
-/// Returns where a CPU begins when it is turned on: where CPUs are held, from which it is not released.
+/// Returns the address at which a CPU begins when it is turned on: code that holds the CPU and never releases it.
 pub fn secondary_entry() -> Option<u64> {
     asked::is_asked(MachineFault::SecondarySilent).then(entry::held_cpu_entry)
 }

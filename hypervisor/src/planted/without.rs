@@ -46,7 +46,7 @@ pub const fn at_cell(_cell: u64, _pass: u64) {}
 /// Is called before the calling vCPU is audited.
 pub const fn at_audit(_quiet: bool) {}
 
-/// Makes the calling vCPU's exits come to separate vectors; `None` if there is no such call.
+/// Makes the calling vCPU's exits use separate vectors; `None` if there is no such call.
 pub const fn enter_floor(_which: u64) -> Option<Result<(), NoFloor>> {
     None
 }

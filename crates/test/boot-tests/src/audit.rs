@@ -28,7 +28,7 @@ pub struct AuditArgs {
     pub advisory_db: Option<PathBuf>,
 }
 
-/// The content of `xtask/audit.toml`: for each exception its name and the reason.
+/// The content of `xtask/audit.toml`: the name of each exception, and its reason.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Allowed {
@@ -52,7 +52,7 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
-/// Checks the dependencies, and fails if anything is found.
+/// Checks the dependencies. Fails if a check finds a fault.
 pub fn run(args: &AuditArgs) -> Result<()> {
     let path = places::inside("xtask/audit.toml");
     let text = fs::read_to_string(&path).with_context(|| places::shown(&path))?;
@@ -147,7 +147,7 @@ fn duplicates(packages: &[Package], allowed: &Allowed) -> Vec<String> {
     shown.collect()
 }
 
-/// Lists packages that `xtask/audit.toml` allows and that are no longer dependencies.
+/// Lists packages that `xtask/audit.toml` allows although the workspace does not depend on them.
 fn unused_entries(packages: &[Package], allowed: &Allowed) -> Vec<String> {
     let names = allowed.exceptions.keys().chain(allowed.duplicates.keys());
     let gone = names.filter(|name| !packages.iter().any(|package| package.name == **name));

@@ -54,7 +54,7 @@ pub fn run(args: &SoakArgs) -> Result<()> {
 }
 
 enum End {
-    /// The time is over, or nothing has ended the soak yet.
+    /// The time is over, or no round has ended the soak so far.
     Time,
     /// A signal or the time limit ended the soak; no round failed.
     Cut(Failure),
@@ -76,8 +76,8 @@ struct Left {
 }
 
 impl Soak {
-    /// Boots rounds, `jobs` at a time, until the time is over. The rounds that run at that moment are the last. There
-    /// is at least one round.
+    /// Boots rounds, `jobs` at a time, until the time is over. Rounds that still run then are the last ones. Boots at
+    /// least one round.
     fn run_rounds(
         &mut self,
         request: &Request,
@@ -98,7 +98,7 @@ impl Soak {
                 (number, round, left)
             },
             |(number, round, left)| {
-                // Writing to a `Log` returns no error: see there.
+                // An error can't be lost here: writing to a `Log` never returns one.
                 let _ = turns.next();
                 let this = left.map(|left| {
                     kept.append(&left.kept);
@@ -126,7 +126,7 @@ impl Soak {
                 self.summary.violate(round, &failure.why, &again(round));
             }
             Ok(End::Time) => {}
-            // A round that could not be booted is not a violation either.
+            // A round that could not be booted is an interruption, not a violation.
             Ok(End::Cut(_)) | Err(_) => self.summary.set_interrupted(),
         }
         self.kept.write(&mut folder);

@@ -80,7 +80,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     } else {
         gate::matching(filter)
     };
-    // To compile the tests of the host takes minutes, so a filter that surely matches none of them is found first.
+    // Compiling the host tests takes minutes, so first find out whether the filter can match one of them.
     let of_host = !args.target_only && host_test_names::any_has(filter)?;
     if !of_host && cases.is_empty() && gates.is_empty() {
         let which = match (args.host_only, args.target_only) {
@@ -90,7 +90,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
         };
         bad_input!("no test {which}has `{filter}` in its name; without a name all are run");
     }
-    // Without an emulator, these tests could not be tried, which is not a failure of any of them.
+    // Tests that an absent emulator prevents are skipped, not failed.
     if !gates.is_empty() || cases.iter().any(Case::needs_qemu) {
         interrupt::or(qemu::ensure())?;
     }
@@ -101,7 +101,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     if cases.is_empty() && gates.is_empty() {
         return host::run_shown(how);
     }
-    // The tests of the host may rebuild this program while other tests run that start it.
+    // The host tests may rebuild this program while other tests start it.
     let _program = places::keep_program()?;
     let of_host = if of_host {
         host::tasks(how)

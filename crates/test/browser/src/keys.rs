@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::tab::text;
 use crate::{Finding, Tab};
 
-/// A script that returns the names of the operable elements, and defines `rousePlace`, which returns where the focus
-/// is.
+/// A script that returns the names of the operable elements, and defines `rousePlace`, which returns the focused
+/// element.
 const LIST: &str = include_str!("keys.js");
 
 /// Returns the errors of the page when it is used by keyboard.
@@ -25,8 +25,8 @@ pub fn check(tab: &mut Tab<'_>) -> Result<Vec<Finding>> {
     loop {
         press(tab, "Tab", 9, "")?;
         let place = tab.value("rousePlace()")?;
-        // After the last element comes the window or the first element again. A box that scrolls is a stop, too, but is
-        // not in the list.
+        // After the last element, Tab goes to the window or to the first element again. A box that scrolls also takes
+        // the focus, but is not in the list.
         let Some(number) = place["number"].as_i64() else {
             break;
         };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Examines pages in a headless browser, and reports their errors.
 //!
-//! [`pipe`] starts the browser and exchanges messages with it, and [`tab`] opens a page as a reader does ([`Look`]).
-//! [`screen`] and [`keys`] check what a reader sees and reaches, [`plain`] checks that nothing depends on a script, and
-//! [`paper`] checks the printed page, which [`pdf`] reads. [`check_page()`] runs all these checks.
+//! [`pipe`] starts the browser and exchanges messages with it, and [`tab`] opens a page in the ways in which readers
+//! see it ([`Look`]). [`screen`] and [`keys`] check that a reader sees the page and reaches its controls, [`plain`]
+//! checks that nothing depends on a script, and [`paper`] checks the printed page, which [`pdf`] reads.
+//! [`check_page()`] runs all these checks.
 //!
 //! The program `browser` checks pages in files. The environment variable [`VARIABLE`] names the browser.
 

@@ -41,7 +41,7 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(wrong > 0)))
 }
 
-/// Writes the page as a reader sees it: a picture for each look on a screen, and a PDF.
+/// Writes the page as readers see it: a picture for each look on a screen, and a PDF.
 fn write_pictures(tab: &mut Tab<'_>, file: &Path, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();

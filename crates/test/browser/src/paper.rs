@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks the printed page.
 //!
-//! The browser tags its printed output (ISO 32000-1, 14.8): each heading, row and figure names the pages that contain
-//! its text. So the tags show which parts were cut, and the paper need not be rendered.
+//! The browser tags its printed output (ISO 32000-1, 14.8): the tag of each heading, row and figure names the pages
+//! that contain its text. So the tags show which parts were cut, and no page need be rendered.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ use crate::{Finding, Look, Tab, screen};
 /// A4 without the margins of the style sheet, 12 mm on either side, in CSS pixels of 1/96 inch.
 const WIDTH: u32 = 703;
 
-/// Elements that are judged: for each kind its name, its tags in the PDF, and its selector in the page. A drawing in a
-/// figure has the figure's tag.
+/// Kinds of elements to check: for each kind its name, its tags in the PDF, and its selector in the page. A drawing in
+/// a figure has the figure's tag.
 const TAGGED: [(&str, &[&str], &str); 3] = [
     (
         "headings",
@@ -68,8 +68,8 @@ pub fn decoded(answer: &Value) -> Result<Vec<u8>> {
     Ok(BASE64_STANDARD.decode(answer["data"].as_str().unwrap_or_default())?)
 }
 
-/// Returns the kinds of elements that can't all be judged, because the PDF has tags for fewer of them than the page
-/// has: the browser tags only tables with headings.
+/// Returns the kinds of elements that can't all be checked, because the PDF has fewer tags than the page has elements:
+/// the browser tags only tables with headings.
 fn untagged(tab: &mut Tab<'_>, document: &Element) -> Result<Vec<Finding>> {
     let all = document.all();
     let mut found = Vec::new();
@@ -101,7 +101,8 @@ fn find_cut_parts(document: &Element) -> Vec<(&'static str, String)> {
         };
         match element.role.as_str() {
             "H1" | "H2" | "H3" | "H4" | "H5" | "H6" | "Caption" => {
-                // The next element is one after the heading: neither a part of it nor around it.
+                // The search begins after the heading, so that it finds neither a part of the heading nor an element
+                // around it.
                 let next = all[place + element.all().len()..].iter();
                 let next = next.flat_map(|next| next.marks.first()).next();
                 let alone = next.is_some_and(|next| *next > last);
@@ -123,7 +124,7 @@ fn find_cut_parts(document: &Element) -> Vec<(&'static str, String)> {
     found
 }
 
-/// Returns whether one paragraph follows on `page`, but the chart or table that it introduces is on a later page.
+/// Returns whether a single paragraph follows on `page`, and the chart or table that it introduces is on a later page.
 fn only_introduced(behind: &[&Element], page: usize) -> bool {
     let Some(paragraph) = behind.first().filter(|next| next.role == "P") else {
         return false;
@@ -136,7 +137,7 @@ fn only_introduced(behind: &[&Element], page: usize) -> bool {
     })
 }
 
-/// Returns a finding for each page of a table that lacks the table's head.
+/// Returns a finding for each page on which the table lacks its head.
 fn without_head(table: &Element) -> Vec<(&'static str, String)> {
     let all = table.all();
     let rows = || all.iter().filter(|element| element.role == "TR");

@@ -26,7 +26,7 @@ impl Element {
         all
     }
 
-    /// Returns the pages on which the element or an element within it has content, in order and each once.
+    /// Returns the pages on which the element or an element within it has content, in order and without repetition.
     pub fn pages(&self) -> Vec<usize> {
         let all = self.all();
         let mut pages: Vec<usize> = all
@@ -64,7 +64,7 @@ pub fn read(bytes: Vec<u8>) -> Result<Element> {
     Ok(document)
 }
 
-/// Returns the children of a node. The file has them as a list or as a single object.
+/// Returns the children of a node. The PDF stores them as a list, or as a single object.
 fn children<'f>(node: &Dict<'f>) -> Vec<Object<'f>> {
     match node.get::<Object<'_>>("K") {
         Some(Object::Array(list)) => list.iter().collect(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A browser's process, and the DevTools protocol to control it.
 //!
-//! With `--remote-debugging-pipe`, the browser reads messages from descriptor 3 and writes them to descriptor 4. Each
-//! message is JSON, followed by a zero byte. So there is no port and no WebSocket, and the browser ends with this
+//! With `--remote-debugging-pipe`, the browser reads messages from descriptor 3 and writes messages to descriptor 4.
+//! Each message is JSON, followed by a zero byte. So there is no port and no WebSocket, and the browser ends with this
 //! program.
 
 use std::fs::{self, File};
@@ -14,10 +14,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A shell command that runs the browser with the pipes of its standard input and output moved to the protocol's
+/// A shell command that runs the browser: it moves the pipes from standard input and output to the protocol's
 /// descriptors.
 const MOVED: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>&2"#;
-/// The browser's options. There is no sandbox, because root can't have one. The pages are our own and load nothing.
+/// The browser's options. The sandbox is off, because root can't use it. The pages are our own and load nothing.
 const OPTIONS: [&str; 10] = [
     "--headless",
     "--no-sandbox",
@@ -38,7 +38,7 @@ pub struct Browser {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     next: u64,
-    /// Events: messages that answer no call.
+    /// Events: messages that are not the answer to a call.
     events: Vec<Value>,
     /// The folder with the browser's profile and output.
     place: TempDir,
@@ -130,7 +130,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Returns the events of a session, and forgets them.
+    /// Returns the events of a session, and removes them from the list.
     pub fn events(&mut self, session: &str) -> Vec<Value> {
         let events = std::mem::take(&mut self.events).into_iter();
         let (own, others) = events.partition(|message| message["sessionId"] == session);

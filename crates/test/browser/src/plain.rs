@@ -14,7 +14,7 @@ const READ: &str = r"(() => {
   document.querySelectorAll('[data-added]').forEach((added) => { added.hidden = true; });
   return document.body.innerText.replace(/\s+/g, ' ').trim();
 })()";
-/// An expression that lists elements that do nothing without a script.
+/// An expression that lists the controls that do nothing without a script.
 const DEAD: &str = "[...document.querySelectorAll('button,input,select,textarea')].map((dead) => dead.outerHTML.slice(0, 80))";
 
 /// Returns the errors of the page without scripts.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks the page on a screen: widths, contrast, headings, links.
 //!
-//! The script `screen.js` runs the checks within the page, where the computed styles and boxes are known.
+//! The script `screen.js` runs the checks within the page, where the computed styles and boxes are available.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::tab::text;
 use crate::{Finding, Tab};
 
-/// The script with all checks of the screen.
+/// The script with all checks of a page on a screen.
 const LOOK: &str = include_str!("screen.js");
 
 /// Returns the errors of the page on a screen.

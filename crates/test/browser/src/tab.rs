@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A window of the browser, which opens a page as a reader does.
+//! A window of the browser, which opens a page in the way in which a reader sees it.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// The looks on a screen: wide and narrow, light and dark.
+    /// All ways to view a page on a screen: wide and narrow, light and dark.
     pub const ALL: [Self; 4] = [
         Self::screen(WIDE, false),
         Self::screen(WIDE, true),
@@ -48,7 +48,7 @@ impl Look {
         }
     }
 
-    /// Describes the view in words.
+    /// Describes the look in words.
     pub fn shown(self) -> String {
         if self.paper {
             return "paper".into();
@@ -125,7 +125,7 @@ impl<'b> Tab<'b> {
             ),
             (
                 "Emulation.setScrollbarsHidden",
-                // Scroll bars take no room on phones and on many desktops, and hide nothing.
+                // Scroll bars take no space on phones and on many desktops.
                 json!({ "hidden": true }),
             ),
             (
@@ -165,7 +165,7 @@ impl<'b> Tab<'b> {
         Ok(answer["result"]["value"].take())
     }
 
-    /// Returns a finding about the page in its present look.
+    /// Returns a finding about the page in its current look.
     pub fn finding(&self, check: &str, what: impl Into<String>) -> Finding {
         Finding {
             check: check.into(),

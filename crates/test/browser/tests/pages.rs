@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages that `ROUSE_PAGES` names, a line each, have no errors.
+//! The pages that `ROUSE_PAGES` lists, one per line, have no errors.
 //!
 //! `cargo xtask test` makes a page of each kind, and names these pages and a browser.
 

@@ -38,7 +38,7 @@ const GOOD: &str = r##"<!DOCTYPE html>
 <text x="4" y="60">below</text></svg></figure>
 </body></html>"##;
 
-/// The plants: the check that finds each, its name, the text that it replaces, and the planted text.
+/// The planted errors: for each the check that finds it, its name, the text to replace, and the replacement.
 const PLANTS: [(&str, &str, &str, &str); 38] = [
     (
         "contrast",
@@ -286,7 +286,7 @@ fn nothing_is_found_where_nothing_is_wrong() {
 fn each_plant_is_found_by_its_check() {
     let mut reader = Reader::new();
     for (check, name, place, planted) in PLANTS {
-        // Plants that change the button need it. That the button is dead is then one more finding.
+        // Plants that change the button need a page with the button. The button is then reported, too.
         let text = match place.contains("<button>") {
             true => GOOD.to_owned(),
             false => good(),
@@ -301,7 +301,8 @@ fn each_plant_is_found_by_its_check() {
     }
 }
 
-/// A table's head is repeated on each page only if it is a `thead` with its usual style; the check finds the others.
+/// The browser repeats a table's head on each page only if it is a `thead` with the default style; the check finds
+/// other heads.
 #[test]
 #[ignore = "needs a browser; cargo xtask dev pages"]
 fn a_table_s_head_is_on_each_of_its_pages() {

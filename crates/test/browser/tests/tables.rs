@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of our pages can be sorted and filtered by keyboard alone.
+//! The tables of our pages can be sorted and filtered by keyboard alone.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ fn tables_are_sorted_and_filtered_by_keyboard() {
     tab.open(&file, Look::ALL[0]).unwrap();
     let begin = "c12\u{202f}345 a9.5* b· d10\u{2212}3 d91.07× e100";
     assert_eq!(tab.value(ROWS).unwrap(), begin);
-    // The field stands in front of the table.
+    // The filter's input field precedes the table.
     for stop in ["INPUT", "BUTTON", "BUTTON"] {
         keys::press(&mut tab, "Tab", 9, "").unwrap();
         assert_eq!(tab.value("document.activeElement.tagName").unwrap(), stop);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows text of foreign origin safely: text of a guest, a file, a log or the environment.
+//! Shows text of foreign origin safely: text from a guest, a file, a log or the environment.
 //!
 //! | shown | by | how it is changed |
 //! |---|---|---|
@@ -17,11 +17,11 @@ use alloc::format;
 use alloc::string::ToString;
 use core::fmt::{self, Display, Write};
 
-/// The most characters that are left of a text within a sentence.
+/// The length in characters to which [`Quoted`] cuts a text.
 pub const QUOTED: usize = 200;
 
-/// Characters that are not controls, but have no shape of their own or change the shape of other characters (Unicode
-/// 16.0, general categories Cf, Zl and Zp; the tags and the fillers of Hangul are invisible, too).
+/// Characters that are not controls, but are invisible or change the shape of other characters (Unicode 16.0, general
+/// categories Cf, Zl and Zp; also the tags and the fillers of Hangul, which are invisible).
 const HIDDEN: [(char, char); 26] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),
@@ -52,7 +52,7 @@ const HIDDEN: [(char, char); 26] = [
     ('\u{100000}', '\u{10fffd}'),
 ];
 
-/// Returns whether a terminal would act on a character, or not show it: controls (C0, DEL, C1), ends of lines,
+/// Returns whether a terminal acts on a character, or does not show it: controls (C0, DEL, C1), line separators,
 /// directions of writing, and characters without width.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
@@ -62,7 +62,7 @@ pub fn is_hidden(c: char) -> bool {
             .any(|&(first, last)| (first..=last).contains(&c))
 }
 
-/// Writes `text`, with hidden characters escaped (`\u{1b}`), except the characters that `own` accepts.
+/// Writes `text` and escapes its hidden characters (`\u{1b}`), except the characters that `own` accepts.
 ///
 /// # Errors
 /// If writing to `to` fails.
@@ -130,7 +130,7 @@ impl Display for Quoted<'_> {
 /// Returns a text as a cell that a spreadsheet does not compute (OWASP, CSV Injection).
 #[must_use]
 pub fn cell(text: &str) -> Cow<'_, str> {
-    // A dash alone stands for no value.
+    // A dash alone means "no value".
     match text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text != "-" {
         true => format!("'{text}").into(),
         false => text.into(),
@@ -160,8 +160,8 @@ mod tests {
         }
     }
 
-    /// The standard library knows which characters are unprintable. The other characters here have no shape, although
-    /// they are letters or marks by their category.
+    /// The standard library knows which characters are unprintable. The others in the list have no shape, although
+    /// their category is a letter or a mark.
     #[test]
     fn what_shows_is_not_hidden() {
         const SHAPELESS: [RangeInclusive<char>; 6] = [

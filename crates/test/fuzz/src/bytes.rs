@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes values from the bytes of an input; after its end, the bytes are zero.
+//! Takes values from the bytes of an input. After the end of the input, every byte reads as zero.
 
 /// The rest of an input.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ impl Bytes<'_> {
         first
     }
 
-    /// Takes a number below `bound`, which is not 0, from the next byte.
+    /// Takes a number below `bound` from the next byte. `bound` is not 0.
     pub fn below(&mut self, bound: usize) -> usize {
         usize::from(self.u8()) % bound
     }

@@ -8,7 +8,7 @@ use platform::uart::Named;
 use crate::bytes::Bytes;
 use crate::description;
 
-/// Reads a file into a buffer of any size, and checks that the result reads as itself.
+/// Reads a file into a buffer of any size, and checks that parsing the result again does not change it.
 pub fn read_file(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut room = vec![0; bytes.u32() as usize % (2 * LIMIT)];

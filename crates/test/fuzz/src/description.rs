@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks what the parsers promise about a machine's description, whatever its source.
+//! Checks the guarantees of the parsers of a machine's description, for every source.
 
 use platform::claims::{END, FRAME};
 use platform::{Platform, Region, Uart, UartKind, carve};
@@ -8,7 +8,7 @@ use platform::{Platform, Region, Uart, UartKind, carve};
 const AFFINITY: u64 = 0xff_00ff_ffff;
 const PAGE: u64 = 4096;
 
-/// Panics if `platform` breaks a promise.
+/// Panics if `platform` breaks a guarantee.
 pub fn check(platform: &Platform<'_>) {
     assert!(!platform.cpus.is_empty(), "no CPU");
     for (n, cpu) in platform.cpus.iter().enumerate() {
@@ -36,7 +36,8 @@ pub fn check(platform: &Platform<'_>) {
     check_free(&platform.memory, &platform.reserved);
 }
 
-/// Checks that no watchdog that the hypervisor may touch is in RAM, and that its frame is a page.
+/// Checks that the registers of every watchdog that the hypervisor may access are outside RAM, and that the register
+/// frame is a page.
 fn check_watchdogs(platform: &Platform<'_>) {
     let found = &platform.watchdogs.found;
     for watchdog in found.iter().filter(|one| platform.why_not(one).is_none()) {
@@ -66,7 +67,7 @@ pub fn check_uart(uart: &Uart) {
     );
 }
 
-/// Checks that each region that is mapped for a device belongs to this device alone, and is within the address space.
+/// Checks that each region that is mapped for a device belongs to no other device, and is within the address space.
 fn check_registers(platform: &Platform<'_>) {
     let gic = &platform.gic;
     let (mut frames, mut size) = (vec![gic.distributor], FRAME);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes accesses of any size, alignment and value to the distributor and the redistributors, and interrupts in
-//! between.
+//! Accesses the distributor and the redistributors with any size, alignment and value, and makes interrupts in between.
 
 use vgic::Bank;
 
@@ -21,7 +20,7 @@ pub fn access(data: &[u8]) {
     let one_register = machine.cpus[0].interface.count() == 1;
     while !bytes.is_empty() {
         step(&mut machine, &mut bytes);
-        // With one list register the hypervisor does not run.
+        // The hypervisor refuses to run with one list register.
         if !one_register {
             machine.maintenance();
         }

@@ -5,7 +5,7 @@ use abi::PayloadHeader;
 
 use crate::bytes::Bytes;
 
-/// Checks that a length is believed only after the magic, and only if it fits.
+/// Checks that a length is used only after the magic was found, and only if it fits.
 pub fn read(data: &[u8]) {
     let mut bytes = Bytes(data);
     let (magic, length, room) = (bytes.u64(), bytes.u64(), bytes.u64());
@@ -23,7 +23,7 @@ pub fn read(data: &[u8]) {
             let parts = [Some(images.llsc), images.lse, images.initrd];
             let lengths = parts.map(|part| part.map_or(0, |part| part.length));
             assert_eq!(lengths, [length, lse, initrd]);
-            // The parts come one after the other, and end within the room.
+            // The parts follow one another, and end within the available memory.
             let mut end = 0;
             for part in parts.into_iter().flatten() {
                 assert!(part.length > 0 && part.offset >= end);

@@ -3,10 +3,10 @@
 
 use plan::{Arguments, Cell, Machine, Plan, Shard};
 
-/// The most combinations that are expanded here, because the time grows with their square.
+/// The largest number of combinations to expand, because the time grows with its square.
 const MOST: usize = 200;
 
-/// Checks that a plan that can be read prints as a text that reads as an equal plan, and that it expands to distinct
+/// Checks a plan that can be parsed: it prints as a text that parses to an equal plan, and it expands to distinct
 /// cells, which the shards divide among themselves.
 pub fn read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads lines of a console, which may be records.
+//! Parses lines of a console, which may be records.
 
 use wire::{Line, MARK, Record};
 
-/// Reads each line of the text as it is, and as a record with a correct checksum.
+/// Parses each line of the text unchanged, and as a record with a correct checksum.
 pub fn read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for line in text.lines().take(32) {
@@ -14,7 +14,7 @@ pub fn read(data: &[u8]) {
     }
 }
 
-/// Checks that a record that can be read can be written, and then reads as an equal record.
+/// Checks that a record that can be parsed can be written, and that the written record parses to an equal one.
 fn parse(line: &str) {
     let Ok(record) = Record::parse(line) else {
         return;

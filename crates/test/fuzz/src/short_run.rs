@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The short run: tries the files of a corpus, and inputs made from these. Nothing differs from run to run or depends
-//! on time.
+//! The short run: calls a target with the files of a corpus, and with inputs made from these files. Every run is equal,
+//! and none depends on time.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -10,7 +10,7 @@ use fastrand::Rng;
 
 /// The longest input that is made, in bytes.
 const LONGEST: usize = 16 << 10;
-/// Numbers at which code that reads them is likely to go wrong.
+/// Numbers that are likely to make a parser fail.
 const EDGES: [u64; 12] = [
     0,
     1,
@@ -26,8 +26,8 @@ const EDGES: [u64; 12] = [
     u64::MAX,
 ];
 
-/// Calls `run` with every file in the folder `corpus`, in the order of their names, and then with `made` inputs that
-/// are made from these files, or from nothing if there is no file.
+/// Calls `run` with every file in the folder `corpus`, sorted by name, and then with `made` inputs that are made from
+/// these files, or from nothing if there are none.
 ///
 /// # Panics
 /// If `run` panics, after the input was written to `target/fuzz/` and this was reported; and if the folder can't be

@@ -94,13 +94,13 @@ fn check_data_abort(esr: u64, value: u64) {
     let above = u64::MAX.checked_shl(8 * size).unwrap_or(0);
     let extended = if negative { bytes | above } else { bytes };
     let kept = if field(esr, 15, 15) == 1 { 63 } else { 31 };
-    // No load writes eight bytes to a W register.
+    // An 8-byte load can't have a W register as its destination.
     if size < 8 || kept == 63 {
         assert_eq!(access.loaded(value), field(extended, kept, 0));
     }
 }
 
-/// Checks that an exception given to EL1 enters at one of its vectors, with all exceptions masked.
+/// Checks that an exception injected into EL1 enters at one of its vectors, with all exceptions masked.
 fn check_entry(esr: Esr, spsr: u64, vbar: u64, sctlr: u64) {
     let vbar = vbar & !0x7ff & u64::MAX >> 1;
     let entry = exception_entry(spsr, vbar, sctlr);
@@ -115,7 +115,8 @@ fn check_entry(esr: Esr, spsr: u64, vbar: u64, sctlr: u64) {
         let given = Esr(external_abort_esr(esr, from_el0, walk));
         assert!([0x20, 0x21, 0x24, 0x25].contains(&given.class()));
         assert_eq!(given.class() & 1 == 0, from_el0);
-        // The fault is an external abort, or one on a translation table walk, with its level.
+        // The fault is an external abort, either on the access or on a translation table walk; for a walk, the code
+        // contains the level.
         let fault = walk.map_or(0x10, |level| 0x14 + u64::from(level));
         assert_eq!(field(given.0, 5, 0), fault);
     }

@@ -35,7 +35,8 @@ pub fn guest_tree(data: &[u8]) {
     let mut buffer = vec![0xa5; bytes.u32() as usize % 0x4000];
     let first = bytes.u64() & 0xff_00ff_0000;
     let cpus: Vec<u64> = (0..=bytes.u8()).map(|n| first | u64::from(n)).collect();
-    // No region overlaps another: they begin two units apart, in any order, and none is larger than that.
+    // No region overlaps another: their addresses are at least two units apart, in any order, and no region is larger
+    // than two units.
     let unit = FRAME + (bytes.u64() >> 20) / FRAME * FRAME;
     let first = u64::from(bytes.u8());
     let mut region = |place: u64| Region {
@@ -91,7 +92,7 @@ pub fn guest_tree(data: &[u8]) {
         assert_eq!(read.timer, tree.timer);
         assert_eq!(read.psci, Some(conduit));
         assert_eq!(read.uart.map(|uart| uart.base), Some(uart.base));
-        // The hypervisor's own words are left out; the other words are passed on in their order.
+        // The hypervisor keeps its own words and passes the others on in their order.
         let others = bootargs.split_ascii_whitespace().filter(|word| {
             let key = word.split('=').next();
             !matches!(key, Some("rouse.survey" | "rouse.options" | "rouse.uart"))

@@ -8,7 +8,7 @@ use fuzz::{TARGETS, short_run};
 fn target(name: &str) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap();
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    // These numbers take seconds.
+    // With these numbers, a target takes seconds.
     let made = match name {
         _ if cfg!(miri) => 2,
         "gic" => 500,

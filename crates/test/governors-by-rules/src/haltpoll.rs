@@ -61,7 +61,7 @@ impl Haltpoll {
         }
     }
 
-    /// Returns the poll limit in ns (H1). If it is 0, the limit of P1 applies.
+    /// Returns the poll limit in ns (H1). If the limit is 0, the limit of P1 applies.
     pub fn limit_ns(&self) -> u64 {
         self.limit_ns
     }
@@ -85,7 +85,7 @@ impl Haltpoll {
             if !p.allow_shrink {
                 return;
             }
-            // A shrink of 0 makes the limit 0.
+            // With a divisor of 0, the limit becomes 0.
             let shrunk = limit_ns.checked_div(u64::from(p.shrink)).unwrap_or(0);
             let reset = p.below_start_is_zero && shrunk < u64::from(p.start_ns);
             *limit_ns = if reset { 0 } else { shrunk };
@@ -100,7 +100,7 @@ impl Governor for Haltpoll {
     fn choose(&mut self, table: &Table, ask: &Ask) -> Choice {
         let poll = Choice::new(0, false);
         let halt = Choice::new(1, true);
-        // H8: a table with only the poll state.
+        // H8: this table has only the poll state.
         if ask.latency_limit_ns == 0 || table.len() == 1 {
             poll
         } else if self.limit_ns == 0 || (self.last == 0 && self.limit_hit) {

@@ -3,9 +3,9 @@
 
 use crate::trace::{Ask, Choice, Event, Governor, Table};
 
-/// L2: the number of long sleeps after which a deeper state is chosen.
+/// L2: the number of long sleeps before a deeper state is chosen.
 const UPWARD: u32 = 4;
-/// L2: the number of short sleeps after which a shallower state is chosen.
+/// L2: the number of short sleeps before a shallower state is chosen.
 const DOWNWARD: u32 = 1;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +17,7 @@ struct Counts {
 /// The governor ladder of one CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Ladder {
-    /// The state in which the CPU is; `None` before the first choice (L1).
+    /// The CPU's current state; `None` before the first choice (L1).
     current: Option<usize>,
     counts: [Counts; crate::MAX_STATES],
     recorded_ns: i64,
@@ -39,7 +39,7 @@ impl Ladder {
 
 impl Governor for Ladder {
     fn choose(&mut self, table: &Table, ask: &Ask) -> Choice {
-        // L10: if the poll state is the only one, it is the first.
+        // L10: if the poll state is the only one, it is the first state.
         let first = usize::from(table.polls(0) && table.len() > 1);
         let current = *self.current.get_or_insert(first);
         let limit = ask.latency_limit_ns;

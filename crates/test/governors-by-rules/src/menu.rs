@@ -6,7 +6,7 @@ use crate::trace::{Ask, Choice, Event, Governor, NO_TIMER, Sleep, Table};
 use crate::typical::{SAMPLES, UNKNOWN, trimmed_above, trimmed_both};
 
 const MAGNITUDES: usize = 6;
-/// The correction factor that changes nothing.
+/// The correction factor that leaves the timer unchanged.
 const UNITY: u32 = 8192;
 /// The most that one event adds to a factor. The factor first loses an eighth at each event.
 const PULSE: u64 = 1024;
@@ -14,10 +14,10 @@ const SHORT_NS: u64 = 15_000;
 const LONG_NS: u64 = 50_000_000;
 const NS_PER_US: u64 = 1000;
 
-/// The outliers that are removed before the typical interval is found (M4).
+/// The outliers to remove before the typical interval is computed (M4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outliers {
-    /// Until 6.5: large ones. The smallest sample must be below the timer's prediction.
+    /// Until 6.5: large ones. The typical interval counts only if the smallest sample is below the timer's prediction.
     AboveBelowTimer,
     /// 6.6 to 6.14: large ones.
     Above,
@@ -43,11 +43,11 @@ pub struct MenuRules {
     pub typical_first: bool,
     /// M4: the outliers that are removed.
     pub outliers: Outliers,
-    /// M2, M6: tasks that wait for I/O count.
+    /// M2, M6: tasks that wait for I/O affect the prediction.
     pub io_counts: bool,
     /// M6: the prediction caps the latency limit.
     pub prediction_caps_latency: bool,
-    /// M9: a choice that follows no learnt sleep leaves an unknown sample.
+    /// M9: a choice without a reported sleep leaves an unknown sample.
     pub unknown_samples: bool,
     /// M7: the latency limit is tested first.
     pub latency_first: bool,
@@ -135,12 +135,12 @@ struct Prediction {
 struct SearchEnd {
     state: usize,
     prediction_ns: u64,
-    /// M8d: the tick is stopped and nothing is left to decide.
+    /// M8d: the tick is stopped, and the choice is final.
     settled: bool,
 }
 
 impl Menu {
-    /// Creates menu of a release, for a tick of `tick_ns` ([`tick_ns`](crate::tick_ns)).
+    /// Creates menu with the rules of a release, for a tick of `tick_ns` ([`tick_ns`](crate::tick_ns)).
     pub fn new(rules: MenuRules, tick_ns: i64) -> Self {
         Self {
             rules,
@@ -171,7 +171,7 @@ impl Menu {
         group + magnitude
     }
 
-    /// Requests the timer (M3a). Returns timer, event and bucket, and the corrected timer in us.
+    /// Requests the timer (M3a). Returns *timer*, *event* and *bucket*, and the corrected timer in us.
     fn ask_timer(&self, ask: &Ask) -> (u64, i64, usize, u32) {
         let (timer, event) = if ask.timer_ns < 0 {
             (0, 0)
@@ -247,7 +247,7 @@ impl Menu {
         limit.min(prediction_ns / divisor)
     }
 
-    /// Searches the state (M7 and M8).
+    /// Searches for the state (M7 and M8).
     fn search(&self, table: &Table, ask: &Ask, told: &Prediction, limit_ns: u64) -> SearchEnd {
         let found = |state, prediction_ns| SearchEnd {
             state,

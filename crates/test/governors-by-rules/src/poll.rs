@@ -5,7 +5,7 @@ use crate::trace::Table;
 
 const SHORTEST_NS: i64 = 10_000;
 
-/// Returns the longest poll, in ns, of the poll state of `table`, if the governor sets no limit itself.
+/// Returns the longest poll, in ns, of the poll state of `table`, for a governor that sets no limit itself.
 pub fn poll_limit_ns(table: &Table, tick_ns: i64) -> i64 {
     let longest = tick_ns / 16;
     (1..table.len())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The versions of teo that count recent intercepts: teo of 6.2 (rules T1 to T11), and teo with utilisation, as posted
-//! and as corrected (U1 to U6).
+//! The versions of teo that count recent intercepts: teo of 6.2 (rules T1 to T11), and teo with utilisation, both as
+//! posted and as corrected (U1 to U6).
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ const REMEMBERED: usize = 9;
 /// Whether and how utilisation counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Utilisation {
-    /// 6.2: not at all.
+    /// 6.2: utilisation does not count.
     Ignored,
     /// Posted in January 2023; 6.3 to 6.5.2 (U2, U3).
     Posted,
@@ -28,12 +28,12 @@ struct Bin {
     intercepts: u32,
 }
 
-/// The effect of an early answer (by T6, T7, U4 or U6) on the tick.
+/// How an early answer (by T6, T7, U4 or U6) affects the tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyAnswer {
-    /// Until 6.5: T11 decides, as after any answer.
+    /// Until 6.5: T11 decides, like after any answer.
     AsAny,
-    /// On the way to 6.6: the tick is kept (U6).
+    /// In the development of 6.6: the tick is kept (U6).
     KeepsTick,
 }
 
@@ -69,14 +69,14 @@ struct First {
     end: End,
 }
 
-/// The decisions that are left after T7.
+/// The decisions that remain after T7.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// All decisions.
     Open,
     /// Only the tick (T11).
     Tick,
-    /// Only the tick, or nothing if an early answer keeps the tick (U6).
+    /// Only the tick; none if an early answer keeps the tick (U6).
     Early,
 }
 
@@ -104,8 +104,8 @@ impl TeoRecent {
         (table.residency(state) + table.residency(state + 1)) / 2
     }
 
-    /// T9: returns whether a state may be chosen for this span. With the tick stopped, the span must not be shorter
-    /// than a tick.
+    /// T9: returns whether a state may be chosen for this span. If the tick is stopped, the span must be at least a
+    /// tick.
     fn long_enough(&self, ask: &Ask, span_ns: i64) -> bool {
         !ask.tick_stopped || span_ns >= self.tick_ns
     }
@@ -196,7 +196,7 @@ impl TeoRecent {
             return decided(0, timer);
         };
         let reachable = |i: &usize| *i == 0 || table.residency(*i) <= timer;
-        // If the first enabled state itself is too deep, later states do not count.
+        // If the first enabled state itself is too deep, deeper states are not considered.
         let deeper: Vec<usize> = if reachable(&shallowest) {
             enabled.take_while(reachable).collect()
         } else {
@@ -261,7 +261,7 @@ impl TeoRecent {
         first
     }
 
-    /// Returns a shallower candidate for a CPU that is much used (U3 and U5).
+    /// Returns a shallower candidate for a highly utilised CPU (U3 and U5).
     fn yield_to_use(&self, table: &Table, ask: &Ask, from: Candidate) -> Candidate {
         let state = give_way(table, from.state, from.ns, false);
         if self.utilisation == Utilisation::Posted {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plain trace: questions and reports to a governor, and its answers (rules G1 to G10).
+//! A trace: the questions and reports to a governor, and its answers (rules G1 to G10).
 
 /// The most states of a table (G8).
 pub const MAX_STATES: usize = 10;
 
-/// The time to a timer if there is none: the longest duration (G2).
+/// The time until the timer if no timer is set: the longest duration (G2).
 pub const NO_TIMER: i64 = i64::MAX;
 
 /// The latency limit if none was set (G3).
@@ -100,7 +100,7 @@ impl Table {
     }
 }
 
-/// The state of a CPU that a governor knows when it chooses.
+/// The CPU's state that a governor sees when it chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Time in ns until the next timer, assuming that the tick is stopped (G4). Can be negative. [`NO_TIMER`] if there
@@ -123,7 +123,7 @@ pub struct Ask {
 pub struct Choice {
     /// The state to enter.
     pub state: usize,
-    /// Whether the governor lets the tick be stopped (G5).
+    /// Whether the governor allows the tick to stop (G5).
     pub stop_tick: bool,
 }
 
@@ -138,13 +138,13 @@ impl Choice {
 pub struct Sleep {
     /// The state that was actually entered.
     pub entered: usize,
-    /// Time in ns that the CPU was in this state, including the exit, 0 or more.
+    /// Time in ns that the CPU was in this state, including the exit latency, 0 or more.
     pub slept_ns: i64,
     /// Time in ns from the choice to the report: `slept_ns` plus the time of the idle loop itself.
     pub span_ns: i64,
     /// Whether the tick's handler ran (G10).
     pub by_tick: bool,
-    /// Whether polling ended because of its limit (P3).
+    /// Whether the poll ended because it reached its limit (P3).
     pub poll_limit_hit: bool,
 }
 

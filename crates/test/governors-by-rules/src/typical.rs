@@ -4,13 +4,13 @@
 /// The number of samples that menu keeps.
 pub(crate) const SAMPLES: usize = 8;
 
-/// Stands for no answer, and for an unknown sample.
+/// Means "no result", or an unknown sample.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// If only so many samples are left, outliers are no longer removed.
+/// If only this many samples are left, no further outliers are removed.
 const FEW: usize = SAMPLES * 3 / 4;
 
-/// M4a: returns the typical interval in us, after outliers at the upper end were removed.
+/// M4a: returns the typical interval in us, after removing outliers at the upper end.
 ///
 /// `beaten_by` is the timer's prediction in us, if the smallest sample must be below it (6.2).
 pub(crate) fn trimmed_above(samples: &[u32; SAMPLES], beaten_by: Option<u32>) -> u32 {
@@ -45,7 +45,7 @@ pub(crate) fn trimmed_above(samples: &[u32; SAMPLES], beaten_by: Option<u32>) ->
     }
 }
 
-/// M4b: returns the typical interval in us, after outliers at both ends were removed.
+/// M4b: returns the typical interval in us, after removing outliers at both ends.
 ///
 /// With `else_maximum` (M4c): if no interval is typical and four or more samples are left, returns their maximum.
 pub(crate) fn trimmed_both(samples: &[u32; SAMPLES], else_maximum: bool) -> u32 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the function that empties the caches before a cold sample: it changes no byte of memory, even where
-//! another CPU writes meanwhile.
+//! Checks the function that empties the caches before a cold sample: it changes no byte of memory, even if another CPU
+//! writes meanwhile.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -64,7 +64,7 @@ pub fn keeps_memory() -> Result<(), Failure> {
     )
 }
 
-/// Returns a sum over this image's code and constants that depends on the place of each word.
+/// Returns a checksum of this image's code and constants that depends on the position of each word.
 pub fn image_checksum() -> u64 {
     let regions = [layout::text(), layout::rodata()];
     let words = regions.into_iter().flat_map(|region| region.step_by(8));

@@ -36,7 +36,7 @@ pub fn read_unmapped() {
 
 pub fn nothing_at_a_hole() -> Result<(), Failure> {
     let caught = catch_exception(|| {
-        // SAFETY: the hole is mapped as device memory at EL1. Whatever is there, reading it changes nothing.
+        // SAFETY: the hole is mapped as device memory at EL1. Reading it changes nothing, whatever is at these addresses.
         unsafe { asm!("ldr {0:w}, [{1}]", out(reg) _, in(reg) HOLE.base, options(nostack)) }
     });
     let caught = caught.ok_or("no exception")?;

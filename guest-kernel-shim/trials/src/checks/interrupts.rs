@@ -21,7 +21,7 @@ use guest_kernel_shim::{clock, hypervisor, machine, smp, workers};
 /// First SGI that this kernel does not use itself.
 const FIRST: u32 = 2;
 const SGIS: u32 = 16;
-/// An SPI to which nothing is connected.
+/// An SPI that no device uses.
 const SPI: u32 = 40;
 
 /// Clears the journals, and enables every private interrupt that the checks use.
@@ -32,12 +32,12 @@ fn prepare_check() {
     }
 }
 
-/// Waits until a journal has `count` entries, long enough for any machine; returns whether it has exactly these.
+/// Waits until a journal has `count` entries, for a time that is long for any machine; returns whether it has exactly `count`.
 fn has_count(journal: &Journal, count: usize) -> bool {
     clock::wait_for(|| journal.count() >= count) && journal.count() == count
 }
 
-/// Waits long enough for an unexpected interrupt to come.
+/// Waits for a time in which an unexpected interrupt would arrive.
 fn wait_a_while() {
     clock::pause(clock::us_to_ticks(200));
 }
@@ -197,8 +197,8 @@ pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that a CPU that turns itself off while an interrupt is active takes others when it is on
-/// again. That interrupt stays active until software ends it through a register.
+/// Checks that a CPU that turns itself off while an interrupt is active takes other interrupts when it is on again. The
+/// first interrupt stays active until software ends it through a register.
 pub fn off_while_active() -> Result<(), Failure> {
     prepare_check();
     let other = other_cpu();
@@ -249,8 +249,8 @@ pub fn timer_again_and_again() -> Result<(), Failure> {
     ensure(journal(me).count() == 5, "came more often than it expired")
 }
 
-/// Checks that a timer interrupt that software withdraws, in any way, comes again as long as the
-/// timer's level is high.
+/// Checks that a timer interrupt that software withdraws, in any way, becomes pending again as long as the timer's
+/// level is high.
 pub fn timer_taken_back() -> Result<(), Failure> {
     let me = PerCpu::this();
     let intid = machine::platform().timer.virt;
@@ -276,7 +276,7 @@ pub fn timer_taken_back() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that WFIT and WFET end at their deadline, or at once if that has passed.
+/// Checks that WFIT and WFET end at their deadline, or at once if the deadline has passed.
 pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
     const TRIES: u32 = 64;
     let limit = clock::us_to_ticks(200);
@@ -288,7 +288,7 @@ pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
     // A leftover event may end one WFET early.
     time(insn::wfet, 0);
     ensure(time(insn::wfit, limit) >= limit, "WFIT came back early")?;
-    // Where CPUs are threads, the host may stop a thread for longer than the limit, but not each time.
+    // Where CPUs are threads, the host may stop a thread for longer than the limit, but not at each try.
     let returns_at_once = |wait| (0..TRIES).any(|_| time(wait, 0) < limit);
     ensure(
         returns_at_once(insn::wfit),
@@ -317,7 +317,7 @@ pub fn exit_leaves_an_event() -> Result<(), Failure> {
     check_event_left(|| {})
 }
 
-/// Checks the same on a CPU with a neighbour, which gets no slices and waits for the guest's WFI.
+/// Checks the event after an exit on a CPU with a neighbour, which gets no slices and waits for the guest's WFI.
 pub fn exit_beside_a_neighbour() -> Result<(), Failure> {
     let result = check_event_left(|| {
         hypervisor::set_knob(KnobValue::Slice(0));
@@ -359,7 +359,7 @@ fn check_event_left(prepare: fn()) -> Result<(), Failure> {
     wait_a_while();
     STEP.store(SENT, Release);
     let over = clock::wait_for(|| STEP.load(Acquire) == OVER);
-    // The SEV ends a WFE that still waits.
+    // The SEV ends a WFE that is still waiting.
     insn::sev();
     workers::wait_for_second();
     ensure(over, "WFE waited after an exit")?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that the timers' interrupts follow the timers: they are level-sensitive (DDI 0487K.a, D12.2.4), so one is
-//! pending while its timer's condition holds, and otherwise only if software made it so (IHI 0069H, 4.1 and 12.11).
+//! Checks that the timers' interrupts follow the timers. These interrupts are level-sensitive (DDI 0487K.a, D12.2.4): one
+//! is pending while its timer's condition holds, and otherwise only if software made it pending (IHI 0069H, 4.1 and 12.11).
 //!
 //! Each check is made with each timer. IRQs are masked, and the checks themselves acknowledge
 //! pending interrupts, so that each interrupt is seen exactly when it comes.
@@ -27,7 +27,7 @@ use timer::spin_briefly;
 /// ICC_CTLR_EL1.EOImode.
 const SPLIT: u64 = 1 << 1;
 
-/// Checks that the interrupt of a timer that was turned off is gone.
+/// Checks that the interrupt of a timer is no longer pending after the timer was turned off.
 pub fn gone_with_the_level() -> Result<(), Failure> {
     for_each_timer(|timer| {
         timer.raise();
@@ -35,7 +35,7 @@ pub fn gone_with_the_level() -> Result<(), Failure> {
         timer.lower();
         ensure(!timer.pending(), "shown as pending though its timer is off")?;
         none_due()?;
-        // The interrupt is not taken either.
+        // The interrupt must not be taken either.
         timer.raise();
         timer.lower();
         ensure(!timer.pending(), "pending again")?;
@@ -46,7 +46,7 @@ pub fn gone_with_the_level() -> Result<(), Failure> {
     })
 }
 
-/// Checks that this also holds if only the acknowledge reads the state.
+/// Checks that the interrupt is not taken even if no read of its state precedes the acknowledge.
 pub fn gone_without_a_look() -> Result<(), Failure> {
     for_each_timer(|timer| {
         for _ in 0..3 {
@@ -54,8 +54,8 @@ pub fn gone_without_a_look() -> Result<(), Failure> {
             timer.lower();
             none_due()?;
         }
-        // The other timer's interrupt comes first, and this timer's line changes while that
-        // interrupt is handled.
+        // The other timer's interrupt is taken first, and this timer's line changes while that interrupt is
+        // handled.
         timer.other().raise();
         timer.raise();
         timer.lower();
@@ -66,7 +66,7 @@ pub fn gone_without_a_look() -> Result<(), Failure> {
     })
 }
 
-/// Checks that a read returns the level, whether the interrupt is enabled or not, and that it comes if that is high.
+/// Checks that a read returns the level, whether the interrupt is enabled or not, and that a high level is taken once enabled.
 pub fn disabled_follows_the_level() -> Result<(), Failure> {
     for_each_timer(|timer| {
         timer.raise();
@@ -93,8 +93,8 @@ pub fn disabled_follows_the_level() -> Result<(), Failure> {
     })
 }
 
-/// Checks that a level that stays high beyond the end of its interrupt causes the next interrupt,
-/// until it is low.
+/// Checks that a level that stays high after the end of its interrupt causes the next interrupt, until the level is
+/// low.
 pub fn held_over_the_end() -> Result<(), Failure> {
     for_each_timer(|timer| {
         for looks in [true, false] {
@@ -117,7 +117,7 @@ pub fn held_over_the_end() -> Result<(), Failure> {
     })
 }
 
-/// Checks that an interrupt that software made pending stays so, whatever the level, until it is taken.
+/// Checks that an interrupt that software made pending stays pending, whatever the level, until it is taken.
 pub fn latched_by_software() -> Result<(), Failure> {
     for_each_timer(|timer| {
         let latch = || redistributor().set_pending(timer.bit());
@@ -129,7 +129,7 @@ pub fn latched_by_software() -> Result<(), Failure> {
         ensure(!timer.pending(), "taken and still pending")?;
         gic_cpu::end(timer.intid);
         none_due()?;
-        // The level comes and goes, but the pending state stays; one acknowledge serves level and pending state.
+        // The level rises and falls, but the pending state stays; one acknowledge serves both level and pending state.
         for both in [false, true] {
             latch();
             timer.raise();
@@ -188,7 +188,7 @@ pub fn set_eoi_mode(on: bool) {
     insn::isb();
 }
 
-/// Checks that the rules also hold if the end and the deactivation are two steps.
+/// Checks that the rules also hold if the priority drop and the deactivation are two steps.
 pub fn ended_in_two_steps() -> Result<(), Failure> {
     for_each_timer(|timer| {
         let split_ends = || {

@@ -18,12 +18,12 @@ use guest_kernel_shim::{clock, machine};
 /// SGIs that this kernel does not use itself.
 const SGIS: Range<u32> = 2..16;
 const SGI_BITS: u32 = 0xfffc;
-/// SPIs to which nothing is connected.
+/// SPIs that no device uses.
 const SPIS: Range<u32> = 40..48;
 /// The usual priority of these interrupts.
 const USUAL: u8 = 0x80;
 
-/// Acknowledges `intid`, which has to be the most urgent interrupt, after giving it time to come.
+/// Acknowledges `intid`, which has to be the most urgent interrupt, after giving it time to arrive.
 fn acknowledge(intid: u32) -> Result<(), Failure> {
     let got = Cell::new(gic_cpu::SPURIOUS);
     clock::wait_for(|| {
@@ -63,8 +63,8 @@ fn with_sgis(two_steps: bool, check: impl Fn(Timer) -> Result<(), Failure>) -> R
     result
 }
 
-/// Checks nesting in which each SGI is more urgent than the active ones, and the timer is the most
-/// urgent. The interrupts end in reverse order, and each comes again in between.
+/// Checks nesting in which each SGI is more urgent than the active ones, and the timer is the most urgent. The
+/// interrupts end in reverse order, and each becomes pending again in between.
 pub fn each_more_urgent() -> Result<(), Failure> {
     with_sgis(false, |timer| {
         let mut all = 0;
@@ -85,7 +85,7 @@ pub fn each_more_urgent() -> Result<(), Failure> {
             ensure_active(all, "another one is active")?;
             send_sgi(intid);
             none_due()?;
-            // The level stays high, so the timer's interrupt comes again after it has been ended.
+            // The level stays high, so the timer's interrupt is pending again after it has been ended.
             timer.raise();
             acknowledge(timer.intid)?;
             gic_cpu::end(timer.intid);
@@ -102,8 +102,8 @@ pub fn each_more_urgent() -> Result<(), Failure> {
     })
 }
 
-/// Checks that the next interrupt always comes while earlier ones have been ended but not
-/// deactivated. They are deactivated in another order, and each comes again at once.
+/// Checks that the next interrupt is always taken while earlier ones have been ended but not deactivated. They are
+/// deactivated in another order, and each is taken again at once.
 pub fn ended_and_active() -> Result<(), Failure> {
     with_sgis(true, |timer| {
         timer.raise();
@@ -140,8 +140,8 @@ pub fn ended_and_active() -> Result<(), Failure> {
     })
 }
 
-/// Checks that software can make more interrupts active than there are list registers. Each can be
-/// ended, and a new priority of an active and pending interrupt takes effect when it comes again.
+/// Checks that software can make more interrupts active than there are list registers. Each can be ended, and a new
+/// priority of an active and pending interrupt takes effect when it is next taken.
 pub fn nested_set_active() -> Result<(), Failure> {
     with_sgis(true, |_| {
         redistributor().set_active(SGI_BITS);
@@ -170,7 +170,7 @@ pub fn nested_set_active() -> Result<(), Failure> {
     })
 }
 
-/// Checks that this also holds for SPIs. An SPI that software made active is ended like any other.
+/// Checks that software can also make more SPIs active. An SPI that software made active is ended like any other.
 pub fn nested_spis() -> Result<(), Failure> {
     let gic = &machine::platform().gic;
     // SAFETY: the machine's description is true, and nothing else uses these SPIs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks a CPU that is shared with a neighbour: whatever the neighbour does, none of this guest's
-//! registers, interrupts and memory changes, and none of the neighbour's own state changes.
+//! Checks a CPU that is shared with a neighbour: whatever the neighbour does, this guest's registers, interrupts and
+//! memory keep their values, and so does the neighbour's own state.
 
 mod registers;
 
@@ -19,7 +19,7 @@ use guest_kernel_shim::{clock, hypervisor, knobs, pmu};
 
 /// Number of turns of each kind.
 const ROUNDS: u64 = 40;
-/// Number of times that a wait may be doubled.
+/// Number of times that the length of a wait may be doubled.
 const MOST_LONGER: u32 = 12;
 /// Length of a wait and of a slice, in us.
 const WAIT_US: u32 = 300;
@@ -28,7 +28,7 @@ const SLICE_US: u32 = 100;
 /// Kinds of neighbours that the check uses.
 const NEIGHBOURS: [Neighbour; 3] = [Neighbour::Work, Neighbour::Cache(16), Neighbour::Hostile];
 
-/// Whether there may be a neighbour, which is so if the plan names one.
+/// Whether there may be a neighbour, because the plan names one.
 pub fn can_have_neighbour() -> bool {
     let possible = hypervisor::try_knob(KnobValue::Neighbour(Neighbour::Work));
     if possible {
@@ -77,7 +77,7 @@ fn check_beside(neighbour: Neighbour) -> Result<(), Failure> {
     let tally = NeighbourCounts(hypervisor::neighbour_counts());
     for round in 0..ROUNDS {
         let turns = tally.diff(Shared::Turns);
-        // On a busy host, a short wait may be over before it begins.
+        // On a busy host, the time of a short wait may be over before the wait begins.
         for longer in 0..MOST_LONGER {
             timer.arm(clock::us_to_ticks(WAIT_US << longer));
             check_registers_kept(round, Way::Wfi)?;
@@ -137,8 +137,8 @@ fn check_registers_kept(round: u64, way: Way) -> Result<(), Failure> {
     ensure(ICC_PMR_EL1.get() == mask, "the priority mask changed")
 }
 
-/// Checks that the cycle counter stands still while the neighbour runs: in some round it counts less than the
-/// neighbour's time. If it counted that, no round could show less. How much more a round shows depends on the machine.
+/// Checks that the cycle counter stops while the neighbour runs: in some round, it counts less than the neighbour's time.
+/// If the counter ran meanwhile, no round could show less. The machine decides how much other time a round includes.
 fn check_cycles_stop(timer: Timer) -> Result<(), Failure> {
     /// PMCNTENSET_EL0.C.
     const CYCLES: u64 = 1 << 31;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes the floor of an exit, which is the least that it can cost: other paths, but with vectors
-//! of EL2 that do only what the architecture requires ([`abi::Call::Floor`]).
+//! Measures the floor of an exit, which is the smallest possible cost: other paths, but with vectors of EL2 that do
+//! only what the architecture requires ([`abi::Call::Floor`]).
 //!
 //! While a CPU uses these vectors, it can make no call and no access that traps. A timer interrupt ends
 //! the use of the vectors of `empty`, `send` and `wait`, and a call ends the use of those of `receive`.
@@ -22,7 +22,7 @@ use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{clock, hypervisor, machine, workers};
 
-/// Returns why the path is not taken.
+/// Returns the reason not to measure the path.
 pub fn obstacle(injects: bool, cold: bool) -> Option<&'static str> {
     if !injects {
         Some("no exit is held against it")
@@ -35,7 +35,7 @@ pub fn obstacle(injects: bool, cold: bool) -> Option<&'static str> {
     }
 }
 
-/// Takes the path of HVC.
+/// Measures the path of HVC.
 pub fn cost_call() {
     run_to_timer(Floor::Empty, || {
         for _ in 0..pass_count() {
@@ -53,7 +53,7 @@ fn pass_call() {
     mark_end::<{ Path::FloorCall as u8 }>();
 }
 
-/// Sends SGIs from this CPU to the second, while both use these vectors.
+/// Sends SGIs from this CPU to the second CPU, while both use these vectors.
 pub fn cost_sgi() {
     fn receive() {
         let me = PerCpu::this();
@@ -88,15 +88,15 @@ pub fn cost_sgi() {
     workers::wait_for_second();
 }
 
-/// Sends an SGI to the second CPU, which waits while it uses these vectors.
+/// Sends an SGI to the second CPU, which waits and uses these vectors.
 pub fn cost_wait() {
     pair::reset_counts();
     workers::run_on_2nd(|| run_to_timer(Floor::Wait, pair::park::<{ Path::FloorWait as u8 }>));
     pair::send_each_round(Waker::wake);
 }
 
-/// Runs `work` with the vectors of `floor`, and makes the timer end their use, because the guest
-/// owns its registers.
+/// Runs `work` with the vectors of `floor`, and then ends their use through a timer interrupt, because the guest can
+/// set its timer without a trap.
 fn run_to_timer(floor: Floor, work: impl FnOnce()) {
     let me = PerCpu::this();
     interrupts::redistributor(me).enable_all(1 << machine::platform().timer.virt);

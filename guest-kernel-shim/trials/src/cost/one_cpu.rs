@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes the paths that one CPU takes by itself.
+//! Measures the paths that involve only one CPU.
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use arch::{gic_cpu, insn};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes the paths that several CPUs take together. Each round has a number: the receiver reports
-//! that it is ready, the other CPU acts, and the round is over when the receiver has seen this.
+//! Measures the paths that involve several CPUs. Each round has a number: the receiver reports that it is ready, the
+//! other CPU acts, and the round is over when the receiver has seen this.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Release};
@@ -17,17 +17,17 @@ use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{boot, clock, hypervisor, idle, interrupts, workers};
 
-/// Number of receivers that have been ready, and number that have received, in all rounds together.
+/// Number of times that receivers have been ready, and number of times that they have received, in all rounds together.
 pub static READY: AtomicU32 = AtomicU32::new(0);
 pub static RECEIVED: AtomicU32 = AtomicU32::new(0);
 
-/// Gives the other CPU, which has reported that it is ready, time to get to its wait.
+/// Gives the other CPU, which has reported that it is ready, time to reach its wait.
 pub fn pause_for_wait() {
     clock::pause(clock::us_to_ticks(settling_us()));
 }
 
-/// Waits in WFE, which the store of another CPU ends (DDI 0487K.a, D1.7.1.4 and B2.12.2): a loop that
-/// spins for millions of instructions, while that CPU empties caches, would be most of a simulator's work.
+/// Waits in WFE, which the store of another CPU ends (DDI 0487K.a, D1.7.1.4 and B2.12.2). A spinning loop would execute
+/// millions of instructions while that CPU empties caches, and would be most of a simulator's work.
 pub fn wait_for_count(counter: &AtomicU32, count: u32) {
     while insn::load_exclusive(counter) != count {
         insn::wfe();

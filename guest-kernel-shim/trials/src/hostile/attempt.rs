@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries code that may fault, wherever it faults and however.
+//! Runs code that may fault in any way at any instruction.
 //!
 //! A synchronous exception during [`run_attempt`] ends the attempt: the handler takes its stack pointer
 //! from memory, because the code may have changed any register, notes the syndrome and returns to
@@ -75,7 +75,7 @@ impl Outcome {
             .is_some_and(|trap| trap.esr & !(1 << 25) == 0 && trap.elr == pc)
     }
 
-    /// Whether the attempt ended with a synchronous external abort on data at `address`.
+    /// Whether the attempt ended with a synchronous external abort on a data access to `address`.
     pub fn abort_at(&self, address: u64) -> bool {
         self.trap()
             .is_some_and(|trap| trap.class() == 0x25 && trap.fault() == 0x10 && trap.far == address)
@@ -134,7 +134,7 @@ hostile_attempt:
     blr     x9
     mov     x1, #0
     // In: x0 = value, x1 = 1 + vector.
-// strict any rule: it is hostile.
+// strict any rule: the code is hostile.
 hostile_return:
     ldr     x3, [sp, #96]
     stp     x0, x1, [x3]

@@ -117,8 +117,8 @@ fn check_known(tally: &mut Tally, random: &mut Random) {
     check_empty_text(tally, random);
 }
 
-/// Checks that a text that begins with its end is empty, whatever follows, and that only the result
-/// registers change.
+/// Checks that a text whose first byte ends it is empty, whatever follows, and that only the result registers
+/// change.
 fn check_empty_text(tally: &mut Tally, random: &mut Random) {
     for conduit in [Conduit::Hvc, Conduit::Smc] {
         let mut registers: Registers = core::array::from_fn(|_| random.draw());
@@ -158,7 +158,7 @@ fn check_knobs(tally: &mut Tally, random: &mut Random) {
     let turn = |knob: u64, value: u64| call(Call::Set.function(), [knob, value, 0])[0];
     for knob in 0..Knob::COUNT as u64 + 8 {
         for value in [2, 3, 4, 1 << 31, 1 << 32, u64::MAX, random.draw() | 1 << 40] {
-            // Valid values are skipped: only the code that reads interrupts changes how they are delivered.
+            // Valid values are skipped: only the code that reads interrupts may change how they are delivered.
             if knob == Knob::Deliver as u64 && value < 2 {
                 continue;
             }

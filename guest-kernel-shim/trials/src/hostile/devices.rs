@@ -48,8 +48,8 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     restore_devices(me);
 }
 
-/// Whether a register of the distributor serves all CPUs: writing it could turn interrupts off for
-/// the other CPUs, which is a guest's right.
+/// Whether a register of the distributor serves all CPUs: writing it could turn interrupts off for the other CPUs,
+/// which a guest is allowed to do.
 fn is_shared(offset: u64) -> bool {
     offset < 8
 }
@@ -68,7 +68,7 @@ fn tried_offsets(size: u64) -> impl Iterator<Item = u64> {
     (0..size).step_by(4).filter(move |&offset| dense(offset))
 }
 
-/// Tries loads and stores of every size: each of them is served, whatever is there.
+/// Tries loads and stores of every size: the hypervisor serves each, whether or not the offset has a register.
 fn try_offsets(
     tally: &mut Tally,
     random: &mut Random,
@@ -98,8 +98,8 @@ fn is_described(shape: Shape, place: u64) -> bool {
     matches!(shape.kind, Kind::Load | Kind::Store) && place.is_multiple_of(shape.size)
 }
 
-/// Checks that an access that neither syndrome nor instruction describes is refused with an abort,
-/// and that any other access is served.
+/// Checks that the hypervisor refuses an access with an abort if neither syndrome nor instruction describes the access,
+/// and serves any other access.
 fn try_shapes(tally: &mut Tally, address: u64) {
     for shape in shapes::all() {
         let place = window::map_page(address, As::Normal);
@@ -166,7 +166,7 @@ fn try_registers(tally: &mut Tally, base: u64) {
     let place = window::map_page(base + PIDR2, As::Device);
     for load in LOADS {
         for register in 0..32 {
-            // X16 and X17 hold the address and the return address, unless they are tested; then two others do.
+            // X16 and X17 hold the address and the return address. If one of the two is tested, two other registers hold them.
             let [address, back] = if matches!(register, 16 | 17) {
                 [9, 10]
             } else {
@@ -182,8 +182,8 @@ fn try_registers(tally: &mut Tally, base: u64) {
             // SAFETY: the registers of the calling convention are restored.
             let outcome = unsafe { stubs::run_code(&code, place, 0) };
             let expected = if register == 31 { 0 } else { GICV3 };
-            // Halfwords and bytes of a register that has words may read as zero, because the
-            // architecture leaves this open.
+            // Byte and halfword accesses to a 32-bit register may read as zero, because the architecture leaves this
+            // open.
             let word = load >> 30 == 2;
             let good =
                 outcome.returned() && (outcome.value == expected || !word && outcome.value == 0);
@@ -200,7 +200,7 @@ fn try_absent_cpu(tally: &mut Tally, base: u64) {
     for offset in [0, 8, 0x14, 0x1_0000, 0x1_0100, PIDR2] {
         let place = window::map_page(base + offset, As::Device);
         for shape in shapes::all().filter(|shape| is_described(*shape, place)) {
-            // SAFETY: nothing is there that an access could change.
+            // SAFETY: no CPU has these addresses, so an access changes nothing.
             let outcome: Outcome = unsafe { run_attempt(shape.code, place, 0) };
             tally.case(
                 outcome.abort_at(place),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries exceptions: every instruction that causes an exception, returns to states that do not
-//! exist, and exceptions whose vectors themselves fault. A vCPU that can no longer leave its own
-//! vector is stopped, and can be turned on again.
+//! Tries exceptions: every instruction that causes an exception, returns to states that do not exist, and exceptions
+//! whose vectors themselves fault. EL2 stops a vCPU that can't leave its own vector any more, and the vCPU can be
+//! turned on again.
 
 use core::arch::global_asm;
 
@@ -128,7 +128,7 @@ fn try_returns(tally: &mut Tally) {
     }
 }
 
-/// Makes exceptions without end, which only EL2 can notice.
+/// Causes exceptions that never end, which only EL2 can notice.
 fn try_endless_faults(tally: &mut Tally) {
     let victim = victims::all_victims()[0];
     tally.case(victims::take_cpu(victim), format_args!("CPU_OFF"));

@@ -103,7 +103,7 @@ fn pend_interrupts(
             unsafe { Spi::new(gic, intid) }.set_pending();
         }
     }
-    // This CPU's SGIs to itself may still be on their way.
+    // SGIs that this CPU has sent to itself may still be on their way.
     let sgis = sources.iter().filter(|(intid, _)| *intid < 32);
     let bits = sgis.fold(0, |bits, (intid, _)| bits | 1u32 << intid);
     guest_kernel_shim::clock::wait_for(|| redistributor.pending() & bits == bits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the hostile CPU's neighbour, if the plan names one: another guest, which also tries
-//! forbidden accesses, and which no trial here may harm.
+//! Gives the hostile CPU a neighbour, if the plan names one: another guest, which also tries forbidden accesses, and
+//! which no trial here may harm.
 
 use core::cell::Cell;
 use core::sync::atomic::AtomicBool;
@@ -20,7 +20,7 @@ static THERE: AtomicBool = AtomicBool::new(false);
 /// Length of a slice, in us. A class takes at least some milliseconds, so many slices fall into it.
 const SLICE_US: u32 = 50;
 
-/// Notes whether the plan asks for neighbours.
+/// Records whether the plan asks for neighbours.
 pub fn note_plan(plan: &Plan) {
     THERE.store(plan.lists.neighbour.values[0].is_there(), Relaxed);
 }
@@ -35,7 +35,7 @@ pub fn can_run(deliver: Deliver) -> bool {
     deliver == Deliver::Inject || !has_neighbours()
 }
 
-/// Gives the running CPU its neighbour, which gets slices, and also the CPU during a trapped WFE.
+/// Gives the running CPU its neighbour, which runs in slices and during a trapped WFE.
 pub fn give_neighbour() {
     if has_neighbours() {
         hypervisor::set_knob(KnobValue::Slice(clock::us_to_ticks(SLICE_US)));
@@ -53,7 +53,7 @@ pub fn check_and_end(tally: &mut Tally) {
     let slices = || hypervisor::neighbour_counts()[Shared::Slices as usize];
     let before = slices();
     let kept = Cell::new(true);
-    // If CPUs are threads of a busy host, a slice may begin late.
+    // If CPUs are threads of a busy host, a slice may begin late, so this waits for it.
     let turns = clock::wait_for(|| {
         kept.set(kept.get() && keeps_registers());
         slices() > before

@@ -210,8 +210,8 @@ fn try_affinity_info(tally: &mut Tally, victim: &PerCpu) {
     );
 }
 
-/// Calls CPU_ON again and again, while the target turns itself off as soon as it runs: after every
-/// success, it must have run.
+/// Calls CPU_ON repeatedly, while the target turns itself off as soon as it runs: after every success of CPU_ON, the
+/// target must have run.
 fn try_races(tally: &mut Tally, victim: &'static PerCpu) {
     let counter = victims::reset_counts();
     let mut started = 0;
@@ -259,7 +259,7 @@ fn check_comes_back(tally: &mut Tally, victim: &'static PerCpu, act: u64, name: 
         victims::is_off_soon(victim),
         format_args!("it does not go off again {name}"),
     );
-    // The count is read only when the CPU is off: it counts without caches, perhaps between our invalidation and read.
+    // The count is read only when the CPU is off: it counts with caches off, perhaps between our invalidation and our read.
     tally.case(
         victims::visit_count() == 2,
         format_args!("it does not run after it went off {name}"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries every encoding of MRS and MSR, 32768 of each, whether a register has it or not. A read
-//! returns a value or is undefined. The value is then written back, which has no effect or is
-//! undefined. Registers of EL2, EL3 and the implementation's own are undefined here.
+//! Tries every encoding of MRS and MSR, 32768 of each, whether it names a register or not. A read returns a value or is
+//! undefined. The value is then written back, which has no effect or is undefined. Registers of EL2, EL3 and the
+//! implementation's own are undefined here.
 
 use super::attempt::{Outcome, run_attempt};
 use super::stubs::{self, RET, WORDS};
@@ -40,7 +40,7 @@ enum Expected {
     Value,
 }
 
-/// Returns the outcome of a read that the architecture and the hypervisor promise.
+/// Returns the outcome of a read that the architecture and the hypervisor guarantee.
 fn expected_read(n: u32) -> Expected {
     match encoding_parts(n) {
         // Registers of EL2, EL3 and the Secure EL1, and the names by which EL2 accesses EL1's.
@@ -119,16 +119,16 @@ fn try_encodings(tally: &mut Tally, first: u32) -> u32 {
     count
 }
 
-/// Whether the access was refused by EL1's own controls (CPACR_EL1): they disable FP, SVE and SME
-/// for this kernel.
+/// Whether EL1's own controls (CPACR_EL1) refused the access: they disable FP, SVE and SME for this
+/// kernel.
 fn is_disabled(outcome: &Outcome) -> bool {
     outcome
         .trap()
         .is_some_and(|trap| matches!(trap.class(), 0x07 | 0x19 | 0x1d | 0x18))
 }
 
-/// Registers that may hold any value for a moment: the registers of the guest's timers, PMU,
-/// disabled breakpoints, and CPU interface.
+/// Registers that may hold any value for a moment: the registers of the guest's timers, its PMU, its disabled
+/// breakpoints, and its CPU interface.
 const RANDOM: [u32; 40] = [
     encode(3, 3, 14, 2, 0),
     encode(3, 3, 14, 2, 1),
@@ -179,8 +179,8 @@ fn write_random(tally: &mut Tally, n: u32, value: u64) {
     code[0] = mrs_instruction(n);
     code[2] = msr_instruction(n);
     stubs::write_code(&code);
-    // SAFETY: these registers hold nothing that this CPU needs while its interrupts are masked, and
-    // they get their values back.
+    // SAFETY: these registers hold nothing that this CPU needs while its interrupts are masked, and their values are
+    // restored.
     let [kept, written, read, restored] = unsafe {
         let kept = run_attempt(at, 0, 0);
         [

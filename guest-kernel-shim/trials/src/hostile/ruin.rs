@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes CPUs disable everything and spin, or do one expensive thing for ever. None of them ever
-//! returns, and more and more of them run at the same time, but the measuring CPUs must make progress.
+//! Makes CPUs disable everything and spin, or do one expensive thing for ever. None of these CPUs returns, and more and
+//! more of them run at the same time, but the measuring CPUs must make progress.
 
 use plan::Deliver;
 
@@ -10,7 +10,7 @@ use super::victims;
 use guest_kernel_shim::machine::platform;
 use sched::random::Random;
 
-/// Stands for the redistributor of the victim itself.
+/// Means the redistributor of the victim itself.
 const OWN: u64 = u64::MAX;
 /// Bytes of a redistributor, and the offset of its second frame.
 const FRAMES: u64 = 0x2_0000;
@@ -46,7 +46,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         } else {
             place
         };
-        // Bit 0 says that the victim owns its interrupts.
+        // Bit 0 is set if the victim owns its CPU interface.
         let direct = u64::from(tally.deliver() == Deliver::Direct);
         let answer = victims::start_victim(victim, act, argument | direct) as i64;
         tally.case(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries software-generated interrupts: every INTID to this CPU, to the others, to all, and to CPUs
-//! that do not exist, through every range of the target list and with every bit set (IHI 0069H,
-//! 12.2, ICC_SGI1R_EL1).
+//! Tries software-generated interrupts: every INTID, sent to this CPU, to the others, to all, and to CPUs that
+//! do not exist, through every range of the target list and with every bit set (IHI 0069H, 12.2,
+//! ICC_SGI1R_EL1).
 
 use arch::insn;
 use arch::regs::ICC_CTLR_EL1;
@@ -23,10 +23,10 @@ const WRITES: [(&str, u32); 3] = [
 /// ICC_SGI1R_EL1.IRM.
 const ALL_OTHERS: u64 = 1 << 40;
 
-/// Returns the targets, as bits of the register, and whether they include this CPU.
+/// Returns the targets, in the form of ICC_SGI1R_EL1, and whether they include this CPU.
 fn target_forms(me: u64, random: &mut Random) -> [(&'static str, u64, bool); 30] {
     let mine = 1 << (me & 15);
-    // Without RSS (ICC_CTLR_EL1, bit 18), the range has no meaning.
+    // Without RSS (ICC_CTLR_EL1, bit 18), the range selector has no meaning.
     let ranges = ICC_CTLR_EL1.get() >> 18 & 1 != 0;
     let mut forms = [("a range that is not there", 0, false); 30];
     for (range, form) in forms.iter_mut().enumerate().take(16) {
@@ -79,13 +79,13 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
                 // SAFETY: this sends interrupts that every CPU of this kernel takes.
                 let outcome = unsafe { run_attempt(stubs::place(), value | intid << 24, 0) };
                 insn::isb();
-                // An SGI of the secure world is lost if the guest owns the interface.
+                // An SGI of the secure world is lost if the guest owns the CPU interface.
                 let inject = tally.deliver() == plan::Deliver::Inject;
                 let mine_to_send = interrupts::usable_sgis() >> intid & 1 != 0;
                 let due = mine && name == "SGI1R" && (inject || mine_to_send);
                 let got = is_pending(me, intid, due);
-                // A guest that owns the interface reaches the machine's own registers through the
-                // other two names, so the machine decides the effect of a write.
+                // A guest that owns the CPU interface writes the machine's own registers through the other two names,
+                // so the machine decides the effect.
                 let checked = inject || name == "SGI1R" && mine_to_send;
                 let right = !checked || got == (mine && name == "SGI1R");
                 tally.case(
@@ -117,7 +117,7 @@ fn send_storm(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Returns whether `intid` is pending for this CPU; waits for this if it should be so `soon`.
+/// Returns whether `intid` is pending for this CPU; if it should become pending `soon`, waits for that.
 fn is_pending(me: &PerCpu, intid: u64, soon: bool) -> bool {
     let look = || interrupts::redistributor(me).pending() >> intid & 1 != 0;
     if soon { clock::wait_for(look) } else { look() }

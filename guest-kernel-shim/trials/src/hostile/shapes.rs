@@ -18,9 +18,9 @@ pub enum Kind {
     OtherLoad,
     /// Stores in a way that no syndrome describes.
     OtherStore,
-    /// Reads and writes at once.
+    /// Reads and writes atomically.
     Atomic,
-    /// Cache maintenance, which need not check whether anything is there.
+    /// Cache maintenance, which need not check whether the address has memory or a device.
     Maintenance,
     /// Never faults: a prefetch, or a translation.
     Harmless,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries everything in the space of intermediate physical addresses that does not belong to this
-//! guest: the machine's devices, the hypervisor itself and other RAM, and the edges of these.
+//! Tries all intermediate physical addresses that do not belong to this guest: the machine's devices, the hypervisor
+//! itself and other RAM, and the edges of these.
 
 use abi::Info;
 use arrayvec::ArrayVec;
@@ -14,7 +14,7 @@ use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::{hypervisor, percpu};
 use sched::random::Random;
 
-/// Devices of QEMU's `virt`, and the places before and after them.
+/// Devices of QEMU's `virt`, and the addresses before and after them.
 const PLACES: [u64; 26] = [
     0,
     0x1000,
@@ -43,8 +43,8 @@ const PLACES: [u64; 26] = [
     0x3f00_0000,
     0x3fff_f000,
 ];
-/// The page of `abi::exits`, which every guest has, and its size: accesses that a syndrome
-/// describes are served there, and an access that does not fit a register reads zero.
+/// The page of `abi::exits`, which every guest has, and its size: accesses that a syndrome describes are served there,
+/// and an access with another size or alignment than a register's reads zero.
 const EXITS: u64 = 0x0901_0000;
 const EXITS_SIZE: u64 = 0x1_0000;
 /// Number of random addresses.
@@ -53,7 +53,7 @@ const RANDOM: usize = 48;
 const RAM: u64 = 1 << 30;
 const BLOCK: u64 = 2 << 20;
 
-/// Whether this guest has something at `address`.
+/// Whether this guest has memory or a device at `address`.
 fn is_of_guest(address: u64) -> bool {
     let platform = platform();
     let devices = platform.gic.redistributors.iter();
@@ -152,7 +152,7 @@ fn try_fetch(tally: &mut Tally, address: u64) {
     tally.case(good, format_args!("fetch from IPA {address:#x}: {outcome}"));
 }
 
-/// Checks that the guest's memory reads the same at its address and through the window.
+/// Checks that reads of the guest's memory at its address and through the window return equal values.
 fn check_own_memory(tally: &mut Tally) {
     let base = arch::layout::base();
     for page in 0..8 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A vCPU changes the owner of its interrupts, and turns off and on, while another vCPU writes
-//! every register of its redistributor and sends it SGIs. No interrupt may be left active in the
-//! machine, and every SGI must still come afterwards.
+//! A vCPU takes and gives up the CPU interface, and turns off and on, while another vCPU writes every register of its
+//! redistributor and sends it SGIs. No interrupt may be left active in the machine, and afterwards every SGI must still
+//! be delivered.
 
 use super::tally::Tally;
 use super::victims;
@@ -13,7 +13,7 @@ use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::PerCpu;
 use sched::random::Random;
 
-/// How long a round may take, in seconds: far longer than it takes on an overloaded emulator.
+/// Time limit of a round, in seconds: far longer than a round takes on an overloaded emulator.
 const PATIENCE_S: u64 = 60;
 /// Number of rounds of each kind.
 const ROUNDS: u64 = 200;
@@ -109,7 +109,7 @@ fn write_register(victim: &PerCpu, offset: u64, value: u32) {
     unsafe { place.write_volatile(value) };
 }
 
-/// Checks that every SGI comes to the victim, which has no interrupt active.
+/// Checks that every SGI reaches the victim, which has no interrupt active.
 fn check_delivery(tally: &mut Tally, victim: &'static PerCpu) {
     for (offset, value) in [
         (CLEAR_ACTIVE, u32::MAX),

@@ -15,10 +15,10 @@ pub struct Tally {
     wrong: u32,
 }
 
-/// Number of wrong cases that are shown; later ones are only counted.
+/// Number of wrong cases to print; later ones are only counted.
 const SHOWN: u32 = 12;
 
-/// Number of cases between two turns of the other CPUs.
+/// Number of cases after which other CPUs get a turn.
 const TURN: u32 = 8;
 
 impl Tally {
@@ -32,7 +32,7 @@ impl Tally {
         }
     }
 
-    /// Returns which side owns the hostile CPU's interrupts.
+    /// Returns how interrupts of the hostile CPU are delivered.
     pub const fn deliver(&self) -> Deliver {
         self.deliver
     }

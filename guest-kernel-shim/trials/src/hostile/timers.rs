@@ -44,7 +44,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Tries a timer in one state: whether it has expired, and whether its interrupt comes.
+/// Tries a timer in one state: checks ISTATUS, and whether the timer's interrupt becomes pending.
 fn try_case(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline: u64, over: bool) {
     let redistributor = interrupts::redistributor(PerCpu::this());
     let timer = &platform().timer;
@@ -71,13 +71,13 @@ fn try_case(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline
     );
 }
 
-/// Takes the timer's interrupt if it comes; waits for it if it should come `soon`.
+/// Takes the timer's interrupt if it is pending; if it should become pending `soon`, waits for it.
 fn take_interrupt(intid: u32, soon: bool) -> bool {
     let look = || {
         let taken = gic_cpu::acknowledge();
         if taken != gic_cpu::SPURIOUS {
             if taken == intid {
-                // The timer's level has to fall before the end, or the interrupt would come again.
+                // The timer's level has to fall before the end of the interrupt, or the interrupt would be taken again.
                 write_timer(intid == platform().timer.virt, u64::MAX, 0);
             }
             gic_cpu::end(taken);

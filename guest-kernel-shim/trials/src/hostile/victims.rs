@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs victim vCPUs. Each does one fatal thing with translation off and no stack: it is turned on
-//! at the address of the code for this.
+//! Runs victim vCPUs. Each does one fatal thing with translation off and no stack: it is turned on at the address of
+//! the code for that thing.
 
 use core::arch::global_asm;
 use core::sync::atomic::AtomicU64;
@@ -281,13 +281,13 @@ arch::symbol_addresses! {
     takes = victim_takes;
     /// Takes every SGI, and turns itself off, while it owns the physical CPU interface.
     takes_direct = victim_takes_direct;
-    /// Sets its vectors to the given place, and causes an exception.
+    /// Sets its vectors to the given address, and causes an exception.
     vectors = victim_vectors;
-    /// Jumps to the given place, and has its vectors there as well.
+    /// Jumps to the given address, and has its vectors there as well.
     jump = victim_jump;
-    /// Sets its vectors to the given place, and causes an exception that EL2 injects.
+    /// Sets its vectors to the given address, and causes an exception that EL2 injects.
     trap = victim_trap;
-    /// Sets its translation tables to the given place.
+    /// Sets its translation tables to the given address.
     tables = victim_tables;
     /// Spins with everything disabled.
     spin = victim_spin;
@@ -299,7 +299,7 @@ arch::symbol_addresses! {
     storm = victim_storm;
     /// Makes calls.
     make_calls = victim_call;
-    /// Accesses the given place.
+    /// Accesses the given address.
     touch = victim_touch;
     /// Writes to the given redistributor.
     enable = victim_enable;
@@ -317,13 +317,13 @@ fn count_region() -> Region {
     }
 }
 
-/// Returns how often victims have counted a visit.
+/// Returns the number of visits that victims have counted.
 pub fn visit_count() -> u64 {
     pages::clean(count_region());
     COUNT.0.load(Acquire)
 }
 
-/// Returns how often EL2's audit did not agree with the machine.
+/// Returns the number of times that EL2's audit did not agree with the machine.
 pub fn complaint_count() -> u64 {
     pages::clean(count_region());
     COUNT.1.load(Acquire)
@@ -362,7 +362,7 @@ pub fn is_off(victim: &PerCpu) -> bool {
     call(AFFINITY_INFO, [victim.mpidr, 0, 0])[0] == OFF
 }
 
-/// Whether `victim` is off, or goes off soon.
+/// Whether `victim` is off, or turns off within the time limit.
 pub fn is_off_soon(victim: &PerCpu) -> bool {
     clock::wait_for(|| is_off(victim))
 }

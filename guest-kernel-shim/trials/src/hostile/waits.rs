@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes thousands of WFE, WFI, WFET and WFIT, with deadlines in the past, near and at the end
-//! of time, from every register, trapped and not trapped. Something has to end each of these waits.
+//! Executes thousands of WFE, WFI, WFET and WFIT, with deadlines in the past, near, and at the end of time, from every
+//! register, trapped and not trapped. Each of these waits has to end.
 
 use arch::{gic_cpu, insn};
 use plan::Trap;
@@ -57,8 +57,8 @@ fn try_limits(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u
     let near = [now + clock::us_to_ticks(20), now + clock::us_to_ticks(50)];
     let far = [1 << 62, 1 << 63, u64::MAX - 1, u64::MAX, now + (1 << 40)];
     for deadline in over.into_iter().chain(near).chain(far) {
-        // A distant deadline needs an event or an interrupt that ends the wait. XZR needs this too:
-        // QEMU 11.1 takes it for the stack pointer.
+        // If the deadline is distant, an event or an interrupt has to end the wait. XZR as the deadline needs one too:
+        // QEMU 11.1 mistakes it for the stack pointer.
         ensure_wake(far.contains(&deadline) || register == 31);
         // SAFETY: the code only waits; the registers of the calling convention are restored.
         let outcome = unsafe { run_attempt(stubs::place(), deadline, 0) };
@@ -83,7 +83,7 @@ fn ensure_wake(needed: bool) {
     }
 }
 
-/// Executes as many waits as fit, one after another, each of which ends at once.
+/// Executes as many waits as fit into the page of code, one after another, each of which ends at once.
 fn try_many_waits(tally: &mut Tally, trap: Trap) {
     for (name, instruction) in [("WFE", WFE), ("WFI", WFI)] {
         stubs::write_code(&[instruction, stubs::RET]);

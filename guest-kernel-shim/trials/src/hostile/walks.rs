@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tries translation tables of the guest that lie at an unmapped address, at a device, or in the
-//! hypervisor: the table walk faults in stage 2.
+//! Tries translation tables of the guest at an unmapped address, at a device, or in the hypervisor: the table walk
+//! faults in stage 2.
 
 use abi::Info;
 
@@ -36,7 +36,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     let tables = || {
         for (name, target) in targets {
             for level in 1..=3 {
-                // The table of this level lies at the target.
+                // The table of this level is at the target address.
                 window::set_descriptor(level - 1, target | TABLE);
                 try_unreadable_table(tally, name, level);
                 window::restore_tables();

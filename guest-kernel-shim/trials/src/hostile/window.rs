@@ -78,7 +78,7 @@ pub fn run_with_window(work: impl FnOnce()) {
     flush_tlbs();
 }
 
-/// Maps the page that contains `address` in the window; returns where `address` is there.
+/// Maps the page that contains `address` in the window; returns the address within the window.
 pub fn map_page(address: u64, how: As) -> u64 {
     let attributes = match how {
         As::Device => DATA,

@@ -22,12 +22,12 @@ use guest_kernel_shim::percpu::PerCpu;
 /// from [`first_shared_sgi`] on.
 pub const OWN: u32 = 2;
 
-/// Returns the first SGI that any CPU may send, see [`OWN`]: with fewer SGIs, each kind has fewer.
+/// Returns the first SGI that any CPU may send, see [`OWN`]. If fewer SGIs are usable, there are fewer of both kinds.
 pub fn first_shared_sgi() -> u32 {
     OWN + sender_count()
 }
 
-/// Returns the number of CPUs that have an SGI of their own to send.
+/// Returns the number of CPUs that have an SGI which only they send.
 pub fn sender_count() -> u32 {
     match usable_sgi_count() {
         SGIS => MAX_SENDERS,
@@ -41,16 +41,16 @@ pub fn usable_sgi_count() -> u32 {
     guest_kernel_shim::interrupts::usable_sgi_count()
 }
 
-/// Maximum number of CPUs that have an SGI and an SPI of their own to send.
+/// Maximum number of CPUs that have an SGI and an SPI which only they send.
 pub const MAX_SENDERS: u32 = 8;
 /// The first INTID that is not an SGI.
 pub const SGIS: u32 = 16;
-/// A PPI to which nothing is connected.
+/// A PPI that no device uses.
 pub const PPI: u32 = 20;
-/// The first of the SPIs in use, one per CPU; no device that has a driver here is connected to them.
+/// The first of the SPIs in use, one per CPU; no device that has a driver here uses them.
 pub const SPI: u32 = 40;
 
-/// One INTID at one receiver, with its numbers of interrupts.
+/// One INTID at one receiver, with the numbers of its interrupts.
 pub struct Channel {
     sent: AtomicU32,
     taken: AtomicU32,
@@ -66,8 +66,8 @@ impl Channel {
         }
     }
 
-    /// Notes that the only sender is about to send. Returns `false` if the sender must not send,
-    /// because the last interrupt has not been taken yet and interrupts may not `merge`.
+    /// Records that the only sender is about to send. Returns `false` if it must not send, because the last interrupt
+    /// has not been taken yet and interrupts may not `merge`.
     pub fn note_send(&self, merge: bool) -> bool {
         let open = self.is_open();
         if open && !merge {
@@ -78,7 +78,7 @@ impl Channel {
         true
     }
 
-    /// Notes that one of several senders is about to send.
+    /// Records that one of several senders is about to send.
     pub fn note_shared_send(&self) {
         if self.sent.fetch_add(1, AcqRel) != 0 {
             self.uncertain.fetch_add(1, AcqRel);
@@ -91,18 +91,18 @@ impl Channel {
         self.uncertain.fetch_max(open, AcqRel);
     }
 
-    /// Whether an interrupt may still come.
+    /// Whether an interrupt may still arrive.
     pub fn is_open(&self) -> bool {
         self.taken.load(Acquire) != self.sent.load(Acquire)
     }
 
-    /// Notes that an interrupt was taken; returns whether one had been sent.
+    /// Records that an interrupt was taken; returns whether one had been sent.
     fn note_taken(&self) -> bool {
         let taken = self.taken.fetch_add(1, AcqRel) + 1;
         taken <= self.sent.load(Acquire)
     }
 
-    /// Whether every interrupt that must come has come.
+    /// Whether every interrupt that must arrive has arrived.
     fn is_settled(&self) -> bool {
         let least = self.sent.load(Acquire) - self.uncertain.load(Acquire);
         self.taken.load(Acquire) >= least
@@ -159,7 +159,7 @@ fn channel(cpu: &PerCpu, intid: u32) -> Option<&'static Channel> {
     }
 }
 
-/// Notes that `cpu` has acknowledged `intid`; the interrupt handler calls this.
+/// Records that `cpu` has acknowledged `intid`; the interrupt handler calls this.
 pub fn note_interrupt(cpu: &PerCpu, intid: u32) {
     match channel(cpu, intid) {
         None => stop_machine(Kind::Delivery, format_args!("INTID {intid} is nobody's")),
@@ -174,7 +174,7 @@ pub fn note_interrupt(cpu: &PerCpu, intid: u32) {
     }
 }
 
-/// Waits until every interrupt that must come for `cpu` has come, long enough for any machine.
+/// Waits until every interrupt that must arrive at `cpu` has arrived; the time limit is long for any machine.
 pub fn wait_settled(cpu: &PerCpu) {
     for intid in OWN..SPI {
         if let Some(channel) = channel(cpu, intid) {
@@ -183,7 +183,7 @@ pub fn wait_settled(cpu: &PerCpu) {
     }
 }
 
-/// Waits until every SPI that must come has come, at whichever CPU takes it.
+/// Waits until every SPI that must arrive has arrived, at whichever CPU takes it.
 pub fn wait_spis_settled() {
     for (channel, intid) in SPIS.iter().zip(SPI..) {
         wait_one_settled(channel, intid);
@@ -203,7 +203,7 @@ fn wait_one_settled(channel: &Channel, intid: u32) {
     }
 }
 
-/// Resets the books after every interrupt has come.
+/// Resets the books after every interrupt has arrived.
 pub fn reset_books() {
     for cpu in percpu::all() {
         let books = books_of(cpu);

@@ -35,7 +35,7 @@ pub fn enabled_interrupts() -> u32 {
     interrupts::usable_sgis() | 1 << timer.virt | 1 << timer.phys | 1 << PPI
 }
 
-/// State of a CPU that one check leaves for the next.
+/// State of a CPU from one check, for the next check to compare.
 struct Before {
     counters: [AtomicU64; Counter::COUNT],
     /// The stack pointer at the last quiescent point; 0 before the first one.
@@ -49,10 +49,10 @@ static BEFORE: [Before; MAX_CPUS] = [const {
     }
 }; MAX_CPUS];
 
-/// Checks the masks: after every operation, outside of any handler.
+/// Checks the masks, after every operation and outside of any handler.
 pub fn check_masks(after: &str) {
     if platform().gic.version2.is_some() {
-        // No code that runs there writes the masks of the CPU interface.
+        // With a GICv2, no code that runs writes the masks of the CPU interface.
         return;
     }
     let (daif, mask) = (DAIF.get(), ICC_PMR_EL1.get());
@@ -175,7 +175,7 @@ pub fn check_quiet(me: &PerCpu) {
 /// Checks that no interrupt is pending or active, in the registers or in EL2's state.
 fn check_nothing_left(me: &PerCpu) {
     let redistributor = redistributor(me);
-    // An interrupt that may have merged may still be about to come.
+    // An interrupt that may have merged may still arrive.
     let clean = || {
         let state = redistributor.pending() | redistributor.active();
         state & enabled_interrupts() == 0 && hypervisor::audit_el2(mode::QUIET)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changes a CPU's neighbour, if the plan names one: from time to time, another neighbour replaces
-//! it, with or without slices.
+//! Gives a CPU another neighbour from time to time, with or without slices, if the plan names a
+//! neighbour.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -30,14 +30,14 @@ pub fn is_possible() -> bool {
     POSSIBLE.load(Relaxed)
 }
 
-/// Takes the neighbour from this CPU, because the vCPU may be about to own its interrupts.
+/// Takes the neighbour from this CPU, because the vCPU may be about to take the CPU interface.
 pub fn end_neighbour() {
     if is_possible() {
         hypervisor::set_knob(KnobValue::Neighbour(Neighbour::None));
     }
 }
 
-/// Draws another neighbour for this CPU. EL2 refuses while the vCPU owns its interrupts.
+/// Draws another neighbour for this CPU. EL2 refuses while the vCPU owns the CPU interface.
 pub fn draw_neighbour(_: &'static PerCpu, random: &mut Random) {
     let neighbours = [
         Neighbour::None,
@@ -72,7 +72,7 @@ pub fn check_undamaged(me: &PerCpu) {
     }
 }
 
-/// Returns the number of units that the neighbour of this CPU has done, and the number of its turns.
+/// Returns the number of work units that the neighbour of this CPU has completed, and the number of its turns.
 pub fn work_done() -> (u64, u64) {
     let counts = hypervisor::neighbour_counts();
     (

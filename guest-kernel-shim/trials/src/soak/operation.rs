@@ -76,15 +76,15 @@ operations! {
     Ppi = "ppi", 2, |me, _| pend_ppi(me);
     /// An SPI made pending through a register.
     SpiPending = "spi-pending", 4, pend_spi;
-    /// An SPI routed to another CPU, pending or not.
+    /// An SPI routed to a random CPU, whether it is pending or not.
     SpiRoute = "spi-route", 3, |me, random| books::spi_of(me).route(random.of(percpu::all()).mpidr);
-    /// An SPI held back for a while.
+    /// An SPI disabled for a while.
     SpiDisable = "spi-disable", 3, disable_spi;
     /// An SPI's pending state cleared.
     SpiWithdraw = "spi-withdraw", 1, |me, _| withdraw_spi(me);
-    /// The priority of some interrupt.
+    /// The priority of an interrupt.
     Priority = "priority", 3, draw_priority;
-    /// SGIs and PPIs held back for a while.
+    /// SGIs and PPIs disabled for a while.
     Disable = "disable", 3, disable_private;
     /// Less urgent interrupts masked for a while by priority.
     Mask = "mask-priority", 3, mask_priority;
@@ -96,11 +96,11 @@ operations! {
     Activate = "activate", 3, |_, random| activate_sgi(random);
     /// Reads of distributor and redistributor.
     Read = "read", 4, |me, random| check::check_identification(me, random);
-    /// Which side owns the CPU interface.
+    /// The owner of the CPU interface.
     Deliver = "knob-deliver", 8, draw_delivery;
-    /// Which waits trap.
+    /// The waits that trap.
     Trap = "knob-trap", 4, |_, random| draw_trap(random);
-    /// How EL2 waits.
+    /// The way in which EL2 waits.
     HostPoll = "knob-host-poll", 3, draw_host_poll;
     /// Whether the guest announces that it polls.
     Hint = "knob-hint", 2, |_, random| set_knob(KnobValue::GuestPolls(random.below(2) == 1));
@@ -112,7 +112,7 @@ operations! {
     Timed = "wait-timed", 3, wait_timed;
     /// Standby by PSCI, with an interrupt that ends it.
     Suspend = "suspend", 2, |me, _| suspend(me);
-    /// A check of counters and times that only grow.
+    /// A check that counters and times only grow.
     Counters = "counters", 3, |me, _| check::check_counters(me);
     /// EL2's own audit of the list registers.
     Audit = "audit", 3, |_, _| check::check_audit();
@@ -128,7 +128,7 @@ static DONE: [AtomicU64; Operation::ALL.len()] =
 
 impl Operation {
     pub fn draw(random: &mut Random) -> Self {
-        // If no neighbour is possible, the other operations are drawn as if this one did not exist.
+        // If no neighbour is possible, this branch draws nothing, so the draws of the other operations do not change.
         if neighbour::is_possible() && random.one_in(12) {
             return Self::Neighbour;
         }
@@ -230,7 +230,7 @@ fn withdraw_spi(me: &PerCpu) {
     books::spi_of(me).clear_pending();
 }
 
-/// Priorities, some of which the lowest mask of [`mask_priority`] lets through and some of which it holds back.
+/// Priorities: the lowest mask of [`mask_priority`] lets some of them through, and masks the others.
 const PRIORITIES: [u8; 4] = [0x20, 0x60, 0x80, 0xc0];
 
 fn draw_priority(me: &PerCpu, random: &mut Random) {
@@ -251,8 +251,8 @@ fn disable_private(me: &PerCpu, random: &mut Random) {
     redistributor(me).enable_all(chosen);
 }
 
-/// Makes an interrupt active, which is not acknowledged meanwhile. If the interrupt was active
-/// already, it ends early, which does not matter.
+/// Makes an interrupt active for a while without an acknowledge. If the interrupt was active already, it ends early,
+/// which does not matter.
 fn activate_sgi(random: &mut Random) {
     let target = redistributor(random.of(percpu::all()));
     let bit = 1 << (OWN + random.below(u64::from(usable_sgi_count() - OWN)) as u32);

@@ -2,7 +2,7 @@
 //! Makes CPUs turn themselves off, and others turn them on again.
 //!
 //! Before a CPU turns itself off, it asks a CPU with a lower number to turn it on again. So a CPU
-//! that waits to be turned on waits for a running CPU, ultimately the first CPU, which is never
+//! that is off depends on a CPU with a lower number, and ultimately on the first CPU, which is never
 //! off.
 
 use core::sync::atomic::AtomicU32;
@@ -27,7 +27,7 @@ static TO_TURN_ON: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPU
 /// Number of times that each CPU has begun to run: it may be off again before any CPU checks.
 static ARRIVALS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
-/// Turns this CPU off, until another CPU turns it on: it then begins its task again.
+/// Turns this CPU off, until another CPU turns it on: this CPU then restarts its task.
 pub fn turn_off(me: &PerCpu, random: &mut Random) -> ! {
     let helper = percpu::all()[random.below(me.index as u64) as usize];
     // A timer's state is UNKNOWN when power is back (DDI 0487K.a, D23.11.25).
@@ -41,7 +41,7 @@ pub fn turn_off(me: &PerCpu, random: &mut Random) -> ! {
     stop_machine(Kind::Answer, format_args!("CPU_OFF came back"))
 }
 
-/// Turns on the CPUs that have asked this CPU for it.
+/// Turns on the CPUs that have asked this CPU to do so.
 pub fn serve_turn_on(me: &PerCpu) {
     let mut asked = TO_TURN_ON[me.index].swap(0, AcqRel);
     while asked != 0 {
@@ -50,7 +50,7 @@ pub fn serve_turn_on(me: &PerCpu) {
     }
 }
 
-/// Notes that this CPU runs.
+/// Records that this CPU runs.
 pub fn note_arrival(me: &PerCpu) {
     ARRIVALS[me.index].fetch_add(1, AcqRel);
 }

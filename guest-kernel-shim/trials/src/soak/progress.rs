@@ -24,7 +24,7 @@ pub fn operation_digest() -> u64 {
     })
 }
 
-/// Reports how far the soak has got.
+/// Reports the progress of the soak.
 pub fn report_progress() {
     let (done, of) = (tokens::sent_count(), EPOCHS.load(Acquire) * EPOCH);
     let (switches, off) = (Operation::Deliver.times_done(), Operation::Off.times_done());

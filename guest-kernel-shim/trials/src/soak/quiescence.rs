@@ -43,7 +43,7 @@ pub fn run_point(me: &'static PerCpu) {
     wait_for_all(me);
 }
 
-/// Waits until all CPUs have come here. A CPU that is off has to be turned on for this.
+/// Waits until all CPUs have reached this point. A CPU that is off has to be turned on for this.
 fn wait_for_all(me: &PerCpu) {
     static ARRIVED: AtomicU32 = AtomicU32::new(0);
     static MEETING: AtomicU32 = AtomicU32::new(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds the progress of the soak, and what was requested.
+//! Holds the progress and the request of the soak.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -29,8 +29,8 @@ pub fn is_requested(fault: SoakFault) -> bool {
     FAULT.load(Relaxed) == 1 + fault as u32
 }
 
-/// Waits until `reached` returns true, long enough for any machine, and returns whether it did.
-/// Where a tick is an instruction, a CPU that waits is not slow but forgotten.
+/// Waits until `reached` returns true, for a time that is long for any machine; returns whether it did. Where a tick is
+/// an instruction, a CPU that is late was not slow, but not woken.
 pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     let limit = if COUNTS_INSTRUCTIONS.load(Relaxed) {
         clock::us_to_ticks(200_000)

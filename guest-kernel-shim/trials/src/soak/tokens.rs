@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes wake-ups: tokens wander from CPU to CPU, half as many as there are CPUs.
+//! Makes wake-ups: tokens, half as many as there are CPUs, wander from CPU to CPU.
 //!
-//! A CPU that takes a token passes it on to another CPU, as a task or as a function call, eliding
-//! the interrupt or not, and waits when it has no token. Tokens are neither made nor lost. A wake-up
-//! that does not arrive leaves a CPU waiting although its inbox is not empty, and sooner or later
-//! the other tokens arrive there too. Then nothing moves any longer, which EL2's watchdog notices.
+//! A CPU that takes a token passes it on to another CPU, as a task or as a function call, eliding the interrupt or not.
+//! A CPU without a token waits. Tokens are neither made nor lost. If a wake-up does not arrive, a CPU waits although
+//! its inbox is not empty, and sooner or later the other tokens arrive there too. Then no CPU makes progress, which
+//! EL2's watchdog notices.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
@@ -171,7 +171,7 @@ pub fn wake_cpu(me: &PerCpu, target: &'static PerCpu) {
     Waker::new(target, RESCHED, interrupts::RESCHED, false, false).wake(me);
 }
 
-/// Checks at quiescence that as many tokens are on their way as were dealt.
+/// Checks at quiescence that as many tokens are on their way as there were at the start.
 pub fn check_tokens() {
     let waiting = |inbox: &Inbox| inbox.tasks.load(Acquire) + inbox.calls.load(Acquire);
     let found: u32 = INBOXES.iter().map(waiting).sum();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stops the machine when an invariant does not hold, and shows each CPU's last actions.
+//! Stops the machine when an invariant does not hold, and prints each CPU's last actions.
 
 use core::fmt;
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -18,11 +18,11 @@ pub enum Kind {
     Loss,
     /// A list register, or the hypervisor's state for it, was left in use.
     ListRegister,
-    /// An interrupt came that was not sent, or came twice.
+    /// An interrupt was taken that was not sent, or was taken twice.
     Delivery,
     /// A mask, an enable or a priority has changed.
     Mask,
-    /// A value that may only grow went back.
+    /// A value that may only grow has decreased.
     Monotony,
     /// Something was left that should have been used up.
     Leak,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes a CPU without a token wait, in every way that there is.
+//! Makes a CPU without a token wait, in every way of waiting.
 
 use plan::{Cell, Deliver, Hint, HostPoll, Trap, Wait, Wake, Word, Workload};
 
@@ -80,7 +80,7 @@ struct Waits {
 impl Body for Waits {
     fn run(&mut self, mut idle: impl Idle) {
         for _ in 0..self.waits {
-            // Before the first wait, there may already be a token, whose request an earlier wait has taken.
+            // A token may have arrived before the first wait, after an earlier wait took its request.
             serve_requests(self.me);
             if tokens::is_epoch_over() {
                 return;

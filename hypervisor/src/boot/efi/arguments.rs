@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the boot arguments: typed text, or the text file next to the image.
 //!
-//! Load options count as the arguments if a word of them names an option of ours. A boot manager
-//! may pass anything there, even binary data, and a shell puts the program's name first; such words
-//! alone do not count. Otherwise the file [`config::PATH`] is read, if it exists on the volume that
-//! the image came from.
+//! Load options count as the arguments if one of their words names an option of ours. A boot manager may pass
+//! anything there, even binary data, and a shell puts the program's name first; without an option of ours, such words
+//! do not count. In that case, the file [`config::PATH`] is read, if it exists on the volume that the image was
+//! loaded from.
 
 use core::fmt;
 
@@ -23,9 +23,9 @@ const OURS: &str = "rouse.";
 /// The arguments, for as long as the machine runs.
 static TEXT: Once<([u8; config::LIMIT], usize)> = Once::new();
 
-/// Why there are no arguments.
+/// Reason why the arguments can't be used.
 pub enum Error {
-    /// The file is there, but can't be read.
+    /// The file exists, but can't be read.
     File(uefi::Error),
     /// The file, or the typed text, does not have the right form.
     Text(&'static str, config::Error),

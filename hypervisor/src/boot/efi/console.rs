@@ -56,12 +56,12 @@ pub fn pack_refusal(refusal: &impl Display) -> Option<Refused> {
     let named = uart_argument().and_then(Named::parse);
     let is_other = match (named, is_serial()) {
         (_, false) => named.is_some() || described.is_some(),
-        // The port that the machine's description names is the one that firmware uses.
+        // The port that the machine's description names is the one that firmware's console uses.
         (Some(named), true) => described.is_none_or(|uart| named != Named::Ready(uart)),
         (None, true) => false,
     };
     let mut why = ArrayString::new();
-    // Firmware's console has already shown the whole text, so a text that does not fit may be cut.
+    // Firmware's console has already shown the whole text, so a text that is too long may be cut here.
     let _ = write!(why, "{refusal}");
     is_other.then_some(Refused {
         why,

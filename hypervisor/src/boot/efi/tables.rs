@@ -25,9 +25,9 @@ pub enum Source {
     Nothing,
 }
 
-/// Searches the configuration tables. If they have both ACPI tables and a device tree, ACPI is
-/// taken: servers promise to describe themselves with it (DEN0044, Server Base Boot Requirements),
-/// and a tree next to it is often a leftover.
+/// Searches the configuration tables. If they have both ACPI tables and a device tree, takes ACPI: servers promise
+/// to describe themselves with it (DEN0044, Server Base Boot Requirements), and a tree in addition is often a
+/// leftover.
 pub fn find_description() -> Source {
     system::with_config_table(|tables| {
         let address = |guid| {
@@ -42,7 +42,7 @@ pub fn find_description() -> Source {
     })
 }
 
-/// The tables in memory, of which firmware's memory map says where memory is.
+/// Memory that is read in the regions that firmware's memory map lists as memory.
 pub struct Mapped<'m, M: MemoryMap>(pub &'m M);
 
 impl<M: MemoryMap> Mapped<'_, M> {
@@ -68,7 +68,7 @@ impl<M: MemoryMap> Tables for Mapped<'_, M> {
         while at < end {
             at = self.end_of_memory(at)?;
         }
-        // The map gives the type of memory, but does not say that it can be read.
+        // The map gives the type of memory, but does not guarantee that the memory can be read.
         let pages = (address & !0xfff..end).step_by(0x1000);
         for page in pages {
             if !can_read(page) {

@@ -26,7 +26,7 @@ static DECIDED: SpinMutex<()> = SpinMutex::new(());
 /// Whether EL2 has already reported that a guest asked for both.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Notes that this CPU can't have the SGIs in `bits`.
+/// Records that this CPU can't have the SGIs in `bits`.
 pub fn note_secure_sgis(bits: u32) {
     if bits & ((1 << pending_word::FIRST_SGI) - 1) != 0 {
         refuse!(
@@ -89,7 +89,7 @@ fn print_once(what: &str) {
     }
 }
 
-/// The physical redistributor of a CPU, which may be another than the running CPU.
+/// The physical redistributor of any CPU.
 struct Of<'a>(&'a PerCpu);
 
 impl Physical for Of<'_> {

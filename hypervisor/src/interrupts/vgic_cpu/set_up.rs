@@ -17,7 +17,7 @@ use vgic::Bank;
 use super::{SGIS, ThisCpu, direct};
 use crate::cpu::percpu::PerCpu;
 
-/// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1 chooses its own traps (3 is
+/// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's accesses to ICC_SRE_EL1 trap (3 is
 /// 0).
 const SRE: u64 = 0x7;
 /// ICH_HCR_EL2: En (0), and TALL0 (11), because the guest has no Group 0 (`vgic`), whoever
@@ -26,8 +26,8 @@ const ENABLE: u64 = 1 << 0 | 1 << 11;
 /// Priority of the interrupts that EL2 takes. Its timer has another priority if there are slices
 /// (`neighbour::turn`).
 pub const PRIORITY: u8 = 0x80;
-/// Priority of the doorbell, which is higher than that of SGIs: if a CPU writes a vCPU's registers and then sends
-/// it an SGI, the registers take effect first. A neighbour's slice lets neither the doorbell nor SGIs through.
+/// Priority of the doorbell, which is higher than that of SGIs: if a CPU writes a vCPU's registers and then sends it an
+/// SGI, the registers take effect first. A neighbour's slice masks both the doorbell and SGIs.
 const DOORBELL_PRIORITY: u8 = 0x60;
 
 /// Whether Group 0 belongs to this level too ([`gic_cpu::has_group0`]), as each CPU has found.
@@ -48,8 +48,8 @@ pub fn pmr_value(priority: u8) -> u64 {
 
 /// Sets up the interrupt controller of this CPU for EL2.
 ///
-/// # Safety The description must be true, its devices must be mapped, and `cpu` must be the running
-/// CPU.
+/// # Safety
+/// The description must be true, its devices must be mapped, and `cpu` must be the running CPU.
 pub unsafe fn prepare_cpu(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::Error> {
     // SAFETY: as the caller promises; each CPU has its own redistributor.
     let redistributor = unsafe {
@@ -141,13 +141,13 @@ pub fn has_group0() -> bool {
     HAS_GROUP0.load(Relaxed)
 }
 
-/// Sets up for EL2 again the interface and the priorities, which the guest owned.
+/// Sets up the interface and the priorities for EL2 again, after the guest owned them.
 pub fn restore_for_el2(redistributor: &Redistributor, platform: &Platform<'_>) {
     enable_el2_interrupts(redistributor, platform);
     close_group0();
 }
 
-/// Disables Group 0, of which EL2 uses no interrupt: such interrupts would come as FIQs.
+/// Disables Group 0, of which EL2 uses no interrupt: such interrupts would be signalled as FIQs.
 fn close_group0() {
     if has_group0() {
         ICC_IGRPEN0_EL1.set(0);

@@ -6,8 +6,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use plan::{Fault, MachineFault, Word};
 
-/// The fault's place in the list + 1; 0 if there is none. No lock protects the variable, because it
-/// is written with the MMU off and a lock would need exclusive accesses.
+/// The fault's index in the list + 1; 0 if there is none. No lock protects the variable, because it is written with the
+/// MMU off and a lock would need exclusive accesses.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
 /// Notes which fault is asked for.

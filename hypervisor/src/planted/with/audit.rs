@@ -84,7 +84,7 @@ pub fn at_audit(quiet: bool) {
         AuditFault::DoubleDelivery => vgic_cpu::inject_interrupt(cpu, 9, None),
         // VPMR, bits 31:24.
         AuditFault::UnbalancedMask => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
-        // The two counters of interrupts go back, so that it does not matter how many a fast path takes.
+        // The two counters of interrupts decrease, so that it does not matter how many interrupts a fast path takes.
         AuditFault::CounterBack => {
             let counters = &cpu.vcpu.counters;
             (0..counters.get(Counter::Irq)).for_each(|_| counters.uncount(Counter::Irq));

@@ -58,8 +58,8 @@ fn break_before_make() {
     /// An entry of the first level that translates no address in use.
     const UNUSED: u64 = 200;
     let place = (TTBR0_EL2.get() & 0xffff_ffff_f000) + 8 * UNUSED;
-    // SAFETY: the entry lies in the root of this CPU's tables, which is mapped, and whose memory is
-    // never given back. Nothing uses the addresses that it translates.
+    // SAFETY: the entry is in the root of this CPU's tables, which is mapped, and whose memory is never given back.
+    // Nothing uses the addresses that it translates.
     let entry = unsafe { &*(place as *const AtomicU64) };
     for descriptor in [0x1003, 0x2003, 0] {
         entry.store(descriptor, Relaxed);

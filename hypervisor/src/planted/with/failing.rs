@@ -52,7 +52,7 @@ pub fn before_guest() {
     }
 }
 
-/// Fails while the guest runs, when the guest asks for a watch; every guest that tests such a failure asks.
+/// Fails while the guest runs, when the guest asks for a watch; every guest that tests such a failure asks for one.
 #[inline(never)]
 pub fn at_watch() {
     let Some(Fault::Call(fault)) = asked_fault() else {
@@ -101,7 +101,7 @@ fn overflow_stack(depth: u64) -> u64 {
     overflow_stack(depth + 1) + page[depth as usize % 32]
 }
 
-/// Stalls the console: for some lines if it `ends`, or else for ever.
+/// Stalls the console: if `ends` is set, for the time of some lines, otherwise for ever.
 fn stall_console(ends: bool) {
     /// Registers of a PL011 whose transmit FIFO is full for ever (DDI 0183G, 3.3.3).
     static FULL: [AtomicU32; 1024] = {

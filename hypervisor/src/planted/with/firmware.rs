@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Imitates faults that firmware may leave in its tables and services, while it is still in charge,
-//! if boot argument `rouse.fault` asks for it. Offsets are those of the ACPI specification 6.5,
-//! 5.2.5 to 5.2.8, and of the SPCR.
+//! Imitates faults that firmware may have in its tables and services, while firmware is still in charge, if boot
+//! argument `rouse.fault` asks for it. Offsets are those of the ACPI specification 6.5, 5.2.5 to 5.2.8, and of the
+//! SPCR.
 
 use core::ptr;
 use core::slice;
@@ -141,7 +141,7 @@ fn move_tables() -> Option<()> {
     for one in &listed {
         // The copy gets an odd address, or the address after one.
         at += 1;
-        // SAFETY: the copy lies within the pages that firmware gave; the source is a table.
+        // SAFETY: the copy is within the pages that firmware gave; the source is a table.
         unsafe {
             ptr::copy_nonoverlapping(
                 one.place.base as *const u8,
@@ -180,8 +180,8 @@ fn refuse_watchdog() -> Option<()> {
         Status::UNSUPPORTED
     }
     let system = table::system_table_raw()?;
-    // SAFETY: these are firmware's tables, which lie in memory that can be written, and which
-    // firmware does not read itself.
+    // SAFETY: these are firmware's tables, which are in memory that can be written, and which firmware does not read
+    // itself.
     unsafe {
         let services = system.as_ref().boot_services;
         (*services).set_watchdog_timer = unsupported;

@@ -13,7 +13,7 @@
 //!   4.6.2: EOImode is 1) and listed. The vector does not look for a free list register.
 //! - `wait`: a trapped WFI. The syndrome is read, ELR_EL2 moved past the instruction, WFI executed; then `receive`.
 //!
-//! An exception that these vectors do not serve ends their use: the plain vectors come back.
+//! An exception that these vectors do not serve ends their use: the CPU then uses the plain vectors again.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -38,8 +38,8 @@ pub fn allow_vectors(on: bool) {
 /// The vectors that were asked for do not exist.
 pub struct NoFloor;
 
-/// Makes this CPU take the vectors of `which` from the return to the guest on (a context
-/// synchronization event: DDI 0487K.a, D1.4.1); `None` if the vCPU may not use them.
+/// Makes this CPU use the vectors of `which` from its return to the guest on (a context synchronization event: DDI
+/// 0487K.a, D1.4.1); `None` if the vCPU may not use them.
 #[inline(never)]
 pub fn enter_floor(which: u64) -> Option<Result<(), NoFloor>> {
     ALLOWED.load(Relaxed).then(|| install(which).ok_or(NoFloor))

@@ -15,11 +15,11 @@ use shell::places;
 #[derive(Debug)]
 pub struct Advisory {
     pub id: String,
-    /// The crate that it concerns.
+    /// The affected crate.
     package: String,
-    /// Kind of the advisory if it only informs; `None` for a vulnerability.
+    /// The kind of an advisory that only informs; `None` for a vulnerability.
     pub informational: Option<String>,
-    /// Versions of the crate that it does not concern.
+    /// Unaffected versions of the crate.
     good: Vec<VersionReq>,
 }
 
@@ -48,7 +48,7 @@ struct Versions {
 }
 
 impl Advisory {
-    /// Returns whether the advisory concerns this version of this crate.
+    /// Returns whether the advisory affects this version of this crate.
     pub fn concerns(&self, package: &str, version: &Version) -> bool {
         self.package == package && !self.good.iter().any(|good| good.matches(version))
     }

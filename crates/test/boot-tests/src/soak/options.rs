@@ -16,7 +16,8 @@ pub struct SoakArgs {
     /// clock, with a round for each number of CPUs, metric and delivery
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100_000))]
     pub minutes: u64,
-    /// Another kernel: Linux, whose CPUs go off and on while threads on each wait for timers and wake each other (docs/linux.md).
+    /// Options that name another kernel. It must be Linux, whose CPUs go offline and online while threads on each CPU
+    /// wait for timers and wake each other (docs/linux.md).
     #[command(flatten)]
     pub given: GivenArgs,
     /// How interrupts reach that guest, in turn: inject, direct [default: both]
@@ -41,7 +42,7 @@ pub struct SoakArgs {
     /// Wake-ups per round [default: 20000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "guest")]
     pub wake_ups: Option<u64>,
-    /// Each CPU has a neighbour now and then, the hostile one among them, with slices or without (docs/hypervisors.md)
+    /// Give each CPU a neighbour from time to time, sometimes a hostile one, with or without slices (docs/hypervisors.md)
     #[arg(long, conflicts_with = "guest")]
     pub neighbour: bool,
     /// How many rounds run at a time, each in an emulator of its own [default: as many as this computer has CPUs and memory for]
@@ -54,7 +55,7 @@ pub struct SoakArgs {
     /// machine paused
     #[arg(long)]
     pub disturb: bool,
-    /// How long it may take.
+    /// Time limits of the soak.
     #[command(flatten)]
     pub limits: LimitArgs,
     /// Folder for the summary; new or empty [default: target/runs/TIME-BOARD-soak, the time in UTC]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A soak as requested: the options, which are checked before anything is built, and the rounds that follow from them.
+//! The request for a soak: its options, which are checked before anything is built, and the rounds that follow from them.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,12 +14,12 @@ use running::options::{JobArgs, LimitArgs, Metric};
 use shell::command::quoted;
 use shell::failure::bad_input;
 
-/// Makes EL2 set memory aside for neighbours of every kind that a soak may draw.
+/// The boot argument with which EL2 reserves memory for every kind of neighbour that a soak may draw.
 const NEIGHBOUR: &str = "rouse.neighbour=cache:16";
 
-/// How often a round reports its progress (`guest-kernel-shim/trials/src/soak/progress.rs`).
+/// Number of progress reports of a round (`guest-kernel-shim/trials/src/soak/progress.rs`).
 const REPORTS: u64 = 40;
-/// Number of wake-ups between two reports that fit into the time that the board allows without progress.
+/// Number of wake-ups that take no longer than the board's limit on the time between two reports.
 const DUE_AT: u64 = 10_000;
 /// Wake-ups of a round, unless an option names their number.
 const WAKE_UPS: u64 = 20_000;
@@ -30,7 +30,7 @@ pub struct Request {
     pub cpu: Option<String>,
     /// The machines that the rounds use in turn.
     pub combinations: Vec<Combination>,
-    /// Another kernel, which is Linux.
+    /// Options that name another kernel, which is Linux.
     given: GivenArgs,
     /// How long all rounds may take.
     pub duration: Duration,
@@ -133,7 +133,7 @@ impl Request {
         Ok(job.within(&self.limits))
     }
 
-    /// Returns whether another round is due after `rounds` rounds, which took `took`.
+    /// Returns whether to start another round after `rounds` rounds, which took `took` in total.
     pub fn is_next_due(&self, rounds: usize, took: Duration) -> bool {
         match self.given.guest {
             Some(_) => rounds < self.combinations.len(),
@@ -141,11 +141,12 @@ impl Request {
         }
     }
 
-    /// Returns the factor by which a round may be without progress for longer than the board allows: a round reports at
-    /// most [`REPORTS`] times, so with more wake-ups, more of them lie between two reports.
+    /// Returns the factor by which to raise the board's limit on the time without progress. A round makes at most
+    /// [`REPORTS`] reports, so a round with more wake-ups has more of them between two reports.
     fn patience_factor(&self) -> u32 {
         let times = match self.given.guest {
-            // A minute of Linux between two reports takes some ten seconds, and longer on a busy host.
+            // Between two reports, Linux runs for a minute of its own time. This takes some ten seconds, or longer on a
+            // busy host.
             Some(_) => self.duration.as_secs().div_ceil(600),
             None => self.wake_ups.div_ceil(REPORTS * DUE_AT),
         };
@@ -190,7 +191,7 @@ impl Request {
     }
 }
 
-/// Returns the further boot arguments. Where they name a neighbour, each CPU draws one now and then.
+/// Returns the further boot arguments. If they name a neighbour, each CPU draws one from time to time.
 fn boot_arguments(args: &SoakArgs) -> Option<String> {
     let neighbour = args.neighbour.then_some(NEIGHBOUR);
     let words: Vec<&str> = neighbour
@@ -243,7 +244,7 @@ fn delivery(word: &str) -> Result<Option<Deliver>> {
     }
 }
 
-/// Returns a seed that differs each time: the seconds of the clock.
+/// Returns the clock's seconds as a seed, so that the seed differs each time.
 fn seed_of_the_clock() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(1, |since| since.as_secs())
@@ -276,7 +277,7 @@ mod tests {
             let error = request(options).unwrap_err();
             format!("{error:#}")
         };
-        // The delivery is checked before the file is looked for.
+        // The delivery is checked before the kernel's file is opened.
         assert!(refused(&["--guest", "no-file", "--deliver", "both"]).contains("`both`"));
         assert!(refused(&["--guest", "no-file"]).contains("no-file"));
         assert!(refused(&["--guest", "no-file", "--wake-ups", "5"]).contains("--wake-ups"));

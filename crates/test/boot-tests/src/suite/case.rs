@@ -86,11 +86,11 @@ use shell::failure::{BadInput, is_bad_input};
 use shell::folder::Folder;
 use shell::{files, mistake, places};
 
-/// Seconds of the emulator's own time that a boot may be without progress while the rules watch each instruction: a
-/// boot of Linux prints nothing for a long time.
+/// Limit, in seconds of the emulator's own time, on a boot without progress while the rules are watched at each
+/// instruction: a boot of Linux prints nothing for a long time.
 const WATCHED_PATIENCE: u64 = 7200;
-/// The factor by which a boot takes longer while the rules are watched. Its CPUs are threads: a lock that 512 CPUs pass
-/// on in order has to wait until the host runs each thread in turn.
+/// The factor by which a boot takes longer while the rules are watched. The emulator runs each CPU as a thread: when
+/// 512 CPUs pass a lock on in order, the lock waits until the host runs each thread in turn.
 const WATCHED_SLOWER: u64 = 10;
 
 #[derive(Debug, Deserialize)]
@@ -116,10 +116,10 @@ pub struct Case {
     expect: Expect,
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
-    /// Cells that must cost less than other cells, or as much.
+    /// Cells that must cost less than other cells, or the same.
     #[serde(default)]
     order: Vec<Order>,
-    /// Requirements on what is left of a log that is cut short.
+    /// Requirements on the results that are read from a truncated log.
     #[serde(default)]
     cut: Vec<Cut>,
     /// Further runs that must have the same results.
@@ -150,8 +150,8 @@ impl Case {
         Ok(case)
     }
 
-    /// Returns the seconds that its boots may take, or a huge number if it does not name them. The shortest tests name
-    /// them.
+    /// Returns the time limit of the test's boots in seconds, or a huge number if the test sets no limit. The shortest
+    /// tests set one.
     pub fn patience(&self) -> i64 {
         let timeout = self.run.get("timeout");
         timeout
@@ -159,8 +159,8 @@ impl Case {
             .unwrap_or(i64::MAX)
     }
 
-    /// Names a tool that the test needs and this computer lacks: an emulator that no distribution packages, or a
-    /// firmware or hypervisor that can't be fetched.
+    /// Returns the name of a tool that the test needs and this computer lacks: an emulator that no distribution
+    /// packages, or a firmware or hypervisor that can't be fetched.
     pub fn lacks(&self) -> Option<String> {
         let job = options(&self.run).ok()?.job;
         let is_bao =
@@ -175,7 +175,7 @@ impl Case {
         }
     }
 
-    /// Returns whether the test boots on QEMU, which is provided if it is missing.
+    /// Returns whether the test boots on QEMU, which xtask provides if it is missing.
     pub fn needs_qemu(&self) -> bool {
         self.board()
             .is_none_or(|board| matches!(board.machine, EmulatedMachine::Qemu(_)))
@@ -185,8 +185,8 @@ impl Case {
         Board::load(&options(&self.run).ok()?.job.load.board).ok()
     }
 
-    /// Boots and compares; with `again`, repeats boots whose outcome is known, too. Returns the folder with the logs,
-    /// as text for people.
+    /// Boots, and compares the results with the requirements. With `again`, repeats even boots whose outcome is known.
+    /// Returns the folder with the logs, as text for people.
     pub fn run(&self, again: bool) -> Result<String> {
         let test = |before: &Arc<BootCache>| self.boot_and_compare(before);
         let (place, as_before) = BootCache::of_test(&self.name, again, test)?;
@@ -196,7 +196,7 @@ impl Case {
         })
     }
 
-    /// Makes the boots whose outcome is not in `before`, and compares all. Returns the folder.
+    /// Boots unless the outcome is in `before`, and compares all results. Returns the folder.
     fn boot_and_compare(&self, before: &Arc<BootCache>) -> Result<String> {
         let session = match self.run_session(&self.run, &self.name, before) {
             Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
@@ -251,17 +251,17 @@ impl Case {
         }
     }
 
-    /// Returns the number of characters of its boot arguments.
+    /// Returns the length of the test's boot arguments in characters.
     pub fn append_length(&self) -> usize {
         let append = self.run.get("append").and_then(toml::Value::as_str);
         append.unwrap_or_default().len()
     }
 
     /// Returns the parts of the images that the test reaches, as far as its options show: ways to boot, to deliver and
-    /// to trap, a firmware or kernel of its own, and the `rouse.` boot arguments. Empty if the rules can't be watched,
-    /// if a Linux kernel runs, or if the test compares boots under several hypervisors, which count different events.
+    /// to trap, its own firmware or kernel, and the `rouse.` boot arguments. Returns none if the rules can't be watched,
+    /// if Linux is the kernel, or if the test compares boots under several hypervisors, which count different events.
     pub fn reached_parts(&self) -> BTreeSet<String> {
-        /// Options of which each value counts as a separate part.
+        /// Options each value of which is a separate part.
         const BY_VALUE: [&str; 3] = ["boot", "deliver", "trap"];
         let append = self.run.get("append").and_then(toml::Value::as_str);
         let arguments = append.unwrap_or_default().split(' ');
@@ -300,8 +300,8 @@ impl Case {
         self.expect.wants_success()
     }
 
-    /// Makes the test's first run, and watches it for breaches of the rules of the architecture. The CPUs run in
-    /// parallel, so numbers are meaningless, and nothing else is compared.
+    /// Makes the test's first run, and watches for breaches of the architecture's rules. The CPUs run in parallel, so
+    /// numbers mean nothing, and nothing else is compared.
     pub fn run_strict(&self) -> Result<Session> {
         let mut args = options(&self.run)?;
         args.job.metric = Some(Metric::Time);
@@ -345,8 +345,8 @@ impl Case {
     }
 }
 
-/// Returns whether the rules do not apply, because another kernel runs only under other hypervisors or on the bare
-/// machine, or because our guest runs under KVM, whose second stage of translation makes the guest's accesses cacheable
+/// Returns whether the rules do not apply. They do not if another kernel runs only under other hypervisors or on the
+/// bare machine, or if our guest runs under KVM, whose second stage of translation makes the guest's accesses cacheable
 /// (HCR_EL2.FWB).
 fn is_foreign(args: &RunArgs) -> bool {
     let unders = args.job.under.as_ref().map_or(&[][..], Unders::hypervisors);

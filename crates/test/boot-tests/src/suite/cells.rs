@@ -9,7 +9,7 @@ use plan::{Word, Workload};
 use results::{Cell, Counts, Results, Stats, keys};
 use serde::Deserialize;
 
-/// Expected values: about one number, or between two.
+/// Expected values: a number with a tolerance, or a range.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Range {
@@ -19,7 +19,7 @@ pub enum Range {
 
 impl Range {
     /// Returns whether `value` is expected. A count per sample is rarely a whole number: the first and the last sample
-    /// of a pass may have an exit more or less.
+    /// of a pass may have one exit more or less than the others.
     fn contains(self, value: f64) -> bool {
         match self {
             Self::About(number) => (value - number).abs() <= number.abs() * 0.02 + 0.02,
@@ -43,7 +43,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// The expected critical path: the same in each sample, or with a median between two numbers.
+/// The expected critical path: a value that is equal in each sample, or a range for the median.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 enum Path {
@@ -52,7 +52,7 @@ enum Path {
 }
 
 impl Path {
-    /// Fails unless `path` is as expected, and its median is at most that of the whole samples, `stats`.
+    /// Fails unless `path` is as expected. Its median must not exceed the median of the whole samples, `stats`.
     fn check(self, path: &Stats, stats: &Stats) -> Result<()> {
         let right = match self {
             Self::Always(number) => (path.min, path.max) == (number, number),
@@ -79,7 +79,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// The selected cells: for some dimensions the value that a cell must have, or a list of such values.
+/// Selects cells: maps dimensions to the value that a cell must have, or to a list of such values.
 pub type Select = BTreeMap<String, toml::Value>;
 
 /// Requirements on every cell that is selected.
@@ -163,7 +163,7 @@ impl Expected {
 
     /// Compares counters per sample.
     fn compare_counts(&self, cell: &Cell) -> Result<()> {
-        // If the software below the guest counts no exits, the emulator's counts are used.
+        // The emulator's counts are used where the software below the guest counts no exits.
         let exits = |name: &str| match cell.exits.is_empty() {
             true => cell.exits_per_sample(name),
             false => cell.per_sample(&cell.exits, name),
@@ -199,7 +199,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Compares why the cell ended, its unit, how far the core's clock moved, the counter's step, and the energy.
+    /// Compares why the cell ended, its unit, how much the core's clock changed, the counter's step, and the energy.
     fn compare_words(&self, cell: &Cell) -> Result<()> {
         if let Some(wanted) = &self.ended {
             let ended = cell.ended.map_or("nothing", Word::name);
@@ -273,13 +273,13 @@ fn uj_per_kilotick(cell: &Cell) -> f64 {
     };
     let samples = cell.counters["stamped"]["samples"] as f64;
     let ticks: u64 = cell.residency.values().sum();
-    // This is computed here and not by the tested code: a round trip is two wake-ups.
+    // A round trip is two wake-ups. This is computed here, independently of the tested code.
     let round_trip = cell.what.workload == Workload::Pingpong;
     let wakeups = samples * if round_trip { 2.0 } else { 1.0 };
     model.uj_per_wakeup * wakeups * 1000.0 / ticks as f64
 }
 
-/// Returns the share of the values that are larger than the value before.
+/// Returns the fraction of values that are larger than the preceding value.
 fn rising(values: &[u64]) -> f64 {
     let pairs = values.windows(2);
     let larger = pairs.clone().filter(|pair| pair[1] > pair[0]).count();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several runs at the same time, with guests that are not Rouse's: each run boots its own guest.
 //!
-//! Builds wait for each other, so without further care the first run would have booted before the last one builds, and
-//! shared state would not matter. Therefore no emulator starts before all runs have built: each run starts a script
-//! that waits for the other runs.
+//! Builds wait for each other. If each emulator started right after its build, the first run would have booted before
+//! the last one builds, and shared state would not matter. Therefore each run starts a script in place of the emulator,
+//! and the script waits until all runs have built.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -22,7 +22,7 @@ use shell::{places, processor_time};
 /// Number of guests, and of runs of each guest.
 const GUESTS: usize = 4;
 const RUNS: usize = 2;
-/// How often a run looks for the others before it gives up after ten minutes.
+/// Number of times that a run looks for the others, over ten minutes, before it gives up.
 const LOOKS: u32 = 6000;
 
 /// Starts all runs, waits for them, and checks the log of each.
@@ -36,7 +36,7 @@ pub fn run() -> Result<()> {
     let started = guests
         .iter()
         .map(|&guest| start(&image_of(place.path(), guest), &emulator));
-    // All are started before the first is waited for.
+    // Start all processes before waiting for the first.
     let started: Vec<Child> = started.collect::<Result<_>>()?;
     let mut places = BTreeSet::new();
     for (&guest, child) in guests.iter().zip(started) {
@@ -74,14 +74,14 @@ fn line_of(guest: usize) -> String {
     format!("this is guest {guest} of {GUESTS}")
 }
 
-/// Writes a script that runs the emulator once `count` runs have started this script.
+/// Writes a script that runs the emulator as soon as `count` runs have started the script.
 fn meeting_script(place: &Path, count: usize) -> Result<PathBuf> {
     let qemu = command::typed(&qemu::ensure()?.command());
     let here = place.join("here");
     fs::create_dir(&here)?;
     let here = command::quoted(here);
     let script = place.join("qemu");
-    // A run that fails before it boots must not keep the others for ever.
+    // If a run fails before it boots, the others must not wait for ever.
     let text = format!(
         "#!/bin/sh\n\
          if [ \"$1\" != --version ]; then\n\
@@ -107,7 +107,7 @@ fn start(guest: &Path, emulator: &Path) -> Result<Child> {
         .args(["run", "--board", "virt", "--cpus", "1", "--guest"])
         .arg(guest)
         .env(qemu::VARIABLE, emulator)
-        // The runs have to end in time however busy the machine is.
+        // The limit must not end a run, however busy the machine is.
         .args(["--timeout", "36000"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -136,7 +136,7 @@ fn check(place: &Path, guest: usize) -> Result<()> {
 /// Returns an arm64 Image (Linux: Documentation/arch/arm64/booting.rst) that prints a line and turns the machine off.
 fn image(line: &str) -> Vec<u8> {
     const HEADER: usize = 64;
-    /// Writes to the data register of the PL011, at its place in `virt` and in the hypervisor.
+    /// Writes to the data register of the PL011, whose address is the same on `virt` and in the hypervisor.
     const CODE: [u32; 14] = [
         0xd2a1_2000, // mov   x0, #0x9000000
         0x1000_01a1, // adr   x1, line

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of `dist` is equal each time it is made, has the sums of its files, and is refused if a file contains a
-//! path of the machine. The image is equal in any folder, byte for byte.
+//! The folder that `dist` makes is equal each time, and has the checksums of its files. `dist` refuses to make it if a
+//! file contains a path of the machine. The image is equal byte for byte, whatever folder it is built in.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,12 +16,12 @@ use shell::{places, processor_time};
 
 /// Name of the folder with a copy of the sources.
 const COPY: &str = "r\u{f6}use, a copy";
-/// The folder that images name as that of the dependencies' files. On a machine where a user has this folder, these
-/// names are paths of that machine.
+/// The folder to which images map the paths of dependencies. On a machine where a user has this folder, such a path is
+/// a path of the machine.
 const NAMED_IN_IMAGES: &str = "/cargo/registry";
 
-/// Makes the folder twice, and once as a user with the folder that images name; and builds the image in a copy of the
-/// sources.
+/// Makes the folder twice, and once as a user who has the folder that images name. Then builds the image in a copy of
+/// the sources.
 pub fn run() -> Result<()> {
     let place = Scratch::new()?;
     let [first, second, third] = ["1", "2", "3"].map(|name| place.path().join(name));
@@ -41,7 +41,7 @@ pub fn run() -> Result<()> {
     check_copy(place.path())
 }
 
-/// Makes the folder as a user for whom images contain paths of the machine, and checks that it is refused.
+/// Makes the folder as a user whose paths appear in images, and checks that `dist` refuses.
 fn check_refusal(to: &Path) -> Result<()> {
     let mut making = dist_command(to)?;
     if let Some(home) = toolchain::output("rustup", &["show", "home"]) {
@@ -61,9 +61,9 @@ fn check_refusal(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the packed image of a copy of the sources is that of this folder, byte for byte. The image has a guest
-/// of this test: with Rouse's own two guests, which are compiled with equal flags, the copy would take four minutes of
-/// processor time.
+/// Checks that a copy of the sources gives an equal packed image, byte for byte. The image contains an empty guest: to
+/// compile Rouse's own two guests in the copy would take four minutes of processor time, and their compiler flags are
+/// the same.
 fn check_copy(place: &Path) -> Result<()> {
     let copy = place.join(COPY);
     copy_sources(&copy)?;
@@ -91,8 +91,8 @@ fn empty_guest() -> Vec<u8> {
     image
 }
 
-/// Clones the repository, with the files as they are here. The clone has no built files, except the tools that others
-/// built.
+/// Clones the repository, with the files of the working tree. The clone has no build products, except the tools in
+/// `target/tools`.
 fn copy_sources(to: &Path) -> Result<()> {
     let root = places::root();
     let git = |arguments: &[&str]| -> Result<String> {

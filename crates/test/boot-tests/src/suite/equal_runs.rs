@@ -9,18 +9,18 @@ use serde::Deserialize;
 
 use super::options::Options;
 
-/// A further run.
+/// A further run, to compare with the test's own.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Same {
-    /// Options in place of the test's.
+    /// Options that replace the test's.
     run: Options,
-    /// How far apart medians may be, per cent.
+    /// The largest difference of medians, in per cent.
     percent: f64,
 }
 
 impl Same {
-    /// Returns the options of the test, with those of the further run in place of or besides them.
+    /// Returns the test's options, replaced or extended by the options of the further run.
     pub fn options(&self, test: &Options) -> Options {
         let mut options = test.clone();
         options.extend(self.run.clone());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exits are exceptions taken to EL2. This test compares EL2's counts for a cell with the emulator's log of exceptions
-//! (`-d int`) during the time in which EL2 counts. The log also shows where this time begins and ends
+//! An exit is an exception taken to EL2. This test compares EL2's counts for a cell with the emulator's log of
+//! exceptions (`-d int`) for the time in which EL2 counts. The log also shows where this time begins and ends
 //! ([`abi::COUNTING`]).
 
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ fn write_emulator(program: &Path, list: &Path) -> Result<()> {
     )?)
 }
 
-/// Returns the cause that stands for `cause` in the log, which does not name interrupts.
+/// Returns the log's name for `cause`. The log does not distinguish the causes of interrupts.
 fn as_listed(cause: &str) -> &str {
     match cause {
         "maintenance" => "irq",
@@ -98,12 +98,12 @@ fn as_listed(cause: &str) -> &str {
 enum El2Exception<'c> {
     /// An exit with this cause.
     Exit(&'c str),
-    /// The call that reads the counters.
+    /// The hypercall that reads the counters.
     Reading,
 }
 
-/// Counts the exits by cause between each CPU's readings of its counters: from the first to the second, from the third
-/// to the fourth, and so on.
+/// Counts the exits by cause between two readings of a CPU's counters: from the first reading to the second, from the
+/// third to the fourth, and so on.
 fn count_exits(lines: impl BufRead) -> Result<Counts> {
     let mut exits = Counts::new();
     let mut counting: BTreeMap<u32, bool> = BTreeMap::new();

@@ -2,9 +2,9 @@
 //! The atomic instructions in the two images of the guest, found by their encodings: neither image has atomic
 //! instructions of the other kind, and in both a wait for events first arms the monitor.
 //!
-//! Only a load exclusive arms the monitor (DDI 0487K.a, B2.12.2); no atomic instruction does. So in the image with LSE
-//! a load exclusive only serves to wait: each one leads to a WFE or WFET within a few instructions, and there are about
-//! as many such waits as in the other image.
+//! Only a load exclusive arms the monitor (DDI 0487K.a, B2.12.2); no atomic instruction does. So the image with LSE has
+//! load exclusives only in order to wait: a WFE or WFET follows each of them within a few instructions, and there are
+//! about as many such waits as in the other image.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,19 +19,19 @@ use rules::decode::{Operation, Wait, decode};
 use running::images::{self, Guest};
 use shell::interrupt;
 
-/// The most instructions from a load exclusive to its wait. They examine the loaded value.
+/// The largest number of instructions from a load exclusive to its wait; they examine the loaded value.
 const WAY: usize = 16;
 
 /// Counts of an image's instructions for atomic access.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct AtomicCounts {
-    /// Single atomic instructions.
+    /// Atomic instructions of FEAT_LSE.
     atomics: usize,
     /// Stores exclusive.
     stores: usize,
-    /// Loads exclusive that do not lead to a wait.
+    /// Loads exclusive that no wait follows.
     idle_loads: usize,
-    /// Waits for events that a load exclusive leads to.
+    /// Waits for events that follow a load exclusive.
     armed: usize,
 }
 
@@ -101,8 +101,8 @@ fn counts_in(words: &[u32]) -> AtomicCounts {
     found
 }
 
-/// Returns the places of the waits for events to which the instruction at `from` leads, over any branch and before a
-/// store exclusive.
+/// Returns the indexes of the waits for events that can be reached from the instruction at `from`, over any branch,
+/// without passing a store exclusive.
 fn waits_after(words: &[u32], from: usize) -> Vec<usize> {
     let mut waits = Vec::new();
     let mut seen = BTreeSet::new();
@@ -130,7 +130,7 @@ const fn is_wfet(word: u32) -> bool {
     word & !0x1f == 0xd503_1000
 }
 
-/// Returns the places of the instructions that may execute next after `word`, which is at `at` (C4.1.94). None if
+/// Returns the indexes of the instructions that may execute after `word`, which is at `at` (C4.1.94). Returns none if
 /// `word` leaves the function.
 fn next_places(word: u32, at: usize) -> Vec<usize> {
     let to = |bits: u32, from: u32| {
@@ -144,7 +144,7 @@ fn next_places(word: u32, at: usize) -> Vec<usize> {
         0x54 | 0x34 | 0x35 | 0xb4 | 0xb5 => vec![at + 1, to(19, 5)],
         // TBZ and TBNZ
         0x36 | 0x37 | 0xb6 | 0xb7 => vec![at + 1, to(14, 5)],
-        // BR, RET, ERET; BLR comes back
+        // BR, RET, ERET; BLR is excluded, because the callee returns
         0xd6 if word >> 21 & 7 != 1 => Vec::new(),
         _ => vec![at + 1],
     }
@@ -202,7 +202,7 @@ mod tests {
             (found(1, 100, 80, 50), found(90, 0, 0, 51)),
             (found(0, 100, 80, 50), found(90, 1, 0, 51)),
             (found(0, 100, 80, 50), found(90, 0, 1, 51)),
-            // In some waits, an atomic instruction has replaced the load exclusive.
+            // In the second image, an atomic instruction has replaced the load exclusive before some waits.
             (found(0, 100, 80, 50), found(90, 0, 0, 40)),
             (found(0, 100, 80, 50), found(0, 100, 80, 50)),
         ] {

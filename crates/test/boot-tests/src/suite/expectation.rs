@@ -46,7 +46,7 @@ impl Default for Expect {
 }
 
 impl Expect {
-    /// Fails if no run can meet the requirements, because there is no such status.
+    /// Fails if no run can meet the requirements, because the expected status does not exist.
     pub fn check(&self) -> Result<()> {
         let known = verdict::WORDS.contains(&self.status.as_str()) || self.wants_bad_input();
         let words = verdict::WORDS.join(", ");
@@ -58,7 +58,7 @@ impl Expect {
         Ok(())
     }
 
-    /// Returns whether the run's options should be refused.
+    /// Returns whether xtask should refuse the run's options.
     pub fn wants_bad_input(&self) -> bool {
         self.status == BAD_INPUT
     }
@@ -77,7 +77,7 @@ impl Expect {
         Ok(())
     }
 
-    /// Returns whether the run has to record of which instructions its samples consist.
+    /// Returns whether the run has to record the instructions of its samples.
     pub fn explains(&self) -> bool {
         !self.functions.is_empty()
     }
@@ -131,7 +131,7 @@ impl Expect {
         Ok(())
     }
 
-    /// Compares the instructions of functions on the path of the first cell.
+    /// Compares the number of instructions of each function on the first cell's path.
     fn compare_functions(&self, session: &Session) -> Result<()> {
         if !self.explains() {
             return Ok(());

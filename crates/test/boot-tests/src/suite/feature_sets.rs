@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks that no package of this program is compiled a second time for the tests of the host.
 //!
-//! Cargo compiles a package once for each set of its features, and with it everything that depends on the package. All
-//! packages that are built at a time decide on the features, and if tests are built, so do the libraries of the tests
-//! (Cargo Book, Features, Feature unification). So `cargo xtask`, which builds this program alone, and the tests agree
-//! on the features only by design.
+//! Cargo compiles a package, and everything that depends on it, once for each set of features. All packages of one
+//! build determine these sets, and so do the dependencies of tests if tests are built (Cargo Book, Features, Feature
+//! unification). So `cargo xtask`, which builds only this program, and the test build agree on the features only by
+//! design.
 
 use std::collections::BTreeSet;
 

@@ -16,7 +16,7 @@ use shell::partial_files;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Firmware {
-    /// State that the firmware leaves behind; it refuses a word that it does not know.
+    /// Words that name the state to leave; the firmware refuses an unknown word.
     leaves: Vec<String>,
 }
 

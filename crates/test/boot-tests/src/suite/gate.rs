@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that run whole commands of this program and check their exit status and output: among them the gate on the
-//! length of code paths, the listing of a path, the folder to publish, exits compared with the emulator's log of
-//! exceptions, the files that are left when the program is killed half-way, and several commands at once.
+//! length of code paths, the listing of a path, the folder to publish, a comparison of exits with the emulator's log of
+//! exceptions, the files that a killed program leaves, and several commands at once.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ enum What {
     CommandLine(CommandLine),
     /// The test is more than one command.
     Code(fn() -> Result<()>),
-    /// The test makes boots, some of which may be known already.
+    /// The test boots, and may reuse known outcomes.
     Boots(fn(&Arc<BootCache>) -> Result<()>),
 }
 
@@ -138,7 +138,7 @@ pub fn matching(filter: &str) -> Vec<&'static Gate> {
 }
 
 impl Gate {
-    /// Names the tool that the test needs and this computer lacks.
+    /// Returns the name of the tool that the test needs and this computer lacks.
     pub fn lacks(&self) -> Option<String> {
         match &self.what {
             What::CommandLine(line) if line.words.contains(&"gem5") => {
@@ -148,7 +148,8 @@ impl Gate {
         }
     }
 
-    /// Runs the test; with `again`, repeats boots that can only end as before, too. Returns a note to print on success.
+    /// Runs the test. With `again`, repeats even boots that can only have the known outcome. Returns a note to print on
+    /// success.
     pub fn run(&self, again: bool) -> Result<String> {
         match &self.what {
             What::CommandLine(line) => line.run().map(|()| String::new()),

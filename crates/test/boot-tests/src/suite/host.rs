@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tests of the host: Cargo's tests, the model checks, and pages in a browser.
+//! The host tests: Cargo's tests, the model checks, and the checks of pages in a browser.
 
 use std::env;
 use std::ffi::OsString;
@@ -19,17 +19,17 @@ use publishing::pages as kinds;
 use shell::terminal::print_lines;
 use shell::{places, processor_time};
 
-/// The number of last lines of Cargo's output that are printed if tests fail: Cargo stops at the first program of tests
-/// with a failure, so the failure is near the end.
+/// The number of last lines of Cargo's output to print if tests fail. Cargo stops at the first test program with a
+/// failure, so the failure is near the end.
 const SHOWN: usize = 100;
 /// Replaces Cargo's output for tests that were not run.
 const UNCHANGED: &str = "not run: they passed before, and nothing of them has changed\n";
 
-/// A kind of tests.
+/// A kind of host tests.
 #[derive(Clone, Copy, Debug)]
 struct TestKind {
     name: &'static str,
-    /// Names the tool that these tests need and this computer lacks.
+    /// Returns the name of the tool that these tests need and this computer lacks.
     lacks: fn() -> Option<String>,
     tests: fn() -> Result<Tests>,
 }
@@ -40,18 +40,18 @@ struct Tests {
     environment: Vec<(&'static str, OsString)>,
     /// Arguments that select and configure the packages to compile.
     compiled: Vec<OsString>,
-    /// Arguments for the programs of the tests.
+    /// Arguments for the test programs.
     told: &'static [&'static str],
-    /// Inputs besides the programs; `None` if not all inputs are known.
+    /// Inputs besides the programs; `None` if some inputs are unknown.
     given: Option<Given>,
 }
 
 /// How tests are run.
 #[derive(Clone, Copy, Debug)]
 pub struct How<'a> {
-    /// Only tests with this in their names; all, if it is empty.
+    /// Runs only tests whose names contain this text; all tests if it is empty.
     pub filter: &'a str,
-    /// Whether to run tests, too, that can only end as they did before.
+    /// Whether to repeat even tests that can only have the known outcome.
     pub again: bool,
 }
 
@@ -73,8 +73,8 @@ const KINDS: [TestKind; 3] = [
     },
 ];
 
-/// Runs the first kind of tests and shows its output, and meanwhile the other kinds without output. Prints the outcomes
-/// of these at the end.
+/// Runs the first kind of tests and shows its output. Runs the other kinds at the same time without output, and prints
+/// their outcomes at the end.
 pub fn run_shown(how: How) -> Result<()> {
     let [first, others @ ..] = KINDS;
     let (status, others) = thread::scope(|scope| {
@@ -102,7 +102,7 @@ pub fn run_shown(how: How) -> Result<()> {
     Ok(())
 }
 
-/// Returns tasks that run each kind of tests next to other tests: Cargo's output goes to a file.
+/// Returns a task for each kind of tests, to run next to other tests: Cargo's output goes to a file.
 pub fn tasks(how: How<'_>) -> Vec<Task<'_>> {
     let kinds = KINDS.into_iter();
     let tasks = kinds.map(|kind| Task::new(kind.name, (kind.lacks)(), move || kind.run_quiet(how)));
@@ -119,13 +119,13 @@ pub fn last_output() -> Result<String> {
     texts.collect()
 }
 
-/// Returns the path of the file for Cargo's output about the tests `name`.
+/// Returns the path of the file for Cargo's output of the tests `name`.
 fn log_path(name: &str) -> PathBuf {
     places::target().join("tests").join(format!("{name}.log"))
 }
 
 impl TestKind {
-    /// Runs the tests with their output in a file, if nothing is lacking. Returns the outcome as text.
+    /// Runs the tests with their output in a file, unless a tool is missing. Returns the outcome as text.
     fn run_or_skip(self, how: How) -> Result<String> {
         match (self.lacks)() {
             Some(why) => Ok(format!("skipped, {why}")),
@@ -133,7 +133,7 @@ impl TestKind {
         }
     }
 
-    /// Runs the tests, unless they can only end as they did before. Returns the place of their output.
+    /// Runs the tests, unless they can only have the known outcome. Returns the path of their output.
     fn run_quiet(self, how: How) -> Result<String> {
         let path = log_path(self.name);
         let place = || places::shown(&path);
@@ -142,7 +142,7 @@ impl TestKind {
         let tests = (self.tests)()?;
         let passed = match how.filter {
             "" => tests.current(self.name)?,
-            // A pass is recorded only for a run without a filter.
+            // A filtered run proves nothing about the other tests, so its pass is not recorded.
             _ => None,
         };
         if !how.again && passed.as_ref().is_some_and(Passed::is_recorded) {
@@ -154,7 +154,7 @@ impl TestKind {
         passed.as_ref().map_or(Ok(()), Passed::forget)?;
         self.run(&tests, how.filter, &path)?;
         if let Some(passed) = passed {
-            // If files were edited meanwhile, it is not known which version ran, so the pass is not recorded.
+            // If files were edited meanwhile, it is unknown which version ran, so the pass is not recorded.
             let now = tests.current(self.name)?;
             now.filter(|now| *now == passed)
                 .map_or(Ok(()), |now| now.record())?;
@@ -192,7 +192,7 @@ impl Tests {
         cargo
     }
 
-    /// Compiles the tests and returns the sums of their programs and inputs, if all inputs are known.
+    /// Compiles the tests and returns the checksums of their programs and inputs, if all inputs are known.
     fn current(&self, name: &str) -> Result<Option<Passed>> {
         let Some(given) = &self.given else {
             return Ok(None);
@@ -216,11 +216,11 @@ impl Tests {
     }
 }
 
-/// The environment variable that sets how many tests of a program run at a time (The rustc book, Tests).
+/// The environment variable that sets how many tests of one program run at a time (The rustc book, Tests).
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Returns all tests that Cargo runs by default; they have too many inputs to list. Some tests wait for a process or a
-/// time, so more of them run at a time than there are CPUs.
+/// Returns all tests that Cargo runs by default; they have too many inputs to list. Some of these tests wait for a
+/// process or a time, so more of them run at a time than there are CPUs.
 fn default_tests() -> Tests {
     let threads = 2 * pool::all_cpus().get();
     let threads = env::var_os(THREADS).unwrap_or_else(|| threads.to_string().into());
@@ -240,8 +240,8 @@ pub fn packages() -> impl Iterator<Item = &'static str> {
     ["--workspace"].into_iter().chain(others)
 }
 
-/// Makes a page of each kind. Returns the tests that check these in a headless browser, and the tests that the checks
-/// find planted errors. Cargo runs these tests only with `--ignored`.
+/// Makes a page of each kind. Returns the tests that check these pages in a headless browser, and the tests that plant
+/// errors for the checks to find. Cargo runs these tests only with `--ignored`.
 fn browser_tests() -> Result<Tests> {
     let program = browser::provide()?;
     let pages = kinds::make()?;
@@ -269,9 +269,9 @@ fn browser_tests() -> Result<Tests> {
     })
 }
 
-/// Returns the model checks: tests with loom's atomics, which need a separate build. They run one at a time: each makes
-/// and drops the stacks of its threads for every order that it tries, and two tests of one process would wait for each
-/// other in the kernel for longer than both take one after the other.
+/// Returns the model checks: tests with loom's atomics, which need a separate build. They run one at a time. A model
+/// check allocates and frees the stacks of its threads for every order that it tries, and two such tests in one process
+/// wait for each other in the kernel for longer than they take one after the other.
 fn model_checks() -> Tests {
     let words = [
         "--release",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds in the sources whether any test of the host can have a name. Cargo only knows after it has compiled all tests.
+//! Searches the sources for host tests whose names contain a text. Cargo would have to compile all tests first.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use super::ON_TARGET;
 use shell::places;
 
-/// Returns whether some test's name may contain `filter`. The result is never false if a test's name contains it, and
-/// true for a few filters although no name contains them.
+/// Returns whether the name of a host test may contain `filter`. Never returns false if a name does contain it; returns
+/// true for a few filters that no name contains.
 pub fn any_has(filter: &str) -> Result<bool> {
     if filter.is_empty() {
         return Ok(true);
@@ -38,8 +38,8 @@ fn file_has(path: &PathBuf, filter: &str) -> Result<bool> {
     Ok(matches(path, &text, filter))
 }
 
-/// Returns whether a test in this file may have `filter` in its name, which consists of the names of the function and
-/// of the modules around it. An example in a comment has the name of its file.
+/// Returns whether a test in this file may have `filter` in its name, which consists of the function's name and the
+/// names of the enclosing modules. The name of an example in a comment begins with the name of its file.
 fn matches(path: &Path, text: &str, filter: &str) -> bool {
     let path = path.strip_prefix(places::root()).unwrap_or(path);
     if path.to_string_lossy().contains(filter) {
@@ -94,7 +94,7 @@ mod tests {
     fn this_tree_has_what_it_has() {
         assert!(any_has("").unwrap());
         assert!(any_has("this_tree_has_what_it_has").unwrap());
-        // The name is in two parts, because this file is searched as well.
+        // The text is in two parts, because this file is among those searched.
         assert!(!any_has(&["there_is_", "none_like_that"].concat()).unwrap());
     }
 }

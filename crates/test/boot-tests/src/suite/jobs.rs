@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Emulators that run at the same time have the results of emulators that run one after another, byte for byte. And the
-//! result of a cell does not depend on the cells before it, so parts of a plan give the results of the whole plan.
+//! Emulators that run at the same time have equal results, byte for byte, to emulators that run one after another. And
+//! a cell's result does not depend on the cells before it, so parts of a plan give the results of the whole plan.
 //!
-//! One sample of a comparison may differ: 4 of a million did when they were counted, as if the next CPU had its turn
-//! early, and a CPU that polls had polled once more. QEMU has threads besides the thread of the CPUs, and these follow
-//! the host's clock; whether one of them is the cause was not shown. A dependence on what ran before or at the same
-//! time changes more than one sample.
+//! One sample of a comparison may differ. In a count, 4 of a million did, as if the next CPU had been scheduled early
+//! and a polling CPU had polled once more. Besides the thread that runs the CPUs, QEMU has threads that follow the
+//! host's clock; whether one of them is the cause is not known. A dependence on what ran before or at the same time
+//! changes more than one sample.
 
 use std::fs;
 use std::path::Path;
@@ -27,10 +27,10 @@ const WORDS: [&str; 7] = [
     "--memory=64M",
     "--gap-us=0",
 ];
-/// Enough cells that they are split into parts.
+/// Values that give enough cells to split the plan into parts.
 const MANY: [&str; 3] = ["--wait=all", "--trap=all", "--deliver=all"];
-/// Some of these cells, in another order: among them cells that wait with a WFE that traps. How such a cell begins
-/// depends on how another cell ended, unless the guest prevents that.
+/// Values that give some of these cells in another order. Some of these cells wait with a WFE that traps: how such a
+/// cell begins depends on how the cell before it ended, unless the guest prevents that.
 const SOME: [&str; 3] = [
     "--wait=poll-wfi,wfe,wfet",
     "--trap=both,wfe",
@@ -74,11 +74,11 @@ fn measured(cells: [&str; 3], jobs: &str, folder: &Path) -> Result<Results> {
     Ok(results)
 }
 
-/// The number of cells of one comparison in which a sample may differ.
+/// The number of cells per comparison in which one sample may differ.
 const MOVED: usize = 1;
 
-/// Replaces each cell of `some` that differs by one sample from its counterpart in `all` by that counterpart. Fails if
-/// there are too many of them.
+/// Replaces each cell of `some` that differs by one sample from its counterpart in `all` with that counterpart. Fails
+/// if there are more than [`MOVED`] such cells.
 fn replace_moved(some: &mut [Cell], all: &[Cell]) -> Result<()> {
     let mut moved = Vec::new();
     for cell in some {
@@ -157,7 +157,7 @@ mod tests {
         cell
     }
 
-    /// Returns whether the comparison accepts `some` as cells of `all`.
+    /// Returns whether the comparison accepts `some` as a part of `all`.
     fn passes(mut some: Vec<Cell>, all: &[Cell]) -> bool {
         replace_moved(&mut some, all).is_ok() && check_equal(&some, all).is_ok()
     }

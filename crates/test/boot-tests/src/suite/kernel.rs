@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest of tests that name one: the kernel of `test-kernel/`, with a header that the test can change.
+//! The guest of tests that ask for one: the kernel of `test-kernel/`, with a header that the test can change.
 
 use std::env;
 use std::io::Write;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program of `image --for kvm`, carried to a machine with KVM: its results are those of `run --under kvm`, and it
-//! refuses requests that it can't fulfil.
+//! The program that `image --for kvm` makes, on a machine with KVM: its results equal those of `run --under kvm`, and
+//! it refuses requests that it can't fulfil.
 //!
-//! The machine is emulated, with Debian's kernel, and the program is its first process. So the program's code path is
-//! that of a real machine, except for real time.
+//! The machine is emulated and runs Debian's kernel, with the program as the first process. So the program takes the
+//! same code path as on a real machine; only real time differs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use running::options::{JobArgs, Unders};
 use running::{launch, session};
 use shell::partial_files::Scratch;
 
-/// The request to the program and to `run`: iterations, and lists of values.
+/// Iterations of the request. The program and `run` get this number and the lists of values below.
 const ITERATIONS: u64 = 60;
 const LISTS: [(&str, &str); 3] = [
     ("workload", "pingpong"),
     ("wait", "busy,wfi,poll-wfi"),
     ("deliver", "inject"),
 ];
-/// The largest difference of two medians, in per cent. The guest and the instructions of a wake-up do not differ, but
+/// The largest difference of two medians, in per cent. The guest and the instructions of a wake-up are the same, but
 /// the host has one more process.
 const APART: f64 = 1.0;
-/// The traps that the host's kernel sets here.
+/// The traps that KVM sets on this host.
 const TRAP: Trap = Trap::None;
 
-/// Arguments of runs that are refused, and a text of each refusal.
+/// Arguments of runs that the program refuses, each with a part of the expected message.
 const REFUSED: [(&[&str], &str); 5] = [
     (&["--wiat", "wfi"], "refused: unexpected argument '--wiat'"),
     (&["--wait", "sleep"], "refused: --wait"),
@@ -111,10 +111,10 @@ fn job() -> JobArgs {
     args
 }
 
-/// Returns the request as arguments of the program, with `others` added or in place of them.
+/// Returns the request as arguments of the program. `others` are added, or replace arguments of the request.
 fn request_words(others: &[&str]) -> Vec<String> {
     let mut words = job().load.plan.words();
-    // `run` uses these CPUs and this wait before the start, too.
+    // `run` also uses these CPUs and this pause before the start.
     words.extend(owned(&["--pin=1,2", "--memory=512M", "--rest=3"]));
     words.retain(|word| {
         let key = word.split('=').next();
@@ -128,7 +128,7 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Boots a host on which `program` makes `runs`. Returns the host's output.
+/// Boots a host on which `program` makes `runs`, one after another. Returns the host's output.
 fn boot(before: &BootCache, program: Vec<u8>, runs: &[Vec<String>]) -> Result<String> {
     let place = Scratch::new()?;
     let host = Host::of(program)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The device trees of mainline Linux, as Debian packages them for arm64. All trees with a GICv3 and PSCI are read, and
-//! so are those with a GICv2, on which the guest runs alone. The others are refused, with the reason that a second
+//! The device trees of mainline Linux, as Debian packages them for arm64. All trees with a GICv3 and PSCI are accepted,
+//! and so are trees with a GICv2, on which the guest runs alone. The others are refused, with a reason that a second
 //! check of their bytes confirms.
 
 use std::fs;
@@ -11,7 +11,7 @@ use doctor::machines::{Finding, of_tree, summary, trees};
 use providing::linux_trees;
 use shell::terminal::say;
 
-/// The least number of trees. With fewer, the package is not the expected one.
+/// The smallest plausible number of trees: with fewer, the package is not the expected one.
 const LEAST: usize = 1000;
 
 pub fn run() -> Result<()> {
@@ -29,7 +29,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// Fails unless the strings in the blob, wherever they are, confirm a finding.
+/// Fails unless the strings in the blob, at any place, confirm the finding.
 fn check_finding(finding: &Finding, blob: &[u8]) -> Result<()> {
     let has = |text: &str| {
         blob.windows(text.len())

@@ -21,7 +21,7 @@ const OFF: [u32; 3] = [0xd2b0_8000, 0xf280_0100, 0xd400_0002];
 const RESET: [u32; 3] = [0xd2b0_8000, 0xf280_0120, 0xd400_0002];
 /// WFI for ever.
 const HANG: [u32; 2] = [0xd503_207f, 0x17ff_ffff];
-/// A load from 0xf000000, where nothing is.
+/// A load from 0xf000000, where the machine has no device or memory.
 const CRASH: [u32; 2] = [0xd2a1_e001, 0xb940_0020];
 /// Writes `x` to the console at 0x9000000, for ever.
 const FLOOD: [u32; 4] = [0xd2a1_2001, 0x5280_0f00, 0x3900_0020, 0x17ff_ffff];
@@ -110,7 +110,7 @@ const RUNS: [(&[&str], &[&str]); 20] = [
     (&["reset"], &["the guest has reset its machine"]),
 ];
 
-/// A run on a host whose Linux has KVM turned off, likewise.
+/// A run on a host whose Linux has KVM turned off, in the same form as [`RUNS`].
 const WITHOUT_KVM: [(&[&str], &[&str]); 1] = [(&["off"], &["refused: /dev/kvm is missing"])];
 
 /// Boots a host with KVM and one without, and compares their output with the expected texts.
@@ -120,8 +120,8 @@ pub fn run(before: &Arc<BootCache>) -> Result<()> {
     boot(before, "kvm-arm.mode=none".into(), &WITHOUT_KVM).map(drop)
 }
 
-/// Boots a host with `arguments` for its kernel, and compares the output of each run. Returns how many guests ended
-/// badly.
+/// Boots a host with `arguments` for its kernel, and compares the output of each run. Returns the number of guests that
+/// ended with an error.
 fn boot(before: &BootCache, arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
     let place = Scratch::new()?;
     let host = Host::ensure(None, true, running::images::monitor)?;
@@ -171,8 +171,8 @@ pub fn machine() -> Result<Command> {
     Ok(command)
 }
 
-/// Runs the machine, whose files are in `place`, until it ends by itself. Returns its output; if `before` has it, the
-/// machine does not run.
+/// Runs the machine, whose files are in `place`, until it ends by itself. Returns its output. Does not run the machine
+/// if `before` has the output.
 pub fn output_of(mut command: Command, place: &Path, before: &BootCache) -> Result<String> {
     let boot = before.boot(&qemu::ensure()?.exact, &command, place, &[])?;
     if let Some(went) = boot.went() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options of `run`, as the file of a test gives them.
+//! The options of `run`, as a test's file gives them.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use shell::places;
 /// Options of `run` and their values.
 pub type Options = BTreeMap<String, toml::Value>;
 
-/// Parses the options as `run` would get them. Makes paths relative to the workspace.
+/// Parses the options like `run` does. Makes paths relative to the workspace.
 pub fn options(run: &Options) -> Result<RunArgs> {
     let mut line = vec!["run".to_owned()];
     for (option, value) in run {
         let option = option.replace('_', "-");
         match value {
-            // A command may contain a comma, so commands are not joined with commas.
+            // Commands are not joined with commas, because a command may contain one.
             toml::Value::Array(commands) if option == "exec" => {
                 line.extend(commands.iter().map(|one| format!("--exec={}", typed(one))));
             }
@@ -42,7 +42,7 @@ pub fn options(run: &Options) -> Result<RunArgs> {
     Ok(args)
 }
 
-/// Returns a value in the form in which it is typed after an option.
+/// Returns a value in the form in which users type it after an option.
 pub fn typed(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requirements that some cells cost less than other cells, or as much.
+//! Requirements that some cells cost less than other cells, or the same.
 
 use anyhow::{Result, ensure};
 use results::{Cell, Results};
@@ -11,9 +11,9 @@ use super::cells::{Select, selected};
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Order {
-    /// The median of the first cell is smaller.
+    /// The median of each cell of `less` is smaller than that of each cell of `than`.
     Less { less: Select, than: Select },
-    /// Their medians are equal.
+    /// The medians of the cells of `same` and `as` are equal.
     Same { same: Select, r#as: Select },
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use results::samples::results;
 
-    /// Compares two cells, by their waits, with medians of 30 and `other`.
+    /// Compares two cells, selected by their waits, whose medians are 30 and `other`.
     fn compare(text: &str, other: u64) -> Result<()> {
         let mut results = results();
         results.cells.retain(|cell| cell.stats.is_some());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that can only end as they did before. A model check tries every order of one program's steps, and one browser
-//! examines a page: as long as no byte of the programs and of their inputs changes, the outcome does not change. When
-//! the tests have passed, the sums of all these files are recorded. As long as the sums agree, the tests are not run
-//! again.
+//! Records passes of tests that can only pass again. A model check tries every order of one program's steps, and the
+//! page checks use one browser: as long as no byte of the programs and of their inputs changes, the outcome does not
+//! change. When such tests pass, the checksums of all these files are recorded. As long as the checksums agree, the
+//! tests are not run again.
 //!
-//! This is only for tests whose inputs are all known, and whose outcome does not depend on chance, on a clock, or on
-//! CPUs that run side by side.
+//! This applies only to tests whose inputs are all known, and whose outcome does not depend on chance, on a clock, or
+//! on CPUs that run in parallel.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,16 +19,16 @@ use shell::places;
 /// Inputs of tests: their contents by name.
 pub type Given = BTreeMap<String, Vec<u8>>;
 
-/// The sums of tests as they are now, and the file that has the sums of their last pass.
+/// The current checksums of tests, and the file that has the checksums of their last pass.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// The file with the sums of the last pass.
+    /// The file with the checksums of the last pass.
     file: PathBuf,
     sums: String,
 }
 
 impl Passed {
-    /// Computes the sums of the tests `name`, from their programs and their other inputs.
+    /// Computes the checksums of the tests `name`, from their programs and their other inputs.
     pub fn new(name: &str, programs: &[PathBuf], mut given: Given) -> Result<Self> {
         for path in programs {
             let bytes = fs::read(path).with_context(|| places::shown(path))?;
@@ -44,12 +44,12 @@ impl Passed {
         })
     }
 
-    /// Returns whether tests with these sums have passed.
+    /// Returns whether tests with these checksums have passed.
     pub fn is_recorded(&self) -> bool {
         fs::read_to_string(&self.file).is_ok_and(|text| text == self.sums)
     }
 
-    /// Forgets that the tests have passed.
+    /// Deletes the record that the tests have passed.
     pub fn forget(&self) -> Result<()> {
         match fs::remove_file(&self.file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -89,7 +89,7 @@ mod tests {
         assert!(now("program", "page").is_recorded());
         assert!(!now("prograM", "page").is_recorded());
         assert!(!now("program", "pagE").is_recorded());
-        // A run that did not pass forgets the pass.
+        // A run that fails must delete the record of an earlier pass.
         first.forget().unwrap();
         first.forget().unwrap();
         assert!(!first.is_recorded());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs tests side by side: as many at a time as are asked for. As soon as one ends, the next one starts.
+//! Runs tests in parallel, up to a given number at a time: as soon as one ends, the next one starts.
 
 use std::iter::repeat_with;
 use std::num::NonZeroUsize;
@@ -58,7 +58,7 @@ impl Outcomes {
     pub fn run(&mut self, tasks: Vec<Task<'_>>, jobs: NonZeroUsize) -> Result<()> {
         let queue = Mutex::new(tasks.into_iter());
         let tally = Mutex::new(self);
-        // This closure unlocks the queue before the test runs.
+        // The closure unlocks the queue before the test runs.
         let next = || locked(&queue).next();
         let work = || {
             while !interrupt::requested()
@@ -105,7 +105,7 @@ impl Outcomes {
         }
     }
 
-    /// Returns how many of the tests ended in which way, as text.
+    /// Returns the number of tests for each outcome, as text.
     fn totals(&self) -> String {
         let (failed, skipped) = (self.failed.len(), self.skipped.len());
         let tests = if self.tests == 1 { "test" } else { "tests" };
@@ -116,9 +116,9 @@ impl Outcomes {
         )
     }
 
-    /// Prints the skipped tests, and how many tests ended in which way. Fails if a test failed.
+    /// Prints the skipped tests, and the number of tests for each outcome. Fails if a test failed.
     pub fn judge(mut self) -> Result<()> {
-        // The tests end in any order.
+        // The tests end in any order, so the list is sorted.
         self.skipped.sort_unstable();
         self.failed.sort_unstable();
         if !self.skipped.is_empty() {
@@ -149,8 +149,8 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Locks `mutex`, even after a panic: a panic in a test ends the program once the other tests have ended, so nothing
-/// uses the state that it left.
+/// Locks `mutex`, even after a panic: when a test panics, the program ends as soon as the other tests have ended, so
+/// nothing uses the state that the panic left.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,10 +11,10 @@ use running::{images, memory};
 use shell::interrupt;
 use shell::progress::Progress;
 
-/// Boot arguments, of which the hypervisor refuses the first, and the guest the second.
+/// Boot arguments: the hypervisor refuses the first, and the guest refuses the second.
 const REFUSED: [&str; 2] = ["rouse.fault=el2-hang", "rouse.fault=cell-hang"];
 
-/// Boots images for measurements with arguments for which xtask would build images for tests.
+/// Boots images for measurements with arguments for which xtask otherwise builds images for tests.
 pub fn run() -> Result<()> {
     interrupt::catch()?;
     for refused in REFUSED {

@@ -11,11 +11,11 @@ use results::Results;
 use shell::partial_files::Scratch;
 use shell::{places, processor_time};
 
-/// Systems that are booted, and how often each is.
+/// Systems to boot; each is booted several times.
 const UNDERS: &str = "none,rouse";
 const RUNS: usize = 2;
 
-/// Boots the systems, and checks the order of the boots, their cells, and that `compare` recognizes the boots.
+/// Boots the systems, and checks the order of the boots, their cells, and that `compare` pairs the boots.
 pub fn run() -> Result<()> {
     let place = Scratch::new()?;
     let folder = place.path().join("run");

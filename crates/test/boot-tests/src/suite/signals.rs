@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that kill this program half-way: its results so far must be there, its exit status must be that of the signal,
-//! and no emulator may be left.
+//! Tests that kill this program half-way. It must keep the results that it has, its exit status must be that of the
+//! signal, and no emulator may be left.
 //!
-//! Nothing here waits for a fixed time: a test sends the signal when the program has shown that it is at the right
+//! No test waits for a fixed time: it sends the signal when the program's output shows that the program is at the right
 //! place, and then waits for the consequences. If they take longer than [`PATIENCE`], the test fails.
 
 use std::fs::{self, File};
@@ -21,8 +21,8 @@ use shell::{places, processor_time};
 const PATIENCE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A run whose first boot measures, and whose second boot hangs, so that the kill need not hurry: the hypervisor hangs,
-/// and the first boot has none.
+/// A run whose first boot, without the hypervisor, measures, and whose second boot hangs in the hypervisor. The second
+/// boot does not end by itself, so the signal can't come too late.
 const LINE: [&str; 15] = [
     "run",
     "--under=none,rouse",
@@ -32,7 +32,7 @@ const LINE: [&str; 15] = [
     "--quick",
     "--append=rouse.fault=el2-hang",
     "--timeout=3600",
-    // The survey shows on standard output that the second boot is under way.
+    // On standard output, the survey shows that the second boot has started.
     "--survey",
     // The test looks for rows of the wide table.
     "--wide",
@@ -40,7 +40,7 @@ const LINE: [&str; 15] = [
     "--metric=insns",
     "--cpus=2",
     "--memory=512M",
-    // The second boot begins when the first has ended.
+    // With one job, the second boot begins when the first has ended.
     "--jobs=1",
 ];
 const UNDER_WAY: &str = "rouse: survey end";
@@ -117,7 +117,7 @@ pub fn leaves_no_emulator() -> Result<()> {
 pub fn second_ends_at_once() -> Result<()> {
     let folder = Scratch::new()?;
     let started = folder.path().join("started");
-    // An emulator that does not even print its version.
+    // An emulator that never answers, not even with its version.
     let script = folder.path().join("qemu");
     let text = format!(
         "#!/bin/sh\necho $$ > {}\nexec sleep 100000\n",
@@ -136,8 +136,8 @@ pub fn second_ends_at_once() -> Result<()> {
     let mut run = Run::spawn(command.stdout(Stdio::null()))?;
     let emulator: u32 = wait_until(|| fs::read_to_string(&started).ok()?.trim().parse().ok())
         .context("the emulator was not asked for its version")?;
-    // The first signal alone only makes the program wait for the emulator. The further signals make sure that one comes
-    // late enough to count as the second.
+    // After the first signal alone, the program still waits for the emulator. Sending further signals makes sure that
+    // one comes late enough to count as the second.
     let ended = wait_until(|| {
         let _ = send_signal("INT", run.process.id());
         processor_time::try_wait(&mut run.process).ok().flatten()
@@ -148,15 +148,15 @@ pub fn second_ends_at_once() -> Result<()> {
     Ok(())
 }
 
-/// A running copy of this program, which ends with the test at the latest.
+/// A running copy of this program, which ends no later than the test.
 struct Run {
     process: Child,
-    /// Its standard error, which goes to a file, so the program never blocks on it.
+    /// The program's standard error. It goes to a file, so that the program never blocks on it.
     complaints: File,
 }
 
 impl Run {
-    /// Starts this program with the options [`LINE`]; its results go to `out`.
+    /// Starts this program with the options [`LINE`]; it writes its results to `out`.
     fn start(out: &Path) -> Result<Self> {
         let mut command = this_program()?;
         command.args(LINE).arg("--out").arg(out);
@@ -173,10 +173,10 @@ impl Run {
         })
     }
 
-    /// Reads the program's output until the second boot is under way.
+    /// Reads the program's output until the second boot has started.
     fn until_under_way(&mut self) -> Result<()> {
         let stdout = self.process.stdout.as_mut().context("it has no output")?;
-        // It reads byte by byte, because another reader needs the rest of the output.
+        // Reads single bytes, because another reader needs the rest of the output.
         let mut lines = BufReader::with_capacity(1, stdout).lines();
         let mut read = String::new();
         loop {
@@ -223,7 +223,7 @@ fn this_program() -> Result<Command> {
     Ok(Command::new(places::program()?))
 }
 
-/// Returns the folder for the results of test `name`, which is not there yet.
+/// Returns the folder for the results of test `name`; it does not exist yet.
 fn fresh_folder(name: &str) -> Result<PathBuf> {
     let out = places::target().join("tests").join(name);
     if out.exists() {
@@ -241,7 +241,7 @@ fn send_signal(signal: &str, process: u32) -> Result<()> {
     Ok(())
 }
 
-/// Calls `done` until it returns a value. Fails after [`PATIENCE`].
+/// Calls `done` until it returns a value. Fails if that takes longer than [`PATIENCE`].
 fn wait_until<T>(mut done: impl FnMut() -> Option<T>) -> Result<T> {
     let since = Instant::now();
     while since.elapsed() < PATIENCE {
@@ -266,7 +266,7 @@ fn children(process: u32) -> Vec<u32> {
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Returns whether a process runs. A process that has ended may remain until its exit status is read.
+/// Returns whether a process runs. A process that has ended may still exist, until its parent reads its exit status.
 fn is_running(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);

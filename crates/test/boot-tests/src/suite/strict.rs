@@ -19,15 +19,14 @@ use shell::failure::bad_input;
 use shell::interrupt;
 use shell::terminal::say;
 
-/// The test in which EL2 breaks rules on purpose. In the file [`PLANTED`], each function breaks the rule of its name.
+/// The test in which EL2 breaks rules on purpose. Each function in the file [`PLANTED`] breaks the rule of its name.
 const PLANTS: &str = "fault-el2-breaks-rules";
 const PLANTED: &str = "hypervisor/src/planted/with/broken_rules.rs: ";
-/// Rules that can't be broken there: to break the first takes two CPUs, the second a fault, and the third memory that
-/// EL2 both writes and executes.
+/// Rules that EL2 can't break there: the first takes two CPUs, the second a fault, and the third memory that EL2 both
+/// writes and executes.
 const NOT_PLANTED: [&str; 3] = ["sgi-after-stores", "device-access", "code-fetched"];
 
-/// Fails if `test` found a broken rule that nothing breaks on purpose, or if [`PLANTS`] missed one that is broken on
-/// purpose.
+/// Fails if `test` found a broken rule outside of [`PLANTS`], or if [`PLANTS`] missed one that it breaks on purpose.
 fn judge(test: &str, found: &[BrokenRule]) -> Result<()> {
     let (planted, found): (Vec<&BrokenRule>, Vec<&BrokenRule>) =
         found.iter().partition(|one| one.place.starts_with(PLANTED));
@@ -97,7 +96,7 @@ pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
     tally.judge()
 }
 
-/// Fails if a boot that should succeed does not reach its end: then not all watched code ran.
+/// Fails if a boot that should succeed did not end by itself: then a part of the code was not watched.
 fn ends_by_itself(case: &Case, session: &Session) -> Result<()> {
     match &session.failure {
         Some(failure) if case.is_to_succeed() && !failure.is_about_figures() => {
@@ -107,11 +106,11 @@ fn ends_by_itself(case: &Case, session: &Session) -> Result<()> {
     }
 }
 
-/// Returns few and short tests of `cases` that together reach everything that any of them reaches
-/// ([`Case::reached_parts`]). Each step chooses the test that adds most for the seconds that it may take; among equals,
-/// the test with the shortest boot arguments.
+/// Returns a few short tests of `cases` that together reach everything that any of them reaches
+/// ([`Case::reached_parts`]). Each step chooses the test that adds the most parts per second of its time limit; among
+/// equals, the test with the shortest boot arguments.
 fn covering_cases(cases: &[Case]) -> Vec<&Case> {
-    /// The limit in seconds of a test that names none.
+    /// The time limit, in seconds, of a test that sets none.
     const USUAL: i64 = 400;
     let reached: Vec<_> = cases.iter().map(Case::reached_parts).collect();
     let mut left: BTreeSet<_> = reached.iter().flatten().collect();
@@ -131,7 +130,7 @@ fn covering_cases(cases: &[Case]) -> Vec<&Case> {
     chosen
 }
 
-/// Runs the few tests that cover the others, and the test that breaks the rules.
+/// Runs a few tests that reach everything, and the test that breaks the rules.
 pub fn run_few() -> Result<()> {
     let all = cases("")?;
     let plants = all.iter().find(|case| case.name == PLANTS);

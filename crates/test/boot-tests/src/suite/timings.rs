@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long tests took, as tables for people. No test fails because of its time.
+//! Tables of the time that tests took, for people. No test fails because of its time.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Took {
     name: String,
-    /// Wall-clock time, while other tests ran, and including the time spent waiting for them.
+    /// Wall-clock time, including the time spent waiting for tests that ran at the same time.
     wall: Duration,
     /// Processor time of all its processes.
     cpu: Duration,
@@ -40,7 +40,7 @@ fn row(text: &mut String, cpu: Duration, wall: Duration, name: &str) {
     let _ = write!(text, "\n{cpu:7.1} s {wall:6.1} s  {name}");
 }
 
-/// Returns a table of the `count` longest programs of tests in Cargo's output `said`, and the sum over all programs,
+/// Returns a table of the `count` longest test programs in Cargo's output `said`, and the sum over all programs,
 /// without the time to compile them.
 pub fn host_table(said: &str, count: usize) -> String {
     let mut programs = programs(said);
@@ -58,9 +58,9 @@ fn seconds(milliseconds: u64) -> f64 {
     Duration::from_millis(milliseconds).as_secs_f64()
 }
 
-/// Returns the programs of tests, with their packages, and the milliseconds that each reports.
+/// Returns the test programs, with their packages, and the milliseconds that each program reports.
 ///
-/// Cargo names a package only with its first program, whose file has the name of the package.
+/// Cargo names a package only before its first program, whose file has the name of the package.
 fn programs(said: &str) -> Vec<(String, u64)> {
     let mut found = Vec::new();
     let (mut package, mut name) = (String::new(), None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The results that `report` reads from a log that is cut short.
+//! The results that `report` reads from a truncated log.
 
 use anyhow::{Context, Result, ensure};
 use results::Results;
@@ -13,7 +13,7 @@ use wire::Record;
 pub struct Cut {
     /// The number of passes that the log keeps.
     after: u64,
-    /// How many bytes of the next pass the log keeps, too: the end of a block is missing.
+    /// The number of bytes of the next pass that the log also keeps: it then ends within a block.
     #[serde(default)]
     into_next: usize,
 }
@@ -56,7 +56,7 @@ impl Cut {
         Ok(())
     }
 
-    /// Returns the offset of the cut: before the record `order` of the next pass, or some bytes later.
+    /// Returns the offset of the cut: before the record `order` of the next pass, or `into_next` bytes later.
     fn end(&self, console: &str) -> Option<usize> {
         let mut at = 0;
         for line in console.split_inclusive('\n') {

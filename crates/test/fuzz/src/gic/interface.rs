@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A model of one CPU's virtual CPU interface with its list registers (IHI 0069H, chapter 6 and 12.4). It does the work
-//! that the hardware does between two exits.
+//! A model of one CPU's virtual CPU interface with its list registers (IHI 0069H, chapter 6 and 12.4). It models the
+//! actions of the hardware between two exits.
 
 use vgic::{Asked, Bank, ListRegister};
 
@@ -9,7 +9,7 @@ const ACTIVE: u64 = 1 << 63;
 /// LR.HW, and LR.EOI, which has a meaning only if HW is 0.
 const HW: u64 = 1 << 61;
 const EOI: u64 = 1 << 41;
-/// Priority bits that are not implemented: of 55:48, only 55:51 are.
+/// Unimplemented priority bits: of the field 55:48, only 55:51 are implemented.
 const NOT_IMPLEMENTED: u64 = 7 << 48;
 
 /// The virtual CPU interface of a CPU.
@@ -59,7 +59,7 @@ impl Interface {
         Some(one.intid())
     }
 
-    /// Writes ICV_EOIR1_EL1. With EOImode 0, the write deactivates the interrupt only if this has the dropped priority.
+    /// Writes ICV_EOIR1_EL1. With EOImode 0, the write deactivates the interrupt only if it has the dropped priority.
     pub fn end(&mut self, intid: u32) {
         let dropped = self.running.trailing_zeros();
         self.running &= self.running.wrapping_sub(1);
@@ -73,13 +73,13 @@ impl Interface {
         self.deactivate_if(intid, |_| true);
     }
 
-    /// Deactivates `intid` if `is_it` accepts its list register. For an INTID in no list register, hardware only
+    /// Deactivates `intid` if `is_it` accepts its list register. If no list register has the INTID, hardware only
     /// increments ICH_HCR_EL2.EOIcount.
     fn deactivate_if(&mut self, intid: u32, is_it: impl Fn(&ListRegister) -> bool) {
         let mut registers = self.registers.iter_mut();
         let active = registers.find(|one| one.0 & ACTIVE != 0 && one.intid() == intid);
-        // Only the state changes; the rest stays in the list register. The end of a hardware interrupt also ends the
-        // physical interrupt.
+        // Only the state changes; the list register keeps the other fields. The end of a hardware interrupt also ends
+        // the physical interrupt.
         if let Some(one) = active.filter(|one| is_it(one)) {
             one.0 &= !ACTIVE;
             self.ended_physically |= one.hw().map_or(0, |physical| 1 << physical);
@@ -88,7 +88,7 @@ impl Interface {
 
     /// Returns ICH_VMCR_EL2.
     pub fn settings(&self) -> u64 {
-        /// VBPR1 and VBPR0: the least values with five bits of preemption.
+        /// VBPR1 and VBPR0: the smallest values with five preemption bits.
         const BINARY_POINTS: u64 = 3 << 18 | 2 << 21;
         let mask = u64::from(self.mask & 0xf8) << 24;
         BINARY_POINTS | mask | u64::from(self.split) << 9 | u64::from(self.on) << 1
@@ -106,8 +106,8 @@ impl Interface {
         core::mem::take(&mut self.ended_physically)
     }
 
-    /// Reads ICH_EISR_EL2: list registers whose interrupt has ended, and which request a maintenance interrupt for
-    /// this.
+    /// Reads ICH_EISR_EL2: list registers whose interrupt has ended, and which therefore request a maintenance
+    /// interrupt.
     pub fn ended(&self) -> u32 {
         self.bits(|one| one.0 & (PENDING | ACTIVE | HW | EOI) == EOI)
     }
@@ -140,7 +140,8 @@ impl Bank for Interface {
         self.registers.len()
     }
 
-    /// Reads ICH_ELRSR_EL2: list registers that are neither pending nor active, and that EL2 need not read first.
+    /// Reads ICH_ELRSR_EL2: list registers that are neither pending nor active, and that EL2 may overwrite without
+    /// reading them.
     fn empty(&self) -> u32 {
         self.bits(|one| one.0 & (PENDING | ACTIVE) == 0) & !self.ended()
     }

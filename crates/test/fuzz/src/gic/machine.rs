@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual GIC of crate `vgic`, with a model of the CPU interface for each vCPU. [`vgic::Delivery`] puts the parts
-//! together, as in the hypervisor. The calls follow `hypervisor/src/exits/mmio.rs` and
+//! The virtual GIC of crate `vgic`, with a model of the CPU interface for each vCPU. [`vgic::Delivery`] connects the
+//! parts, like in the hypervisor. The calls follow `hypervisor/src/exits/mmio.rs` and
 //! `hypervisor/src/interrupts/irq.rs`.
 
 use std::cell::RefCell;
@@ -17,16 +17,16 @@ use super::spec::{CPUS, affinity};
 /// Offset of a redistributor's second frame.
 const SGI_FRAME: u64 = 0x1_0000;
 
-/// INTIDs of the timers, which have a line and a physical interrupt of the same number.
+/// INTIDs of the timers; each has an interrupt line and a physical interrupt with its INTID.
 pub const TIMERS: [u32; 2] = [27, 30];
 /// [`TIMERS`] as a mask.
 const LINES: u32 = 1 << TIMERS[0] | 1 << TIMERS[1];
 
-/// A CPU's physical interrupts for the guest's timers, a bit each. EL2 takes them, and list registers end them, as on
+/// A CPU's physical interrupts for the guest's timers, a bit each. EL2 takes them, and list registers end them, like on
 /// hardware.
 #[derive(Debug, Default)]
 pub struct Physical {
-    /// Interrupts whose line is high.
+    /// Interrupts whose interrupt line is high.
     pub lines: u32,
     enabled: u32,
     active: u32,
@@ -35,15 +35,15 @@ pub struct Physical {
 /// The part of the machine that belongs to one vCPU.
 #[derive(Debug)]
 pub struct ModelCpu {
-    /// Its private interrupts' registers.
+    /// The registers of the vCPU's private interrupts.
     pub private: Private,
-    /// Its list of interrupts.
+    /// The vCPU's list of interrupts.
     pub list: List,
-    /// Its CPU interface.
+    /// The vCPU's CPU interface.
     pub interface: Interface,
-    /// The state of its timers' physical interrupts.
+    /// The state of the physical interrupts of the vCPU's timers.
     pub physical: Physical,
-    /// Whether it has published its state to the others since the last [`Machine::take_shown`].
+    /// Whether the vCPU has published its state to the others since the last [`Machine::take_shown`].
     shown: bool,
 }
 
@@ -111,7 +111,7 @@ impl vgic::Interface for Hardware<'_> {
     }
 
     /// # Panics
-    /// Panics if the interrupt is not active: to end an interrupt that was not taken is UNPREDICTABLE (IHI 0069H, 12.2,
+    /// Panics if the interrupt is not active: ending an interrupt that was not taken is UNPREDICTABLE (IHI 0069H, 12.2,
     /// ICC_CTLR_EL1).
     fn deactivate(&mut self, intid: u32) {
         assert!(self.physical.active >> intid & 1 != 0, "{intid} is active");
@@ -155,7 +155,7 @@ impl vgic::Registers for Hardware<'_> {
 /// A machine with [`CPUS`] vCPUs.
 #[derive(Debug)]
 pub struct Machine {
-    /// Its vCPUs.
+    /// The machine's vCPUs.
     pub cpus: [ModelCpu; CPUS],
     /// The distributor that the vCPUs share.
     pub distributor: RefCell<Distributor>,
@@ -190,7 +190,7 @@ impl Machine {
         value
     }
 
-    /// Accesses the second frame of `of`'s redistributor from CPU `by`.
+    /// Accesses the second frame of the redistributor of CPU `of`, from CPU `by`.
     pub fn access_private(
         &mut self,
         by: usize,
@@ -202,7 +202,7 @@ impl Machine {
         self.access_gicr(by, of, SGI_FRAME + offset, size, write)
     }
 
-    /// Accesses `of`'s redistributor from CPU `by`.
+    /// Accesses the redistributor of CPU `of`, from CPU `by`.
     pub fn access_gicr(
         &mut self,
         by: usize,
@@ -247,7 +247,7 @@ impl Machine {
         }
     }
 
-    /// Makes an SGI reach `cpu`, as a physical interrupt or by a request to EL2.
+    /// Makes an SGI pending on `cpu`, as a physical interrupt or through a request to EL2.
     pub fn inject(&mut self, cpu: usize, intid: u32) {
         let physical = <Hardware<'_> as vgic::Interface>::SGIS >> intid & 1 != 0;
         let mut delivery = self.delivery(cpu);
@@ -256,7 +256,7 @@ impl Machine {
         }
     }
 
-    /// Takes the timers' physical interrupts that are signalled, each at once.
+    /// Takes the timers' physical interrupts that are signalled, each as soon as it is.
     pub fn take_timers(&mut self) {
         for cpu in 0..CPUS {
             let physical = &mut self.cpus[cpu].physical;
@@ -276,7 +276,7 @@ impl Machine {
         self.delivery(cpu).sample();
     }
 
-    /// Acknowledges an interrupt on `cpu`, with IRQs masked: EL2 samples the lines first.
+    /// Acknowledges an interrupt on `cpu`, with IRQs masked. EL2 samples the interrupt lines first.
     pub fn acknowledge(&mut self, cpu: usize) -> Option<u32> {
         self.sample(cpu);
         match self.try_trap(cpu, Register::Acknowledge, None) {
@@ -308,8 +308,8 @@ impl Machine {
         one.physical.active &= !one.interface.take_ended_physically();
     }
 
-    /// Accesses a register of `cpu`'s CPU interface if the access traps, and returns the value of a read. Otherwise
-    /// returns `None`.
+    /// Accesses a register of `cpu`'s CPU interface if the access traps, and returns the value that a read has. Returns
+    /// `None` if the access does not trap.
     pub fn try_trap(&mut self, cpu: usize, register: Register, write: Option<u64>) -> Option<u64> {
         if !self.cpus[cpu].interface.asked().traps {
             return None;
@@ -324,7 +324,7 @@ impl Machine {
         Some(value)
     }
 
-    /// Takes the maintenance interrupts that are asserted, each at once.
+    /// Takes the maintenance interrupts that are asserted, each as soon as it is.
     pub fn maintenance(&mut self) {
         for cpu in 0..CPUS {
             let mut taken = 0;
@@ -340,8 +340,8 @@ impl Machine {
         }
     }
 
-    /// Takes all pending interrupts out of the list registers of `cpu` and lists them again, like a change of the
-    /// delivery.
+    /// Removes all pending interrupts from the list registers of `cpu` and lists them again, like a change of the
+    /// delivery does.
     pub fn drain(&mut self, cpu: usize) {
         let mut delivery = self.delivery(cpu);
         // The hypervisor does not change the delivery while an interrupt is active.
@@ -393,7 +393,7 @@ impl Machine {
         (delivery.audit(false, false), delivery.stray())
     }
 
-    /// Returns an interrupt that is listed twice, after the CPU's number: a private one in two list registers of its
+    /// Returns an interrupt that is listed twice, and a CPU that lists it: a private one in two list registers of this
     /// CPU, or an SPI in any two list registers.
     pub fn listed_twice(&self) -> Option<(usize, u32)> {
         let cpus = self.cpus.iter().enumerate();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference: the behaviour of a GIC with one security state, written down as naively as possible. It has no list
-//! registers, no queues, and no vCPUs that hold interrupts. An interrupt is a few flags, which decide which interrupt a
+//! The reference: the behaviour of a GIC with one security state, in the most naive form. It has no list registers, no
+//! queues, and no vCPUs that hold interrupts. An interrupt consists of a few flags, which decide the interrupt that a
 //! CPU must signal (IHI 0069H, 4.1 for the states, 4.8 for priorities).
 
 /// Number of vCPUs.
@@ -9,12 +9,12 @@ pub const CPUS: usize = 3;
 pub const INTIDS: u32 = 96;
 /// Number of SGIs and PPIs.
 pub const PRIVATE: u32 = 32;
-/// Priority bits of the CPU interface: the upper five, all of which preempt.
+/// Implemented priority bits of the CPU interface: the upper five, all of which preempt.
 const PRIORITY: u8 = 0xf8;
 /// Running priority of a CPU that handles no interrupt.
 const IDLE: u8 = 0xff;
 
-/// Returns the affinity of a vCPU. It is not the vCPU's number, and the affinities differ in two levels.
+/// Returns the affinity of a vCPU. It differs from the vCPU's number, and the vCPUs differ in two affinity levels.
 pub const fn affinity(cpu: usize) -> u64 {
     [0x0000, 0x0001, 0x0100][cpu]
 }
@@ -27,7 +27,7 @@ pub enum Active {
     No,
     /// This CPU acknowledged it.
     Acknowledged(usize),
-    /// Software set it by register.
+    /// A register write set the state.
     Set,
 }
 
@@ -36,7 +36,7 @@ pub enum Active {
 pub struct Interrupt {
     /// ISENABLER.
     pub enabled: bool,
-    /// Whether it was sent, or set pending by software, and has not been taken since.
+    /// Whether the interrupt was sent, or set pending through a register, and has not been taken since.
     pub pending: bool,
     /// Whether the line of a level-sensitive interrupt is high. The interrupt is then pending.
     pub line: bool,
@@ -49,7 +49,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Returns its bit of ISPENDR: whether it is pending for either reason.
+    /// Returns the interrupt's bit of ISPENDR: whether it is pending for either reason.
     pub const fn is_pending(&self) -> bool {
         self.pending || self.line
     }
@@ -109,7 +109,7 @@ pub struct Interface {
     pub split: bool,
     /// ICC_IGRPEN1_EL1.
     pub on: bool,
-    /// Priorities of interrupts that were acknowledged and not ended, the innermost last.
+    /// Priorities of interrupts that were acknowledged and not ended, most recent last.
     pub running: Vec<u8>,
 }
 
@@ -125,7 +125,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Returns the state after reset, with CPU interfaces that mask nothing.
+    /// Returns the state after reset, except that the CPU interfaces mask no priority.
     pub fn new() -> Self {
         Self {
             private: [[Interrupt::default(); PRIVATE as usize]; CPUS],
@@ -157,7 +157,7 @@ impl Spec {
     }
 
     /// Returns whether `intid` is forwarded to `cpu` (4.7; GICD_IROUTER\<n\> for the routing). If any PE may be chosen
-    /// (GICD_IROUTER.IRM), the choice is the implementation's, and ours is the first CPU.
+    /// (GICD_IROUTER.IRM), the choice is left to the implementation, and ours chooses the first CPU.
     fn forwarded(&self, cpu: usize, intid: u32) -> bool {
         let one = self.at(cpu, intid);
         let routed = intid < PRIVATE
@@ -194,7 +194,7 @@ impl Spec {
         signalled.filter(|&intid| urgency(intid) == best).collect()
     }
 
-    /// Reads ICC_IAR1_EL1, with the result `intid` (4.1). A line keeps its level.
+    /// Reads ICC_IAR1_EL1, which returns `intid` (4.1). The interrupt line keeps its level.
     pub fn acknowledge(&mut self, cpu: usize, intid: u32) {
         let one = self.at_mut(cpu, intid);
         one.pending = false;
@@ -227,13 +227,13 @@ impl Spec {
         }
     }
 
-    /// Writes a register with one bit per INTID, for the 32 INTIDs from `first` on. Private INTIDs are those of `cpu`
+    /// Writes a register with one bit per INTID, for the 32 INTIDs from `first` on. Private INTIDs belong to `cpu`
     /// (12.9, 12.11).
     pub fn write(&mut self, cpu: usize, bits: Bits, first: u32, value: u32) {
         for n in 0..32 {
             let (one, set) = (self.at_mut(cpu, first + n), value >> n & 1 != 0);
             match bits {
-                // All interrupts are in Group 1, whatever is written.
+                // All interrupts are in Group 1, whatever value is written.
                 Bits::Group => {}
                 _ if !set => {}
                 Bits::SetEnable => one.enabled = true,

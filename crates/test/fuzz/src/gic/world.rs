@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine and the reference in lockstep. However few list registers there are, the machine may differ from the
-//! reference only in this:
+//! Runs the machine and the reference in lockstep. With any number of list registers, the machine may differ from the
+//! reference only in one respect:
 //!
-//! - Pending and active states of another vCPU read as they are, or as they were at that vCPU's last access to its own
-//!   registers or the distributor's, or at any CPU's last write to these registers.
+//! - The pending and active states of another vCPU may be current, or as old as that vCPU's last access to its own
+//!   registers or the distributor's, or as any CPU's last write to these registers.
 
 use trap::interface::Register;
 use vgic::Bank;
@@ -19,7 +19,7 @@ pub enum GuestAction {
     Acknowledge(usize),
     /// A CPU ends the interrupt that it acknowledged last.
     End(usize),
-    /// A CPU deactivates one of the interrupts that it ended with EOImode 1; the index counts modulo their number.
+    /// A CPU deactivates one of the interrupts that it ended with EOImode 1: the one at this index, modulo their number.
     Deactivate(usize, usize),
     /// A CPU sends an SGI to the CPUs of a bit map.
     Send(u32, u8),
@@ -31,37 +31,37 @@ pub enum GuestAction {
     Enable(usize, bool),
     /// CPU `by` writes a register with one bit per INTID. If the INTIDs are private, the register is that of CPU `of`.
     Write {
-        /// The CPU that does it.
+        /// The CPU that writes.
         by: usize,
-        /// The CPU whose register it is.
+        /// The CPU that the register belongs to.
         of: usize,
-        /// Which register.
+        /// The register.
         bits: Bits,
-        /// First of its 32 INTIDs.
+        /// The first of the register's 32 INTIDs.
         first: u32,
         /// Written value.
         value: u32,
     },
-    /// CPU `by` reads such a register.
+    /// CPU `by` reads such a register of CPU `of`.
     Read {
-        /// The CPU that does it.
+        /// The CPU that reads.
         by: usize,
-        /// The CPU whose register it is.
+        /// The CPU that the register belongs to.
         of: usize,
-        /// Which register.
+        /// The register.
         bits: Bits,
-        /// First of its 32 INTIDs.
+        /// The first of the register's 32 INTIDs.
         first: u32,
     },
-    /// A CPU sets a priority: the CPU, the CPU whose interrupt it is, the INTID, and the priority.
+    /// A CPU sets a priority. The fields are the CPU, the CPU that the interrupt belongs to, the INTID, and the priority.
     Priority(usize, usize, u32, u8),
-    /// A CPU routes an SPI: the CPU, the SPI, and the target; one more than the last CPU means any CPU.
+    /// A CPU routes an SPI. The fields are the CPU, the SPI, and the target; the number after the last CPU means any CPU.
     Route(usize, u32, usize),
     /// A CPU sets GICD_CTLR.EnableGrp1.
     Forward(usize, bool),
-    /// A CPU's delivery changes to the hardware's and back.
+    /// The delivery of a CPU changes to direct and back to inject.
     Drain(usize),
-    /// The line of a CPU's timer, named by its INTID, becomes high or low.
+    /// The interrupt line of a CPU's timer, named by its INTID, becomes high or low.
     Line(usize, u32, bool),
 }
 
@@ -70,11 +70,11 @@ pub enum GuestAction {
 pub struct World {
     machine: Machine,
     spec: Spec,
-    /// Interrupts that each CPU acknowledged and has not ended, the innermost last; and those that it ended and has not
-    /// deactivated.
+    /// For each CPU, the interrupts that it acknowledged and has not ended, most recent last; and the interrupts that
+    /// it ended and has not deactivated.
     handling: [Vec<u32>; CPUS],
     ended: [Vec<u32>; CPUS],
-    /// The reference's state when each CPU last published its own.
+    /// The reference's state when each CPU of the machine last published its own.
     seen: [Spec; CPUS],
 }
 
@@ -103,10 +103,10 @@ impl World {
         world
     }
 
-    /// Does one action on the machine and on the reference.
+    /// Does one action on both the machine and the reference.
     ///
     /// # Panics
-    /// Panics if they differ where they must not.
+    /// Panics if they differ in a way that is not allowed.
     pub fn step(&mut self, step: &GuestAction) {
         match *step {
             GuestAction::Acknowledge(cpu) => self.acknowledge(cpu),
@@ -171,7 +171,7 @@ impl World {
                 let lines = &mut self.machine.cpus[cpu].physical.lines;
                 *lines = *lines & !(1 << intid) | u32::from(high) << intid;
                 self.spec.at_mut(cpu, intid).line = high;
-                // A CPU that reads the state sees the line's present level.
+                // A CPU that reads the state sees the current level of the interrupt line.
                 for seen in &mut self.seen {
                     seen.at_mut(cpu, intid).line = high;
                 }
@@ -180,11 +180,11 @@ impl World {
         self.finish_step();
     }
 
-    /// Does the consequences of a step, and checks the invariants after it.
+    /// Completes a step on the machine, and checks the invariants after it.
     fn finish_step(&mut self) {
         self.machine.take_timers();
         self.machine.maintenance();
-        // Takes interrupts that waited for the end of another one.
+        // Takes physical interrupts that had to wait for the end of another one.
         self.machine.take_timers();
         self.note_shown();
         assert_eq!(self.machine.listed_twice(), None);
@@ -210,7 +210,7 @@ impl World {
         assert_eq!(self.machine.has_active(cpu), !here.is_empty(), "CPU {cpu}");
     }
 
-    /// Writes a register of `cpu`'s CPU interface, with `set` if the access does not trap.
+    /// Writes a register of `cpu`'s CPU interface. Calls `set` if the access does not trap.
     fn set_register(
         &mut self,
         cpu: usize,
@@ -261,7 +261,7 @@ impl World {
             self.machine.inject(cpu, intid);
         }
         self.spec.send(intid, &targets);
-        // On a CPU to which the SGI can't be delivered now, it only becomes pending.
+        // If the SGI can't be delivered to a CPU at this moment, it only becomes pending there.
         let ready = |cpu: &&usize| self.machine.cpus[**cpu].private.ready(intid).is_some();
         let listed = targets.iter().filter(ready);
         listed.for_each(|&cpu| self.check_listed(cpu));
@@ -322,7 +322,7 @@ impl World {
         self.check_written(of, intid);
     }
 
-    /// Checks the lists after a write to a register of `intid`; the register is that of `of` if `intid` is private.
+    /// Checks the lists after a write to a register of `intid`; the register belongs to CPU `of` if `intid` is private.
     fn check_written(&mut self, of: usize, intid: u32) {
         if intid < PRIVATE {
             self.check_listed(of);
@@ -331,7 +331,7 @@ impl World {
         }
     }
 
-    /// Compares every register with one bit per INTID, as its owner reads it.
+    /// Compares every register with one bit per INTID, read by the CPU that the register belongs to.
     ///
     /// # Panics
     /// Panics if a register differs.
@@ -354,7 +354,8 @@ impl World {
         }
     }
 
-    /// Checks that after an exit of `cpu` no interrupt waits that could be in one of its list registers.
+    /// Checks after an exit of `cpu` that an interrupt waits only if no list register is free, and none holds a less urgent
+    /// pending interrupt.
     fn check_listed(&self, cpu: usize) {
         let interface = &self.machine.cpus[cpu].interface;
         let pending = interface.used().filter(|one| !one.is_active());
@@ -365,13 +366,13 @@ impl World {
         }
     }
 
-    /// Makes the guest handle its interrupts until there are none, with no exit except for maintenance.
+    /// Makes the guest handle its interrupts until there are none. Only maintenance interrupts make it exit.
     ///
     /// # Panics
     /// Panics if an interrupt is lost.
     pub fn settle(&mut self) {
         self.undo_activations();
-        // With a line that stays high, the guest would handle its interrupt for ever.
+        // If an interrupt line stayed high, the guest would handle its interrupt for ever.
         for (cpu, intid) in (0..CPUS).flat_map(|cpu| TIMERS.map(|intid| (cpu, intid))) {
             self.step(&GuestAction::Line(cpu, intid, false));
         }
@@ -402,7 +403,7 @@ impl World {
         }
     }
 
-    /// Clears active states that software set, because no handler is going to end them.
+    /// Clears active states that software set, because no handler will end these interrupts.
     fn undo_activations(&mut self) {
         for (of, first) in [(0, 0), (1, 0), (2, 0), (0, 32), (0, 64)] {
             let set = (0..32).filter(|n| self.spec.at(of, first + n).active == Active::Set);

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 /// INTIDs that steps use: few, so that several steps affect one interrupt.
 const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 27, 30, 31];
-/// The INTIDs among these that have a line.
+/// The INTIDs in [`PRIVATE`] that have an interrupt line.
 const TIMERS: [u32; 2] = [27, 30];
 const SHARED: [u32; 5] = [32, 33, 63, 64, 95];
 
@@ -85,7 +85,7 @@ fn step() -> impl Strategy<Value = GuestAction> {
     ]
 }
 
-/// Requests `cases` sequences, but only two under Miri, which takes a thousand times as long.
+/// Requests `cases` sequences; under Miri, which takes a thousand times as long, only two.
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases: if cfg!(miri) { 2 } else { cases },
@@ -115,7 +115,8 @@ proptest! {
 proptest! {
     #![proptest_config(config(400))]
 
-    /// Compares only registers that the guest happens to read: other steps need not exit, and must work without exits.
+    /// Compares only registers that the guest happens to read. So the other steps need not exit, and the GIC must work
+    /// without these exits.
     #[test]
     fn nothing_depends_on_exits(
         registers in 1usize..=5,

@@ -84,8 +84,8 @@ fn an_spi_that_is_rerouted_while_active_comes_when_it_is_ended() {
     ]);
 }
 
-/// The physical interrupt is active while the guest handles a state that software set. The end of this state does not
-/// end the physical interrupt, and the line is still high.
+/// The physical interrupt is active while the guest handles an active state that software set. The end of this state
+/// does not end the physical interrupt, and the interrupt line is still high.
 #[test]
 fn a_line_comes_again_after_what_software_set_meanwhile() {
     const TIMER: u32 = 27;
@@ -111,7 +111,7 @@ fn a_line_comes_again_after_what_software_set_meanwhile() {
     }
 }
 
-/// More interrupts are active than there are list registers, and each ends by its own INTID.
+/// More interrupts are active than there are list registers, and the guest ends each by its own INTID.
 #[test]
 fn nested_ones_come_and_end_however_few_registers_there_are() {
     const TIMER: u32 = 27;
@@ -142,7 +142,7 @@ fn nested_ones_come_and_end_however_few_registers_there_are() {
     }
 }
 
-/// Hardware ends only an interrupt with the priority that it drops.
+/// Hardware ends only an interrupt whose priority is the dropped one.
 #[test]
 fn what_comes_again_with_another_priority_still_ends() {
     run_without_exits([
@@ -155,7 +155,7 @@ fn what_comes_again_with_another_priority_still_ends() {
     ]);
 }
 
-/// A handler may end an SPI that software has set active meanwhile, wherever the SPI is routed by then.
+/// A handler may end an SPI that software has set active meanwhile, wherever the SPI is then routed.
 #[test]
 fn an_spi_that_is_set_active_by_register_ends_by_an_end() {
     run([

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A simulated CPU, about which both sides are asked: its timers, requests, tick and limits follow from a seed.
+//! A simulated CPU, for which both governors choose states: its timers, requests, tick and limits follow from a seed.
 
 use cpuidle::Wake;
 use governors_by_rules::NO_TIMER;
 
-/// Longer than any sleep here.
+/// A time longer than any simulated sleep.
 const FAR_NS: u64 = 1_000_000_000_000;
 
-/// The shortest time to a timer: less is below the resolution of the CPU's clocks.
+/// The shortest time to a timer: a shorter time is below the resolution of the CPU's clocks.
 const SOON_NS: u64 = 20;
 
 /// The kind of events in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// Requests a few us apart, and now and then a pause.
+    /// Requests a few us apart, with occasional pauses.
     Bursts,
     /// Requests with a fixed period, jittered a little.
     Periodic,
@@ -38,9 +38,9 @@ impl Course {
 /// Changes in the course of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spice {
-    /// Latency limits come and go.
+    /// Latency limits are set and removed.
     pub limits: bool,
-    /// The latency limit is 0 at times.
+    /// The latency limit is sometimes 0.
     pub limit_zero: bool,
     /// Some states are disabled throughout.
     pub disabled: bool,
@@ -48,12 +48,12 @@ pub struct Spice {
     pub refusals: bool,
 }
 
-/// A period in which the CPU has nothing to do. It may consist of several stays in a state.
+/// A period in which the CPU has nothing to do. The CPU may enter states several times within it.
 #[derive(Clone, Copy, Debug)]
 struct Period {
     timer_ns: Option<u64>,
     request_ns: u64,
-    /// Time until an interrupt after which the CPU still has nothing to do.
+    /// Time until an interrupt that gives the CPU nothing to do.
     nudge_ns: u64,
     limit_ns: Option<u64>,
     utilisation: u32,
@@ -89,7 +89,7 @@ impl Question {
     }
 }
 
-/// How the CPU stays in a state.
+/// The conditions of a stay in a state.
 #[derive(Clone, Copy, Debug)]
 pub struct Stay {
     pub exit_latency_ns: u64,
@@ -131,7 +131,7 @@ impl SimulatedCpu {
 
     pub fn question(&mut self) -> Question {
         if self.period.is_none() {
-            // The CPU has run a task, so the tick runs.
+            // The CPU has run a task, so the tick is running.
             self.tick_stopped = false;
             self.period = Some(self.draw_period());
         }
@@ -200,7 +200,7 @@ impl SimulatedCpu {
         refused
     }
 
-    /// Stays in a state. Returns for how long, and the cause of the wake-up.
+    /// Stays in a state. Returns the length of the stay, and the cause of the wake-up.
     pub fn stay(&mut self, stay: &Stay) -> (u64, Wake) {
         let question = self.question();
         let Some(mut period) = self.period.take() else {
@@ -238,7 +238,7 @@ impl SimulatedCpu {
     }
 }
 
-/// Draws a time between two times, with the same chance for each power of two.
+/// Draws a time between two times, with equal probability for each power of two.
 pub fn between(rng: &mut fastrand::Rng, low: u64, high: u64) -> u64 {
     let magnitude = rng.u32(low.ilog2()..=high.ilog2());
     (rng.u64(1 << magnitude..2 << magnitude)).clamp(low, high)

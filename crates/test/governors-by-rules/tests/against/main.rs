@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the governors of `crates/no_std/cpuidle` with those by the rules, choice by choice over generated traces.
+//! Compares the governors of `crates/no_std/cpuidle` with the governors written by the rules, choice by choice over
+//! generated traces.
 //!
-//! Both sides get the same questions and the same outcomes, even after a difference: the CPU enters the state that the
-//! rules choose. Choices differ if their state, the stop of the tick, or the poll limit differs. The test prints a
-//! difference with the trace's seed and step.
+//! Both governors get equal questions and equal outcomes, even after a difference: the CPU enters the state that the
+//! governor by the rules chooses. Two choices differ if their state, their decision to stop the tick, or their poll
+//! limit differs. The test prints a difference with the trace's seed and step.
 
 mod cpu;
 mod pairs;
@@ -117,8 +118,8 @@ impl Both {
         (first, second)
     }
 
-    /// Replaces a choice of a disabled state by the shallowest enabled state: `cpuidle` promises that a choice is
-    /// enabled, and Linux does not.
+    /// Replaces a choice of a disabled state by the shallowest enabled state: `cpuidle` guarantees that the chosen
+    /// state is enabled, and Linux does not.
     fn enabled_choice(&self, choice: Choice) -> Choice {
         let states = self.second_table.states();
         if !states[choice.state].disabled {
@@ -252,7 +253,7 @@ fn differences(pair: &Pair, machine: &IdleMachine) -> Vec<String> {
     })
 }
 
-/// Checks that the comparison is sharp enough to distinguish a governor from its closest relatives.
+/// Checks that the comparison distinguishes each governor from its closest relatives.
 #[test]
 fn another_release_makes_a_difference() {
     for pair in PAIRS {

@@ -22,7 +22,7 @@ impl ByRules {
         }
     }
 
-    /// Returns how long, in ns, the poll state polls after the last choice.
+    /// Returns the poll limit, in ns, of the poll state after the last choice.
     pub fn poll_limit_ns(&self, table: &Table, tick_ns: i64) -> u64 {
         match self {
             Self::Plain(_) => poll_limit_ns(table, tick_ns) as u64,
@@ -31,16 +31,16 @@ impl ByRules {
     }
 }
 
-/// Makes a governor by the rules, for a tick of so many ns.
+/// Creates a governor by the rules, for a tick of this many ns.
 pub type Maker = fn(i64) -> ByRules;
 
-/// A governor of `cpuidle`, and a function that makes the same governor by the rules.
+/// A governor of `cpuidle`, and a function that creates the same governor by the rules.
 pub struct Pair {
     pub name: Name,
     pub by_rules: Maker,
-    /// Whether its release of Linux asks the governor if there is only one state (rule G9).
+    /// Whether this governor's release of Linux asks it if there is only one state (rule G9).
     pub asked_of_one: bool,
-    /// Similar governors, from which the comparison must distinguish it.
+    /// Similar governors, from which the comparison must distinguish this one.
     pub others: &'static [(&'static str, Maker)],
 }
 

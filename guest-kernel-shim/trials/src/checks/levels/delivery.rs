@@ -13,7 +13,7 @@ use guest_kernel_shim::hypervisor;
 /// Whether interrupts are delivered directly.
 static DIRECT: AtomicBool = AtomicBool::new(false);
 
-/// Notes how interrupts are delivered.
+/// Records how interrupts are delivered.
 pub fn note_delivery(direct: bool) {
     DIRECT.store(direct, Release);
 }

@@ -59,7 +59,7 @@ impl Timer {
         control & EXPIRED != 0
     }
 
-    /// Makes the timer expire, and gives the interrupt controller time to notice.
+    /// Makes the timer expire, and waits until the interrupt controller has noticed.
     pub fn raise(self) {
         self.arm(0);
         while !self.has_expired() {
@@ -68,7 +68,7 @@ impl Timer {
         spin_briefly();
     }
 
-    /// Turns the timer off, and gives the interrupt controller time to notice.
+    /// Turns the timer off, and waits until the interrupt controller has noticed.
     pub fn lower(self) {
         if self.physical {
             CNTP_CTL_EL0.set(0);
@@ -95,7 +95,7 @@ impl Timer {
         redistributor().active() & self.bit() != 0
     }
 
-    /// Acknowledges the timer's pending interrupt, after giving it time to come.
+    /// Acknowledges the timer's pending interrupt, after giving it time to arrive.
     pub fn acknowledge(self) -> Result<(), Failure> {
         let got = Cell::new(SPURIOUS);
         clock::wait_for(|| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that a pending interrupt ends a wait, and that an interrupt that is gone never does.
+//! Checks that a pending interrupt ends a wait, and that a withdrawn interrupt never does.
 
 use arch::insn;
 
@@ -15,9 +15,9 @@ fn sleeps_until(timer: Timer) -> bool {
     timer.has_expired()
 }
 
-/// Checks that an interrupt that is gone ends no wait: the wait lasts until there is another reason to end it.
-/// A wait may end without a reason (DDI 0487K.a, D1.7.2), but code does not wait for such an end. The pending
-/// state is read first, because a hypervisor may not notice that a timer was turned off until that read.
+/// Checks that a withdrawn interrupt ends no wait: the wait lasts until there is another reason to end it. A wait may
+/// end without a reason (DDI 0487K.a, D1.7.2), but no code relies on such an end. The pending state is read first,
+/// because a hypervisor may not notice before that read that a timer was turned off.
 pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     for_each_timer(|timer| {
         let raise = || timer.raise();
@@ -37,8 +37,8 @@ pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     })
 }
 
-/// Makes several waits, each after `begin` has made `timer` expire; returns whether any lasts until
-/// the other timer ends it.
+/// Makes several waits; before each, `begin` makes `timer` expire. Returns whether any wait lasts until the other timer
+/// ends it.
 fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
     /// Number of times that a wait may end for no reason.
     const TRIES: usize = 5;

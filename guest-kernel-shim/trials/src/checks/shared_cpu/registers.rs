@@ -3,7 +3,7 @@
 
 use core::mem::offset_of;
 
-/// The action of the CPU between the two readings of its registers.
+/// The CPU's action between setting its registers and reading them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// It executes WFI while an interrupt is about to come.
@@ -37,7 +37,7 @@ impl Registers {
         }
     }
 
-    /// Whether these registers are equal to `put`, except for the registers that `way` uses.
+    /// Whether these registers are equal to `put`, without the registers that `way` uses.
     pub fn agrees(&self, put: &Self, way: Way) -> bool {
         let mut expected = put.clone();
         if let Way::Run(_) = way {
@@ -69,7 +69,7 @@ core::arch::global_asm!(
     ldr     x0, [x0, #{general}]
     .endm
 
-// strict counter-in-order: this only bounds how long the values stay; nothing is measured.
+// strict counter-in-order: this read only bounds how long the values stay; nothing is measured.
 check_around:
     stp     x29, x30, [sp, #-128]!
     stp     x19, x20, [sp, #16]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sends SGIs of all shapes: to this CPU, to one CPU, to some with one write, to all others; with
-//! an INTID that only this CPU sends, or that any CPU may send.
+//! Sends SGIs in all forms: to this CPU, to one CPU, to some with one write, and to all others; with an INTID that only
+//! this CPU sends, or with one that any CPU may send.
 
 use arch::{gic_cpu, insn};
 
@@ -9,8 +9,8 @@ use crate::soak::books::{self, OWN, first_shared_sgi, usable_sgi_count};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use sched::random::Random;
 
-/// Records that `me` is about to send `intid` to each of `targets`; returns whether it may. With an INTID
-/// of its own, it may not send before the last one was taken, so that none merge, unless `merge` is set.
+/// Records that `me` is about to send `intid` to each of `targets`; returns whether it may. If only `me` sends this
+/// INTID, it may not send before the last one was taken, so that none merge, unless `merge` is set.
 fn book_send<'a>(
     me: &PerCpu,
     intid: u32,
@@ -36,7 +36,7 @@ fn own_id(me: &PerCpu) -> u32 {
     OWN + me.index as u32
 }
 
-/// Returns an INTID that `me` may send: mostly its own.
+/// Returns an INTID that `me` may send: mostly the one that only `me` sends.
 fn draw_intid(me: &PerCpu, random: &mut Random) -> u32 {
     let first = first_shared_sgi();
     let of_all = first + random.below(u64::from(usable_sgi_count() - first)) as u32;

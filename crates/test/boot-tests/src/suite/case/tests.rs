@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of tests are read, and mistakes in them are named.
+//! Test files are parsed, and each error message names the mistake.
 
 use super::*;
 
