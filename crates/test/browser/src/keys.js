@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Returns the names of all elements that can be operated, and defines `rousePlace`. That returns where the focus is: the
-// number of the element in this list, -1 if the element is not in the list, no number if the focus has left the page.
+// Returns the names of all operable elements, and defines `rousePlace`, which returns the focused element: its number
+// in this list, -1 if it is not in the list, no number if the focus has left the page.
 () => {
   const operated = 'a[href],button,input,select,textarea,summary,[tabindex],[role=button],[role=link],[onclick]';
   const shown = (element) => element.checkVisibility({ visibilityProperty: true });
