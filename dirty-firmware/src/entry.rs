@@ -52,7 +52,7 @@ pub struct Entry {
 unsafe extern "C" {
     /// Enters the next image, from EL3 or EL2.
     pub fn firmware_leave(entry: &Entry) -> !;
-    /// Gives this CPU the stack of CPU `number`, and goes to [`crate::cpus::pen`].
+    /// Gives this CPU the stack of CPU `number`, and continues at [`crate::cpus::pen`].
     pub fn firmware_wait(number: u64) -> !;
 }
 

@@ -67,7 +67,7 @@ words! {
     tree_behind = "tree-behind-image";
     /// The device tree is aligned to only 8 bytes.
     tree_unaligned = "tree-unaligned";
-    /// The device tree lies in the second of two banks of RAM, with a hole between them.
+    /// The device tree is in the second of two banks of RAM, with a hole between them.
     tree_second_bank = "tree-in-second-bank";
     /// The image is not at its default address.
     image_high = "image-high";

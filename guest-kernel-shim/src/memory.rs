@@ -85,7 +85,7 @@ pub unsafe fn enable_translation(pool: &mut Pool, regions: impl Iterator<Item = 
     insn::isb();
     // Writes up to here went to memory. A hypervisor that maps this memory as cacheable may have read it before,
     // perhaps speculatively, and the CPU would find those values once caches are on (DDI 0487K.a, B2.10, mismatched
-    // memory attributes). Nothing is taken from the pool below; the data includes the stack, so it comes last.
+    // memory attributes). No code below takes memory from the pool. The data includes the stack, so it is cleaned last.
     pages::clean(pool.taken());
     let data = layout::data();
     // SAFETY: the caller vouches for the regions, which map code and stack at the addresses where

@@ -11,7 +11,7 @@ use crate::workload::samples::Samples;
 use crate::workload::stages::{CPUS, Stamped};
 use crate::{kernel, percpu};
 
-/// Bytes of page tables, for a path to each region that is mapped, and the unused rest of pages.
+/// Bytes for page tables, with which each mapped region can be reached, and for the unused rest of pages.
 pub const FIXED: u64 = 32 * PAGE;
 /// Bytes for each CPU.
 pub const PER_CPU: u64 = percpu::NEEDS + kernel::NEEDS;

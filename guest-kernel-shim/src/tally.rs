@@ -61,8 +61,8 @@ impl Tally {
         event as usize * size_of::<AtomicU64>()
     }
 
-    /// Counts one event. Only the CPU itself calls this, including its handlers: if a handler counted between
-    /// the load and the store, a count would be lost, so a counter that handlers use is used nowhere else.
+    /// Counts one event. Only the CPU itself calls this, including its handlers: if a handler counted between the load
+    /// and the store, a count would be lost, so no other code uses a counter that handlers use.
     #[inline(always)]
     pub fn add(&self, event: Event) {
         self.add_many(event, 1);

@@ -3,9 +3,9 @@
 //!
 //! One CPU leads: it posts a job and wakes the CPUs that take part, and all of them set their knobs.
 //! The leader is the first CPU, or the sender of the cell's pair ([`lead`]). When all CPUs are
-//! ready, the leader starts them. A CPU that is done resets its knobs, leaves its counts and parks.
-//! If the cell has [`noise`], CPUs that take no part make the noise from before the first sample
-//! until after the last one. Between jobs, CPUs wait in a plain WFI, so that they cost nothing.
+//! ready, the leader starts them. A CPU that is done resets its knobs, stores its counts and parks. If the cell has
+//! [`noise`], CPUs that take no part make the noise from before the first sample until after the last one. Between
+//! jobs, CPUs wait in a plain WFI, so that they cost nothing.
 
 pub mod lead;
 pub mod noise;
@@ -55,7 +55,7 @@ pub fn receiver_cpu(cell: &Cell) -> &'static PerCpu {
     running_cpu(receiver)
 }
 
-/// Returns the CPU in `place` among the CPUs that run.
+/// Returns the running CPU with index `place`.
 fn running_cpu(place: usize) -> &'static PerCpu {
     let cpu = percpu::online().nth(place);
     cpu.expect("a cell between CPUs that do not run is skipped")

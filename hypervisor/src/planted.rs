@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Defines places where an image for tests acts on boot arguments, mostly by causing a fault.
+//! Defines the functions in which an image for tests acts on boot arguments, mostly by causing a fault.
 //!
 //! In an image for measurements, the functions are empty (`without`) and compile to nothing. The
 //! functions of an image for tests (`with`) come with Cargo's feature `planted`. `cargo xtask`

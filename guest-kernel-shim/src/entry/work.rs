@@ -12,9 +12,9 @@ pub struct Work {
     pub done: usize,
     /// Maximum number of passes.
     pub of: usize,
-    /// Guessed microseconds of guest time for the passes that are done.
+    /// Estimated microseconds of guest time for the passes that are done.
     pub done_us: u64,
-    /// Guessed microseconds of guest time for all passes.
+    /// Estimated microseconds of guest time for all passes.
     pub of_us: u64,
 }
 
@@ -37,7 +37,7 @@ impl Work {
     }
 }
 
-/// Guesses the microseconds of guest time for a pass over a cell; 0 if the cell is not run.
+/// Estimates the microseconds of guest time for a pass over a cell; 0 if the cell is not run.
 fn guess_us(entry: &Entry) -> u64 {
     match entry.skipped {
         Some(_) => 0,

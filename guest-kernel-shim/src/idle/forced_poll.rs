@@ -5,9 +5,9 @@
 //! cell without forcing has no additional instruction. (The patch named below has one loop with a
 //! branch that is patched at run time. While unused, that branch is a NOP.)
 //!
-//! [`Posted`] does what a patch for Linux does: D. Bristot de Oliveira, "sched/idle: Make idle poll
-//! dynamic per-cpu", January 2023. Whenever a CPU is about to idle, it checks its switch. If that
-//! is on, it lets the scheduler's tick go on and polls with YIELD, checking the switch each time.
+//! [`Posted`] does what a patch for Linux does: D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic per-cpu",
+//! January 2023. Whenever a CPU is about to idle, it checks its switch. If the switch is on, the CPU keeps the
+//! scheduler's tick on and polls with YIELD, checking the switch each time.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

@@ -4,7 +4,7 @@
 use hist::Ratio;
 use plan::{Arguments, Error};
 
-/// Refuses boot arguments that ask for something planted.
+/// Refuses boot arguments that only images for tests serve.
 pub fn read_arguments(arguments: &Arguments<'_>) -> Option<Error<'static>> {
     arguments.unplanted(|image| image.guest)
 }

@@ -194,9 +194,9 @@ static RESCUE: AtomicU64 = AtomicU64::new(0);
 
 /// Tries whether a masked interrupt ends a WFE, although it need not.
 ///
-/// Where it does not, the alarm does not bound the wait. So another CPU sends events repeatedly, from
-/// well after the time of the alarm until the wait is over. One event would not be enough: an event
-/// that comes before the wait can't end it, and an emulator may lose an event (docs/fidelity.md).
+/// On a machine where it does not, the alarm does not bound the wait. So another CPU sends events repeatedly, from well
+/// after the time of the alarm until the wait is over. One event would not be enough: an event before the wait can't
+/// end it, and an emulator may lose an event (docs/fidelity.md).
 pub fn masked_irq_wakes_wfe() -> Answer {
     fn rescue() {
         watch::do_after(

@@ -49,8 +49,8 @@ use self::quiescence::run_point;
 use self::state::{COUNTS_INSTRUCTIONS, EPOCH, EPOCHS, FAULT, NUMBER, OPERATIONS, has_operations};
 use self::violation::SEED;
 
-/// If nothing moves for this long, in microseconds, a wake-up was lost; this is far longer than any
-/// CPU of an overloaded emulator stands still.
+/// If no CPU makes progress for this long, in microseconds, a wake-up was lost: no CPU stands still for nearly as long,
+/// even on an overloaded emulator.
 const WATCH_US: u32 = 20_000_000;
 /// Like [`WATCH_US`], for runs in which a wake-up is lost on purpose.
 const WATCH_LOSS_US: u32 = 20_000;

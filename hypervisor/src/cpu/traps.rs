@@ -129,7 +129,7 @@ pub fn set_tracing(on: bool) {
 /// (`eret_sets_event` in docs/fidelity.md). There, a lock's WFE after LDXR would wait for ever: the return cleared the
 /// exclusive monitor, so the unlocking store causes no event. A list register in use hides the new interrupt, and Linux
 /// starts its event stream only after all CPUs are up, so nothing else ends that wait. A guest that turns this off
-/// waits with a bound. The table for time stamps leaves no event, because only such a guest asks for time stamps.
+/// bounds its waits. The table for time stamps leaves no event, because only such a guest asks for time stamps.
 pub fn set_recheck_timers(on: bool) {
     PerCpu::this().vcpu.recheck_timers.store(on, Relaxed);
     choose_vectors(is_tracing(), current_trap());

@@ -47,7 +47,7 @@ macro_rules! dump {
 static FAILED: AtomicU64 = AtomicU64::new(0);
 /// Whether the CPU that failed first has failed again while it reported.
 static AGAIN: AtomicBool = AtomicBool::new(false);
-/// Whether the guest's memory is no longer mapped.
+/// Whether the guest's memory has been unmapped.
 static REVOKED: AtomicBool = AtomicBool::new(false);
 
 #[panic_handler]
@@ -80,7 +80,7 @@ pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
     finish_report()
 }
 
-/// Stops the machine as [`fail`] does, and shows the general registers in `frame` as well.
+/// Stops the machine like [`fail`], and also prints the general registers in `frame`.
 pub fn fail_with_frame(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
     begin_report(why);
     show_registers(frame);

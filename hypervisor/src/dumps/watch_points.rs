@@ -34,8 +34,8 @@ pub fn set_points(address: u64) -> Option<()> {
 /// Returns the watch point of vCPU `number`.
 fn watch_point(number: usize) -> &'static WatchPoint {
     let place = POINTS.load(Relaxed) as *const WatchPoint;
-    // SAFETY: `set_points` checked that the points of all vCPUs lie in the guest's RAM, which is mapped
-    // and stays mapped; every field is an atomic.
+    // SAFETY: `set_points` checked that the points of all vCPUs are in the guest's RAM, which is mapped and stays
+    // mapped; every field is an atomic.
     unsafe { &*place.add(number) }
 }
 

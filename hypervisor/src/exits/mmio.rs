@@ -84,7 +84,7 @@ fn decode_access(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Res
 #[derive(Clone, Copy)]
 enum Refusal {
     Nothing,
-    /// The abort is not a translation fault, the only fault whose address is known.
+    /// The abort is not a translation fault; only a translation fault reports a usable address.
     Fault,
     /// The guest's own table walk read from a device.
     Walk,

@@ -58,7 +58,7 @@ pub extern "C" fn acknowledged(intid: u32) {
     handle_interrupt::<Running>(PerCpu::this(), intid);
 }
 
-/// Counts an exit, even if its interrupt was gone when it was acknowledged.
+/// Counts an exit, even if its interrupt had been withdrawn before the acknowledge.
 #[inline(always)]
 fn count_exit<C: Came>(cpu: &PerCpu, cause: Counter) {
     if C::AN_EXIT {

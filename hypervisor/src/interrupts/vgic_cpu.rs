@@ -209,8 +209,8 @@ fn timer_ppis() -> u32 {
     1 << timer.virt | 1 << timer.phys
 }
 
-/// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the physical interrupt that it
-/// stands for. The caller must return to the guest or execute an ISB next: a list register may have
+/// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the corresponding physical
+/// interrupt. The caller must return to the guest or execute an ISB next: a list register may have
 /// been written.
 #[inline(always)]
 pub fn inject_interrupt(cpu: &PerCpu, intid: u32, hw: Option<u32>) {

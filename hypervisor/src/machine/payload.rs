@@ -34,7 +34,7 @@ pub fn note_lse() {
     }
 }
 
-/// Returns the place of the guest's images. Refuses the machine if there are none.
+/// Returns the region of the guest's images. Refuses the machine if there are none.
 pub fn payload() -> Region {
     Region::from(images_start()..images_start() + images().length())
 }
@@ -48,7 +48,7 @@ pub fn find_payload() -> Result<Images, NoPayload> {
     payload_header().images(u64::MAX - images_start())
 }
 
-/// Returns where the guest's output comes from.
+/// Returns the source of the guest's output.
 pub fn output_source() -> Source {
     Source::decode(payload_header().source)
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes a neighbour's memory and its stage-2 map, which has this memory alone, from address 0 on.
+//! Makes a neighbour's memory and its stage-2 map, which maps only this memory, from address 0 on.
 //!
 //! | IPA | what |
 //! |---|---|
 //! | `0x0000` | the neighbour's program ([`super::program`]) |
 //! | `0x1000` | its stage-1 table: one block of 1 GiB, mapped at the same addresses |
-//! | `0x2000` | the words in which it counts |
+//! | `0x2000` | the words of its counts |
 //! | `0x3000` | the memory that it works through |
 
 use pages::{PAGE, Pool};
@@ -16,11 +16,11 @@ use crate::machine::memory::GuestMap;
 
 /// Offset of the neighbour's program.
 pub const CODE: u64 = 0;
-/// Offset of its stage-1 table.
+/// Offset of the neighbour's stage-1 table.
 pub const TABLE: u64 = PAGE;
-/// Offset of the words in which it counts.
+/// Offset of the words of the neighbour's counts.
 pub const COUNTS: u64 = 2 * PAGE;
-/// Offset of the memory that it works through.
+/// Offset of the memory that the neighbour works through.
 pub const BUFFER: u64 = 3 * PAGE;
 
 /// VMID of every neighbour. Each CPU has one neighbour, with a map of its own: without

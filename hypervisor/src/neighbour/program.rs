@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the program of a neighbour, and the state in which it begins.
 //!
-//! Each program counts the units that it has done, and the unexpected changes that it found in its
-//! registers (`work`) or its memory (`cache`). A unit ends with a YIELD, at which an emulator that
-//! runs one CPU at a time goes on to the next CPU.
+//! Each program counts the units that it has done, and the unexpected changes that it found in its registers (`work`)
+//! or its memory (`cache`). A unit ends with a YIELD, at which an emulator that runs one CPU at a time switches to the
+//! next CPU.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -161,8 +161,8 @@ pub fn begin_program(tenant: &Tenant, does: Neighbour) -> Option<()> {
 /// Copies instructions from this image's constants to `to`.
 fn copy_instructions(tenant: &Tenant, to: u64, from: core::ops::Range<u64>) {
     for place in from.clone().step_by(8) {
-        // SAFETY: the word lies between two of this image's symbols, and its address is aligned.
-        // The word after an odd number of instructions is in the same section, or its padding.
+        // SAFETY: the word is between two of this image's symbols, and its address is aligned. The word after an odd
+        // number of instructions is in the same section, or its padding.
         let instructions = unsafe { (place as *const u64).read() };
         memory_word(tenant, to + (place - from.start)).store(instructions, Relaxed);
     }

@@ -29,7 +29,7 @@ pub fn handle_exit(worlds: &mut Worlds) {
         esr::DATA_ABORT_LOWER | esr::INST_ABORT_LOWER => {
             FAR_EL1.set(FAR_EL2.get());
             let from_el0 = general.pstate & 0xf == 0;
-            // The neighbour's table lies within its memory, so a walk that fails does so at level 0.
+            // The neighbour's table is within its memory, so a walk that fails does so at level 0.
             let walk = abort::is_table_walk(esr).then_some(0);
             enter_vector(general, inject::external_abort_esr(esr, from_el0, walk));
         }

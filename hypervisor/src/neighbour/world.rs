@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gives the neighbour a turn: the vCPU's whole state is moved away, and restored afterwards.
+//! Gives the neighbour a turn, and keeps the vCPU's whole state for the time after it.
 //!
 //! | what | how |
 //! |---|---|

@@ -6,7 +6,7 @@ use core::ops::Range;
 use plan::{Arguments, Error, Names};
 use platform::Region;
 
-/// Refuses boot arguments that ask for something planted.
+/// Refuses boot arguments that only images for tests serve.
 pub fn read_arguments(arguments: &Arguments<'_, Names>) -> Option<Error<'static>> {
     arguments.unplanted(|image| image.hypervisor)
 }

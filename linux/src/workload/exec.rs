@@ -97,7 +97,7 @@ fn run_once(
     })
 }
 
-/// Returns why a run is not a sample, if it is not, and a remark on it, if there is one.
+/// Returns the reason if a run is not a sample, and a remark on the run if there is one.
 fn judge_run(run: &io::Result<Run>, is_full: bool) -> (Option<String>, Option<&'static str>) {
     let run = match run {
         Ok(run) => run,

@@ -30,7 +30,7 @@ const EDGES: [u64; 12] = [
 /// these files, or from nothing if there are none.
 ///
 /// # Panics
-/// If `run` panics, after the input was written to `target/fuzz/` and this was reported; and if the folder can't be
+/// If `run` panics: the input is first written to `target/fuzz/`, and its path is reported. Also if the folder can't be
 /// read.
 pub fn run(corpus: &Path, made: usize, run: impl Fn(&[u8])) {
     let files = read_corpus(corpus);

@@ -225,7 +225,7 @@ pub fn cost_cpu_on() {
         hypervisor::cpu_on(target.mpidr, boot::secondary_entry(), context);
         mark_end::<{ Path::CpuOn as u8 }>();
         clock::wait_for(|| target.is_online());
-        // The second CPU has left its errand in the middle, so it gets an empty one.
+        // The second CPU stopped in the middle of its task, so it gets an empty task.
         workers::run_on_2nd(|| {});
         workers::wait_for_second();
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes more interrupts pending at once than there are list registers: every number of interrupts,
-//! with equal, rising, falling and random priorities, acknowledged one after another, or all before
-//! the first is ended. No interrupt may be lost, come twice, or come before a more urgent one.
+//! Makes more interrupts pending at once than there are list registers: every number of interrupts, with equal, rising,
+//! falling and random priorities, acknowledged one after another, or all before the first is ended. No interrupt may be
+//! lost, taken twice, or taken before a more urgent one.
 
 use core::ops::Range;
 

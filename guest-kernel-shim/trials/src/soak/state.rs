@@ -14,7 +14,7 @@ use super::violation::SEED;
 
 /// Number of wake-ups between two quiescent points.
 pub const EPOCH: u64 = 2000;
-/// The requested fault of the guest, as its place in the list + 1; 0 if none.
+/// The requested fault of the guest, as its index in the list + 1; 0 if none.
 pub static FAULT: AtomicU32 = AtomicU32::new(0);
 pub static OPERATIONS: AtomicBool = AtomicBool::new(false);
 /// The running epoch, counted from 0, and the number of epochs.

@@ -201,8 +201,8 @@ pub fn end_direct(cpu: &PerCpu) {
         cpu.vcpu.switch.reclaim(delivery, &Of(cpu));
     });
     set_up_for_el2(cpu);
-    // EL2 may execute a WFI next, which only interrupts that HCR_EL2 routes to EL2 end (DDI
-    // 0487K.a, D24.1.2.2).
+    // EL2 may execute a WFI next, and only interrupts that HCR_EL2 routes to EL2 end that WFI (DDI 0487K.a,
+    // D24.1.2.2).
     arch::insn::isb();
 }
 

@@ -165,7 +165,7 @@ impl Case {
         let job = options(&self.run).ok()?.job;
         let is_bao =
             |unders: &Unders| matches!(unders, Unders::Named(named) if named.contains(&Under::Bao));
-        // A test that expects a refusal names a folder itself.
+        // A test that expects a refusal names Bao's folder itself.
         if job.under.as_ref().is_some_and(is_bao) && job.bao.is_none() {
             return Some(format!("{:#}", Bao::source(None).err()?));
         }

@@ -61,9 +61,9 @@ fn check_refusal(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a copy of the sources gives an equal packed image, byte for byte. The image contains an empty guest: to
-/// compile Rouse's own two guests in the copy would take four minutes of processor time, and their compiler flags are
-/// the same.
+/// Checks that a copy of the sources gives an equal packed image, byte for byte. The image contains an empty guest:
+/// compiling Rouse's own two guests, which have the same compiler flags, would take four minutes of processor time in
+/// the copy.
 fn check_copy(place: &Path) -> Result<()> {
     let copy = place.join(COPY);
     copy_sources(&copy)?;

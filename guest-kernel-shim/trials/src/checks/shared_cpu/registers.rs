@@ -6,7 +6,7 @@ use core::mem::offset_of;
 /// The CPU's action between setting its registers and reading them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It executes WFI while an interrupt is about to come.
+    /// It executes WFI shortly before an interrupt arrives.
     Wfi,
     /// It executes WFE with an empty event register.
     Wfe,
