@@ -24,8 +24,8 @@ use crate::machine::platform;
 use crate::percpu::PerCpu;
 use crate::{clock, interrupts};
 
-/// Time between two interrupts of the alarm, in microseconds. It is far more than a handler takes,
-/// so the waiting CPU makes progress between two interrupts.
+/// Time between two interrupts of the alarm, in microseconds. A handler takes far less, so the waiting CPU makes
+/// progress between two interrupts.
 const AGAIN_US: u32 = 2000;
 
 /// The virtual timer of this CPU, which is an alarm until this value is dropped. Only one CPU at a

@@ -149,8 +149,8 @@ fn make_entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut
     entries
 }
 
-/// Runs `count` iterations of a cell. It is not inlined, because an independent count of the samples finds this
-/// function by its name in the debug information and begins at it.
+/// Runs `count` iterations of a cell. The function is not inlined, because an independent count of the samples finds
+/// this function by its name in the debug information and begins at it.
 #[inline(never)]
 fn block(entry: &mut Entry, count: u32) {
     match entry.cell.cache {

@@ -99,8 +99,8 @@ pub fn counter_step() -> Option<u64> {
     step
 }
 
-/// Returns the ticks that `count` rounds of two instructions take. It is not inlined, so that the
-/// same instructions measure both lengths.
+/// Returns the ticks that `count` rounds of two instructions take. The function is not inlined, so that the same
+/// instructions measure both lengths.
 #[inline(never)]
 fn time_rounds(count: u64) -> u64 {
     let start = now();

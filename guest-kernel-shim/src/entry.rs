@@ -31,7 +31,7 @@ pub struct Entry {
     pub pace: Pace,
     /// The core's frequency during its passes, if it can be measured.
     pub core_hz: Seen,
-    /// Its samples, if it is run.
+    /// The cell's samples, if the cell is run.
     pub samples: Option<&'static mut Samples>,
     /// Counts of the cell's blocks.
     pub counts: Counts,

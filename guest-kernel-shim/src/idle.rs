@@ -121,7 +121,7 @@ where
     }
 }
 
-/// This function is kept apart from the other ways, like [`run_by_governor`].
+/// The function is cold, so that the loops of the other ways are laid out without it.
 #[cold]
 #[inline(never)]
 fn halt_with_barrier<I>(idle: I, body: &mut impl Body)

@@ -17,7 +17,7 @@ pub fn platform() -> &'static Platform<'static> {
         .expect("the machine is described before anything asks")
 }
 
-/// Sets the machine's description. It is called once, before any code reads the description.
+/// Sets the machine's description. The function is called once, before any code reads the description.
 pub fn set_platform(platform: Platform<'static>) -> &'static Platform<'static> {
     PLATFORM.call_once(|| platform)
 }

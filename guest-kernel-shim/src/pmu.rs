@@ -14,9 +14,9 @@ use arch::regs::{
 };
 use spin::once::Once;
 
-/// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter. Its other fields are
-/// 0: they have any value after a reset, and DP (5) would stop the cycle counter where event counting
-/// is prohibited, and FZO (9) would stop the event counters on overflow (DDI 0487K.a, PMCR_EL0).
+/// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter. The other fields of PMCR_EL0 are 0: they
+/// have any value after a reset, and DP (5) would stop the cycle counter where event counting is prohibited, and FZO
+/// (9) would stop the event counters on overflow (DDI 0487K.a, PMCR_EL0).
 const ENABLE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6;
 /// PMCCFILTR_EL0 and PMEVTYPERn_EL0: NSH, count at EL2.
 const AT_EL2: u64 = 1 << 27;

@@ -37,7 +37,7 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     let room = unsafe { ROOM.take() };
     room.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     let mut platform = Platform::from_fdt(blob, room).unwrap_or_else(|error| panic!("{error}"));
-    // The arguments may name a console that the platform lacks. Their errors are reported once there is a console.
+    // The arguments may name a console that the platform lacks. Errors in the arguments are reported once there is a console.
     let (told, _) = Arguments::<Names>::read(platform.bootargs);
     if let Some(Named::Ready(uart)) = told.uart.and_then(Named::parse) {
         platform.uart = Some(uart);
@@ -87,9 +87,12 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
     pmu::detect_pmu(|access| vectors::catch_exception(access).is_none());
     smp::prepare_cpu();
-    // This precedes the start of the other CPUs, and follows the start of this CPU's PMU: a
-    // simulator may take the start of the PMU for the end of the boot and continue with cores of
-    // another model, on which the counter counts something else.
+    if told.checkpoint {
+        insn::checkpoint();
+    }
+    // This test precedes the start of the other CPUs, and follows the start of this CPU's PMU: a simulator may take the
+    // start of the PMU for the end of the boot and continue with cores of another model, on which the counter counts
+    // something else.
     clock::counts_instructions();
     smp::start_others();
     let mut arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| give_up(&wrong));

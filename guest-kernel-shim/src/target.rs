@@ -223,7 +223,7 @@ pub trait Here: Target {
     /// Returns the CPU's state.
     fn cpu(&self) -> &PerCpu;
 
-    /// Runs `sleep`, which waits other than by a WFI of this kernel; if the CPU logs, logs this as a halt.
+    /// Runs `sleep`, which waits without a WFI of this kernel; if the CPU logs its halts, logs this as one.
     fn log_halt(&self, sleep: impl FnOnce());
 }
 

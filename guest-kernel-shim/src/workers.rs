@@ -242,8 +242,8 @@ fn do_job(me: &PerCpu, number: u32, job: &Job) {
                     idle::run_body(&setting, &mut FarSide { waker, count, log });
                 }
                 None => {
-                    // This hides the origin of the number from the compiler. If the compiler knew the number to be a
-                    // sum, the loop, which is in the sample, would keep both summands.
+                    // `black_box` hides the origin of the number from the compiler. If the compiler knew the number to
+                    // be a sum, the loop, which is in the sample, would keep both summands.
                     let count = black_box(round_count(job.cell.workload, job.count));
                     idle::run_body(&setting, &mut Far { waker, count });
                 }

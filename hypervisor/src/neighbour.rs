@@ -2,10 +2,10 @@
 //! Runs the neighbour: a second guest of a CPU, which gets the CPU while the vCPU waits in a
 //! trapped WFI, and in slices of time.
 //!
-//! The neighbour is the reason for trapping WFI: another guest can use a CPU that one guest does not need. To
-//! measure what this costs and what it gains, the neighbour is a whole guest, if a small one: it has a stage-2
-//! map and a VMID, EL1 registers, floating point and memory. It has no interrupts, no timer, no PMU and no debug
-//! registers: the vCPU keeps these, and the neighbour's accesses to them trap. An interrupt ends its turn.
+//! The neighbour is the reason for trapping WFI: another guest can use a CPU that one guest does not need. To measure
+//! what this costs and what it gains, the neighbour is a whole guest, if a small one: it has a stage-2 map and a VMID,
+//! EL1 registers, floating point and memory. The neighbour has no interrupts, no timer, no PMU and no debug registers:
+//! the vCPU keeps these, and the neighbour's accesses to them trap. An interrupt ends its turn.
 //!
 //! | part | what |
 //! |---|---|

@@ -109,8 +109,8 @@ fn measure(
     bench.tell_machine(instructions)?;
     let mut entries = bench.entries(instructions);
     bench.tell_plan(&entries)?;
-    // Samples are sorted in this histogram. It is allocated only once, so that only the first pass pays for touching
-    // the memory.
+    // Samples are sorted in this histogram. The histogram is allocated only once, so that only the first pass pays for
+    // touching the memory.
     let mut before = Box::new(Histogram::new());
     for pass in 0..PASSES {
         let count = entries.len();

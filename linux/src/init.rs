@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This program as the first process. It has the machine to itself and turns it off at the end.
+//! This program as the first process. The program has the machine to itself and turns it off at the end.
 
 use std::fs;
 use std::io::{self, Write};

@@ -52,8 +52,8 @@ pub fn text() -> Result<String, String> {
     String::from_utf8(text).map_err(|_| "the simulator's text is no UTF-8".into())
 }
 
-/// The simulator's file `records`, which the simulator shows. It is used because each character on the simulated serial
-/// port would be an access to a device.
+/// The simulator's file `records`, which the simulator shows. This file is used because each character on the simulated
+/// serial port would be an access to a device.
 #[derive(Debug, Default)]
 pub struct Records {
     written: usize,

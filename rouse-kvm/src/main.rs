@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rouse-kvm`: one static program that is copied to an arm64 Linux machine with KVM and
-//! measures there. It has three roles:
+//! `rouse-kvm`: one static program that is copied to an arm64 Linux machine with KVM and measures there. The program
+//! has three roles:
 //!
 //! | started | it |
 //! |---|---|

@@ -59,7 +59,7 @@ pub fn check_cpu(out: &mut Port, platform: &Platform<'_>, number: usize) {
     check_timers(&mut look);
     check_interface(&mut look);
     check_interrupts(&mut look, platform, affinity);
-    // These are rights that EL1 has without asking EL2.
+    // EL1 may do the following without asking EL2.
     look.check("the trap of floating point", pass_floating_point(), WORD);
     // EL1 reads MDCR_EL2.HPMN as PMCR_EL0.N; that register also has the traps of the monitors.
     PMCNTENSET_EL0.set(1);
@@ -148,7 +148,7 @@ fn check_interrupts(look: &mut Look<'_>, platform: &Platform<'_>, affinity: u64)
 
 /// Passes [`WORD`] through a floating-point register.
 fn pass_floating_point() -> u64 {
-    // This sets FPEN.
+    // Sets FPEN.
     CPACR_EL1.set(3 << 20);
     insn::isb();
     let read: u64;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A kernel that knows nothing of Rouse; it tests the environment of any other guest.
 //!
-//! It prints its address and command line, tries the memory that its header claims, and ends as its
-//! arguments request:
+//! The kernel prints its address and command line, tries the memory that its header claims, and ends as its arguments
+//! request:
 //!
 //! | argument | |
 //! |---|---|

@@ -7,7 +7,9 @@
 
 /// The name of the program's file.
 pub const INIT: &str = "init";
-/// The file with the command lines of the program's runs. It has one word per line, and an empty line between runs.
+/// The kernel's argument for a machine without firmware, which its serial port ends at the character EOT.
+pub const ENDS_BY_EOT: &str = "rouse.ends-by-eot";
+/// The file with the command lines of the program's runs. The file has one word per line, and an empty line between runs.
 pub const RUNS: &str = "runs";
 
 /// Kinds of entries (stat(2)).
@@ -18,7 +20,7 @@ const LINK: u32 = 0o120_777;
 const END: &str = "TRAILER!!!";
 /// Alignment of entries and of their contents, in bytes.
 const ALIGN: usize = 4;
-/// Alignment in bytes of an archive that follows another one. It is cpio's own block size.
+/// Alignment in bytes of an archive that follows another one. The value is cpio's own block size.
 const BLOCK: usize = 512;
 
 /// Builds an archive from which a kernel starts `program`, which performs `runs`. `guests` are the names and images of

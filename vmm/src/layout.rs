@@ -42,8 +42,8 @@ pub struct Loaded {
     pub image: u64,
     /// Address of the device tree.
     pub tree: u64,
-    /// Address of the initial RAM disk, if it is not empty. It begins at a page boundary, so that the kernel can free
-    /// all of it.
+    /// Address of the initial RAM disk, if it is not empty. The disk begins at a page boundary, so that the kernel can
+    /// free all of it.
     pub initrd: u64,
 }
 

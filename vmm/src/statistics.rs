@@ -57,8 +57,8 @@ impl Places {
         Some(Self(all))
     }
 
-    /// Returns the registers. Their number of MMIO exits excludes `own`, the guest's accesses to the page of exit
-    /// counts.
+    /// Returns the registers. The number of MMIO exits in the registers excludes `own`, the guest's accesses to the
+    /// page of exit counts.
     pub fn registers(
         &self,
         own: u64,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures how many cycles of the core a tick of the counter has, to convert elapsed time to cycles (`rouse.cycles`).
 //!
-//! The PMU can't time a wake-up itself. Its cycle counter belongs to one CPU, counts active cycles, and may
-//! stop while the CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0), so it would omit exactly the part of
-//! a wake-up in which all CPUs wait. So a sample is taken with the counter that all CPUs share. Only the
-//! unit of the sample is changed, by the ratio of two clocks that are compared while this CPU is busy.
+//! The PMU can't time a wake-up itself. The PMU's cycle counter belongs to one CPU, counts active cycles, and may stop
+//! while the CPU waits in WFI or WFE (DDI 0487K.a, PMCCNTR_EL0), so it would omit exactly the part of a wake-up in
+//! which all CPUs wait. So a sample is taken with the counter that all CPUs share. Only the unit of the sample is
+//! changed, by the ratio of two clocks that are compared while this CPU is busy.
 //!
 //! A value is then elapsed time, in cycles of a core that runs as fast as this core ran at boot. Where the counter is
 //! slower than the core, a value is exact only to one tick, and the ratio is the number of cycles in a tick. Cores

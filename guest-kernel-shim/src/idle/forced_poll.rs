@@ -128,9 +128,9 @@ impl Forcing for Pointer {
         me: &T,
     ) -> u32 {
         let step = idle.cpu.steps.now.load(Acquire);
-        // SAFETY: only `prepare_cpu` and `Steps::force_poll` store here. They store functions of this type,
-        // before and while the body of this type runs, which waits as `Noting` if the setting says
-        // so and otherwise as `PerCpu`.
+        // SAFETY: only `prepare_cpu` and `Steps::force_poll` store here. Both store functions of this type, before
+        // and while the body of this type runs, which waits as `Noting` if the setting says so and otherwise as
+        // `PerCpu`.
         let step = unsafe { core::mem::transmute::<*mut (), Step<T, P, BARRIER>>(step) };
         step(idle, me)
     }

@@ -145,7 +145,7 @@ impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
     }
 }
 
-/// This is not inlined, so that the compiler generates the same code however many loops of an image call it.
+/// The function is not inlined, so that the compiler generates the same code however many loops of an image call it.
 #[inline(never)]
 fn stay_in_state<T: Here, P: Pause, const BARRIER: bool>(
     period: &mut Period,

@@ -45,8 +45,8 @@ impl<I: Instruction> Pause for By<I> {
     }
 }
 
-/// Does not pause, but checks again and again. It is only for machines whose CPUs run at the same
-/// time; see [`Setting::hands_over`](crate::setting::Setting::hands_over).
+/// Does not pause, but checks again and again. This pause is only for machines whose CPUs run at the same time; see
+/// [`Setting::hands_over`](crate::setting::Setting::hands_over).
 pub struct Spin;
 
 impl Instruction for Spin {

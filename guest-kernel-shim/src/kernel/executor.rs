@@ -104,7 +104,7 @@ fn schedule(cpu: &'static Cpu, me: &PerCpu, from_idle: bool) -> Option<&'static 
     if from_idle {
         cpu.stats.add(Stat::FromIdle);
     }
-    // This comes before the inbox is read, because a task that comes later sets the bit again.
+    // The bit is cleared before the inbox is read, because a task that arrives later sets the bit again.
     if me.request.pending() & RESCHED != 0 {
         me.request.take(RESCHED);
     }

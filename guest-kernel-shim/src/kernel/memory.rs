@@ -32,8 +32,8 @@ impl Memory {
         self.used = at + size_of::<F>() - self.base;
         assert!(self.used <= SIZE, "memory for futures exhausted");
         let place = at as *mut F;
-        // SAFETY: the address is inside the memory that `new` was given, which nothing else uses. It is
-        // aligned, and is not given out again before `clear`, whose caller promises that every future is
+        // SAFETY: the address is inside the memory that `new` was given, which nothing else uses. The address
+        // is aligned, and is not given out again before `clear`, whose caller promises that every future is
         // gone.
         Placed::new(unsafe {
             place.write(future);

@@ -5,8 +5,8 @@
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr};
 
-/// The functions of a CPU that idles by a governor and can be made to poll through a pointer. They
-/// are steps of the type that the CPU's current body uses.
+/// The functions of a CPU that idles by a governor and can be made to poll through a pointer. The functions are steps
+/// of the type that the CPU's current body uses.
 pub struct Steps {
     /// The current step.
     pub now: AtomicPtr<()>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes noise: CPUs that take no part in a measurement disturb it. They do so in rounds, from
-//! before a block's first sample until after its last one.
+//! Makes noise: CPUs that take no part in a measurement disturb it. The CPUs make noise in rounds, from before a
+//! block's first sample until after its last one.
 //!
 //! An SGI is sent when the previous SGI has been taken: an SGI that is sent while another SGI with
 //! the same INTID is pending causes no further interrupt (IHI 0069H, 4.1.2). So each bystander has
@@ -107,7 +107,7 @@ fn run_rounds(me: &PerCpu, begun: impl FnOnce(), over: impl Fn() -> bool, mut ro
 /// Returns a round that reads and writes a page, one word of each line of 64 bytes. CPUs begin at different pages, and
 /// each CPU goes through all of the memory.
 fn stream_round(me: &PerCpu) -> impl FnMut() {
-    /// Words from one line to the next, and in a page.
+    /// Number of words in a line, and in a page.
     const LINE: usize = 8;
     const PAGE: usize = 512;
     let memory = MEMORY.get().copied().unwrap_or_default();

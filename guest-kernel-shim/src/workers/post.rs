@@ -76,8 +76,8 @@ struct Task {
     awaited: bool,
 }
 
-/// The task that was posted last, until it is taken; see [`run_on`] and [`start_on`]. It is changed in
-/// the same way as [`POSTED`].
+/// The task that was posted last, until it is taken; see [`run_on`] and [`start_on`]. Only [`wait::post::post`] changes
+/// this, like [`POSTED`].
 static TASK: SpinMutex<Option<Task>, Turn> = SpinMutex::new(None);
 /// Number of members that have finished.
 pub static DONE: AtomicU32 = AtomicU32::new(0);

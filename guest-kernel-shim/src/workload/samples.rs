@@ -9,8 +9,8 @@ use spin::mutex::SpinMutex;
 use super::stages;
 use crate::clock;
 
-/// Reads the clock at the beginning of a sample; [`sample_ends`] reads it at the end. They are separate functions
-/// so that a plugin can find samples by their names: crate `critical`.
+/// Reads the clock at the beginning of a sample; [`sample_ends`] reads it at the end. The two are separate functions so
+/// that a plugin can find samples by their names: crate `critical`.
 #[inline(always)]
 pub fn sample_begins() -> u64 {
     clock::now()

@@ -21,8 +21,8 @@ pub fn set_seed(seed: u64, done: u32) {
     DONE.store(done.into(), Relaxed);
 }
 
-/// Returns the random numbers for the times of stream `stream`. They differ between the blocks of a cell, and are equal
-/// in all cells.
+/// Returns the random numbers for the times of stream `stream`. The numbers differ between the blocks of a cell, and
+/// are equal in all cells.
 pub fn random_stream(stream: u64) -> Random {
     Random::at(SEED.load(Relaxed), stream, DONE.load(Relaxed))
 }

@@ -196,9 +196,9 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
     failed
 }
 
-/// Fails as `rouse.fault=` asks, to show how a failure looks. Faults of the hypervisor happen when
-/// the guest asks for a watch; before that, the delivery of interrupts is set as in the plan.
-/// Returns, with the exit status, only if nothing failed.
+/// Fails as `rouse.fault=` asks, to show how a failure looks. Faults of the hypervisor happen when the guest asks for a
+/// watch; before that, the delivery of interrupts is set as in the plan. Returns only if nothing failed; the result is
+/// the exit status.
 pub fn fail(fault: Fault, plan: &Plan) -> u64 {
     match fault {
         Fault::Guest(fault) => fail_guest(fault, plan),

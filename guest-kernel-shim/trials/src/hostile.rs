@@ -169,7 +169,7 @@ fn run_against(class: &'static Class, deliver: Deliver, plan: &Plan, samples: &m
     DONE.store(false, Release);
     *ORDER.lock() = Some((class, deliver));
     workers::start_on(hostile, run_order);
-    // This measures once more when the class is done, because some effects may only show then.
+    // The loop measures once more when the class is done, because some effects may only show then.
     let mut last = false;
     while !last {
         last = DONE.load(Acquire);

@@ -2,7 +2,7 @@
 //! Starts the guest alone, on a machine that enters the image at EL1.
 //!
 //! Virtual instances are such machines: another hypervisor runs at EL2. This image is then only a loader for the guest.
-//! It discovers the machine like it would at EL2, puts the guest into free RAM, writes a device tree of the machine for
+//! The image discovers the machine like at EL2, puts the guest into free RAM, writes a device tree of the machine for
 //! it, and does not run again. All of this runs with MMU and caches off, which is also the state in which the guest is
 //! entered.
 
@@ -119,8 +119,8 @@ fn guest_ram(platform: &Platform<'_>, discovered: &Discovered) -> Region {
 /// memory, which allows no unaligned access (DDI 0487K.a, B2.12.2).
 fn copy_image(file: Region, to: u64) {
     for offset in (0..file.size).step_by(size_of::<u64>()) {
-        // SAFETY: the packer fills the file's last page, `place` has made sure that the RAM
-        // is large enough, and both begin on a page.
+        // SAFETY: the packer fills the file's last page, `place_images` has made sure that the RAM is large enough, and
+        // both begin on a page.
         unsafe {
             let word = ((file.base + offset) as *const u64).read();
             ((to + offset) as *mut u64).write(word);
@@ -136,7 +136,7 @@ fn write_description(
     initrd: Option<Region>,
     tree: u64,
 ) {
-    // SAFETY: this is free RAM: `place` has left room for the tree next to the guest's image.
+    // SAFETY: this is free RAM: `place_images` has left memory for the tree next to the guest's image.
     let buffer = unsafe { slice::from_raw_parts_mut(tree as *mut u8, TREE_SIZE) };
     let (first, others) = platform.cpus.split_first().expect("it is running");
     let startable = others.iter().filter(|cpu| cpu.enable == Enable::Psci);

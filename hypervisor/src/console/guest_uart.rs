@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's UART: one for all of its CPUs. It sends characters in the order in which they are written.
+//! The guest's UART: one for all of its CPUs. The UART sends characters in the order in which they are written.
 
 use console::Pl011;
 use spin::mutex::SpinMutex;

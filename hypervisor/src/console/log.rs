@@ -21,8 +21,8 @@ static FAILED: AtomicBool = AtomicBool::new(false);
 /// The firmware, while it is in charge.
 static FIRMWARE: AtomicPtr<Firmware> = AtomicPtr::new(ptr::null_mut());
 
-/// Services that firmware gives the hypervisor while firmware is in charge. They are function
-/// pointers, because their callers are on a lower floor than the modules that implement them.
+/// Services that firmware gives the hypervisor while firmware is in charge. The services are function pointers, because
+/// their callers are on a lower floor than the modules that implement them.
 pub struct Firmware {
     /// Writes to firmware's console.
     pub print: fn(fmt::Arguments<'_>),
@@ -114,8 +114,8 @@ pub fn reserve_for_failure() {
     }
 }
 
-/// Like [`print`], but does not wait for the CPU that holds the console. It serves a CPU that
-/// reports a failure, and the time before locks work.
+/// Like [`print`], but does not wait for the CPU that holds the console. A CPU that reports a failure uses this, and so
+/// does the first CPU before locks work.
 pub fn print_unlocked(text: fmt::Arguments<'_>) {
     if let Some(firmware) = firmware() {
         return (firmware.print)(text);

@@ -128,8 +128,8 @@ pub fn set_control_registers() {
     controls.write();
 }
 
-/// Whether the memory copy instructions work at EL1. They do not work if firmware keeps HCRX_EL2,
-/// which has the bit MSCEn.
+/// Whether the memory copy instructions work at EL1. The instructions do not work if firmware keeps HCRX_EL2, which has
+/// the bit MSCEn.
 pub fn has_copy_instructions() -> bool {
     !Optional::Hcrx.is_left()
 }

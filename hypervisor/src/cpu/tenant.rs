@@ -10,7 +10,7 @@ use platform::Region;
 
 use crate::cpu::local::Local;
 
-/// A neighbour. Only its own CPU accesses it, except for the counters.
+/// A neighbour. Only the neighbour's own CPU accesses its state, except for the counters.
 pub struct Tenant {
     /// The neighbour's memory, which is all that it can access.
     pub memory: Region,

@@ -119,7 +119,7 @@ pub fn set_tracing(on: bool) {
 }
 
 /// Sets whether EL2 checks a timer again when the guest acknowledges an interrupt of this timer that came while IRQs
-/// were masked, even where WFI does not trap. This makes such an interrupt follow its level. EL2 can't tell an
+/// were masked, even where WFI does not trap. The check makes such an interrupt follow its level. EL2 can't tell an
 /// interrupt that ends an untrapped WFI with IRQs masked from one that comes just before or after the WFI, so each
 /// wake-up by a timer costs one more exit. A guest that never turns a timer off before it acknowledges the interrupt
 /// can do without this.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A vCPU; each physical CPU has one, pinned to it. Its EL1 state stays in the EL1 registers, so
-//! only the state that EL2 emulates is kept here.
+//! A vCPU; each physical CPU has one, pinned to it. The vCPU's EL1 state stays in the EL1 registers, so only the state
+//! that EL2 emulates is kept here.
 
 use core::mem::offset_of;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits the time of a run, and of each pass of a cell (`rouse.deadline`, `rouse.cell-deadline`):
-//! when either time is over, EL2 reports what it knows and turns the machine off. This ends
-//! anything that hangs: a guest, a wait, or one CPU at EL2.
+//! Limits the time of a run, and of each pass of a cell (`rouse.deadline`, `rouse.cell-deadline`): when either time is
+//! over, EL2 reports what it knows and turns the machine off. A deadline ends anything that hangs: a guest, a wait, or
+//! one CPU at EL2.
 //!
 //! Every CPU checks, or only the CPU that EL2 keeps for itself (`rouse.keep-cpu`). A CPU checks
 //! when the run's time is over, and at least once in the time that a cell may take: at each check,

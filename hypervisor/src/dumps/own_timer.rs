@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! EL2's own timer (CNTHP), one on each CPU. It ends a wait that has a deadline, and brings the CPU
-//! to EL2 to check for failures at the times that [`watchdog`] and [`deadline`] set. It also ends
-//! the slice of a vCPU that has a neighbour, and the neighbour's slice (`neighbour::turn`). No
-//! other module sets it.
+//! EL2's own timer (CNTHP), one on each CPU. The timer ends a wait that has a deadline, and brings the CPU to
+//! EL2 to check for failures at the times that [`watchdog`] and [`deadline`] set. The timer also ends the
+//! slice of a vCPU that has a neighbour, and the neighbour's slice (`neighbour::turn`). No other module sets
+//! it.
 //!
 //! The timer interrupts a guest whatever the guest masks, because the interrupt is routed to EL2. A guest that owns its
 //! interrupts takes this interrupt like its own, and passes it on to EL2 ([`abi::Call::Timer`]). Until the timer
@@ -61,7 +61,7 @@ pub fn handle_expiry(cpu: &PerCpu) {
         return rearm(None);
     }
     let lost = watchdog::is_due(cpu, now);
-    // This comes first: the calls below may not return, and other CPUs rely on this CPU's next check.
+    // The next check is decided first: the calls below may not return, and other CPUs rely on this CPU's next check.
     review_next_check(cpu);
     deadline::end_if_over(cpu, now);
     if lost {

@@ -55,7 +55,7 @@ pub fn is_due(cpu: &PerCpu, now: u64) -> bool {
     due
 }
 
-/// Stops the machine if no count has moved since the last check.
+/// Stops the machine if no count has changed since the last check.
 pub fn stop_if_lost() {
     let sum = watch_points::total_events();
     if LAST.swap(sum, Relaxed) == sum {

@@ -70,8 +70,8 @@ pub extern "C" fn wait_for_power() -> ! {
         if cpu.vcpu.is_turned_on() {
             run_vcpu(cpu);
         }
-        // A pending SError would end each WFI from here on. It is taken before the WFI, because the path from the WFI
-        // to a vCPU that was turned on is measured.
+        // A pending SError would end each WFI from here on. The SError is taken before the WFI, because the path from
+        // the WFI to a vCPU that was turned on is measured.
         serror::take_pending(cpu);
         insn::wfi();
         irq::take_all(cpu);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles the common cases of the most measured exits, in assembly, in the vectors and after them.
 //!
-//! A Rust function may change nineteen registers, so the path to it saves and restores nineteen.
-//! These exits need two. Each of them has code here for its one common case. The Rust handler serves
-//! every other case, such as a deadline or a list register in use, as if the fast path did not
-//! exist. Before that decision, the fast path changes nothing except that it acknowledges an
-//! interrupt, whose number it then passes on. The Rust handlers
+//! A Rust function may change nineteen registers, so the path to it saves and restores nineteen. The
+//! exits handled here need two. Each of them has code here for its most common case. The Rust
+//! handler serves every other case, such as a deadline or a list register in use, as if the fast
+//! path did not exist. Before that decision, the fast path changes nothing except that it
+//! acknowledges an interrupt, whose number it then passes on. The Rust handlers
 //! ([`crate::exits::synchronous::fast`], [`crate::interrupts::irq`]) can serve all cases, and serve
 //! these too where events are traced.
 //!
@@ -27,14 +27,14 @@
 //! - The stack pointer locates this CPU's memory: the stack is empty at each exit, and ends where
 //!   that memory begins.
 //! - If the guest can't take a timer's interrupt at once, EL2 checks the timer again when the guest takes the
-//!   interrupt (`look_again`, [`crate::interrupts::vgic_cpu::trap_next_access`]). This is not done after a wait, nor in
-//!   the vectors for a guest that may have been interrupted in a WFI.
+//!   interrupt (`look_again`, [`crate::interrupts::vgic_cpu::trap_next_access`]). EL2 does not check it after a wait,
+//!   nor in the vectors for a guest that may have been interrupted in a WFI.
 //!
 //! Other work of a core costs time as well (`cargo xtask cost --board gem5`). A write of a system register refills the
 //! pipeline, and a store has to complete before the next such write, so each path increments one counter, after its
 //! last such write where possible. Code after an ERET is fetched too. If the core fetches the next line while the
-//! return takes effect, it looks that line up in the guest's translation. This took 30 cycles on gem5's `minor` where
-//! an ERET was the fourth instruction of its line. No ERET here has that position.
+//! return takes effect, it looks that line up in the guest's translation. The lookup took 30 cycles on gem5's `minor`
+//! where an ERET was the fourth instruction of its line. No ERET here has that position.
 //!
 //! The offsets used below come from the types.
 
@@ -64,8 +64,8 @@ const _: () = {
     assert!(ESR_SGI_FROM_X1 >> 30 & 1 == 1, "bit 30 tells them apart");
 };
 
-/// Defines assembler macros: the vectors, and the code that does not fit there. They must be used
-/// once, in one block, with the operands that [`crate::exits::vectors`] gives.
+/// Defines assembler macros: the vectors, and the code that does not fit there. The macros must be used once, in one
+/// block, with the operands that [`crate::exits::vectors`] gives.
 ///
 /// The frame has the size of `save_caller`'s frame, but holds only x0 and x2. The code at a `slow_`
 /// label completes it. For an interrupt, w0 holds the INTID at that label.
@@ -127,7 +127,7 @@ macro_rules! fast_path_macros {
         tbnz    x1, #{kicked}, slow_sync
         ldr     x2, [sp, #256 + {sgi_fields}]
         and     x2, x2, x1
-        // This work need not wait for that write.
+        // The read of ELR_EL2 need not wait for the write of ICC_SGI1R_EL1.
         mrs     x0, elr_el2
         add     x0, x0, #4
         msr     S3_0_C12_C11_5, x2              // ICC_SGI1R_EL1

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles the synchronous exits: calls the handler of each.
 //!
-//! [`fast`] runs first, while x19 to x29 are still in their registers. It handles the measured
-//! exits. For every other exit it returns [`Next::Full`], before it changes anything.
+//! [`fast`] runs first, while x19 to x29 are still in their registers. This function handles the measured exits. For
+//! every other exit it returns [`Next::Full`], before it changes anything.
 
 use aarch64_cpu::registers::{ESR_EL2, Readable};
 use abi::Counter;

@@ -40,12 +40,12 @@ use crate::neighbour::switch::Back;
 use crate::neighbour::turn;
 use crate::planted;
 
-/// Offset at which assembly finds the list registers' state of a CPU's vCPU.
+/// Offset in `PerCpu` of the state of the vCPU's list registers, for assembly.
 const LIST: usize = offset_of!(PerCpu, vcpu.list);
 // The stack ends where the CPU's `PerCpu` begins, so its top has to be aligned.
 const _: () = assert!(align_of::<PerCpu>().is_multiple_of(16));
 
-/// Offset at which assembly finds a counter.
+/// Offset in `PerCpu` of a counter, for assembly.
 const fn counter_offset(counter: Counter) -> usize {
     offset_of!(PerCpu, vcpu.counters) + 8 * counter as usize
 }

@@ -87,10 +87,10 @@ pub fn take_all(cpu: &PerCpu) {
 
 /// Handles the active interrupt `intid`; returns whether it was an interrupt at all.
 ///
-/// No barrier follows the acknowledge: the handling reads only this CPU's memory, except for the
-/// pending word, which is emptied by an atomic exchange. Its store is not made before the
-/// acknowledge has returned, and the other CPU set its bits before it rang the doorbell
-/// ([`kick::send_requests`]), so the exchange finds them.
+/// No barrier follows the acknowledge: the handling reads only this CPU's memory, except for the pending word,
+/// which is emptied by an atomic exchange. The exchange does not store before the acknowledge has returned, and
+/// the other CPU set its bits before it rang the doorbell ([`kick::send_requests`]), so the exchange finds
+/// them.
 #[inline(always)]
 fn handle_interrupt<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     if intid < PPI {
@@ -121,8 +121,8 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         } else {
             Counter::Irq
         };
-        // The deactivation has to follow the fall of the level, or the interrupt would be taken again. It has to
-        // precede the emptying of the pending word: bits that are set later are followed by a new doorbell.
+        // The deactivation has to follow the fall of the level, or the interrupt would be taken again. The deactivation
+        // also has to precede the emptying of the pending word: bits that are set later are followed by a new doorbell.
         gic_cpu::deactivate(intid);
         count_exit::<C>(cpu, cause);
         kick::serve_requests(cpu);

@@ -86,9 +86,9 @@ pub fn run_while_waiting(cpu: &PerCpu, tenant: &Tenant, deadline: Option<u64>) {
 enum Next {
     /// An interrupt is pending.
     Pending,
-    /// The vCPU's virtual timer has expired. Its interrupt is either about to be pending or will not be, because the
-    /// vCPU has it disabled or active. Only the redistributor knows which, and switching the timer off for the
-    /// neighbour would withdraw the interrupt. So the neighbour has no turn.
+    /// The vCPU's virtual timer has expired. The timer's interrupt is either about to be pending or will not be,
+    /// because the vCPU has it disabled or active. Only the redistributor knows which, and switching the timer off for
+    /// the neighbour would withdraw the interrupt. So the neighbour has no turn.
     High,
     /// The vCPU's virtual timer will interrupt at this tick of the physical count, if the timer is on.
     At(Option<u64>),

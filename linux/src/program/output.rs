@@ -28,7 +28,7 @@ pub struct Printed {
     pub before: u64,
 }
 
-/// The output of a program and its children. It stays readable, whatever they do to the file's name.
+/// The output of a program and its children. The output stays readable, whatever the programs do to the file's name.
 #[derive(Debug)]
 pub struct OutputFile {
     read: File,

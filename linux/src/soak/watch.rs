@@ -12,7 +12,7 @@ use crate::{clock, init, output};
 /// Maximum duration of a wake-up where ticks are instructions, in milliseconds. Linux's loops that
 /// wait for another CPU may keep their turn in the emulator until the next timer (docs/linux.md).
 const WAKE_UP_MS: u64 = 1000;
-/// Limit where ticks are time, in milliseconds. It is larger, because the host also takes some of that time.
+/// Limit where ticks are time, in milliseconds. This limit is larger, because the host also takes some of that time.
 const WAKE_UP_MS_OF_TIME: u64 = 20_000;
 /// Factor by which the limit is larger when a CPU is turned off or on.
 const HOTPLUG: u64 = 5;

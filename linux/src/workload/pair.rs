@@ -104,7 +104,7 @@ impl Side for Pipes {
     }
 }
 
-/// Eventfds to read from and to write to. They hold the token plus one, since 0 means empty.
+/// Eventfds to read from and to write to. The eventfds hold the token plus one, since 0 means empty.
 struct Events<'e>(&'e OwnedFd, &'e OwnedFd);
 
 /// Minimum value of an eventfd's counter when the other side is gone.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits the system calls of this program while the guest runs.
 //!
-//! The program often runs as root. A guest that took it over through an emulated device could
-//! only enter vCPUs, read their registers, raise an interrupt line, write to open files, and
-//! exit. It could not open a file or a socket, start a program or map executable memory.
+//! The program often runs as root. A guest that took it over through an emulated device could only enter vCPUs, read
+//! their registers, raise an interrupt line, write to open files, and exit. The guest could not open a file or a
+//! socket, start a program or map executable memory.
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -12,7 +12,7 @@ use seccompiler::{
 
 use super::Obstacle;
 
-/// Calls that are allowed with any arguments. They read open files (KVM's statistics), manage threads with their
+/// Calls that are allowed with any arguments. These calls read open files (KVM's statistics), manage threads with their
 /// signals and locks, return the time, free memory, write output, and exit.
 const ANY: [i64; 21] = [
     libc::SYS_pread64,

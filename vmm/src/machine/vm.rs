@@ -171,8 +171,8 @@ fn map_memory(vm: &VmFd, size: u64) -> Result<GuestMemoryMmap, Obstacle> {
         memory_size: size,
         userspace_addr: host as u64,
     };
-    // SAFETY: `size` bytes are mapped at `host`. They stay mapped until `Vm` is dropped after the end of the guest;
-    // until then, this program has no reference into them.
+    // SAFETY: `size` bytes are mapped at `host`. The bytes stay mapped until `Vm` is dropped after the end of the
+    // guest; until then, this program has no reference into them.
     unsafe { vm.set_user_memory_region(region) }.map_err(|error| too_large(&error))?;
     Ok(memory)
 }

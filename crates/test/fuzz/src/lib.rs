@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs code that reads foreign data on random inputs. A target is a function of bytes, which must return. It panics if
-//! the tested code breaks a guarantee. Three runners call each target:
+//! Runs code that reads foreign data on random inputs. A target is a function of bytes, which must return. A target
+//! panics if the tested code breaks a guarantee. Three runners call each target:
 //!
 //! - `cargo test`: with every file of the target's corpus, then with a fixed number of inputs that [`short_run`] makes
 //!   from these files, the same inputs each time;
@@ -29,7 +29,7 @@ mod trees;
 /// A target of random inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name, which is also the name of its corpus.
+    /// Name of the target and of its corpus.
     pub name: &'static str,
     /// The function that takes the bytes.
     pub run: fn(&[u8]),

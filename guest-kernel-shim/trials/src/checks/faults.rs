@@ -67,7 +67,7 @@ pub fn search_foreign_data() {
 /// Whether stage 1 maps `page`: some parts of the RAM are not mapped.
 fn is_mapped(page: u64) -> bool {
     let result: u64;
-    // SAFETY: a translation changes PAR_EL1 alone, which nothing else uses.
+    // SAFETY: the AT instruction changes only PAR_EL1, which nothing else uses.
     unsafe {
         asm!("at s1e1r, {0}", "isb", "mrs {1}, par_el1", in(reg) page, out(reg) result,
             options(nostack, preserves_flags));

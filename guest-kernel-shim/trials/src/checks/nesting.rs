@@ -102,8 +102,8 @@ pub fn each_more_urgent() -> Result<(), Failure> {
     })
 }
 
-/// Checks that the next interrupt is always taken while earlier ones have been ended but not deactivated. They are
-/// deactivated in another order, and each is taken again at once.
+/// Checks that the next interrupt is always taken while earlier ones have been ended but not deactivated. The
+/// interrupts are deactivated in another order, and each is taken again at once.
 pub fn ended_and_active() -> Result<(), Failure> {
     with_sgis(true, |timer| {
         timer.raise();

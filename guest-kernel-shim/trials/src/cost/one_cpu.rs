@@ -48,7 +48,7 @@ fn pass_call<const PATH: u8>(function: u64) {
 pub fn cost_wfe() {
     for _ in 0..pass_count() {
         empty_caches();
-        // This makes the next WFE wait.
+        // An empty event register makes the next WFE wait.
         insn::forget_events();
         mark_begin::<{ Path::Wfe as u8 }>();
         insn::wfe();

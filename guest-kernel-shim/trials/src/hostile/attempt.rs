@@ -189,8 +189,8 @@ hostile_vectors:
 /// Runs `code`, the address of instructions that end in a return, with x0 and x1.
 ///
 /// # Safety
-/// Whatever the code does, it must not change this CPU's stack above the stack pointer, nor the
-/// memory of others. It must run inside of [`with_vectors`].
+/// Whatever the code does, it must not change this CPU's stack above the stack pointer, nor the memory of others. The
+/// code must run inside of [`with_vectors`].
 pub unsafe fn run_attempt(code: u64, a: u64, b: u64) -> Outcome {
     let mut outcome = Outcome::default();
     // SAFETY: the assembly saves the registers that the calling convention keeps, and restores them

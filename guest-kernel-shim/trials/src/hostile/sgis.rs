@@ -30,7 +30,7 @@ fn target_forms(me: u64, random: &mut Random) -> [(&'static str, u64, bool); 30]
     let ranges = ICC_CTLR_EL1.get() >> 18 & 1 != 0;
     let mut forms = [("a range that is not there", 0, false); 30];
     for (range, form) in forms.iter_mut().enumerate().take(16) {
-        // This sets RS; range 0 is the range of this CPU.
+        // The value has RS set; range 0 is the range of this CPU.
         *form = (
             "by range",
             (range as u64) << 44 | mine,

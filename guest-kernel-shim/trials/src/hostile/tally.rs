@@ -41,7 +41,7 @@ impl Tally {
     pub fn case(&mut self, good: bool, what: fmt::Arguments<'_>) {
         self.cases += 1;
         if self.cases.is_multiple_of(TURN) {
-            // This lets an emulator with one thread run the other CPUs.
+            // YIELD lets an emulator with one thread run the other CPUs.
             arch::insn::yield_now();
         }
         if good {

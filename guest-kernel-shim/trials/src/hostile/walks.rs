@@ -92,7 +92,7 @@ fn has_faulted(outcome: &Outcome, place: u64, level: u64) -> bool {
 /// Tries a block that maps an unmapped address, or an address of a smaller device.
 fn try_block(tally: &mut Tally, name: &str, target: u64, level: u64) {
     let size = if level == 1 { 1 << 30 } else { 1 << 21 };
-    // A block: bits 1:0 are 0b01. It is accessed, normal memory.
+    // A block (bits 1:0 are 0b01) of accessed, normal memory.
     let start = target & !(size - 1);
     window::set_descriptor(level, start | 0x705 | 3 << 53);
     let place = window::ADDRESS + (size - 0x8000);

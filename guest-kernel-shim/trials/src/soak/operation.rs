@@ -38,7 +38,7 @@ macro_rules! operations {
             /// All operations, with their names and weights.
             pub const ALL: &[(Self, &'static str, u64)] = &[$((Self::$name, $text, $weight),)*];
 
-            /// Performs the operation. Its draws depend only on `random`.
+            /// Performs the operation. The operation's draws depend only on `random`.
             pub fn run(self, me: &'static PerCpu, random: &mut Random) {
                 match self {
                     $(Self::$name => {
@@ -116,7 +116,7 @@ operations! {
     Counters = "counters", 3, |me, _| check::check_counters(me);
     /// EL2's own audit of the list registers.
     Audit = "audit", 3, |_, _| check::check_audit();
-    /// The neighbour's work. It is drawn separately ([`Operation::draw`]).
+    /// The neighbour's work. This operation is drawn separately ([`Operation::draw`]).
     Neighbour = "neighbour", 0, neighbour::draw_neighbour;
     /// Turns the CPU off; another CPU turns it on again.
     Off = "off", 1, |me, random| if me.index != 0 { power::turn_off(me, random) };

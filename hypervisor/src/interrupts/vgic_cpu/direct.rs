@@ -23,7 +23,7 @@ static SECURE: AtomicU32 = AtomicU32::new(0);
 /// Held while EL2 decides that a vCPU owns its interface, or that a vCPU has a secure SGI enabled.
 /// The two never hold at the same time.
 static DECIDED: SpinMutex<()> = SpinMutex::new(());
-/// Whether EL2 has already reported that a guest asked for both.
+/// Whether EL2 has already reported that a guest asked for direct delivery and a secure SGI.
 static SAID: AtomicBool = AtomicBool::new(false);
 
 /// Records that this CPU can't have the SGIs in `bits`.

@@ -23,7 +23,7 @@ const SRE: u64 = 0x7;
 /// ICH_HCR_EL2: En (0), and TALL0 (11), because the guest has no Group 0 (`vgic`), whoever
 /// delivers.
 const ENABLE: u64 = 1 << 0 | 1 << 11;
-/// Priority of the interrupts that EL2 takes. Its timer has another priority if there are slices
+/// Priority of the interrupts that EL2 takes. EL2's timer has another priority if there are slices
 /// (`neighbour::turn`).
 pub const PRIORITY: u8 = 0x80;
 /// Priority of the doorbell, which is higher than that of SGIs: if a CPU writes a vCPU's registers and then sends it an

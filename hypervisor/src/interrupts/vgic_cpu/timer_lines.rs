@@ -43,8 +43,8 @@ const fn is_high(control: u64) -> bool {
     control & 0b111 == 0b101
 }
 
-/// This is called when a timer's interrupt came and was listed. If the guest has IRQs masked and did not wait, makes
-/// the guest's next access to the interface trap. `exits::fast_paths` has its own code for this.
+/// EL2 calls this after it has taken a timer's interrupt and listed it. If the guest has IRQs masked and did not wait,
+/// makes the guest's next access to the interface trap. `exits::fast_paths` has its own code for this.
 pub fn trap_next_access() {
     if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::watches_timers() {
         ICH_HCR_EL2.set(ICH_HCR_EL2.get() | TRAP_GROUP1);

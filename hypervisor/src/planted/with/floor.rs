@@ -3,8 +3,8 @@
 //! an exit, for comparison with the costs of the real vectors. With `rouse.floor`, a vCPU may use
 //! these vectors ([`abi::Call::Floor`]); without it, there is no such call.
 //!
-//! They check nothing, so a guest that uses them can send any SGI and have any interrupt listed, which
-//! no other guest can. Only the measuring program uses them, and no other program runs next to it.
+//! The vectors check nothing, so a guest that uses them can send any SGI and have any interrupt listed, which no other
+//! guest can. Only the measuring program uses them, and no other program runs next to it.
 //!
 //! - `empty`: an HVC, and the return.
 //! - `send`: a write of ICC_SGI1R_EL1 by the guest. The syndrome has to be read, the SGI sent, and ELR_EL2 moved past the

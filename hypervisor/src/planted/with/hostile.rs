@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program of the hostile neighbour: one unit makes each of its forbidden attempts once.
 //!
-//! The program gives each of the neighbour's own registers a value that is not the vCPU's, and checks that the
-//! register still has that value after some time, in which turns end and begin. Then the program tries to harm
-//! the vCPU: through interrupts, timers, PMU, debug registers, keys and memory, through calls, by invalidating
-//! TLBs and caches, and by consuming and sending events. It steps over every instruction that traps.
+//! The program gives each of the neighbour's own registers a value that is not the vCPU's, and checks that the register
+//! still has that value after some time, in which turns end and begin. Then the program tries to harm the vCPU: through
+//! interrupts, timers, PMU, debug registers, keys and memory, through calls, by invalidating TLBs and caches, and by
+//! consuming and sending events. The program steps over every instruction that traps.
 
 use core::ops::Range;
 

@@ -12,12 +12,12 @@ use running::options::LimitArgs;
 /// Options of `soak`.
 #[derive(Args, Debug)]
 pub struct SoakArgs {
-    /// How long; the round in which the time ends is the last, and there is at least one. With --guest by the guest's
-    /// clock, with a round for each number of CPUs, metric and delivery
+    /// Minutes for which new rounds begin; there is at least one round. With --guest, minutes of the guest's clock, in
+    /// a round for each number of CPUs, metric and delivery
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100_000))]
     pub minutes: u64,
-    /// Options that name another kernel. It must be Linux, whose CPUs go offline and online while threads on each CPU
-    /// wait for timers and wake each other (docs/linux.md).
+    /// Options that name another kernel. This kernel must be Linux, whose CPUs go offline and online while threads on
+    /// each CPU wait for timers and wake each other (docs/linux.md).
     #[command(flatten)]
     pub given: GivenArgs,
     /// How interrupts reach that guest, in turn: inject, direct [default: both]

@@ -345,9 +345,9 @@ impl Case {
     }
 }
 
-/// Returns whether the rules do not apply. They do not if another kernel runs only under other hypervisors or on the
-/// bare machine, or if our guest runs under KVM, whose second stage of translation makes the guest's accesses cacheable
-/// (HCR_EL2.FWB).
+/// Returns whether this run is exempt from the rules. The rules do not apply if another kernel runs only under other
+/// hypervisors or on the bare machine, or if our guest runs under KVM, whose second stage of translation makes the
+/// guest's accesses cacheable (HCR_EL2.FWB).
 fn is_foreign(args: &RunArgs) -> bool {
     let unders = args.job.under.as_ref().map_or(&[][..], Unders::hypervisors);
     let alone = !unders.is_empty() && !unders.contains(&Under::Rouse);

@@ -52,7 +52,8 @@ enum Path {
 }
 
 impl Path {
-    /// Fails unless `path` is as expected. Its median must not exceed the median of the whole samples, `stats`.
+    /// Fails unless `path` is as expected. The median of `path` must not exceed the median of the whole samples,
+    /// `stats`.
     fn check(self, path: &Stats, stats: &Stats) -> Result<()> {
         let right = match self {
             Self::Always(number) => (path.min, path.max) == (number, number),

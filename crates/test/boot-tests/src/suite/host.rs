@@ -269,9 +269,9 @@ fn browser_tests() -> Result<Tests> {
     })
 }
 
-/// Returns the model checks: tests with loom's atomics, which need a separate build. They run one at a time. A model
-/// check allocates and frees the stacks of its threads for every order that it tries, and two such tests in one process
-/// wait for each other in the kernel for longer than they take one after the other.
+/// Returns the model checks: tests with loom's atomics, which need a separate build. Model checks run one at a time. A
+/// model check allocates and frees the stacks of its threads for every order that it tries, and two such tests in one
+/// process wait for each other in the kernel for longer than they take one after the other.
 fn model_checks() -> Tests {
     let words = [
         "--release",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that kill this program half-way. It must keep the results that it has, its exit status must be that of the
-//! signal, and no emulator may be left.
+//! Tests that kill this program half-way. The program must keep the results that it has, its exit status must be that
+//! of the signal, and no emulator may be left.
 //!
 //! No test waits for a fixed time: it sends the signal when the program's output shows that the program is at the right
 //! place, and then waits for the consequences. If they take longer than [`PATIENCE`], the test fails.
@@ -151,7 +151,7 @@ pub fn second_ends_at_once() -> Result<()> {
 /// A running copy of this program, which ends no later than the test.
 struct Run {
     process: Child,
-    /// The program's standard error. It goes to a file, so that the program never blocks on it.
+    /// The program's standard error. The output goes to a file, so that the program never blocks on it.
     complaints: File,
 }
 
@@ -212,7 +212,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // Both calls fail only when the process has already ended.
+        // The calls that kill and await the process fail only when the process has already ended.
         let _ = self.process.kill();
         let _ = processor_time::wait(&mut self.process);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A model of one CPU's virtual CPU interface with its list registers (IHI 0069H, chapter 6 and 12.4). It models the
-//! actions of the hardware between two exits.
+//! A model of one CPU's virtual CPU interface with its list registers (IHI 0069H, chapter 6 and 12.4). The model
+//! performs the actions of the hardware between two exits.
 
 use vgic::{Asked, Bank, ListRegister};
 

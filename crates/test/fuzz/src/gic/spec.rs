@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference: the behaviour of a GIC with one security state, in the most naive form. It has no list registers, no
-//! queues, and no vCPUs that hold interrupts. An interrupt consists of a few flags, which decide the interrupt that a
-//! CPU must signal (IHI 0069H, 4.1 for the states, 4.8 for priorities).
+//! The reference: the behaviour of a GIC with one security state, in the most naive form. The reference has no list
+//! registers, no queues, and no vCPUs that hold interrupts. An interrupt consists of a few flags, which decide the
+//! interrupt that a CPU must signal (IHI 0069H, 4.1 for the states, 4.8 for priorities).
 
 /// Number of vCPUs.
 pub const CPUS: usize = 3;
@@ -14,7 +14,8 @@ const PRIORITY: u8 = 0xf8;
 /// Running priority of a CPU that handles no interrupt.
 const IDLE: u8 = 0xff;
 
-/// Returns the affinity of a vCPU. It differs from the vCPU's number, and the vCPUs differ in two affinity levels.
+/// Returns the affinity of a vCPU. The affinity differs from the vCPU's number, and the vCPUs' affinities differ in two
+/// affinity levels.
 pub const fn affinity(cpu: usize) -> u64 {
     [0x0000, 0x0001, 0x0100][cpu]
 }
@@ -22,10 +23,10 @@ pub const fn affinity(cpu: usize) -> u64 {
 /// The source of an interrupt's active state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Active {
-    /// It is not active.
+    /// The interrupt is not active.
     #[default]
     No,
-    /// This CPU acknowledged it.
+    /// This CPU acknowledged the interrupt.
     Acknowledged(usize),
     /// A register write set the state.
     Set,

@@ -6,11 +6,11 @@ use core::mem::offset_of;
 /// The CPU's action between setting its registers and reading them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It executes WFI shortly before an interrupt arrives.
+    /// The CPU executes WFI shortly before an interrupt arrives.
     Wfi,
-    /// It executes WFE with an empty event register.
+    /// The CPU executes WFE with an empty event register.
     Wfe,
-    /// It runs for this many ticks, and uses x0 and x1.
+    /// The CPU runs for this many ticks, and uses x0 and x1.
     Run(u64),
 }
 
