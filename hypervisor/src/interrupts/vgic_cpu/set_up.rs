@@ -155,8 +155,8 @@ fn close_group0() {
     }
 }
 
-/// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and the interrupt of
-/// EL2's timer. The enables of the guest's timers' interrupts follow the guest's.
+/// Enables the interrupts that EL2 takes: SGIs, the maintenance interrupt and the interrupt of EL2's timer. The
+/// interrupts of the guest's timers are enabled while the guest enables them.
 fn enable_el2_interrupts(redistributor: &Redistributor, platform: &Platform<'_>) {
     for intid in 0..vgic::PRIVATE {
         // SAFETY: only the CPU that the redistributor belongs to runs this.

@@ -256,7 +256,7 @@ impl Machine {
         }
     }
 
-    /// Takes the timers' physical interrupts that are signalled, each as soon as it is.
+    /// Takes every physical interrupt of the timers that is signalled.
     pub fn take_timers(&mut self) {
         for cpu in 0..CPUS {
             let physical = &mut self.cpus[cpu].physical;
@@ -324,7 +324,7 @@ impl Machine {
         Some(value)
     }
 
-    /// Takes the maintenance interrupts that are asserted, each as soon as it is.
+    /// Takes every maintenance interrupt that is asserted.
     pub fn maintenance(&mut self) {
         for cpu in 0..CPUS {
             let mut taken = 0;
