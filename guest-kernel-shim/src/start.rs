@@ -87,9 +87,6 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
     pmu::detect_pmu(|access| vectors::catch_exception(access).is_none());
     smp::prepare_cpu();
-    if told.checkpoint {
-        insn::checkpoint();
-    }
     // This test precedes the start of the other CPUs, and follows the start of this CPU's PMU: a simulator may take the
     // start of the PMU for the end of the boot and continue with cores of another model, on which the counter counts
     // something else.

@@ -7,8 +7,6 @@
 
 /// The name of the program's file.
 pub const INIT: &str = "init";
-/// The kernel's argument for a machine without firmware, which its serial port ends at the character EOT.
-pub const ENDS_BY_EOT: &str = "rouse.ends-by-eot";
 /// The file with the command lines of the program's runs. The file has one word per line, and an empty line between runs.
 pub const RUNS: &str = "runs";
 
