@@ -53,6 +53,7 @@ pub fn run(plan: &Plan, seed: u64, pool: &mut Pool) {
         cpus_at_once: !probe::is_not_modelled("cpus_run_at_once"),
         caches: plan.assume_caches || !probe::is_not_modelled(probe::CACHES),
         event_loses_irq: plan.event_loses_irq,
+        gicv2: platform().gic.version2.is_some(),
     };
     let entries = make_entries(plan, &machine, pool);
     let stamps = entries.iter().any(|entry| plan.takes_stamps(&entry.cell));

@@ -6,6 +6,7 @@
 pub mod controls;
 pub mod counters;
 pub mod fast_state;
+pub mod gicv2;
 pub mod halt;
 pub mod local;
 pub mod pending_word;

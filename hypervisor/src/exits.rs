@@ -3,6 +3,7 @@
 
 pub mod enter;
 pub mod fast_paths;
+pub mod fast_paths_version2;
 pub mod hvc;
 pub mod inject;
 mod instruction;

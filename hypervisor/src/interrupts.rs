@@ -5,4 +5,5 @@ pub mod audit;
 pub mod deliver;
 pub mod irq;
 pub mod kick;
+pub mod version2;
 pub mod vgic_cpu;

@@ -12,6 +12,7 @@ pub mod vm;
 use platform::{Platform, Region};
 use spin::once::Once;
 
+use crate::cpu::gicv2::DOORBELL;
 use crate::cpu::percpu::PerCpu;
 
 /// The parts of the machine's description that are kept.
@@ -24,15 +25,25 @@ pub struct Machine {
     pub cpus: &'static [&'static PerCpu],
     /// VTTBR_EL2 and VTCR_EL2 of the guest's map.
     pub stage2: (u64, u64),
+    /// VTTBR_EL2 of the guest's map without the CPU interface that a GICv2 has in memory.
+    pub closed: u64,
     /// Frequency of the counter, in Hz.
     pub frequency: u64,
 }
 
 impl Machine {
-    /// The interrupt that makes a CPU read its pending word, as a bit of the redistributor's
-    /// registers: the maintenance interrupt, see `interrupts::kick`.
+    /// INTID of the interrupt that makes a CPU read its pending word (`interrupts::kick`): the
+    /// maintenance interrupt, or an SGI of a GICv2.
+    pub fn doorbell(&self) -> u32 {
+        match self.platform.gic.version2 {
+            Some(_) => DOORBELL,
+            None => self.platform.gic.maintenance,
+        }
+    }
+
+    /// That interrupt as a bit of the redistributor's registers.
     pub fn doorbell_bit(&self) -> u32 {
-        1 << self.platform.gic.maintenance
+        1 << self.doorbell()
     }
 
     /// Converts `nanoseconds` to ticks of the counter.

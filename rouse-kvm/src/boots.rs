@@ -53,6 +53,7 @@ impl Job {
             cpus_at_once: true,
             caches: true,
             event_loses_irq: false,
+            gicv2: false,
         };
         let choices = plan.choices(false);
         let mut boots = Vec::new();

@@ -5,7 +5,7 @@ use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
 use arch::layout;
 use pages::{PAGE, Pool, Use};
 use platform::carve::{self, Division};
-use platform::{Enable, Platform, Region};
+use platform::{Enable, GicV2, Platform, Region};
 
 use crate::boot::discovery::Discovered;
 use crate::cpu::percpu::{PerCpu, Slot, boot_stack_guard};
@@ -62,8 +62,10 @@ pub fn split_ram(
             cpu.set_tenant(place::make_neighbour(&mut pool, kib));
         }
     }
+    let (stage2, closed) = build_guest_map(&mut pool, guest, platform.gic.version2.as_ref());
     let machine = Machine {
-        stage2: build_guest_map(&mut pool, guest),
+        stage2,
+        closed,
         frequency: CNTFRQ_EL0.get(),
         platform,
         guest,
@@ -90,11 +92,20 @@ fn spin_table_words(machine: &Machine) -> impl Iterator<Item = Region> {
     words.filter(|word| !word.overlaps(&machine.guest))
 }
 
-/// Builds the guest's map, which contains only the guest's RAM.
-fn build_guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
+/// Builds the guest's map, which has the guest's RAM and, with a GICv2, the CPU's GICV. Returns VTTBR_EL2
+/// and VTCR_EL2, and VTTBR_EL2 of the map without GICV.
+fn build_guest_map(pool: &mut Pool, ram: Region, version2: Option<&GicV2>) -> ((u64, u64), u64) {
+    let gicv = version2.and_then(|version2| version2.virt);
+    let spare = gicv.map(|_| pool.take(PAGE));
     let mut map = GuestMap::new(pool);
     map.map_ram(vm::RAM, ram);
-    map.stage2_registers(VMID)
+    // No RAM is in the block of level 1 that the interface is in, so the two maps share all others.
+    let closed = spare.map(|spare| map.copy_root(spare, VMID));
+    if let Some([_, gicv]) = gicv {
+        map.map_device(vm::INTERFACE.base, gicv);
+    }
+    let stage2 = map.stage2_registers(VMID);
+    (stage2, closed.unwrap_or(stage2.0))
 }
 
 /// Builds the EL2 map of everything that the hypervisor uses.
@@ -121,6 +132,9 @@ fn build_el2_map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discove
         map.unmap(guard);
     }
     map.map(platform.gic.distributor, Use::Device);
+    for frames in platform.gic.version2.iter().flat_map(GicV2::registers) {
+        map.map(frames, Use::Device);
+    }
     for frames in platform.gic.redistributors {
         map.map(*frames, Use::Device);
     }

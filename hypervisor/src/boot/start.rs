@@ -15,13 +15,13 @@ use crate::boot::memory_split::split_ram;
 use crate::boot::{efi, smp, survey, watchdogs};
 use crate::console::log;
 use crate::cpu::percpu::PerCpu;
-use crate::cpu::{controls, pending_word};
+use crate::cpu::{controls, gicv2, pending_word};
 use crate::dumps::{deadline, own_timer, serror};
 use crate::exits::enter;
 use crate::interrupts::vgic_cpu;
 use crate::machine::memory::{self, EL2_REGIME};
 use crate::machine::power::{note_conduit, turn_machine_off};
-use crate::machine::{self, Machine, machine, payload, vm};
+use crate::machine::{self, machine, payload, vm};
 use crate::{planted, refuse, say, stage};
 
 /// Checks that the counter runs, because the waits of the start end by the counter.
@@ -105,6 +105,13 @@ fn take_over_machine(discovered: &Discovered) -> ! {
         refuse!("rouse.leave={name}: not a register that firmware may keep");
     }
     controls::try_optional_writes();
+    if let Some(version2) = &platform.gic.version2 {
+        // SAFETY: MMU and caches are off, the other CPUs are off or held, and loaders put an image into
+        // writable RAM.
+        unsafe { arch::gicv2::adapt() };
+        arch::gicv2::REGISTERS.set_access(gicv2::access_register);
+        gic::version2::record_registers(platform.gic.distributor.base, version2);
+    }
     let machine = split_ram(platform, discovered, arguments.plan.neighbours);
     stage!(
         "memory",
@@ -126,7 +133,9 @@ fn take_over_machine(discovered: &Discovered) -> ! {
         audit.executable,
         audit.writable
     );
-    memory::audit_guest_map(machine.stage2.0, machine.guest);
+    let virt = machine.platform.gic.version2.and_then(|gic| gic.virt);
+    let gicv = virt.map(|[_, gicv]| gicv);
+    memory::audit_guest_map(machine.stage2.0, machine.guest, gicv);
     // SAFETY: the description is true and `split_ram` mapped the distributor.
     let spis = unsafe { gic::enabled_spis(&machine.platform.gic) };
     // SAFETY: as above.
@@ -143,12 +152,12 @@ fn take_over_machine(discovered: &Discovered) -> ! {
         vgic_cpu::disable_sgis(kept);
     }
     // Each CPU set its timer before EL2 knew which CPUs check for failures.
-    schedule_checks(machine);
+    schedule_checks();
     run_guest(machine.cpus[0])
 }
 
-/// Makes each CPU with a vCPU decide again when to check for failures next.
-fn schedule_checks(machine: &Machine) {
+/// Makes each CPU with a vCPU decide again when it next checks for failures.
+fn schedule_checks() {
     for cpu in vm::vm().cpus {
         cpu.vcpu
             .switch
@@ -157,7 +166,7 @@ fn schedule_checks(machine: &Machine) {
         // The bit has to be visible before the doorbell is. This CPU takes its own doorbell when it
         // enters the guest.
         insn::dsb_ishst();
-        cpu.redistributor().set_pending(machine.doorbell_bit());
+        cpu.doorbell.ring();
     }
 }
 

@@ -8,11 +8,12 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use aarch64_cpu::registers::{Readable, TPIDR_EL2, Writeable};
-use gic::Redistributor;
+use gic::{Doorbell, Redistributor};
 use pages::PAGE;
 use platform::Region;
 use spin::once::Once;
 
+use crate::cpu::gicv2::Version2;
 use crate::cpu::tenant::Tenant;
 use crate::cpu::vcpu::Vcpu;
 
@@ -59,6 +60,10 @@ pub struct PerCpu {
     pub slice_end: AtomicU64,
     /// The neighbour; null if no memory was set aside for it.
     tenant: AtomicPtr<Tenant>,
+    /// Makes the CPU read its pending word; see `interrupts::kick`.
+    pub doorbell: Doorbell,
+    /// Its state with a GICv2.
+    pub version2: Version2,
 }
 
 /// A page that is not mapped.
@@ -99,6 +104,8 @@ impl Slot {
                 serror: AtomicU64::new(0),
                 slice_end: AtomicU64::new(u64::MAX),
                 tenant: AtomicPtr::new(core::ptr::null_mut()),
+                doorbell: Doorbell::default(),
+                version2: Version2::default(),
             });
             &*per_cpu
         }

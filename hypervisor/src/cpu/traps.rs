@@ -5,11 +5,10 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use aarch64_cpu::registers::{
-    HCR_EL2, ICH_VTR_EL2, ID_AA64MMFR1_EL1, Readable, VBAR_EL2, Writeable,
-};
+use aarch64_cpu::registers::{HCR_EL2, ID_AA64MMFR1_EL1, Readable, VBAR_EL2, Writeable};
 use abi::Trap;
 use arch::insn;
+use arch::regs::ICH_VTR_EL2;
 
 use crate::cpu::controls::HCR_GUEST;
 use crate::cpu::fast_state::NEVER;

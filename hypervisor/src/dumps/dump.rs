@@ -11,11 +11,11 @@ use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use aarch64_cpu::registers::{
     CNTFRQ_EL0, CNTPCT_EL0, ELR_EL1, ELR_EL2, ESR_EL1, ESR_EL2, FAR_EL2, HCR_EL2, HPFAR_EL2,
-    ICH_VTR_EL2, MPIDR_EL1, Readable, SCTLR_EL2, SP_EL1, SPSR_EL2, TPIDR_EL2,
+    MPIDR_EL1, Readable, SCTLR_EL2, SP_EL1, SPSR_EL2, TPIDR_EL2,
 };
 use arch::frame::Frame;
 use arch::insn;
-use arch::regs::{ICC_IGRPEN1_EL1, ICH_ELRSR_EL2, ISR_EL1, ich_lr};
+use arch::regs::{ICC_IGRPEN1_EL1, ICH_ELRSR_EL2, ICH_VTR_EL2, ISR_EL1, ich_lr};
 
 use crate::console::log::{self, print_unlocked};
 use crate::cpu::pending_word;
@@ -236,7 +236,7 @@ fn show_others(me: &PerCpu) {
         cpu.redistributor().enable_all(machine().doorbell_bit());
         // The bits have to be visible before the doorbell is.
         insn::dsb_ishst();
-        cpu.redistributor().set_pending(machine().doorbell_bit());
+        cpu.doorbell.ring();
         let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 2;
         while !cpu.shown.load(SeqCst) {
             if CNTPCT_EL0.get() > end {

@@ -5,12 +5,11 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{
-    CNTP_CTL_EL0, CNTV_CTL_EL0, CPACR_EL1, ELR_EL2, SCTLR_EL1, SPSR_EL2, VTCR_EL2, VTTBR_EL2,
-    Writeable,
+    CNTP_CTL_EL0, CNTV_CTL_EL0, CPACR_EL1, ELR_EL2, SCTLR_EL1, SPSR_EL2, VTCR_EL2, Writeable,
 };
 use abi::End;
 use arch::insn;
-use arch::regs::{CNTKCTL_EL1, MDSCR_EL1};
+use arch::regs::{CNTKCTL_EL1, MDSCR_EL1, VTTBR_EL2};
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{controls, traps};

@@ -116,6 +116,7 @@ macro_rules! fast_path_macros {
     .macro vector_sync_fast kind
         .balign 128
     fast_sync_\kind:
+        gicv2_instead fast_sync_version2
         enter
         mrs     x0, esr_el2
         tbz     w0, #30, fast_wait
@@ -170,6 +171,7 @@ macro_rules! fast_path_macros {
     .macro vector_irq_fast kind
         .balign 128
     fast_irq_\kind:
+        gicv2_instead fast_irq_version2_\kind
         enter
         .ifc    \kind,foreign
         sevl                                    // see traps::set_recheck_timers

@@ -2,10 +2,11 @@
 //! Serves calls of the guest through HVC or SMC: PSCI, the SMCCC discovery calls, and the
 //! hypercalls of crate `abi`.
 
-use aarch64_cpu::registers::{ESR_EL2, ICH_VTR_EL2, ID_AA64MMFR1_EL1, Readable};
+use aarch64_cpu::registers::{ESR_EL2, ID_AA64MMFR1_EL1, Readable};
 use abi::{Call, ConsoleWords, Counter, Info, Knob, KnobValue, Shared, TimeLog, Words};
 use arch::frame::Frame;
 use arch::layout;
+use arch::regs::ICH_VTR_EL2;
 use trap::esr::{self, Esr};
 
 use crate::console::log;

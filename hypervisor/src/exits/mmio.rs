@@ -15,16 +15,21 @@ use crate::console::guest_uart;
 use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
 use crate::exits::{inject, instruction, page, registers};
-use crate::interrupts::{kick, vgic_cpu};
-use crate::machine::vm::{DISTRIBUTOR, EXITS, REDISTRIBUTOR_SIZE, UART, vm};
+use crate::interrupts::{kick, version2, vgic_cpu};
+use crate::machine::vm::{DISTRIBUTOR, EXITS, INTERFACE, REDISTRIBUTOR_SIZE, UART, vm};
 use crate::say;
 
-pub fn handle_exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
+pub fn handle_exit<const VERSION2: bool>(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
     cpu.vcpu.counters.add(Counter::Mmio);
     let address = abort::address(HPFAR_EL2.get(), FAR_EL2.get());
+    if VERSION2 && version2::opens_interface(cpu, address) {
+        return;
+    }
     let done = match Access::decode(esr) {
-        Some(access) => emulate_described(cpu, frame, address, access).ok_or(Refusal::Nothing),
-        None => decode_access(cpu, frame, address, esr),
+        Some(access) => {
+            emulate_described::<VERSION2>(cpu, frame, address, access).ok_or(Refusal::Nothing)
+        }
+        None => decode_access::<VERSION2>(cpu, frame, address, esr),
     };
     match done {
         // A guest's EL0 may be in AArch32, where an instruction can have 16 bits (IL is 0).
@@ -35,12 +40,17 @@ pub fn handle_exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
 
 /// Emulates an access that the syndrome describes; `None` if there is no device.
 #[inline(always)]
-fn emulate_described(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Access) -> Option<()> {
+fn emulate_described<const VERSION2: bool>(
+    cpu: &PerCpu,
+    frame: &mut Frame,
+    address: u64,
+    access: Access,
+) -> Option<()> {
     let value = access
         .write
         .then(|| registers::general_register(frame, access.register));
     let value = value.map(|value| access.stored(value));
-    let raw = emulate_access(cpu, frame, address, access.size, value)?;
+    let raw = emulate_access::<VERSION2>(cpu, frame, address, access.size, value)?;
     if let (false, Some(register)) = (access.write, frame.x.get_mut(access.register as usize)) {
         *register = access.loaded(raw);
     }
@@ -50,7 +60,12 @@ fn emulate_described(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Acce
 /// Emulates an access that only its instruction describes.
 #[cold]
 #[inline(never)]
-fn decode_access(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Result<(), Refusal> {
+fn decode_access<const VERSION2: bool>(
+    cpu: &PerCpu,
+    frame: &mut Frame,
+    address: u64,
+    esr: Esr,
+) -> Result<(), Refusal> {
     if !abort::is_translation_fault(esr) {
         return Err(Refusal::Fault);
     }
@@ -72,7 +87,8 @@ fn decode_access(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Res
         return Err(undecoded);
     }
     for (behind, access) in done.accesses() {
-        emulate_described(cpu, frame, address + behind, access).ok_or(Refusal::Nothing)?;
+        emulate_described::<VERSION2>(cpu, frame, address + behind, access)
+            .ok_or(Refusal::Nothing)?;
     }
     if done.write_back != 0 {
         registers::set_base_register(frame, done.base, base.wrapping_add_signed(done.write_back));
@@ -141,14 +157,14 @@ fn report_refusal(cpu: &PerCpu, why: Refusal, address: u64, esr: Esr) {
 
 /// Whether there is a device at `address`.
 fn has_device(address: u64) -> bool {
-    let devices = [DISTRIBUTOR, vm().redistributors, UART, EXITS];
+    let devices = [DISTRIBUTOR, INTERFACE, vm().redistributors, UART, EXITS];
     devices.iter().any(|device| device.contains(address))
 }
 
 /// Emulates an access to the device at `address`; returns the value of a read, or `None` if there is no device. The
 /// function is inlined in its two callers, so that the cold caller does not slow down the other.
 #[inline(always)]
-fn emulate_access(
+fn emulate_access<const VERSION2: bool>(
     cpu: &PerCpu,
     frame: &Frame,
     address: u64,
@@ -160,7 +176,12 @@ fn emulate_access(
         size,
         write,
     };
-    if DISTRIBUTOR.contains(address) {
+    if VERSION2 {
+        let value = version2::emulate_access(cpu, address, size, write);
+        if value.is_some() {
+            return value;
+        }
+    } else if DISTRIBUTOR.contains(address) {
         return Some(access_distributor(cpu, access(DISTRIBUTOR.base)));
     }
     let redistributors = vm().redistributors;

@@ -31,10 +31,11 @@ use core::mem::offset_of;
 use abi::Counter;
 use arch::optional;
 
+use crate::cpu::gicv2;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{trace, traps};
 use crate::dumps::{dump, serror};
-use crate::exits::{fast_paths, synchronous};
+use crate::exits::{fast_paths, fast_paths_version2, synchronous};
 use crate::interrupts::{irq, vgic_cpu};
 use crate::neighbour::switch::Back;
 use crate::neighbour::turn;
@@ -52,7 +53,9 @@ const fn counter_offset(counter: Counter) -> usize {
 
 core::arch::global_asm!(
     arch::frame_macros!(),
+    arch::gicv2_site_macro!(),
     fast_paths::fast_path_macros!(),
+    fast_paths_version2::fast_path_version2_macros!(),
     r#"
     .macro vector_sync handler, kind
         .balign 128
@@ -191,6 +194,7 @@ el2_vectors_neighbour:
     vectors_after
 
     fast_paths
+    fast_paths_version2
 
     serror  el2, {serror_in_el2}
     serror  guest, {serror_in_guest}
@@ -216,7 +220,9 @@ slow_sync:
 exit_full_plain:
     save_rest
     mov     x0, sp
+    gicv2_instead full_version2_plain
     bl      {full}
+full_plain_done:
     restore_rest
 exit_resume_plain:
     restore_caller
@@ -242,7 +248,9 @@ slow_irq_foreign:
 exit_full_traced:
     save_rest
     mov     x0, sp
+    gicv2_instead full_version2_traced
     bl      {full}
+full_traced_done:
     restore_rest
 exit_resume_traced:
     bl      {resume}
@@ -256,7 +264,18 @@ exit_resume_traced:
     irq_shared = sym turn::interrupt,
     neighbour_trapped = const Back::Trapped as u64,
     neighbour_interrupted = const Back::Interrupt as u64,
-    full = sym synchronous::full,
+    full = sym synchronous::full::<false>,
+    full_version2 = sym synchronous::full::<true>,
+    esr_store = const fast_paths_version2::ESR_STORE_OF_W5,
+    hpfar_distributor = const fast_paths_version2::HPFAR_DISTRIBUTOR,
+    doorbell = const gicv2::DOORBELL,
+    sgi_mark = const gic::gich::SGI,
+    version2_distributor = const offset_of!(PerCpu, version2.distributor),
+    version2_interface = const offset_of!(PerCpu, version2.interface),
+    version2_control = const offset_of!(PerCpu, version2.control),
+    version2_sgi_fields = const offset_of!(PerCpu, version2.sgi_fields),
+    version2_traps = const offset_of!(PerCpu, version2.traps),
+    version2_closed = const offset_of!(PerCpu, version2.closed),
     irq = sym irq::acknowledged,
     irq_waited = sym irq::waited,
     irq_traced = sym turn::interrupt_traced,

@@ -8,12 +8,14 @@
 //! There is no switch while the guest has an interrupt active, because running
 //! priorities can't be moved.
 
-use aarch64_cpu::registers::{ICH_VMCR_EL2, Readable, Writeable};
-use arch::regs::{ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1, ICC_RPR_EL1};
+use arch::regs::{
+    ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1, ICC_RPR_EL1, ICH_VMCR_EL2,
+};
 use arch::{gic_cpu, insn};
 
 use crate::cpu::percpu::PerCpu;
 use crate::interrupts::{kick, vgic_cpu};
+use crate::machine::machine;
 
 /// ICC_CTLR_EL1.EOImode.
 const EOI_MODE: u64 = 1 << 1;
@@ -78,7 +80,8 @@ pub fn give_interface(cpu: &PerCpu) -> Option<()> {
     if cpu.vcpu.switch.is_direct() {
         return Some(());
     }
-    if vgic_cpu::has_active_priorities() {
+    // A GICv2's guest sends SGIs through GICD_SGIR, whose targets and doorbell are EL2's.
+    if machine().platform.gic.version2.is_some() || vgic_cpu::has_active_priorities() {
         return None;
     }
     let Some(left) = vgic_cpu::go_direct(cpu) else {

@@ -8,11 +8,12 @@ use core::ops::Range;
 
 use abi::Counter;
 use arch::{gic_cpu, insn};
+use gic::gich::Sgi;
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::trace::{Trace, Traced};
 use crate::dumps::own_timer;
-use crate::interrupts::{kick, vgic_cpu};
+use crate::interrupts::{kick, version2, vgic_cpu};
 use crate::machine::machine;
 
 /// First INTID that is not an SGI.
@@ -139,6 +140,9 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     } else if Some(intid) == platform.timer.hyp {
         own_timer::handle_expiry(cpu);
         gic_cpu::deactivate(intid);
+    } else if let Some(sgi) = Sgi::acknowledged(intid) {
+        gic_cpu::deactivate(intid);
+        version2::take_sgi(cpu, sgi);
     } else {
         // EL2 did not enable this interrupt. If no code lowers its level, it would interrupt again at
         // once.

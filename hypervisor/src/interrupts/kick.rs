@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notifies another CPU: a CPU at EL2 sets bits in the target's pending word and rings the
-//! doorbell, which is the maintenance interrupt, made pending in the target's redistributor. An
-//! SGI is not suitable: a guest that owns its CPU interface sends all SGIs physically, and an
-//! SGI that is on its way while the interface changes its owner would be mistaken for the
-//! guest's.
+//! Gets another CPU's attention: a CPU at EL2 sets bits in the target's pending word and rings
+//! the doorbell, which is the maintenance interrupt, made pending in the target's
+//! redistributor, or an SGI of a GICv2, whose guests never own the interface. An SGI is not suitable: a guest that owns its CPU interface sends all SGIs
+//! physically, and an SGI that is on its way while the interface changes hands would be taken
+//! for the guest's.
 //!
 //! A guest's SGIs 0 to 7 are sent as physical SGIs (see `exits::sgi`). SGIs 8 to 15 go through the
 //! pending word: they may belong to the secure world, and by convention do where there is one.
@@ -16,7 +16,6 @@ use crate::cpu::pending_word::{DUMP, EVALUATE, REVIEW, SGIS};
 use crate::cpu::percpu::PerCpu;
 use crate::dumps::{dump, own_timer};
 use crate::interrupts::vgic_cpu;
-use crate::machine::machine;
 
 /// Sets `bits` in the pending word of `target` and makes that CPU read the word.
 pub fn send_requests(target: &PerCpu, bits: u32) {
@@ -34,7 +33,7 @@ fn ring_doorbell(me: &PerCpu, target: &PerCpu, rings: bool) {
     } else if rings {
         // The bits have to be visible before the doorbell is.
         insn::dsb_ishst();
-        target.redistributor().set_pending(machine().doorbell_bit());
+        target.doorbell.ring();
         me.vcpu.counters.add(Counter::Kick);
     } else {
         me.vcpu.counters.add(Counter::KickSaved);

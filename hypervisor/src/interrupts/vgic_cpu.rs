@@ -13,11 +13,10 @@ pub use set_up::{
 };
 pub use timer_lines::{IRQ_MASKED, TRAP_GROUP1, handle_access_trap, high_ppis, trap_next_access};
 
-use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VMCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use abi::Counter;
 use arch::regs::{
     ICC_CTLR_EL1, ICH_AP1R0_EL2, ICH_AP1R1_EL2, ICH_AP1R2_EL2, ICH_AP1R3_EL2, ICH_EISR_EL2,
-    ICH_ELRSR_EL2, ich_lr, set_ich_lr,
+    ICH_ELRSR_EL2, ICH_HCR_EL2, ICH_VMCR_EL2, ICH_VTR_EL2, ich_lr, set_ich_lr,
 };
 use arch::{gic_cpu, insn};
 use trap::interface::Register;
@@ -259,13 +258,35 @@ pub fn update_cpu(cpu: &PerCpu) {
 /// returns the value of a read. The lines of the timers must have been sampled.
 pub fn emulate_access(cpu: &PerCpu, register: Register, write: Option<u64>) -> Option<u64> {
     let (value, due) = on_vgic(cpu, |delivery| delivery.access(register, write))?;
+    do_due(cpu, due);
+    Some(value)
+}
+
+/// Does the work that is due after an access to the guest's CPU interface.
+pub fn do_due(cpu: &PerCpu, due: Due) {
     if due != Due::Nothing {
         update_cpu(cpu);
     }
     if due == Due::Everywhere {
         update_other_cpus(cpu);
     }
-    Some(value)
+}
+
+/// Lists this CPU's pending SGIs of a GICv2.
+pub fn inject_sgis(cpu: &PerCpu) {
+    if on_vgic(cpu, |delivery| delivery.inject_sgis()) {
+        cpu.vcpu.counters.add(Counter::Listed);
+    }
+}
+
+/// Emulates an access to GICD_CPENDSGIR or GICD_SPENDSGIR.
+pub fn access_senders(cpu: &PerCpu, access: vgic::Access) -> u64 {
+    on_vgic(cpu, |delivery| delivery.access_senders(access))
+}
+
+/// Emulates an access to the CPU interface of a GICv2. The lines of the timers must have been sampled.
+pub fn access_interface(cpu: &PerCpu, access: vgic::Access) -> (u64, Due) {
+    on_vgic(cpu, |delivery| delivery.access_interface(access))
 }
 
 /// Lets other vCPUs read which interrupts are pending and active here.

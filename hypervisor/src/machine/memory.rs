@@ -155,6 +155,31 @@ impl<'p> GuestMap<'p> {
             .unwrap_or_else(|error| panic!("stage-2 map of {memory:x?}: {error}"));
     }
 
+    /// Gives the guest `device` at `ipa`.
+    pub fn map_device(&mut self, ipa: u64, device: Region) {
+        let attributes = Stage2Attributes::VALID
+            | Stage2Attributes::MEMATTR_DEVICE_nGnRE
+            | Stage2Attributes::S2AP_ACCESS_RW
+            | Stage2Attributes::XN
+            | Stage2Attributes::ACCESS_FLAG;
+        let range = MemoryRegion::new(ipa as usize, (ipa + device.size) as usize);
+        let at = PhysicalAddress(device.base as usize);
+        self.root
+            .map_range(&range, at, attributes, Constraints::empty())
+            .unwrap_or_else(|error| panic!("stage-2 map of {device:x?}: {error}"));
+    }
+
+    /// Copies the table of the first level to the page at `place`, and returns VTTBR_EL2 of guest `vmid`
+    /// for the copy. The two maps differ in what is mapped from here on in blocks of that level that
+    /// are empty now.
+    pub fn copy_root(&self, place: u64, vmid: u64) -> u64 {
+        let entries = table_at(self.root.to_physical().0 as u64);
+        for (entry, copy) in entries.iter().zip(table_at(place)) {
+            copy.store(entry.load(Relaxed), Relaxed);
+        }
+        place | vmid << 48
+    }
+
     /// Returns VTTBR_EL2 and VTCR_EL2 for the map of guest `vmid`.
     pub fn stage2_registers(&self, vmid: u64) -> (u64, u64) {
         let vttbr = self.root.to_physical().0 as u64 | vmid << 48;
@@ -201,13 +226,14 @@ pub fn audit_el2_map() -> Audit {
 /// Walks the guest's map that `vttbr` refers to.
 ///
 /// # Panics
-/// Panics if the map contains anything but `ram`.
-pub fn audit_guest_map(vttbr: u64, ram: Region) -> Audit {
+/// Panics if the map leads to anything but `ram` and `device`.
+pub fn audit_guest_map(vttbr: u64, ram: Region, device: Option<Region>) -> Audit {
     let mut audit = Audit::default();
     visit_leaves(vttbr, 1, 0, &mut |address, size, descriptor| {
         let to = descriptor & ADDRESS;
+        let is_whole = |region: &Region| region.contains(to) && region.contains(to + size - 1);
         assert!(
-            ram.contains(to) && ram.contains(to + size - 1),
+            is_whole(&ram) || device.as_ref().is_some_and(is_whole),
             "stage-2 map: IPA {address:#x} leads to {to:#x}, which is not the guest's"
         );
         audit.entries += 1;

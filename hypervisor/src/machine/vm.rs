@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `0x0800_0000` | distributor, emulated |
 //! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU, for up to 123 vCPUs |
+//! | `0x0801_0000` | the CPU interface of a GICv2: GICV of the CPU |
 //! | `0x0900_0000` | PL011, emulated, output only |
 //! | `0x0901_0000` | EL2's counters and knobs for programs of the guest |
 //! | `0x1000_0000` | redistributors, if there are more than 123 vCPUs |
@@ -21,10 +22,11 @@ use plan::{Arguments, Names};
 use platform::guest::GuestTree;
 use platform::image::Image;
 use platform::index::Index;
-use platform::{Conduit, Region, Uart, UartKind};
+use platform::{Conduit, GicV2, Region, Uart, UartKind};
 use spin::mutex::SpinMutex;
 use spin::once::Once;
 use vgic::Distributor;
+use vgic::version2::Target;
 
 use crate::console::log;
 use crate::cpu::percpu::PerCpu;
@@ -37,6 +39,11 @@ use crate::{planted, refuse, stage};
 pub const DISTRIBUTOR: Region = Region {
     base: 0x0800_0000,
     size: 0x1_0000,
+};
+/// The CPU interface of a GICv2, in place of the redistributors.
+pub const INTERFACE: Region = Region {
+    base: 0x0801_0000,
+    size: 0x2000,
 };
 /// Where the frames of the emulated redistributors begin, if all of them fit below the
 /// UART.
@@ -73,6 +80,8 @@ pub struct Vm {
     pub kept: Option<&'static PerCpu>,
     /// Frames of the vCPUs' emulated redistributors.
     pub redistributors: Region,
+    /// With a GICv2: the vCPUs as targets of SPIs, in the order of `cpus`.
+    pub targets: ArrayVec<Target, { GicV2::MAX_CPUS }>,
     /// The vCPUs' numbers by affinity.
     index: Index,
     /// The emulated distributor.
@@ -205,7 +214,14 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     };
     let vm = VM.call_once(|| Vm {
         distributor: SpinMutex::new(Distributor::new(cpus.len())),
-        redistributors: redistributor_frames(cpus.len()),
+        redistributors: match machine.platform.gic.version2 {
+            Some(_) => Region { base: 0, size: 0 },
+            None => redistributor_frames(cpus.len()),
+        },
+        targets: match machine.platform.gic.version2 {
+            Some(_) => targets(cpus),
+            None => ArrayVec::new(),
+        },
         ram: Region {
             base: RAM,
             size: ram.size,
@@ -247,6 +263,20 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     }
 }
 
+/// Returns the vCPUs as targets of SPIs, and lets them send SGIs to each other.
+fn targets(cpus: &[&PerCpu]) -> ArrayVec<Target, { GicV2::MAX_CPUS }> {
+    let targets: ArrayVec<_, _> = cpus
+        .iter()
+        .map(|cpu| Target {
+            interface: cpu.version2.number(),
+            affinity: cpu.mpidr,
+        })
+        .collect();
+    let all = targets.iter().fold(0, |all, cpu| all | 1 << cpu.interface);
+    cpus.iter().for_each(|cpu| cpu.version2.set_targets(all));
+    targets
+}
+
 /// Takes the last of `cpus` for EL2, unless this would leave the guest fewer than two CPUs: most
 /// measurements need two.
 fn keep_cpu_for_el2(
@@ -279,12 +309,19 @@ fn write_tree(
     buffer: &mut [u8],
 ) {
     let states = latencies::idle_states(arguments.guest_states.as_ref());
+    let frames = &[vm.redistributors];
     let tree = GuestTree {
         cpus: vm.cpus.iter().map(|cpu| cpu.mpidr),
         memory: vm.ram,
         distributor: DISTRIBUTOR,
-        version2: None,
-        redistributors: &[vm.redistributors],
+        version2: machine.platform.gic.version2.map(|_| GicV2 {
+            gicc: INTERFACE,
+            virt: None,
+        }),
+        redistributors: match machine.platform.gic.version2 {
+            Some(_) => &[],
+            None => frames,
+        },
         stride: None,
         uart: Some(Uart {
             kind: UartKind::Pl011,

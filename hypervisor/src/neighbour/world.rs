@@ -17,14 +17,13 @@
 //! | exclusive monitor, event register | an exception return clears the monitor and sets the event register (DDI 0487K.a, D1.4.1 and D1.7.1): so a store exclusive fails if a turn separates it from its load, and a turn loses no event of the vCPU |
 
 use aarch64_cpu::registers::{
-    CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CPTR_EL2, ELR_EL2, HCR_EL2, ICH_HCR_EL2,
-    ID_AA64DFR0_EL1, ID_AA64MMFR0_EL1, MDCR_EL2, Readable, SPSR_EL2, VBAR_EL2, VTTBR_EL2,
-    Writeable,
+    CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CPTR_EL2, ELR_EL2, HCR_EL2, ID_AA64DFR0_EL1,
+    ID_AA64MMFR0_EL1, MDCR_EL2, Readable, SPSR_EL2, VBAR_EL2, VTTBR_EL2, Writeable,
 };
 use abi::Shared;
-use arch::el1;
 use arch::insn;
-use arch::regs::{CNTHCTL_EL2, PMCR_EL0};
+use arch::regs::{CNTHCTL_EL2, ICH_HCR_EL2, PMCR_EL0};
+use arch::{el1, regs};
 
 use crate::cpu::tenant::Tenant;
 use crate::cpu::traps::{HCR_NEIGHBOUR, TRAP_FP};
@@ -107,7 +106,7 @@ impl Left {
         let errors = el1::deferred_errors();
         VBAR_EL2.set(self.vectors);
         HCR_EL2.set(self.hcr);
-        VTTBR_EL2.set(machine().stage2.0);
+        regs::VTTBR_EL2.set(machine().stage2.0);
         el1::set_deferred_errors(self.errors);
         CPTR_EL2.set(self.cptr);
         MDCR_EL2.set(self.mdcr);

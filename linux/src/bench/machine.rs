@@ -12,6 +12,9 @@ use crate::clock;
 /// The kernel's file with MIDR_EL1 of the first CPU.
 const MIDR: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
 
+/// The name of the interrupt controller in a tree of Rouse.
+const CONTROLLER: &str = "/sys/firmware/devicetree/base/interrupt-controller/compatible";
+
 impl Bench {
     /// Returns the properties of the machine that decide which cells can run.
     pub(super) fn machine_properties(&self, instructions: bool) -> Machine {
@@ -28,6 +31,7 @@ impl Bench {
             cpus_at_once: !instructions,
             caches: false,
             event_loses_irq: self.plan.event_loses_irq,
+            gicv2: fs::read(CONTROLLER).is_ok_and(|name| name.starts_with(b"arm,cortex-a15-gic")),
         }
     }
 

@@ -264,7 +264,9 @@ impl Board {
             EmulatedMachine::Qemu(qemu) => qemu
                 .machine
                 .get(&Under::Rouse)
-                .is_some_and(|machine| machine.contains("virtualization=on")),
+                .is_some_and(|machine| {
+                    machine.contains("virtualization=on") || machine == machine::RASPI4B
+                }),
             EmulatedMachine::Gem5(_) => true,
         }
     }

@@ -325,6 +325,7 @@ impl Job {
             cpus_at_once: self.metric != Metric::Insns,
             caches: true,
             event_loses_irq: self.load.plan.event_loses_irq,
+            gicv2: self.board().machine.has_gicv2(),
         })
     }
 

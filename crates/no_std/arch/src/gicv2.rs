@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Adapts an image to a GICv2, which has no system registers (IHI 0048B, 2.3).
 //!
-//! An image sends SGIs with one instruction, in [`crate::insn::write_sgi`]. A table lists the
-//! address of each copy of this instruction, and of code that writes GICD_SGIR. [`adapt`] replaces the
-//! instructions by branches to that code, so no additional code runs on later GIC versions.
+//! A table has each instruction that a GICv2 machine can't use, and the place of code that does the work
+//! there: the guest's SGIs (`insn::write_sgi`), each access to a register of the CPU interface
+//! (`gic_regs`), and entries of the hypervisor's vectors. [`adapt`] replaces the instructions by
+//! branches to that code, so on later versions no additional code runs.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, AtomicU64};
@@ -18,6 +19,33 @@ pub struct Registers {
     pub interface: AtomicU64,
     /// For each Aff1, the CPU interface of the CPU with Aff0 = 0, or [`UNKNOWN`].
     first: [AtomicU8; CLUSTERS],
+    /// Address of GICH, for a hypervisor.
+    pub control: AtomicU64,
+    /// Address of the function that accesses other registers.
+    access: AtomicU64,
+}
+
+/// Reads or writes the register of a number, and returns its value (`gic_regs`).
+pub type Access = extern "C" fn(number: u32, value: u64) -> u64;
+
+/// Added to the number of a register that is written ([`Access`]).
+pub const WRITE: u32 = 0x100;
+
+/// Assembler macro: on a GICv2, the code at `code` runs instead of the next instruction.
+#[macro_export]
+macro_rules! gicv2_site_macro {
+    () => {
+        r#"
+    .macro gicv2_instead code
+9:
+    .pushsection gicv2_sites, "a"
+    .balign 4
+    .long   9b - .
+    .long   \code - .
+    .popsection
+    .endm
+        "#
+    };
 }
 
 /// Number of supported values of Aff1: a GICv2 has at most 8 CPU interfaces (IHI 0048B, 1.1).
@@ -30,9 +58,16 @@ pub static REGISTERS: Registers = Registers {
     distributor: AtomicU64::new(0),
     interface: AtomicU64::new(0),
     first: [const { AtomicU8::new(UNKNOWN) }; CLUSTERS],
+    control: AtomicU64::new(0),
+    access: AtomicU64::new(0),
 };
 
 impl Registers {
+    /// Makes `access` do what accesses to a GICv3's registers do. Without it, there must be none.
+    pub fn set_access(&self, access: Access) {
+        self.access.store(access as usize as u64, Relaxed);
+    }
+
     /// Returns the CPU interface of the CPU with affinity `mpidr`, if its cluster is recorded.
     #[must_use]
     pub fn interface_of(&self, mpidr: u64) -> Option<u8> {
@@ -73,12 +108,59 @@ mod sites {
         code: i32,
     }
 
+    // Calls the function of [`super::Registers::set_access`] with the number and the value that
+    // `gic_regs` pushed; its result replaces the value. Everything that a function may clobber is kept (AAPCS64
+    // 2024Q3, 6.1.1), and so are the flags.
+    core::arch::global_asm!(
+        r#"
+    .pushsection .text.gicv2, "ax"
+    .global gicv2_access
+    .hidden gicv2_access
+gicv2_access:
+    stp     x0, x1, [sp, #-176]!
+    stp     x2, x3, [sp, #16]
+    stp     x4, x5, [sp, #32]
+    stp     x6, x7, [sp, #48]
+    stp     x8, x9, [sp, #64]
+    stp     x10, x11, [sp, #80]
+    stp     x12, x13, [sp, #96]
+    stp     x14, x15, [sp, #112]
+    stp     x16, x17, [sp, #128]
+    mrs     x0, nzcv
+    stp     x18, x0, [sp, #144]
+    str     x30, [sp, #160]
+    ldr     w0, [sp, #176 + 16]
+    ldr     x1, [sp, #176]
+    adrp    x2, {registers}
+    add     x2, x2, :lo12:{registers}
+    ldr     x2, [x2, #{access}]
+    blr     x2
+    str     x0, [sp, #176]
+    ldr     x30, [sp, #160]
+    ldp     x18, x0, [sp, #144]
+    msr     nzcv, x0
+    ldp     x16, x17, [sp, #128]
+    ldp     x14, x15, [sp, #112]
+    ldp     x12, x13, [sp, #96]
+    ldp     x10, x11, [sp, #80]
+    ldp     x8, x9, [sp, #64]
+    ldp     x6, x7, [sp, #48]
+    ldp     x4, x5, [sp, #32]
+    ldp     x2, x3, [sp, #16]
+    ldp     x0, x1, [sp], #176
+    ret
+    .popsection
+    "#,
+        registers = sym super::REGISTERS,
+        access = const core::mem::offset_of!(super::Registers, access),
+    );
+
     unsafe extern "C" {
         static __start_gicv2_sites: [Site; 0];
         static __stop_gicv2_sites: [Site; 0];
     }
 
-    /// Replaces each instruction that sends an SGI by a branch to code for a GICv2.
+    /// Replaces each instruction of the table by a branch to its code for a GICv2.
     ///
     /// # Safety
     /// The image must be writable, with MMU and caches off, and no other CPU may execute any part

@@ -70,6 +70,8 @@ plain! {
     tlbi_alle1is = "tlbi alle1is";
     /// Invalidates this PE's EL1&0 stage-1 translations of the current VMID.
     tlbi_vmalle1 = "tlbi vmalle1";
+    /// Invalidates this PE's translations of the current VMID, stages 1 and 2.
+    tlbi_vmalls12e1 = "tlbi vmalls12e1";
 }
 
 /// Clears the event register of this PE: the WFE always finds the register set, so it neither waits

@@ -17,6 +17,8 @@ pub mod el1;
 pub mod frame;
 #[cfg(target_arch = "aarch64")]
 pub mod gic_cpu;
+#[cfg(target_arch = "aarch64")]
+mod gic_regs;
 pub mod gicv2;
 #[cfg(target_arch = "aarch64")]
 pub mod hold;

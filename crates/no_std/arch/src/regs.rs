@@ -5,6 +5,8 @@
 //! Each register is named by its encoding (`S<op0>_<op1>_C<n>_C<m>_<op2>`), so no assembler
 //! extension is needed. Field constants are next to their register.
 
+pub use crate::gic_regs::*;
+
 /// Declares registers with their encoding and access.
 macro_rules! registers {
     ($($(#[$doc:meta])* $name:ident = $encoding:literal, $($access:ident)+;)*) => {$(
@@ -53,44 +55,6 @@ registers! {
     /// Feature register: E2H0 (bits 27:24) among others.
     ID_AA64MMFR4_EL1 = "S3_0_C0_C7_4", read;
 
-    /// Acknowledges the highest-priority pending Group 1 interrupt; returns its INTID.
-    ICC_IAR1_EL1 = "S3_0_C12_C12_0", read;
-    /// Ends a Group 1 interrupt: drops its priority and, if EOImode is 0, deactivates it.
-    ICC_EOIR1_EL1 = "S3_0_C12_C12_1", write;
-    /// Deactivates an interrupt if EOImode is 1.
-    ICC_DIR_EL1 = "S3_0_C12_C11_1", write;
-    /// Sends a Group 1 SGI.
-    ICC_SGI1R_EL1 = "S3_0_C12_C11_5", write;
-    /// Running priority.
-    ICC_RPR_EL1 = "S3_0_C12_C11_3", read;
-    /// Priority mask.
-    ICC_PMR_EL1 = "S3_0_C4_C6_0", read write;
-    /// Binary point, Group 1.
-    ICC_BPR1_EL1 = "S3_0_C12_C12_3", read write;
-    /// Highest-priority pending Group 1 interrupt.
-    ICC_HPPIR1_EL1 = "S3_0_C12_C12_2", read;
-    /// CPU interface control: EOImode (bit 1), RSS (bit 18).
-    ICC_CTLR_EL1 = "S3_0_C12_C12_4", read write;
-    /// Group 0 enable.
-    ICC_IGRPEN0_EL1 = "S3_0_C12_C12_6", read write;
-    /// Group 1 enable.
-    ICC_IGRPEN1_EL1 = "S3_0_C12_C12_7", read write;
-    /// System-register enable at EL1.
-    ICC_SRE_EL1 = "S3_0_C12_C12_5", read write;
-    /// System-register enable at EL2: SRE (0), DFB (1), DIB (2), Enable for EL1 (3).
-    ICC_SRE_EL2 = "S3_4_C12_C9_5", read write;
-
-    /// Empty list registers, one bit each.
-    ICH_ELRSR_EL2 = "S3_4_C12_C11_5", read;
-    /// List registers with an EOI maintenance interrupt, one bit each.
-    ICH_EISR_EL2 = "S3_4_C12_C11_3", read;
-    /// Active priorities, Group 1, of the physical interface.
-    ICC_AP1R0_EL1 = "S3_0_C12_C9_0", read write;
-    /// Active priorities, Group 1.
-    ICH_AP1R0_EL2 = "S3_4_C12_C9_0", read write;
-    /// Active priorities, Group 0.
-    ICH_AP0R0_EL2 = "S3_4_C12_C8_0", read write;
-
     /// PMU control: E (0), P (1), C (2), DP (5), LC (6), N (15:11).
     PMCR_EL0 = "S3_3_C9_C12_0", read write;
     /// PMU counter enable, set; bit 31 is the cycle counter.
@@ -129,33 +93,6 @@ registers! {
     OSLSR_EL1 = "S2_0_C1_C1_4", read;
     /// Debug exceptions of this PE: SS (0), KDE (13), MDE (15).
     MDSCR_EL1 = "S2_0_C0_C2_2", read write;
-    /// Active priorities, Group 0.
-    ICC_AP0R0_EL1 = "S3_0_C12_C8_4", read write;
-    /// Active priorities, Group 0, if there are 6 or 7 bits of preemption.
-    ICC_AP0R1_EL1 = "S3_0_C12_C8_5", write;
-    /// Active priorities, Group 0, if there are 7 bits of preemption.
-    ICC_AP0R2_EL1 = "S3_0_C12_C8_6", write;
-    /// Like ICC_AP0R2_EL1.
-    ICC_AP0R3_EL1 = "S3_0_C12_C8_7", write;
-    /// Like ICC_AP0R1_EL1, Group 1.
-    ICC_AP1R1_EL1 = "S3_0_C12_C9_1", write;
-    /// Like ICC_AP0R2_EL1, Group 1.
-    ICC_AP1R2_EL1 = "S3_0_C12_C9_2", write;
-    /// Like ICC_AP0R2_EL1, Group 1.
-    ICC_AP1R3_EL1 = "S3_0_C12_C9_3", write;
-    /// Like ICC_AP0R1_EL1, for the guest's interface.
-    ICH_AP0R1_EL2 = "S3_4_C12_C8_1", read write;
-    /// Like ICC_AP0R2_EL1, for the guest's interface.
-    ICH_AP0R2_EL2 = "S3_4_C12_C8_2", read write;
-    /// Like ICH_AP0R2_EL2.
-    ICH_AP0R3_EL2 = "S3_4_C12_C8_3", read write;
-    /// Like ICH_AP0R1_EL2, Group 1.
-    ICH_AP1R1_EL2 = "S3_4_C12_C9_1", read write;
-    /// Like ICH_AP0R2_EL2, Group 1.
-    ICH_AP1R2_EL2 = "S3_4_C12_C9_2", read write;
-    /// Like ICH_AP0R2_EL2, Group 1.
-    ICH_AP1R3_EL2 = "S3_4_C12_C9_3", read write;
-
     /// Traps of accesses to AArch32 system registers.
     HSTR_EL2 = "S3_4_C1_C1_3", read write;
     /// Memory partitioning identification: HAS_HCR (17).
@@ -207,69 +144,3 @@ macro_rules! feature_registers {
     }};
 }
 use feature_registers;
-
-/// Reads list register `n`.
-///
-/// # Panics
-/// Panics if `n` is 16 or more.
-#[inline(always)]
-pub fn ich_lr(n: usize) -> u64 {
-    list_registers!(read n)
-}
-
-/// Writes list register `n`.
-///
-/// # Panics
-/// Panics if `n` is 16 or more.
-#[inline(always)]
-pub fn set_ich_lr(n: usize, value: u64) {
-    list_registers!(write n, value);
-}
-
-/// The instruction encodes the system register, so an index needs a branch for each register.
-macro_rules! list_registers {
-    (read $n:expr) => {
-        list_registers!(@each $n, read)
-    };
-    (write $n:expr, $value:expr) => {
-        list_registers!(@each $n, write $value)
-    };
-    (@each $n:expr, $($access:tt)+) => {
-        match $n {
-            0 => list_registers!(@one "S3_4_C12_C12_0", $($access)+),
-            1 => list_registers!(@one "S3_4_C12_C12_1", $($access)+),
-            2 => list_registers!(@one "S3_4_C12_C12_2", $($access)+),
-            3 => list_registers!(@one "S3_4_C12_C12_3", $($access)+),
-            4 => list_registers!(@one "S3_4_C12_C12_4", $($access)+),
-            5 => list_registers!(@one "S3_4_C12_C12_5", $($access)+),
-            6 => list_registers!(@one "S3_4_C12_C12_6", $($access)+),
-            7 => list_registers!(@one "S3_4_C12_C12_7", $($access)+),
-            8 => list_registers!(@one "S3_4_C12_C13_0", $($access)+),
-            9 => list_registers!(@one "S3_4_C12_C13_1", $($access)+),
-            10 => list_registers!(@one "S3_4_C12_C13_2", $($access)+),
-            11 => list_registers!(@one "S3_4_C12_C13_3", $($access)+),
-            12 => list_registers!(@one "S3_4_C12_C13_4", $($access)+),
-            13 => list_registers!(@one "S3_4_C12_C13_5", $($access)+),
-            14 => list_registers!(@one "S3_4_C12_C13_6", $($access)+),
-            15 => list_registers!(@one "S3_4_C12_C13_7", $($access)+),
-            _ => unreachable!("the architecture has 16 list registers"),
-        }
-    };
-    (@one $encoding:literal, read) => {{
-        let value: u64;
-        // SAFETY: this reads a list register, which has no side effect.
-        unsafe {
-            core::arch::asm!(concat!("mrs {0}, ", $encoding), out(reg) value,
-                options(nostack, preserves_flags));
-        }
-        value
-    }};
-    (@one $encoding:literal, write $value:expr) => {
-        // SAFETY: this changes the virtual interrupts that the guest sees, but nothing of EL2.
-        unsafe {
-            core::arch::asm!(concat!("msr ", $encoding, ", {0}"), in(reg) $value,
-                options(nostack, preserves_flags));
-        }
-    };
-}
-use list_registers;

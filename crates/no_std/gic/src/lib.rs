@@ -8,6 +8,7 @@
 
 #![cfg_attr(not(test), no_std)]
 
+pub mod gich;
 pub mod locate;
 pub mod mmio;
 mod spi;
@@ -18,8 +19,8 @@ use arm_gic::gicv3::registers::{Gicd, GicrSgi};
 use arm_gic::gicv3::{GicDistributor, GicRedistributor};
 use core::fmt;
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 use platform::Gic;
 use safe_mmio::UniqueMmioPointer;
 
@@ -136,6 +137,12 @@ pub struct Identity {
 pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
     // SAFETY: the caller vouches for the frame; reading these registers changes nothing.
     let read = |offset| unsafe { mmio::load_32(gic.distributor.base + offset) };
+    if gic.version2.is_some() {
+        return Identity {
+            typer2: 0,
+            pidr2: read(version2::GICD_PIDR2),
+        };
+    }
     Identity {
         typer2: read(GICD_TYPER2),
         pidr2: read(GICD_PIDR2),
@@ -143,12 +150,15 @@ pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
 }
 
 /// Whether there are two security states. If so, Non-secure software sees shifted priorities (IHI
-/// 0069H, 4.8.1).
+/// 0069H, 4.8.1). A GICv2 shifts the priority mask alike (IHI 0048B, 3.8.1), so nobody has to know.
 ///
 /// # Safety
 /// See [`identify`].
 #[must_use]
 pub unsafe fn has_two_states(gic: &Gic<'_>) -> bool {
+    if gic.version2.is_some() {
+        return false;
+    }
     // SAFETY: the caller promises what this needs; GICD_CTLR is the first register.
     let control = unsafe { mmio::load_32(gic.distributor.base) };
     control & GICD_CTLR_DS == 0
@@ -160,6 +170,39 @@ pub unsafe fn has_two_states(gic: &Gic<'_>) -> bool {
 pub struct Redistributor {
     base: u64,
     is_version2: bool,
+}
+
+/// The store that makes a CPU's doorbell pending, from any CPU.
+#[derive(Debug, Default)]
+pub struct Doorbell {
+    address: AtomicU64,
+    value: AtomicU32,
+}
+
+impl Doorbell {
+    /// Makes PPI `intid` of `redistributor` the doorbell.
+    pub fn set(&self, redistributor: &Redistributor, intid: u32) {
+        self.address
+            .store(redistributor.base.wrapping_add(GICR_ISPENDR0), Relaxed);
+        self.value.store(1 << intid, Relaxed);
+    }
+
+    /// Makes SGI `intid` the doorbell of a CPU with a GICv2, where no CPU can write the registers of
+    /// another one's PPIs (IHI 0048B, 4.1.4). The CPU has interface `number`.
+    pub fn set_version2(&self, gic: &Gic<'_>, number: u32, intid: u32) {
+        let register = gic.distributor.base + version2::GICD_SGIR;
+        self.address.store(register, Relaxed);
+        self.value.store(1 << (16 + number) | intid, Relaxed);
+    }
+
+    /// Rings. The caller's stores for the other CPU have to be visible first.
+    #[inline(always)]
+    pub fn ring(&self) {
+        let (address, value) = (self.address.load(Relaxed), self.value.load(Relaxed));
+        // SAFETY: `set` and `set_version2` took the address from a description that is true and
+        // mapped, and the store makes one interrupt pending.
+        unsafe { mmio::store_32(address, value) }
+    }
 }
 
 /// Offset of a redistributor's second frame.

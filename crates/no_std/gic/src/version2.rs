@@ -26,6 +26,10 @@ const GICD_IPRIORITYR: u64 = 0x400;
 const GICD_ITARGETSR: u64 = 0x800;
 /// The configurations, two bits per INTID; the second register is for PPIs.
 const GICD_ICFGR1: u64 = 0xc04;
+/// Sends an SGI: its INTID (3:0), the CPU interfaces that get it (23:16).
+pub(crate) const GICD_SGIR: u64 = 0xf00;
+/// Identification: bits 7:4 are the version of the architecture (4.3.18).
+pub(crate) const GICD_PIDR2: u64 = 0xfe8;
 /// The pending SGIs: a byte per SGI, with a bit for each sender.
 const GICD_CPENDSGIR: u64 = 0xf10;
 
@@ -85,8 +89,7 @@ pub fn end(acknowledged: Acknowledged) {
 /// # Safety
 /// See [`crate::enable_distributor`].
 pub(crate) unsafe fn enable_distributor(base: u64, gic: &GicV2) {
-    REGISTERS.distributor.store(base, Relaxed);
-    REGISTERS.interface.store(gic.gicc.base, Relaxed);
+    record_registers(base, gic);
     let set = |offset, value| write(&REGISTERS.distributor, offset, value);
     set(0, 0);
     let registers = u64::from(read(&REGISTERS.distributor, GICD_TYPER) & 0x1f);
@@ -97,6 +100,29 @@ pub(crate) unsafe fn enable_distributor(base: u64, gic: &GicV2) {
         set(GICD_IGROUPR + 4 * n, 0);
     }
     set(0, 1);
+}
+
+/// Records where the registers of the GICv2 `gic` are, whose distributor is at `base`.
+pub fn record_registers(base: u64, gic: &GicV2) {
+    REGISTERS.distributor.store(base, Relaxed);
+    REGISTERS.interface.store(gic.gicc.base, Relaxed);
+    let control = gic.virt.map_or(0, |[gich, _]| gich.base);
+    REGISTERS.control.store(control, Relaxed);
+}
+
+/// Sends SGI `intid` to the CPU interfaces of `targets`. The caller's stores for them have to be
+/// visible first.
+#[inline(always)]
+pub fn send_sgi(intid: u32, targets: u32) {
+    write(&REGISTERS.distributor, GICD_SGIR, targets << 16 | intid);
+}
+
+/// Returns the number of this CPU's interface.
+#[must_use]
+pub fn interface_number() -> u8 {
+    // If there is only one CPU, the register reads as zero (IHI 0048B, 4.3.12).
+    let mask = read(&REGISTERS.distributor, GICD_ITARGETSR) as u8;
+    mask.checked_ilog2().unwrap_or(0) as u8
 }
 
 /// Sets every SGI and PPI of this CPU to the same group and priority, and PPIs level-triggered.
@@ -128,9 +154,7 @@ pub(crate) fn clear_pending_sgis(bits: u32) {
 /// # Errors
 /// Returns [`Error::CpuInterface`] if the interface's number can't be derived from the affinity.
 pub fn enable_interface(mpidr: u64) -> Result<(), Error> {
-    // If there is only one CPU, the register reads as zero (IHI 0048B, 4.3.12).
-    let mask = read(&REGISTERS.distributor, GICD_ITARGETSR) as u8;
-    let number = mask.checked_ilog2().unwrap_or(0) as u8;
+    let number = interface_number();
     if !REGISTERS.record(mpidr, number) {
         return Err(Error::CpuInterface { mpidr, number });
     }

@@ -302,7 +302,9 @@ impl Plan {
                 let polls = cell.host_poll_us != 0 && !lists.host_poll_us.named;
                 (lists.trap.named || lists.deliver.named) && !polls
             }
-            SkipReason::NotDirect(_) | SkipReason::NeighbourInjects => lists.deliver.named,
+            SkipReason::NotDirect(_)
+            | SkipReason::NotDirectGicV2
+            | SkipReason::NeighbourInjects => lists.deliver.named,
             SkipReason::NoNeighbour(_) | SkipReason::YieldsForEver => true,
             SkipReason::TrapsTogether(_) | SkipReason::NeverTraps(_) => lists.trap.named,
             SkipReason::OwnRules(_) | SkipReason::NoHostPoll(_) => {

@@ -35,6 +35,8 @@ pub struct Machine {
     /// Whether an event that arrives while an interrupt is acknowledged makes the machine lose the
     /// interrupt.
     pub event_loses_irq: bool,
+    /// Whether the interrupt controller is a GICv2.
+    pub gicv2: bool,
 }
 
 impl Machine {
@@ -52,6 +54,7 @@ impl Machine {
         cpus_at_once: true,
         caches: true,
         event_loses_irq: false,
+        gicv2: false,
     };
 }
 
@@ -130,6 +133,8 @@ pub enum SkipReason {
     NoHypervisor,
     /// The guest should own its CPU interface, but the layer below does not allow that.
     NotDirect(Under),
+    /// Likewise, but because the machine has a GICv2, whose SGIs the guest can't send itself.
+    NotDirectGicV2,
     /// The hypervisor would have to poll for a fixed time or know that the guest polls, but it
     /// follows only its own rules.
     OwnRules(Under),
@@ -249,6 +254,10 @@ impl fmt::Display for SkipReason {
                     f,
                     "direct: {under} delivers interrupts by list registers only; use deliver inject"
                 );
+            }
+            Self::NotDirectGicV2 => {
+                "direct: with a GICv2, SGIs are sent through the distributor, which the hypervisor emulates; use \
+                 deliver inject, or a machine with a GICv3"
             }
             Self::OwnRules(under) => {
                 return write!(

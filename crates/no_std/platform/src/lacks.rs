@@ -2,8 +2,8 @@
 //! Lists why the hypervisor can't run on a machine with a sound description. The image checks this before
 //! it takes over a machine, and `doctor` checks it before anybody carries a disk to the machine.
 
-use crate::claims::FRAME;
-use crate::{Gic, Platform};
+use crate::claims::{FRAME, PAGE};
+use crate::{Gic, GicV2, Platform};
 
 /// Bytes of a redistributor's two frames (IHI 0069H, 12.10).
 const REDISTRIBUTOR: u64 = 2 * FRAME;
@@ -13,17 +13,36 @@ impl Platform<'_> {
     /// [`crate::carve::divide`] checks whether there is enough.
     #[must_use]
     pub fn lacks(&self) -> Option<&'static str> {
-        if self.gic.version2.is_some() {
-            return Some(
-                "the interrupt controller is a GICv2, and Rouse needs a GICv3 or later at EL2; its guest \
-                 runs there alone (--under none)",
-            );
+        if let Some(why) = self.gic.version2.and_then(|version2| version2.lacks()) {
+            return Some(why);
         }
         if self.timer.hyp.is_none() {
             return Some("timer: the machine is described without the interrupt of EL2's timer");
         }
+        if self.gic.version2.is_some() {
+            return None;
+        }
         (self.gic.max_redistributors() < self.cpus.len() as u64)
             .then_some("GIC: fewer redistributors are described than CPUs")
+    }
+}
+
+impl GicV2 {
+    /// Returns what the hypervisor needs and the description of this GICv2 does not have.
+    fn lacks(&self) -> Option<&'static str> {
+        let Some([_, gicv]) = self.virt else {
+            return Some(
+                "GIC: a GICv2 is described without GICH and GICV, the virtual CPU interface (IHI 0048B, \
+                 chapter 5), which Rouse needs at EL2; its guest runs there alone (--under none)",
+            );
+        };
+        [self.gicc, gicv]
+            .iter()
+            .any(|interface| interface.size < 2 * PAGE)
+            .then_some(
+                "GIC: a GICv2 is described without the second page of GICC or GICV, which deactivates \
+                 interrupts (GICC_DIR); Rouse needs both at EL2, and its guest runs there alone (--under none)",
+            )
     }
 }
 

@@ -8,6 +8,7 @@ mod offsets;
 
 use crate::bits::{is_aligned_part, ones, read_part, replace_part};
 use crate::redistributor::{bits_to_pairs, pairs_to_bits};
+use crate::version2::SharedState;
 use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET, PRIVATE};
 use offsets::{bit_array, icfgr_spi, irouter_spi, spi_bit, spi_index};
 
@@ -15,6 +16,8 @@ use offsets::{bit_array, icfgr_spi, irouter_spi, spi_bit, spi_index};
 pub const SPIS: usize = 64;
 /// GICD_CTLR: a guest can change only EnableGrp1 (1). There is no Group 0.
 const CTLR_ENABLES: u64 = 0b10;
+/// GICD_CTLR.EnableGrp1.
+pub(crate) const FORWARD: u64 = 0b10;
 /// GICD_CTLR: DS (6) and ARE (4) are fixed.
 const CTLR_FIXED: u64 = 1 << 6 | 1 << 4;
 /// GICD_IROUTER.IRM: any PE.
@@ -44,13 +47,13 @@ pub struct Vcpu {
 #[derive(Clone, Debug)]
 pub struct Distributor {
     cpus: usize,
-    enables: u64,
-    enabled: u64,
+    pub(crate) enables: u64,
+    pub(crate) enabled: u64,
     pub(crate) pending: u64,
     pub(crate) active: u64,
     edge: u64,
-    priority: [u8; SPIS],
-    route: [u64; SPIS],
+    pub(crate) priority: [u8; SPIS],
+    pub(crate) route: [u64; SPIS],
     /// SPIs in the list of the vCPU that `holder` names; see [`crate::spi`].
     pub(crate) listed: u64,
     pub(crate) holder: [u16; SPIS],
@@ -60,6 +63,7 @@ pub struct Distributor {
     /// States that the holders last saw in their lists.
     pub(crate) listed_pending: u64,
     pub(crate) listed_active: u64,
+    pub(crate) version2: SharedState,
 }
 
 impl Distributor {
@@ -81,6 +85,7 @@ impl Distributor {
             deactivate: 0,
             listed_pending: 0,
             listed_active: 0,
+            version2: SharedState::new(),
         }
     }
 

@@ -15,7 +15,9 @@
 //! software, so no guest could get one of its interrupts when hardware delivers. A guest that
 //! writes no IGROUPR, whose reset value is UNKNOWN (12.9), still gets its interrupts.
 //!
-//! Section numbers are those of IHI 0069H.
+//! On a GICv2, the same state has another register file: [`version2`].
+//!
+//! Section numbers are those of IHI 0069H, and in [`version2`] those of IHI 0048B.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -34,6 +36,7 @@ mod spi;
 pub mod switch;
 mod sync;
 mod trapped;
+pub mod version2;
 
 pub use audit::Fault;
 pub use bits::ones;

@@ -145,8 +145,12 @@ impl List {
 
     /// Makes `intid` pending; `hw` is the physical INTID that it is mapped to.
     pub fn inject(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
-        let new = ListRegister::pending(intid, priority, hw);
-        match self.last_register(bank, intid) {
+        self.inject_value(bank, ListRegister::pending(intid, priority, hw));
+    }
+
+    /// Makes the pending interrupt `new` pending.
+    pub(crate) fn inject_value(&mut self, bank: &mut impl Bank, new: ListRegister) {
+        match self.last_register(bank, new.intid()) {
             Some(slot) => bank.write(slot, new),
             None => self.inject_anywhere(bank, new),
         }

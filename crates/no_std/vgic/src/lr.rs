@@ -53,7 +53,20 @@ impl ListRegister {
         }
     }
 
-    /// Whether the interrupt is pending, or active and pending.
+    /// Sets the CPU interface that sent an SGI of a GICv2, where GICH_LR has its CPUID (IHI 0048B,
+    /// GICH_LR): in the physical INTID.
+    #[must_use]
+    pub const fn with_sender(self, sender: u32) -> Self {
+        Self(self.0 | (sender as u64) << 32)
+    }
+
+    /// Returns that CPU interface.
+    #[must_use]
+    pub const fn sender(self) -> u32 {
+        (self.0 >> 32 & 7) as u32
+    }
+
+    /// Whether it is pending, or active and pending.
     #[must_use]
     #[inline(always)]
     pub const fn is_pending(self) -> bool {

@@ -15,6 +15,7 @@ use crate::bits::ones;
 use crate::list::List;
 use crate::lr::Bank;
 use crate::requests::Requests;
+use crate::version2::PrivateState;
 
 /// Registers of the SGIs and PPIs of a vCPU; one bit per INTID unless noted
 /// otherwise.
@@ -37,6 +38,7 @@ pub struct Private {
     /// that are pending because of their lines.
     pub(crate) listed_pending: AtomicU32,
     pub(crate) listed_active: AtomicU32,
+    pub(crate) version2: PrivateState,
 }
 
 impl Default for Private {
@@ -59,6 +61,7 @@ impl Private {
             ready: AtomicU32::new(0),
             listed_pending: AtomicU32::new(0),
             listed_active: AtomicU32::new(0),
+            version2: PrivateState::default(),
         }
     }
 
@@ -192,18 +195,26 @@ impl List {
         for intid in ones((pending & !ready).into()) {
             let one = self.withdraw(bank, intid);
             // A high line makes its interrupt pending again by itself.
-            if one.is_some_and(|one| one.hw().is_none()) {
-                private.give_back(1 << intid);
+            if let Some(one) = one.filter(|one| one.hw().is_none()) {
+                private.give_back_listed(one);
             }
         }
         for intid in ones(private.take_pending(ready).into()) {
-            self.inject(bank, intid, private.priority(intid), None);
+            self.inject_pending(bank, private, intid);
         }
         self.reprioritise(bank, |intid| {
             (intid < PRIVATE).then(|| private.priority(intid))
         });
         self.refill(bank);
         self.publish(bank, private)
+    }
+
+    /// Lists `intid`, which was pending.
+    pub(crate) fn inject_pending(&mut self, bank: &mut impl Bank, private: &Private, intid: u32) {
+        match private.take_senders(intid) {
+            None => self.inject(bank, intid, private.priority(intid), None),
+            Some(senders) => self.inject_sgi(bank, private, intid, senders),
+        }
     }
 
     /// Publishes the listed state to other vCPUs, except interrupts that only a line makes pending:

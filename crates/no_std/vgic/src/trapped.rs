@@ -158,7 +158,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
 
     /// ICC_DIR_EL1, or the second half of [`Self::end_interrupt`]. Any vCPU may end an SPI that
     /// software has set active by a register write.
-    fn deactivate(&mut self, intid: u32) -> Due {
+    pub(crate) fn deactivate(&mut self, intid: u32) -> Due {
         if let Some(old) = self.list.deactivate(&mut self.interface, intid) {
             if let Some(physical) = old.hw() {
                 self.interface.deactivate(physical);

@@ -4,11 +4,11 @@
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
-use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VMCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use arch::gic_cpu;
 use arch::regs::{
     ICC_IGRPEN0_EL1, ICC_SRE_EL2, ICH_AP0R0_EL2, ICH_AP0R1_EL2, ICH_AP0R2_EL2, ICH_AP0R3_EL2,
-    ICH_AP1R0_EL2, ICH_AP1R1_EL2, ICH_AP1R2_EL2, ICH_AP1R3_EL2, set_ich_lr,
+    ICH_AP1R0_EL2, ICH_AP1R1_EL2, ICH_AP1R2_EL2, ICH_AP1R3_EL2, ICH_HCR_EL2, ICH_VMCR_EL2,
+    ICH_VTR_EL2, set_ich_lr,
 };
 use gic::Redistributor;
 use platform::Platform;
@@ -16,6 +16,7 @@ use vgic::Bank;
 
 use super::{SGIS, ThisCpu, direct};
 use crate::cpu::percpu::PerCpu;
+use crate::machine::machine;
 
 /// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's accesses to ICC_SRE_EL1 trap (3 is
 /// 0).
@@ -59,6 +60,16 @@ pub unsafe fn prepare_cpu(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), g
     };
     redistributor.quieten();
     cpu.redistributor.call_once(|| redistributor);
+    if platform.gic.version2.is_some() {
+        let machine = machine();
+        cpu.version2.set_up(machine.stage2.0, machine.closed);
+        let number = cpu.version2.number();
+        cpu.doorbell
+            .set_version2(&platform.gic, number, machine.doorbell());
+        cpu.vcpu.private.become_version2();
+    } else {
+        cpu.doorbell.set(&redistributor, machine().doorbell());
+    }
     ICC_SRE_EL2.set(SRE);
     arch::insn::isb();
     enable_el2_interrupts(&redistributor, platform);
@@ -133,7 +144,10 @@ pub fn has_active_priorities() -> bool {
 /// at the same priority their lower numbers put them before the interrupt of this CPU's timer (IHI
 /// 0069H, 4.8), which serves the run's deadline.
 pub fn disable_sgis(kept: &PerCpu) {
-    kept.redistributor().disable_all(SGIS);
+    // A GICv2 shows each CPU its own registers only; there, a guest can send SGIs to vCPUs alone.
+    if machine().platform.gic.version2.is_none() {
+        kept.redistributor().disable_all(SGIS);
+    }
 }
 
 /// Returns whether Group 0 belongs to this level too; see [`HAS_GROUP0`].
@@ -163,7 +177,7 @@ fn enable_el2_interrupts(redistributor: &Redistributor, platform: &Platform<'_>)
         unsafe { redistributor.set_priority(intid, PRIORITY) };
     }
     // SAFETY: as above.
-    unsafe { redistributor.set_priority(platform.gic.maintenance, DOORBELL_PRIORITY) };
+    unsafe { redistributor.set_priority(machine().doorbell(), DOORBELL_PRIORITY) };
     let timer = platform.timer.hyp.map_or(0, |intid| 1 << intid);
     redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | timer);
     gic_cpu::enable(true);

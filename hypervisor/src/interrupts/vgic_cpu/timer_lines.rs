@@ -10,9 +10,8 @@
 //! would cost a second exit. `docs/testing.md` lists the differences that a guest can
 //! notice.
 
-use aarch64_cpu::registers::{
-    CNTP_CTL_EL0, CNTV_CTL_EL0, ICH_HCR_EL2, Readable, SPSR_EL2, Writeable,
-};
+use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Readable, SPSR_EL2};
+use arch::regs::ICH_HCR_EL2;
 
 use super::{TRAP_COMMON, sample_timer_lines, timer_ppis};
 use crate::cpu::percpu::PerCpu;

@@ -4,10 +4,10 @@
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
-use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVOFF_EL2, ICH_VMCR_EL2, Readable, Writeable};
+use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVOFF_EL2, Readable, Writeable};
 use abi::Counter;
 use arch::insn;
-use arch::regs::{ICH_ELRSR_EL2, set_ich_lr};
+use arch::regs::{ICH_ELRSR_EL2, ICH_VMCR_EL2, set_ich_lr};
 use plan::{AuditFault, Fault};
 use vgic::{ListRegister, Redistributor};
 

@@ -109,6 +109,9 @@ pub struct Gem5 {
     pub breaks_lse: Vec<String>,
 }
 
+/// QEMU's Raspberry Pi 4, which has EL2 and a GICv2.
+pub const RASPI4B: &str = "raspi4b";
+
 impl Qemu {
     /// Whether the machine for any of the hypervisors has a GICv3.
     pub fn has_gicv3(&self) -> bool {
@@ -132,6 +135,15 @@ impl Qemu {
 }
 
 impl EmulatedMachine {
+    /// Whether the machine of Rouse has a GICv2.
+    pub fn has_gicv2(&self) -> bool {
+        let Self::Qemu(qemu) = self else {
+            return false;
+        };
+        let machine = qemu.machine.get(&Under::Rouse);
+        machine.is_some_and(|machine| machine.contains("gic-version=2") || machine == RASPI4B)
+    }
+
     /// Returns the size of RAM, with unit.
     pub fn memory(&self) -> &str {
         match self {

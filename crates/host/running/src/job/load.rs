@@ -124,6 +124,7 @@ impl Load {
             cpus_at_once: true,
             caches: true,
             event_loses_irq: false,
+            gicv2: load.board.machine.has_gicv2(),
         };
         load.deadlines = Deadlines::of_disk(&args.deadlines, &load, &load.append, &machine);
         Ok(load)

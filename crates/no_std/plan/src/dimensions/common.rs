@@ -107,8 +107,10 @@ macro_rules! common_and {
                     let under = machine.under;
                     match cell.deliver {
                         Deliver::Inject => (!under.injects()).then_some(SkipReason::NoHypervisor),
+                        Deliver::Direct if !under.is_direct() => Some(SkipReason::NotDirect(under)),
                         Deliver::Direct => {
-                            (!under.is_direct()).then_some(SkipReason::NotDirect(under))
+                            let emulated = machine.gicv2 && under == Under::Rouse;
+                            emulated.then_some(SkipReason::NotDirectGicV2)
                         }
                     }
                 },

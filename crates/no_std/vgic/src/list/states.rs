@@ -54,11 +54,16 @@ impl List {
         }
     }
 
-    /// Returns the state of `intid`.
-    pub fn state(&self, bank: &impl Bank, intid: u32) -> State {
+    /// The register's value of `intid`, or the value in the queue.
+    pub(crate) fn entry(&self, bank: &impl Bank, intid: u32) -> ListRegister {
         let listed = Listed::read(bank).find(intid).map(|(_, one)| one);
         let queued = || self.find_queued(intid).map(|at| self.queue[at]);
-        let one = listed.or_else(queued).unwrap_or(ListRegister::EMPTY);
+        listed.or_else(queued).unwrap_or(ListRegister::EMPTY)
+    }
+
+    /// The state of `intid`.
+    pub fn state(&self, bank: &impl Bank, intid: u32) -> State {
+        let one = self.entry(bank, intid);
         State {
             pending: one.is_pending(),
             active: one.is_active(),

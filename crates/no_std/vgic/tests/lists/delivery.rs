@@ -15,13 +15,13 @@ const TIMERS: u32 = 1 << 27 | 1 << 30;
 const KIND: u64 = 6 << 29 | 6 << 26 | 1 << 23 | 1 << 21;
 
 /// A CPU that records the operations on it.
-struct TestCpu {
-    bank: Registers,
+pub struct TestCpu {
+    pub bank: Registers,
     lines: u32,
     active: u32,
     enabled: u32,
     deactivated: Vec<u32>,
-    settings: u64,
+    pub settings: u64,
     priorities: [u32; 4],
 }
 
@@ -119,7 +119,7 @@ impl vgic::Registers for TestCpu {
 }
 
 /// Runs `test` on a CPU with four list registers, whose guest has enabled everything.
-fn on_a_cpu(test: impl FnOnce(Delivery<'_, TestCpu, &RefCell<Distributor>>)) {
+pub fn on_a_cpu(test: impl FnOnce(Delivery<'_, TestCpu, &RefCell<Distributor>>)) {
     let distributor = RefCell::new(Distributor::new(1));
     for (offset, value) in [(0, 2), (0x104, u32::MAX.into())] {
         super::write(&mut distributor.borrow_mut(), offset, value);

@@ -5,6 +5,7 @@
 mod delivery;
 mod private;
 mod spis;
+mod version2;
 
 use std::cell::Cell;
 

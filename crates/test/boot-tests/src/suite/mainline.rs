@@ -36,6 +36,8 @@ fn check_finding(finding: &Finding, blob: &[u8]) -> Result<()> {
             .any(|bytes| bytes == text.as_bytes())
     };
     let gic = has("arm,gic-v3\0");
+    let older = ["arm,gic-400\0", "arm,cortex-a15-gic\0", "qcom,msm-qgic2\0"];
+    let v2 = older.iter().any(|name| has(name));
     let psci = has("arm,psci-1.0\0") || has("arm,psci-0.2\0");
     let why = finding.why.as_deref().unwrap_or("");
     let named = match (gic, psci) {
@@ -43,20 +45,18 @@ fn check_finding(finding: &Finding, blob: &[u8]) -> Result<()> {
         // If a spin-table starts the CPUs, the lack of PSCI is only a note.
         (true, false) => why.starts_with("no PSCI") && finding.ok == has("spin-table\0"),
         (false, _) => {
-            let older = ["arm,gic-400\0", "arm,cortex-a15-gic\0", "qcom,msm-qgic2\0"];
-            let v2 = older.iter().any(|name| has(name));
-            let is_read = why.contains("the interrupt controller is a GICv2,");
+            let no_interface = why.contains("GIC: a GICv2 is described without");
             let no_address = why.starts_with("device tree: cpu: spin-table without");
             let is_clustered = why.contains("only above Aff1");
             match v2 {
-                true => is_read || no_address || is_clustered,
-                false => !is_read && why.contains("the interrupt controller is"),
+                true => finding.ok || no_interface || no_address || is_clustered,
+                false => !no_interface && why.contains("the interrupt controller is"),
             }
         }
     };
     let file = &finding.file;
     ensure!(
-        named && (finding.ok == (gic && psci) || why.contains("spin-table")),
+        named && (v2 || finding.ok == (gic && psci) || why.contains("spin-table")),
         "{file}: GICv3 {gic}, PSCI {psci}, and found was: {why}"
     );
     Ok(())

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests the guest's GICv2: senders of SGIs, groups, targets, and the interface while it is closed.
+
+use std::cell::RefCell;
+
+use vgic::version2::{Changed, Frame, Sgi, Target};
+use vgic::{Access, Bank, Delivery, Distributor, Due, Maintenance};
+
+use super::delivery::{TestCpu, on_a_cpu};
+use super::{ACTIVE, PENDING, word};
+
+type OnCpu<'a> = Delivery<'a, TestCpu, &'a RefCell<Distributor>>;
+
+/// The vCPU of these tests has interface 2, and there is another one.
+const CPUS: [Target; 2] = [
+    Target {
+        interface: 2,
+        affinity: 0,
+    },
+    Target {
+        interface: 5,
+        affinity: 0x100,
+    },
+];
+
+fn access(delivery: &mut OnCpu<'_>, access: Access) -> (u64, Changed) {
+    let mut distributor = delivery.shared.borrow_mut();
+    let mut frame = Frame {
+        distributor: &mut distributor,
+        private: delivery.private,
+        me: 2,
+        lines: 0,
+        cpus: &CPUS,
+    };
+    frame.access(access)
+}
+
+fn read(delivery: &mut OnCpu<'_>, offset: u64) -> u64 {
+    access(delivery, word(offset, None)).0
+}
+
+fn write(delivery: &mut OnCpu<'_>, offset: u64, value: u64) {
+    let (_, changed) = access(delivery, word(offset, Some(value)));
+    if changed == Changed::Everywhere {
+        delivery.shared.borrow_mut().forward(delivery.private);
+    }
+    if changed != Changed::Nothing {
+        let _ = delivery.evaluate();
+    }
+}
+
+/// Runs `test` on a vCPU that has enabled every interrupt of Group 0, as Linux does.
+fn on_a_gicv2(test: impl FnOnce(OnCpu<'_>)) {
+    on_a_cpu(|mut delivery| {
+        *delivery.shared.borrow_mut() = Distributor::new(2);
+        delivery.private.become_version2();
+        delivery.interface.settings = 1 | 0xf8 << 24;
+        for (offset, value) in [
+            (0x180, 0xffff_ffff),
+            (0x100, 0xffff_ffff),
+            (0x104, 0xffff_ffff),
+            (0, 1),
+        ] {
+            write(&mut delivery, offset, value);
+        }
+        test(delivery);
+    });
+}
+
+/// The INTID, sender and state of each register in use.
+fn listed(delivery: &OnCpu<'_>) -> Vec<(u32, u32, u64)> {
+    let bank = &delivery.interface.bank;
+    let used = bank.used().into_iter();
+    used.map(|(n, intid, state)| (intid, bank.read(n).sender(), state))
+        .collect()
+}
+
+fn send(delivery: &mut OnCpu<'_>, intid: u32, sender: u32) {
+    delivery.private.send(intid, sender);
+    delivery.inject_sgis();
+}
+
+/// Lets the guest acknowledge and end the interrupt of register `n`, and serves the maintenance interrupt.
+fn take(delivery: &mut OnCpu<'_>, n: usize) {
+    delivery.interface.bank.acknowledge(n);
+    delivery.interface.bank.end(n);
+    if delivery.maintain() == Maintenance::Ended {
+        let _ = delivery.evaluate();
+    }
+}
+
+#[test]
+fn each_sender_is_listed_in_its_turn() {
+    on_a_gicv2(|mut delivery| {
+        for sender in [5, 2, 7, 2] {
+            send(&mut delivery, 3, sender);
+        }
+        assert_eq!(listed(&delivery), [(3, 5, PENDING)]);
+        assert_eq!(read(&mut delivery, 0x200), 1 << 3);
+        let senders = |delivery: &mut OnCpu<'_>| delivery.access_senders(word(0xf20, None));
+        assert_eq!(senders(&mut delivery), (1 << 5 | 1 << 2 | 1 << 7) << 24);
+        take(&mut delivery, 0);
+        assert_eq!(listed(&delivery).len(), 1);
+        assert_eq!(senders(&mut delivery).count_ones(), 2);
+        for left in [1, 0] {
+            let slot = delivery.interface.bank.used()[0].0;
+            take(&mut delivery, slot);
+            assert_eq!(senders(&mut delivery).count_ones(), left);
+        }
+        assert_eq!(listed(&delivery), []);
+        assert!(delivery.audit(true, false).is_ok());
+    });
+}
+
+#[test]
+fn an_active_sgi_becomes_pending_from_its_sender_alone() {
+    on_a_gicv2(|mut delivery| {
+        send(&mut delivery, 1, 5);
+        delivery.interface.bank.acknowledge(0);
+        send(&mut delivery, 1, 5);
+        assert_eq!(listed(&delivery), [(1, 5, ACTIVE | PENDING)]);
+        send(&mut delivery, 1, 2);
+        assert_eq!(listed(&delivery), [(1, 5, ACTIVE | PENDING)]);
+        // It ends, is acknowledged and ends again; then the other sender's turn has come.
+        delivery.interface.bank.end(0);
+        take(&mut delivery, 0);
+        assert_eq!(listed(&delivery).len(), 1);
+        assert_eq!(listed(&delivery)[0].1, 2);
+    });
+}
+
+#[test]
+fn a_sender_is_cleared_alone() {
+    on_a_gicv2(|mut delivery| {
+        let byte = |offset, value| Access {
+            offset,
+            size: 1,
+            write: Some(value),
+        };
+        delivery.access_senders(byte(0xf24, 1 << 2 | 1 << 5));
+        let _ = delivery.evaluate();
+        assert_eq!(listed(&delivery), [(4, 2, PENDING)]);
+        // The listed one goes, and the other takes its place.
+        delivery.access_senders(byte(0xf14, 1 << 2));
+        let _ = delivery.evaluate();
+        assert_eq!(listed(&delivery), [(4, 5, PENDING)]);
+        delivery.access_senders(byte(0xf14, 1 << 5));
+        let _ = delivery.evaluate();
+        assert_eq!((listed(&delivery), read(&mut delivery, 0x200)), (vec![], 0));
+        // ICPENDR and ISPENDR do not affect SGIs.
+        write(&mut delivery, 0x200, 1 << 4);
+        assert_eq!(read(&mut delivery, 0x200), 0);
+    });
+}
+
+#[test]
+fn a_disabled_sgi_keeps_its_senders() {
+    on_a_gicv2(|mut delivery| {
+        send(&mut delivery, 6, 7);
+        write(&mut delivery, 0x180, 1 << 6);
+        assert_eq!(
+            (listed(&delivery), read(&mut delivery, 0x200)),
+            (vec![], 1 << 6)
+        );
+        send(&mut delivery, 6, 1);
+        write(&mut delivery, 0x100, 1 << 6);
+        assert_eq!(listed(&delivery), [(6, 1, PENDING)]);
+        take(&mut delivery, 0);
+        assert_eq!(listed(&delivery)[0].1, 7);
+    });
+}
+
+#[test]
+fn groups_are_forwarded_and_listed() {
+    on_a_gicv2(|mut delivery| {
+        write(&mut delivery, 0x080, 1 << 3);
+        assert_eq!(read(&mut delivery, 0x080), 1 << 3);
+        send(&mut delivery, 3, 2);
+        assert_eq!(listed(&delivery), [], "Group 1 is not forwarded");
+        assert_eq!(read(&mut delivery, 0x100), 0xffff_ffff);
+        write(&mut delivery, 0, 2);
+        assert_eq!(listed(&delivery), [(3, 2, PENDING)]);
+        assert_eq!(
+            delivery.interface.bank.read(0).priority(),
+            1,
+            "the group is bit 0"
+        );
+        send(&mut delivery, 4, 2);
+        assert_eq!(listed(&delivery).len(), 1, "Group 0 is not forwarded");
+        write(&mut delivery, 0x403, 0);
+        assert_eq!(read(&mut delivery, 0x400), 0);
+        write(&mut delivery, 0x400, 0xff00_0000);
+        assert_eq!(read(&mut delivery, 0x400), 0xf800_0000);
+        assert_eq!(delivery.interface.bank.read(0).priority(), 0xf9);
+    });
+}
+
+#[test]
+fn an_spi_goes_to_the_first_of_its_targets() {
+    on_a_gicv2(|mut delivery| {
+        assert_eq!(read(&mut delivery, 0x800), 0x0404_0404);
+        write(&mut delivery, 0x820, 0xff);
+        assert_eq!(read(&mut delivery, 0x820), 1 << 2 | 1 << 5);
+        write(&mut delivery, 0x204, 1);
+        assert_eq!(listed(&delivery), [(32, 0, PENDING)]);
+        write(&mut delivery, 0x820, 1 << 5 | 1);
+        assert_eq!(
+            (listed(&delivery), read(&mut delivery, 0x820)),
+            (vec![], 1 << 5)
+        );
+        write(&mut delivery, 0x820, 1);
+        assert_eq!(read(&mut delivery, 0x820), 0);
+        assert_eq!(read(&mut delivery, 0x204), 1, "it waits for a target");
+        write(&mut delivery, 0x820, 1 << 2);
+        assert_eq!(listed(&delivery), [(32, 0, PENDING)]);
+    });
+}
+
+#[test]
+fn an_sgi_names_its_targets() {
+    let sgi = |intid, targets| Some(Sgi { intid, targets });
+    let all = 1 << 2 | 1 << 5;
+    assert_eq!(Sgi::decode(0x24_0003, 2, all), sgi(3, all));
+    assert_eq!(Sgi::decode(0xfb_0003, 2, all), sgi(3, 1 << 5));
+    assert_eq!(Sgi::decode(1 << 24 | 0xff_000f, 2, all), sgi(15, 1 << 5));
+    assert_eq!(Sgi::decode(2 << 24 | 0xff_8001, 2, all), sgi(1, 1 << 2));
+    assert_eq!(Sgi::decode(3 << 24, 2, all), None);
+}
+
+#[test]
+fn a_closed_interface_does_what_hardware_does() {
+    on_a_gicv2(|mut delivery| {
+        let access = |delivery: &mut OnCpu<'_>, offset, write| {
+            let (value, due) = delivery.access_interface(word(offset, write));
+            assert_eq!(due, Due::Nothing);
+            value
+        };
+        assert_eq!(access(&mut delivery, 0xc, None), 1023);
+        write(&mut delivery, 0x400, 0xa0a0_a0a0);
+        send(&mut delivery, 1, 5);
+        assert_eq!(access(&mut delivery, 0x18, None), 5 << 10 | 1);
+        assert_eq!(access(&mut delivery, 0x20, None), 1023, "it is of Group 0");
+        assert_eq!(access(&mut delivery, 0xc, None), 5 << 10 | 1);
+        assert_eq!(access(&mut delivery, 0x14, None), 0xa0);
+        send(&mut delivery, 2, 2);
+        assert_eq!(
+            access(&mut delivery, 0xc, None),
+            1023,
+            "the priority is the same"
+        );
+        access(&mut delivery, 0x10, Some(5 << 10 | 1));
+        assert_eq!(access(&mut delivery, 0x14, None), 0xff);
+        assert_eq!(access(&mut delivery, 0xc, None), 2 << 10 | 2);
+        access(&mut delivery, 0x10, Some(2 << 10 | 2));
+        // Group 1, acknowledged by the alias or with AckCtl.
+        write(&mut delivery, 0, 3);
+        write(&mut delivery, 0x080, 1 << 1);
+        access(&mut delivery, 0, Some(3));
+        send(&mut delivery, 1, 5);
+        assert_eq!(access(&mut delivery, 0xc, None), 1022);
+        access(&mut delivery, 0, Some(7));
+        assert_eq!(access(&mut delivery, 0x18, None), 5 << 10 | 1);
+        access(&mut delivery, 0, Some(3));
+        assert_eq!(access(&mut delivery, 0x20, None), 5 << 10 | 1);
+        access(&mut delivery, 0x24, Some(5 << 10 | 1));
+        assert_eq!(listed(&delivery), []);
+    });
+}
