@@ -37,6 +37,7 @@ mod exits;
 mod failing;
 pub mod features;
 mod from_el2;
+mod gicv2;
 pub mod hypervisor;
 pub mod idle;
 pub mod interrupts;

@@ -61,6 +61,8 @@ pub struct PerCpu {
     pub request: Request,
     /// Cycles of the CPU's core per tick at the start, once they are measured.
     pub per_tick: Once<PerTick>,
+    /// With a GICv2: who sent the last SGI of each INTID; see [`crate::gicv2`].
+    pub senders: [AtomicU32; 16],
 }
 
 static ALL: Once<&'static [&'static PerCpu]> = Once::new();
@@ -90,6 +92,7 @@ pub fn create(pool: &mut Pool, mpidrs: impl ExactSizeIterator<Item = u64>) {
         served: AtomicU32::new(0),
         request: Request::new(),
         per_tick: Once::new(),
+        senders: [const { AtomicU32::new(0) }; 16],
     };
     let cpus: &'static [PerCpu] = pool.fill(mpidrs.enumerate().map(build));
     let first = ALL.call_once(|| pool.fill(cpus.iter()))[0];

@@ -12,7 +12,7 @@ use platform::{Enable, MAX_WATCHDOGS, Platform, Region, Room, carve};
 
 use crate::machine::{self, HOLE};
 use crate::{
-    atomics, clock, exits, hypervisor, kernel, memory, output, percpu, planted, pmu, report, smp,
+    atomics, clock, exits, gicv2, hypervisor, kernel, memory, output, percpu, planted, pmu, report, smp,
     stage, vectors,
 };
 
@@ -45,6 +45,7 @@ pub fn run_first_cpu(dtb: u64, program: Program, run: Run) -> ! {
     if platform.gic.version2.is_some() {
         // SAFETY: MMU and caches are off, the other CPUs are off or held, and a loader puts an image into writable RAM.
         unsafe { arch::gicv2::adapt() };
+        arch::gicv2::REGISTERS.set_access(gicv2::access_register);
     }
     let tree = Region {
         base: dtb,

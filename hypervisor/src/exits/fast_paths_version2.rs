@@ -183,7 +183,7 @@ macro_rules! fast_path_version2_macros {
         ldr     w0, [x1, #0x30]                 // GICH_ELRSR0
         ldr     x2, [sp, #256 + {halt_if}]
         cmp     x0, x2
-        b.ne    1f
+        b.ne    fast_wait_otherwise_version2
     fast_halt_version2:
         step_over
         wfi
@@ -191,23 +191,24 @@ macro_rules! fast_path_version2_macros {
         ldr     w0, [x3, #0xc]                  // GICC_IAR
         list_version2 _wait
         other_slot_version2 _wait
-    1:  ldr     x2, [sp, #256 + {poll_if}]
+    fast_wait_otherwise_version2:
+        ldr     x2, [sp, #256 + {poll_if}]
         cmp     x0, x2
-        b.eq    2f
+        b.eq    1f
         leave_version2
         b       slow_sync
-    2:  ldr     x0, [sp, #256 + {poll}]
+    1:  ldr     x0, [sp, #256 + {poll}]
         mrs     x2, cntvct_el0
         add     x2, x2, x0                      // the end
-    3:  mrs     x0, isr_el1
-        tbnz    w0, #{irq_pending}, 4f
+    2:  mrs     x0, isr_el1
+        tbnz    w0, #{irq_pending}, 3f
         mrs     x0, cntvct_el0
         cmp     x0, x2
         yield
-        b.lo    3b
+        b.lo    2b
         count   {count_miss}
         b       fast_halt_version2
-    4:  count   {count_wfi}
+    3:  count   {count_wfi}
         count   {count_hit}
         step_over
         ldr     x3, [sp, #256 + {version2_interface}]

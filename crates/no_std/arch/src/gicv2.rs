@@ -63,7 +63,7 @@ pub static REGISTERS: Registers = Registers {
 };
 
 impl Registers {
-    /// Makes `access` do what accesses to a GICv3's registers do. Without it, there must be none.
+    /// Makes `access` do what accesses to a GICv3's registers do. Without it, they have no effect.
     pub fn set_access(&self, access: Access) {
         self.access.store(access as usize as u64, Relaxed);
     }
@@ -134,9 +134,10 @@ gicv2_access:
     adrp    x2, {registers}
     add     x2, x2, :lo12:{registers}
     ldr     x2, [x2, #{access}]
+    cbz     x2, 1f                          // nobody has set it: the access has no effect
     blr     x2
     str     x0, [sp, #176]
-    ldr     x30, [sp, #160]
+1:  ldr     x30, [sp, #160]
     ldp     x18, x0, [sp, #144]
     msr     nzcv, x0
     ldp     x16, x17, [sp, #128]

@@ -9,6 +9,7 @@ use super::violation::log_operation;
 use super::{check, neighbour, tokens};
 use guest_kernel_shim::features::features;
 use guest_kernel_shim::idle;
+use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::setting::{Body, Idle};
 use guest_kernel_shim::{hypervisor, knobs};
@@ -52,6 +53,7 @@ fn draw_wait(me: &PerCpu, random: &mut Random) -> Cell {
         deliver: match (hypervisor::exists(), me.index) {
             (false, _) => Deliver::Direct,
             (true, 0) => Deliver::Inject,
+            (true, _) if platform().gic.version2.is_some() => Deliver::Inject,
             (true, _) => deliver,
         },
         // Every CPU checks both request bits, so any sender may elide.

@@ -9,7 +9,7 @@ use vgic::{Access, Bank, Delivery, Distributor, Due, Maintenance};
 use super::delivery::{TestCpu, on_a_cpu};
 use super::{ACTIVE, PENDING, word};
 
-type OnCpu<'a> = Delivery<'a, TestCpu, &'a RefCell<Distributor>>;
+type OnCpu<'a, 'b> = Delivery<'a, TestCpu, &'b RefCell<Distributor>>;
 
 /// The vCPU of these tests has interface 2, and there is another one.
 const CPUS: [Target; 2] = [
@@ -23,7 +23,7 @@ const CPUS: [Target; 2] = [
     },
 ];
 
-fn access(delivery: &mut OnCpu<'_>, access: Access) -> (u64, Changed) {
+fn access(delivery: &mut OnCpu<'_, '_>, access: Access) -> (u64, Changed) {
     let mut distributor = delivery.shared.borrow_mut();
     let mut frame = Frame {
         distributor: &mut distributor,
@@ -35,11 +35,11 @@ fn access(delivery: &mut OnCpu<'_>, access: Access) -> (u64, Changed) {
     frame.access(access)
 }
 
-fn read(delivery: &mut OnCpu<'_>, offset: u64) -> u64 {
+fn read(delivery: &mut OnCpu<'_, '_>, offset: u64) -> u64 {
     access(delivery, word(offset, None)).0
 }
 
-fn write(delivery: &mut OnCpu<'_>, offset: u64, value: u64) {
+fn write(delivery: &mut OnCpu<'_, '_>, offset: u64, value: u64) {
     let (_, changed) = access(delivery, word(offset, Some(value)));
     if changed == Changed::Everywhere {
         delivery.shared.borrow_mut().forward(delivery.private);
@@ -50,7 +50,7 @@ fn write(delivery: &mut OnCpu<'_>, offset: u64, value: u64) {
 }
 
 /// Runs `test` on a vCPU that has enabled every interrupt of Group 0, as Linux does.
-fn on_a_gicv2(test: impl FnOnce(OnCpu<'_>)) {
+fn on_a_gicv2(test: impl FnOnce(OnCpu<'_, '_>)) {
     on_a_cpu(|mut delivery| {
         *delivery.shared.borrow_mut() = Distributor::new(2);
         delivery.private.become_version2();
@@ -68,20 +68,20 @@ fn on_a_gicv2(test: impl FnOnce(OnCpu<'_>)) {
 }
 
 /// The INTID, sender and state of each register in use.
-fn listed(delivery: &OnCpu<'_>) -> Vec<(u32, u32, u64)> {
+fn listed(delivery: &OnCpu<'_, '_>) -> Vec<(u32, u32, u64)> {
     let bank = &delivery.interface.bank;
     let used = bank.used().into_iter();
     used.map(|(n, intid, state)| (intid, bank.read(n).sender(), state))
         .collect()
 }
 
-fn send(delivery: &mut OnCpu<'_>, intid: u32, sender: u32) {
+fn send(delivery: &mut OnCpu<'_, '_>, intid: u32, sender: u32) {
     delivery.private.send(intid, sender);
     delivery.inject_sgis();
 }
 
 /// Lets the guest acknowledge and end the interrupt of register `n`, and serves the maintenance interrupt.
-fn take(delivery: &mut OnCpu<'_>, n: usize) {
+fn take(delivery: &mut OnCpu<'_, '_>, n: usize) {
     delivery.interface.bank.acknowledge(n);
     delivery.interface.bank.end(n);
     if delivery.maintain() == Maintenance::Ended {
@@ -97,7 +97,7 @@ fn each_sender_is_listed_in_its_turn() {
         }
         assert_eq!(listed(&delivery), [(3, 5, PENDING)]);
         assert_eq!(read(&mut delivery, 0x200), 1 << 3);
-        let senders = |delivery: &mut OnCpu<'_>| delivery.access_senders(word(0xf20, None));
+        let senders = |delivery: &mut OnCpu<'_, '_>| delivery.access_senders(word(0xf20, None));
         assert_eq!(senders(&mut delivery), (1 << 5 | 1 << 2 | 1 << 7) << 24);
         take(&mut delivery, 0);
         assert_eq!(listed(&delivery).len(), 1);
@@ -230,7 +230,7 @@ fn an_sgi_names_its_targets() {
 #[test]
 fn a_closed_interface_does_what_hardware_does() {
     on_a_gicv2(|mut delivery| {
-        let access = |delivery: &mut OnCpu<'_>, offset, write| {
+        let access = |delivery: &mut OnCpu<'_, '_>, offset, write| {
             let (value, due) = delivery.access_interface(word(offset, write));
             assert_eq!(due, Due::Nothing);
             value
