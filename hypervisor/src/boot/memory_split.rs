@@ -132,8 +132,12 @@ fn build_el2_map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discove
         map.unmap(guard);
     }
     map.map(platform.gic.distributor, Use::Device);
-    for frames in platform.gic.version2.iter().flat_map(GicV2::registers) {
-        map.map(frames, Use::Device);
+    if let Some(GicV2 { gicc, virt }) = platform.gic.version2 {
+        let gich = virt.map(|[gich, _]| gich);
+        [gicc]
+            .into_iter()
+            .chain(gich)
+            .for_each(|frames| map.map(frames, Use::Device));
     }
     for frames in platform.gic.redistributors {
         map.map(*frames, Use::Device);

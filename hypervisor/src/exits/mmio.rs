@@ -69,7 +69,7 @@ fn decode_access<const VERSION2: bool>(
     if !abort::is_translation_fault(esr) {
         return Err(Refusal::Fault);
     }
-    if !has_device(address) {
+    if !has_device::<VERSION2>(address) {
         return Err(Refusal::Nothing);
     }
     if abort::is_table_walk(esr) {
@@ -156,9 +156,10 @@ fn report_refusal(cpu: &PerCpu, why: Refusal, address: u64, esr: Esr) {
 }
 
 /// Whether there is a device at `address`.
-fn has_device(address: u64) -> bool {
-    let devices = [DISTRIBUTOR, INTERFACE, vm().redistributors, UART, EXITS];
+fn has_device<const VERSION2: bool>(address: u64) -> bool {
+    let devices = [DISTRIBUTOR, vm().redistributors, UART, EXITS];
     devices.iter().any(|device| device.contains(address))
+        || VERSION2 && INTERFACE.contains(address)
 }
 
 /// Emulates an access to the device at `address`; returns the value of a read, or `None` if there is no device. The

@@ -435,7 +435,8 @@ impl Frame<'_> {
     fn targets_of(&self, intid: u64) -> u8 {
         match intid.checked_sub(PRIVATE.into()) {
             Some(n) => self.distributor.version2.targets[n as usize],
-            None if self.cpus.len() == 1 => 0,
+            // A guest without this register takes its interface for the first.
+            None if self.cpus.len() == 1 && self.me == 0 => 0,
             None => 1 << self.me,
         }
     }

@@ -266,3 +266,181 @@ fn a_closed_interface_does_what_hardware_does() {
         assert_eq!(listed(&delivery), []);
     });
 }
+
+/// The specification of SGIs (3.2.2): each is pending from each sender, or not.
+#[derive(Default)]
+struct Spec {
+    pending: [u8; 16],
+    enabled: u16,
+    priority: [u8; 16],
+    forwarded: bool,
+    /// The acknowledged interrupts, the last one at the end.
+    active: Vec<u64>,
+}
+
+impl Spec {
+    /// Whether an SGI could be acknowledged.
+    fn is_due(&self) -> bool {
+        let running = self
+            .active
+            .last()
+            .map_or(0xff, |iar| self.priority[(iar & 0xf) as usize]);
+        let due = |n: usize| {
+            let is_active = self.active.iter().any(|iar| (iar & 0xf) as usize == n);
+            let ready = self.forwarded && self.enabled >> n & 1 != 0;
+            ready && !is_active && self.pending[n] != 0 && self.priority[n] < running
+        };
+        (0..16).any(due)
+    }
+}
+
+#[test]
+fn sgis_at_random_come_as_specified() {
+    let mut draw = random();
+    on_a_gicv2(|mut delivery| {
+        let byte = |offset, value| Access {
+            offset,
+            size: 1,
+            write: Some(value),
+        };
+        let mut spec = Spec {
+            enabled: 0xffff,
+            forwarded: true,
+            ..Spec::default()
+        };
+        let mut taken = 0;
+        for _ in 0..20_000 {
+            let (intid, sender) = (draw(16), draw(8));
+            let bit = 1 << sender;
+            let pending = &mut spec.pending[intid as usize];
+            match draw(16) {
+                0..4 => {
+                    *pending |= bit;
+                    send(&mut delivery, intid as u32, sender as u32);
+                }
+                4 => {
+                    *pending |= bit;
+                    delivery.access_senders(byte(0xf20 + intid, bit.into()));
+                }
+                5 => {
+                    *pending &= !bit;
+                    delivery.access_senders(byte(0xf10 + intid, bit.into()));
+                }
+                6 => {
+                    spec.enabled ^= 1 << intid;
+                    let offset = if spec.enabled >> intid & 1 != 0 {
+                        0x100
+                    } else {
+                        0x180
+                    };
+                    write(&mut delivery, offset, 1 << intid);
+                }
+                7 if spec.active.is_empty() => {
+                    let priority = draw(4) << 6;
+                    spec.priority[intid as usize] = priority as u8;
+                    let _ = self::access(&mut delivery, byte(0x400 + intid, priority));
+                }
+                8 => {
+                    spec.forwarded ^= true;
+                    write(&mut delivery, 0, spec.forwarded.into());
+                }
+                9..12 if !spec.active.is_empty() => {
+                    let iar = spec.active.pop();
+                    let (_, due) = delivery.access_interface(word(0x10, iar));
+                    assert_ne!(due, Due::Everywhere);
+                }
+                _ => {
+                    let (iar, _) = delivery.access_interface(word(0xc, None));
+                    if iar == 1023 {
+                        assert!(
+                            !spec.is_due(),
+                            "{iar:#x} {:?} {:?}",
+                            spec.pending,
+                            spec.active
+                        );
+                    } else {
+                        let (intid, sender) = ((iar & 0xf) as usize, iar >> 10);
+                        assert!(
+                            spec.is_due() && spec.pending[intid] >> sender & 1 != 0,
+                            "{iar:#x}"
+                        );
+                        spec.pending[intid] &= !(1 << sender);
+                        spec.active.push(iar);
+                        taken += 1;
+                    }
+                }
+            }
+            let _ = delivery.maintain();
+            let _ = delivery.evaluate();
+            assert_eq!(delivery.audit(false, false), Ok(()));
+            for (n, pending) in spec.pending.iter().enumerate() {
+                let offset = 0xf20 + n as u64;
+                let read = delivery.access_senders(Access {
+                    offset,
+                    size: 1,
+                    write: None,
+                });
+                assert_eq!(read, u64::from(*pending), "SGI {n}");
+            }
+        }
+        assert!(taken > 1000, "{taken}");
+    });
+}
+
+/// Draws numbers, the same ones each time.
+fn random() -> impl FnMut(u64) -> u64 {
+    let mut state = 7u64;
+    move |below| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 24) % below
+    }
+}
+
+#[test]
+fn no_access_breaks_a_rule() {
+    let mut draw = random();
+    on_a_gicv2(|mut delivery| {
+        for _ in 0..50_000 {
+            let offset = match draw(4) {
+                0 => draw(0x1000),
+                _ => {
+                    [
+                        0, 4, 0x80, 0x100, 0x180, 0x200, 0x280, 0x300, 0x380, 0x400, 0x800, 0xc00,
+                    ][draw(12) as usize]
+                        + draw(0x24)
+                }
+            };
+            let any = Access {
+                offset,
+                size: 1 << draw(4),
+                write: (draw(3) != 0).then(|| draw(1 << 40)),
+            };
+            match draw(8) {
+                0 => send(&mut delivery, draw(16) as u32, draw(8) as u32),
+                1 => drop(delivery.inject(27, Some(27))),
+                2 => {
+                    let offset = [0xc, 0x20, 0x10, 0x24, 0x1000, 0, 4, 8, 0x1c][draw(9) as usize];
+                    let write = matches!(offset, 0x10 | 0x24 | 0x1000 | 0 | 4 | 8 | 0x1c)
+                        .then(|| draw(0x2000));
+                    let _ = delivery.access_interface(word(offset, write));
+                }
+                3 => drop(delivery.access_senders(Access {
+                    offset: 0xf10 + draw(0x20),
+                    ..any
+                })),
+                _ => {
+                    let (_, changed) = access(&mut delivery, any);
+                    if changed == Changed::Everywhere {
+                        delivery.shared.borrow_mut().forward(delivery.private);
+                    }
+                }
+            }
+            delivery.sample();
+            let _ = delivery.maintain();
+            let _ = delivery.evaluate();
+            assert_eq!(delivery.audit(false, false), Ok(()), "{any:x?}");
+        }
+    });
+}
