@@ -24,7 +24,9 @@ pub extern "C" fn access_register(number: u32, value: u64) -> u64 {
         }
         (Some(Register::ICC_EOIR1_EL1 | Register::ICC_DIR_EL1), _) => {
             let senders = &PerCpu::this().senders;
-            let sender = senders.get(value as usize).map_or(0, |sender| sender.load(Relaxed));
+            let sender = senders
+                .get(value as usize)
+                .map_or(0, |sender| sender.load(Relaxed));
             gich::write(number & !WRITE, value | u64::from(sender) << 10);
             value
         }

@@ -12,8 +12,8 @@ use platform::{Enable, MAX_WATCHDOGS, Platform, Region, Room, carve};
 
 use crate::machine::{self, HOLE};
 use crate::{
-    atomics, clock, exits, gicv2, hypervisor, kernel, memory, output, percpu, planted, pmu, report, smp,
-    stage, vectors,
+    atomics, clock, exits, gicv2, hypervisor, kernel, memory, output, percpu, planted, pmu, report,
+    smp, stage, vectors,
 };
 
 /// Storage for the lists of the machine's description.

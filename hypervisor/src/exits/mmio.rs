@@ -158,8 +158,7 @@ fn report_refusal(cpu: &PerCpu, why: Refusal, address: u64, esr: Esr) {
 /// Whether there is a device at `address`.
 fn has_device<const VERSION2: bool>(address: u64) -> bool {
     let devices = [DISTRIBUTOR, vm().redistributors, UART, EXITS];
-    devices.iter().any(|device| device.contains(address))
-        || VERSION2 && INTERFACE.contains(address)
+    devices.iter().any(|device| device.contains(address)) || VERSION2 && INTERFACE.contains(address)
 }
 
 /// Emulates an access to the device at `address`; returns the value of a read, or `None` if there is no device. The

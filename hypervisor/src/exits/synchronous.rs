@@ -64,9 +64,17 @@ pub extern "C" fn fast<T: Trace>(frame: &mut Frame) -> Next {
     Next::Resume
 }
 
-/// Handles an exit with the whole context in `frame`, on a machine with a GICv2 or, without
-/// `VERSION2`, a later one.
-pub extern "C" fn full<const VERSION2: bool>(frame: &mut Frame) {
+/// Like [`full`], on a machine with a GICv2.
+pub extern "C" fn full_version2(frame: &mut Frame) {
+    let esr = Esr(ESR_EL2.get());
+    match esr.class() {
+        esr::DATA_ABORT_LOWER => mmio::handle_exit::<true>(PerCpu::this(), frame, esr),
+        _ => full(frame),
+    }
+}
+
+/// Handles an exit with the whole context in `frame`.
+pub extern "C" fn full(frame: &mut Frame) {
     let cpu = PerCpu::this();
     let esr = Esr(ESR_EL2.get());
     match esr.class() {
@@ -93,7 +101,7 @@ pub extern "C" fn full<const VERSION2: bool>(frame: &mut Frame) {
             wfx::handle_exit::<Shared>(cpu, wait.kind, deadline);
             skip_instruction();
         }
-        esr::DATA_ABORT_LOWER => mmio::handle_exit::<VERSION2>(cpu, frame, esr),
+        esr::DATA_ABORT_LOWER => mmio::handle_exit::<false>(cpu, frame, esr),
         esr::INST_ABORT_LOWER => {
             cpu.vcpu.counters.add(Counter::Other);
             inject::inject_abort(cpu, esr);

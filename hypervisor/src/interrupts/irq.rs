@@ -140,16 +140,24 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     } else if Some(intid) == platform.timer.hyp {
         own_timer::handle_expiry(cpu);
         gic_cpu::deactivate(intid);
-    } else if let Some(sgi) = Sgi::acknowledged(intid) {
+    } else {
+        take_rare(cpu, intid);
+    }
+    true
+}
+
+/// Takes an SGI of a GICv2 that `exits::fast_paths_version2` left, or an interrupt that EL2 did not enable.
+#[cold]
+#[inline(never)]
+fn take_rare(cpu: &PerCpu, intid: u32) {
+    if let Some(sgi) = Sgi::acknowledged(intid) {
         gic_cpu::deactivate(intid);
         version2::take_sgi(cpu, sgi);
     } else {
-        // EL2 did not enable this interrupt. If no code lowers its level, it would interrupt again at
-        // once.
+        // If nobody lowers its level, it would interrupt again at once.
         disable_unserved(cpu, intid);
         gic_cpu::deactivate(intid);
     }
-    true
 }
 
 /// Disables an interrupt that no code here serves, if it can be disabled, which is true of SPIs and

@@ -261,12 +261,9 @@ impl Board {
     /// Whether the board enters the image at EL2. At EL1, the guest runs without the hypervisor.
     pub fn has_el2(&self) -> bool {
         match &self.machine {
-            EmulatedMachine::Qemu(qemu) => qemu
-                .machine
-                .get(&Under::Rouse)
-                .is_some_and(|machine| {
-                    machine.contains("virtualization=on") || machine == machine::RASPI4B
-                }),
+            EmulatedMachine::Qemu(qemu) => qemu.machine.get(&Under::Rouse).is_some_and(|machine| {
+                machine.contains("virtualization=on") || machine == machine::RASPI4B
+            }),
             EmulatedMachine::Gem5(_) => true,
         }
     }

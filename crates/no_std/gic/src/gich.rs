@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The registers of a GICv3's CPU interfaces, on a GICv2: EL2's own interface (GICC) and its control
-//! of the guest's (GICH; IHI 0048B, 4.4 and 5.3). Values have GICv3's format.
+//! of the guest's (GICH; IHI 0048B, chapters 4 and 5). Values have GICv3's format.
 
 /// Bits of GICH_LR: HW (31), Grp1 (30), State (29:28), Priority (27:23), PhysicalID (19:10), VirtualID
 /// (9:0). Without HW, PhysicalID has EOI (19) and an SGI's sender, CPUID (12:10).

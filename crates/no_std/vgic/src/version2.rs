@@ -5,7 +5,7 @@
 //!   and [`Redistributor`] have them at the same offsets.
 //! - Each interrupt has a group: bit 0 of its priority, of which a GICH has five bits (5.3.8). So the group
 //!   travels with the priority. `enabled` has the INTIDs whose group is forwarded, too.
-//! - An SGI is pending once for each sender (3.2.2). A list register holds one sender; the others wait in
+//! - An SGI is pending once for each sender. A list register holds one sender; the others wait in
 //!   [`Private`], and one of them is listed at the end of that SGI.
 
 mod interface;
@@ -441,7 +441,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Routes an SPI to the first of its targets. The others need not get it (1.4.3, the 1-N model).
+    /// Routes an SPI to the first of its targets. The others need not get it (the 1-N model, GICD_ITARGETSR).
     fn set_targets(&mut self, intid: u64, targets: u8) {
         let Some(n) = intid.checked_sub(PRIVATE.into()) else {
             return;

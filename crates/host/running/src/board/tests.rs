@@ -205,10 +205,7 @@ fn the_board_of_the_guide_is_one() {
 fn a_board_without_el2_is_known() {
     let without = names().unwrap().into_iter();
     let without = without.filter(|name| !Board::load(name).unwrap().has_el2());
-    assert_eq!(
-        without.collect::<Vec<_>>(),
-        ["virt-uefi-el1"]
-    );
+    assert_eq!(without.collect::<Vec<_>>(), ["virt-uefi-el1"]);
 }
 
 #[test]

@@ -195,7 +195,12 @@ fn a_gicv2_needs_its_virtual_interface_for_the_hypervisor() {
         assert!(platform.gic.redistributors.is_empty());
         let lacks = platform.lacks();
         assert_eq!(lacks.is_some(), why.is_some(), "{lacks:?}");
-        assert!(lacks.zip(why).is_none_or(|(lacks, why)| lacks.contains(why)), "{lacks:?}");
+        assert!(
+            lacks
+                .zip(why)
+                .is_none_or(|(lacks, why)| lacks.contains(why)),
+            "{lacks:?}"
+        );
     }
 }
 

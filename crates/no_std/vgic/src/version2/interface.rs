@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's CPU interface (GICV as its GICC; 4.4, 5.5) while it is not in the guest's map: emulates
+//! The guest's CPU interface (GICV as its GICC) while it is not in the guest's map: emulates
 //! what hardware does with the list registers. Unlike [`crate::trapped`], it has both groups.
 
 use super::{GROUP, PRIORITY};
@@ -10,7 +10,7 @@ use crate::lr::ListRegister;
 use crate::lr_cache::mask;
 use crate::trapped::{Due, Registers};
 
-/// Nothing to acknowledge (3.2.1, 1023), or only an interrupt of the other group (1022).
+/// Nothing to acknowledge (1023), or only an interrupt of the other group (1022).
 const NONE: u32 = 1023;
 const OTHER_GROUP: u32 = 1022;
 /// Running priority of a CPU that handles nothing.
@@ -139,7 +139,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         }
     }
 
-    /// The bits of a priority that decide whether it preempts (3.3.3).
+    /// The bits of a priority that decide whether it preempts (GICC_BPR).
     fn preemption_mask(&self, group1: bool) -> u8 {
         let settings = self.interface.settings();
         let point = match group1 && settings & COMMON == 0 {

@@ -267,7 +267,7 @@ fn a_closed_interface_does_what_hardware_does() {
     });
 }
 
-/// The specification of SGIs (3.2.2): each is pending from each sender, or not.
+/// The specification of SGIs: each is pending from each sender, or not.
 #[derive(Default)]
 struct Spec {
     pending: [u8; 16],
