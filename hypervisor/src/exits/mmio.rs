@@ -176,12 +176,10 @@ fn emulate_access<const VERSION2: bool>(
         size,
         write,
     };
-    if VERSION2 {
-        let value = version2::emulate_access(cpu, address, size, write);
-        if value.is_some() {
-            return value;
-        }
-    } else if DISTRIBUTOR.contains(address) {
+    if VERSION2 && !UART.contains(address) && !EXITS.contains(address) {
+        return version2::emulate_access(cpu, address, size, write);
+    }
+    if DISTRIBUTOR.contains(address) {
         return Some(access_distributor(cpu, access(DISTRIBUTOR.base)));
     }
     let redistributors = vm().redistributors;
@@ -198,14 +196,17 @@ fn emulate_access<const VERSION2: bool>(
     }
 }
 
-/// GICx_ISPENDR to GICx_ICACTIVER: their values depend on the contents of list registers.
-const STATES: core::ops::Range<u64> = 0x200..0x400;
+/// Whether `offset` is in GICx_ISPENDR to GICx_ICACTIVER (0x200 to 0x3ff): what they read as depends on the
+/// contents of list registers.
+const fn is_state(offset: u64) -> bool {
+    offset & !0x1ff == 0x200
+}
 /// GICR_ISENABLER0, in the second frame.
 const ISENABLER0: u64 = 0x100;
 
 #[inline(always)]
 fn access_distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
-    if STATES.contains(&access.offset) {
+    if is_state(access.offset) {
         vgic_cpu::publish_states(cpu);
     }
     let (value, changed) = vm().distributor.lock().access(access);
@@ -228,7 +229,7 @@ fn access_redistributor(cpu: &PerCpu, number: usize, access: vgic::Access) -> u6
     /// The second frame.
     const SGI_FRAME: u64 = 0x1_0000;
     let state = access.offset.checked_sub(SGI_FRAME);
-    let reads = state.is_some_and(|offset| STATES.contains(&offset));
+    let reads = state.is_some_and(is_state);
     if reads && core::ptr::eq(owner, cpu) {
         vgic_cpu::publish_states(cpu);
     }
