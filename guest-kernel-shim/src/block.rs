@@ -60,7 +60,7 @@ impl Block {
         cpu.load.store(load.average(), Relaxed);
         cpu.usage.with(|place| *place = usage);
         cpu.device.with(|device| *device = None);
-        // Clears the state of an earlier block.
+        // Clears the counts, steps and requests that an earlier block left.
         Totals::take_from(&cpu.stats, None);
         cpu.steps.clear();
         me.request.take(REQUESTS);

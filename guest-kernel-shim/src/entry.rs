@@ -38,7 +38,7 @@ pub struct Entry {
     /// Number of samples, plus the wake-ups of each block that are made in the same way but not
     /// recorded: counts include both.
     pub made: u64,
-    /// Counts of the samples with time stamps.
+    /// Counts, but only those made during samples with time stamps.
     pub stamped: Counts,
     /// Where the CPUs spent their time within the samples with time stamps.
     pub parts: Totals,

@@ -38,8 +38,8 @@ pub fn send_sgi<T: Trace>(cpu: &PerCpu, value: u64) {
 
 #[cold]
 fn send_by_kick(cpu: &PerCpu, value: u64) {
-    // Without RSS the range selector has no meaning (IHI 0069H, 12.2), and the machine ignores it
-    // in the SGIs that it sends.
+    // Without RSS the range selector has no meaning (IHI 0069H, 12.2). Hardware ignores the
+    // selector then, so EL2 clears it.
     let ranges = ICC_CTLR_EL1.get() & RSS != 0;
     let sgi = Sgi::decode(if ranges { value } else { value & !RANGE });
     match sgi.named() {

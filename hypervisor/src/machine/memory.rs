@@ -121,7 +121,7 @@ pub fn pa_space_end() -> u64 {
 /// Bits of a physical address, by the encoding of PARange and PS.
 const PHYSICAL_BITS: [u64; 6] = [32, 36, 40, 42, 44, 48];
 /// Maximum number of bits of an intermediate physical address, which is what tables from level 1
-/// cover. A PE must not be set to more bits than its physical addresses have.
+/// cover. VTCR_EL2 must not select more bits than the PE's physical addresses have.
 const IPA_BITS: u64 = 39;
 
 /// VMID of the measured guest.

@@ -38,7 +38,7 @@ impl Bench {
     /// Writes `boot`, `machine`, `feature`, `unit`, and `core-clock` if values are cycles.
     pub(super) fn tell_machine(&mut self, instructions: bool) -> io::Result<()> {
         let text = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned());
-        // The file in /proc with the release would need CONFIG_PROC_SYSCTL.
+        // Linux's release would also be in a file in /proc, but only with CONFIG_PROC_SYSCTL.
         let system = rustix::system::uname();
         let release = system.release().to_string_lossy();
         let midr = text(MIDR).ok();

@@ -14,7 +14,7 @@ use super::Obstacle;
 /// "PPI assignments"). The guest leaves it disabled.
 const INTID: u32 = 23;
 
-/// Initializes the PMU of `cpu`, whose GIC exists already (Linux,
+/// Initializes the PMU of `cpu`. The machine's GIC has to exist already (Linux,
 /// Documentation/virt/kvm/devices/vcpu.rst, 1).
 pub fn init_pmu(cpu: &VcpuFd) -> Result<(), Obstacle> {
     let set = |attr: u32, value: Option<&u32>| {

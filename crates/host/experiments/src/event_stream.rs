@@ -103,7 +103,7 @@ struct Way<'r> {
     cells: Vec<(f64, MeasuredCell<'r>)>,
 }
 
-/// The ways to pause: the label of the boot, the wait, the requested period, and the style class of the line.
+/// The ways to pause. Each has the boot's label, the wait, the requested period, and the style class of its line.
 const WAYS: [(&str, &str, Option<&str>, &str); 5] = [
     ("limits", "wfe", Some("16"), "line c-green"),
     ("limits", "wfe", Some("100"), "line c-green dash"),

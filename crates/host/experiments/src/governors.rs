@@ -163,7 +163,7 @@ const WAKE_UP: [f64; 3] = [78.16, 61.60, 54.45];
 /// The published figures in the order in which [`order_claims`] compares them.
 pub const PUBLISHED_ORDERS: [[f64; 3]; 3] = [TOO_DEEP, TOO_SHALLOW, WAKE_UP];
 
-/// Rows of the published table, with values for the same governors.
+/// Rows of the published table. The values are for menu, teo and teo-util.
 const PUBLISHED: [(&str, [f64; 3]); 5] = [
     ("score", [2826.5, 2764.8, 2865.0]),
     ("power, mW", [2551.4, 2606.8, 2722.3]),

@@ -44,9 +44,9 @@ fn trace(intervals: Vec<Interval>) -> Trace {
 /// | 150 | poll 50, WFI 100 + 5 | 50 + 6 + 40 = 96 | 5 | 55 |
 /// | 9950 | poll 50, WFI 9900 + 5 | 50 + 6 + 3960 = 4016 | 5 | 55 |
 ///
-/// WFI stops the tick, so the tick does not cut the last stay short. The polls of 50 us and of 30 us are too shallow,
-/// since WFI pays off from 10 us on. The stay of 9900 us is too shallow, since standby pays off from 200 us on. The
-/// stay of 100 us is right.
+/// WFI stops the tick, so the tick does not cut the last stay short. The polls of 50 us and 30 us are too shallow,
+/// since WFI pays off for stays of at least 10 us. The WFI of 9900 us is too shallow, since standby pays off for stays
+/// of at least 200 us. The WFI of 100 us is right.
 #[test]
 fn a_replay_by_hand() {
     let intervals = vec![

@@ -114,7 +114,8 @@ pub fn terminal_document(numbers: &Numbers) -> Document {
     document
 }
 
-/// Returns a sentence about each of the two wake-ups that people compare.
+/// Returns two sentences that compare the hypervisors: one about round trips out of trapped WFI, one about polled
+/// ones.
 fn sentences(numbers: &Numbers) -> impl Iterator<Item = String> {
     let sentence = |begin: &str, is: &dyn Fn(&ComparedCell) -> bool| {
         let row = ROWS.iter().find(|row| is(row))?;

@@ -16,7 +16,7 @@ const REMEDY: Remedy = Remedy {
 };
 /// Regular expression for the packages, of all releases, that consist of device trees and a few other files.
 const PACKAGES: &str = r"^linux-base-[0-9.]*\+deb[0-9]*-arm64$";
-/// The folder of releases in a package, each with its trees.
+/// The folder in a package that contains one folder of device trees for each kernel release.
 const MODULES: &str = "usr/lib/modules";
 
 /// Returns the folder with the newest trees that Debian has, and fetches them once.

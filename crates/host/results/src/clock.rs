@@ -97,7 +97,7 @@ mod tests {
         marks_between(&between, run)
     }
 
-    /// Like [`marks`], for cells of which each belongs to one of the CPU pairs `pairs`.
+    /// Like [`marks`], for cells that belong to the CPU pairs in `pairs`, one pair per cell.
     fn marks_between(pairs: &[&str], run: &[Vec<[u64; 2]>]) -> Vec<bool> {
         let cells = pairs.iter().zip(run).map(|(pair, passes)| CellRecords {
             fields: [("pair".into(), (*pair).into())].into(),

@@ -185,7 +185,7 @@ impl Cell {
             .map_or(&self.exits, |seen| &seen.exits)
     }
 
-    /// Returns the divided samples, if the emulator counted their exits.
+    /// Returns `self.critical`, but only if the emulator counted exits.
     pub fn divided_samples(&self) -> Option<&Critical> {
         let critical = self.critical.as_ref();
         critical.filter(|critical| !critical.exits.is_empty())

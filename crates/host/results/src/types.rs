@@ -182,8 +182,8 @@ pub struct Machine {
     pub emulator: Option<Emulator>,
     /// `fdt` or `acpi`.
     pub firmware: String,
-    /// Name of a hypervisor other than Rouse below the guest, as it or the machine's description
-    /// gives it; empty if none is named.
+    /// Name of the hypervisor below the guest, from the hypervisor itself or the machine's description. Empty if the
+    /// hypervisor is Rouse, or if neither gives a name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hypervisor: String,
     /// Other projects' hypervisors that guests ran under, by the words of `under`: name, version,

@@ -78,7 +78,7 @@ pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
     Output::claim("--boot", path)?.write_bytes(&with(built, &text)?)
 }
 
-/// Returns the text file of a disk for `load`, or an error if no disk can express `load`.
+/// Returns the text file for a disk that boots `load`, or an error if no disk can boot `load`.
 pub fn text(load: &Load) -> Result<String> {
     load.board.boots_disks("--board")?;
     let arguments = load.boot_arguments(Variant::of(only_choice(load)?));

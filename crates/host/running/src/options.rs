@@ -96,9 +96,9 @@ pub struct JobArgs {
     /// Images to boot.
     #[command(flatten)]
     pub load: LoadArgs,
-    /// How the image reaches the machine: kernel (QEMU loads it or hands it to the firmware), virtio, nvme (as the disk
-    /// that `image` writes, which the firmware boots). With --under none, the emulator always loads it [default:
-    /// kernel, or virtio where the board boots only disks]
+    /// How the image reaches the machine: kernel (QEMU loads the image or hands it to the firmware), virtio or nvme
+    /// (the firmware boots a disk such as `image` writes). With --under none, the emulator always loads the image
+    /// [default: kernel, or virtio where the board boots only disks]
     #[arg(long, value_enum, value_name = "HOW")]
     pub boot: Option<Boot>,
     /// Hypervisor below the guest: rouse (this project's), none (the bare machine), xen (the guest is its first

@@ -4,9 +4,9 @@
 //! adds the names of functions to the findings.
 //!
 //! If a finding is false, its rule is corrected. If the rule has too little information, a comment explains why the
-//! code is right: `strict RULE: why`. The comment is on the line of the instruction, of a function into which the
-//! instruction was inlined, or of the label in assembly, or directly before that line. Code that breaks rules on
-//! purpose has the comment `strict any rule: why`.
+//! code is right: `strict RULE: why`. The comment is on the instruction's line or directly before it. If the
+//! instruction was inlined, the comment may be at the call instead; in assembly, it is at the label. Code that breaks
+//! rules on purpose has the comment `strict any rule: why`.
 
 use std::fmt;
 use std::fs;

@@ -140,8 +140,8 @@ pub fn wfet(deadline: u64) {
     }
 }
 
-/// Hints that the line of `place` will be written: a core may fetch it exclusively (DDI 0487K.a,
-/// C6.2, PRFM (immediate)).
+/// Hints that `place` will be written, so that a core may fetch its cache line exclusively (DDI
+/// 0487K.a, C6.2, PRFM (immediate)).
 #[inline(always)]
 pub fn prefetch_to_write<T>(place: &T) {
     // SAFETY: this is a hint: it changes no register, accesses no memory and never faults.

@@ -66,7 +66,7 @@ struct TrialResults {
     last: Option<bool>,
     /// Number of valid trials in a row that agreed.
     agreed: u32,
-    /// Number of trials in doubt since the last other trial.
+    /// Number of successive trials in doubt. Any other trial sets it to 0.
     doubts: u32,
     /// The length of the shortest agreeing trial.
     shortest: u64,

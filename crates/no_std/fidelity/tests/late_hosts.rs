@@ -166,7 +166,7 @@ fn masked(host: Late, chance: &mut Chance, wakes: bool) -> Finding {
 }
 
 /// Walks over lines that are cached or not; the CPU is away during one walk in eight. Without
-/// caches, the time of a walk depends a little on the code that was executed before.
+/// caches, the code that ran before a walk changes the time of the walk a little.
 fn colder(host: Late, chance: &mut Chance, caches: bool) -> Finding {
     fidelity::settle(|_| {
         let mut walk = |time: u64| {

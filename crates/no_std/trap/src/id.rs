@@ -87,7 +87,7 @@ const VIEWS: [View; 11] = [
     View::new(7, 2, !field_mask(24)),
     // MMFR3: Spec_FPACC. Hidden: features of TCR2_EL1 and SCTLR2_EL1, which trap.
     View::new(7, 3, field_mask(60)),
-    // MMFR4: E2H0, which has no other effect for a guest at EL1.
+    // MMFR4: E2H0, which describes HCR_EL2 and does not matter to a guest at EL1.
     View::new(7, 4, field_mask(24)),
 ];
 

@@ -171,10 +171,10 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     }
 
     /// The physical interrupt of a timer is active from the time it is taken until its virtual
-    /// interrupt ends. The virtual interrupt may have been ended by a register write or taken back,
-    /// or it may now be a software interrupt, whose end does not reach the physical one. So the
-    /// physical interrupts of timers that are not `listed` end here, and arrive again if their lines
-    /// are high.
+    /// interrupt ends. The virtual interrupt may have been ended by a register write or taken back, or
+    /// it may now be a software interrupt, whose end does not reach the physical one. So this
+    /// deactivates the physical interrupts of all timers outside `listed`. They arrive again if their
+    /// lines are high.
     fn release_timers(&mut self, listed: u32) {
         let timers = self.interface.timers();
         self.interface.clear_active(timers & !listed);

@@ -125,7 +125,7 @@ fn follow_the_schema(written: &[String]) -> Result<String> {
         .env("ROUSE_RESULTS", written.join("\n"))
         .env("RUST_BACKTRACE", "0")
         .args(["test", "--quiet"])
-        // Selects the packages of the tests of the host, so that this test is compiled together with them.
+        // Selects the same packages as for the host's tests. With another selection, Cargo would compile them again.
         .args(host::packages())
         .args(["--test", "schema"])
         .args(["--", "--exact", "named_files_follow_it"]);

@@ -149,7 +149,7 @@ fn try_alignments(tally: &mut Tally, address: u64) {
     }
 }
 
-/// Tries loads to every register, with every extension, and stores of every register.
+/// Loads a device's register into every general register, with every width and extension.
 fn try_registers(tally: &mut Tally, base: u64) {
     /// Position of Rn, the register with the address.
     const RN: u32 = 5;

@@ -78,7 +78,7 @@ pub fn run_with_window(work: impl FnOnce()) {
     flush_tlbs();
 }
 
-/// Maps the page that contains `address` in the window; returns the address within the window.
+/// Maps the page of `address` at the window. Returns the virtual address that accesses `address`.
 pub fn map_page(address: u64, how: As) -> u64 {
     let attributes = match how {
         As::Device => DATA,

@@ -18,7 +18,7 @@ pub enum Kind {
     Loss,
     /// A list register, or the hypervisor's state for it, was left in use.
     ListRegister,
-    /// An interrupt was taken that was not sent, or was taken twice.
+    /// A CPU took an interrupt that nobody sent, or took an interrupt twice.
     Delivery,
     /// A mask, an enable or a priority has changed.
     Mask,

@@ -23,7 +23,7 @@ static SECURE: AtomicU32 = AtomicU32::new(0);
 /// Held while EL2 decides that a vCPU owns its interface, or that a vCPU has a secure SGI enabled.
 /// The two never hold at the same time.
 static DECIDED: SpinMutex<()> = SpinMutex::new(());
-/// Whether EL2 has already reported that a guest asked for direct delivery and a secure SGI.
+/// Whether EL2 has already reported the conflict of direct delivery with a guest's secure SGI.
 static SAID: AtomicBool = AtomicBool::new(false);
 
 /// Records that this CPU can't have the SGIs in `bits`.
@@ -52,8 +52,8 @@ pub fn show_secure() {
     }
 }
 
-/// Runs `begin`, after which this CPU's vCPU may own its interface; `None` if a vCPU has an SGI
-/// enabled that would be lost.
+/// Runs `begin`, after which this CPU's vCPU may own the GIC's CPU interface. Returns `None` if a
+/// vCPU has enabled a secure SGI, which the guest would lose.
 fn begin_direct_delivery<R>(begin: impl FnOnce() -> Option<R>) -> Option<R> {
     if secure_sgis() == 0 {
         return begin();

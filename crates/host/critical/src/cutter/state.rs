@@ -77,7 +77,7 @@ pub struct CpuState {
     pub looked: bool,
     /// Whether the CPU has found the release that it waited for since it continued.
     pub linked: bool,
-    /// The latest clock of another CPU from which the CPU has continued since its own last [`Release`].
+    /// The latest clock that this CPU has taken over from another CPU since its own last [`Release`].
     pub heard: Clock,
     pub open: Option<Open>,
     /// The CPU's sample that has ended and may still be counted.

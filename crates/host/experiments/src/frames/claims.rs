@@ -54,7 +54,7 @@ fn claim(ours: &Ours, row: &SourceRow, pair: usize) -> Claim {
         Some(_) if !counted => claim,
         _ => claim.difference_in("points"),
     };
-    // A test of a size has a band of its own, so it needs no smallest effect.
+    // A size test has a band, so only a sign test needs the published figures, which give its smallest effect.
     let claim = match test {
         Test::Sign { .. } => claim.published(after, before),
         _ => claim,

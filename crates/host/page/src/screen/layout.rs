@@ -197,8 +197,8 @@ pub fn varies(info: &Info, cells: &[&Cell]) -> bool {
     })
 }
 
-/// If a row has the cells of all hypervisors, moves the cells of the hypervisor with the most cells to the front. So
-/// the rows of this hypervisor include those of all others.
+/// If a row compares hypervisors, moves the cells of the hypervisor that has the most cells to the front. So the rows
+/// of this hypervisor include those of all others.
 pub fn fullest_layer_first<'r>(cells: &[&'r Cell], across: Across) -> Vec<&'r Cell> {
     let mut cells = cells.to_vec();
     if across.has_layers() {

@@ -234,8 +234,8 @@ pub enum Order {
     Unknown,
 }
 
-/// Least percentage of pairs in each order for the order to be [`Order::Mixed`]. The pairs consist of a run of A and a
-/// run of B, and their order is which run started first.
+/// The order is [`Order::Mixed`] if A started first in at least this percentage of the pairs, and B in at least as
+/// many. A pair is one run of A and one run of B.
 const MIXED: usize = 25;
 
 /// Returns the order of the runs of A and of B in time.

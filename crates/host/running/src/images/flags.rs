@@ -22,7 +22,7 @@ pub fn flags_of_linux() -> String {
     cargo_setting(toolchain::LINUX, source_name_flags())
 }
 
-/// Returns Cargo's setting that adds these flags for `target`.
+/// Returns the Cargo setting that adds the compiler flags `flags` for `target`.
 fn cargo_setting(target: &str, flags: Vec<String>) -> String {
     format!("target.{target}.rustflags={}", toml::Value::from(flags))
 }

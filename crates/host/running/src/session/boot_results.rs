@@ -142,7 +142,7 @@ impl<'j> BootResults<'j> {
             self.results.model_energy(watts);
         }
         let kept = !self.done.is_empty();
-        // Keeps nothing of a repetition without measured cells, unless it is the only one.
+        // Drops the results of a repetition that measured no cell, if an earlier repetition has results.
         if self.results.has_cells() || !kept {
             self.done.push(Measured {
                 label: format!("run {number}"),

@@ -70,7 +70,7 @@ fn replaces_poll(
     states.at(state).polls() && deeper.target_residency_ns <= forecast.timer_ns && allowed
 }
 
-/// Returns the state for a stay that is too short for `next`, and the stay for which it is chosen, in ns.
+/// Chooses the state if the stay is too short for `next`. Returns the state and its assumed stay, in ns.
 fn state_for_short_stay(
     states: &Table,
     moment: &Moment,

@@ -17,13 +17,13 @@ words! {
         IdlePoll = "idle-poll",
         /// Linux idles in its own loop with WFI: no part of cpuidle runs.
         Off = "off",
-        /// Linux idles with cpuidle's driver and governor `haltpoll`, which poll first.
+        /// Linux idles with cpuidle's driver `haltpoll` and governor `haltpoll`: it polls before it halts.
         Haltpoll = "haltpoll",
-        /// Linux idles in states of the machine that governor `ladder` chooses.
+        /// Linux idles in the machine's states, and governor `ladder` chooses.
         Ladder = "governor:ladder",
-        /// Linux idles in states of the machine that governor `menu` chooses.
+        /// Linux idles in the machine's states, and governor `menu` chooses.
         Menu = "governor:menu",
-        /// Linux idles in states of the machine that governor `teo` chooses.
+        /// Linux idles in the machine's states, and governor `teo` chooses.
         Teo = "governor:teo",
     }
 }

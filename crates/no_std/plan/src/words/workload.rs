@@ -195,7 +195,7 @@ impl Workload {
         self.nature().times_as_long
     }
 
-    /// Whether a sample is a whole run of a program; one run is enough.
+    /// Whether a sample is a whole run of a program. One such sample is enough.
     #[must_use]
     pub const fn is_a_run(self) -> bool {
         self.nature().is_a_run

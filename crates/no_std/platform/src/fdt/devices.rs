@@ -151,7 +151,7 @@ pub fn find_uart<'a>(nodes: &Nodes<'a>) -> Option<(Node<'a>, Uart)> {
     if node.is_off_or_below_off() {
         return None;
     }
-    // The drivers do not support registers at an offset or in big-endian order.
+    // No driver supports `big-endian` registers, or a `reg-offset` other than 0.
     if node.property("big-endian").is_some() || node.cell("reg-offset").is_some_and(|by| by != 0) {
         return None;
     }

@@ -78,7 +78,7 @@ impl fmt::Display for Round {
 }
 
 impl Request {
-    /// Creates the request, if its options are right.
+    /// Creates the request, or returns an error if a combination of options has no job.
     pub fn new(args: &SoakArgs) -> Result<Self> {
         let linux = args.given.guest.is_some();
         if linux && args.minutes == 0 {

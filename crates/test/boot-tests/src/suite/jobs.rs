@@ -171,8 +171,8 @@ mod tests {
         assert!(passes(vec![odd(Wait::Wfe, 229), wfet.clone()], &all));
         let early = cell(Wait::Wfet, [242, 234, 242, 242]);
         assert!(passes(vec![wfe, early], &all));
-        // Refused: a difference in two cells, in two passes of one cell, or in each sample; and a cell that `all`
-        // lacks.
+        // The comparison must refuse a difference in two cells, a difference in two passes of one cell, a difference
+        // in each sample, and a cell that `all` lacks.
         let two = vec![odd(Wait::Wfe, 229), odd(Wait::Wfet, 242)];
         assert!(!passes(two, &all));
         let both = cell(Wait::Wfe, [229, 260, 229, 260]);

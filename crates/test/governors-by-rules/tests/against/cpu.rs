@@ -35,7 +35,7 @@ impl Course {
     ];
 }
 
-/// Changes in the course of a trace.
+/// Conditions that a trace varies besides the lengths of its stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spice {
     /// Latency limits are set and removed.

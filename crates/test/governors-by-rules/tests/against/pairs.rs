@@ -31,7 +31,7 @@ impl ByRules {
     }
 }
 
-/// Creates a governor by the rules, for a tick of this many ns.
+/// Creates a governor by the rules. The argument is the length of the tick, in ns.
 pub type Maker = fn(i64) -> ByRules;
 
 /// A governor of `cpuidle`, and a function that creates the same governor by the rules.
