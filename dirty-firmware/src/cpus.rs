@@ -33,7 +33,7 @@ static SLOTS: [Slot; CPUS] = [const {
 /// The words of spin tables.
 pub static RELEASE: [AtomicU64; CPUS] = [const { AtomicU64::new(0) }; CPUS];
 
-/// Returns the address of the words of spin tables.
+/// Returns the address of the spin tables' words.
 pub fn spin_table_base() -> u64 {
     RELEASE.as_ptr() as u64
 }

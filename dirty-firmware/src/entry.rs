@@ -13,7 +13,7 @@ pub const HOME_EL3: u64 = 0x0e00_0000;
 /// The word in secure RAM that CPUs at EL3 poll until the image is copied; it then holds the address at which they
 /// continue.
 const GATE: u64 = HOME_EL3 + 0xff_0000;
-/// Maximum number of CPUs, each of which has a stack here.
+/// Maximum number of CPUs. Each CPU has a stack here.
 pub const CPUS: usize = 8;
 /// Bytes of a stack.
 const STACK: usize = 0x8000;

@@ -78,7 +78,7 @@ impl FwCfg {
         );
     }
 
-    /// Reads `N` bytes of item `key` from offset `from` on, through the memory, of which 64 bytes must remain.
+    /// Reads `N` bytes of item `key` from offset `from` on. At least 64 bytes of the memory must remain.
     fn read_small<const N: usize>(&self, key: u16, from: u32) -> [u8; N] {
         const SKIP: u32 = 1 << 2;
         self.transfer_dma(u32::from(key) << 16 | SELECT | SKIP, from, 0);

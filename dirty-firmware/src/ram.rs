@@ -8,8 +8,8 @@ use crate::registers::PATTERN;
 /// Number of bytes that are written at once.
 const BLOCK: u64 = 64;
 
-/// Fills all RAM except the ranges `kept`, each of which is a start and an end; returns the number
-/// of bytes that were filled.
+/// Fills all RAM except the ranges `kept`, which are pairs of start and end. Returns the number of
+/// filled bytes.
 pub fn fill_ram(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
     let mut filled = 0;
     for bank in &platform.memory {

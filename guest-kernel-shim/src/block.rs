@@ -35,8 +35,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// Prepares the state that all CPUs share, before any CPU begins; `busy` is their utilisation
-    /// at the end of an earlier block of the cell.
+    /// Prepares the state that all CPUs share, before any CPU begins. `busy` is the CPUs'
+    /// utilisation at the end of the cell's earlier block.
     pub fn prepare_shared_state(&self, busy: &Busy) {
         for (cpu, load) in online().zip(busy) {
             *cpu.busy.lock() = *load;

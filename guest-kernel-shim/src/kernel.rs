@@ -65,7 +65,7 @@ pub fn create_kernel(pool: &mut Pool, cpus: usize) {
     let calls = Call::place_calls(pool, cpus * cpus);
     let calls = calls.chunks_exact(cpus).enumerate();
     let all: &'static [Cpu] = pool.fill(calls.map(|(index, outgoing)| {
-        // SAFETY: this is fresh memory, of which each CPU has its own part.
+        // SAFETY: this is fresh memory, and each CPU has its own part of it.
         let memory = unsafe { Memory::new(futures + index * memory::SIZE) };
         Cpu::new(index, memory, outgoing)
     }));

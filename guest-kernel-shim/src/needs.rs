@@ -15,7 +15,7 @@ use crate::{kernel, percpu};
 pub const FIXED: u64 = 32 * PAGE;
 /// Bytes for each CPU.
 pub const PER_CPU: u64 = percpu::NEEDS + kernel::NEEDS;
-/// Bytes for each pair of CPUs, one of which calls the other.
+/// Bytes for each ordered pair of CPUs: one calls the other.
 pub const PER_PAIR: u64 = kernel::NEEDS_PER_PAIR;
 /// Bytes for each cell of the plan.
 pub const PER_CELL: u64 = size_of::<Entry>() as u64;

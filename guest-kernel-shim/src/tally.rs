@@ -56,7 +56,7 @@ impl Tally {
         Self([const { AtomicU64::new(0) }; Event::ALL.len()])
     }
 
-    /// Returns the offset of the count of `event`, for assembly.
+    /// Returns the offset of `event`'s count, for assembly.
     pub const fn offset(event: Event) -> usize {
         event as usize * size_of::<AtomicU64>()
     }

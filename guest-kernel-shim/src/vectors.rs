@@ -224,8 +224,8 @@ const NO: u64 = 0;
 const YES: u64 = 1;
 const CAME: u64 = 2;
 
-/// Runs `code`, one instruction of which may fault: the handler steps over that instruction, and
-/// this returns the exception. Only one CPU may do this at a time.
+/// Runs `code`. One instruction in `code` may fault: the handler steps over it, and this returns
+/// the exception. Only one CPU may do this at a time.
 pub fn catch_exception(code: impl FnOnce()) -> Option<Exception> {
     WANTED.store(YES, Release);
     code();

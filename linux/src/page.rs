@@ -99,7 +99,7 @@ impl Page {
             .collect()
     }
 
-    /// Returns the counts of the neighbours of all vCPUs together, or no counts if the page is not Rouse's.
+    /// Returns the neighbours' counts, summed over all vCPUs, or no counts if the page is not Rouse's.
     pub fn neighbours(&self) -> Counts {
         let counts = Shared::ALL.iter().filter(|_| self.is_rouses);
         counts

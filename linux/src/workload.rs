@@ -131,8 +131,8 @@ impl<'b> SampleBlock<'b> {
         Ok(ticks)
     }
 
-    /// Reads the counts of the kernel and of the level below. The counts of the level below are read last at the start
-    /// and first at the end, so that they exclude the reading of /proc.
+    /// Reads the kernel's counts and the counts of the level below. The counts of the level below are read last at the
+    /// start and first at the end, so that they exclude the reading of /proc.
     fn read_counts(&self) -> io::Result<Counts> {
         let is_end = self.began != 0;
         let first = if is_end {

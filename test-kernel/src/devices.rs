@@ -36,7 +36,7 @@ pub fn access_devices(out: &mut Port, platform: &Platform<'_>) {
 fn transfer_priorities(out: &mut Port, first: u64) {
     let (mut stored, mut loaded) = (first, first);
     let (word, before, byte, by_sp): (u32, u32, u32, u32);
-    // SAFETY: these are the priorities of SGIs, of which none is enabled. The stack pointer is
+    // SAFETY: these are the priorities of SGIs, and no SGI is enabled. The stack pointer is
     // restored before anything uses it.
     unsafe {
         asm!(

@@ -47,8 +47,8 @@ pub struct Loaded {
     pub initrd: u64,
 }
 
-/// Places `image`, a file of `bytes`, its initial RAM disk of `initrd` bytes and the device tree
-/// in RAM of `size` bytes.
+/// Assigns addresses in RAM of `size` bytes to `image` (a file of `bytes`), to its initial RAM disk
+/// of `initrd` bytes and to the device tree.
 ///
 /// # Errors
 /// RAM is too small. The error's value is a number of MiB that suffices.

@@ -28,7 +28,7 @@ use crate::{clock, pmu};
 const PARTS: usize = 4;
 /// Readings in each part, in addition to the readings that search for the edge.
 const READINGS: u32 = 1000;
-/// Number of parts of a quick measurement, of which only the middle part counts.
+/// Number of parts of a quick measurement. Only the middle part counts.
 const GLANCE: usize = 3;
 /// Readings in each part of a quick measurement.
 const GLANCE_READINGS: u32 = 200;

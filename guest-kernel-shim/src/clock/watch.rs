@@ -12,7 +12,7 @@ use plan::PASSES;
 use super::cycles;
 use crate::{clock, planted, pmu};
 
-/// Frequencies in Hz at the start and at the end of each pass of a cell; 0 if a clock stood still.
+/// Frequencies in Hz at the start and the end of each of a cell's passes; 0 if a clock stood still.
 pub type Seen = ArrayVec<[u64; 2], { PASSES as usize }>;
 
 /// Whether the frequency can be measured: a tick is time, and the PMU counts cycles of a core. An emulator

@@ -17,7 +17,7 @@ pub const MASKED: u64 = 3;
 /// A deadline that is never reached.
 pub const NEVER: u64 = u64::MAX;
 
-/// Maximum number of deadlines of a CPU, of each kind.
+/// Maximum number of deadlines per CPU and kind.
 const DEADLINES: usize = 64;
 
 /// The deadlines of one CPU, in ticks.

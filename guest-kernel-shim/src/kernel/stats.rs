@@ -35,7 +35,7 @@ pub enum Stat {
     Interrupted,
     /// Function calls served by the idle loop.
     Drained,
-    /// Deadlines of tasks and devices that have passed, each of which woke a task.
+    /// Passed deadlines of tasks and devices. Each of these woke a task.
     Expired,
     /// Ticks taken while idle.
     Ticks,
@@ -180,7 +180,7 @@ impl Totals {
     }
 }
 
-/// Returns the counts of the CPU of `idle` for the state `name`, if the CPU has that state.
+/// Returns the counts for state `name` on the CPU of `idle`, if the CPU has that state.
 fn state_counts(idle: &Device, name: &str) -> StateCounts {
     let mut states = idle.states().states().iter();
     let index = states.position(|state| state.name == name);

@@ -33,8 +33,8 @@ pub fn hidden_bits() -> u64 {
     if is(CellFault::CounterCoarse) { 0xf } else { 0 }
 }
 
-/// Is called when pass `pass` of cell `id`, of `count` cells, begins: the second pass of the last
-/// cell does not end.
+/// Is called when pass `pass` of cell `id` begins; there are `count` cells. Makes the second pass
+/// of the last cell endless.
 pub fn at_pass(id: usize, count: usize, pass: u32) {
     if is(CellFault::CellHang) && (id, pass) == (count - 1, 1) {
         arch::insn::hang();

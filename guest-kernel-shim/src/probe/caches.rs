@@ -12,8 +12,8 @@ use platform::Region;
 use super::answer::{Answer, repeat_trial};
 use crate::clock;
 
-/// Number of loads of a walk, each of which waits for the previous one: with a counter that is
-/// slower than the core, one load could take less than a tick.
+/// Number of loads in a walk. Each load waits for the previous load. With a counter that is slower
+/// than the core, one load could take less than a tick.
 const LOADS: usize = 64;
 /// Words between adjacent elements: 256 bytes, so that each element almost always has its own cache
 /// line.

@@ -61,7 +61,7 @@ fn write_core_clock(block: &Block, seen: &Seen) {
     let mut text = ArrayString::<160>::new();
     for [begin, end] in seen {
         let separator = if text.is_empty() { "" } else { "," };
-        // The text has four passes of two numbers, none of which has more than 11 digits.
+        // The text has two numbers for each of four passes. No number has more than 11 digits.
         let _ = write!(text, "{separator}{begin}:{end}");
     }
     send_line(block.record("clock").field("core_hz", text));

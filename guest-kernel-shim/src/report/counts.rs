@@ -57,8 +57,8 @@ pub fn write_counts(block: &Block, entry: &Entry, compact: bool) {
     }
 }
 
-/// Writes the counts of the neighbours of the CPUs that took part, and the time during which these
-/// CPUs took part.
+/// Writes what the neighbours on the participating CPUs counted, and how long these CPUs took
+/// part.
 fn write_neighbours(block: &Block, entry: &Entry) {
     let line = block.record("count");
     let first = line.field("neighbour.ticks", entry.counts.ticks);
@@ -121,7 +121,7 @@ pub fn write_load(block: &Block, load: &Load) {
     send_line(line.field("arrivals.longest-queue", load.longest));
 }
 
-/// Writes the rounds of noise, of all CPUs and of each CPU that made any.
+/// Writes the number of noise rounds, for all CPUs together and for each CPU that made any.
 pub fn write_noise(block: &Block, rounds: &Rounds) {
     /// Number of fields that fit in a line, whatever their values are.
     const PER_LINE: usize = 5;

@@ -32,7 +32,7 @@ static TAKEN: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 /// Number of bystanders that have stopped.
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// Takes `bytes` of memory of `pool`, for the noise of cells to stream through.
+/// Takes `bytes` of memory from `pool`. Cells with noise stream through this memory.
 pub fn place_memory(pool: &mut Pool, bytes: u64) {
     let words = bytes as usize / size_of::<AtomicU64>();
     MEMORY.call_once(|| pool.fill((0..words).map(|_| AtomicU64::new(0))));
@@ -57,7 +57,7 @@ pub fn prepare_block(cell: &Cell) {
     }
 }
 
-/// Adds to `sum` the rounds of the block of `cell`, which is over.
+/// Adds the noise rounds of `cell`'s finished block to `sum`.
 pub fn add_rounds(cell: &Cell, sum: &mut Rounds) {
     if cell.noise == Noise::Sgi {
         interrupts::set_listener(None);

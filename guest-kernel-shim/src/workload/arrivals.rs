@@ -71,7 +71,7 @@ impl Load {
         longest: 0,
     };
 
-    /// Adds the counts of the last block of `cell`, which has `count` samples.
+    /// Adds the counts from `cell`'s last block, which has `count` samples.
     pub fn add(&mut self, cell: &Cell, count: u32) {
         for (number, pair) in PAIRS.iter().enumerate().take(cell.groups as usize) {
             let times = &request_times(number, count)[..count as usize];
@@ -91,14 +91,14 @@ pub fn place_times(pool: &mut Pool, requests: u64) {
     DRAWN.call_once(|| pool.fill((0..requests as usize).map(|_| AtomicU64::new(0))));
 }
 
-/// Returns the times of the requests of a pair in a block of `count` samples.
+/// Returns when a pair's requests arrive in a block of `count` samples.
 fn request_times(pair: usize, count: u32) -> &'static [AtomicU64] {
     let each = round_count(Workload::Notify, count) as usize;
     let drawn = DRAWN.get().copied().unwrap_or_default();
     &drawn[pair * each..][..each]
 }
 
-/// Draws the times of a block of `count` samples, which follows `done` earlier samples of the cell.
+/// Draws the times for a block of `count` samples, after the cell's `done` earlier samples.
 pub fn draw_times(cell: &Cell, count: u32, done: u32, seed: u64) {
     for pair in 0..cell.groups as usize {
         let mut intervals = Times {

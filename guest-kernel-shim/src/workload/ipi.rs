@@ -34,7 +34,7 @@ pub struct Caller<'s, B> {
 }
 
 impl<B: Before> Caller<'_, B> {
-    /// Makes the calls, of which `count` are samples.
+    /// Makes the calls. `count` of them are samples.
     pub fn run(&mut self) {
         match self.shape {
             Shape::Dry => self.repeat_calls(|_, _| {}),

@@ -76,7 +76,7 @@ impl Samples {
     }
 }
 
-/// Returns the rounds of a block of `count` samples: for each, whether it is a sample. The rounds
+/// Returns the rounds in a block of `count` samples: whether each round is a sample. The rounds
 /// before the samples are for governors, and the rounds after them make the last sample like the
 /// others. Without later rounds, the other CPU would leave the loop within the last sample.
 #[inline(always)]
@@ -85,7 +85,7 @@ pub fn rounds(workload: Workload, count: u32) -> impl Iterator<Item = bool> {
     (0..round_count(workload, count)).map(move |n| n >= first && n - first < count)
 }
 
-/// Returns the number of rounds of a block of `count` samples.
+/// Returns how many rounds a block of `count` samples has.
 #[inline(always)]
 pub fn round_count(workload: Workload, count: u32) -> u32 {
     count + workload.unrecorded()

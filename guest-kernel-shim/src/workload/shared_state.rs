@@ -5,7 +5,7 @@ use platform::MAX_CPUS;
 
 use crate::kernel::channel::Channel;
 
-/// Number of senders, and of receivers, of a group of `messaging`.
+/// Number of senders in a `messaging` group; there are as many receivers.
 pub const EACH: usize = 20;
 
 /// The channels of the workloads that run on the executor: enough for 16 groups of `messaging`, and

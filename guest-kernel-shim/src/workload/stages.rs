@@ -45,7 +45,7 @@ struct Running(AtomicU64);
 
 static RUNNING: Running = Running(AtomicU64::new(0));
 
-/// Returns the time of the newest event in `log` of one of `kinds`, from `start` to `end`; 0 if there is no such event.
+/// Returns when the newest event of `kinds` in `log` occurred between `start` and `end`; 0 if there is none.
 fn newest_time(log: &TimeLog, kinds: &[Traced], start: u64, end: u64) -> u64 {
     let numbers = (0..log.count()).rev();
     let notes = numbers.map_while(|number| log.get(number));

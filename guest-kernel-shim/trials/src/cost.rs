@@ -31,7 +31,7 @@ const SHORT_US: u32 = 5;
 static BRIEF: AtomicBool = AtomicBool::new(false);
 static COLD: AtomicBool = AtomicBool::new(false);
 
-/// Returns the number of passes of each path.
+/// Returns how often each path is measured.
 fn pass_count() -> u32 {
     match (BRIEF.load(Relaxed), COLD.load(Relaxed)) {
         (false, _) => PASSES,

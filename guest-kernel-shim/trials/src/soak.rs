@@ -4,8 +4,8 @@
 //!
 //! [`tokens`] wander from CPU to CPU. Each token that arrives at a CPU makes the CPU do a step: it draws an
 //! [`operation`], performs it, and passes the token on. Without a token, the CPU waits, in a way that it draws again
-//! from time to time. Each draw of a step is a function of the seed, the CPU and the number of the step, so the seed
-//! fixes the sequence of each CPU on any machine. On a machine that counts instructions, the whole run repeats.
+//! from time to time. Each step is drawn from the seed, the CPU's number and the step's number, so the seed fixes each
+//! CPU's sequence on any machine. On a machine that counts instructions, the whole run repeats.
 //!
 //! After some thousand wake-ups, all CPUs meet at a quiescent point: no CPU sends any more, everything that was sent
 //! arrives, and nothing may be left. The table lists the invariants ([`check`], [`books`]); the first invariant that

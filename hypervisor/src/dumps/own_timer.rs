@@ -27,8 +27,8 @@ pub fn count_after(ticks: u64) -> u64 {
     wait::target::after(CNTPCT_EL0.get(), ticks)
 }
 
-/// Sets this CPU's timer for the earliest of `until`, the CPU's next check and the end of its slice, or turns the
-/// timer off if there is none of these. A guest that waits with deadlines again and again does not delay the check.
+/// Sets this CPU's timer for the earliest of three times: `until`, the CPU's next check, and the end of its slice.
+/// Turns the timer off if none is set. A guest that waits with deadlines again and again does not delay the check.
 pub fn rearm(until: Option<u64>) {
     let cpu = PerCpu::this();
     let first = cpu.look.load(Relaxed).min(cpu.slice_end.load(Relaxed));
@@ -51,7 +51,7 @@ pub fn review_next_check(cpu: &PerCpu) {
     rearm(None);
 }
 
-/// Handles the expiry of the timer of `cpu`, which is the running CPU.
+/// Handles the expiry of the timer of `cpu`, the running CPU.
 #[cold]
 #[inline(never)]
 pub fn handle_expiry(cpu: &PerCpu) {

@@ -253,7 +253,7 @@ fn table_at(address: u64) -> &'static [AtomicU64; 512] {
 }
 
 /// Calls `see` with the address, size and descriptor of every block and page below the table at
-/// `root`, whose level is `level` and whose addresses begin at `start`.
+/// `root`. The table's level is `level`, and its addresses begin at `start`.
 fn visit_leaves(root: u64, level: u32, start: u64, see: &mut dyn FnMut(u64, u64, u64)) {
     let size = 1u64 << (39 - 9 * level);
     for (n, entry) in table_at(root).iter().enumerate() {

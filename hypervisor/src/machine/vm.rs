@@ -102,7 +102,7 @@ static VM: Once<Vm> = Once::new();
 static CPUS: Place<ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>> =
     Place::new(ArrayVec::new_const());
 
-/// Returns the frames of the emulated redistributors of `cpus` vCPUs.
+/// Returns the frames for `cpus` emulated redistributors, one per vCPU.
 const fn redistributor_frames(cpus: usize) -> Region {
     let size = cpus as u64 * REDISTRIBUTOR_SIZE;
     let base = match size <= UART.base - REDISTRIBUTORS {

@@ -168,7 +168,7 @@ fn begin_slice(cpu: &PerCpu, tenant: &Tenant) {
     own_timer::rearm(None);
 }
 
-/// Sets the work of the neighbour of `cpu`, which is the running CPU; `None` if no memory was set aside for a
+/// Sets what the neighbour on `cpu`, the running CPU, works at. Returns `None` if no memory was set aside for a
 /// neighbour, or the vCPU owns its interrupts.
 pub fn set_work(cpu: &PerCpu, does: Neighbour) -> Option<()> {
     let Some(tenant) = cpu.tenant() else {
@@ -255,7 +255,7 @@ pub fn end_neighbour(cpu: &PerCpu) {
     }
 }
 
-/// Returns a count of the neighbour of `cpu`. Any CPU may call this.
+/// Returns count `what` of `cpu`'s neighbour. Any CPU may call this.
 pub fn read_count(cpu: &PerCpu, what: Shared) -> u64 {
     let Some(tenant) = cpu.tenant() else {
         return 0;

@@ -34,7 +34,7 @@ pub struct Mail {
 struct Letters {
     /// Pipe for requests, each with the asking CPU and a token.
     asked: Pipe,
-    /// Pipe for answers, each of which is a token.
+    /// Pipe for answers. Each answer is a token.
     answered: Pipe,
     /// The token of each CPU's request through a futex; 0 if there is no request.
     asked_by: Vec<AtomicU32>,

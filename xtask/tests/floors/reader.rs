@@ -92,8 +92,8 @@ fn exported_macros(stream: &TokenStream) -> Vec<String> {
     names
 }
 
-/// Returns the module to which a path leads: the longest part of the path that is a module, or the module of the macro
-/// that the path names.
+/// Returns the module that a path leads to: the longest part of the path that is a module, or the module in which the
+/// named macro is defined.
 fn target(
     path: &[String],
     modules: &BTreeSet<Module>,

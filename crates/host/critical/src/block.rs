@@ -110,8 +110,8 @@ mod tests {
     fn an_access_to_a_device_ends_a_block_where_the_next_one_begins() {
         let ends = block(0xd65f_03c0);
         assert_eq!(ends.index_where_left(0x1008), Some(2));
-        // These addresses are those of an instruction that does not follow an access, of the block itself, and of two
-        // instructions outside the block.
+        // The addresses are an instruction that does not follow an access, the block itself, and two instructions
+        // outside the block.
         for next in [0x100c, 0x1000, 0x1010, 0xff8] {
             assert_eq!(ends.index_where_left(next), None, "{next:#x}");
         }

@@ -118,7 +118,7 @@ impl Core {
     }
 }
 
-/// A sample that was counted, from the clock read that begins it to the clock read that ends it.
+/// A counted sample, from the clock read at its beginning to the clock read at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marked {
     /// Its cell.

@@ -319,7 +319,7 @@ mod tests {
         Entry { from, block, len }
     }
 
-    /// CPU 0 executes instructions 10 to 20, of which those up to 18 are on the path. CPU 1 executes instructions 20 to
+    /// CPU 0 executes instructions 10 to 20. Instructions 10 to 18 are on the path. CPU 1 executes instructions 20 to
     /// 26, which are on the path from 22 on.
     fn recorded() -> Recorded {
         Recorded {

@@ -16,7 +16,7 @@ use shell::output::file_arguments;
 const HEADER: usize = 36;
 /// Largest accepted size of a table, in bytes. No real table is as large.
 const MOST: usize = 1 << 24;
-/// Signatures of the tables that this program reads and of which a machine has only one.
+/// Signatures of the tables that this program reads and that a machine has only once.
 const ONCE: [&[u8; 4]; 4] = [b"APIC", b"GTDT", b"FACP", b"SPCR"];
 /// Size of the RSDP in bytes. `XSDT` is the offset of the XSDT from the RSDP.
 const RSDP: usize = 36;

@@ -292,7 +292,7 @@ mod tests {
         table
     }
 
-    /// Returns the widths of the bars of a chart.
+    /// Returns the widths of a chart's bars.
     fn widths(drawn: &str) -> Vec<&str> {
         fn width(part: &str) -> Option<&str> {
             let (of_bar, _) = part.split_once('>')?;

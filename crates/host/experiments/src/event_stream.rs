@@ -89,8 +89,8 @@ const LIMITS: [&str; 7] = ["5", "10", "25", "50", "100", "150", "200"];
 /// Poll limits of `spin`, in microseconds.
 const SPUN: [&str; 3] = ["5", "25", "100"];
 
-/// Accepted error of a whole number of periods, as a share of a period. It is not 0, because leaving WFE and beginning
-/// the next poll take time.
+/// Accepted distance from a whole number of periods, as a share of one period. It is not 0, because leaving WFE and
+/// beginning the next poll take time.
 const OFF: f64 = 0.1;
 
 /// A way to pause within a poll, with the polls for each limit. It is a line of the chart.

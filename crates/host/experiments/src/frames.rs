@@ -14,7 +14,7 @@ use governing::States;
 use power::{Spent, break_even};
 use running::options::Metric;
 
-/// Idle states with about a tenth of a phone's exit latencies, because the period of a frame is also a tenth of a
+/// Idle states with about a tenth of a phone's exit latencies, because a frame's period here is also a tenth of a
 /// display's.
 const STATES: &str = "wfi:1:1+standby:30:200";
 
@@ -63,7 +63,7 @@ const MENU: usize = 0;
 const TEO: usize = 1;
 const UTIL: usize = 2;
 
-/// Pairs of governors, the first of which is compared with the second.
+/// Pairs of governors: the first is compared with the second.
 const PAIRS: [(usize, usize); 3] = [(TEO, MENU), (UTIL, MENU), (UTIL, TEO)];
 
 /// Figures of the frames with one governor.
@@ -78,7 +78,7 @@ struct Figures {
     /// shallow.
     too_deep: f64,
     too_shallow: f64,
-    /// Mean time of the wake-up of each of the three tasks, in us.
+    /// Mean wake-up time for each of the three tasks, in us.
     begin: f64,
     render: f64,
     compose: f64,
@@ -243,7 +243,7 @@ fn figures_table(ours: &Ours) -> Table {
     table
 }
 
-/// Returns a table of the changes of the figures relative to menu.
+/// Returns a table that shows how the figures change relative to menu.
 fn changes_table(ours: &Ours) -> Table {
     let mut table = Table::new(
         "Change against menu, median of the boots, and published",

@@ -40,7 +40,7 @@ const TWELVE: &[Repeat] = &[
     claims_repeat("seed-12", 12),
 ];
 
-/// A part of the mix: `$iterations` waits of one kind, which the values of dimensions select.
+/// A part of the mix: `$iterations` waits of one kind. Values of dimensions select the kind.
 macro_rules! part {
     ($label:literal, $states:literal, $iterations:literal, $repeats:ident, $($list:expr),+) => {
         Boot {

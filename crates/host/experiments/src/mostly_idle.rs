@@ -216,7 +216,7 @@ fn residency_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     Ok(table)
 }
 
-/// Returns a table of the effect of the limit on short waits, and adds claims about this effect.
+/// Returns a table that shows how the limit affects short waits, and adds claims about this effect.
 fn limits_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     let titles = LIMITS.map(|limit| format!("{limit} us"));
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
@@ -251,7 +251,7 @@ fn limits_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     Ok(table)
 }
 
-/// Returns the medians of `workload` with gaps of `gap` us, one for each of [`LIMITS`].
+/// Returns the medians for `workload` with gaps of `gap` us, one median for each limit in [`LIMITS`].
 fn medians_by_limit(
     runs: &Runs,
     (workload, gap): (&str, &str),

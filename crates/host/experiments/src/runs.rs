@@ -61,7 +61,7 @@ impl Runs {
             .collect()
     }
 
-    /// Returns the results of each repetition of each boot, with the names of boot and repetition.
+    /// Returns the results of every repetition, with the names of its boot and of the repetition itself.
     pub fn named_results(&self) -> impl Iterator<Item = (String, &Results)> {
         self.boots.iter().flat_map(|boot| {
             let alone = boot.results.len() == 1;
@@ -328,7 +328,7 @@ impl<'r> MeasuredCell<'r> {
         ticks * 1e6 / self.frequency / self.operations()
     }
 
-    /// Returns the number of CPUs of the machine.
+    /// Returns the machine's number of CPUs.
     pub fn cpus(&self) -> f64 {
         self.cell.cpus as f64
     }

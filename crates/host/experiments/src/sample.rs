@@ -98,7 +98,7 @@ fn chart() -> Chart {
     }
 }
 
-/// Returns a chart of bars, most of which are below zero.
+/// Returns a bar chart in which most bars are below zero.
 fn chart_below_zero() -> Chart {
     let mut table = Table::new("Changes", &["VM", "metal"]);
     table.add_row(

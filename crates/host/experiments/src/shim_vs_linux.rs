@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `shim-vs-linux`: checks whether Rouse's own guest idles like the kernel that it imitates.
 //!
-//! Compares a pipe of the guest's executor with a pipe of Linux, and a timer of the guest with a timer of Linux. The
-//! work of a wake-up differs by a factor of ten, because our guest has neither files nor processes. The decisions of an
-//! idle loop do not depend on this work. The interrupts, the exits, and the effects of a trap or a poll show these
-//! decisions.
+//! Compares pipes of the guest's executor with Linux's pipes, and the guest's timers with Linux's timers. The work of a
+//! wake-up differs by a factor of ten, because our guest has neither files nor processes. The decisions of an idle loop
+//! do not depend on this work. The interrupts, the exits, and the effects of a trap or a poll show these decisions.
 
 use anyhow::Result;
 use plan::Under;
@@ -111,7 +110,7 @@ impl Side {
     }
 }
 
-/// Two cells to compare: the name of the pair, the cell of our guest, and the cell of Linux.
+/// Two cells to compare: the pair's name, our guest's cell, and Linux's cell.
 #[derive(Clone, Copy)]
 struct Pair {
     name: &'static str,

@@ -206,8 +206,8 @@ fn significant_median(effects: &[f64], least: f64) -> Option<f64> {
     (told && median != 0.0 && median.abs() >= least).then_some(median)
 }
 
-/// Returns the median of the effects. The median of the negated effects is the negated median: if the number of effects
-/// is even, the median is the smaller of the two in the middle, or 0 if their signs differ.
+/// Returns the median of the effects. The median of the negated effects is the negated median. So if two effects are in
+/// the middle, the median is the one nearer to 0, or 0 if their signs differ.
 fn median_nearer_zero(effects: &[f64]) -> Option<f64> {
     let mirrored: Vec<f64> = effects.iter().map(|effect| -effect).collect();
     let (lower, upper) = (

@@ -161,7 +161,7 @@ fn explained_cell(
     Ok(Some(explained))
 }
 
-/// Returns the median of the paths of a cell's `traces`; `None` if no path is known. A cell has either counts for the
+/// Returns the median path length in a cell's `traces`; `None` if no path is known. A cell has either counts for the
 /// path alone, or times of whole samples. The time of a sample is the time of its path.
 fn median_path(cell: &Cell, traces: &[&Trace]) -> Result<Option<u64>> {
     if cell.unit != CYCLES {

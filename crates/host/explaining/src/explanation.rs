@@ -45,7 +45,7 @@ pub struct ExplainedCell {
     pub under: String,
     /// Unit of all counts: `insns` or `cycles`.
     pub unit: String,
-    /// Length of the path of the median sample, which is also the sum of the functions' counts on the path.
+    /// Length of the median sample's path. The functions' counts on the path add up to this length.
     pub path: u64,
     /// Instructions on the path that the measurement adds, and that other tables leave out; 0 if cycles are counted.
     #[serde(default)]

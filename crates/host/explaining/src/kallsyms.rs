@@ -24,8 +24,8 @@ const ALIGNMENTS: [usize; 4] = [4, 8, 64, 256];
 const ANCHORS: [&str; 3] = ["_text", "_start", "_stext"];
 const PAGE: u64 = 0x1000;
 
-/// Returns the functions of a kernel, sorted: the distance of each from `first`, the symbol at the beginning of the
-/// image, and its name. `None` if the image has no table.
+/// Returns a kernel's functions, sorted by address. Each has a name and a distance from `first`, the symbol at the
+/// beginning of the image. `None` if the image has no table.
 #[must_use]
 pub fn functions(image: &[u8], first: &str) -> Option<Vec<(u64, String)>> {
     let table = Table::find(image)?;

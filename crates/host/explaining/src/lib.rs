@@ -76,7 +76,7 @@ pub fn show_in_short_help(arg: Arg) -> Arg {
     arg.hide_short_help(false)
 }
 
-/// Makes the help of `json` name the file of which `explain` writes a copy.
+/// Makes the help text of `json` name the file that `explain` copies.
 pub fn name_copied_file(json: Arg) -> Arg {
     const SHORT: &str = "Write a copy of explain.json to FILE; - is standard output";
     json.help(SHORT).long_help(format!(

@@ -18,7 +18,7 @@ pub const FILE: &str = "explain.html";
 pub const DIFFERENCE: &str = "difference.html";
 /// Width of a drawing.
 const WIDTH: f64 = 640.0;
-/// Height of a lane in the strip, and of a level of calls in the icicle.
+/// Height of a lane in the strip, and of a call level in the icicle.
 const LANE: f64 = 18.0;
 /// Colours by exception level.
 const COLOURS: [&str; 4] = ["c-green", "c-sky", "c-orange", "c-purple"];
@@ -34,7 +34,7 @@ pub fn page(explained: &Explained) -> String {
     page::document("Wake-ups, function by function", body)
 }
 
-/// Returns the page of the differences of two explanations, which `document` lists.
+/// Returns a page about how two explanations differ. `document` lists the differences.
 pub fn difference_page(both: [&Explained; 2], document: &Document) -> String {
     let title = "Two kernels, function by function";
     let body = html! {

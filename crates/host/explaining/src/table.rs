@@ -134,7 +134,7 @@ pub fn describe_events(cell: &ExplainedCell) -> String {
     format!("exits to EL2 {exits}; interrupts sent {sent}")
 }
 
-/// Adds a table of the steps of a sample, in order.
+/// Adds a table of a sample's steps, in order.
 fn add_steps_in_order(document: &mut Document, steps: &[Step]) {
     let shown: Vec<&Step> = steps.iter().collect();
     let text = |of: &dyn Fn(&Step) -> String| shown.iter().map(|step| of(step)).collect();
@@ -203,7 +203,7 @@ fn add_path_until(document: &mut Document, cell: &ExplainedCell, name: &str) {
     ));
 }
 
-/// Adds a table of the cost of a function in each cell.
+/// Adds a table that shows what a function costs in each cell.
 fn add_function(document: &mut Document, cells: &[(&str, &ExplainedCell)], name: &str) {
     let rows = cells.iter().flat_map(|(side, cell)| {
         let same = cell.functions.iter().filter(|one| one.name == name);

@@ -20,7 +20,7 @@ struct Place {
     function: Function,
 }
 
-/// The blocks of a boot, and the function of each of their instructions.
+/// A boot's blocks, and for each instruction in them its function.
 pub struct Walker<'t> {
     blocks: &'t [Code],
     places: Vec<Vec<Place>>,
@@ -91,7 +91,7 @@ impl<'t> Walker<'t> {
         counts.into_iter().map(spread).collect()
     }
 
-    /// Returns all functions, and the index of the function of each instruction in each block.
+    /// Returns all functions, and for each instruction in each block the index of its function.
     fn index_functions(&self) -> (Vec<Key>, Vec<Vec<usize>>) {
         let mut keys = Vec::new();
         let mut numbers: HashMap<Key, usize> = HashMap::new();

@@ -47,8 +47,8 @@ fn is_among_code(words: &[[u8; 4]], n: usize) -> bool {
     others(1) == 0 && others(AROUND) <= PADDING
 }
 
-/// Whether a word is in one of the groups of instructions of which a kernel consists (C4.1): data processing,
-/// branches and system, loads and stores. Zero, small numbers, SVE and SME are outside these groups.
+/// Whether a word is in one of the instruction groups that a kernel uses (C4.1): data processing, branches and system,
+/// loads and stores. Zero, small numbers, SVE and SME are outside these groups.
 fn looks_like_code(word: [u8; 4]) -> bool {
     u32::from_le_bytes(word) >> 25 & 0xf >= 0b0100
 }

@@ -79,8 +79,8 @@ pub struct Given {
 pub enum Initrd {
     /// A RAM disk from a file.
     Given(Vec<u8>),
-    /// A RAM disk that consists of an archive with these files and the program that measures Linux, which is built when
-    /// needed.
+    /// A RAM disk: an archive with these files, and with the program that measures Linux. The program is built when it
+    /// is needed.
     Measuring(Vec<u8>),
 }
 

@@ -176,8 +176,8 @@ fn last_command(log: &str) -> &str {
     log.rfind("\n$ ").map_or(log, |at| &log[at..])
 }
 
-/// Returns the line of a log that tells why the last command failed: the first error of a compiler, of Kconfig, or of
-/// `make` itself.
+/// Returns the log line that tells why the last command failed: the first error from a compiler, from Kconfig, or
+/// from `make` itself.
 fn first_error(log: &str) -> Option<&str> {
     let last = last_command(log);
     let marks = [

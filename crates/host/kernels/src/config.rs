@@ -110,7 +110,7 @@ impl Config {
         })
     }
 
-    /// Checks that `result`, the text of `.config`, has the settings that were wanted, and those that are required.
+    /// Checks that `result`, the text of `.config`, has both the wanted and the required settings.
     pub fn check(&self, result: &str) -> Result<()> {
         let result = read_settings("", result)?;
         let is = |option: &str| result.get(option).cloned().flatten();

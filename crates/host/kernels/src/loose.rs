@@ -114,7 +114,7 @@ fn path_in_header(text: &str) -> Option<String> {
     Some(inside.unwrap_or(text).to_owned())
 }
 
-/// Beginnings of the lines of git's header that describe a change of the file.
+/// Prefixes of the lines in git's header that describe how the file changed.
 const HEADER: [&str; 9] = [
     "old mode",
     "new mode",

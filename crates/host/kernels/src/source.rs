@@ -39,7 +39,7 @@ const REMEDY: Remedy = Remedy {
 const PACKAGE: &str = "linux-source-";
 
 impl Source {
-    /// Reads a source's name. Returns `None` if the name is neither that of a folder nor that of a version of Debian.
+    /// Reads a source's name. Returns `None` if the name is neither a folder nor a Debian version.
     ///
     /// # Errors
     /// If the folder has no tree of Linux, or if git has no such revision.

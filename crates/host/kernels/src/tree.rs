@@ -22,8 +22,8 @@ use crate::source::{Files, git};
 /// folder can be moved together with the copy.
 pub const BUILD: &str = "rouse-build";
 
-/// For each file of a tree, its size and the time of the last change of its content or mode, as they were when the file
-/// was copied.
+/// For each file in a tree: the file's size, and when its content or mode last changed, both read when the file was
+/// copied.
 pub type Seen = BTreeMap<String, (u64, i64, i64)>;
 
 /// Updates the files in `copy` to those of `source`. `seen` describes the files that were copied earlier, and is

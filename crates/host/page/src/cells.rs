@@ -169,7 +169,7 @@ fn join_values(values: &[u64]) -> String {
     values.join(", ")
 }
 
-/// Returns the number of different limits of the hypervisor's poll. Cells without this poll count as limit 0.
+/// Returns how many different limits the hypervisor's poll has. Cells without this poll count as limit 0.
 pub fn count_host_polls(cells: &[&Cell]) -> usize {
     let values = cells.iter().map(|cell| cell.what.host_poll_us);
     values.collect::<BTreeSet<_>>().len()

@@ -251,7 +251,7 @@ pub const COARSE: &str = "^";
 /// Mark of a cell with few samples, because each sample took a long time.
 pub const FEWER: &str = "<";
 
-/// Returns the column of the number of passes of each cell, if any cell was cut short.
+/// Returns a column with each cell's number of passes, if any cell was cut short.
 fn passes_column(cells: &[&Cell]) -> Option<Column> {
     let text = |cell: &&Cell| cell.passes_text();
     let any = cells.iter().any(|cell| cell.is_part());
@@ -309,7 +309,7 @@ const PERCENTILES: [Percentile; 4] = [
     ("p99.9", 999, |stats| stats.p999),
 ];
 
-/// Returns the column with the number of samples of each cell.
+/// Returns a column with each cell's number of samples.
 fn samples_column(cells: &[&Cell]) -> Column {
     let count = |cell: &&Cell| {
         let count = cell.stats.map(|stats| stats.count.to_string());

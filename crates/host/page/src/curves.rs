@@ -117,7 +117,7 @@ pub fn draw_distributions(
     canvas.into_drawing(about)
 }
 
-/// Returns the height of a share of the samples on the axis, as its number of nines.
+/// Returns the height on the axis at which a share of the samples is drawn: the number of nines in the share.
 fn share_height(part: f64) -> f64 {
     -(1.0 - part).max(1e-12).log10()
 }

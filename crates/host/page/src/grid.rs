@@ -24,7 +24,7 @@ pub fn plain(_: Part, text: &str) -> String {
     text.to_owned()
 }
 
-/// Returns the number of rows of a table.
+/// Returns a table's number of rows.
 pub fn row_count<C: Borrow<Column>>(columns: &[C]) -> usize {
     let rows = columns.iter().map(|column| column.borrow().texts().len());
     rows.max().unwrap_or(0)

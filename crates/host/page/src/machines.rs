@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares cells on several machines, each of which has its own unit.
+//! Compares cells from several machines. Each machine has its own unit.
 //!
 //! Instructions and cycles can't be converted into each other, so values of two machines are never put on one axis,
 //! subtracted or divided. Only pure numbers are compared: the ratio of a cell to a reference cell of its own machine,

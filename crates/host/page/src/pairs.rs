@@ -6,7 +6,7 @@ use results::{Cell, Results, Stats};
 
 use crate::scale::{Scale, shown_median};
 
-/// Least number of pairs of which tables show only one.
+/// If at least 12 pairs were measured, tables show only one of them.
 pub const MANY: usize = 12;
 
 /// Cells that differ only in their pair of CPUs.

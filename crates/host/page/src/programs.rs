@@ -11,7 +11,7 @@ use crate::Column;
 use crate::document::Document;
 use crate::table;
 
-/// Maximum number of rows of a table of figures that fits on a screen.
+/// Maximum number of rows in a table of figures, so that the table fits on a screen.
 const MOST: usize = 24;
 
 /// The names of a program and of a figure, and the figure's values: a list for each layer, with a value for each boot.

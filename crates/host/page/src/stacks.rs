@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// Returns a chart of one bar of this length, with a label of this many letters.
+    /// Returns a chart of one bar. The arguments are the bar's length and the number of letters in its label.
     fn bar(length: f64, letters: usize) -> Stacks {
         chart(vec![StackRow::Stack(Stack {
             label: "w".repeat(letters),

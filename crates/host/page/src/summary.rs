@@ -18,7 +18,7 @@ struct Way {
     ratio: f64,
 }
 
-/// Compares the median of every way of waiting with the reference. Returns no ratios if values are times of a host's
+/// Compares each way of waiting, by its median, with the reference. Returns no ratios if values are times of a host's
 /// threads, because such ratios would not describe the machine.
 pub fn summary_sentence(results: &Results, scale: Scale) -> String {
     let Some(reference) = reference_cell(results).filter(|_| !scale.of_host) else {
@@ -115,7 +115,7 @@ fn reference_cell(results: &Results) -> Option<&Cell> {
         .min_by_key(|cell| shown_median(cell))
 }
 
-/// Returns the fastest cell of each other way of waiting, in the order of the cells.
+/// Returns the fastest cell for each way of waiting except the reference, in the order of the cells.
 fn other_waits(results: &Results, reference: &Cell) -> Vec<Way> {
     let mut best: Vec<(String, Way)> = Vec::new();
     let one = shown_median(reference).unwrap_or(0).max(1);

@@ -7,7 +7,7 @@ use results::merge::{self, Run};
 use results::{Results, bounds, capture, samples};
 use serde_json::Value;
 
-/// Numbers at the limits of bounds and of integer types.
+/// Numbers at the edges of the permitted ranges and of the integer types.
 const EXTREMES: [u64; 10] = [
     0,
     1,

@@ -83,7 +83,7 @@ impl Tools {
         Ok(Self { folder, _locked })
     }
 
-    /// Creates a state of apt with fresh lists of packages of `architecture` or of this machine.
+    /// Creates a state folder for apt, with fresh package lists for `architecture` or for this machine.
     pub fn apt<'t>(
         &'t self,
         architecture: Option<&'static str>,

@@ -119,7 +119,7 @@ extern "C" fn starts(index: c_uint, _: api::Data) {
     *unsafe { ALL.value_of_cpu(index) } = Some(CheckedCpu::new(index as u16));
 }
 
-/// Returns the value of a register of the CPU that this thread runs. `of` selects the register's handle.
+/// Reads a register of the CPU that this thread runs. `of` selects the register's handle.
 fn read_register(of: impl Fn(&Handles) -> *mut api::Handle) -> Option<u64> {
     let handle = of(HANDLES.get()?);
     VALUE.with(|value| value.get_or_init(Value::new).read(handle))

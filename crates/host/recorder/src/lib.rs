@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plugin of QEMU that observes the execution of CPUs in one of three ways.
+//! A QEMU plugin that observes what the CPUs execute, in one of three ways.
 //!
 //! With option `out=FILE`, it records every instruction and every memory access of a CPU from one mark to the next: see
 //! crate `cost` for marks and trace. The plugin does not count anything, and does not know paths. The program that

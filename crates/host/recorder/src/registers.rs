@@ -19,8 +19,8 @@ impl Value {
         Self(unsafe { api::g_byte_array_new() })
     }
 
-    /// Returns the value of a register of the emulator's current CPU; `None` for a null handle. Call this function only
-    /// in callbacks that may read registers.
+    /// Reads a register of the emulator's current CPU; `None` for a null handle. Call this function only in callbacks
+    /// that may read registers.
     pub fn read(&self, handle: *mut api::Handle) -> Option<u64> {
         if handle.is_null() || self.0.is_null() {
             return None;

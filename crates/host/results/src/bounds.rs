@@ -13,8 +13,8 @@ use crate::Results;
 pub const MOST: u64 = 1 << 48;
 /// The largest sum of the numbers of a file.
 pub const SUM: u64 = 1 << 58;
-/// The largest number of CPUs. It is lower than the other bounds, because the number of pairs of CPUs grows with its
-/// square.
+/// The largest number of CPUs. It is lower than the other bounds, because the number of CPU pairs grows with the square
+/// of this one.
 pub const CPUS: u64 = 1 << 16;
 
 /// Objects that describe the machine with names and numbers of its own. Their numbers are not checked, because they are

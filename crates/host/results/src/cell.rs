@@ -248,8 +248,8 @@ impl Cell {
         (without > 0).then(|| with as f64 / without as f64)
     }
 
-    /// Returns the value of one of the words that define the cell. The value is empty if the results lack it. Returns
-    /// `None` if no word has this name.
+    /// Returns the value of `key`, one of the words that define the cell. The value is empty if the results lack it.
+    /// Returns `None` if no word has this name.
     pub fn word(&self, key: &str) -> Option<String> {
         Some(match key {
             "under" => self.under.to_string(),
@@ -268,7 +268,7 @@ impl Cell {
         }
     }
 
-    /// Returns the values of the dimensions of systems, sorted by name, like `call-by=notify,offset=1`.
+    /// Returns the values of the system's dimensions, sorted by name, such as `call-by=notify,offset=1`.
     fn system_text(&self) -> String {
         let words = self.what.system();
         let words = words.map(|info| format!("{}={}", info.key, info.text(&self.what)));

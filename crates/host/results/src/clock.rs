@@ -16,8 +16,8 @@ use crate::{Cell, Results};
 /// clocks are about 100 MHz at about 3 GHz.
 pub const MOVED: f64 = 0.02;
 
-/// Returns the frequency of each measuring CPU at the first pass of a boot, in Hz, by the number of the CPU as text. It
-/// is the first frequency that was read in any of the CPU's `cells`, which are in the order of the first pass.
+/// Returns the frequency, in Hz, of each measuring CPU at a boot's first pass. The keys are the CPUs' numbers as text.
+/// It is the first frequency that was read in any of the CPU's `cells`, which are in the order of the first pass.
 pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     let mut first = BTreeMap::new();
     for cell in cells {
@@ -39,7 +39,7 @@ pub fn frequency_shift(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
     (share > MOVED).then(|| (share * 1000.0).round() / 1000.0)
 }
 
-/// Returns the frequencies that were read, without those of 0, which mean that the clock did not advance.
+/// Returns the frequencies that were read, except 0, which means that the clock did not advance.
 fn known_hz(passes: &[[u64; 2]]) -> impl Iterator<Item = u64> {
     passes.iter().flatten().copied().filter(|&hz| hz != 0)
 }

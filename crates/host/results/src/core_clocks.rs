@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the clocks of the measuring cores: each core's clock at the end of a run with that at the beginning, and
-//! the clocks of different cores.
+//! Compares the measuring cores' clocks with each other, and each core's clock at the end of a run with its clock at
+//! the beginning.
 
 use std::collections::BTreeMap;
 
@@ -99,8 +99,8 @@ pub(crate) fn add_boot(all: &mut Vec<CoreClock>, more: Vec<CoreClock>) {
 }
 
 impl Records {
-    /// Returns the clock that converted the values of `cell` to cycles, if any: that of the core that measured the
-    /// cell. In logs that do not report the clock of each core, only the first core has one.
+    /// Returns the clock of the core that measured `cell`, if that clock converted the cell's values to cycles. In logs
+    /// that do not report the clock of each core, only the first core has one.
     pub(crate) fn cycles_hz(&self, cell: &CellRecords) -> Option<u64> {
         let (unit, _) = self.unit.as_ref()?;
         let place: u64 = cell.measuring_cpu().parse().ok()?;

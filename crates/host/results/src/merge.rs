@@ -60,7 +60,7 @@ pub fn group_repetitions(runs: &[Run]) -> Vec<Vec<&Run>> {
     groups
 }
 
-/// Whether `part` is another part of the sweep `run`, and has none of the cells of `run`.
+/// Whether `part` is a part of the same sweep as `run`, and has no cell in common with `run`.
 fn is_next_part(run: &Run, part: &Run) -> bool {
     let (a, b) = (&run.results, &part.results);
     let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();

@@ -4,7 +4,7 @@
 
 use crate::Cell;
 
-/// The CPU share and the work of the neighbours of a cell's CPUs.
+/// CPU share and work of the neighbours on a cell's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {
     /// Share of the CPUs' time, 0 to 1, in neighbours' turns that began because a vCPU waited. It is measured in ticks

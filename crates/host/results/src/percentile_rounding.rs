@@ -14,9 +14,10 @@ pub struct Rounded {
 }
 
 impl Bounds {
-    /// Returns the value to show for a percentile in the bucket of `value`: the middle of the part of the bucket that
-    /// is within the samples' bounds. All values of a bucket give the same result, so a rounded value may be rounded
-    /// again. `per_bucket` is the number of units of values per tick of the clock whose ticks were sorted into buckets.
+    /// Returns the value to show for a percentile in `value`'s bucket: the middle of the bucket, which is cut to the
+    /// samples' bounds first. All values of a bucket give the same result, so a rounded value may be rounded again.
+    /// `per_bucket` converts from ticks, which were sorted into buckets, to the unit of values: it is the number of
+    /// units per tick.
     pub fn round_percentile(self, value: u64, per_bucket: f64) -> Rounded {
         let alike = hist::alike((value as f64 / per_bucket).round() as u64);
         let unit = |clock: u64| (clock as f64 * per_bucket).round() as u64;
@@ -77,7 +78,8 @@ impl Results {
     }
 }
 
-/// Returns the number of units of values per tick of the counter. With `cycles_hz`, values are cycles of a core.
+/// Returns how many units of the values there are per tick of the counter. With `cycles_hz`, values are cycles of a
+/// core.
 pub(crate) fn units_per_tick(cycles_hz: Option<u64>, cntfrq_hz: u64) -> f64 {
     match cycles_hz {
         Some(hertz) if cntfrq_hz > 0 => hertz as f64 / cntfrq_hz as f64,

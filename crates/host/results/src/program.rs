@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Program {
     /// The program's output and errors, in the order in which they came.
     pub output: String,
-    /// Number of bytes that are left out of the middle of the output.
+    /// How many bytes are left out in the middle of the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<u64>,
     /// A remark on the run, if there is one.

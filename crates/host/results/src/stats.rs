@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Statistics of a cell's samples and of their stages, in the form of `results.json`.
+//! Statistics of a cell's samples and stages, in the format of `results.json`.
 
 use std::collections::BTreeMap;
 

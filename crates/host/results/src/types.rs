@@ -266,7 +266,7 @@ impl Serrors {
         self.restartable += more.restartable;
     }
 
-    /// Formats the number of SErrors of each kind for people. `None` if there were no SErrors.
+    /// Formats for people how many SErrors of each kind there were. `None` if there were no SErrors.
     pub fn counts_text(&self) -> Option<String> {
         (!self.is_none()).then(|| {
             format!(

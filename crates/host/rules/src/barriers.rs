@@ -16,8 +16,8 @@ pub struct Barriers {
     cpus: AtomicUsize,
 }
 
-/// The time at which an operation began, which a DSB of the same CPU completes: the CPU's number, and the CPU's count
-/// of DSBs at that time.
+/// When an operation began: the CPU's number, and its count of DSBs at that time. The next DSB on this CPU completes
+/// the operation.
 #[derive(Debug, Default)]
 pub struct Begun(AtomicU64);
 

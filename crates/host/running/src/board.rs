@@ -25,7 +25,7 @@ use shell::{files, places};
 
 #[derive(Debug)]
 pub struct Board {
-    /// The board's name, from the name of its file or of its own folder.
+    /// The board's name, which is the name of its file or of its own folder.
     pub name: String,
     /// The folder of the board's file.
     folder: PathBuf,

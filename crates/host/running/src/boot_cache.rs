@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reuses the outcomes of boots that must repeat an earlier boot exactly: the boots of tests, and the boots of two
-//! compared kernels.
+//! Reuses the outcomes of boots that must repeat an earlier boot exactly: boots for tests, and boots for comparing two
+//! kernels.
 //!
 //! In instruction mode, one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond
 //! of the machine's time (QEMU: docs/devel/tcg-icount.rst). No input comes from outside: `launch.rs` fixes the
@@ -251,10 +251,10 @@ impl Boot<'_> {
     }
 }
 
-/// Returns the cache key of a boot: the hash of the emulator's version text, of the command with each path replaced
-/// by the file's contents, of the recorder's input, and of the names of the recorder's output. The names count
-/// because a boot that wrote no traces has none. The version text counts because the program that the command names
-/// may be a script that starts the emulator.
+/// Returns a boot's cache key. The key is a hash over the emulator's version text, the command with each path replaced
+/// by the file's contents, the recorder's input, and the names of the recorder's output files. The names count because
+/// a boot that wrote no traces has none. The version text counts because the program that the command names may be a
+/// script that starts the emulator.
 fn cache_key(
     emulator: &str,
     command: &Command,

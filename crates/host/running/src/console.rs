@@ -48,7 +48,7 @@ const NOTHING: &str = "firmware finds nothing that it can start; serial.log has 
 pub enum LineKind {
     /// A record, or the remains of one.
     Record,
-    /// Part of the dump of a crash, or of a machine at its deadline.
+    /// Part of a dump, which is made after a crash or at a machine's deadline.
     Crash,
     /// The images' report of their exit.
     Exit,

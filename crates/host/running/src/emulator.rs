@@ -41,8 +41,8 @@ impl Emulator {
         qemu::ensure().map(Self::Qemu)
     }
 
-    /// Returns the command of one boot of `job`. The emulator's own files go to `place`, for instance its
-    /// monitor's socket.
+    /// Returns the command that boots `job` once. The emulator's own files go to `place`, for instance
+    /// its monitor's socket.
     pub fn command(
         &self,
         job: &Job,

@@ -126,7 +126,7 @@ impl Emulator {
         places::shown(&self.program)
     }
 
-    /// Returns the command of one boot of `job`; gem5's own files go to `place`.
+    /// Returns the command that boots `job` once. gem5 writes its own files to `place`.
     pub fn command(
         &self,
         job: &Job,

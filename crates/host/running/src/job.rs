@@ -82,7 +82,7 @@ pub struct Job {
     pub strict: bool,
     /// Whether to keep the instructions of samples: see [`crate::traces`].
     pub traces: bool,
-    /// Kept outcomes of boots, of a test or of two kernels, which need not be made again.
+    /// Kept outcomes of a test's boots or of two kernels' boots, so that no boot is repeated.
     pub before: Option<Arc<BootCache>>,
 }
 

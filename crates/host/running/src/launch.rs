@@ -26,7 +26,7 @@ use providing::qemu::{self, Emulator, firmware};
 use providing::{trusted_firmware, u_boot};
 use shell::failure::bad_input;
 
-/// Returns the command of one boot of `job`. Also writes the disk, if the boot needs one.
+/// Returns the command that boots `job` once. Also writes the disk, if the boot needs one.
 pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {
     let Variant { under, seed, .. } = variant;
     let board = job.board();
@@ -197,8 +197,8 @@ fn load_kernel(command: &mut Command, image: &Path, arguments: &str) {
 }
 
 /// Writes the disk that a run boots, and returns its path. The path depends on the disk's contents. So it differs from
-/// the path of the user's disk, which `image` writes, and from that of a disk with other contents that another run uses
-/// at the same time.
+/// the path of the user's disk, which `image` writes. It also differs from the path of a disk with other contents that
+/// another run uses at the same time.
 fn write_disk(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     arguments.hash(&mut hasher);

@@ -68,7 +68,7 @@ fn escaped_char(c: char, unfit: fn(char) -> bool) -> String {
     }
 }
 
-/// Returns bytes in the form of their numbers, because the meaning of `\u` depends on the locale of the shell.
+/// Writes bytes as numbers, because the meaning of `\u` depends on the shell's locale.
 fn byte_numbers(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect()
 }

@@ -159,8 +159,8 @@ fn read_ticks(path: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64
     sum_fields(&fs::read_to_string(path).ok()?, fields)
 }
 
-/// Returns the sum of these fields of a line of /proc, counted from 1. The second field is a name in
-/// parentheses, which may contain anything.
+/// Returns the sum of the fields `fields` in a line from /proc. Fields are counted from 1. The second field is a name
+/// in parentheses, which may contain anything.
 fn sum_fields(stat: &str, fields: std::ops::RangeInclusive<usize>) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let rest: Vec<&str> = rest.split_whitespace().collect();

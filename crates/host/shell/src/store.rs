@@ -19,7 +19,7 @@ use twox_hash::XxHash64;
 use crate::files;
 use crate::partial_files::{self, Shared};
 
-/// Number of digits of the hash of the contents.
+/// Number of digits in the contents' hash.
 const DIGITS: usize = 16;
 /// Interval between checks whether another run has finished the same folder.
 const TICK: Duration = Duration::from_millis(10);

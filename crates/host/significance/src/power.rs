@@ -8,12 +8,12 @@
 //! which widen a standard deviation by far more than they disturb ranks.
 //!
 //! For few runs, this module simulates the model. For each drawn pair of sides, it computes the least shift that the
-//! rank sum test detects. This is the u-th smallest of all differences between a figure of one side and a figure of the
-//! other, where u is the critical value of Mann and Whitney's U. U counts the pairs of figures whose order agrees with
-//! the shift. The quantile [`POWER`] of these shifts is the shift that is detected with that probability. The random
-//! numbers start from a fixed seed, so equal arguments give equal results. For more than [`FEW`] runs, the module uses
-//! the formula of G. E. Noether (Sample Size Determination for Some Common Nonparametric Tests, Journal of the American
-//! Statistical Association 82, 1987), which at small levels requires somewhat more runs than necessary.
+//! rank sum test detects. Take all differences between a figure of one side and a figure of the other. This is the u-th
+//! smallest of them, where u is the critical value of Mann and Whitney's U. U counts the pairs of figures whose order
+//! agrees with the shift. The quantile [`POWER`] of these shifts is the shift that is detected with that probability.
+//! The random numbers start from a fixed seed, so equal arguments give equal results. For more than [`FEW`] runs, the
+//! module uses the formula of G. E. Noether (Sample Size Determination for Some Common Nonparametric Tests, Journal of
+//! the American Statistical Association 82, 1987), which at small levels requires somewhat more runs than necessary.
 //!
 //! The result is an estimate: with five runs per side, the error of the estimated spread is about a third.
 

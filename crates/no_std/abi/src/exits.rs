@@ -18,13 +18,13 @@ const SHARED: u64 = 0x400;
 /// Offset of the knobs.
 const KNOBS: u64 = 0x800;
 
-/// Returns the offset in the page of the sum of `counter` over all vCPUs. Read-only.
+/// Returns the offset, within the page, of `counter` summed over all vCPUs. Read-only.
 #[must_use]
 pub const fn counter(counter: Counter) -> u64 {
     counter as u64 * REGISTER
 }
 
-/// Returns the offset of the sum of `count` over the neighbours of all vCPUs. Read-only.
+/// Returns the offset of `count` summed over all vCPUs' neighbours. Read-only.
 #[must_use]
 pub const fn shared(count: Shared) -> u64 {
     SHARED + count as u64 * REGISTER

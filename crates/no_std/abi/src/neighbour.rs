@@ -22,7 +22,7 @@ pub const MAX_KIB: u32 = 4096;
 /// The least memory that a neighbour goes through, in KiB.
 pub const MIN_KIB: u32 = 4;
 
-/// Number of instructions in a unit of `work`, or of cache lines in a unit of `cache`.
+/// Number of instructions in a unit of `work`, and number of cache lines in a unit of `cache`.
 pub const UNIT: u64 = 64;
 
 /// Longest slice in ms: other CPUs may have to wait that long for this CPU.
@@ -78,7 +78,7 @@ numbered! {
         Given = "neighbour.given",
         /// Ticks for which the neighbour ran although the vCPU did not wait.
         Taken = "neighbour.taken",
-        /// Turns, each of which is a switch to the neighbour and back.
+        /// Turns: each is a switch to the neighbour and back.
         Turns = "neighbour.turns",
         /// Turns that were slices in which the vCPU did not wait.
         Slices = "neighbour.slices",

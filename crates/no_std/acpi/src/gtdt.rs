@@ -13,7 +13,7 @@ const NON_SECURE_EL1: usize = 56;
 const VIRTUAL_EL1: usize = 64;
 const EL2: usize = 72;
 
-/// Offsets of the number of platform timers, and of the first timer's offset.
+/// Offsets of two fields: the number of platform timers, and the first timer's offset.
 const PLATFORM_TIMERS: usize = 88;
 const PLATFORM_TIMERS_AT: usize = 92;
 /// Bytes before the first possible platform timer: the length of revision 2.

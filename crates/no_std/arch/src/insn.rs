@@ -93,7 +93,7 @@ pub fn rounds(count: u64) {
     }
 }
 
-/// Executes 256 NOPs in a row. An emulator executes them faster than a loop of the same number of
+/// Executes 256 NOPs in a row. An emulator executes them faster than a loop with as many
 /// instructions.
 #[inline(never)]
 pub fn nops() {

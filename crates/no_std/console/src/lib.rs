@@ -87,7 +87,7 @@ impl Port {
         Mmio(self.uart.base as usize)
     }
 
-    /// Returns the maximum number of reads of the status register for the next byte.
+    /// Returns how often to read the status register for the next byte, at most.
     const fn max_status_reads(&self) -> u32 {
         if self.stalled { 1 } else { PATIENCE }
     }

@@ -51,7 +51,7 @@ impl<const CPUS: usize> PollSwitch<CPUS> {
         Ok(self.0[cpu].swap(on, AcqRel) != on)
     }
 
-    /// Returns the text that a read of the attribute of `cpu` returns.
+    /// Returns the text to read from the attribute of `cpu`.
     #[must_use]
     pub fn show(&self, cpu: usize) -> &'static str {
         match self.is_on(cpu) {

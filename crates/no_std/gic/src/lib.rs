@@ -352,7 +352,7 @@ impl Redistributor {
         self.read(GICR_ISENABLER0)
     }
 
-    /// Returns the implemented bits of the priority of SGI or PPI `intid` (0 to 31).
+    /// Returns which priority bits are implemented for SGI or PPI `intid` (0 to 31).
     #[must_use]
     pub fn priority(&self, intid: u32) -> u8 {
         let word = self.read(GICR_IPRIORITYR0 + u64::from(intid & !3));

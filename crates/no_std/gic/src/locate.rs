@@ -36,7 +36,7 @@ const fn affinity(typer: u64) -> u64 {
     (packed & 0xff00_0000) << 8 | packed & 0x00ff_ffff
 }
 
-/// Returns the address of the redistributor of the CPU with affinity `mpidr`. `typer` reads the
+/// Returns the redistributor's address for the CPU with affinity `mpidr`. `typer` reads the
 /// GICR_TYPER of the frame at an address. The walk begins at `first`, if that is a known frame.
 #[must_use]
 pub fn locate(gic: &Gic<'_>, mpidr: u64, first: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {

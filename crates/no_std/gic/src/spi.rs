@@ -24,11 +24,11 @@ const IROUTER: u64 = 0x6000;
 /// GICD_CTLR, and its bit RWP: a write of GICD_ICENABLER has not yet taken effect.
 const CTLR: u64 = 0;
 const RWP: u32 = 1 << 31;
-/// GICD_TYPER: ITLinesNumber, bits 4:0, the number of registers of 32 INTIDs after the first.
+/// GICD_TYPER. ITLinesNumber, bits 4:0, is the number of 32-INTID registers after the first.
 const TYPER: u64 = 4;
 const ICACTIVER: u64 = 0x380;
 
-/// GICD_TYPER.ESPI, and ESPI_range (31:27): the number of registers of 32 extended SPIs minus 1.
+/// GICD_TYPER.ESPI; ESPI_range (31:27), the number of registers for 32 extended SPIs each, less 1.
 const TYPER_ESPI: u32 = 1 << 8;
 const ESPI_RANGE: u32 = 27;
 /// INTID of the first extended SPI.

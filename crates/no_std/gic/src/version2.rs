@@ -13,7 +13,7 @@ use platform::GicV2;
 use crate::Error;
 use crate::mmio::{load_32, store_32};
 
-/// GICD_TYPER.ITLinesNumber (4:0): the number of registers of 32 INTIDs after the first.
+/// GICD_TYPER.ITLinesNumber (4:0): the number of 32-INTID registers after the first.
 const GICD_TYPER: u64 = 0x004;
 /// Registers with a bit per INTID: GICD_IGROUPR, ICENABLER, ICPENDR, ICACTIVER.
 const GICD_IGROUPR: u64 = 0x080;

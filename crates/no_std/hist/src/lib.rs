@@ -155,9 +155,9 @@ impl Histogram {
     }
 }
 
-/// Returns the rank, from 1, of a percentile in `count` sorted values: the rank of the smallest
-/// value with at least `per_mille`/1000 of the values at or below it (nearest rank). Every
-/// percentile and every median in Rouse is the value with this rank.
+/// Returns a percentile's rank, from 1, in `count` sorted values: the least rank at which at least
+/// `per_mille`/1000 of the values have this rank or a lower one (nearest rank). Every percentile
+/// and every median in Rouse is the value with this rank.
 #[must_use]
 pub const fn rank(count: u64, per_mille: u64) -> u64 {
     let rank = (count * per_mille).div_ceil(1000);

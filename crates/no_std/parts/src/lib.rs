@@ -24,7 +24,7 @@ pub use side::{Guest, cause};
 
 /// Number of CPUs that take part.
 pub const CPUS: usize = 2;
-/// The causes of exits, each of which is a part.
+/// The causes of exits. Each cause is a part.
 pub const CAUSES: [&str; 9] = [
     "wfi", "wfe", "sgi", "irq", "hvc", "smc", "sysreg", "mmio", "other",
 ];

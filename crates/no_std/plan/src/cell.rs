@@ -245,8 +245,8 @@ impl Cell {
         info.set(self, word)
     }
 
-    /// Returns the sort key of the cell: cells sorted by it have the order of a plan whose lists are in the
-    /// order of the words and numbers.
+    /// Returns the cell's sort key. Sorting by it gives the order of a plan whose lists are themselves sorted,
+    /// words by definition and numbers by value.
     #[must_use]
     pub fn rank(&self) -> [u64; COUNT] {
         SLOWEST_FIRST.map(|dimension| DIMENSIONS[dimension].rank(self))

@@ -66,8 +66,8 @@ impl fmt::Display for OtherImage {
 }
 
 impl Plan {
-    /// Returns the requested choices, each of which needs a boot: the guest's image or, if the guest is
-    /// Linux (`linux`), how Linux idles.
+    /// Returns the requested choices; each needs a boot. A choice is the guest's image or, if the guest
+    /// is Linux (`linux`), how Linux idles.
     #[must_use]
     pub fn choices(&self, linux: bool) -> List<Choice> {
         let choose = |cpuidle: &LinuxCpuidle| Choice {
@@ -101,7 +101,7 @@ impl Plan {
         plan
     }
 
-    /// Returns the requested words, each of which needs a boot; empty means the machine's best.
+    /// Returns the requested words; each needs a boot. An empty list means the machine's best.
     pub fn atomics(&self) -> impl Iterator<Item = Atomics> + '_ {
         let asked = &self.lists.atomics;
         let values = asked.values.iter().copied();

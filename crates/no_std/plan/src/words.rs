@@ -297,8 +297,8 @@ impl Under {
         }
     }
 
-    /// Whether the layer is a hypervisor other than Rouse, whose knobs are set at boot and whose virtual
-    /// machine is the same on every board.
+    /// Whether the layer is a hypervisor other than Rouse. Such a layer's knobs are set at boot, and its
+    /// virtual machine is the same on every board.
     #[must_use]
     pub const fn is_other(self) -> bool {
         self.vendor().is_some()

@@ -135,7 +135,7 @@ fn hypervisor_name(nodes: &Nodes<'_>) -> Option<Name> {
     name(nodes.hypervisor?.property("compatible")?)
 }
 
-/// The `compatible` of the page of the monitor in `vmm/`: a name, and the version of the contents.
+/// The `compatible` of the page that the monitor in `vmm/` provides: a name and the contents' version.
 pub const MONITOR: &str = "rouse,kvm-exits-2";
 /// The `compatible` of the monitor's page without its version.
 const MONITORS: &str = "rouse,kvm-exits";

@@ -46,7 +46,7 @@ pub struct GuestTree<'a, C, B> {
     pub hypervisor: Option<&'a str>,
     /// The kind of description that the machine's firmware provides.
     pub described_by: Firmware,
-    /// The `compatible` and the address of the page of EL2's counters and knobs, if there is one.
+    /// The `compatible` and the address of the page with EL2's counters and knobs, if there is one.
     pub exits: Option<(&'a str, Region)>,
     /// Idle states of the guest's CPUs besides WFI, from shallow to deep.
     pub idle_states: &'a [IdleState],

@@ -8,8 +8,8 @@ use platform::carve::largest_free;
 const FIRST: u64 = 3;
 const UNITS: u64 = 12;
 
-/// Returns the longest run of free units that begins and ends on multiples of `align`;
-/// the first of several.
+/// Returns the longest run of free units that begins and ends on multiples of `align`. Of equally
+/// long runs, returns the first.
 fn counted(taken: &[Region], align: u64) -> Option<Region> {
     let is_free = |unit: u64| !taken.iter().any(|region| region.contains(unit));
     let mut best: Option<Region> = None;

@@ -161,7 +161,7 @@ impl Newidle {
     }
 }
 
-/// Checks the other CPUs of the domain of `size` CPUs that contains `me`.
+/// Checks the other CPUs in the domain that contains `me` and has `size` CPUs.
 fn search_domain(
     me: usize,
     size: usize,

@@ -80,7 +80,7 @@ impl Load {
         self.ran += if running { left } else { 0 };
     }
 
-    /// Ends `periods` periods, in each of which the CPU ran for `ran` nanoseconds.
+    /// Ends `periods` periods. In each of them, the CPU ran for `ran` nanoseconds.
     const fn end_periods(&mut self, periods: u64, ran: u64) {
         let share = ran * ((FULL as u64) << 20) / PERIOD_NS;
         // The average converges to `share`, so the difference decays.

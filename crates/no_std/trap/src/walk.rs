@@ -48,7 +48,7 @@ impl Half {
         })
     }
 
-    /// Returns the number of bits of an address that one level translates.
+    /// Returns how many bits of an address one level translates.
     const fn bits_per_level(&self) -> u32 {
         self.page - 3
     }

@@ -282,7 +282,7 @@ impl Distributor {
         }
     }
 
-    /// Returns the number of vCPUs of the machine.
+    /// Returns the machine's number of vCPUs.
     #[must_use]
     pub const fn cpus(&self) -> usize {
         self.cpus

@@ -211,7 +211,7 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         (self.interface.kind() >> 26 & 7) as u32 + 1
     }
 
-    /// Returns the number of registers of active priorities.
+    /// Returns how many active-priority registers there are.
     fn word_count(&self) -> usize {
         1 << self.preemption_bits().saturating_sub(5)
     }

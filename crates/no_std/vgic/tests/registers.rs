@@ -83,8 +83,8 @@ impl Frames for Own {
     }
 }
 
-/// Writes ones to each word of new frames. Then the words that are not 0 have to be those of
-/// `reset`, except those that `does` names for that offset.
+/// Writes ones to each word of new frames. After each write, only the words in `reset` may be
+/// nonzero, except the words that `does` names for that offset.
 fn check<F: Frames>(
     new: impl Fn() -> F,
     reset: &[(u64, u64)],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the counter bit that makes the event stream nearest to a period.
 //!
-//! Each rising edge of one counter bit makes an event, so the period is a power of two of ticks.
+//! Each rising edge of one counter bit makes an event, so the period in ticks is a power of two.
 //! The rule is that of Linux's generic timer driver (`arch_timer_configure_evtstream`): the highest
 //! set bit of half the period, or the bit above it if the bit below it is set. Only bits 0 to 15
 //! can be chosen, or 8 to 23 with FEAT_ECV (EVNTIS; DDI 0487K.a, D13.8.2).

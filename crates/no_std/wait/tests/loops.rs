@@ -56,7 +56,7 @@ impl Scripted {
         }
     }
 
-    /// Returns the sum of the counts of `measure`.
+    /// Returns the sum of the counts that `measure` returns.
     fn counted(&self, measure: Measure) -> u64 {
         let counts = self.counts.borrow();
         let counts = counts.iter().filter(|&&(what, _)| what == measure);

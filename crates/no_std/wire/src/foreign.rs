@@ -7,7 +7,7 @@
 
 use crate::MARK;
 
-/// Prefix of a line of EL2 or of our guest that is not a record.
+/// Prefix of lines from EL2 or from our guest that are not records.
 pub const OURS: &str = "rouse: ";
 /// Character that breaks a mark.
 pub const BREAK: u8 = b'\\';
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(Source::decode(u64::MAX), Source::Foreign);
     }
 
-    /// Generates pieces of which marks are made, and everything else.
+    /// Generates the pieces that marks consist of, and any other text.
     fn pieces() -> impl Strategy<Value = std::vec::Vec<u8>> {
         let piece = prop_oneof![
             Just(b"rouse:".to_vec()),

@@ -93,7 +93,7 @@ const fn is_unescaped(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'%' | b'#' | b'=')
 }
 
-/// Whether `word` can be the name of a kind or of a field.
+/// Whether `word` can name a kind or a field.
 fn is_name(word: &str) -> bool {
     let of_name = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'.');
     !word.is_empty() && word.bytes().all(of_name)

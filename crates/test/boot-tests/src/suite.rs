@@ -111,7 +111,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     run_tasks(of_host, &cases, &gates, jobs, args)
 }
 
-/// Returns the names of the files of results that boots wrote in `folders`.
+/// Returns the names of the results files that boots wrote to `folders`.
 fn results_in(folders: &[PathBuf]) -> Vec<String> {
     let files = folders.iter().map(|folder| folder.join("results.json"));
     let files = files.filter(|file| file.is_file());

@@ -85,7 +85,7 @@ impl Browser {
         self.place.path().to_owned()
     }
 
-    /// Calls a method of the browser, or of the page of a session.
+    /// Calls a method of the browser, or of a session's page.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use crate::description;
 
 /// The address of the input's first byte.
 const BASE: u64 = 0x1000;
-/// Offsets of the length and the checksum of a table, and of the two checksums of the RSDP.
+/// Offsets of a table's length and checksum, and of the RSDP's two checksums.
 const LENGTH: usize = 4;
 const CHECKSUM: usize = 9;
 const RSDP_CHECKSUM: usize = 8;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks the guarantees of the parsers of a machine's description, for every source.
+//! Checks what the parsers of machine descriptions guarantee, for every source.
 
 use platform::claims::{END, FRAME};
 use platform::{Platform, Region, Uart, UartKind, carve};
@@ -36,8 +36,8 @@ pub fn check(platform: &Platform<'_>) {
     check_free(&platform.memory, &platform.reserved);
 }
 
-/// Checks that the registers of every watchdog that the hypervisor may access are outside RAM, and that the register
-/// frame is a page.
+/// Checks every watchdog that the hypervisor may access: its registers are outside RAM, and its register frame is a
+/// page.
 fn check_watchdogs(platform: &Platform<'_>) {
     let found = &platform.watchdogs.found;
     for watchdog in found.iter().filter(|one| platform.why_not(one).is_none()) {

@@ -66,7 +66,7 @@ impl Haltpoll {
         self.limit_ns
     }
 
-    /// Returns the longest poll of the poll state of `table`, in ns (P2).
+    /// Returns how long `table`'s polling state polls at most, in ns (P2).
     pub fn own_limit_ns(&self, table: &Table) -> u64 {
         match self.limit_ns {
             0 => poll_limit_ns(table, self.tick_ns) as u64,

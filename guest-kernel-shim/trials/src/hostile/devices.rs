@@ -219,7 +219,7 @@ fn restore_devices(me: &PerCpu) {
     let distributor = platform().gic.distributor.base;
     for word in 1..3 {
         for register in [0x180, 0x280, 0x380] {
-            // SAFETY: this only clears the state of SPIs, of which this kernel uses none.
+            // SAFETY: this only clears the state of SPIs, and this kernel uses no SPI.
             unsafe { ((distributor + register + 4 * word) as *mut u32).write_volatile(u32::MAX) };
         }
     }

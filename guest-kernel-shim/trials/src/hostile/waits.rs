@@ -83,7 +83,7 @@ fn ensure_wake(needed: bool) {
     }
 }
 
-/// Executes as many waits as fit into the page of code, one after another, each of which ends at once.
+/// Executes as many waits as fit into the page of code, one after another. Each wait ends at once.
 fn try_many_waits(tally: &mut Tally, trap: Trap) {
     for (name, instruction) in [("WFE", WFE), ("WFI", WFI)] {
         stubs::write_code(&[instruction, stubs::RET]);

@@ -72,7 +72,7 @@ pub fn check_undamaged(me: &PerCpu) {
     }
 }
 
-/// Returns the number of work units that the neighbour of this CPU has completed, and the number of its turns.
+/// Returns how many work units this CPU's neighbour has completed, and how many turns it has had.
 pub fn work_done() -> (u64, u64) {
     let counts = hypervisor::neighbour_counts();
     (

@@ -11,7 +11,7 @@ use crate::records;
 /// Number of progress reports.
 pub const REPORTS: u64 = 40;
 
-/// Returns the number of steps of all CPUs.
+/// Returns the total number of steps, over all CPUs.
 pub fn steps() -> u64 {
     STEPS.iter().map(|steps| steps.load(Acquire)).sum()
 }

@@ -161,7 +161,7 @@ pub fn restore_for_el2(redistributor: &Redistributor, platform: &Platform<'_>) {
     close_group0();
 }
 
-/// Disables Group 0, of which EL2 uses no interrupt: such interrupts would be signalled as FIQs.
+/// Disables Group 0: its interrupts would be signalled as FIQs, and EL2 uses none of them.
 fn close_group0() {
     if has_group0() {
         ICC_IGRPEN0_EL1.set(0);

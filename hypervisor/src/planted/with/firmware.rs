@@ -28,13 +28,13 @@ const ADDRESS: usize = 44;
 const RSDP_XSDT: u64 = 24;
 const RSDP_EXTENDED_CHECKSUM: u64 = 32;
 const RSDP_SIZE: usize = 36;
-/// Offset in the GTDT of the offset of the first platform timer (5.2.25). Offsets in a timer that
-/// is a generic watchdog: of the address of its control frame, and of its flags (5.2.25.2).
+/// The GTDT field with the first platform timer's offset (5.2.25). Offsets in a generic watchdog's
+/// timer structure: its control frame's address, and its flags (5.2.25.2).
 const PLATFORM_TIMERS_AT: usize = 92;
 const CONTROL: usize = 12;
 const WATCHDOG_FLAGS: usize = 24;
-/// Offset in the control frame of the upper bits of half the number of ticks until the machine is
-/// reset (DEN0094, chapter on the Generic Watchdog).
+/// Offset in the control frame: the upper bits of the watch period, which is half the number of
+/// ticks until reset (DEN0094, chapter on the Generic Watchdog).
 const WOR_HIGH: u64 = 0xc;
 /// Size of UEFI's pages.
 const PAGE: usize = 4096;

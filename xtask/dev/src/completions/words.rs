@@ -59,8 +59,8 @@ impl Boards {
     }
 }
 
-/// Returns `command` with the words of its options and of its verbs' options. The result can't parse a command line,
-/// because a list may join several words.
+/// Returns `command` with the words that its own options and its verbs' options take. The result can't parse a
+/// command line, because a list may join several words.
 pub fn with_words(command: Command) -> Result<Command> {
     let boards = Boards::read()?;
     let experiments = || {

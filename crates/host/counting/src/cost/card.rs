@@ -67,7 +67,7 @@ impl Card {
         self.models.get(model)?.get(path.name()).copied()
     }
 
-    /// Returns the ratio of the warm cycles of `path` to the least possible cycles. `None` if the latter are unknown.
+    /// Returns by what factor `path`'s warm cycles exceed the least possible cycles. `None` if the latter are unknown.
     pub fn ratio_to_floor(&self, model: &str, path: Path) -> Option<f64> {
         let least = self.cycles(model, path.floor()?)?;
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)

@@ -13,7 +13,7 @@ use super::tally::Tally;
 use super::trace::{Trace, Window};
 use super::visit;
 
-/// The values of the lines of a chart, by the name of the line and then by the number of vCPUs.
+/// The values in a chart, by the line's name and then by the number of vCPUs.
 pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
 /// The configuration in which the guest runs.
@@ -128,7 +128,7 @@ impl Costs {
     }
 }
 
-/// Returns the windows that contain only `path`, and the number of all windows of the path.
+/// Returns the windows that contain only `path`, and the total number of the path's windows.
 pub fn clean_windows(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let (mut windows, all) = windows_by_exits(windows, path, mode);
     let (_, interrupts) = visit::expected_stays(path);

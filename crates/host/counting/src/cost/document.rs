@@ -377,7 +377,7 @@ fn write_scale(page: &mut String, costs: &Costs) {
     }
 }
 
-/// Writes the number of EL2 instructions of every path with injected interrupts, for each baseline.
+/// Writes how many EL2 instructions every path with injected interrupts takes, for each baseline.
 fn write_history(page: &mut String, baselines: &[Costs]) {
     let _ = write!(
         page,

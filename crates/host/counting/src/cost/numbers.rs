@@ -24,8 +24,8 @@ pub const BYTES: &str = "bytes: ";
 /// Name of the number that is the length of a boot.
 pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
 
-/// Returns the sizes, in bytes, of the code, constants and variables of the hypervisor and of both programs of the
-/// guest. In the result, `guest` is the measuring program.
+/// Returns the sizes, in bytes, of code, constants and variables: the hypervisor's and those in both of the guest's
+/// programs. In the result, `guest` is the measuring program.
 pub fn image_sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     let images = [
@@ -88,7 +88,7 @@ pub fn boot_instructions(bench: &Bench) -> Result<Numbers> {
     Ok([(BOOT.to_owned(), *before)].into())
 }
 
-/// Returns the median round trips of `pingpong` in WFI. The guest counts them in ticks, each of which is one
+/// Returns the median round trips of `pingpong` in WFI. The guest counts them in ticks, and each tick is one
 /// instruction.
 pub fn median_round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut args = JobArgs::on(board);

@@ -72,8 +72,8 @@ const ACKNOWLEDGE: u32 = 0xd538_cc00;
 const END: u32 = 0xd518_cc20;
 const GENERAL: u32 = 0x1f;
 
-/// Returns the ticks of each part of a wake-up whose two sides are `sender` and `receiver`. Returns `None` if the two
-/// sides do not belong to the same wake-up.
+/// Returns the ticks that each part of a wake-up takes; `sender` and `receiver` are the two sides. Returns `None` if
+/// the two sides do not belong to the same wake-up.
 pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u64>> {
     let (traps, sends) = send_times(&sender.steps)?;
     let mut steps = receiver.steps.iter();
@@ -107,7 +107,7 @@ pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u
     pairs.map(|pair| pair[1].checked_sub(pair[0])).collect()
 }
 
-/// Returns the times of the guest's trapped write of ICC_SGI1R_EL1 and of EL2's own write.
+/// Returns when the guest's write of ICC_SGI1R_EL1 trapped, and when EL2 wrote the register itself.
 fn send_times(steps: &[Executed]) -> Option<(u64, u64)> {
     let writes = |level| {
         let mut steps = steps.iter();
@@ -128,7 +128,7 @@ mod tests {
     /// Address of the guest's interrupt vector, in a table that contains nothing else.
     const VECTOR: u64 = 0x4020_0280;
 
-    /// Returns a window of steps, each of which has a level, an instruction and a time. The step at tick `vector` is at
+    /// Returns a window of steps. Each step has a level, an instruction and a time. The step at tick `vector` is at
     /// address `VECTOR`. Every other step is at the address after the previous one.
     fn window(target: Target, side: usize, steps: &[(Level, u32, u64)], vector: u64) -> Window {
         let mut pc = 0x4000_0000;

@@ -11,7 +11,7 @@ use super::scale;
 
 /// Heading of the first table.
 const HEADING: &str = "hypervisor, per pass; the guest's instructions of the pass, and of the same path on the bare machine";
-/// Groups and titles of the counts of a tally, in the order of the tally.
+/// Groups and titles for the counts in a tally, in the tally's order.
 const COUNTS: [(&str, &str); 12] = [
     ("", "insns"),
     ("sysregs", "rd"),

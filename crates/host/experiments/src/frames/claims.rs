@@ -4,9 +4,9 @@
 use super::{GOVERNORS, MENU, Ours, PAIRS, ROWS, SourceRow, figure_by_boot};
 use crate::outcome::{Claim, Test, Way};
 
-/// Accepted deviation from a published change of tens of per cent, in points.
+/// Accepted deviation from a published change, in points, if that change is tens of per cent.
 const BAND: f64 = 10.0;
-/// Accepted deviation from a published change of a few per cent, in points.
+/// Accepted deviation from a published change, in points, if that change is a few per cent.
 const SMALL: f64 = 2.0;
 
 /// Returns a claim for each row and each pair.

@@ -19,7 +19,7 @@ pub struct Spent {
     run: f64,
     /// For each idle state, the number of stays, and the total time until the CPUs began to leave the state.
     stays: [(f64, f64); COUNT],
-    /// The energy, in units of a thousandth of the energy of a running CPU in one nanosecond.
+    /// The energy. The unit is a thousandth of the energy that a running CPU needs for one nanosecond.
     energy: f64,
 }
 

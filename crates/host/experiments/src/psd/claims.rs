@@ -8,7 +8,7 @@ use super::{Figures, cell_of_column};
 use crate::outcome::{ByBoot, Claim, Constant, Test, Way};
 use crate::runs::{MeasuredCell, Run, Runs, Words};
 
-/// Accepted deviation of a change from a published change of tens of per cent, in points.
+/// Accepted deviation from a published change, in points, if that change is tens of per cent.
 const BAND: f64 = 10.0;
 /// Accepted deviation from a published change of a few per cent. Smaller differences count as equal.
 const SMALL: f64 = 2.0;

@@ -33,11 +33,11 @@ const MOST: u64 = 1 << 30;
 /// The kind of the files in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Files {
-    /// Files of packages, some of which are left out.
+    /// Files from packages. Some of these files are left out.
     OfPackages,
-    /// Files of `--rootfs`, all of which are added.
+    /// Files from `--rootfs`. All of these files are added.
     All,
-    /// Files of `--rootfs`, all of which are added to those of packages.
+    /// Files from `--rootfs`. All of these files are added to the packages' files.
     Merged,
 }
 
@@ -98,7 +98,7 @@ fn unpack_tar(given: &Path, folder: &Path) -> Result<()> {
     run_unpacker(tar.arg("-C").arg(folder), given, "tar")
 }
 
-/// Copies the files of an image of ext2, ext3 or ext4 to `folder`.
+/// Copies all files in an ext2, ext3 or ext4 image to `folder`.
 fn unpack_ext(given: &Path, folder: &Path) -> Result<()> {
     let mut debugfs = Command::new("debugfs");
     debugfs

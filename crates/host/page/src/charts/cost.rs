@@ -45,7 +45,7 @@ struct Kind<'p, 'r> {
 /// Returns the cells of a run that a chart of medians shows, and a note that names the values chosen for other
 /// dimensions.
 fn shown_cells<'r>(panel: &Panel<'r>) -> (Vec<&'r Cell>, String) {
-    // With at most two limits of the hypervisor's poll, the limit is part of the way of waiting. More limits are a
+    // If the hypervisor's poll has at most two limits, the limit is part of the way of waiting. More limits are a
     // sweep.
     match count_host_polls(&panel.cells) {
         ..=2 => panel.cells_swept_by(&["host-poll-us"]),

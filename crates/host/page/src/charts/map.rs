@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A map: a matrix with the median of each pair of CPUs. Each row is a sender.
+//! A map: a matrix with the median for each pair of CPUs. Each row is a sender.
 
 use crate::cells::Panel;
 use crate::curves::value_range;

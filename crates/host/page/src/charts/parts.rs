@@ -45,8 +45,8 @@ type Parts = Vec<(&'static str, String, f64)>;
 /// show the cost of the stamps.
 const DISTORTED: f64 = 2.0;
 
-/// Returns a chart of the stages of each cell that has stages, from its samples with time stamps. Returns only a
-/// sentence if the stamps make these samples too long.
+/// Returns a chart with the stages of each cell that has them. The stages are from the cell's samples with time
+/// stamps. Returns only a sentence if the stamps make these samples too long.
 pub fn stages_chart(panel: &Panel<'_>) -> Option<Chart> {
     let cells = cells_with(panel, |cell| cell.stages().next().is_some());
     let times = cells.iter().filter_map(|cell| cell.distortion());

@@ -20,7 +20,7 @@ const LEVELS: [Level; 4] = [
 /// Name of the work that CPUs do after the path or in parallel to it.
 const BESIDE: &str = "beside the path";
 
-/// Returns a chart of the work of a sample: the path by exception level, and the remaining work.
+/// Returns a chart of a sample's work: the path, by exception level, and the remaining work.
 pub fn work_chart(panel: &Panel<'_>) -> Option<Chart> {
     let cells = cells_with(panel, |cell| cell.critical.is_some());
     let known = || cells.iter().filter_map(|cell| cell.critical.as_ref());

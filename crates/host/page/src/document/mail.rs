@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A document as the plain text of a mail: in ASCII, and with no line wider than [`WIDTH`].
 //!
-//! A table that is too wide is split into several tables, each of which repeats the words that identify the rows.
-//! Before that, words that are equal in all rows move to a line above the table. This line also lists the columns of
-//! numbers that have no value.
+//! A table that is too wide is split into several tables, and each repeats the words that identify the rows. Before
+//! that, words that are equal in all rows move to a line above the table. This line also lists the columns of numbers
+//! that have no value.
 
 use std::collections::BTreeSet;
 

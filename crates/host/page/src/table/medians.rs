@@ -44,7 +44,7 @@ impl<'r> Units<'r> {
 pub fn distinguishing_columns(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = Vec::new();
     for key in keys() {
-        // Decisions of Linux itself, and limits of a poll that does not exist, are not choices of the user.
+        // The user chooses neither what Linux decides itself nor the limit of a poll that does not exist.
         let decided = |cell: &Cell| Info::find(key).is_none_or(|info| info.applies(&cell.what));
         let word = |cell: &&Cell| cell.word(key).filter(|_| decided(cell)).unwrap_or_default();
         let texts: Vec<String> = cells.iter().map(word).collect();

@@ -20,7 +20,7 @@ const AROUND: usize = 40;
 pub struct Traces(Vec<Vec<u8>>);
 
 impl Traces {
-    /// Returns the folders of the checkout, of Cargo, of the toolchain, and the user's home.
+    /// Returns four folders: the checkout, Cargo's, the toolchain's, and the user's home.
     pub fn of_this_machine() -> Self {
         let variable = |name| env::var_os(name).map(PathBuf::from);
         let folders = [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stored runs, each of which is one command `cargo xtask run`, and their comparison with new runs.
+//! Stored runs, and their comparison with new runs. Each run is one command `cargo xtask run`.
 
 use std::collections::BTreeMap;
 use std::fs;

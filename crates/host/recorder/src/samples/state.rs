@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State of the plugin, and how events of the emulator become steps of a [`Cutter`].
+//! The plugin's state, and the conversion of the emulator's events to steps of a [`Cutter`].
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -220,7 +220,7 @@ impl Registers {
         })
     }
 
-    /// Returns the value of a register of the emulator's current CPU.
+    /// Reads a register of the emulator's current CPU.
     fn read(&self, handle: *mut api::Handle) -> Option<u64> {
         self.value.read(handle)
     }

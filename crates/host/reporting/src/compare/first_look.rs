@@ -12,7 +12,7 @@ use super::text::format_percent;
 /// Largest number of cells to list.
 const LISTED: usize = 12;
 
-/// Returns a line for each cell of the first boots of A and B, and an introduction. Empty if they have no common cell.
+/// Returns an introduction, and a line for each cell in the first boots of A and B. Empty if they have no common cell.
 /// There is no verdict: one boot of each is not tested, and nobody should choose the number of boots by its figures.
 pub fn first_look(a: &Results, b: &Results, boots: usize) -> Vec<String> {
     let side = |name: &str, results: &Results| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cost of each layer in the cells of A and B, for a comparison of runs under several layers.
+//! For a comparison of runs under several layers: what each layer costs in A's and in B's cells.
 
 use page::layer_costs::format_ratio;
 use plan::Under;

@@ -16,7 +16,7 @@ use super::*;
 use shell::args;
 use shell::failure::is_bad_input;
 
-/// A run of one cell whose median is `total`, and of which `kick` is a stage.
+/// A run with one cell. The cell's median is `total`, and one of its stages is `kick`.
 fn run(total: u64, kick: u64, unit: &str) -> Results {
     let stats = |p50| Stats {
         count: 1000,

@@ -15,7 +15,7 @@ use page::grid::Column;
 use page::scale::Scale;
 use page::table::{Units, distinguishing_columns};
 
-/// Largest number of cells, or of other things of one kind, to list.
+/// How many cells, or other things of one kind, are listed at most.
 const LISTED: usize = 12;
 /// Largest number of characters in a note.
 const LONG: usize = 600;
@@ -196,7 +196,7 @@ fn answer_columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     columns.into_iter().map(Column::result).collect()
 }
 
-/// Returns the columns of the table of every cell.
+/// Returns the columns of the table that lists every cell.
 pub fn table_columns(
     found: &Comparison<'_>,
     scale: Scale,

@@ -147,7 +147,7 @@ impl Compared {
         self.b.median() - self.a.median()
     }
 
-    /// Returns by how much the figure of B exceeds that of A, in per cent of A, or infinity if A's figure is 0.
+    /// Returns by how much B's figure exceeds A's figure, in per cent of A's; infinity if A's figure is 0.
     pub fn percent_difference(&self) -> f64 {
         match self.difference() {
             0.0 => 0.0,
@@ -211,7 +211,7 @@ impl Compared {
         least.map(|least| least * 100.0)
     }
 
-    /// Returns the distances of the runs from the median of their side, as shares of A's median. Empty if unknown.
+    /// Returns how far each run is from its side's median, as a share of A's median. Empty if unknown.
     pub(super) fn relative_residuals(&self) -> Vec<f64> {
         let of = self.a.median();
         let mut residuals = residuals(&[&self.a.of_runs, &self.b.of_runs]);

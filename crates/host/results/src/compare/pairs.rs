@@ -255,8 +255,8 @@ fn join_words<'w>(all: impl Iterator<Item = &'w Words>) -> String {
     words.into_iter().collect::<Vec<_>>().join(" or ")
 }
 
-/// Returns how often each of the `cells` of `runs` should occur: the number of runs that contain the most frequent cell
-/// or, if it is larger, the number of times that most cells occur, as in a log of several boots.
+/// Returns how often each cell of `cells` should occur in `runs`. This is the larger of two numbers: how many runs
+/// contain the most frequent cell, and how many times most cells occur, which is larger in a log of several boots.
 fn times_expected(runs: &[Run], cells: &Cells<'_>) -> usize {
     let mut in_runs: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for run in runs {

@@ -238,7 +238,7 @@ pub enum Order {
 /// many. A pair is one run of A and one run of B.
 const MIXED: usize = 25;
 
-/// Returns the order of the runs of A and of B in time.
+/// Returns in which order A's and B's runs started.
 pub fn order_in_time(a: &[Run], b: &[Run]) -> Order {
     let times = |runs: &[Run]| -> Vec<String> {
         let times = runs.iter().map(|run| run.results.began.clone());

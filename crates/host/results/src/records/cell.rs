@@ -218,7 +218,7 @@ impl CellRecords {
     }
 }
 
-/// Returns the median of those values of the histogram `now` that are not in `before`.
+/// Returns the median of the values that are in the histogram `now` but not in `before`.
 fn median_since(now: &[(u64, u64)], before: &[(u64, u64)]) -> Option<u64> {
     let earlier: BTreeMap<u64, u64> = before.iter().copied().collect();
     let new = |&(value, count): &(u64, u64)| {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! When software starts to use a translation regime, the TLBs must not hold entries of that regime.
 //!
-//! A reset need not invalidate TLBs, and earlier software may have left entries in them. So a TLBI of all of EL2 must
-//! come between the last use of EL2's MMU, or the reset, and the moment when the MMU is turned on. Before EL1 turns its
-//! MMU on, there must be a TLBI of at least stage 1 of the VMID. Before the first guest of a VMID runs on a CPU with
-//! stage 2, there must be a TLBI of both stages of the VMID, or of all of EL1. Each CPU must execute these TLBIs
-//! itself, because a TLBI of another CPU need not reach a CPU that is off.
+//! A reset need not invalidate TLBs, and earlier software may have left entries in them. So before EL2's MMU is turned
+//! on, there must be a TLBI of all of EL2. This TLBI must follow the reset and the last use of the MMU. Before EL1
+//! turns its MMU on, there must be a TLBI of at least stage 1 of the VMID. Before the first guest of a VMID runs on a
+//! CPU with stage 2, there must be a TLBI of both stages of the VMID, or of all of EL1. Each CPU must execute these
+//! TLBIs itself, because a TLBI of another CPU need not reach a CPU that is off.
 //!
 //! Not seen: a regime that is invalidated in parts, by address or ASID, and a stage 2 whose tables change under the
 //! same VMID.

@@ -9,7 +9,7 @@
 //! of the guest also does not announce earlier stores of the hypervisor.
 //!
 //! The finding names the store. For example, a log is read after each wake-up, although the SGI does not announce its
-//! contents. So the comment that allows this is at the code that writes the log, and not at the code that sends the
+//! contents. So the comment that allows such stores is at the code that writes the log, not at the code that sends the
 //! SGI.
 //!
 //! A store to the interrupt controller that makes an interrupt pending (a doorbell) is treated like an SGI, because

@@ -243,7 +243,7 @@ impl BreakBeforeMake {
 /// intermediate.
 type Root = (u64, u8, bool);
 
-/// Notes that from now on, the tables of the translation regime of `level` are in use. Level 0 means stage 2.
+/// Notes that from now on, `level`'s translation regime uses its tables. Level 0 means stage 2.
 fn begin_use(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
     if let Some(root) = find_root(now, root, level == 1) {
         let mut in_use = lock(&now.shared.tables.0);

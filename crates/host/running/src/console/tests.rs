@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines of ours, of firmware, and of guests that are not ours.
+//! Console lines from our programs, from firmware, and from other guests.
 
 use super::*;
 

@@ -112,13 +112,13 @@ impl fmt::Display for Deadlines {
     }
 }
 
-/// Returns the deadline of a whole run of `plan`.
+/// Returns the deadline for a whole run of `plan`.
 fn run_deadline(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
     START + cells.map(|cell| cell_time(plan, &cell)).sum::<Duration>() * FACTOR
 }
 
-/// Returns the deadline of a pass of a cell, derived from the total time of the longest cell.
+/// Returns the deadline for each pass of a cell, derived from the longest cell's total time.
 fn pass_deadline(plan: &Plan, machine: &Machine) -> Duration {
     let cells = plan.cells(machine);
     let longest = cells.map(|cell| cell_time(plan, &cell)).max();

@@ -79,7 +79,7 @@ impl Job {
         Ok(seconds.map(|(expected, most)| (boot + expected, boot + most)))
     }
 
-    /// Returns the seconds of all boots, some of which run in parallel.
+    /// Returns how many seconds all boots take; some boots run in parallel.
     pub fn all_seconds(&self) -> Result<Option<Seconds>> {
         let variants = self.variants()?;
         let each = variants

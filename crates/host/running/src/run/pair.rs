@@ -160,7 +160,7 @@ pub fn sessions(args: &RunArgs, jobs: &[Job; 2]) -> Result<[Session; 2]> {
     Ok(sessions)
 }
 
-/// Returns the folder for the results of one of the two kernels.
+/// Returns the folder for one of the two kernels' results.
 fn folder(args: &RunArgs, side: &str, job: &Job) -> Result<Folder> {
     let own = args.out.as_ref().map(|out| out.join(side));
     Folder::claim(own.as_deref(), &job.board().name)

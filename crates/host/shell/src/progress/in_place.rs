@@ -68,7 +68,7 @@ fn lock_boots() -> MutexGuard<'static, Vec<State>> {
     BOOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the line for `boots`, one of which is at `what`.
+/// Returns the line for `boots`; `what` is the current step of one of them.
 fn make_line(boots: &[State], what: &str) -> Line {
     // A boot without a report has no title yet.
     let known: Vec<&State> = boots.iter().filter(|boot| !boot.title.is_empty()).collect();
@@ -119,7 +119,7 @@ fn common_words(titles: &[&str]) -> String {
 #[derive(Debug)]
 pub struct Line {
     pub head: String,
-    /// Number of finished parts of the work, and of all parts.
+    /// Number of finished parts, and total number of parts.
     pub done: (u64, u64),
     /// The cell, or the stage of the boot.
     pub what: String,

@@ -175,9 +175,9 @@ mod tests {
         assert_eq!(intervals.typical_below(1), Some(0));
     }
 
-    /// 2^32 * 1000 + 7000 ns are 2^32 + 7 us, of which 32 bits are 7. A stay of 2^31 us
-    /// counts since 6.15; but eight squares of it are 2^65, of which 64 bits are 0, and
-    /// 0 - 2^62 is not a variance.
+    /// 2^32 * 1000 + 7000 ns are 2^32 + 7 us. The low 32 bits are 7. A stay of 2^31 us counts since
+    /// 6.15. But eight squares of it are 2^65, whose low 64 bits are 0, and 0 - 2^62 is not a
+    /// variance.
     #[test]
     fn what_is_long_wraps() {
         let mut intervals = Intervals::new();

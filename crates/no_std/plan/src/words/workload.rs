@@ -36,7 +36,7 @@ workloads! {
     Notify = "notify": TASKS { needs_second: true, has_groups: true },
     /// Requests to a device that answers after some time.
     Io = "io": IDLES {},
-    /// Periodic wake-ups, each of which has a deadline.
+    /// Periodic wake-ups with a deadline each.
     Timer = "timer": IDLES { period_us: Some(1000) },
     /// Rare wake-ups, between which CPUs are idle.
     Idle = "idle": IDLES { period_us: Some(10_000) },
@@ -59,7 +59,7 @@ workloads! {
     /// On Linux: groups of threads send to groups of threads through sockets. A sample is a round,
     /// in which each sender sends to each receiver of its group.
     LinuxMessaging = "linux-messaging": LINUX { times_as_long: 30 },
-    /// On Linux: periodic wake-ups of a thread, each of which has a deadline.
+    /// On Linux: periodic wake-ups of a thread, with a deadline each.
     LinuxTimer = "linux-timer": LINUX { has_idle_time: true, period_us: Some(1000) },
     /// On Linux: rare wake-ups of a thread.
     LinuxIdle = "linux-idle": LINUX { has_idle_time: true, period_us: Some(10_000) },

@@ -254,7 +254,7 @@ fn ranks_are_those_of_a_plan() {
         [7, 2, 0x4f]
     );
     assert_eq!(rank("wait", "governor:menu"), 9);
-    // The last set of CPUs whose rank is its own number, and the first whose rank is not.
+    // The last CPU set whose rank equals its number, and the first CPU set whose rank does not.
     let large = [rank("mask", "53"), rank("mask", "54")];
     assert_eq!(large, [1 << 53, 55 << 54]);
 }

@@ -8,7 +8,7 @@ const PPIS: core::ops::Range<u32> = 16..32;
 /// Value of an interrupt's first cell for a PPI.
 const PPI: u32 = 1;
 
-/// Returns the number of cells of a GIC interrupt.
+/// Returns how many cells a GIC interrupt has.
 pub fn interrupt_cells(gic: &Node<'_>) -> Option<usize> {
     let cells = gic.cell("#interrupt-cells")? as usize;
     (3..=8).contains(&cells).then_some(cells)
@@ -92,8 +92,8 @@ impl<'a> Interrupts<'a> {
         Some(None)
     }
 
-    /// Returns the number of cells of an interrupt of `controller`, which is the GIC unless it names
-    /// another node.
+    /// Returns how many cells an interrupt has at `controller`. `None` or the GIC's phandle means the
+    /// GIC.
     fn cells_per_interrupt(&self, controller: Option<u32>) -> Option<usize> {
         let other = controller.filter(|&other| self.gic.phandle() != Some(other));
         match other.and_then(|other| self.tree.by_phandle(other)) {

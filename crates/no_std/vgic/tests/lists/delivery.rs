@@ -11,7 +11,7 @@ use vgic::{
 use super::{ACTIVE, FIRST, PENDING, Registers, private, set, word};
 
 const TIMERS: u32 = 1 << 27 | 1 << 30;
-/// ICH_VTR_EL2: 7 bits of priority, of which all preempt; 24 bits of INTID; A3V.
+/// ICH_VTR_EL2: 7 priority bits, and all of them preempt; 24 INTID bits; A3V.
 const KIND: u64 = 6 << 29 | 6 << 26 | 1 << 23 | 1 << 21;
 
 /// A CPU that records the operations on it.

@@ -36,7 +36,7 @@ fn write(distributor: &mut Distributor, offset: u64, value: u64) {
     let _ = distributor.access(word(offset, Some(value)));
 }
 
-/// Writes a word of the redistributor of `private`.
+/// Writes a word of `private`'s redistributor.
 fn set(private: &Private, offset: u64, value: u32) {
     let frames = Redistributor {
         private,

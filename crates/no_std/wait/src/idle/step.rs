@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The steps of which the loops consist: one poll, one halt.
+//! The loops' steps: one poll, one halt.
 
 use crate::poll::{self, Pause};
 use crate::target::{Measure, Target};

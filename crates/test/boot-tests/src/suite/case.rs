@@ -159,7 +159,7 @@ impl Case {
             .unwrap_or(i64::MAX)
     }
 
-    /// Returns the name of a tool that the test needs and this computer lacks: an emulator that no distribution
+    /// Returns the name of a tool that the test needs but this computer lacks. This is an emulator that no distribution
     /// packages, or a firmware or hypervisor that can't be fetched.
     pub fn lacks(&self) -> Option<String> {
         let job = options(&self.run).ok()?.job;
@@ -261,7 +261,7 @@ impl Case {
     /// to trap, its own firmware or kernel, and the `rouse.` boot arguments. Returns none if the rules can't be watched,
     /// if Linux is the kernel, or if the test compares boots under several hypervisors, which count different events.
     pub fn reached_parts(&self) -> BTreeSet<String> {
-        /// Options each value of which is a separate part.
+        /// Options. Each value of such an option is a separate part.
         const BY_VALUE: [&str; 3] = ["boot", "deliver", "trap"];
         let append = self.run.get("append").and_then(toml::Value::as_str);
         let arguments = append.unwrap_or_default().split(' ');

@@ -19,7 +19,7 @@ use shell::command;
 use shell::partial_files::Scratch;
 use shell::{places, processor_time};
 
-/// Number of guests, and of runs of each guest.
+/// Number of guests, and number of runs per guest.
 const GUESTS: usize = 4;
 const RUNS: usize = 2;
 /// Number of times that a run looks for the others, over ten minutes, before it gives up.

@@ -147,7 +147,7 @@ fn count_exits(lines: impl BufRead) -> Result<Counts> {
 
 /// Classifies an exception with syndrome `esr` (DDI 0487K.a, D23.2.39), or an interrupt.
 fn classify(esr: u32, interrupt: bool) -> El2Exception<'static> {
-    /// The ISS of a write of ICC_SGI1R_EL1 from x0, and the field of the ISS that names the register x0.
+    /// The ISS for a write from x0 to ICC_SGI1R_EL1, and the ISS field that names x0.
     const SGI: u32 = 0x3a_3016;
     const RT: u32 = 0x3e0;
     if interrupt {

@@ -131,7 +131,7 @@ impl Expect {
         Ok(())
     }
 
-    /// Compares the number of instructions of each function on the first cell's path.
+    /// Compares how many instructions each function has on the first cell's path.
     fn compare_functions(&self, session: &Session) -> Result<()> {
         if !self.explains() {
             return Ok(());

@@ -7,11 +7,12 @@ use serde::Deserialize;
 
 use super::cells::{Select, selected};
 
-/// Two selections of cells: each cell of the first is compared with each cell of the second.
+/// Two selections of cells. Each cell in the first selection is compared with each cell in the
+/// second.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Order {
-    /// The median of each cell of `less` is smaller than that of each cell of `than`.
+    /// Every cell in `less` has a smaller median than every cell in `than`.
     Less { less: Select, than: Select },
     /// The medians of the cells of `same` and `as` are equal.
     Same { same: Select, r#as: Select },

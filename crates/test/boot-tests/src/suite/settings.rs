@@ -23,8 +23,8 @@ pub struct TestArgs {
     /// How many tests run at a time [default: as many as this computer has CPUs]
     #[arg(long, value_name = "N", conflicts_with = "host_only", value_parser = running::options::at_least_one)]
     pub jobs: Option<NonZeroUsize>,
-    /// At the end show how long each took, the longest first, or the N longest: time, processor time of its processes; and the
-    /// programs of tests of the host
+    /// At the end, show time and processor time of each test, or of the N longest, the longest first, and of each
+    /// program with host tests
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000000", conflicts_with_all = ["strict", "host_only"])]
     pub timings: Option<usize>,
     /// Instead: the tests that boot, with the rules of the architecture watched that an emulator does not enforce

@@ -21,8 +21,8 @@ use shell::{places, processor_time};
 const PATIENCE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A run whose first boot, without the hypervisor, measures, and whose second boot hangs in the hypervisor. The second
-/// boot does not end by itself, so the signal can't come too late.
+/// A run of two boots: the first boot, without the hypervisor, measures; the second boot hangs in the hypervisor. The
+/// second boot does not end by itself, so the signal can't come too late.
 const LINE: [&str; 15] = [
     "run",
     "--under=none,rouse",

@@ -124,7 +124,7 @@ impl vgic::Interface for Hardware<'_> {
 }
 
 impl vgic::Registers for Hardware<'_> {
-    /// Returns ICH_VTR_EL2 with five bits of priority, all of which preempt.
+    /// Returns ICH_VTR_EL2 with five priority bits. All of them preempt.
     fn kind(&self) -> u64 {
         4 << 29 | 4 << 26
     }
@@ -190,7 +190,7 @@ impl Machine {
         value
     }
 
-    /// Accesses the second frame of the redistributor of CPU `of`, from CPU `by`.
+    /// Accesses the second frame of CPU `of`'s redistributor, from CPU `by`.
     pub fn access_private(
         &mut self,
         by: usize,
@@ -367,7 +367,7 @@ impl Machine {
         one.list.state(&one.interface, intid).active
     }
 
-    /// Updates the interrupts of `cpu` after a change of registers, and those of the others if needed.
+    /// Updates the interrupts of `cpu` after a change of registers, and the other CPUs' interrupts if needed.
     pub fn evaluate(&mut self, cpu: usize) {
         self.cpus[cpu].shown = true;
         if self.delivery(cpu).evaluate() {

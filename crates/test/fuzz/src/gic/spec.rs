@@ -9,7 +9,7 @@ pub const CPUS: usize = 3;
 pub const INTIDS: u32 = 96;
 /// Number of SGIs and PPIs.
 pub const PRIVATE: u32 = 32;
-/// Implemented priority bits of the CPU interface: the upper five, all of which preempt.
+/// Implemented priority bits of the CPU interface: the upper five. All of them preempt.
 const PRIORITY: u8 = 0xf8;
 /// Running priority of a CPU that handles no interrupt.
 const IDLE: u8 = 0xff;

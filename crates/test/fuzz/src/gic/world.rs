@@ -194,8 +194,9 @@ impl World {
         }
     }
 
-    /// Checks that these interrupts of `cpu` are active in the machine: those that it acknowledged and has not
-    /// deactivated, and its private interrupts that software set active. If there are none, no interrupt may be active.
+    /// Checks which of `cpu`'s interrupts are active in the machine: the interrupts that the CPU acknowledged and has
+    /// not deactivated, and its private interrupts that software set active. If there are none, no interrupt may be
+    /// active.
     fn check_active(&mut self, cpu: usize) {
         let here = |intid: u32| match self.spec.at(cpu, intid).active {
             Active::No => false,

@@ -25,7 +25,7 @@ fn intid() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Draws some of the INTIDs of steps, as a block of 32 INTIDs and a bit for each.
+/// Draws a set of INTIDs for a step: a block of 32 INTIDs, and a bit for each INTID in the block.
 fn intids() -> impl Strategy<Value = (u32, u32)> {
     let block = prop::sample::select(vec![0u32, 0, 32, 64]);
     (block, any::<u16>()).prop_map(|(first, choice)| {

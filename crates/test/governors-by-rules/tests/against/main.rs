@@ -20,7 +20,7 @@ use pairs::{ByRules, IdleMachine, MACHINES, Maker, PAIRS, Pair};
 const TRACES: u64 = 10_000;
 const STEPS: u64 = 40;
 
-/// The two governors of a trace, with their tables: the first is that of `cpuidle`, the second that of the rules.
+/// The two governors that run a trace, with their tables. The first is from `cpuidle`, the second from the rules.
 struct Both {
     first: Selected,
     first_table: cpuidle::Table,

@@ -100,7 +100,7 @@ fn receivers_are_named_if_they_vary() {
     }
 }
 
-/// Checks that each row is true of all cells that it represents, and that each cell belongs to one row.
+/// Checks that each row describes all its cells correctly, and that each cell belongs to one row.
 fn check_rows(cells: &[Cell]) {
     let results = run(cells.to_vec());
     let all: Vec<&Cell> = results.cells.iter().collect();

@@ -6,7 +6,7 @@ use crate::samples::measured_cell;
 use crate::{Critical, Results, Stage, Stats};
 use plan::Wait;
 
-/// Returns a run of one cell, a quarter of which is the stage `kick`.
+/// Returns a run with one cell. The stage `kick` is a quarter of the cell's median.
 fn run(wait: Wait, unit: &str, median: u64) -> Run {
     let stats = Stats {
         count: 24,
