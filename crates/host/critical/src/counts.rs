@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts of instructions by level, and of the bookkeeping among them.
+//! Counts of instructions by level. Bookkeeping instructions among them are also counted separately.
 
 /// Kinds of bookkeeping, that is, of instructions that are executed for the measurement and not for the wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,7 +77,7 @@ impl Counts {
         self.classes.iter().sum()
     }
 
-    /// Returns the sum of both counts.
+    /// Returns the sum of these counts and `other`.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let (one, other) = (self.to_array(), other.to_array());

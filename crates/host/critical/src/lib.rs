@@ -3,8 +3,8 @@
 //!
 //! On such an emulator, a sample is the *work of all CPUs*: the number of instructions that all CPUs together executed
 //! during the sample, by turns. On a machine whose CPUs run in parallel, a wake-up takes less time: only the
-//! instructions from the waker's store to the woken task count. They are the *path*. This crate separates the path from
-//! the other work.
+//! instructions from the waker's store to the woken task count. They are the *path*. This crate separates a sample's
+//! critical path from the other work.
 //!
 //! A plugin of the emulator (crate `recorder`) observes the instructions that CPUs execute. A [`Chart`] lists which
 //! instructions of the images matter, and why ([`Reasons`]). A [`Cutter`] makes a [`Sample`] from the events between

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path of samples in time, on a machine whose cores run in parallel.
 //!
-//! The path is found backwards, starting at the last instruction of a sample. On the path, the instruction before
-//! another one is usually the previous one of the same core. If the core waited for another core before the
-//! instruction, the path continues at the store or the interrupt that ended the wait:
+//! The path is found backwards, starting at the last instruction of a sample. An instruction's predecessor on the path
+//! is usually the same core's previous instruction. If the core waited for another core before the instruction, the
+//! path continues at the store or the interrupt that ended the wait:
 //!
 //! - A core that halted (WFI, WFE) waited for the first interrupt that another core sent to it during the halt. With
 //! WFE, it also waited for the first store to the word that it loaded last with an exclusive or ordered load.

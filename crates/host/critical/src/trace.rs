@@ -49,7 +49,7 @@ pub struct Timing {
 pub enum Waited {
     /// The CPU waited until a store or an interrupt of another CPU reached it.
     For(Via),
-    /// The CPU halted, and no other CPU ended the halt.
+    /// The CPU halted, and the halt was not ended by another CPU.
     Halted,
 }
 

@@ -98,7 +98,7 @@ impl Dump {
         xsdt[..4].copy_from_slice(b"XSDT");
         xsdt[4..8].copy_from_slice(&(length as u32).to_le_bytes());
         xsdt[8] = 1;
-        // All tables of a machine have the same OEM fields.
+        // All tables of one machine have equal OEM fields.
         xsdt[10..24].copy_from_slice(&tables[0][10..24]);
         set_checksum(xsdt, 9);
         let rsdp = &mut memory[..RSDP];

@@ -199,7 +199,7 @@ impl Finding {
             (false, Some(why)) => ("no", shorten_reason(why)),
             _ => ("ok", self.found.as_str()),
         };
-        // The end of the path stays, because it distinguishes the path from others.
+        // The end of a path stays, because it distinguishes the path from other paths.
         let name: Vec<char> = self.file.chars().collect();
         let name = match name.len().checked_sub(NAME) {
             Some(1..) => format!(
@@ -267,7 +267,7 @@ fn shorten_reason(why: &str) -> &str {
     .unwrap_or(why)
 }
 
-/// Counts the machines on which Rouse can run, with their notes, and the others by reason.
+/// Counts the machines on which Rouse can run, with their notes, and counts the other machines by reason.
 pub fn summary(findings: &[Finding]) -> Vec<String> {
     let well = findings.iter().filter(|finding| finding.ok);
     let silent = well

@@ -32,7 +32,8 @@ pub struct Repeat {
     pub name: &'static str,
     /// Seed of the random times; the guest's default if `None`.
     pub seed: Option<u64>,
-    /// Number of CPUs, instead of the boot's. It changes on which CPUs tasks run, and in which order.
+    /// Number of CPUs, instead of the boot's. The number of CPUs changes on which CPUs tasks run, and in which
+    /// order.
     pub cpus: Option<u32>,
     /// Values that differ from the boot's.
     pub lists: Lists,

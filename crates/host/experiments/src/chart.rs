@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The charts of an experiment. They are drawn from its tables, so that charts and tables show the same figures.
+//! The charts of an experiment. Charts are drawn from the experiment's tables, so both show the same figures.
 
 use maud::Markup;
 use page::{Bar, Bars, Line, Shared};
@@ -322,7 +322,7 @@ mod tests {
         let drawn = |chart: &Chart, all: &[Chart]| chart.draw(all).into_string();
         let [light, heavy, other] = [0, 1, 2].map(|at| drawn(&charts[at], &charts));
         assert_eq!(widths(&light).len(), 2, "{light}");
-        // A bar of 20 % has the same length in both charts.
+        // A bar for 20 % has the same length in both charts.
         assert_eq!(widths(&light)[1], widths(&heavy)[0]);
         // A single chart is scaled to its full width, and so are charts of different units.
         let alone = drawn(&charts[0], &charts[..1]);

@@ -2,7 +2,7 @@
 //! `clients`: the cost of waking by interrupt each time, for different numbers of client and server pairs.
 //!
 //! The source's machine has 512 hardware threads. With 256 clients, it also has 512 tasks, because each client has a
-//! server. So each of our rows is next to the source's row with the same number of tasks per CPU.
+//! server. So each of our rows is next to a row of the source that has equally many tasks per CPU.
 
 use anyhow::Result;
 use plan::Under;
@@ -85,7 +85,7 @@ fn throughput_of(found: &MeasuredCell<'_>) -> f64 {
     found.operations() / found.seconds().max(1e-9)
 }
 
-/// The cells of a boot that have the same kind of delivery.
+/// The cells of a boot that share one kind of delivery.
 struct Cells<'c> {
     runs: &'c Runs,
     boot: &'c str,

@@ -244,7 +244,8 @@ impl Way<'_> {
             .fold(0.0, f64::max)
     }
 
-    /// Returns a figure of the cells. Its dependencies are those of any cell, because all cells wait in the same way.
+    /// Returns a figure of the cells. The claim can use the dependencies of any one cell, because all cells wait in
+    /// the same way.
     fn figure(&self, value: f64) -> ByBoot<f64> {
         self.cells[0].1.figure(value)
     }

@@ -130,7 +130,8 @@ fn made_up_runs(experiment: &Experiment, jobs: &[Planned]) -> Option<Runs> {
     Some(runs)
 }
 
-/// Describes how many claims of `experiment` the board of `jobs` can judge, and which properties the other claims need.
+/// Describes how many of `experiment`'s claims can be judged on the board of `jobs`, and which properties the remaining
+/// claims need.
 pub fn describe_judgeable(experiment: &Experiment, jobs: &[Planned]) -> Vec<String> {
     let name = experiment.name;
     let Some(claims) = claims(experiment, jobs) else {

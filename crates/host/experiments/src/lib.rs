@@ -205,7 +205,7 @@ fn choose_experiments(
     Ok(chosen)
 }
 
-/// Selects those of `experiments` whose unit `board` has, and prints the names of the others.
+/// Selects the experiments whose unit `board` has, and prints the names of all other experiments.
 fn measurable_on(experiments: &[&'static Experiment], board: &Board) -> Vec<&'static Experiment> {
     let can = |experiment: &&'static Experiment| {
         let mut metrics = board.metrics();
@@ -336,8 +336,7 @@ impl Experiment {
     }
 }
 
-/// Returns how many boots run at the same time, given the requested number. A single boot runs its own parts in
-/// parallel.
+/// Returns how many boots run at a time, given the requested number. A single boot runs its own parts in parallel.
 fn parallel_boots(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
     let mut least = NonZeroUsize::MAX;
     for Planned { job, .. } in &*jobs {

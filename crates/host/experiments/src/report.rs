@@ -73,7 +73,7 @@ pub struct Report {
     /// The unit that the boots need, if they need a certain one.
     #[serde(skip)]
     pub metric: Option<Metric>,
-    /// The medians of all cells, by boot, in order. They have to be the same when the boots are repeated.
+    /// The medians of all cells, by boot, in order. These values have to repeat when the boots are repeated.
     pub medians: Vec<(String, Vec<Option<u64>>)>,
     /// The boots without their cells: the machine of each boot, and the properties that its samples depend on and the
     /// machine lacks.
@@ -188,7 +188,7 @@ pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
 pub struct Done {
     /// The reports of the experiments that succeeded.
     pub reports: Vec<Report>,
-    /// The errors of the other experiments.
+    /// Errors of the experiments that failed.
     pub errors: Vec<anyhow::Error>,
 }
 

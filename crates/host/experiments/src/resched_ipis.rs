@@ -11,7 +11,7 @@ use super::runs::{MeasuredCell, Run, Runs};
 use super::{Boot, Experiment, PLACES};
 use running::options::Metric;
 
-/// The boot whose wake-ups are interrupts in some cells, and elided in others.
+/// The boot whose wake-ups are interrupts in some cells, and elided in other cells.
 const IPIS: Boot = Boot {
     label: "ipis",
     under: Under::Rouse,

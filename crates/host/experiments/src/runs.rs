@@ -27,7 +27,7 @@ struct Repeated {
     results: Vec<(&'static str, Results)>,
 }
 
-/// Suffix for the label of a shorter boot, which has the same cells with fewer wake-ups.
+/// Suffix for the label of a shorter boot. Such a boot has the cells of the longer boot, with fewer wake-ups.
 pub const SHORT: &str = "-short";
 
 /// Words that select a cell: pairs of a dimension's key and a value.
@@ -54,7 +54,7 @@ impl Runs {
         }
     }
 
-    /// Applies `of` to each repetition of each boot; returns the results with the names of both.
+    /// Applies `of` to each repetition of each boot. Returns the results with the names of boot and repetition.
     pub fn map_results<T>(&self, of: impl Fn(&Results) -> T) -> Vec<(String, T)> {
         self.named_results()
             .map(|(name, results)| (name, of(results)))
@@ -219,7 +219,7 @@ fn has_words(cell: &Cell, words: Words<'_>) -> bool {
 /// machine models. The other counters count decisions and requests of the guest, which do not depend on the wait.
 ///
 /// Counters include the beginnings and ends of blocks. If there is a shorter boot, its counter is subtracted from each
-/// counter. Both include the same beginnings and ends, which cancel out.
+/// counter. Long and short boots include the same beginnings and ends, which cancel out.
 #[derive(Clone, Copy)]
 pub struct MeasuredCell<'r> {
     cell: &'r Cell,

@@ -176,11 +176,11 @@ const ROWS: [(Pair, &str); 6] = [
     (TIMER, "wfi"),
 ];
 
-/// The boots that contain the cells of both sides.
+/// The boots that contain cells of our guest and cells of Linux.
 struct Figures<'r>(&'r Runs);
 
 impl Figures<'_> {
-    /// Applies `of` to the cells of both sides, for each boot.
+    /// Applies `of` to our guest's and Linux's cells, for each boot.
     fn both_sides(
         &self,
         of: impl Fn(Run<'_>, fn(&Pair) -> Side) -> Result<f64>,
@@ -189,7 +189,7 @@ impl Figures<'_> {
         Ok([side(|pair| pair.shim)?, side(|pair| pair.linux)?])
     }
 
-    /// Claims that the counter `name` in `group` is the same per wake-up on both sides.
+    /// Claims that counter `name` in `group` is equal per wake-up in our guest and in Linux.
     fn claim_equal_counts(
         &self,
         source: &str,
@@ -207,7 +207,7 @@ impl Figures<'_> {
         Ok(claim.with_tested_part(format!("{}, trap {trap}", pair.name)))
     }
 
-    /// Returns for both sides by how much a median exceeds the median of the cells `over`, in instructions.
+    /// Returns for our guest and for Linux by how many instructions a median exceeds the median of the cells `over`.
     fn median_excess(
         &self,
         (pair, trap): (Pair, &str),
@@ -347,7 +347,7 @@ fn claims(figures: &Figures<'_>) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Claims that polling instead of WFI changes a round trip by the same percentage on both sides.
+/// Claims that polling instead of WFI changes a round trip by the same percentage in our guest and in Linux.
 fn changed_by_polling(figures: &Figures<'_>) -> Result<Claim> {
     let [shim, linux] = figures.both_sides(|run, side| {
         let median =

@@ -73,7 +73,7 @@ pub struct Counts {
     judged: usize,
     #[serde(flatten)]
     verdicts: BTreeMap<Verdict, usize>,
-    /// For the other claims, the number of each verdict on our counts.
+    /// For the claims that are not judged, the number of each verdict on our counts.
     #[serde(skip)]
     others: BTreeMap<Verdict, usize>,
 }
@@ -400,7 +400,7 @@ mod tests {
         let against = [[-6.0; 6].as_slice(), &[4.0; 5]].concat();
         assert_eq!(judge(FALLS, &against, 5.0), Verdict::Agrees);
         assert_eq!(judge(FALLS, &against, 0.0), Verdict::NoDifference);
-        // Only five effects still count. Even if all of them have the same sign, this can be chance.
+        // Only five effects still count. Even if all effects have the same sign, this can be chance.
         effects[0] = -4.9;
         assert_eq!(judge(FALLS, &effects, 5.0), Verdict::NoDifference);
         // Most boots show no effect.

@@ -88,14 +88,15 @@ impl Stacks {
             }),
             Some((_, Jump::Return)) => match returned_to(stack, pc) {
                 Some(place) => stack.truncate(place),
-                // The CPU returned to another task, or from a call that was made before the sample. The other task has
-                // not interrupted the functions at lower levels.
+                // The CPU returned to another task, or from a call that was made before the sample. The functions at
+                // lower levels do not belong to the other task.
                 None => {
                     stack.clear();
                     below.iter_mut().for_each(Vec::clear);
                 }
             },
-            // The CPU took an exception to the same level; the next case is the return from such an exception.
+            // The CPU took an exception to the level at which it was. The next case is the return from such an
+            // exception.
             Some((from, Jump::No)) if pc != from + 4 && pc.is_multiple_of(VECTOR) => {
                 stack.push(unknown(symbol));
             }
@@ -149,7 +150,7 @@ mod tests {
     const RET: u32 = 0xd65f_03c0;
     const ERET: u32 = 0xd69f_03e0;
 
-    /// Executes instructions, and returns the callers of the last one.
+    /// Executes instructions, and returns the callers of the last instruction.
     fn callers(steps: &[(u8, u64, &str, u32)]) -> String {
         let mut stacks = Stacks::default();
         let mut last = String::new();

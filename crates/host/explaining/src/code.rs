@@ -123,7 +123,7 @@ impl CodeImage {
         self.levels.contains(&level)
     }
 
-    /// Whether both files have the same code and run at a common exception level.
+    /// Whether two files have the same code and run at a common exception level.
     pub fn is_like(&self, other: &Self) -> bool {
         let meets = self.levels.iter().any(|level| other.runs_at(*level));
         meets && self.parts == other.parts
@@ -165,10 +165,10 @@ pub struct Places<'i> {
 
 /// Number of instructions in a block that are enough to identify the block's place in a file.
 const ENOUGH: usize = 6;
-/// Short blocks are searched for only in files of at most this many bytes.
+/// The largest file, in bytes, in which short blocks are searched for.
 const SMALL: usize = 4 << 20;
 const PAGE: u64 = 0x1000;
-/// A distance is accepted if at least this many blocks agree on it.
+/// The least number of blocks that must agree on a distance.
 const AGREE: usize = 3;
 
 impl<'i> Places<'i> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::explanation::{Explained, ExplainedCell};
 use crate::walk::Key;
 
-/// The counts of a function in both samples.
+/// A function's counts in A's and in B's sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The file and the name of the function.
@@ -66,7 +66,7 @@ pub struct Parting {
 }
 
 impl<'e> Difference<'e> {
-    /// Compares the cells that both sides have.
+    /// Compares the cells that A and B have in common.
     pub fn compare_all([a, b]: [&'e Explained; 2]) -> Vec<Self> {
         let both = b
             .cells
@@ -115,8 +115,8 @@ impl<'e> Difference<'e> {
         }
     }
 
-    /// Returns the `top` largest changes and the others. A quarter of `top` is kept for changes in the rarer direction:
-    /// if most functions disappear, the few that are new are the reason.
+    /// Returns the `top` largest changes, and the remaining changes. A quarter of `top` is kept for changes in the
+    /// rarer direction: if most functions disappear, the few that are new are the reason.
     pub fn split_largest(&self, top: usize) -> (Vec<&Change>, Vec<&Change>) {
         let longer = |change: &&Change| change.excess() > 0;
         let few = self.changes.iter().filter(longer).count() <= self.changes.len() / 2;

@@ -203,7 +203,7 @@ impl ExplainedCell {
     }
 }
 
-/// Returns the word of a dimension, if it is the same in all cells.
+/// Returns a dimension's word, if all cells have the same word.
 fn shared_word(cells: &[ExplainedCell], key: &str) -> Option<String> {
     let words = cells.iter().map(|cell| cell.words.get(key));
     let words: BTreeSet<Option<&String>> = words.collect();

@@ -42,7 +42,7 @@ pub fn functions(image: &[u8], first: &str) -> Option<Vec<(u64, String)>> {
         .filter(|(name, _)| matches!(name.kind, b't' | b'T' | b'w' | b'W'))
         .map(|(name, address)| (address.wrapping_sub(origin), name.text))
         .collect();
-    // If several names have the same address, the first one in the table is kept.
+    // If several names have the same address, the first name in the table is kept.
     functions.sort_by_key(|(distance, _)| *distance);
     functions.dedup_by_key(|(distance, _)| *distance);
     Some(functions)

@@ -13,7 +13,7 @@ use crate::events::Events;
 use crate::explanation::{Explained, ExplainedCell, FunctionCost};
 use crate::step::Step;
 
-/// A sample with at most this many steps is shown in order.
+/// The largest number of steps for which a sample's steps are shown in order.
 const SHORT: usize = 60;
 /// Number of functions that a difference or a long sample shows by default.
 pub const TOP: usize = 20;
@@ -153,7 +153,7 @@ fn add_steps_in_order(document: &mut Document, steps: &[Step]) {
     ]);
 }
 
-/// Adds a table of the longest functions, and the sum of the others.
+/// Adds a table of the longest functions, and the sum of all remaining functions.
 fn add_longest_functions(document: &mut Document, cell: &ExplainedCell, top: usize) {
     let on_path = cell.functions.iter().filter(|one| one.count != 0);
     let functions: Vec<&FunctionCost> = on_path.collect();

@@ -5,9 +5,9 @@
 //! allows, it chooses the one that costs the least energy: the deepest state whose target residency the interval
 //! reaches. No governor can use less energy with the same states. A governor may divide an interval into several stays.
 //! The price of each stay is at least 0, and each moment up to the event costs at least the power of the deepest state
-//! that the governor entered. For the same state, the oracle would have paid the price only once. The oracle's choice
-//! is never too deep. The choice is too shallow only if the latency limit forbids a state that would have paid off. The
-//! oracle does not give a bound for lateness: polling reaches the lowest lateness, 0.
+//! that the governor entered. The oracle would have paid the price of entering this state only once. The oracle's
+//! choice is never too deep. The choice is too shallow only if the latency limit forbids a state that would have paid
+//! off. The oracle does not give a bound for lateness: polling reaches the lowest lateness, 0.
 
 use super::ledger::Ledger;
 use super::replay::Setting;

@@ -36,7 +36,7 @@ pub struct Recorded {
     pub losses: usize,
 }
 
-/// The first line of ftrace's or trace-cmd's text begins with one of these.
+/// Possible beginnings of the first line in ftrace's and trace-cmd's texts.
 const HEADS: [&str; 3] = ["# tracer:", "cpus=", "version = "];
 
 /// Parses the intervals of CPU `wanted`, or of the CPU with the most intervals; an error describes the mistake and its

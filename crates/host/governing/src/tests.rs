@@ -217,7 +217,7 @@ proptest! {
     }
 }
 
-/// Two runs write the same file, whose contents agree with docs/governors.md.
+/// Two runs write equal files, whose contents agree with docs/governors.md.
 #[test]
 fn results_repeat() {
     let folder = tempfile::tempdir().unwrap();

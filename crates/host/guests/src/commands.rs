@@ -14,7 +14,7 @@ use plan::{CommandName, List, Plan, Workload};
 use shell::failure::bad_input;
 use vmm::archive::{self, Archive};
 
-/// If a command contains one of these characters, a shell runs it.
+/// Characters that make a shell run the command that contains them.
 const SHELLS: &str = "|&;<>()$`\"'*?[]#~\\\n";
 
 /// Default number of runs before the samples.

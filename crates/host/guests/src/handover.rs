@@ -36,8 +36,8 @@ fn is_wait_instruction(word: [u8; 4]) -> bool {
     word == WFE || word & !0x1f == WFET
 }
 
-/// Whether the words around the `n`th word look like code. The two neighbours of this word have to look like code, and
-/// all but [`PADDING`] of the other words.
+/// Whether the words around the `n`th word look like code. The two words next to this word have to look like code. Of
+/// the other words, at most [`PADDING`] may not look like code.
 fn is_among_code(words: &[[u8; 4]], n: usize) -> bool {
     let range = |reach: usize| n.saturating_sub(reach)..words.len().min(n + 1 + reach);
     let others = |reach| {

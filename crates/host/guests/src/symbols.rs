@@ -165,7 +165,7 @@ pub fn named(file: &ElfFile64<'_, object::Endianness>) -> Vec<(u64, String)> {
 }
 
 impl Functions {
-    /// Reads the functions of an ELF file. The result is empty for any other file.
+    /// Reads the functions of an ELF file. The result is empty if the bytes are not an ELF file.
     fn of(elf: &[u8]) -> Self {
         let Ok(file) = ElfFile64::<object::Endianness>::parse(elf) else {
             return Self::default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes `docs/hypervisors.md` from the numbers, and the same tables for a terminal.
+//! Writes `docs/hypervisors.md` from the numbers, and formats its tables for a terminal.
 
 use page::layer_costs::format_ratio;
 use page::thousands;
@@ -152,7 +152,7 @@ fn ratio_to_rouse(numbers: &Numbers, row: &ComparedCell, number: &Number) -> Opt
     ))
 }
 
-/// Returns the table of the instructions that each hypervisor adds, and of each cell's ratio to the cell under Rouse.
+/// Returns a table with the instructions that each hypervisor adds, and with each cell's ratio to Rouse's cell.
 fn own_costs_table(numbers: &Numbers) -> String {
     let text = |row: &ComparedCell, under| {
         let number = numbers.number_at(row, under)?;

@@ -43,8 +43,8 @@ const DOCUMENT: &str = "docs/hypervisors.md";
 const NUMBERS: &str = "docs/hypervisors.json";
 /// The file whose first table is a copy of the first table in [`DOCUMENT`].
 const README: &str = "README.md";
-/// Numbers that differ from the stored numbers by at most this fraction are not reported. Other versions of the same
-/// hypervisors differ by less.
+/// Numbers that differ from the stored numbers by at most this fraction are not reported. Versions of one hypervisor
+/// differ by less.
 const NEAR: f64 = 0.10;
 
 /// Measures the table.
@@ -94,8 +94,8 @@ pub fn hypervisors(args: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Returns all hypervisors that can be provided. Bao is one of them only if the user names a checkout of it, because no
-/// package registry has Bao.
+/// Returns all hypervisors that can be provided. Bao is included only if the user names a checkout of Bao, because no
+/// package registry has it.
 fn available_hypervisors(args: &Table) -> Vec<Under> {
     let mut all = Under::ALL.to_vec();
     if let Err(why) = Bao::source(args.bao.as_deref()) {

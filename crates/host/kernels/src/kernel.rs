@@ -254,8 +254,8 @@ impl Kernel {
         }
     }
 
-    /// Returns a text that distinguishes this kernel from others. The text has the names of the kernel's parts, but not
-    /// their contents.
+    /// Returns a text that distinguishes this kernel from other kernels. The text has the names of the kernel's parts,
+    /// but not their contents.
     fn identity(&self) -> Result<String> {
         let absolute = |path: &PathBuf| std::path::absolute(path);
         let patches: Vec<_> = self

@@ -289,7 +289,7 @@ fn numbers_of(version: &str) -> Vec<u32> {
 fn newest_of<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     let of = |name: &String| numbers_of(name.rsplit('-').next().unwrap_or_default());
     let wanted = numbers_of(version);
-    // The versions of packages have two numbers, and those of releases have three.
+    // A package's version has two numbers, and a release's version has three.
     let fits = |name: &&String| {
         of(name).starts_with(&wanted) || wanted.starts_with(&of(name)) && !of(name).is_empty()
     };

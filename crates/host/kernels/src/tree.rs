@@ -53,7 +53,7 @@ pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
         }
         now.insert(path, state);
     }
-    // The path of a file may have become a folder, or the other way round.
+    // A file may have become a folder, or a folder a file.
     let gone: Vec<&String> = seen
         .keys()
         .filter(|path| !now.contains_key(*path))
@@ -155,7 +155,7 @@ pub fn copy_build(from: &Path, to: &Path) -> Result<()> {
     fs::rename(&partial, to).with_context(|| to.display().to_string())
 }
 
-/// Copies a file of another copy together with its time. Removes the file here if the other copy does not have it.
+/// Copies a file from another copy of the tree, with the file's time. Removes the file here if the other copy lacks it.
 pub fn copy_file(from: &Path, to: &Path) -> Result<()> {
     remove(to)?;
     if !from.exists() {

@@ -76,7 +76,8 @@ fn describe_wait(cell: &Cell) -> String {
     }
 }
 
-/// Returns the values that distinguish a cell from the cells `alike`, which are described in the same words.
+/// Returns the values that distinguish a cell from the cells `alike`. Without these values, all of these cells have
+/// one description.
 fn distinguishing_words(cell: &Cell, alike: &[&Cell]) -> String {
     let word = |key: &str, cell: &Cell| cell.word(key).unwrap_or_default();
     let keys = keys().filter(|key| {

@@ -121,7 +121,7 @@ impl Column {
         &self.texts
     }
 
-    /// Returns the column with other texts, and the same titles.
+    /// Returns a column with new texts and this column's titles.
     pub(crate) fn with_texts(&self, texts: Vec<String>) -> Self {
         Self {
             group: self.group.clone(),

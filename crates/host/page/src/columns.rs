@@ -88,9 +88,9 @@ fn exits_column(cells: &[&Cell], title: &str, is: &dyn Fn(&str) -> bool) -> Colu
 }
 
 /// Formats a counter per sample, although the counter includes the ends of blocks. If the count is a multiple of the
-/// wake-ups made, each sample has the same number, which is shown. Otherwise, the text is an upper bound of the
-/// samples' average, marked by `≤`. On Linux, the wake-ups before a block's first sample are like the samples, so the
-/// average over all wake-ups is shown.
+/// wake-ups made, the quotient is shown: the number per sample. Otherwise, the text is an upper bound of the samples'
+/// average, marked by `≤`. On Linux, the wake-ups before a block's first sample are like the samples, so the average
+/// over all wake-ups is shown.
 fn format_made_rate(cell: &Cell, count: u64) -> String {
     let samples = cell.stats.map_or(0, |stats| stats.count).max(1);
     let made = cell.made.max(samples);

@@ -4,8 +4,8 @@
 use maud::{Markup, html};
 use results::merge::Run;
 
-/// Calls `of` on each run. Returns the distinct results, each with the labels of the runs that have it. The list of
-/// labels is empty if all runs have the same result.
+/// Calls `of` on each run. Returns the distinct results, each with the labels of the runs that have it. The labels
+/// are left out if all runs have the same result.
 pub fn merge_equal(runs: &[Run], of: impl Fn(&Run) -> Markup) -> Vec<(Vec<&str>, Markup)> {
     let mut parts: Vec<(Vec<&str>, Markup)> = Vec::new();
     for run in runs {

@@ -124,7 +124,7 @@ fn cell_under_most_layers<'r>(
         let mut medians: Vec<_> = others
             .filter_map(|other| Some((other.under, median_in_unit(other, scale)?)))
             .collect();
-        // The layers are in the order that people expect: the bare machine, Rouse, others.
+        // The layers are in the order that people expect: the bare machine, Rouse, other hypervisors.
         medians.sort_by_key(|(under, _)| (*under != Under::None, *under));
         LayerRow { cell, medians }
     };

@@ -136,8 +136,8 @@ pub fn results_page(title: Option<&str>, runs: &[Run]) -> String {
     document(&title, body)
 }
 
-/// Returns the runs that charts show. If the runs are boots that repeat one measurement, returns only the first,
-/// because the others differ only by noise.
+/// Returns the runs that charts show. If the runs are boots that repeat one measurement, returns only the first run,
+/// because the other runs differ only by noise.
 fn charted_runs(runs: &[Run]) -> &[Run] {
     match answer::are_boots(runs) {
         true => &runs[..1],

@@ -60,7 +60,7 @@ pub fn drop_further_pairs<'c>(cells: &[&'c Cell], many: usize) -> Vec<&'c Cell> 
 fn affinity_level(cell: &Cell) -> Option<usize> {
     let number = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     let differ = number(&cell.sender)? ^ number(&cell.receiver)?;
-    // Aff3 is in bits 39 to 32, and the other levels are in bits 23 to 0 (DDI 0487K.a, MPIDR_EL1).
+    // Aff3 is in bits 39 to 32, and Aff2 to Aff0 are in bits 23 to 0 (DDI 0487K.a, MPIDR_EL1).
     let fields = [differ, differ >> 8, differ >> 16, differ >> 32];
     fields.iter().rposition(|field| field & 0xff != 0)
 }

@@ -42,8 +42,8 @@ pub fn path_columns(cells: &[&Cell]) -> Vec<Column> {
     }
 }
 
-/// Returns the columns of the exception levels at which the samples' instructions were executed, in per cent, and of
-/// the bookkeeping instructions per sample.
+/// Returns columns with the percentage of the samples' instructions at each exception level, and a column with the
+/// bookkeeping instructions per sample.
 pub fn level_columns(cells: &[&Cell]) -> Vec<Column> {
     type Part = fn(&Critical) -> u64;
     let parts: [(&str, Part); 5] = [

@@ -68,7 +68,7 @@ fn run_distance(runs: usize) -> f64 {
     (RIGHT - LEFT - 24.0) / (runs.max(2) - 1) as f64
 }
 
-/// Writes as many of the names as fit, including the last one.
+/// Writes as many names as fit, including the last name.
 fn write_names(canvas: &mut Canvas, names: &[String], place: &dyn Fn(usize) -> f64) {
     let mut free = f64::INFINITY;
     for (run, name) in names.iter().enumerate().rev() {

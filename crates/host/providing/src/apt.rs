@@ -69,7 +69,7 @@ pub fn usable() -> bool {
     tools.iter().all(there) && Path::new(KEYS).exists()
 }
 
-/// The lock of the folder of tools. No other run provides a tool until this lock is dropped.
+/// The lock of the folder of tools. While this lock is held, only this run provides tools.
 pub struct Tools {
     folder: PathBuf,
     _locked: File,

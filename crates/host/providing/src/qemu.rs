@@ -56,7 +56,7 @@ impl Version {
 #[derive(Clone, Debug)]
 pub struct Emulator {
     program: PathBuf,
-    /// Arguments that come before all others.
+    /// Arguments that come before all other arguments.
     prefix: Vec<OsString>,
     pub version: Version,
     /// QEMU's version line, with the package's revision.

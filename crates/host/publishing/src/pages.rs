@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `pages`: checks pages in a headless browser.
 //!
-//! The program crates/test/browser does the check. It is a separate process, so that no other verb compiles it. This
-//! module chooses the pages: files that the user names, or one page of each kind, made without a boot.
+//! The program crates/test/browser does the check. This program is a separate process, so that only this verb
+//! compiles it. This module chooses the pages: files that the user names, or one page of each kind, made without a
+//! boot.
 
 use std::ffi::OsString;
 use std::fs;

@@ -38,8 +38,8 @@ use registers::Value;
 #[unsafe(export_name = "qemu_plugin_version")]
 pub static VERSION: c_int = api::VERSION;
 
-/// A CPU counts as spinning after this number of entries at the same level without an exception. Further entries of
-/// this CPU are left out.
+/// A CPU counts as spinning after this many block entries at one level without an exception. Further entries of this
+/// CPU are left out.
 const MOST: usize = 1 << 14;
 /// Distance between vectors (DDI 0487K.a, D1.3.1.5).
 const VECTOR: u64 = 0x80;

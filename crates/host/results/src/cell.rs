@@ -102,8 +102,8 @@ pub struct Cell {
     /// or not known, or if the values are not times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter_coarse: Option<f64>,
-    /// Number of wake-ups that the counters cover: samples, and others made in the same way; 0 if
-    /// not known.
+    /// Number of wake-ups that the counters cover: the samples, and further wake-ups made in the same way; 0 if not
+    /// known.
     #[serde(skip_serializing_if = "is_zero")]
     pub made: u64,
     /// Why the cell ended: `settled`, `samples` or `budget`; `null` if it did not end, or if the
@@ -219,14 +219,14 @@ impl Cell {
         !self.under.is_other() || !self.exits.is_empty() || self.divided_samples().is_some()
     }
 
-    /// Whether `floor` is the same cell on the bare machine, where nothing is trapped or injected.
+    /// Whether `floor` is this cell on the bare machine, where nothing is trapped or injected.
     pub fn has_bare_machine_twin(&self, floor: &Self) -> bool {
         floor.under == Under::None
             && floor.what == self.what.on_bare_machine()
             && floor.cpus == self.cpus
     }
 
-    /// Whether `other` is the same cell under another layer.
+    /// Whether `other` is this cell under another layer.
     pub fn is_like(&self, other: &Self) -> bool {
         other.what == self.what && other.cpus == self.cpus
     }

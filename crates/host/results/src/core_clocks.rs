@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::{CellRecords, ClockRecords, Records};
 
-/// A clock is steady if its readings differ by at most this many millionths. A reading is accurate to 1 in 4000, so two
+/// The largest difference between a steady clock's readings, in millionths. A reading is accurate to 1 in 4000, so two
 /// readings of a steady clock differ by up to 500 millionths. The limit is twice that.
 pub const AGREES_PPM: i64 = 1000;
 

@@ -80,7 +80,7 @@ impl Results {
             .extend(missing.map(|text| format!("under {name}: {text}")));
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
-        // Boots of one machine have the same notes, so each note is added once.
+        // Boots of one machine have equal notes, so each note is added once.
         for note in &records.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());

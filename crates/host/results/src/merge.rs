@@ -67,7 +67,7 @@ fn is_next_part(run: &Run, part: &Run) -> bool {
     is_one_setup(a, b) && b.cells.iter().all(|cell| !known.contains(&cell.key()))
 }
 
-/// Whether both results have the same images, machine and unit.
+/// Whether `a` and `b` have the same images, machine and unit.
 fn is_one_setup(a: &Results, b: &Results) -> bool {
     a.board == b.board
         && a.build == b.build
@@ -120,7 +120,7 @@ fn rank_in_plan(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
     (workload, shape, cell.under, cell.what.rank())
 }
 
-/// Appends numbers to the names of runs that would have the same name.
+/// Appends numbers to names of runs where several runs have one name.
 fn make_names_unique(runs: &mut [Run]) {
     let mut known: BTreeSet<String> = BTreeSet::new();
     for run in runs {

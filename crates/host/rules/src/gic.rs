@@ -87,8 +87,8 @@ impl Mapped {
                 self.offset == SETLPIR,
             ),
         };
-        // In the first kind of register, a bit written as 0 has no effect. The other registers take the number of an
-        // interrupt.
+        // In the first kind of register, a bit written as 0 has no effect. All other registers take an interrupt's
+        // number.
         pends && self.value != 0 || sets
     }
 }

@@ -126,8 +126,8 @@ impl BootCache {
     }
 
     /// Returns the boot that `command` starts. `emulator` is the emulator's version text. `place` is the folder for the
-    /// emulator's files. `files` are the recorder's files, by the names of its options: the recorder reads those that
-    /// exist, and writes the others.
+    /// emulator's files. `files` are the recorder's files, by the names of its options: the recorder reads the files
+    /// that exist, and writes the others.
     pub fn boot(
         &self,
         emulator: &str,
@@ -228,7 +228,7 @@ impl Boot<'_> {
         let shown = || places::shown(parent);
         fs::create_dir_all(parent).with_context(shown)?;
         partial_files::sweep(parent);
-        // Another run of the same test may be keeping the same boot, or may have kept it first.
+        // Another run of this test may be keeping this boot now, or may have kept it already.
         let Some(folder) = partial_files::Folder::claim(parent, &self.name).with_context(shown)?
         else {
             return Ok(());

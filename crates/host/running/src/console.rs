@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interprets the lines of the board's console.
 //!
-//! A foreign guest writes to the same console. Its output must not be mistaken for our records. So EL2, or the monitor
-//! under KVM, breaks the marks that identify our lines when it forwards this output ([`wire::Guard`]). On the bare
-//! machine and under Xen, where no software of ours is below the guest, this module breaks the marks.
+//! A foreign guest writes to the console that Rouse uses. Its output must not be mistaken for our records. So EL2, or
+//! the monitor under KVM, breaks the marks that identify our lines when it forwards this output ([`wire::Guard`]). On
+//! the bare machine and under Xen, where no software of ours is below the guest, this module breaks the marks.
 
 use abi::Ended;
 use results::records::{Collector, GivenUp};
@@ -32,7 +32,7 @@ const REBOOT_FAILED: &str = "Reboot failed -- System halted";
 const QUOTED: usize = 120;
 
 /// The prefix of EDK2's boot manager, its messages if it does not start the image, and their meaning. Guests may print
-/// the same messages, but without the prefix.
+/// these messages, but without the prefix.
 const BOOT_MANAGER: &str = "BdsDxe: ";
 const NOT_STARTED: [(&str, &str); 4] = [
     (": Access Denied", SECURE_BOOT),

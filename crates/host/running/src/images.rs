@@ -41,7 +41,8 @@ const TRIALS: &str = "guest-trials";
 const TEST_KERNEL: &str = "test-kernel";
 const RECORDER: &str = "recorder";
 const MONITOR: &str = "rouse-kvm";
-/// The feature that adds code for tests to both images. The packages of both images have it.
+/// The feature that adds code for tests to both images. Both the hypervisor's and the guest's package have this
+/// feature.
 const PLANTED: &str = "planted";
 const ON_LINUX: &str = "linux";
 const ON_LINUX_PROGRAM: &str = "rouse-linux";
@@ -128,7 +129,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// Returns the guest that is compiled for these atomics, or the other kernel.
+    /// Returns our guest that is compiled for `atomics`, or the user's kernel.
     pub fn guest(&self, atomics: Atomics) -> &GuestFiles {
         match (atomics, &self.lse) {
             (Atomics::Lse, Some(lse)) => lse,
@@ -399,7 +400,7 @@ pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// Returns the folder for these builds. It differs from the folder that Cargo locks while it runs this program. Each
-/// kind of atomic instructions has its own folder, because the images for both are built in parallel.
+/// kind of atomic instructions has its own folder, because the images for the two kinds are built in parallel.
 fn build_folder(atomics: Atomics) -> PathBuf {
     places::target().join(match atomics {
         Atomics::Llsc => "image-build",

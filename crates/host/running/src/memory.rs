@@ -182,7 +182,7 @@ impl Needs {
                 let each = taken.per_cpu + neighbour;
                 (&built.packed, Some(taken.fixed + cpus * each))
             }
-            // The module `other_hypervisors` checks the other ones.
+            // The module `other_hypervisors` checks all other hypervisors.
             Under::None
             | Under::Xen
             | Under::Bao

@@ -71,8 +71,8 @@ pub struct DeadlineArgs {
     /// expected time, plus 300]
     #[arg(long, value_name = "SECONDS")]
     pub deadline: Option<u64>,
-    /// Likewise for a pass of a cell, including its report [default: none; with `image`, four times the longest cell's
-    /// expected time, at least 60]
+    /// Machine time that each pass of a cell may take, including its report [default: none; with `image`, four times
+    /// the longest cell's expected time, at least 60]
     #[arg(long, value_name = "SECONDS")]
     pub cell_deadline: Option<u64>,
     /// Whether the hypervisor keeps the last of three or more CPUs for itself, so that a deadline also ends a guest

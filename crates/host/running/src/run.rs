@@ -182,7 +182,7 @@ pub fn ended(session: Session) -> Result<()> {
     }
 }
 
-/// Prints the table, and where the other files are.
+/// Prints the table, and where the run's other files are.
 fn print_results(session: &Session, format: &FormatArgs) -> Result<()> {
     if !session.results.has_cells() {
         say!("");

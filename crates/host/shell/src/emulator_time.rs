@@ -114,7 +114,7 @@ mod tests {
     const TICK: Duration = Duration::from_millis(200);
     const MINUTE: u32 = 300;
 
-    /// An emulator whose threads all do the same in every tick.
+    /// An emulator whose threads all behave alike in every tick.
     struct Emulator {
         clock: OwnTime,
         threads: Sample,

@@ -89,7 +89,7 @@ impl Folder {
         unreachable!("numbers don't end")
     }
 
-    /// Begins a folder. `None` if another run is making the same folder, or has just finished it.
+    /// Begins a folder. `None` if another run is making this folder, or has just finished it.
     fn begin_folder(target: &Path) -> io::Result<Option<Self>> {
         let parent = target.parent().unwrap_or(Path::new("/"));
         let name = target.file_name().unwrap_or_default().to_string_lossy();

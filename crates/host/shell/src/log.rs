@@ -147,7 +147,7 @@ mod tests {
         let moved = log.describe_move().unwrap();
         assert!(moved.contains("No space left"), "{moved}");
         assert!(moved.contains(&places::shown(&log.path)), "{moved}");
-        // The other disk is full too.
+        // The disk for the second log is full too.
         fs::remove_file(&log.path).unwrap();
         log.path = parent.path().join("serial.log");
         log.written = 7;

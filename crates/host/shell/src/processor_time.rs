@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(status.code(), None);
     }
 
-    /// Returns a command that runs until it has used this many ticks. The time of a process includes the time of the
+    /// Returns a command that runs until it has used `ticks` ticks. The time of a process includes the time of the
     /// children that it has waited for.
     #[cfg(target_os = "linux")]
     fn busy(ticks: u32) -> Command {
@@ -221,7 +221,8 @@ mod tests {
         });
         assert!(one.total() >= USER_TICK * 30, "{one:?}");
         assert!(other.total() >= USER_TICK * 5, "{other:?}");
-        // A program that is started without this module does not count, and neither does the work of others.
+        // A program that is started without this module does not count, and neither do programs that other threads
+        // start.
         assert!(none.total() < USER_TICK * 5, "{none:?}");
     }
 

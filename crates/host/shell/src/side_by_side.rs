@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn as_many_run_at_a_time_as_are_asked_for() {
-        // Each item waits for two others. With fewer than three threads, none would end.
+        // Each item waits for two other items. With fewer than three threads, none would end.
         let three = Barrier::new(3);
         let work = |_| {
             three.wait();

@@ -14,9 +14,9 @@
 //! | what difference would have been seen | [`detectable_shift`] | the power of the test, for runs spread as these are |
 //! | how many runs show a given difference | [`runs_to_see`] | the power of the test |
 //!
-//! All methods rely on one condition: if the two sides are the same, any order of their runs is as likely
-//! as any other. Alternating runs of both sides (A B B A) ensure that. Running one side after the other
-//! does not, if the host changes in between.
+//! All methods rely on one condition: if the two sides are the same, any order of their runs is as likely as any
+//! other. Alternating the runs of A and B (A B B A) ensures this. Running all of A before B does not ensure this, if
+//! the host changes in between.
 
 #![forbid(unsafe_code)]
 

@@ -30,7 +30,7 @@ pub const LADDER: [usize; 20] = [
 ];
 /// The number of simulated pairs of sides. With this number, the quantile is accurate to 1 %.
 const DRAWS: usize = 2000;
-/// The largest number of runs, both sides together, for which the module simulates.
+/// The module simulates at most this total number of runs, A and B together.
 const FEW: usize = 100;
 /// The seed of the random numbers.
 const SEED: u64 = 0x51_6e_1f;
@@ -102,8 +102,8 @@ fn quantile(values: &mut [f64], part: f64) -> Option<f64> {
     (rank <= values.len()).then(|| *values.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
 }
 
-/// Returns the smallest U that the test regards as a difference. U is the number of pairs, of all `a` times `b`, that
-/// have to be in the same order. `None` if even all pairs are not enough.
+/// Returns the smallest U that the test regards as a difference. U is how many of all `a` times `b` pairs have to be in
+/// the same order. `None` if even all pairs are not enough.
 fn critical_u(a: usize, b: usize, level: f64) -> Option<usize> {
     // The rank sum of `a` figures is U plus the smallest possible rank sum.
     let ranks: Vec<usize> = (1..=a + b).collect();

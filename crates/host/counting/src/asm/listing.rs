@@ -90,7 +90,7 @@ fn function_lines(function: &Function<'_>, counts: &Counts) -> Vec<String> {
     lines
 }
 
-/// Formats a count per pass. It is a whole number if all passes have the same count.
+/// Formats a count per pass. The text is a whole number if the count is a multiple of the passes.
 fn per_pass(count: u64, passes: u64) -> String {
     if count.is_multiple_of(passes) {
         (count / passes).to_string()

@@ -14,7 +14,7 @@ use super::visit;
 use shell::failure;
 
 /// Compares the hypervisor's part of every path that both traces contain. The most frequent pass in each trace must
-/// also occur in the other one.
+/// also occur in the other trace.
 pub fn compare_traces(measured: &Trace, tested: &Trace, mode: Mode) -> Result<()> {
     let paths = Path::ALL.iter().filter(|path| !path.is_floor());
     let different: Vec<String> = paths

@@ -31,7 +31,7 @@ pub struct Missed {
     pub code: usize,
     /// Missed lines of memory that these instructions accessed.
     pub data: usize,
-    /// Lines of both kinds that the second-level cache missed, too.
+    /// Of the code and data lines, those that the second-level cache missed too.
     pub second: usize,
     /// Missed lines of translation tables in the whole window, including the guest's table walks.
     pub walked: usize,

@@ -98,8 +98,8 @@ impl Card {
         }
     }
 
-    /// Returns the cycles of an injected IPI on `model`, for both sides together, and the least possible cycles of both
-    /// sides.
+    /// Returns how many cycles sender and receiver of an injected IPI take together on `model`, and the least possible
+    /// number.
     pub fn ipi_cycles(&self, model: &str) -> Option<(u64, u64)> {
         let both = |send, receive| -> Option<u64> {
             Some(self.cycles(model, send)?.warm + self.cycles(model, receive)?.warm)

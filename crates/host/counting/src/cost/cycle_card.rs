@@ -154,7 +154,7 @@ fn instructions_of_path(card: &Card, path: Path) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("/"))
 }
 
-/// Describes the cycles of an injected IPI, for both sides together.
+/// Describes how many cycles sender and receiver of an injected IPI take together.
 pub fn describe_ipis(card: &Card) -> Vec<String> {
     let models = card.models.keys();
     let sentence = |model: &String| {

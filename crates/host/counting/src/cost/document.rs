@@ -334,7 +334,8 @@ fn hypervisor_cells(el2: &Tally) -> String {
     )
 }
 
-/// Writes the table of single numbers. The numbers of the first baseline are next to those of the last one.
+/// Writes the table of single numbers. The first baseline's numbers are next to the last baseline's
+/// numbers.
 fn write_numbers(page: &mut String, baselines: &[Costs]) {
     let (Some(before), Some(now)) = (baselines.first(), baselines.last()) else {
         return;

@@ -66,7 +66,7 @@ pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
     (changes, gone)
 }
 
-/// Names both compilers if `rustc` differs from `with`, the compiler of the baseline `base`. The difference between the
+/// Names both compilers if `rustc` differs from `with`, which compiled baseline `base`. The difference between the
 /// compilers may have caused the growth.
 pub fn note_other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
     (with != rustc).then(|| {

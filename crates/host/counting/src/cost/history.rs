@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stored baselines: files `NN-label.json`, in one folder for counts of instructions and another one for cycles.
-//! The first baseline is from the project's beginning. New costs are compared with the last one.
+//! The first baseline is from the project's beginning. New costs are compared with the last baseline.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -75,8 +75,8 @@ pub fn bytes_per_vcpu(recorded: &Recorded) -> Result<Numbers> {
 }
 
 /// Returns the number of instructions from reset to the first one of the measuring guest, on a machine with one CPU.
-/// Because this CPU never waits for another one, the number is always the same. It includes the five instructions that
-/// the emulator executes in place of a boot loader.
+/// Because this CPU never waits for another CPU, the number is the same in every run. It includes the five
+/// instructions that the emulator executes in place of a boot loader.
 pub fn boot_instructions(bench: &Bench) -> Result<Numbers> {
     let little =
         "rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=100 rouse.iterations=4";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Divides an injected IPI into parts, by the times in the traces of both CPUs. The parts extend from the sender's
-//! trapped write to the point at which the running or waiting receiver continues.
+//! Divides an injected IPI into parts, by the times in the sender's and the receiver's traces. The parts extend from
+//! the sender's trapped write to the point at which the running or waiting receiver continues.
 
 use cost::{Level, Path};
 
@@ -129,7 +129,7 @@ mod tests {
     const VECTOR: u64 = 0x4020_0280;
 
     /// Returns a window of steps. Each step has a level, an instruction and a time. The step at tick `vector` is at
-    /// address `VECTOR`. Every other step is at the address after the previous one.
+    /// address `VECTOR`. All other steps are at the address after the previous step.
     fn window(target: Target, side: usize, steps: &[(Level, u32, u64)], vector: u64) -> Window {
         let mut pc = 0x4000_0000;
         let steps = steps.iter().map(|&(level, word, tick)| {

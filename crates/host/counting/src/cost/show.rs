@@ -26,7 +26,7 @@ const COUNTS: [(&str, &str); 12] = [
     ("lines", "data"),
     ("lines", "code"),
 ];
-/// Group of the guest's instructions: those under the hypervisor, and those on the same path without it.
+/// Group of the guest's instructions on a path: with the hypervisor, and without it.
 const GUEST: &str = "guest's insns";
 /// Text for the counts of a path that was not taken.
 const NONE: &str = "-";
@@ -51,7 +51,7 @@ pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
     document
 }
 
-/// Returns the rows to show, which are those under the hypervisor, in both modes.
+/// Returns the rows to show: the rows under the hypervisor, in both modes.
 fn rows_to_show(costs: &Costs) -> impl Iterator<Item = (Path, &PathCosts)> {
     Path::ALL.iter().flat_map(move |&path| {
         let modes = [Mode::Inject, Mode::Direct].into_iter();

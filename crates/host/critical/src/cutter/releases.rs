@@ -108,7 +108,7 @@ impl Cutter {
     }
 
     /// Records that `cpu` has found `release`. If one of the two CPUs takes part in a sample that was open at the time
-    /// of the release, the other one takes part from now on, too.
+    /// of the release, the other CPU takes part from now on, too.
     fn join_samples(&mut self, cpu: usize, release: &Release) {
         let both = [cpu, release.cpu];
         let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());

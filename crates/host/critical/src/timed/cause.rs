@@ -36,9 +36,9 @@ impl Timeline<'_> {
         self.halt_before(core, at).is_some() && long(at)
     }
 
-    /// Returns the store or the interrupt that ended the wait before an instruction: how the path reaches the waiting
-    /// core, the other core, and the index of the other core's instruction. Returns `None` if the core did not wait for
-    /// another one.
+    /// Returns what ended the wait before an instruction: whether the path reaches the waiting core by a store or an
+    /// interrupt, from which core, and the index of that core's instruction. Returns `None` if the core did not wait
+    /// for another one.
     pub fn cause_of_resume(&self, core: usize, at: usize) -> Option<(Via, usize, usize)> {
         let this = &self.cores[core];
         let now = this.committed[at].tick;

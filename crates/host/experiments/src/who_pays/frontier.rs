@@ -47,8 +47,8 @@ pub fn collect_points(
 /// Smallest difference between shares that counts, in points.
 const LEAST: f64 = 0.1;
 
-/// Returns the points at `gap` that no other point beats, sorted by latency. A point beats another one if it is at
-/// least as fast and leaves a larger share, or if it is faster and leaves the same share.
+/// Returns the points at `gap` that no other point beats, sorted by latency. Point A beats point B if A is at least
+/// as fast and leaves a larger share, or if A is faster and leaves the same share.
 pub fn unbeaten_points<'p>(points: &'p [Point], gap: &str) -> Vec<&'p Point> {
     let at = || points.iter().filter(|point| point.gap == gap);
     let beats = |one: &Point, other: &Point| {
@@ -124,7 +124,7 @@ mod tests {
     fn a_line_crosses_zero_where_it_does() {
         // The values are the gap minus 2 us, so the line crosses zero at 2.
         assert!((zero_crossing([5.0, 50.0], [3.0, 48.0]) - 2.0).abs() < 1e-9);
-        // The crossing is beyond both points.
+        // The line crosses zero beyond both points.
         assert!((zero_crossing([5.0, 50.0], [-95.0, -50.0]) - 100.0).abs() < 1e-9);
     }
 }

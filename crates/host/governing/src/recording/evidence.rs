@@ -13,7 +13,7 @@ pub enum Evidence {
     TimerIrq,
     /// An inter-processor interrupt.
     Ipi,
-    /// Interrupt with which a CPU tells others that their timers have expired.
+    /// Interrupt with which a CPU tells other CPUs that their timers have expired.
     Broadcast,
     /// The tick, which does not end an interval.
     Tick,

@@ -9,8 +9,8 @@ use shell::failure::bad_input;
 use shell::places;
 
 const ARCHITECTURE: &str = "arm64";
-/// Packages with the shell that scripts and shell commands need, and with the usual commands. No other package depends
-/// on them, because every Debian system has them.
+/// Packages with the shell that scripts and shell commands need, and with the usual commands. Other packages do not
+/// depend on these packages, because every Debian system has them.
 const SHELL: [&str; 3] = ["dash", "coreutils", "grep"];
 /// Remedy for packages that can't be fetched.
 const REMEDY: Remedy = Remedy {

@@ -231,8 +231,8 @@ fn distortion_text(cells: &[&Cell]) -> String {
     }
 }
 
-/// Describes how many samples have stages. These are the samples with time stamps, which are separate from the other
-/// samples.
+/// Describes how many samples have stages. The stages come from the samples with time stamps, which are separate from
+/// the measured samples.
 fn sample_counts(cells: &[&Cell]) -> String {
     let most = |cell: &&Cell| cell.stages.iter().map(|stage| stage.stats.count).max();
     let counts: Vec<u64> = cells.iter().filter_map(most).collect();

@@ -30,7 +30,7 @@ pub fn section(panels: &[Panel<'_>]) -> Section {
             continue;
         };
         for panel in panels {
-            // With at most two limits of the hypervisor's poll, the charts of medians already show both.
+            // If the hypervisor's poll has at most two limits, the charts of medians already show them.
             if info.key == "host-poll-us" && count_host_polls(&panel.cells) <= 2 {
                 continue;
             }
@@ -56,7 +56,8 @@ struct Sweep<'p, 'r> {
     chosen: String,
     /// Values of the dimension.
     values: Vec<u64>,
-    /// The other dimension that has a line for each value, and its values, if there are several.
+    /// The dimension that has a line for each value, besides the swept dimension, and its values;
+    /// `None` if there is only one line.
     apart: Option<(&'static Info, Vec<u64>)>,
     /// Whether all cells wait in the same way.
     alike: bool,

@@ -290,7 +290,7 @@ fn poll_limit_sentences(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String
         let shown =
             |cell: &Cell| Some((cell.what.poll_limit_us, scale.show_value(nonzero_median(cell)?) + star_mark(cell)));
         let [missed, caught] = cells_at_edge(&cells).map(|cell| cell.map(shown));
-        // All these cells have the same delivery and the same trap as the first one.
+        // All these cells have the first cell's delivery and trap.
         let trap = match cells.first()?.what.trap {
             Trap::None => "",
             _ => ", trapped",
@@ -327,8 +327,8 @@ fn poll_limit_sentences(rows: &Rows<'_>, scale: Scale, unit: &str) -> Vec<String
         .collect()
 }
 
-/// Explains the cost of a round trip in which only one of the two wake-ups was missed. The other one was caught,
-/// because the answer comes at once.
+/// Explains the cost of a round trip in which only one of the two wake-ups was missed. The poll for the answer was
+/// caught, because the answer comes at once.
 fn caught_answer_note(missed: Option<&Cell>) -> &'static str {
     let half = |cell: &&Cell| {
         let sent = cell.per_sample(&cell.ipis, "sent");

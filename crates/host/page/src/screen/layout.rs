@@ -8,7 +8,8 @@ use results::{Cell, keys};
 
 use super::words;
 
-/// The parts of a cell's name that are in the title of its column. The other parts are in its row.
+/// The parts of a cell's name that are in the title of its column. The cell's row has the remaining parts of the
+/// name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
     /// The hypervisor and the way of waking.

@@ -36,7 +36,7 @@ fn split_repetitions(results: &Results) -> Vec<Run> {
     }])
 }
 
-/// Returns the number of repetitions and the first one, if the repetitions are equal: all are complete, and every cell
+/// Returns the number of repetitions and the first repetition, if all repetitions are complete and equal: every cell
 /// has the same median, path and exits in each.
 pub fn equal_runs(results: &Results) -> Option<(usize, Results)> {
     if results.incomplete || !results.damaged.is_empty() || !results.problems.is_empty() {
@@ -207,7 +207,7 @@ mod tests {
             let mut results = results();
             results.unit = unit.into();
             let stats = results.cells[1].stats.as_mut().unwrap();
-            // A median needs this many samples.
+            // 20 samples are enough for a median.
             (stats.count, stats.p50) = (20, median);
             Run {
                 label: format!("run {}", number + 1),
@@ -271,7 +271,7 @@ mod tests {
         let mut lacking = repeated(&[190, 190], "insns");
         lacking.cells.pop();
         assert!(equal_runs(&lacking).is_none());
-        // If one run were shown alone, the screen would hide that the other one was cut short.
+        // If the complete run were shown alone, the screen would hide that the other run was cut short.
         let mut cut = repeated(&[190, 190], "insns");
         cut.incomplete = true;
         assert!(equal_runs(&cut).is_none());

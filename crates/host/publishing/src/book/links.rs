@@ -45,7 +45,7 @@ fn has_target(path: &Path, link: &str, pages: &BTreeMap<PathBuf, Page>) -> bool 
         "" => path.to_owned(),
         _ => path.parent().unwrap_or(path).join(file),
     };
-    // The site has no symbolic links, so a browser finds the same path.
+    // The site has no symbolic links, so the path is also right in a browser.
     let Ok(target) = target.canonicalize() else {
         return false;
     };

@@ -37,7 +37,8 @@ pub fn align_cells(a: &mut Side, b: &mut Side) {
     }
 }
 
-/// Returns the keys that have one value in all cells of `a` and another in all of `b`, with both values.
+/// Returns the keys that have one value in all cells of `a` and another value in all cells of `b`, with these two
+/// values.
 pub fn separating_keys(
     a: &[Run],
     b: &[Run],

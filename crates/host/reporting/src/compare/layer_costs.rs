@@ -26,8 +26,8 @@ fn figure_of_median(pair: &Pair<'_>, side: fn(&Compared) -> &Figures) -> Option<
         .map(|total| side(total).rounded_median())
 }
 
-/// Returns the columns of both sides that have any value: the additional cost over the bare machine, and the ratio to
-/// the cost under Rouse.
+/// Returns A's and B's columns that have any value: the additional cost over the bare machine, and the ratio to the
+/// cost under Rouse.
 pub fn cost_columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let over = |pair: &Pair<'_>, of: Side| {
         let floor = reference_of(found, pair, |cell, other| {
@@ -54,7 +54,8 @@ pub fn cost_columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     columns
 }
 
-/// Returns the pair that is the reference of `pair` according to `is`, and that has the same leading quantity.
+/// Returns the pair that `is` accepts as the reference of `pair` and whose leading quantity is the quantity of
+/// `pair`.
 fn reference_of<'f, 'r>(
     found: &'f Comparison<'r>,
     pair: &Pair<'_>,

@@ -15,7 +15,7 @@ use page::cell_names::CellNames;
 
 /// Number of a table's lines that fit a screen.
 const LINES: usize = 24;
-/// If at most this many cells differ, their exits and IPIs are shown, too.
+/// The largest number of differing cells for which exits and IPIs are shown, too.
 const FEW: usize = 6;
 /// The quantities of exits and IPIs, with the names of their lines.
 const COUNTS: [(Quantity, &str); 2] = [

@@ -137,7 +137,7 @@ fn describe_side(name: &str, side: &Side) -> String {
     format!("{name}: {runs}, {} ({})", side.shown, parts.join(", "))
 }
 
-/// Returns notes on the runs of a side that the other side lacks.
+/// Returns the notes that only one side's runs have.
 fn notes_of_one_side(name: &str, side: &Side, other: &Side) -> impl Iterator<Item = String> {
     let own = side
         .notes()

@@ -27,7 +27,7 @@ const REMEDY: &str = "name a run folder, a results.json or a serial log";
 pub struct Input {
     /// The input's path, as messages show it.
     pub shown: String,
-    /// Label that distinguishes this input from the others.
+    /// Label that distinguishes this input from the other inputs.
     pub label: String,
     /// The input's folder, if a folder was named.
     pub folder: Option<PathBuf>,
@@ -167,8 +167,8 @@ fn from_json(text: &str, shown: &str) -> Result<Results> {
     Ok(results)
 }
 
-/// Returns the name that distinguishes an input from others: the name of its folder, or of the
-/// file if that is more specific.
+/// Returns the name that distinguishes an input from other inputs: its folder's name, or its file's
+/// name if that is more specific.
 fn input_label(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());

@@ -92,7 +92,7 @@ pub enum Verdict {
     Unknown,
 }
 
-/// One quantity of a cell, on both sides.
+/// One quantity of a cell, in A and in B.
 #[derive(Clone, Debug)]
 pub struct Compared {
     /// The compared quantity.
@@ -177,8 +177,8 @@ impl Compared {
         };
     }
 
-    /// Whether all runs of both sides have the same value. Any division of the runs into two sides then has the p-value
-    /// 1, so the figure does not count as a test.
+    /// Whether all runs of A and B have the same value. Any division of the runs into two sides then has the p-value 1,
+    /// so the figure does not count as a test.
     pub(super) fn is_constant(&self) -> bool {
         let first = self.a.lowest();
         let same = |side: &Figures| side.lowest() == first && side.highest() == first;

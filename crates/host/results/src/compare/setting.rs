@@ -223,12 +223,12 @@ fn json_text(value: &Value) -> String {
     }
 }
 
-/// The order in time of the runs of both sides.
+/// The order in which A's and B's runs started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The runs of both sides roughly alternate, so that slow changes affect both sides.
     Mixed,
-    /// Most runs of one side come before those of the other.
+    /// Most runs of one side come before most runs of the other side.
     Apart,
     /// The start time of a run is not known.
     Unknown,
@@ -248,7 +248,7 @@ pub fn order_in_time(a: &[Run], b: &[Run]) -> Order {
     if a.iter().chain(&b).any(String::is_empty) {
         return Order::Unknown;
     }
-    // All times have the same time zone and format, so sorting the texts sorts them by time.
+    // All times have one time zone and format, so their texts sort by time.
     let before = a
         .iter()
         .flat_map(|a| b.iter().filter(move |b| a < *b))

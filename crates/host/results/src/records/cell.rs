@@ -169,8 +169,8 @@ impl CellRecords {
         }
     }
 
-    /// Whether the first record and the last one have the same values in the fields that both have. If the end of a
-    /// boot and the beginning of the next one are lost, the sequence number and the id could match by chance.
+    /// Whether the first and the last record agree in the fields that both have. If the end of a boot and the
+    /// beginning of the next one are lost, the sequence number and the id could match by chance.
     pub fn agrees_with(&self, done: &Record<'_>) -> bool {
         text_fields(done)
             .iter()

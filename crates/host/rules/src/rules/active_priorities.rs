@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Active priorities of Group 0 must be written before those of Group 1.
 //!
-//! In the other order, the prioritization of interrupts may be UNPREDICTABLE. All writes to the same interface,
-//! physical or virtual, between two context synchronization events form one sequence.
+//! If the writes come in another order, the prioritization of interrupts may be UNPREDICTABLE. All writes to
+//! the same interface, physical or virtual, between two context synchronization events form one sequence.
 //!
 //! Not seen: sequences that contain a context synchronization event.
 

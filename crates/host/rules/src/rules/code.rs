@@ -158,8 +158,8 @@ impl Written {
         line.earlier.copy_from(&line.begun);
     }
 
-    /// Handles the same operation by another CPU. The DSB of either CPU completes that CPU's operation, and one
-    /// completed operation is enough.
+    /// Handles the operation if another CPU executes it, too. The DSB of either CPU completes that CPU's operation, and
+    /// one completed operation is enough.
     fn note_repeat(&self, cpu: u16, line: &CodeLine) {
         if !line.have_completed(&self.barriers) {
             line.earlier.copy_from(&line.begun);

@@ -11,7 +11,7 @@ use shell::emulator_time::OwnTime;
 /// Interval between readings of the emulator's own time.
 const SAMPLE: Duration = Duration::from_millis(200);
 
-/// Both clocks, and their times of the last progress.
+/// The wall clock and the emulator's clock, and each clock's time of the last progress.
 pub struct Clock {
     own: OwnTime,
     /// When the emulator's own time was last read.

@@ -154,7 +154,7 @@ impl Load {
         images::build_planted(&self.board.name, self.packed(), self.planted())
     }
 
-    /// Returns which images to build for tests. They are the same for all variants of a boot.
+    /// Returns which images to build for tests. All variants of a boot share them.
     pub fn planted(&self) -> Planted {
         let text = self.boot_arguments(Variant::of(Choice::NONE));
         let read = Arguments::parse(&text);

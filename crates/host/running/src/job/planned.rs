@@ -154,7 +154,7 @@ impl Job {
     }
 }
 
-/// Names a cell by the dimensions in which it differs from others, or else by its title.
+/// Names a cell by the dimensions in which it differs from other cells, or else by its title.
 fn cell_name(cell: &Cell, varied: &[&Info]) -> String {
     let (mut words, mut values) = (Vec::new(), Vec::new());
     for info in varied.iter().filter(|info| info.applies(cell)) {

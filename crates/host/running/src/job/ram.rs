@@ -51,7 +51,8 @@ impl Ram {
 
     /// Sets the size to `size`, which is enough, unless the command line has set it.
     pub fn settle(&self, size: String) {
-        // The images and the cells do not change, so a second call would set the same size.
+        // The images and the cells do not change, so a second call would set the size again to the
+        // same value.
         let _ = self.enough.set(size);
     }
 }

@@ -161,7 +161,7 @@ impl Job {
         Ok((1..=of).map(|index| Shard { index, of }).collect())
     }
 
-    /// Returns the job's choices. Each boot has one of them.
+    /// Returns the job's choices. Each boot has one of these choices.
     fn choices(&self) -> plan::List<Choice> {
         self.load.plan.choices(self.load.measures_linux())
     }

@@ -161,7 +161,7 @@ fn pass_signals_on(id: u32, ended: Arc<AtomicBool>) -> JoinHandle<()> {
 fn terminate(id: u32) {
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
-    // The program may have received the same signal from the terminal, and may have ended already.
+    // The program may have received this signal from the terminal, too, and may have ended already.
     let _ = kill(Pid::from_raw(id as i32), Signal::SIGTERM);
 }
 

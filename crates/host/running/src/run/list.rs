@@ -103,7 +103,7 @@ mod tests {
              --wake ipi --poll-limit-us 20,50 --gap-us 100 --jobs 2",
         );
         let text = lines.join("\n");
-        // Names contain only the dimensions that vary, and are the same in both boots.
+        // Names contain only the dimensions that vary, and are equal in both boots.
         for name in [
             "wfi ",
             "poll-wfi, poll-limit 20 us",

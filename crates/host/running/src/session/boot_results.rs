@@ -35,7 +35,7 @@ pub struct BootResults<'j> {
     pub failed: BTreeMap<Under, Failure>,
     /// Results of this repetition.
     pub results: Results,
-    /// The latest boots, which measured parts of the same cells.
+    /// The latest boots, which measured parts of one set of cells.
     dealt: Dealt,
     /// Results of earlier repetitions.
     done: Vec<Measured>,
@@ -45,7 +45,7 @@ pub struct BootResults<'j> {
     pub kept: TextFiles,
 }
 
-/// Consecutive boots that measured parts of the same cells.
+/// Consecutive boots that measured parts of one set of cells.
 #[derive(Default)]
 struct Dealt {
     /// The variant that these boots share, apart from the part.
@@ -193,7 +193,7 @@ impl<'j> BootResults<'j> {
         self.results.add(Some(under), &records);
         let ran = records.machine.get("atomics");
         let other = ran.and_then(|ran| job.check_image(variant, ran));
-        // If the boot ran the other image, the plugin observed the wrong code.
+        // If the boot ran the guest's other image, the plugin observed the wrong code.
         if let Some(watched) = watched.filter(|_| other.is_none()) {
             self.results.add_samples(first, under, watched);
         }

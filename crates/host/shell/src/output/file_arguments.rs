@@ -76,7 +76,7 @@ pub fn note(option: &str, path: &Path) {
     }
 }
 
-/// Refuses to write to `path`, which `option` names, if another option leads to the same file.
+/// Refuses to write to `path`, which `option` names, if another option also names this file.
 pub fn refuse(option: &str, path: &Path) -> Result<()> {
     let Some(target) = File::new(path) else {
         return Ok(());

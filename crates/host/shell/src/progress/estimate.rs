@@ -28,7 +28,7 @@ pub struct Estimate {
     begun: f64,
     /// Whether cells are expected to settle after [`BALANCED`] passes.
     settles: bool,
-    /// Number of cells that could have settled, and of those that did not.
+    /// Number of cells that could have settled, and number of those that did not settle.
     judged: u32,
     unsettled: u32,
 }

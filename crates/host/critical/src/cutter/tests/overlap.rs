@@ -17,13 +17,13 @@ fn samples_of_two_cpus_may_overlap() {
     let found: Vec<_> = samples
         .map(|(_, one)| (one.value, one.path.total()))
         .collect();
-    // The first path has seven instructions of the other CPU, the look and the end of the sample. The second path has
-    // only instructions of the other CPU.
+    // The first path has seven instructions of the other CPU, and this CPU's look and end of the sample. The second
+    // path has only instructions of the other CPU.
     assert_eq!(found, [(17, 10), (34, 11)]);
 }
 
-/// Samples of two CPUs overlap. Instructions that the other CPU executed before this sample began are not on this
-/// sample's path, whether the other CPU had executed fewer or more than this one.
+/// Samples of two CPUs overlap. Instructions that the other CPU executed before this sample began are not on the
+/// sample's path. It does not matter which of the two CPUs had executed more instructions.
 #[test]
 fn the_path_begins_with_the_sample_on_whichever_cpu() {
     for before in [2, 500] {

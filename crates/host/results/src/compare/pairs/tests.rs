@@ -202,8 +202,8 @@ fn a_cell_twice_in_b_is_named_and_nothing_else_is_lost() {
     };
     let twice = of(&[Wait::Wfi, Wait::Wfe, Wait::Spin, Wait::Wfe]);
     assert_eq!(told(&[twice]), (0, vec![(Wait::Wfe, 2, 1)]));
-    // In a log of two boots, each cell occurs twice, and none is lost. If one of two runs lacks two cells, both cells
-    // are lost.
+    // In a log of two boots, each cell occurs twice, and none is lost. If one of two runs lacks two cells, these
+    // two cells are lost.
     let boots = of(&[
         Wait::Wfi,
         Wait::Wfe,
