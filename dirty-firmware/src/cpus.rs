@@ -93,7 +93,7 @@ pub fn is_off(mpidr: u64) -> Option<bool> {
     Some(slot.entry.load(Acquire) == OFF)
 }
 
-/// Marks this CPU as running; it is the first CPU, which does not wait.
+/// Marks this CPU as running. This is the first CPU, which does not wait.
 pub fn note_first_cpu() {
     let number = MPIDR_EL1.get() & 0xff;
     SLOTS[number as usize].entry.store(ON, Relaxed);

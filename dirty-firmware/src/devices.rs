@@ -97,7 +97,7 @@ pub fn dirty_spis(gic: &Gic) -> [u32; 3] {
     for n in 1..=spi_register_count(gic) {
         write_register(base + IGROUPR + 4 * n, u32::MAX);
         for register in [ISENABLER, ISPENDR, ISACTIVER] {
-            // Every second SPI is active, so that the others can be delivered.
+            // Every second SPI is active, so that the SPIs between them can be delivered.
             let active = if register == ISACTIVER {
                 0x5555_5555
             } else {

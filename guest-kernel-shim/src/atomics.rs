@@ -59,9 +59,9 @@ pub unsafe fn check_first_cpu(platform: &Platform<'_>) {
 /// Why this image can't run the request.
 #[derive(Clone, Copy, Debug)]
 pub enum Unfit {
-    /// Only the other image can run it.
+    /// Only the guest's other image can run the cell.
     Other(OtherImage),
-    /// No image can run it on this machine.
+    /// No image can run the cell on this machine.
     Never(SkipReason),
 }
 

@@ -63,7 +63,7 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
 }
 
 /// Whether a tick is one instruction of the machine, and not a unit of time. If so, CPUs run one
-/// after another. The first CPU determines this once, before it starts the others.
+/// after another. The first CPU determines this once, before it starts the other CPUs.
 pub fn counts_instructions() -> bool {
     /// The type has the size of a pointer: with two bytes, a plain load could not reach the pointers that the linker
     /// packs after it, some of which measured paths use.
@@ -73,8 +73,8 @@ pub fn counts_instructions() -> bool {
     *FOUND.0.call_once(ticks_are_instructions)
 }
 
-/// Whether two loops whose lengths differ by a known number of instructions also differ by that
-/// many ticks: see [`fidelity::counts_instructions`].
+/// Whether the times of two loops differ by as many ticks as their instruction counts: see
+/// [`fidelity::counts_instructions`].
 fn ticks_are_instructions() -> bool {
     const SHORT: u64 = 1000;
     const LONG: u64 = 5000;

@@ -11,7 +11,7 @@ use crate::workload::samples::Samples;
 use crate::workload::stages::{CPUS, Stamped};
 use crate::{kernel, percpu};
 
-/// Bytes for page tables, with which each mapped region can be reached, and for the unused rest of pages.
+/// Bytes for page tables that map every region, and for the unused ends of pages.
 pub const FIXED: u64 = 32 * PAGE;
 /// Bytes for each CPU.
 pub const PER_CPU: u64 = percpu::NEEDS + kernel::NEEDS;

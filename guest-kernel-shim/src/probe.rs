@@ -101,7 +101,7 @@ const TRIALS: [Trial; COUNT] = {
 static ANSWERS: Once<ArrayVec<Answer, COUNT>> = Once::new();
 
 /// Returns every trial's name and answer. The first call runs the trials, and has to come from the
-/// first CPU while the others are parked.
+/// first CPU while all other CPUs are parked.
 pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     let answers = ANSWERS.call_once(|| {
         let mut answers = ArrayVec::new();

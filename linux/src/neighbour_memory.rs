@@ -10,7 +10,8 @@ use plan::{Arguments, Names, Neighbour, Word};
 pub struct Room(Option<u32>);
 
 impl Room {
-    /// Reads the boot arguments from the kernel's command line. Rouse has read the same arguments at its boot.
+    /// Reads the boot arguments from the kernel's command line. Rouse has read these arguments at its boot,
+    /// too.
     #[must_use]
     pub fn here() -> Self {
         Self::told(&fs::read_to_string("/proc/cmdline").unwrap_or_default())

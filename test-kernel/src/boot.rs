@@ -40,7 +40,7 @@ _kernel_primary:
     add     sp, x1, :lo12:kernel_stack + {stack_size}
     bl      kernel_start
 
-    // In: x0 = number of the CPU; the stacks follow each other.
+    // In: x0 = number of the CPU. The CPUs' stacks are contiguous.
     .global kernel_secondary
 kernel_secondary:
     take_exceptions

@@ -61,8 +61,8 @@ pub fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
     first
 }
 
-/// An archive that is being written. A kernel unpacks several archives that follow each other. If they have files of
-/// the same name, the last one stays.
+/// An archive that is being written. A kernel unpacks several archives that follow each other. If two of these archives
+/// have a file of one name, the file of the last archive stays.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,

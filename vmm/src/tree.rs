@@ -27,7 +27,7 @@ const PPI: u32 = 1;
 const EDGE: u32 = 1;
 const LEVEL: u32 = 4;
 /// Private interrupts of the timers, in the order of the binding: secure, physical, virtual, EL2. A guest without EL2
-/// never sees the last one. KVM uses the middle two (Documentation/virt/kvm/devices/vcpu.rst, 2.1).
+/// never sees the last of these. KVM uses the middle two (Documentation/virt/kvm/devices/vcpu.rst, 2.1).
 const TIMERS: [u32; 4] = [13, 14, 11, 10];
 
 /// The machine that the tree describes.

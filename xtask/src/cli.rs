@@ -72,7 +72,7 @@ pub struct Cli {
     pub verb: Verb,
 }
 
-/// Verbs, in the order of `--help`: everyday ones, and those of another program.
+/// Verbs, in the order of `--help`: everyday verbs, and another program's verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     #[command(flatten)]

@@ -25,7 +25,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Returns empty buffers in memory of `pool`; if `stamps` is set, with memory for time stamps.
+    /// Returns empty buffers in `pool`'s memory. If `stamps` is set, they include memory for time stamps.
     pub fn place_in(pool: &mut Pool, stamps: bool) -> Self {
         Self {
             before: Samples::histogram(pool),

@@ -9,7 +9,7 @@ use super::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
 use crate::setting::{Body, Setting};
 
 /// Runs `body` with polls up to the limit, by the instruction that `setting` names; `poll-wfi` uses
-/// its polling instruction. The function is cold, because no other measurement includes it.
+/// its polling instruction. The function is cold, because only measurements of this way include it.
 #[cold]
 #[inline(never)]
 pub fn run_body(setting: &Setting, body: &mut impl Body) {

@@ -9,8 +9,8 @@ use crate::pmu;
 
 /// Factor by which a core seems faster after its clock has seemed to change.
 const MOVED: u64 = 2;
-/// The core of [`CellFault::CoreDrifts`] that gets faster makes this many cycles in the time in which it first made one
-/// fewer.
+/// [`CellFault::CoreDrifts`] makes a core faster: it makes 201 cycles in the time in which it made 200 cycles at
+/// first.
 const DRIFTS: u64 = 201;
 
 /// The fault that is asked for.

@@ -107,8 +107,8 @@ fn linux_stream() -> Option<Stream> {
 
 /// Whether WFE ends once per period of `stream`, which is on.
 ///
-/// The lengths of waits do not show this: an emulator's WFE that ends at once takes as long as the emulator's host takes
-/// to let the CPU continue. But a stream ends waits at the same phase of its period each time. So this measures the time
+/// The lengths of waits do not show this: an emulator's WFE that ends at once takes as long as the emulator's host
+/// takes to let the CPU continue. But a stream ends all waits at one phase of its period. So this measures the time
 /// from the end of a wait to the end of the next wait. The answer is no if most of these times are clearly less than a
 /// period, which no delay can cause, or if the alarm had to end most waits. The answer is yes if at most one of these
 /// times is not a whole number of periods, at most one is less than a period, and the median wait takes at most two.

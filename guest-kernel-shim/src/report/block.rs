@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the records of one cell, which follow each other.
+//! Writes one cell's records, one after another.
 
 use core::fmt::{self, Display};
 use core::sync::atomic::Ordering::Relaxed;

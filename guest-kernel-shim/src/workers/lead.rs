@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lets the CPU that sends lead the measurement of a cell.
 //!
-//! The first CPU goes through the cells one after another. If a cell has another sender, a pass of the cell runs on
-//! that CPU like it would on the first: that CPU posts the jobs, measures, and collects the others' counts. Meanwhile
-//! the first CPU acts like any other CPU: it is the receiver or a bystander, or it halts.
+//! The first CPU goes through the cells one after another. If a cell has another sender, that CPU runs the cell's
+//! passes in place of the first CPU: it posts the jobs, measures, and collects the other CPUs' counts. Meanwhile the
+//! first CPU acts like any other CPU: it is the receiver or a bystander, or it halts.
 
 use spin::mutex::SpinMutex;
 

@@ -107,7 +107,7 @@ fn run_rounds(me: &PerCpu, begun: impl FnOnce(), over: impl Fn() -> bool, mut ro
 /// Returns a round that reads and writes a page, one word of each line of 64 bytes. CPUs begin at different pages, and
 /// each CPU goes through all of the memory.
 fn stream_round(me: &PerCpu) -> impl FnMut() {
-    /// Number of words in a line, and in a page.
+    /// Number of words in a cache line, and in a page.
     const LINE: usize = 8;
     const PAGE: usize = 512;
     let memory = MEMORY.get().copied().unwrap_or_default();

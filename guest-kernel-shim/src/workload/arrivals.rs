@@ -150,7 +150,7 @@ async fn serve_requests(pair: usize, there: &'static Channel, count: u32, servic
     for number in 0..times.len() {
         there.receive().await;
         let now = clock::now();
-        // The round after the last sample is not recorded, but makes the last sample like the others.
+        // The round after the last sample is not recorded, but makes all samples alike.
         if let Some(time) = samples.get(number) {
             let passed = now - begun.load(Acquire);
             record(passed - time.load(Relaxed));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs `ipi`: a CPU calls a function on others and waits until it has run, as Linux's IPI
-//! benchmark does. A sample lasts from before the call to its return; the stage `handler` ends when
-//! the function begins.
+//! Runs `ipi`: a CPU calls a function on other CPUs and waits until they have run it, as Linux's
+//! IPI benchmark does. A sample lasts from before the call to its return; the stage `handler` ends
+//! when the function begins.
 
 use arch::gic_cpu;
 use plan::{Shape, Workload};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs `ipistorm`: CPUs call a function on others, as often and as fast as they can (A.
+//! Runs `ipistorm`: CPUs call a function on other CPUs, as often and as fast as they can (A.
 //! Blanchard's module of that name). A sample is a call: it lasts until the return or, without
 //! waiting, until the next call can begin.
 //!

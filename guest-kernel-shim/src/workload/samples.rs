@@ -39,8 +39,8 @@ pub struct Samples {
     pub handler: Histogram,
     /// The stages of samples, while they are measured.
     pub stamped: Option<&'static mut stages::Stamped>,
-    /// The first values of `total`, in the order in which they came and as many as fit, if they
-    /// were asked for.
+    /// If raw values were asked for: the first values of `total`, in order, as many as
+    /// fit.
     pub raw: Option<&'static mut [u64]>,
     /// Number of values in `raw`.
     pub kept: usize,
@@ -76,9 +76,9 @@ impl Samples {
     }
 }
 
-/// Returns the rounds in a block of `count` samples: whether each round is a sample. The rounds
-/// before the samples are for governors, and the rounds after them make the last sample like the
-/// others. Without later rounds, the other CPU would leave the loop within the last sample.
+/// Returns the rounds in a block of `count` samples: whether each round is a sample. Governors
+/// learn in the rounds before the samples, and the rounds after them make all samples alike.
+/// Without later rounds, the other CPU would leave the loop within the last sample.
 #[inline(always)]
 pub fn rounds(workload: Workload, count: u32) -> impl Iterator<Item = bool> {
     let first = workload.learning();

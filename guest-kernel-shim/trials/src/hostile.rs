@@ -4,7 +4,7 @@
 //! One vCPU, the last, tries everything of a class that it should not do, in each way of delivery. Meanwhile the first
 //! two vCPUs keep measuring, like they do with a harmless guest. A case is one access in one form with one expectation
 //! that follows from the Arm documents: a value, an exception with its syndrome, or an error code. Cases with the
-//! expected outcome are counted, and others are named.
+//! expected outcome are counted, and all other cases are named.
 //!
 //! Faults are a normal outcome here, so the hostile vCPU has its own vectors ([`attempt`]), writes the instructions
 //! that it tries into a page of code ([`stubs`]) and accesses any address through a page of its own ([`window`]).

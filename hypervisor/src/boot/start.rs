@@ -65,7 +65,7 @@ extern "C" fn el2_missing(dtb: u64) -> ! {
     turn_machine_off()
 }
 
-/// Opens the console; returns the machine, the boot arguments, and the error in those.
+/// Opens the console. Returns the machine, the boot arguments, and an error in these arguments.
 pub fn open_machine(
     discovered: &Discovered,
 ) -> (

@@ -30,8 +30,8 @@ pub struct Firmware {
     pub power_off: fn() -> !,
 }
 
-/// Puts `firmware` in charge from now on, so that output goes to its console; with `None`, ends
-/// this.
+/// From now on, sends output to the console of `firmware`, or, with `None`, no longer to firmware's
+/// console.
 pub fn use_firmware(firmware: Option<&'static Firmware>) {
     let place = firmware.map_or(ptr::null_mut(), |firmware| {
         ptr::from_ref(firmware).cast_mut()

@@ -47,8 +47,8 @@ pub const HCR_GUEST: u64 = {
         | tags
 };
 
-/// HCRX_EL2 (D24.2.54): MSCEn (11), the memory copy instructions. The other features that it can
-/// enable are hidden.
+/// HCRX_EL2 (D24.2.54): MSCEn (11), the memory copy instructions. Guests do not see the other
+/// features that this register can enable.
 const HCRX_GUEST: u64 = 1 << 11;
 
 /// CPTR_EL2 with E2H = 0 (D24.2.35): RES1; TZ (8) SVE, TSM (12) SME, TTA (20)

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use abi::Counter;
 
-/// Number of counters stored here; `Vcpu::count` derives the last counter from others.
+/// Number of counters stored here; `Vcpu::count` derives the last counter from other counters.
 const COUNTED: usize = Counter::SlowHalt as usize;
 const _: () = assert!(COUNTED + 1 == Counter::COUNT);
 

@@ -63,7 +63,7 @@ impl Ring {
         }
     }
 
-    /// Also records events in `log` from now on; with `None`, stops this.
+    /// From now on, also records events in `log`; with `None`, in the ring only.
     pub fn copy_to_log(&self, log: Option<&'static TimeLog>) {
         let log = log.map_or(null_mut(), |log| core::ptr::from_ref(log).cast_mut());
         self.log.store(log, Relaxed);

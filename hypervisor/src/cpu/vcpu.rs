@@ -71,7 +71,7 @@ pub struct Vcpu {
 }
 
 // The measured exits find the fields that they need on a vCPU's first lines, and the fields that
-// others write begin on another line.
+// other CPUs write begin on another line.
 const _: () = assert!(offset_of!(Vcpu, list) <= 4 * 64);
 const _: () = assert!(offset_of!(Vcpu, switch).is_multiple_of(64));
 const _: () = assert!(align_of::<Vcpu>() == 64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles SErrors. EL2 takes all of them (HCR_EL2.AMO), unless firmware takes them first
 //! (SCR_EL3.EA). The syndrome decides what happens, see [`trap::serror`]: an SError after which execution can continue
-//! is counted and printed; any other ends the guest or the machine.
+//! is counted and printed; any other SError ends the guest or the machine.
 //!
 //! EL2 runs with SErrors masked. An SError that becomes pending meanwhile is taken at the next
 //! return to the guest, which can't mask it. If there is no guest to return to, EL2 unmasks SErrors

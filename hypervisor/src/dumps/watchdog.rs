@@ -21,8 +21,8 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// Sum of the counts of all vCPUs at the last check.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Checks the watch points at guest physical `address`, one per vCPU, every `period` ticks; with 0,
-/// ends the checks. Returns `None` if the points are not in RAM.
+/// Checks the watch points at guest physical `address`, one per vCPU, every `period` ticks; period
+/// 0 ends the checks. Returns `None` if the points are not in RAM.
 pub fn set_watch(address: u64, period: u64) -> Option<()> {
     watch_points::set_points(address)?;
     LAST.store(u64::MAX, Relaxed);

@@ -162,7 +162,7 @@ fn has_device<const VERSION2: bool>(address: u64) -> bool {
 }
 
 /// Emulates an access to the device at `address`; returns the value of a read, or `None` if there is no device. The
-/// function is inlined in its two callers, so that the cold caller does not slow down the other.
+/// function is inlined in its two callers, so that the cold caller does not slow down the hot one.
 #[inline(always)]
 fn emulate_access<const VERSION2: bool>(
     cpu: &PerCpu,

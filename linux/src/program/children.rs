@@ -7,7 +7,7 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
-/// Ends and reaps all children. Returns whether one of them still ran.
+/// Ends and reaps all children. Returns whether a child still ran.
 ///
 /// # Errors
 /// The kernel does not let this process wait for its children.

@@ -33,7 +33,7 @@ pub fn missing_need(cell: &Cell) -> Option<String> {
 /// Runs a block of a cell, and stores the outcome of the last run in the block. Returns the ticks of the block's runs.
 ///
 /// # Errors
-/// The kernel does not let this program start others.
+/// The kernel does not let this program start other programs.
 pub fn run(block: &mut SampleBlock<'_>, cell: &Cell) -> io::Result<u64> {
     let command = commands::read_command(&cell.command.to_string())?;
     // Under every hypervisor, this thread must leave the CPUs to the program's threads.

@@ -20,8 +20,8 @@ use crate::{cpus, sample};
 /// seen waits of this length.
 const WARM_UP: u32 = 32;
 
-/// One side of a pair, whose tokens the other side waits for. When a side is dropped, the other side finds out that it
-/// is gone.
+/// One side of a pair. The other side waits for this side's tokens. When a side is dropped, the other side finds out
+/// that it is gone.
 trait Side: Send {
     /// Gives the other thread a token, which wakes it.
     fn send(&self, token: u8) -> io::Result<()>;

@@ -71,11 +71,11 @@ fn take_samples(block: &mut SampleBlock<'_>) -> io::Result<u64> {
     })
 }
 
-/// Answers calls up to the last one. If it ends early, it closes the listener, and the kernel
-/// answers the remaining calls with an error.
+/// Answers calls up to the last call. If it ends early, it closes the listener, and the kernel answers the remaining
+/// calls with an error.
 fn supervise(cpu: usize, listener: Receiver<OwnedFd>) -> io::Result<()> {
     cpus::pin(cpu)?;
-    // If there is no listener, the other thread returns the reason.
+    // If there is no listener, the calling thread returns the reason.
     let Ok(listener) = listener.recv() else {
         return Ok(());
     };

@@ -19,7 +19,7 @@ const RENAMED: [(&str, &str); 14] = [
     ("soak", "dev soak"),
 ];
 
-/// Returns the answer to a verb that now has another name; `None` for any other verb.
+/// Returns the answer to a verb that has been renamed; `None` if the verb has not been renamed.
 pub fn answer_to_old_verb(verb: &str) -> Option<String> {
     let (_, now) = RENAMED.iter().find(|(old, _)| *old == verb)?;
     Some(format!("`{verb}` is `cargo xtask {now}` now"))

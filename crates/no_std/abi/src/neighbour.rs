@@ -53,7 +53,7 @@ impl Neighbour {
         }
     }
 
-    /// Whether a neighbour may go through this many KiB.
+    /// Whether a neighbour may go through `kib` KiB of memory.
     #[must_use]
     pub const fn may_touch(kib: u64) -> bool {
         kib >= MIN_KIB as u64 && kib <= MAX_KIB as u64 && kib.is_power_of_two()

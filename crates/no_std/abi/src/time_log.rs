@@ -48,7 +48,7 @@ impl TimeLog {
     pub fn note(&self, time: u64, word: u64) {
         let count = self.count.load(Relaxed);
         let [time_of, word_of] = &self.entries[(count % Self::KEPT) as usize];
-        // strict sgi-after-stores: no SGI announces a note; a reader relies on the count.
+        // strict sgi-after-stores: no SGI announces a note, because a reader relies on the count.
         time_of.store(time, Relaxed);
         // strict sgi-after-stores: no SGI announces a note
         word_of.store(word, Relaxed);

@@ -53,7 +53,7 @@ pub fn read(
     let stride = if per_cpu {
         let size = match version {
             4 => GICV4_REDISTRIBUTOR,
-            // GICv3, or no version: every version has these two frames, and no other frame is used.
+            // GICv3, or no version: every version has these two frames, and only they are used.
             _ => GICV3_REDISTRIBUTOR,
         };
         // Each range is one redistributor, even if its GICR_TYPER announces another.

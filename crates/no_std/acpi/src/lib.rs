@@ -47,7 +47,7 @@ pub trait Tables {
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]>;
 }
 
-/// A machine and the other facts in its tables.
+/// A machine, and further facts in its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description<'a> {
     /// The machine.

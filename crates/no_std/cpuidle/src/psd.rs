@@ -10,7 +10,7 @@
 //! last 2 to 3 ms at 1000 Hz, and 0 to 10 ms at 100 Hz.
 //!
 //! In the patch, the window was a line in `menu`. Here, it is a latency limit, as the reviewers
-//! requested: it works with every governor, which learns from these stays as from others.
+//! requested: it works with every governor, and the governor learns from these stays, too.
 //! [`Psd::with_limit`] makes it R. Wysocki's alternative, a limit just above the exit latency of
 //! the first halting state.
 

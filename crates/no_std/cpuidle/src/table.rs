@@ -189,8 +189,8 @@ impl Table {
         index == self.shallowest || (state.enabled && state.exit_latency_ns <= limit_ns)
     }
 
-    /// Returns the deepest state that is allowed and pays off in a stay of `stay_ns`; if there is none, the
-    /// shallowest.
+    /// Returns the deepest allowed state that pays off in a stay of `stay_ns`, or else the shallowest
+    /// state.
     #[must_use]
     pub fn deepest(&self, stay_ns: u64, limit_ns: u64) -> usize {
         let pays = |&index: &usize| self.at(index).target_residency_ns <= stay_ns;
@@ -212,7 +212,7 @@ impl Table {
         (index.saturating_add(1)..self.count).find(|&index| self.at(index).enabled)
     }
 
-    /// Returns the shallowest allowed state that does not poll; if there is none, the shallowest of all.
+    /// Returns the shallowest allowed state that does not poll. If there is none, returns the shallowest state.
     #[must_use]
     pub fn first_halt(&self, limit_ns: u64) -> usize {
         let halts = |&index: &usize| !self.at(index).polls() && self.allows(index, limit_ns);

@@ -144,8 +144,8 @@ impl Teo {
         states.shallowest()
     }
 
-    /// Returns the bin with the most intercepts, except the last state's; if there are several, the
-    /// deepest.
+    /// Returns the bin with the most intercepts, except the last state's bin; of several, the
+    /// deepest bin.
     fn most_intercepted_bin(&self, states: &Table) -> usize {
         let (mut most, mut intercepts) = (0, 0);
         let bins = self.bins.iter().take(states.count() - 1);

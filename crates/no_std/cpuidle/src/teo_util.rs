@@ -4,12 +4,12 @@
 //!
 //! "cpuidle: teo: Introduce util-awareness" (version 6, January 2023) came with Linux
 //! 6.3: a CPU whose run queue was utilised above 1/64 of its capacity will be woken
-//! soon, so it takes the next shallower state that does not poll. If there are two states, it takes
-//! the shallowest that does not poll. The posted version still expects the same stay, so
-//! it may stop the tick for a shallow state; 6.5 corrected that in July 2023. Linux
-//! 6.11 removed the util-awareness because its bias is always towards shallow states,
-//! and a threshold of utilisation says nothing about the length of the stay. With
-//! only poll and WFI, it never polls at all. The patch was measured against
+//! soon, so it takes the next shallower state that does not poll. If there are two
+//! states, it takes the shallowest that does not poll. The posted version does not change
+//! the expected stay, so it may stop the tick for a shallow state; 6.5 corrected that in
+//! July 2023. Linux 6.11 removed the util-awareness because its bias is always towards
+//! shallow states, and a threshold of utilisation says nothing about the length of the
+//! stay. With only poll and WFI, it never polls at all. The patch was measured against
 //! `teo-6.2`.
 //!
 //! Besides the bins of [`Teo`](crate::Teo), this version keeps the bins of the last [`RECENT`]
@@ -41,7 +41,7 @@ const UTIL_THRESHOLD: u32 = CAPACITY >> 6;
 pub enum Util {
     /// The utilisation is ignored: Linux 6.2.
     Ignored,
-    /// A utilised CPU gets a shallower state, with the same expected stay: version 6 of the patch.
+    /// A utilised CPU gets a shallower state, but its expected stay does not change: version 6 of the patch.
     Posted,
     /// A utilised CPU gets a shallower state, with its own expected stay: Linux 6.5.
     Corrected,
@@ -79,8 +79,8 @@ struct Early {
 }
 
 impl Early {
-    /// Whether `intercepts` and `recent` are each more than half of the field of the same name;
-    /// a field that is `None` is not a reason, and does not count.
+    /// Whether the argument `intercepts` is more than half of the field `intercepts`, and `recent`
+    /// more than half of the field `recent`. A field that is `None` does not count.
     fn is_outweighed_by(self, intercepts: u32, recent: u32) -> bool {
         self.intercepts.is_none_or(|all| 2 * intercepts > all)
             && self.recent.is_none_or(|all| 2 * recent > all)

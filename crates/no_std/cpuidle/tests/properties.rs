@@ -176,7 +176,7 @@ proptest! {
         prop_assert_eq!(run(), run());
     }
 
-    /// Every stay is counted once, and is not both too deep and too shallow.
+    /// Every stay is counted once, and at most one of "too deep" and "too shallow" is true of it.
     #[test]
     fn stays_are_counted(table in table(), name in name(), steps in prop::collection::vec(step(), 1..60)) {
         let mut device = Device::new(table, name);

@@ -6,9 +6,9 @@ use crate::Verdict;
 /// Number of walks of each kind in a trial.
 pub const WALKS: usize = 16;
 
-/// A cold walk must take more than this many times as long as a warm one. A useful cache is many
-/// times as fast as the next level; but even an emulator without caches executes code after a
-/// cleaning a little slower or faster.
+/// The factor by which a cold walk must take longer than a warm walk. A useful cache is many times
+/// as fast as the next level; but even an emulator without caches executes code after a cleaning a
+/// little slower or faster.
 const TIMES: u64 = 2;
 
 /// The answer is yes if at least `YES` percent of all pairs have a longer cold walk, and no if at most

@@ -18,8 +18,8 @@ const SPACINGS: u64 = 8;
 /// smallest increment, even if steps differ, such as the 41 or 42 ticks of a counter that makes 1
 /// GHz from 24 MHz. If no two readings were equal, each increment is a multiple of the step, which
 /// depends on the time between readings, and the step is their greatest common divisor. Equally
-/// long readings would always give the same multiple, hence the rounds. Preemption changes neither
-/// result.
+/// long readings would always give one multiple of the step, hence the rounds. Preemption changes
+/// neither result.
 pub fn counter_step(mut read: impl FnMut(u64) -> u64) -> Option<u64> {
     let mut before = read(0);
     let (mut smallest, mut divisor, mut same) = (u64::MAX, 0, false);

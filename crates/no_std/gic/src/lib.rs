@@ -58,7 +58,7 @@ const GICR_ISENABLER0: u64 = 0x1_0100;
 /// Offset of GICR_ICENABLER0 from the start of the redistributor.
 const GICR_ICENABLER0: u64 = 0x1_0180;
 
-/// The redistributor that was found last, at which the next search begins. The result is the same for any value.
+/// The redistributor that was found last, at which the next search begins. Any value gives the correct result.
 static FOUND: AtomicU64 = AtomicU64::new(0);
 
 /// The reason why the GIC could not be set up.

@@ -8,11 +8,11 @@ use core::fmt;
 
 use crate::of_sorted;
 
-/// Two measurements of a ratio may differ by one part in this many. Each measurement is only as
-/// precise as a reading, and on an out-of-order core, readings take different times.
+/// Two measurements of a ratio may differ by 1/100 at most. Each measurement is only as precise as
+/// a reading, and on an out-of-order core, readings take different times.
 const STEADY: u128 = 100;
-/// A ratio counts as a whole number if the two differ by at most one part in this many. The
-/// ratio covers all parts, so it is more precise than the ratio of one part.
+/// A ratio counts as a whole number if it differs from that number by at most 1/500. The ratio
+/// covers all parts, so it is more precise than the ratio of one part.
 const WHOLE: u128 = 500;
 
 /// The progress of two clocks during the same time.
@@ -100,7 +100,7 @@ impl Ratio {
         Some(of_sorted(&parts, 500)?.convert(read_hz))
     }
 
-    /// Returns a product; comparing it with the other ratio's product compares the ratios.
+    /// Returns a product. Comparing it with `other.cross_product(self)` compares the ratios.
     fn cross_product(&self, other: &Self) -> u128 {
         u128::from(self.wanted) * u128::from(other.read)
     }

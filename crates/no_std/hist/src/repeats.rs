@@ -11,8 +11,8 @@
 //!
 //! Ending a cell for this reason does not bias its median: the two passes are treated alike and
 //! only compared with each other, never with a third number, so the rule does not depend on whether
-//! their values are high or low. The median of both passes together lies between their medians,
-//! which are in the same bucket, so it equals the median that each pass has found by itself.
+//! their values are high or low. The two passes' medians are in one bucket. The median of all their
+//! values is between these medians, so it equals the median that each pass has found by itself.
 
 use crate::{Histogram, index, lowest_in, nearest_rank};
 
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn what_is_the_same_again_repeats() {
         assert!(judged(&pass(190, 499, &[212]), &pass(190, 499, &[212])));
-        // Times repeat if they fall into the same bucket.
+        // Two times repeat if they fall into one bucket.
         assert!(judged(&pass(100_000, 200, &[]), &pass(100_001, 200, &[])));
     }
 

@@ -3,8 +3,8 @@
 //!
 //! The guest records when a CPU begins and ends a poll or a halt. EL2 records when an exit begins
 //! and ends, and its activity in between. Guest and EL2 each keep their notes in a [`TimeLog`] per CPU.
-//! [`Account`] follows both logs of both CPUs. The time between two notes belongs to one part, and
-//! only time within a sample counts. So the parts of a sample add up to the length of the sample,
+//! [`Account`] follows the guest's and EL2's logs of both CPUs. The time between two notes belongs to one
+//! part, and only time within a sample counts. So the parts of a sample add up to the length of the sample,
 //! once for each CPU, and include no time between samples.
 //!
 //! Logs are read while CPUs still write them. So each CPU is followed only up to a time before

@@ -98,7 +98,7 @@ impl<'l> Side<'l> {
         }
     }
 
-    /// Returns the next note, which is the earlier one of both logs.
+    /// Returns the next note: the earlier one of the two logs' next notes.
     fn earliest_note(&mut self, windows: &mut [Window]) -> Option<(usize, TimeNote)> {
         let [guest, el2] = [GUEST, EL2].map(|log| self.peek_note(log, windows));
         match (guest, el2) {

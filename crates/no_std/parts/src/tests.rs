@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use abi::Traced;
 
-/// ESR_EL2 of a trapped WFI, and of a trapped SGI.
+/// ESR_EL2 for a trapped WFI, and for a trapped SGI.
 const WFI: u64 = 0x07e0_0000;
 const SGI: u64 = 0x623a_3036;
 

@@ -100,7 +100,7 @@ impl Cell {
         wakes && self.partner_count() == Some(1)
     }
 
-    /// Returns the pairs, among `cpus` CPUs, between which the cell can run. A round trip goes both ways.
+    /// Returns the pairs, among `cpus` CPUs, between which the cell can run. A round trip has a wake-up each way.
     #[must_use]
     pub fn pairs(&self, cpus: usize) -> Pairs {
         let directed = self.workload != Workload::Pingpong;
@@ -123,7 +123,7 @@ impl Cell {
         }
     }
 
-    /// Returns the reason why the other CPUs can't make the cell's noise.
+    /// Returns the reason why the CPUs outside the pair can't make the cell's noise.
     pub(crate) fn why_no_noise(&self, machine: &Machine) -> Option<SkipReason> {
         let noise = self.noise;
         match self.partner_count() {

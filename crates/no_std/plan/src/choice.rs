@@ -47,7 +47,7 @@ impl fmt::Display for Choice {
 pub enum OtherImage {
     /// The plan names several words.
     Several,
-    /// The plan names only this word, but the image is the one for the other word.
+    /// The plan names only this word, but the image was built for the other word.
     Asked(Atomics),
 }
 

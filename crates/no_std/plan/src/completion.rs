@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::value::read_number;
 use crate::{Value, ValueKind};
 
-/// How many of a hundred requests a device completes on the CPU that submitted them. It completes
-/// the others on the next CPU, which wakes the submitting CPU.
+/// How many of a hundred requests a device completes on the CPU that submitted them. The remaining
+/// requests complete on the next CPU, which wakes the submitting CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion(u32);
 

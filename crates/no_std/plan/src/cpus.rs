@@ -79,8 +79,8 @@ impl CpuSet {
         (cpus..MAX_CPUS).find(|&cpu| *self != Self::ALL && self.has(cpu))
     }
 
-    /// Returns the sort key of the set, ordered like the number that has the same bits: that number if it
-    /// is small, otherwise its length and as many of its highest bits as fit.
+    /// Returns the set's sort key. Keys are ordered like the sets' bit masks: the key is the mask if it is
+    /// small, otherwise its length and as many of its highest bits as fit.
     pub(crate) fn sort_key(&self) -> u64 {
         let Some(top) = (0..MAX_CPUS).rev().find(|&cpu| self.has(cpu)) else {
             return 0;

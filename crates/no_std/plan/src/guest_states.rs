@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 
 use crate::error::Error;
 
-/// Longest exit latency, us: an order of magnitude above real ones. EL2 answers no other CPU during it.
+/// Longest exit latency, us: an order of magnitude above real ones. During the exit, EL2 answers no CPU.
 const LONGEST_EXIT: u32 = 10_000;
 /// Longest residency, microseconds: a second.
 const LONGEST: u32 = 1_000_000;

@@ -11,8 +11,8 @@ pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&
     known.min_by_key(|known| edit_distance(word, known))
 }
 
-/// Returns how many letters must be inserted, deleted, changed or swapped with their neighbours to turn one
-/// word into the other (optimal string alignment).
+/// Returns how many letters must be inserted, deleted, changed or swapped with the next letter to turn `a`
+/// into `b` (optimal string alignment).
 fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let (a, b) = (&a[..a.len().min(MOST)], &b[..b.len().min(MOST)]);

@@ -26,8 +26,8 @@ pub const fn is_forwards(pass: u32) -> bool {
 /// Passes after which a cell can count as settled: as many forwards as backwards.
 pub const BALANCED: u32 = 2;
 
-/// Default wake-ups of the first block, which measures the cost of a wake-up. Together with one wake-up
-/// from each other pass, they are enough for a median, at any cost of a wake-up.
+/// Default wake-ups of the first block, which measures the cost of a wake-up. These wake-ups, and one
+/// from each further pass, are enough for a median, whatever a wake-up costs.
 const FIRST: u32 = 20;
 
 /// Default time of a cell in milliseconds of the guest, if its counter counts instructions: a

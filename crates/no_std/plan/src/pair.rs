@@ -13,7 +13,7 @@ use core::fmt;
 
 use platform::MAX_CPUS;
 
-/// The most pairs of `all` without a number: 64 CPUs have fewer, even in both directions.
+/// The most pairs that `all` without a number gives. 64 CPUs have fewer pairs, even in both directions.
 pub const MOST: u32 = 4096;
 
 /// The CPUs of a wake-up.
@@ -127,7 +127,7 @@ impl fmt::Display for Pair {
 pub struct Pairs {
     /// CPUs.
     pub cpus: usize,
-    /// Whether both directions of each pair count.
+    /// Whether a pair counts once in each direction.
     pub directed: bool,
 }
 

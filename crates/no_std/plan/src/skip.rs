@@ -113,8 +113,8 @@ impl fmt::Display for Given {
 pub enum SkipReason {
     /// The workload belongs to another guest.
     OtherGuest {
-        /// Linux runs, and the workload belongs to Rouse's own guest; if false, the other way
-        /// round.
+        /// True if Linux runs, and the workload belongs to Rouse's own guest. False if Rouse's
+        /// guest runs, and the workload belongs to Linux.
         linux: bool,
     },
     /// `stream` without an untrapped WFE: EL2 ends a trapped WFE at once.

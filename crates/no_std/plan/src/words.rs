@@ -45,7 +45,7 @@ pub(crate) use words;
 pub trait Word: Copy + PartialEq + fmt::Display + 'static {
     /// Every value, in the order of the documentation.
     const ALL: &'static [Self];
-    /// The names, in the same order.
+    /// The names, in the order of `ALL`.
     const NAMES: &'static [&'static str];
 
     /// Returns the value's name.

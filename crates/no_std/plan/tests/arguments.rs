@@ -107,7 +107,7 @@ fn arguments_beside_the_plan_are_read_once() {
         Arguments::parse("quiet rouse_x=1 xrouse.y"),
         Ok(Arguments::default())
     );
-    // The first value of a name counts; within the plan, the last value does.
+    // The first value of a name counts, but within the plan, the last value counts.
     let twice =
         Arguments::parse("rouse.seed=1 rouse.seed=2 rouse.wait=wfi rouse.wait=wfe").unwrap();
     assert_eq!((twice.seed, twice.plan), (Some(1), plan("rouse.wait=wfe")));
@@ -202,7 +202,7 @@ fn the_hypervisor_reads_how_large_neighbours_are() {
     ] {
         let (read, _) = Arguments::<Names>::read(text);
         assert_eq!(read.plan.neighbours, expected, "{text}");
-        // The guest's plan has the same size.
+        // The guest's plan has this size, too.
         let plan = Arguments::parse(text).map(|parsed| parsed.plan);
         let most = plan.ok().and_then(|plan| {
             let there = plan.lists.neighbour.values.into_iter();

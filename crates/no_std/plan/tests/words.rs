@@ -154,7 +154,7 @@ fn waits_depend_on_what_they_execute() {
     assert_eq!(needs("wfi", pingpong), "");
     for wait in ["busy", "spin", "yield"] {
         assert_eq!(needs(wait, pingpong), "cpus_run_at_once");
-        // No other CPU has to run.
+        // Only one CPU has to run.
         assert_eq!(needs(wait, Workload::Overshoot), "");
     }
     assert_eq!(

@@ -64,7 +64,7 @@ pub struct BufferTooSmall;
 
 const GIC_PHANDLE: u32 = 1;
 const CLOCK_PHANDLE: u32 = 2;
-/// The phandle of the first idle state; the others follow.
+/// The phandle of the first idle state. The phandles of further states follow.
 const STATES_PHANDLE: u32 = 3;
 /// The most idle states of a tree; further ones are left out.
 const MOST_STATES: usize = 8;

@@ -49,7 +49,7 @@ pub struct Placed {
     pub image: u64,
     /// The device tree: before the image or, if it does not fit there, after it.
     pub tree: u64,
-    /// The end of both, including all memory that belongs to the image.
+    /// The end of the image and the tree, including all memory that belongs to the image.
     pub end: u64,
 }
 

@@ -28,8 +28,8 @@ impl Index {
         Self(slots)
     }
 
-    /// Returns the number of the CPU with `affinity`. `of` returns the affinity of a CPU number, to
-    /// distinguish CPUs whose searches begin at the same slot.
+    /// Returns the number of the CPU with `affinity`. Several CPUs' searches may begin at one slot,
+    /// so `of` returns the affinity for a CPU's number.
     #[inline]
     pub fn find(&self, affinity: u64, of: impl Fn(usize) -> u64) -> Option<usize> {
         let mut slot = first_slot(affinity);

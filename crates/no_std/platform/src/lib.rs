@@ -272,7 +272,7 @@ pub enum Error {
     NoReleaseAddress,
     /// The interrupt controller is a GICv1.
     GicV1,
-    /// A machine with a GICv2 describes this many CPUs.
+    /// A machine with a GICv2 describes too many CPUs; this is their number.
     GicV2Cpus(usize),
     /// The interrupt controller is a GICv5.
     GicV5,
@@ -280,7 +280,7 @@ pub enum Error {
     GicV2Clusters(u64),
     /// The GIC has a status other than `okay`.
     GicOff,
-    /// Two CPUs have the same MPIDR.
+    /// Two CPUs have this MPIDR.
     SharedMpidr(u64),
     /// The interrupt controller has this name, and is not supported.
     Controller(Name),

@@ -49,7 +49,7 @@ impl Reserved {
     }
 }
 
-/// Merges the region at `at` with the next one.
+/// Merges the region at `at` with the next region.
 fn merge_with_next(list: &mut ArrayVec<Region, { MAX_RESERVED + 1 }>, at: usize) {
     let after = list.remove(at + 1);
     let end = list[at].end().max(after.end());

@@ -62,7 +62,7 @@ mod tests {
             for seed in 0..8 {
                 let times = draw_times(seed, of, 50_000);
                 let mean = times[times.len() - 1] / times.len() as u64;
-                // The mean of so many exponential intervals has a standard deviation of 0.45 %.
+                // The mean of this test's exponential intervals has a standard deviation of 0.45 %.
                 assert!(mean.abs_diff(MEAN) < MEAN / 50, "seed {seed}: {mean}");
                 assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
             }

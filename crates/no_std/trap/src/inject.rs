@@ -65,7 +65,7 @@ pub const fn external_abort_esr(esr: Esr, from_el0: bool, walk: Option<u32>) -> 
     const EXTERNAL_WALK: u64 = 0x14;
     /// WnR and CM of a data abort, which the guest may read.
     const KEPT: u64 = 1 << 6 | 1 << 8;
-    /// Difference of class between "from a lower level" and "from the same level".
+    /// Difference between the classes for "from a lower level" and "from the same level".
     const SAME_LEVEL: u64 = 1;
     let class = if esr.class() == INST_ABORT_LOWER {
         0x20

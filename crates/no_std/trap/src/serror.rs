@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Combines all values of the decisive fields with each other bit alone and with all of them.
+    /// Combines all values of the decisive fields with each of the remaining bits, and with all of these.
     #[test]
     fn no_other_bit_says_anything() {
         let says = 7 << 10 | 0x3f | u64::from(IDS);

@@ -19,14 +19,14 @@ use crate::private::Private;
 /// The hardware that a CPU has for the interrupts of its vCPU: list registers, and the physical
 /// interrupts of the guest's timers. Each INTID is a bit.
 pub trait Interface: Bank {
-    /// SGIs that arrive as physical SGIs; the others arrive as requests from another CPU.
+    /// SGIs that arrive as physical SGIs. The remaining SGIs arrive as requests from another CPU.
     const SGIS: u32;
 
     /// List registers that signal the end of their interrupt, one bit each (ICH_EISR_EL2).
     fn ended(&self) -> u32;
     /// The last request of [`Bank::ask`], as the CPU's register holds it.
     fn asked(&self) -> Asked;
-    /// PPIs that are mapped to a physical interrupt of the same number.
+    /// PPIs that are mapped to the physical interrupt with the PPI's number.
     fn timers(&self) -> u32;
     /// Timers of [`Self::timers`] whose lines are high.
     fn lines(&self) -> u32;
@@ -57,7 +57,7 @@ impl Shared for &RefCell<Distributor> {
 /// Purpose of a maintenance interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maintenance {
-    /// The interrupt has neither of the other purposes: something else made it pending.
+    /// The interrupt has none of the purposes below: something else made it pending.
     Nothing,
     /// An interrupt that waited for a list register has got one.
     Refilled,

@@ -96,7 +96,7 @@ impl Distributor {
     }
 
     /// Whether SPI n may be delivered to `vcpu`: it is enabled, forwarded and routed there. SPIs
-    /// that may go to any vCPU go to the first one.
+    /// that may go to any vCPU go to the first vCPU.
     pub(crate) const fn is_deliverable(&self, n: usize, vcpu: Vcpu) -> bool {
         let ready = self.enabled & !self.active;
         let routed = match self.route[n] & ANY {

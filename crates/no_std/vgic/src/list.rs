@@ -129,9 +129,9 @@ impl List {
         };
     }
 
-    /// Lists private `intid` with the value of [`List::expect_arrival`], if its register is empty
-    /// and nothing waits; returns whether it did. A hypervisor without the assembly code, which does
-    /// the same, uses this function.
+    /// Lists private `intid` with the value of [`List::expect_arrival`], if its register is empty and nothing
+    /// waits; returns whether it did. Assembly code may do this instead; a hypervisor without that code uses
+    /// this function.
     #[inline(always)]
     pub fn arrive(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
         let Arrival { value, slot } = self.arrivals[intid as usize];
@@ -221,7 +221,7 @@ impl List {
 
     #[inline(never)]
     fn refill_from_queue(&mut self, bank: &mut impl Bank) {
-        // While a register is free, the contents of the others do not matter.
+        // While a register is free, the contents of all other registers do not matter.
         let mut free = bank.empty() & mask(bank.count());
         while let Some(next) = self.most_urgent() {
             if free == 0 {

@@ -150,8 +150,8 @@ impl ListRegister {
     /// A hardware interrupt represents the level of a line. If software has set the state of such
     /// an INTID, the register holds a software interrupt, which the level neither starts nor ends.
     /// The physical interrupt then stays active until the register shows that the software
-    /// interrupt has ended; the CPU that took it deactivates it then. Two pending states become
-    /// one, and one acknowledge takes both.
+    /// interrupt has ended; the CPU that took it deactivates it then. Two pending interrupts become
+    /// one, and one acknowledge takes it.
     #[must_use]
     pub const fn merged_with(self, new: Self) -> Self {
         match (self.0 & HW != 0, new.0 & HW != 0) {

@@ -32,7 +32,7 @@ pub struct Private {
     pub(crate) priority: [AtomicU8; PRIVATE as usize],
     /// GICR_WAKER.ProcessorSleep.
     pub(crate) sleeping: AtomicU32,
-    /// Enabled and forwarded by the distributor, as of the owner's last read of both.
+    /// Whether the interrupt was enabled, and forwarded by the distributor, when the owner last read this.
     ready: AtomicU32,
     /// State that the owner last saw in its list registers; the pending state excludes interrupts
     /// that are pending because of their lines.
@@ -177,7 +177,7 @@ impl fmt::Display for Private {
 impl List {
     /// Brings the list registers of the vCPU that owns `private` in line with
     /// its registers; `forward` is GICD_CTLR.EnableGrp1. Returns the INTIDs that are listed or wait
-    /// for a register. The physical interrupt of any other INTID must not be active, or it would
+    /// for a register. The physical interrupts of all other INTIDs must be inactive, or they would
     /// not come again.
     pub fn sync(&mut self, bank: &mut impl Bank, private: &Private, forward: bool) -> u32 {
         let [withdraw, deactivate, activate] = private.take_requests();

@@ -61,14 +61,14 @@ impl Requests {
         split_halves(self.0.load(Acquire)).1
     }
 
-    /// Changes both bitmaps; returns their old values.
+    /// Changes the two bitmaps. Returns their old values.
     fn change_both(&self, to: impl Fn(u32, u32) -> (u32, u32)) -> (u32, u32) {
         let changed = |now| {
             let (set, clear) = split_halves(now);
             let (set, clear) = to(set, clear);
             Some(u64::from(clear) << 32 | u64::from(set))
         };
-        // The function always returns a new value; both results hold the old one.
+        // `changed` always returns a new value. `Ok` and `Err` both hold the old value.
         let (Ok(was) | Err(was)) = self.0.fetch_update(AcqRel, Acquire, changed);
         split_halves(was)
     }

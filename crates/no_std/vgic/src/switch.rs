@@ -29,7 +29,7 @@ pub const EVALUATE: u32 = 1 << 16;
 pub trait Physical {
     /// PPIs whose line belongs to the guest.
     fn timers(&self) -> u32;
-    /// Available SGIs; the others belong to the secure world.
+    /// Available SGIs. The remaining SGIs belong to the secure world.
     fn sgis(&self) -> u32;
     /// Returns GICR_ISPENDR0.
     fn pending(&self) -> u32;
@@ -59,7 +59,7 @@ pub enum Sent {
     /// The request is in the word. If `ring`, the sender has to interrupt the vCPU's CPU, at a
     /// higher priority than SGIs.
     Left {
-        /// No other sender is about to interrupt that CPU, or others might do so too late.
+        /// No sender besides this one is about to interrupt that CPU, or a sender might do so too late.
         ring: bool,
     },
 }

@@ -166,8 +166,8 @@ fn the_words_of_a_redistributor() {
     });
 }
 
-/// Checks pairs of registers: one sets what both read, and the other clears it. Each bit is set and
-/// cleared by itself, with all others 0 and with all others 1.
+/// Checks pairs of registers. One register sets bits, the other clears them, and both read them.
+/// Each bit is set and cleared by itself, with all other bits 0 and with all other bits 1.
 fn check_pair<F: Frames>(new: impl Fn() -> F, words: &[u64]) {
     for &set in words {
         let clear = set + 0x80;

@@ -210,8 +210,8 @@ mod tests {
         );
     }
 
-    /// A wait exactly as long as the limit is within the limit; likewise, a wait exactly as long as
-    /// the largest limit is within that.
+    /// A wait exactly as long as the limit is within the limit. This also holds for the largest
+    /// limit.
     #[test]
     fn a_wait_as_long_as_a_limit_is_within_it() {
         let blocked = [1, 50_000, 200_000, 200_000, 200_000, 200_001];

@@ -45,7 +45,7 @@ pub enum Notice {
     Send,
     /// Nothing: the target polls and will see the request.
     Elided,
-    /// Nothing: the same request was already pending, and the waker that set it notifies the
+    /// Nothing: this request was already pending, and the waker that set it notifies the
     /// target.
     Coalesced,
 }

@@ -51,7 +51,7 @@ pub trait Target {
     /// Halts until an interrupt is pending, masked or not. May return earlier.
     fn wfi(&self);
 
-    /// Does nothing, except that it lets others run if several CPUs share a thread.
+    /// Does nothing, except that it lets other CPUs run if several CPUs share a thread.
     fn yield_now(&self);
 
     /// Returns the time in ticks of a clock that never goes backwards.

@@ -76,7 +76,7 @@ pub unsafe fn stop(control: u64) -> State {
 mod tests {
     use super::*;
 
-    /// Runs `stop` on memory in place of a control frame with this WCS; returns the final WCS, too.
+    /// Runs `stop` on memory that stands in for a control frame with WCS `wcs`. Returns the final WCS, too.
     fn stopped(wcs: u32) -> (State, u32) {
         let mut frame = [wcs, 7];
         // SAFETY: this is the test's own memory.

@@ -106,7 +106,7 @@ fn add(
 mod tests {
     use super::*;
 
-    /// Returns a file of two pages, with a heading on the first and a row on both.
+    /// Returns a file of two pages. The first page has a heading, and each page has a row.
     fn file() -> Vec<u8> {
         let objects = [
             "<< /Pages 2 0 R /StructTreeRoot 5 0 R >>",

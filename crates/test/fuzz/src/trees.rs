@@ -92,7 +92,7 @@ pub fn guest_tree(data: &[u8]) {
         assert_eq!(read.timer, tree.timer);
         assert_eq!(read.psci, Some(conduit));
         assert_eq!(read.uart.map(|uart| uart.base), Some(uart.base));
-        // The hypervisor keeps its own words and passes the others on in their order.
+        // The hypervisor keeps its own words, and passes all other words on in their order.
         let others = bootargs.split_ascii_whitespace().filter(|word| {
             let key = word.split('=').next();
             !matches!(key, Some("rouse.survey" | "rouse.options" | "rouse.uart"))

@@ -7,7 +7,7 @@ pub(crate) const SAMPLES: usize = 8;
 /// Means "no result", or an unknown sample.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// If only this many samples are left, no further outliers are removed.
+/// The least number of samples; with so few left, no further outliers are removed.
 const FEW: usize = SAMPLES * 3 / 4;
 
 /// M4a: returns the typical interval in us, after removing outliers at the upper end.

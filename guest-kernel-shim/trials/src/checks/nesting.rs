@@ -170,7 +170,7 @@ pub fn nested_set_active() -> Result<(), Failure> {
     })
 }
 
-/// Checks that software can also make more SPIs active. An SPI that software made active is ended like any other.
+/// Checks that software can also make more SPIs active. An SPI that software made active is ended like any other SPI.
 pub fn nested_spis() -> Result<(), Failure> {
     let gic = &machine::platform().gic;
     // SAFETY: the machine's description is true, and nothing else uses these SPIs.

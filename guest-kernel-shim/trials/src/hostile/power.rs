@@ -134,7 +134,7 @@ fn try_entries(tally: &mut Tally, victim: &'static PerCpu, random: &mut Random) 
     }
 }
 
-/// Tries the other functions: those that exist are served, and the others are refused.
+/// Tries the remaining functions: existing functions are served, and all others are refused.
 fn try_other_functions(tally: &mut Tally, random: &mut Random) {
     /// VERSION, SUSPEND, OFF, ON, AFFINITY_INFO, MIGRATE_INFO_TYPE, SYSTEM_OFF,
     /// SYSTEM_RESET, FEATURES.

@@ -75,7 +75,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Tries as many encodings from `first` on as the page of code holds; returns their number.
+/// Tries encodings from `first` on, as many as the page of code holds. Returns how many it tried.
 fn try_encodings(tally: &mut Tally, first: u32) -> u32 {
     // Each encoding takes a read and a write, and two returns.
     let count = WORDS as u32 / 4;

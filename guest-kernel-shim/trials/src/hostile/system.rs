@@ -31,8 +31,8 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     });
 }
 
-/// Tries as many encodings from `first` on as the page of code holds, with each of `arguments`;
-/// returns their number.
+/// Tries encodings from `first` on, as many as the page of code holds, with each of `arguments`.
+/// Returns how many encodings it tried.
 fn try_encodings(tally: &mut Tally, first: u32, arguments: [u64; 3]) -> u32 {
     let count = WORDS as u32 / 4;
     let mut code = [RET; WORDS];

@@ -71,7 +71,7 @@ fn try_case(tally: &mut Tally, virt: bool, control: u64, enabled: bool, deadline
     );
 }
 
-/// Takes the timer's interrupt if it is pending; if it should become pending `soon`, waits for it.
+/// Takes the timer's interrupt if it is pending. With `soon`, waits until it is pending.
 fn take_interrupt(intid: u32, soon: bool) -> bool {
     let look = || {
         let taken = gic_cpu::acknowledge();

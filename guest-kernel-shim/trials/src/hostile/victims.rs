@@ -329,7 +329,7 @@ pub fn complaint_count() -> u64 {
     COUNT.1.load(Acquire)
 }
 
-/// Resets both counts, and returns their address.
+/// Resets the two counts, and returns their address.
 pub fn reset_counts() -> u64 {
     COUNT.0.store(0, Release);
     COUNT.1.store(0, Release);

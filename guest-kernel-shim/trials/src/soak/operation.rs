@@ -230,7 +230,7 @@ fn withdraw_spi(me: &PerCpu) {
     books::spi_of(me).clear_pending();
 }
 
-/// Priorities: the lowest mask of [`mask_priority`] lets some of them through, and masks the others.
+/// Priorities. The lowest mask of [`mask_priority`] lets some through, and masks the rest.
 const PRIORITIES: [u8; 4] = [0x20, 0x60, 0x80, 0xc0];
 
 fn draw_priority(me: &PerCpu, random: &mut Random) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes CPUs turn themselves off, and others turn them on again.
+//! Makes CPUs turn themselves off, and other CPUs turn them on again.
 //!
 //! Before a CPU turns itself off, it asks a CPU with a lower number to turn it on again. So a CPU
 //! that is off depends on a CPU with a lower number, and ultimately on the first CPU, which is never

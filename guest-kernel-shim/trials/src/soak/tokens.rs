@@ -171,7 +171,7 @@ pub fn wake_cpu(me: &PerCpu, target: &'static PerCpu) {
     Waker::new(target, RESCHED, interrupts::RESCHED, false, false).wake(me);
 }
 
-/// Checks at quiescence that as many tokens are on their way as there were at the start.
+/// Checks at quiescence that no token was lost: as many are on their way as at the start.
 pub fn check_tokens() {
     let waiting = |inbox: &Inbox| inbox.tasks.load(Acquire) + inbox.calls.load(Acquire);
     let found: u32 = INBOXES.iter().map(waiting).sum();

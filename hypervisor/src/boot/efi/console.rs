@@ -23,7 +23,7 @@ use crate::machine::power::note_conduit;
 pub struct Refused {
     /// The text of the refusal.
     why: ArrayString<400>,
-    /// The port on which to print it, if the boot arguments name no other.
+    /// The port on which to print the refusal, if the boot arguments name no port.
     uart: Option<Uart>,
     /// The PSCI conduit, through which the machine is turned off.
     psci: Conduit,
@@ -50,7 +50,7 @@ pub fn print_kept_refusal() {
 }
 
 /// Returns the refusal with everything needed to print it without firmware, whose translation may
-/// not map the UART; `None` if firmware's console is the only console, or is at the same port.
+/// not map the UART. `None` if firmware's console is the only console, or is at the refusal's port.
 pub fn pack_refusal(refusal: &impl Display) -> Option<Refused> {
     let (described, psci) = find_uart()?;
     let named = uart_argument().and_then(Named::parse);

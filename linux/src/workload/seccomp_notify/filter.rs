@@ -46,8 +46,8 @@ const IF_EQUAL: u16 = 0x15;
 /// BPF_RET | BPF_K.
 const RETURN: u16 = 0x06;
 
-/// Sends a notification for the call, and allows all others. The filter need not check the architecture, since threads
-/// of this program make only arm64 system calls.
+/// Sends a notification for the measured system call, and allows all other calls. The filter need not check the
+/// architecture, since threads of this program make only arm64 system calls.
 static PROGRAM: [Instruction; 4] = [
     // The system call's number is the first word.
     Instruction::new(LOAD, 0),

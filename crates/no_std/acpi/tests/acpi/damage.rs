@@ -159,7 +159,7 @@ fn a_madt_cut_short_is_refused_unless_what_is_left_is_a_machine() {
         let accepted: Vec<usize> = (36..length)
             .filter(|length| cut_table(&machine, MADT, *length).read().is_ok())
             .collect();
-        // One MADT is complete without the second CPU, the other one without the ITS.
+        // One MADT is complete without the second CPU, and one is complete without the ITS.
         let whole_structures = if length == 44 + 24 + 160 { 80 } else { 20 };
         assert_eq!(accepted, [length - whole_structures]);
     }

@@ -22,8 +22,8 @@ fn c7g_core(cluster: u64, place: u64) -> (u64, u64) {
     (cluster << 32 | place << 16, frames + place * 0x4_0000)
 }
 
-/// Returns c7g.metal without the cores at `holes`, and the list of the other cores. If `described`,
-/// the tables describe the cores at `holes` as unusable; otherwise the tables omit them.
+/// Returns c7g.metal without the cores at `holes`, and the list of the remaining cores. If
+/// `described`, the tables describe the cores at `holes` as unusable; otherwise the tables omit them.
 fn c7g(holes: &[(u64, u64)], described: bool) -> (MachineTables, Vec<(u64, u64)>) {
     let mut structures = vec![gicd(0xb8_0000_0000, 4), its(0xbc_0010_0000)];
     let mut cores = vec![];

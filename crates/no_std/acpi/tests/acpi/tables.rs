@@ -264,7 +264,7 @@ impl MachineTables {
         }
     }
 
-    /// Lays the tables out in memory; the SPCR and the others come last.
+    /// Lays the tables out in memory. The SPCR and the optional tables come last.
     pub fn memory(&self) -> Memory {
         let mut tables = vec![&self.fadt, &self.madt, &self.gtdt];
         tables.extend(&self.spcr);

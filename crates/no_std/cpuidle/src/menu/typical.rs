@@ -9,9 +9,9 @@
 //! farthest from the average.
 //!
 //! Source: `get_typical_interval()`. Like the source, this module compares variances instead of
-//! taking a square root. Both keep 32 bits of each stay in us, and compute with 64 bits, which may
-//! wrap. Until 6.14, a stay of 2^31 us (36 minutes) or more never counts. Since 6.15, only
-//! `u32::MAX`, which represents an unknown stay, never counts.
+//! taking a square root. Linux and this module keep 32 bits of each stay in us, and compute with 64
+//! bits, which may wrap. Until 6.14, a stay of 2^31 us (36 minutes) or more never counts. Since
+//! 6.15, only `u32::MAX`, which represents an unknown stay, never counts.
 
 /// Stays that are remembered.
 const INTERVALS: usize = 8;

@@ -155,7 +155,7 @@ fn of_several_reasons_the_first_is_told() {
     );
 }
 
-/// Returns why a plan of one cell makes no `noise` on this many CPUs.
+/// Returns why a plan of one cell makes no `noise` on a machine with `cpus` CPUs.
 fn silenced(noise: &str, cpus: usize, cpus_at_once: bool, workload: &str) -> Option<SkipReason> {
     let text = "rouse.wait=wfi rouse.trap=none rouse.deliver=inject rouse.wake=ipi";
     let plan = plan(&format!(

@@ -90,7 +90,7 @@ impl<'a> Nodes<'a> {
         for name in node.strings("compatible") {
             let known = match name {
                 b"arm,gic-v3" => &mut self.gic,
-                // 32-bit trees use `arm,armv7-timer`, with the same interrupts.
+                // 32-bit trees use `arm,armv7-timer`, which lists equal interrupts.
                 b"arm,armv8-timer" | b"arm,armv7-timer" => &mut self.timer,
                 b"arm,psci-1.0" | b"arm,psci-0.2" => &mut self.psci,
                 b"arm,sbsa-gwdt" => {

@@ -26,7 +26,7 @@ fn an_sgi_takes_the_register_that_it_had() {
     assert!(!list.arrive(&mut bank, 3), "its register is in use");
     assert!(!list.arrive(&mut bank, 4), "nothing is expected");
     assert_eq!(bank.used(), [(0, 3, PENDING), (1, 7, PENDING)]);
-    // An INTID does not arrive directly while others wait for a register.
+    // An INTID does not arrive directly while other INTIDs wait for a register.
     for intid in 8..12 {
         list.inject(&mut bank, intid, 0x80, None);
     }

@@ -173,7 +173,7 @@ fn requests_to_one_vcpu_stay_when_another_lets_go() {
     own.sync_spis(&mut registers, &mut distributor, FIRST);
     assert_eq!(registers.used(), [(0, 33, PENDING), (1, 34, PENDING)]);
     registers.acknowledge(1);
-    // The pending state of two SPIs and the active state of two others are taken back.
+    // The pending state of two SPIs and the active state of two further SPIs are taken back.
     write(&mut distributor, 0x284, 0b0011);
     write(&mut distributor, 0x384, 0b1100);
     list.drain(&mut bank, |_| {});

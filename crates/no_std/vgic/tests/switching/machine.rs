@@ -32,7 +32,7 @@ pub enum Writes {
     Deactivate(u32),
     Enable(u32),
     Disable(u32),
-    /// Sends the interrupt as the physical SGI of the same number.
+    /// Sends the interrupt as the physical SGI with its number.
     SendLow(u32),
     /// Sends the interrupt through the word.
     SendHigh(u32),

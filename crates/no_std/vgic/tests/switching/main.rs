@@ -19,8 +19,8 @@
 //!
 //! # Mutants
 //!
-//! [`mutants`] has the switch with one rule broken at a time; for each of them loom must find an execution
-//! that fails, in a scenario that the real one passes.
+//! [`mutants`] has the switch with one rule broken at a time. For each mutant, loom must find an execution that
+//! fails, in a scenario that the real switch passes.
 #![cfg(loom)]
 
 mod machine;

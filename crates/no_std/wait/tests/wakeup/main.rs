@@ -201,7 +201,7 @@ const TICKS: &[(u32, Wakers)] = &[
     (REQUESTS, &[&[TICKS_ONCE], &[send(CALL)]]),
 ];
 
-/// Cases with two wakers: both, one or none may elide; their requests differ or are equal.
+/// Cases with two wakers: both, one or neither may elide the interrupt; the wakers' requests differ or are equal.
 const TWO: &[(u32, Wakers)] = &[
     (REQUESTS, &[&[elide(RESCHED)], &[elide(CALL)]]),
     (REQUESTS, &[&[elide(RESCHED)], &[elide(RESCHED)]]),

@@ -23,7 +23,7 @@ pub enum Way {
     PollWfi,
     /// [`Haltpoll`].
     Haltpoll,
-    /// [`Poll`] for the first wait, [`Halt`] for the others: the behaviour of a CPU that parks
+    /// [`Poll`] for the first wait, [`Halt`] for later waits: the behaviour of a CPU that parks
     /// after a measurement.
     PollThenWfi,
     /// Like [`Self::PollThenWfi`] with [`Limited`], which may end without a request.
@@ -115,7 +115,7 @@ impl Way {
     }
 }
 
-/// Uses one way for the first wait, and another one for the others.
+/// Uses one way for the first wait, and another way for all later waits.
 struct Then<First, Others> {
     first: Option<First>,
     others: Others,

@@ -116,13 +116,13 @@ pub struct Case {
     expect: Expect,
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
-    /// Cells that must cost less than other cells, or the same.
+    /// Cells that must cost less than other cells, or as much as these.
     #[serde(default)]
     order: Vec<Order>,
     /// Requirements on the results that are read from a truncated log.
     #[serde(default)]
     cut: Vec<Cut>,
-    /// Further runs that must have the same results.
+    /// Further runs that must have equal results.
     #[serde(default)]
     same: Vec<Same>,
 }

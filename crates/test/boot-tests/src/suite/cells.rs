@@ -19,7 +19,7 @@ pub enum Range {
 
 impl Range {
     /// Returns whether `value` is expected. A count per sample is rarely a whole number: the first and the last sample
-    /// of a pass may have one exit more or less than the others.
+    /// of a pass may have one exit more or less than the samples between them.
     fn contains(self, value: f64) -> bool {
         match self {
             Self::About(number) => (value - number).abs() <= number.abs() * 0.02 + 0.02,

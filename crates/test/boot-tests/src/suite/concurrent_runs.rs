@@ -22,7 +22,7 @@ use shell::{places, processor_time};
 /// Number of guests, and number of runs per guest.
 const GUESTS: usize = 4;
 const RUNS: usize = 2;
-/// Number of times that a run looks for the others, over ten minutes, before it gives up.
+/// Number of times that a run looks for the other runs, over ten minutes, before it gives up.
 const LOOKS: u32 = 6000;
 
 /// Starts all runs, waits for them, and checks the log of each.
@@ -81,7 +81,7 @@ fn meeting_script(place: &Path, count: usize) -> Result<PathBuf> {
     fs::create_dir(&here)?;
     let here = command::quoted(here);
     let script = place.join("qemu");
-    // If a run fails before it boots, the others must not wait for ever.
+    // If a run fails before it boots, the other runs must not wait for ever.
     let text = format!(
         "#!/bin/sh\n\
          if [ \"$1\" != --version ]; then\n\
@@ -116,7 +116,7 @@ fn start(guest: &Path, emulator: &Path) -> Result<Child> {
     child.context("this program can't be started again")
 }
 
-/// Checks that the log in `place` has the line of `guest`, and of no other guest.
+/// Checks that the log in `place` has the line of `guest` and no other guest's line.
 fn check(place: &Path, guest: usize) -> Result<()> {
     let log = place.join("serial.log");
     let text = fs::read_to_string(&log).with_context(|| places::shown(&log))?;
@@ -136,7 +136,7 @@ fn check(place: &Path, guest: usize) -> Result<()> {
 /// Returns an arm64 Image (Linux: Documentation/arch/arm64/booting.rst) that prints a line and turns the machine off.
 fn image(line: &str) -> Vec<u8> {
     const HEADER: usize = 64;
-    /// Writes to the data register of the PL011, whose address is the same on `virt` and in the hypervisor.
+    /// Writes to the PL011's data register. `virt` and the hypervisor have the PL011 at one address.
     const CODE: [u32; 14] = [
         0xd2a1_2000, // mov   x0, #0x9000000
         0x1000_01a1, // adr   x1, line

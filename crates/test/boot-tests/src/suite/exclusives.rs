@@ -35,7 +35,7 @@ struct AtomicCounts {
     armed: usize,
 }
 
-/// Checks both images of the program that measures.
+/// Checks the measuring program's two images, with and without LSE.
 pub fn run() -> Result<()> {
     let measuring = Guest::Ours(Program::Measuring);
     let built = interrupt::or(images::build("virt", measuring))?;

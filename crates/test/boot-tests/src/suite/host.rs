@@ -73,8 +73,8 @@ const KINDS: [TestKind; 3] = [
     },
 ];
 
-/// Runs the first kind of tests and shows its output. Runs the other kinds at the same time without output, and prints
-/// their outcomes at the end.
+/// Runs the first kind of tests and shows its output. Runs the other kinds of tests meanwhile, without output, and
+/// prints their outcomes at the end.
 pub fn run_shown(how: How) -> Result<()> {
     let [first, others @ ..] = KINDS;
     let (status, others) = thread::scope(|scope| {

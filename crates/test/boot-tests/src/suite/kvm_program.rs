@@ -76,7 +76,7 @@ pub fn run(before: &Arc<BootCache>) -> Result<()> {
     compare(&carried, &here)
 }
 
-/// Checks that both results have the same cells, with medians at most [`APART`] apart.
+/// Checks that two results have the same cells, with medians at most [`APART`] apart.
 fn compare(carried: &Results, here: &Results) -> Result<()> {
     let [carried, here] = [carried, here].map(medians);
     ensure!(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device trees of mainline Linux, as Debian packages them for arm64. All trees with a GICv3 and PSCI are accepted,
-//! and so are trees with a GICv2, on which the guest runs alone. The others are refused, with a reason that a second
-//! check of their bytes confirms.
+//! and so are trees with a GICv2, on which the guest runs alone. All other trees are refused, with a reason that a
+//! second check of the tree's bytes confirms.
 
 use std::fs;
 

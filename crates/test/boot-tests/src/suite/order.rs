@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requirements that some cells cost less than other cells, or the same.
+//! Requirements that some cells cost less than other cells, or as much as these.
 
 use anyhow::{Result, ensure};
 use results::{Cell, Results};

@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn as_many_run_at_once_as_are_asked_for() {
         let jobs = NonZeroUsize::new(3).unwrap();
-        // Each task waits for two others.
+        // Each task waits for two other tasks.
         let barrier = Barrier::new(jobs.get());
         let tasks = (0..6).map(|_| {
             let run = || {

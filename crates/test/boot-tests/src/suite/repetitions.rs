@@ -60,7 +60,7 @@ pub fn run() -> Result<()> {
         boots == ["none", "rouse", "rouse", "none"],
         "the order is {boots:?}"
     );
-    // `compare` finds the same boots in A and B, so it refuses to compare a folder with itself.
+    // `compare` refuses to compare a folder with itself, because A and B then have the same boots.
     let compared = output(&["compare"], &[&folder, &folder])?;
     let complained = String::from_utf8_lossy(&compared.stderr);
     ensure!(

@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Took {
     name: String,
-    /// Wall-clock time, including the time spent waiting for tests that ran at the same time.
+    /// Wall-clock time, including waits for concurrent tests.
     wall: Duration,
     /// Processor time of all its processes.
     cpu: Duration,

@@ -78,7 +78,7 @@ impl Interface {
     fn deactivate_if(&mut self, intid: u32, is_it: impl Fn(&ListRegister) -> bool) {
         let mut registers = self.registers.iter_mut();
         let active = registers.find(|one| one.0 & ACTIVE != 0 && one.intid() == intid);
-        // Only the state changes; the list register keeps the other fields. The end of a hardware interrupt also ends
+        // Only the state changes; the list register keeps all other fields. The end of a hardware interrupt also ends
         // the physical interrupt.
         if let Some(one) = active.filter(|one| is_it(one)) {
             one.0 &= !ACTIVE;

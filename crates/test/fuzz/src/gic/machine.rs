@@ -43,7 +43,7 @@ pub struct ModelCpu {
     pub interface: Interface,
     /// The state of the physical interrupts of the vCPU's timers.
     pub physical: Physical,
-    /// Whether the vCPU has published its state to the others since the last [`Machine::take_shown`].
+    /// Whether the vCPU has published its state to the other vCPUs since the last [`Machine::take_shown`].
     shown: bool,
 }
 

@@ -37,8 +37,8 @@ pub fn gone_from_a_later_wait() -> Result<(), Failure> {
     })
 }
 
-/// Makes several waits; before each, `begin` makes `timer` expire. Returns whether any wait lasts until the other timer
-/// ends it.
+/// Makes several waits; before each, `begin` makes `timer` expire. Returns whether any of these waits lasts until the
+/// guest's other timer ends it.
 fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
     /// Number of times that a wait may end for no reason.
     const TRIES: usize = 5;
