@@ -160,8 +160,8 @@ fn block(entry: &mut Entry, count: u32) {
     }
 }
 
-/// Runs the iterations, each after `before`. This is a separate function, so that its callers are
-/// laid out apart from the measured code.
+/// Runs the iterations, each after `before`. The loop is a separate function, so that its callers
+/// are laid out apart from the measured code.
 #[inline(never)]
 fn run_block_after(entry: &mut Entry, count: u32, before: impl Before) {
     let Some(samples) = entry.samples.as_deref_mut() else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles each interrupt. This is the only module that knows all users of interrupts. The vectors
-//! call it through two symbols.
+//! Handles each interrupt. `dispatch` is the only module that knows all users of interrupts. The
+//! vectors call it through two symbols.
 
 use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Writeable};
 use arch::{gic_cpu, insn};

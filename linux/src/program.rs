@@ -173,8 +173,8 @@ impl<'c> Loaded<'c> {
         })
     }
 
-    /// Returns the address of the program's next instruction. It is the last value of `-1 SP PC` if the program is not
-    /// in a system call (proc_pid_syscall(5)).
+    /// Returns the address of the program's next instruction. The address is the last value of `-1 SP PC` if the
+    /// program is not in a system call (proc_pid_syscall(5)).
     fn next_address(&self) -> io::Result<Option<u64>> {
         let place = format!("/proc/{}/syscall", self.process.as_raw_nonzero());
         let text = fs::read_to_string(place)?;

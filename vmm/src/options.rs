@@ -21,7 +21,7 @@ Exit status: 0 the guest turned its machine off; 1 it crashed, hung, or wrote to
 /// Run a guest's image under KVM
 ///
 /// The guest gets RAM, vCPUs that are each pinned to a CPU, KVM's GICv3 and PSCI, and a console, which is standard
-/// output. It has no disk, no network and no input.
+/// output. The guest has no disk, no network and no input.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "rouse-kvm",

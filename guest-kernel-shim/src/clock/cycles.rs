@@ -11,11 +11,11 @@
 //! differ, so each CPU that measures compares its own clocks. If a core changes its frequency during the comparison, it
 //! has no such ratio; a later change is noticed at the passes ([`super::watch`]).
 //!
-//! Both clocks are read at edges of the counter, the moments at which it ticks, because hundreds of
-//! cycles may pass between two edges. An edge lies somewhere between two readings, so the error of a part
-//! is at most one reading in [`READINGS`]. The loop consists of readings, each after a barrier: on a core
-//! that executes out of order, readings take far more cycles than they have instructions, but the time
-//! that a simulator needs depends on the instructions. All parts together have about 30 000 instructions.
+//! The cycle counter and the counter are read when the counter ticks, at its edges, because hundreds of cycles may pass
+//! between two edges. An edge lies somewhere between two readings, so the error of a part is at most one reading in
+//! [`READINGS`]. The loop consists of readings, each after a barrier: on a core that executes out of order, readings
+//! take far more cycles than they have instructions, but the time that a simulator needs depends on the instructions.
+//! All parts together have about 30 000 instructions.
 
 use core::fmt;
 

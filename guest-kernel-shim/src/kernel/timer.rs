@@ -24,8 +24,8 @@ use crate::percpu::PerCpu;
 
 /// Handles the timer's interrupt. If a deadline has passed, the timer stays expired, so this masks it and notifies the
 /// idle loop or the executor of this CPU. Otherwise the interrupt was the scheduler tick. The idle loop sets the next
-/// tick when it asks its governor. That moment may be much later, because a CPU that polls keeps polling. So the timer
-/// is set for the next deadline here.
+/// tick when it asks its governor. The next idle entry may be much later, because a CPU that polls keeps polling. So
+/// the timer is set for the next deadline here.
 pub fn handle_interrupt(me: &PerCpu, cpu: &Cpu) {
     let event = cpu.rung.event.load(Relaxed);
     if clock::now() < event {

@@ -36,7 +36,7 @@ pub fn try_caches() -> Answer {
     repeat_trial(|_| {
         let (mut warm, mut cold) = ([0; WALKS], [0; WALKS]);
         for (n, (warm, cold)) in warm.iter_mut().zip(&mut cold).enumerate() {
-            // Neither kind of walk is always the first.
+            // Neither the cold nor the warm walk is always first.
             if n.is_multiple_of(2) {
                 *warm = time_warm_walk();
                 *cold = time_cold_walk();

@@ -28,7 +28,7 @@ macro_rules! registers {
             $(
                 let value = values.next().expect("as many as there are names");
                 // SAFETY: interrupts are masked and no exception occurs, so nothing uses the register until it is
-                // restored. Neither memory nor the translation of running code depends on the register.
+                // restored. Neither memory nor any translation that running code uses depends on the register.
                 unsafe { asm!(concat!("msr ", $register, ", {}"), in(reg) *value, options(nostack)) };
             )*
         }

@@ -138,8 +138,8 @@ _el2_secondary:
     ldr     x1, [x0, #{stack_top}]
     mov     sp, x1
     // TCR2_EL2 and SCTLR2_EL2 change the meaning of the tables and the MMU, permissions above all
-    // (FEAT_S1PIE). They are written if the CPU has them, by ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX
-    // (7:4), and the first CPU could write them.
+    // (FEAT_S1PIE). TCR2_EL2 and SCTLR2_EL2 are written if the CPU has them, by
+    // ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX (7:4), and the first CPU could write them.
     mrs     x1, S3_0_C0_C7_3                // ID_AA64MMFR3_EL1
     adrp    x2, {left}
     add     x2, x2, :lo12:{left}

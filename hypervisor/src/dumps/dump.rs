@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Prints the state when the hypervisor itself fails, and ends the machine.
 //!
-//! The CPU that failed prints first. That CPU then kicks every other CPU, which prints its own state and stops; a CPU
-//! that does not answer in time is reported. A CPU whose guest owns the interrupts takes no kick: see
+//! The CPU that failed prints first. The failed CPU then kicks every other CPU, which prints its own state and stops;
+//! a CPU that does not answer in time is reported. A CPU whose guest owns the interrupts takes no kick: see
 //! [`show_others`].
 
 use core::panic::PanicInfo;

@@ -12,8 +12,8 @@ use crate::cpu::percpu::{PerCpu, boot_stack_guard};
 pub fn evict(what: u64) -> Option<()> {
     match what {
         abi::EVICT_IMAGE => pages::evict(image_regions()),
-        // This is the last call before a sample, but the path here has brought code and this CPU's memory
-        // back into caches. The path back to the guest does so again for its stubs and the top of the stack.
+        // The eviction is the last call before a sample, but the path here has brought code and this CPU's memory back
+        // into caches. The path back to the guest does so again for its stubs and the top of the stack.
         abi::EVICT_TRANSLATIONS => {
             pages::evict([layout::text().into(), PerCpu::this().memory()]);
             // A TLBI has taken effect when the DSB completes (DDI 0487K.a, D8.17.5).

@@ -26,7 +26,7 @@ use crate::tree::{self, Console, Guest};
 /// PSTATE at the start: EL1h with all exceptions masked (Linux, Documentation/arch/arm64/booting.rst, "Call the kernel
 /// image").
 const START: u64 = 0x3c5;
-/// Number of bits in guest physical addresses, if KVM supports this number. This is KVM's default
+/// Number of bits in guest physical addresses, if KVM supports this number. KVM's default is 40
 /// (Documentation/virt/kvm/api.rst, 4.2), so stage 2 is like that of most guests.
 const IPA_BITS: u32 = 40;
 

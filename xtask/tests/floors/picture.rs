@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-/// A floor of a crate. It has one room, which is a folder of modules.
+/// A floor of a crate. A floor has one room, which is a folder of modules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Floor {
     /// The name of the room's folder.

@@ -6,8 +6,9 @@
 //! `$crate`, `self`, `super`, or with a module that the file declares.
 //!
 //! This method has limits. A call from assembly by the name of a symbol is not found; assembly calls the entry points
-//! in this way. A call through a function pointer is not found either. This is intended, because such a call is a hook.
-//! A name that is re-exported counts as the module that re-exports it. A module inside a file is part of the file.
+//! in this way. A call through a function pointer is not found either. Ignoring such a call is intended, because it is
+//! a hook. A name that is re-exported counts as the module that re-exports it. A module inside a file is part of the
+//! file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +73,7 @@ fn module_of(path: &str) -> Module {
     }
 }
 
-/// Returns the macros that a file exports. Their paths begin at the crate's root.
+/// Returns the macros that a file exports. The macros' paths begin at the crate's root.
 fn exported_macros(stream: &TokenStream) -> Vec<String> {
     let tokens: Vec<TokenTree> = stream.clone().into_iter().collect();
     let mut exported = false;

@@ -32,7 +32,7 @@ impl Charted {
         }
     }
 
-    /// Finds `words` in an image. They were found at address `at`, and executed at `level`.
+    /// Finds `words` in an image. The words were found at address `at`, and executed at `level`.
     fn find_in_image(&mut self, level: u8, at: u64, words: &[u32]) -> Option<(&Image, usize)> {
         let of_level = |(image, _): &&mut (Image, _)| image.level == u64::from(level);
         let (image, base) = self.images.iter_mut().find(of_level)?;

@@ -60,7 +60,7 @@ pub struct Clock {
     starts: Arc<[Start]>,
 }
 
-/// The value of a clock at the beginning of a sample. It is the clock of the CPU on which the chain of causes was at
+/// The value of a clock at the beginning of a sample. The clock is that of the CPU on which the chain of causes was at
 /// that time.
 #[derive(Clone, Copy, Debug)]
 struct Start {

@@ -26,9 +26,9 @@ pub struct Committed {
 pub struct Core {
     /// Its instructions, in order.
     pub committed: Vec<Committed>,
-    /// Its loads, in order: the index of the instruction, and the [`containing_word`].
+    /// The core's loads, in order: the index of the instruction, and the [`containing_word`].
     pub loads: Vec<(usize, u64)>,
-    /// Its stores, sorted by [`containing_word`] and then by order: the word, and the index of the instruction.
+    /// The core's stores, sorted by [`containing_word`] and then by order: the word, and the index of the instruction.
     pub stores: Vec<(u64, usize)>,
     /// Values that the core wrote to ICC_SGI1R_EL1, each with the index of the instruction.
     pub sends: Vec<(usize, u64)>,

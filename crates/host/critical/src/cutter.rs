@@ -14,8 +14,8 @@ use state::{CpuState, Ended, Open, Release};
 use crate::clock::Stretch;
 use crate::{Cause, Counts, Exits, Sample, Samples};
 
-/// Value of a CPU's TPIDR_EL1, or TPIDR_EL2 under a hypervisor other than Rouse. It identifies the CPU, because each
-/// CPU has a different value, which is set only once.
+/// Value of a CPU's TPIDR_EL1, or TPIDR_EL2 under a hypervisor other than Rouse. The value identifies the CPU, because
+/// each CPU has a different value, which is set only once.
 pub type Tpidr = u64;
 
 /// The clock value that is in a register now, with the index of the CPU whose sample it begins or ends.
@@ -198,8 +198,8 @@ impl Cutter {
         open.map(|open| open.work.total()).min()
     }
 
-    /// Drops the stretches before the oldest open sample. This can't wait until no sample is open, because samples may
-    /// overlap without end.
+    /// Drops the stretches before the oldest open sample. Dropping stretches can't wait until no sample is open,
+    /// because samples may overlap without end.
     fn forget_stretches(&mut self) {
         let Some(oldest) = self.oldest_begin().filter(|_| self.keeps) else {
             return;

@@ -2,13 +2,13 @@
 //! Finds the instruction, in a trace with times, at which a halted core continued.
 
 /// Number of instructions, from the WFI on, that are searched for a halt. A core that commits out of order may halt
-/// some instructions after its WFI. It may also halt before it has committed the WFI itself, but after it has committed
-/// everything before the WFI.
+/// some instructions after its WFI. Such a core may also halt before it has committed the WFI itself, but after it has
+/// committed everything before the WFI.
 const LATE: usize = 8;
 
-/// Returns the index of the instruction before which a core halted because of the WFI or WFE at index `halt`. It is the
-/// one after the longest pause near the WFI. `many` is the number of instructions, and `tick` returns the time at which
-/// an instruction was committed. Returns `None` if there is no instruction near the WFI.
+/// Returns the index of the instruction before which a core halted because of the WFI or WFE at index `halt`. The halt
+/// is at the longest pause near the WFI. `many` is the number of instructions, and `tick` returns the time at which an
+/// instruction was committed. Returns `None` if there is no instruction near the WFI.
 pub fn resume_index(halt: usize, many: usize, tick: impl Fn(usize) -> u64) -> Option<usize> {
     let near = halt.max(1)..many.min(halt + LATE);
     let pause = |n: &usize| tick(*n) - tick(*n - 1);

@@ -8,8 +8,8 @@
 //! - A core that halted (WFI, WFE) waited for the first interrupt that another core sent to it during the halt. With
 //! WFE, it also waited for the first store to the word that it loaded last with an exclusive or ordered load.
 //! - A core that loads a word repeatedly with the same instruction waited for the first store to that word since its
-//! previous load. It may have paused in between, and continued too early: a WFE also ends when another core prefetches
-//! the line in order to store to it.
+//! previous load. The core may have paused in between, and continued too early: a WFE also ends when another core
+//! prefetches the line in order to store to it.
 //!
 //! The time of an instruction on the path is the time since the previous instruction on the path, so together these
 //! times are the length of the sample. Two kinds of time are recorded separately: the time from a store or an interrupt
@@ -156,8 +156,8 @@ impl Timeline<'_> {
         path.iter().map(timing).collect()
     }
 
-    /// Returns the timing of an instruction off the path. It is the time since the previous instruction of the same
-    /// core, or 0 if the core halted in between.
+    /// Returns the timing of an instruction off the path. The timing is the time since the previous instruction of the
+    /// same core, or 0 if the core halted in between.
     fn timing_off_path(&self, core: usize, at: usize) -> Timing {
         let committed = &self.cores[core].committed;
         let before = at

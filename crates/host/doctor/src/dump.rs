@@ -22,8 +22,8 @@ const ONCE: [&[u8; 4]; 4] = [b"APIC", b"GTDT", b"FACP", b"SPCR"];
 const RSDP: usize = 36;
 const XSDT: usize = 64;
 
-/// The tables as the contents of physical memory that begins at [`Dump::BASE`]. It begins with an RSDP and an XSDT that
-/// this program makes.
+/// The tables as the contents of physical memory that begins at [`Dump::BASE`]. The memory begins with an RSDP and an
+/// XSDT that this program makes.
 pub struct Dump(Vec<u8>);
 
 impl Tables for Dump {

@@ -28,7 +28,7 @@ pub struct Boot {
 /// The differences of one repetition from its boot.
 #[derive(Clone, Copy)]
 pub struct Repeat {
-    /// Its name, which is also part of folder names.
+    /// The repetition's name, which is also part of folder names.
     pub name: &'static str,
     /// Seed of the random times; the guest's default if `None`.
     pub seed: Option<u64>,

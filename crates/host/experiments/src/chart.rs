@@ -42,7 +42,7 @@ pub struct Curve {
     /// The classes of its colour and pattern in the style sheet.
     #[serde(skip)]
     pub class: &'static str,
-    /// Its points, in the order of the x axis.
+    /// The series' points, in the order of the x axis.
     pub points: Vec<(f64, f64)>,
 }
 

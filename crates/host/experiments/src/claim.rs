@@ -13,7 +13,7 @@ use super::verdict::{Test, Verdict, Way, judge};
 const COUNTS: f64 = 1.0 / 3.0;
 
 /// The smallest effect that counts for a sign or an order if the source does not state its accuracy, in per cent or in
-/// points. It is needed because equal boots do not vary, so an effect can't be compared with their variation.
+/// points. This limit is needed because equal boots do not vary, so an effect can't be compared with their variation.
 const LEAST: f64 = 1.0;
 
 /// A statement of the source, and our numbers about it: one figure is compared with another, in every boot.

@@ -89,11 +89,11 @@ const LIMITS: [&str; 7] = ["5", "10", "25", "50", "100", "150", "200"];
 /// Poll limits of `spin`, in microseconds.
 const SPUN: [&str; 3] = ["5", "25", "100"];
 
-/// Accepted distance from a whole number of periods, as a share of one period. It is not 0, because leaving WFE and
-/// beginning the next poll take time.
+/// Accepted distance from a whole number of periods, as a share of one period. This distance is not 0, because leaving
+/// WFE and beginning the next poll take time.
 const OFF: f64 = 0.1;
 
-/// A way to pause within a poll, with the polls for each limit. It is a line of the chart.
+/// A way to pause within a poll, with the polls for each limit. Each way is a line in the chart.
 struct Way<'r> {
     name: String,
     class: &'static str,

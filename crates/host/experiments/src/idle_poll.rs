@@ -78,7 +78,8 @@ const ROWS: [(&str, &str, Option<f64>); 3] = [
 /// Number of ticks that a CPU takes in 100 ms, at 250 Hz.
 const TICKS: f64 = 25.0;
 
-/// Accepted deviation of the number of ticks, in per cent. It is one tick more or less in each pass of 12.5 ms.
+/// Accepted deviation of the number of ticks, in per cent. This deviation is one tick more or less in each pass
+/// of 12.5 ms.
 const TICKS_BAND: f64 = 32.0;
 
 fn poll_cell<'r>(run: Run<'r>, set: &str) -> Result<MeasuredCell<'r>> {

@@ -102,7 +102,8 @@ const PERIOD_US: f64 = 10_000.0;
 /// Published change of the mostly idle system's residency, in points.
 const PUBLISHED: f64 = -0.005;
 
-/// Accepted deviation from the published change, in points. It accepts any fall from none to twice the published one.
+/// Accepted deviation from the published change, in points. This deviation accepts any fall from none to twice the
+/// published fall.
 const BAND: f64 = 0.005;
 
 /// Largest difference that counts as the source's "near identical", in per cent.
@@ -210,7 +211,7 @@ fn residency_table(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         )
         .with_tested_part("time halted")
         .difference_in("points")
-        // This is half of a 100 us poll's share of the period.
+        // This least effect is half of a 100 us poll's share of the period.
         .at_least(0.5),
     );
     Ok(table)

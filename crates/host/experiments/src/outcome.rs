@@ -14,7 +14,7 @@ use page::grid::Column;
 #[derive(Serialize)]
 pub struct Outcome {
     pub tables: Vec<Table>,
-    /// Charts for the page. They are not shown on the terminal.
+    /// Charts for the page. Charts are not shown on the terminal.
     pub charts: Vec<Chart>,
     pub claims: Vec<Claim>,
     /// Facts that the reader needs to understand the figures.
@@ -28,7 +28,7 @@ pub struct Table {
     pub title: String,
     /// Titles of the columns, except for the column of row names.
     pub columns: Vec<String>,
-    /// Its rows: a name, and a text for each column.
+    /// The table's rows: a name, and a text for each column.
     pub rows: Vec<(String, Vec<String>)>,
 }
 

@@ -229,8 +229,8 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     })
 }
 
-/// Returns the table of the source's re-test. It has every column three times: for reads, for writes, and for mixed
-/// requests.
+/// Returns the table of the source's re-test. The table has every column three times: for reads, for writes, and for
+/// mixed requests.
 fn retest_table(runs: &Runs) -> Result<Table> {
     let names = COLUMNS.map(|(name, ..)| name);
     let mut table = Table::new(

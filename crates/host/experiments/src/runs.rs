@@ -215,8 +215,8 @@ fn has_words(cell: &Cell, words: Words<'_>) -> bool {
 
 /// A measured cell.
 ///
-/// Its samples and its counters of time depend on the effect of its wait, and therefore on the properties that the
-/// machine models. The other counters count decisions and requests of the guest, which do not depend on the wait.
+/// A cell's samples and its counters of time depend on the effect of its wait, and therefore on the properties that
+/// the machine models. The other counters count decisions and requests of the guest, which do not depend on the wait.
 ///
 /// Counters include the beginnings and ends of blocks. If there is a shorter boot, its counter is subtracted from each
 /// counter. Long and short boots include the same beginnings and ends, which cancel out.

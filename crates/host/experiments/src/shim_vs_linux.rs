@@ -86,10 +86,11 @@ pub const EXPERIMENT: Experiment = Experiment {
                  a wake-up: Linux has system calls, files and a scheduler of many classes in it.",
 };
 
-/// Largest accepted difference between two counts, in per cent. It covers the activity outside the samples.
+/// Largest accepted difference between two counts, in per cent. This difference covers the activity outside the
+/// samples.
 const COUNTS: f64 = 5.0;
-/// Largest accepted difference between two differences of medians, in instructions. It is the width of two of Linux's
-/// buckets.
+/// Largest accepted difference between two differences of medians, in instructions. This difference is the width of two
+/// of Linux's buckets.
 const BUCKETS: f64 = 32.0;
 /// Largest accepted difference between two changes in per cent, in points.
 const POINTS: f64 = 1.0;

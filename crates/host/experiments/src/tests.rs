@@ -25,8 +25,8 @@ fn every_experiment_has_boots_that_can_run() {
     }
 }
 
-/// On a board that lacks the unit of an experiment, the experiment is chosen only if the user names it. It is then
-/// refused, with the reason.
+/// On a board that lacks the unit of an experiment, the experiment is chosen only if the user names it. The
+/// experiment is then refused, with the reason.
 #[test]
 fn all_and_posted_have_those_that_the_board_can_measure() {
     let chosen = |board: &str, name: &str| -> Vec<&str> {

@@ -42,7 +42,7 @@ const fn boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     }
 }
 
-/// Creates a boot of these cells with time slices. It has enough wake-ups for 90th percentiles.
+/// Creates a boot of these cells with time slices. The boot has enough wake-ups for 90th percentiles.
 const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     Boot {
         iterations: 200,

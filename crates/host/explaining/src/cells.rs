@@ -16,7 +16,7 @@ use crate::step::Step;
 use crate::walk::{Key, Walker};
 
 /// Largest relative difference between the median of a cell's traces and the cell's own median, as one part in this
-/// number. They differ because the cell's samples are counted in buckets.
+/// number. The medians differ because the cell's samples are counted in buckets.
 const APART: u64 = 256;
 /// Largest number of cycles from the time at which an instruction reads the clock to the time at which it is committed.
 const SKEW: u64 = 40;

@@ -209,8 +209,8 @@ impl<'i> Places<'i> {
         }
     }
 
-    /// Finds the load distance of file `n` from blocks of any length: the distance on which most blocks agree. This is
-    /// needed where each access to a system register ends a block, so that no block is long.
+    /// Finds the load distance of file `n` from blocks of any length: the distance on which most blocks agree. This
+    /// search is needed where each access to a system register ends a block, so that no block is long.
     fn find_distance_by_all_blocks(&mut self, n: usize, blocks: &[critical::Code]) {
         let mut votes: HashMap<u64, usize> = HashMap::new();
         let here = |block: &&critical::Code| self.images[n].runs_at(block.level);

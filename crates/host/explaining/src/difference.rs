@@ -39,7 +39,7 @@ impl Change {
     }
 }
 
-/// The difference of two samples, A and B. Its changes add up to the difference of the paths.
+/// The difference of two samples, A and B. The functions' changes add up to the difference of the paths.
 #[derive(Debug)]
 pub struct Difference<'e> {
     /// The cells of A and B.

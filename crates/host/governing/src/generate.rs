@@ -2,8 +2,8 @@
 //! Generates random traces.
 //!
 //! The random number generator is S. Vigna's splitmix64 (after Steele, Lea and Flood, "Fast splittable pseudorandom
-//! number generators", OOPSLA 2014). Its ten lines are part of this module, so that a seed always gives the same trace.
-//! Crates of random number generators do not promise this across their versions.
+//! number generators", OOPSLA 2014). The generator's ten lines are part of this module, so that a seed always gives the
+//! same trace. Crates of random number generators do not promise this across their versions.
 
 use clap::ValueEnum;
 use cpuidle::{FOREVER, Wake};

@@ -207,8 +207,8 @@ impl Image {
     /// Returns the link address of `address`, and the symbol that precedes it.
     fn find_symbol(&self, address: u64) -> Option<(u64, &(u64, String))> {
         let at = address.checked_sub(self.base?)?;
-        // A file is at least as long as its code, so a larger offset is not in the code. This avoids reading the file
-        // for most numbers.
+        // A file is at least as long as its code, so a larger offset is not in the code. The comparison with the
+        // file's length avoids reading the file for most numbers.
         if self.read.get().is_none() && at >= self.bytes.len() as u64 {
             return None;
         }

@@ -183,8 +183,8 @@ impl ComparedCell {
         traps && words == (self.workload, self.shape, self.wait, self.wake, polls)
     }
 
-    /// Returns the row whose cell on the bare machine is compared with this row. It equals this row, except that
-    /// nothing traps or polls below the guest.
+    /// Returns the row whose cell on the bare machine is compared with this row. The returned row equals this
+    /// row, except that nothing traps or polls below the guest.
     pub fn bare_machine_row(&self) -> Self {
         Self {
             trapped: false,

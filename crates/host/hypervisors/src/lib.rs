@@ -2,8 +2,8 @@
 
 // This crate is only for programs of this workspace, so a field with a clear name needs no comment.
 #![allow(missing_docs)]
-//! The table of hypervisors (`run --under all`). It compares one guest on the bare machine, under Rouse, and under
-//! other hypervisors.
+//! The table of hypervisors (`run --under all`). The table compares one guest on the bare machine, under Rouse, and
+//! under other hypervisors.
 //!
 //! [`boots`] lists the boots, [`numbers`] extracts the table's numbers, and [`document`] writes `docs/hypervisors.md`.
 //! The document's numbers are stored next to it. A test checks the document against them, and new numbers are compared

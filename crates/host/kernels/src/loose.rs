@@ -143,8 +143,8 @@ fn lines_of_header(before: &[(usize, &str)], depth: usize) -> Vec<String> {
         .collect()
 }
 
-/// Returns the diff of a file whose content does not change, if such a diff begins here. It is a rename or a change of
-/// mode.
+/// Returns the diff of a file whose content does not change, if such a diff begins here. Such a diff is a rename or a
+/// change of mode.
 fn read_bare_header(lines: &[(usize, &str)], depth: usize) -> Option<FileDiff> {
     let (old, new) = lines[0]
         .1

@@ -135,7 +135,7 @@ impl<'r> Panel<'r> {
 }
 
 /// Drops the cells of wake-ups without an interrupt, by hypervisor and delivery, if each of them costs the same as
-/// under Rouse with injected interrupts. Their cost then depends neither on the hypervisor nor on the delivery.
+/// under Rouse with injected interrupts. The cells' cost then depends neither on the hypervisor nor on the delivery.
 fn drop_repeats<'r>(cells: &[&'r Cell]) -> Vec<&'r Cell> {
     let way = |cell: &Cell| (cell.under, cell.what.deliver);
     let first = (Under::Rouse, Deliver::Inject);

@@ -87,8 +87,8 @@ pub fn draw_distributions(
     about: &str,
 ) -> Drawing {
     let axis = Axis::around_values(values, LEFT, WIDTH - 10.0);
-    // The last point of each line is the share 1, which has no finite number of nines. It is drawn one nine above the
-    // highest other point.
+    // The last point of each line is the share 1, which has no finite number of nines. The last point is drawn one nine
+    // above the highest other point.
     let nines = lines.iter().map(top_height).fold(1.0, f64::max);
     let place = |part: f64| BOTTOM - (share_height(part).min(nines) / nines) * (BOTTOM - TOP);
     let mut canvas = Canvas::new(BOTTOM + 32.0);

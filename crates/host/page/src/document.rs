@@ -32,7 +32,7 @@ const ROUNDING: &str = "±: half the width of the histogram's bucket that holds 
 /// A line, or a table.
 #[derive(Debug)]
 pub enum Block {
-    /// A line. It is empty between paragraphs, and begins with two spaces if it is part of a list.
+    /// A line. A line is empty between paragraphs, and begins with two spaces if it is part of a list.
     Line(String),
     /// A table.
     Table(Vec<Column>),

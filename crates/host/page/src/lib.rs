@@ -4,10 +4,10 @@
 //! headline, and [`machines`] shows the same cells of several machines side by side. No code in this crate reads or
 //! writes a file.
 //!
-//! The page is one file that needs no other file. Its only script lets the reader sort and filter tables; without the
-//! script, the page has the same content. This crate draws the charts as SVG. All charts are small and have the same
-//! width, and as many as fit are side by side, so that their text has the same size on a wide screen, on a phone and on
-//! paper.
+//! The page is one file that needs no other file. The page's only script lets the reader sort and filter tables;
+//! without the script, the page has the same content. This crate draws the charts as SVG. All charts are small and have
+//! the same width, and as many as fit are side by side, so that their text has the same size on a wide screen, on a
+//! phone and on paper.
 
 #![forbid(unsafe_code)]
 

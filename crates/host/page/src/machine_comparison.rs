@@ -8,7 +8,7 @@ use results::merge::Run;
 use crate::appendix::table;
 use crate::machines::{comparable_groups, order_sentences};
 
-/// Returns the section. It is empty if no two machines have a cell in common.
+/// Returns the section. The section is empty if no two machines have a cell in common.
 pub fn section(runs: &[Run]) -> Markup {
     let groups = comparable_groups(runs);
     if groups.is_empty() {

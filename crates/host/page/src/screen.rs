@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first screen of a run, 80 columns wide. It has a row for each way of waiting, a number for each cell, the most
-//! important comparison, and the limits of the figures. The module [`table`] has the table of all cells.
+//! The first screen of a run, 80 columns wide. The first screen has a row for each way of waiting, a number for each
+//! cell, the most important comparison, and the limits of the figures. The module [`table`] has the table of all
+//! cells.
 
 mod answer;
 mod layout;

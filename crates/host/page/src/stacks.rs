@@ -21,8 +21,8 @@ pub struct Stack {
     pub label: String,
     /// The parts: the CSS class of the colour, the name and the length of each.
     pub parts: Vec<(&'static str, String, f64)>,
-    /// The whole, which is measured separately from the parts. It is drawn as a mark, and its number is next to the sum
-    /// of the parts.
+    /// The whole, which is measured separately from the parts. The whole is drawn as a mark, and its number is next to
+    /// the sum of the parts.
     pub whole: Option<f64>,
 }
 

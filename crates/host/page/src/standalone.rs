@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The charts of the page, each as an SVG file that needs no other file: it has its caption, legend and colours.
 //!
-//! The colours are those of the page's style sheet, light or dark according to the reader's system. They are written as
-//! literal values, because some programs that show SVG do not support custom properties (CSS Custom Properties for
+//! The colours are those of the page's style sheet, light or dark according to the reader's system. Colours are written
+//! as literal values, because some programs that show SVG do not support custom properties (CSS Custom Properties for
 //! Cascading Variables Module Level 1).
 
 use std::collections::BTreeMap;
@@ -48,8 +48,8 @@ pub fn chart_files(runs: &[Run]) -> Vec<File> {
     files
 }
 
-/// Returns the file of a chart. Its name consists of the section and the caption, with a number if another file already
-/// has that name.
+/// Returns the file of a chart. The file's name consists of the section and the caption, with a number if another file
+/// already has that name.
 fn chart_file(section: &str, figure: &Figure, names: &mut BTreeMap<String, usize>) -> File {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '.' {

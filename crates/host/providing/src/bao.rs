@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bao, a static hypervisor. It is built for one machine and one guest with [`compiler`], from a checkout that the user
-//! names, because no package registry has Bao.
+//! Bao, a static hypervisor. Bao is built for one machine and one guest with [`compiler`], from a checkout that the
+//! user names, because no package registry has Bao.
 
 mod description;
 
@@ -93,7 +93,7 @@ impl Bao {
     /// Returns the checkout `named`, or the one that the variable [`VARIABLE`] names.
     ///
     /// # Errors
-    /// Neither of them names a checkout.
+    /// Neither the argument nor the variable names a checkout.
     pub fn source(named: Option<&Path>) -> Result<PathBuf> {
         let variable = || env::var_os(VARIABLE).filter(|value| !value.is_empty());
         match named

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A headless browser that checks pages. It is either a browser that the user names, or Debian's, unpacked below
+//! A headless browser that checks pages. The browser is one that the user names, or Debian's, unpacked below
 //! `target/tools/chromium` with its libraries and fonts.
 //!
 //! Debian's browser uses none of the system's fonts, so pages look the same on each machine that provides it.

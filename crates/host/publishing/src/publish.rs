@@ -2,9 +2,9 @@
 //! The verb `publish`: stores this version's results in the repository, with the documents that show them.
 //!
 //! `results/NAME.json` is the results.json of a [run](runs), without histograms. The [documents](mod@documents) contain
-//! tables and rows of these results. They show a reader what to expect before building anything, and `compare
-//! results/virt.json RUN` shows whether a machine measures the same. `--check` measures again, and fails if a figure
-//! differs.
+//! tables and rows of these results. The stored results show a reader what to expect before building anything, and
+//! `compare results/virt.json RUN` shows whether a machine measures the same. `--check` measures again, and fails if a
+//! figure differs.
 
 mod documents;
 mod runs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The part of QEMU's plugin interface, version 7, that this plugin uses. It is declared here from the emulator's
-//! exports, so that the emulator's headers are not needed.
+//! The part of QEMU's plugin interface, version 7, that this plugin uses. The interface is declared here from the
+//! emulator's exports, so that the emulator's headers are not needed.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

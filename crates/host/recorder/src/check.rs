@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Passes the execution of every CPU to crate `rules`, and writes the rules' findings to a file.
 //!
-//! Most instructions do not matter to any rule. These instructions get no callback. This is decided when a block is
-//! translated. All accesses to memory matter, because of their addresses. The level of a block is in PSTATE when the
-//! block is translated, because the level is part of the block's translation key. A thread runs only one CPU, so a
-//! CPU's state needs no lock. Findings need a lock. Each finding is written to the file at once, so that it is kept
-//! whatever happens to the machine.
+//! Most instructions do not matter to any rule. These instructions get no callback. Whether an instruction matters
+//! is decided when its block is translated. All accesses to memory matter, because of their addresses. The level of
+//! a block is in PSTATE when the block is translated, because the level is part of the block's translation key. A
+//! thread runs only one CPU, so a CPU's state needs no lock. Findings need a lock. Each finding is written to the
+//! file at once, so that it is kept whatever happens to the machine.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_uint};

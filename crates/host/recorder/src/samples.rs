@@ -8,7 +8,7 @@
 //! translation key, so PSTATE has this level when the block is translated.
 //!
 //! One thread runs all CPUs. In this case, QEMU 11.1 passes to callbacks the number of the CPU that ran a block first.
-//! Its inline operations, which are code that QEMU itself adds to blocks, write to wrong addresses for every CPU but
+//! QEMU's inline operations, which are code that QEMU itself adds to blocks, write to wrong addresses for every CPU but
 //! the first. Therefore, this module identifies CPUs by TPIDR_EL1, or by TPIDR_EL2 under another hypervisor, and counts
 //! in a callback.
 

@@ -13,12 +13,12 @@ use crate::Results;
 pub const MOST: u64 = 1 << 48;
 /// The largest sum of the numbers of a file.
 pub const SUM: u64 = 1 << 58;
-/// The largest number of CPUs. It is lower than the other bounds, because the number of CPU pairs grows with the square
-/// of this one.
+/// The largest number of CPUs. This bound is lower than the others, because the number of CPU pairs grows with the
+/// square of this one.
 pub const CPUS: u64 = 1 << 16;
 
-/// Objects that describe the machine with names and numbers of its own. Their numbers are not checked, because they are
-/// only shown.
+/// Objects that describe the machine with names and numbers of its own. The objects' numbers are not checked, because
+/// they are only shown.
 const SHOWN: [&str; 2] = ["features", "fidelity"];
 /// Kinds of records without numbers. In other kinds, [`TEXT_KEYS`] lists the keys of texts that may look like numbers.
 const TEXTS: [&str; 6] = ["feature", "probe", "note", "unit", "refused", "failed"];

@@ -173,8 +173,8 @@ impl Cell {
         self.ended == Some(End::Budget)
     }
 
-    /// Returns the number of wake-ups that the cell's counters cover, at least 1. This is the number of wake-ups made,
-    /// or the number of samples if the log lacks the former.
+    /// Returns the number of wake-ups that the cell's counters cover, at least 1. The result is the number of wake-ups
+    /// made, or else the number of samples if the log lacks the number of wake-ups.
     pub fn counted(&self) -> u64 {
         match self.made {
             0 => self.stats.map_or(1, |stats| stats.count.max(1)),

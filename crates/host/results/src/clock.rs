@@ -17,7 +17,8 @@ use crate::{Cell, Results};
 pub const MOVED: f64 = 0.02;
 
 /// Returns the frequency, in Hz, of each measuring CPU at a boot's first pass. The keys are the CPUs' numbers as text.
-/// It is the first frequency that was read in any of the CPU's `cells`, which are in the order of the first pass.
+/// The value is the first frequency that was read in any of the CPU's `cells`, which are in the order of the first
+/// pass.
 pub fn first_hz(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
     let mut first = BTreeMap::new();
     for cell in cells {

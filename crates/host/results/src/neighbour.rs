@@ -7,8 +7,8 @@ use crate::Cell;
 /// CPU share and work of the neighbours on a cell's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {
-    /// Share of the CPUs' time, 0 to 1, in neighbours' turns that began because a vCPU waited. It is measured in ticks
-    /// of the counter, whatever was executed meanwhile.
+    /// Share of the CPUs' time, 0 to 1, in neighbours' turns that began because a vCPU waited. The share is measured in
+    /// ticks of the counter, whatever was executed meanwhile.
     pub given: f64,
     /// Share of the CPUs' time, 0 to 1, in neighbours' turns that began although no vCPU waited.
     pub taken: f64,

@@ -48,7 +48,7 @@ pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::
     map.end()
 }
 
-/// Returns the schema for what [`serialize`] writes. Both use the same table of dimensions.
+/// Returns the schema for what [`serialize`] writes. The schema and [`serialize`] use one table of dimensions.
 pub fn schema(_: &mut SchemaGenerator) -> Schema {
     let mut fields = Map::new();
     let mut required = Vec::new();

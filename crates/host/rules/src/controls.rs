@@ -4,8 +4,8 @@
 use crate::register::*;
 use crate::tables::root;
 
-/// Values of control registers, as the CPU wrote them. They start as 0, because the bits that the rules use are 0 after
-/// reset, or have to be written before use.
+/// Values of control registers, as the CPU wrote them. The values start as 0, because the bits that the rules use are 0
+/// after reset, or have to be written before use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Controls {
     /// SCTLR_ELx by exception level. Index 0 is for EL0.

@@ -91,8 +91,8 @@ impl CheckedCpu {
         self.rules.on_access(&now, access);
     }
 
-    /// Notes that instructions are fetched for the first time since they were written. They begin at `place`, and are
-    /// in `bytes` bytes of memory from `physical` on.
+    /// Notes that instructions are fetched for the first time since they were written. The instructions begin at
+    /// `place`, and are in `bytes` bytes of memory from `physical` on.
     pub fn note_fetch(&mut self, shared: &Shared, place: Place, physical: u64, bytes: u64) {
         self.settle_instruction(shared);
         let now = Now {

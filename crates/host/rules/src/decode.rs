@@ -324,9 +324,9 @@ pub fn access_alignment(word: u32) -> u8 {
     }
 }
 
-/// Whether the counter value that `mrs` reads is kept unchanged, or as the end of a duration. This is so if an
-/// instruction `after` it in its block stores the value, or subtracts something from it and keeps the difference. Code
-/// that waits for a deadline does not do this: it compares the value, or adds to it.
+/// Whether the counter value that `mrs` reads is kept unchanged, or as the end of a duration. A counter value counts as
+/// kept if an instruction in `after` stores it, or subtracts something from it and keeps the difference. `after` is the
+/// rest of the block. Code that waits for a deadline does not do this: it compares the value, or adds to it.
 fn is_kept_as_time(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
     let counter = mrs & 0x1f;
     for word in after {

@@ -17,7 +17,8 @@ pub struct Mapped {
 pub enum Frame {
     /// The distributor.
     Distributor,
-    /// The redistributor at this physical address. It has two frames of 64 KiB, and is aligned to 128 KiB.
+    /// The redistributor at this physical address. A redistributor has two frames of 64 KiB, and is aligned to 128
+    /// KiB.
     Redistributor(u64),
 }
 
@@ -73,8 +74,8 @@ impl Mapped {
         enabler && self.value != 0
     }
 
-    /// Whether the access makes an interrupt pending. It does if it writes GICD_ISPENDR\<n>, GICR_ISPENDR0, a variant
-    /// of these with E, GICD_SETSPI, or GICR_SETLPIR.
+    /// Whether the access makes an interrupt pending. An access does so if it writes GICD_ISPENDR\<n>, GICR_ISPENDR0,
+    /// a variant of these with E, GICD_SETSPI, or GICR_SETLPIR.
     #[must_use]
     pub fn makes_pending(&self) -> bool {
         let (pends, sets) = match self.frame {

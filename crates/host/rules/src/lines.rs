@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-/// Bytes of a line. This is the smallest line size of the emulated machines (CTR_EL0.DminLine).
+/// Bytes of a line. The line size here is the smallest of the emulated machines (CTR_EL0.DminLine).
 pub const LINE: u64 = 64;
 /// Number of lines in a part. A part is allocated on first use.
 const PART: u64 = 1 << 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text programs for the tests of rules. Their instructions are 32-bit encodings, and are decoded like those of the
-//! emulator.
+//! Text programs for the tests of rules. The programs' instructions are 32-bit encodings, and are decoded like those
+//! of the emulator.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -209,8 +209,8 @@ fn register(name: &str) -> Register {
         .unwrap_or_else(|| panic!("no register `{name}`"))
 }
 
-/// The instructions that CPUs execute, one after another. They are executed by CPU 0 at EL2, until the program selects
-/// another CPU or level.
+/// The instructions that CPUs execute, one after another. CPU 0 executes the instructions at EL2, until the program
+/// selects another CPU or level.
 #[derive(Clone, Debug)]
 pub struct Program {
     events: Vec<(u16, u8, Event)>,

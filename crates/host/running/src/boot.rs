@@ -3,7 +3,7 @@
 //!
 //! [`Ready`] has the emulator and the images for boots. [`Boots`] boots machines one after another. For each machine,
 //! it makes the emulator's command, starts the emulator, and follows it ([`follow`]) until the emulator ends or must be
-//! stopped ([`Ending`]). It keeps the output in [`TextFiles`].
+//! stopped ([`Ending`]). [`Boots`] keeps the output in [`TextFiles`].
 
 mod clock;
 mod ending;

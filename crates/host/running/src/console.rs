@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interprets the lines of the board's console.
 //!
-//! A foreign guest writes to the console that Rouse uses. Its output must not be mistaken for our records. So EL2, or
-//! the monitor under KVM, breaks the marks that identify our lines when it forwards this output ([`wire::Guard`]). On
-//! the bare machine and under Xen, where no software of ours is below the guest, this module breaks the marks.
+//! A foreign guest writes to the console that Rouse uses. The foreign guest's output must not be mistaken for our
+//! records. So EL2, or the monitor under KVM, breaks the marks that identify our lines when it forwards this output
+//! ([`wire::Guard`]). On the bare machine and under Xen, where no software of ours is below the guest, this module
+//! breaks the marks.
 
 use abi::Ended;
 use results::records::{Collector, GivenUp};

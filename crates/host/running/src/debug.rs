@@ -125,7 +125,7 @@ fn wait_for_end(mut machine: Child, gone: &Receiver<()>) -> Result<()> {
         }
         let left = gone.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout);
         if left || interrupt::requested() {
-            // Both calls fail only if the machine has ended on its own.
+            // These two calls fail only if the machine has ended on its own.
             let _ = machine.kill();
             let _ = machine.wait();
             return Ok(());

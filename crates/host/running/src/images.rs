@@ -100,11 +100,11 @@ impl Guest<'_> {
 pub struct GuestFiles {
     /// Image for the bare machine.
     pub image: PathBuf,
-    /// Its ELF file with symbols, if it is ours.
+    /// The guest's ELF file with symbols, if the guest is ours.
     pub elf: Option<PathBuf>,
 }
 
-/// The built files. They stay unchanged while this value exists, even if another run builds.
+/// The built files. The files stay unchanged while this value exists, even if another run builds.
 #[derive(Debug)]
 pub struct Built {
     /// Image to boot: the hypervisor with both images of the guest.
@@ -369,7 +369,7 @@ fn folder() -> PathBuf {
     places::target().join("image")
 }
 
-/// Builds the plugin that records. It is a library for the emulator's host.
+/// Builds the plugin that records. The plugin is a library for the emulator's host.
 pub fn recorder() -> Result<PathBuf> {
     let (directory, arguments) = (recorder_folder(), ["--release", "--package", RECORDER]);
     building(|| cargo::build(&directory, &arguments, ""))?;
@@ -399,8 +399,9 @@ pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
     built
 }
 
-/// Returns the folder for these builds. It differs from the folder that Cargo locks while it runs this program. Each
-/// kind of atomic instructions has its own folder, because the images for the two kinds are built in parallel.
+/// Returns the folder for these builds. This folder differs from the folder that Cargo locks while it runs this
+/// program. Each kind of atomic instructions has its own folder, because the images for the two kinds are built in
+/// parallel.
 fn build_folder(atomics: Atomics) -> PathBuf {
     places::target().join(match atomics {
         Atomics::Llsc => "image-build",

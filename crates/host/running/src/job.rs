@@ -297,8 +297,8 @@ impl Job {
         (self.load.guest.is_none() || self.load.measures_linux()) && self.load.measures
     }
 
-    /// Whether all boots get equal input from outside. They do if instructions are counted, and also if the guest is a
-    /// measured Linux, whose boot depends on this input.
+    /// Whether all boots get equal input from outside. Boots get equal input if instructions are counted, and also if
+    /// the guest is a measured Linux, whose boot depends on this input.
     pub fn boots_are_alike(&self) -> bool {
         self.load.measures_linux() || self.metric == Metric::Insns
     }

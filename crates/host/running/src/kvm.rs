@@ -25,7 +25,8 @@ pub const BOOT: &str = "boot";
 /// The host's machine, unless the board's file names another. Most boards can use it, because the host needs no
 /// firmware.
 pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=off";
-/// CPUs of the host besides those that run vCPUs. They do all other work, and the first one serves most interrupts.
+/// CPUs of the host besides those that run vCPUs. These CPUs do all other work, and the first one serves most
+/// interrupts.
 const OTHERS: u32 = 2;
 /// RAM of the host besides its guest's, in MiB: more than the kernel and the initramfs take.
 const MEMORY: u64 = 1024;
@@ -34,8 +35,8 @@ const MEMORY: u64 = 1024;
 const FILES: u64 = 256;
 
 /// Linux's arguments, for the guest and for KVM's host, that make all boots alike: nothing is random, a panic ends the
-/// boot, and the console has little more than the records. They also skip Linux's tests of ciphers, which take two of
-/// ten seconds on an emulator.
+/// boot, and the console has little more than the records. These arguments also skip Linux's tests of ciphers, which
+/// take two of ten seconds on an emulator.
 pub const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 cryptomgr.notests";
 
 /// File name of the modified kernel of a host.

@@ -47,7 +47,7 @@ pub struct Checker {
 pub struct BrokenRule {
     /// The rule's name.
     pub rule: String,
-    /// File and function, or the symbol in assembly. It does not depend on line numbers.
+    /// File and function, or the symbol in assembly. This name does not depend on line numbers.
     pub place: String,
     /// The full text.
     shown: String,

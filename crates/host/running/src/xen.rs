@@ -32,7 +32,7 @@ const SCHED: &str = "sched=";
 #[derive(Debug)]
 pub struct Xen {
     pub image: PathBuf,
-    /// Its version and scheduler, from its console.
+    /// Xen's version and scheduler, from its console.
     pub told: String,
 }
 

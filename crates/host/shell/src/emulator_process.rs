@@ -150,7 +150,7 @@ impl EmulatorProcess {
 
 impl Drop for EmulatorProcess {
     fn drop(&mut self) {
-        // Both calls fail only if the emulator has ended on its own.
+        // These two calls fail only if the emulator has ended on its own.
         let _ = self.child.kill();
         let _ = processor_time::wait(&mut self.child);
     }

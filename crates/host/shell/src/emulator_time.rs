@@ -4,9 +4,9 @@
 //! Samples of the states of the emulator's threads advance the clock. For the time between two samples, the clock
 //! adds
 //!
-//! - while the emulator works: the least time in which an otherwise idle host could have
-//!   done that work. This is the time of the busiest thread, or the time of all threads
-//!   divided by the host's cores. A thread that waits for a core adds nothing;
+//! - while the emulator works: the least time in which an otherwise idle host could have done that work. The least
+//!   time is the time of the busiest thread, or the time of all threads divided by the host's cores. A thread that
+//!   waits for a core adds nothing;
 //! - while all threads of the emulator sleep, like those of a machine whose CPUs wait for a timer or for ever: the
 //!   time by the wall clock;
 //! - while the emulator is stopped (SIGSTOP, a tracer): only the work before the stop.
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn who_takes_a_nap_between_ticks_sleeps() {
-        // This is a guest that waits for ever with a timer that has no effect.
+        // The guest here waits for ever with a timer that has no effect.
         let spent = Emulator::new(2, 2).go(4 * MINUTE, Asleep, TICK / 100);
         assert_eq!(spent, Duration::from_secs(240));
     }

@@ -10,8 +10,8 @@
 //! | a block device | refused, unless the verb may write disks and has `--force`: then written through and synced |
 //! | a folder, a socket | refused |
 //!
-//! This module refuses files that can't be written before there is anything to write. It also refuses files that
-//! another option names, because a verb never replaces a file that it reads.
+//! This module refuses files that can't be written before there is anything to write. This module also refuses files
+//! that another option names, because a verb never replaces a file that it reads.
 
 pub mod file_arguments;
 
@@ -207,8 +207,8 @@ fn open_disk(named: &Path) -> io::Result<File> {
         .open(named)
 }
 
-/// Whether `named` is standard output by another name, or the file to which standard output is redirected. That file
-/// must not be replaced.
+/// Whether `named` is standard output by another name, or the file to which standard output is redirected. The file of
+/// standard output must not be replaced.
 fn is_stdout(named: &Path) -> bool {
     if STDOUT.iter().any(|name| named == Path::new(name)) {
         return true;

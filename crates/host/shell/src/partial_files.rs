@@ -3,8 +3,8 @@
 //!
 //! The names of these files and folders show that they are partial. Each is locked as long as the process that makes
 //! it, the maker, lives. The kernel releases the lock however the maker ends. So the next run can tell the remains of a
-//! killed run from the files of another run, without guessing by age. It removes the remains, or gives them a name if
-//! they contain a machine's console ([`mod@sweep`]).
+//! killed run from the files of another run, without guessing by age. The next run removes the remains, or gives them a
+//! name if they contain a machine's console ([`mod@sweep`]).
 //!
 //! A process that removes remains, a sweeper, may find a file after the maker has created its name and before the maker
 //! has the lock. The sweeper removes only files that it has locked. The maker, once it has the lock, checks whether the
@@ -192,8 +192,8 @@ impl Shared {
         }
     }
 
-    /// Removes the folder at `path` unless a process holds it. It disappears at once, because
-    /// it first gets the name of a partial folder.
+    /// Removes the folder at `path` unless a process holds it. The folder disappears at once, because it first gets the
+    /// name of a partial folder.
     pub fn remove_unless_held(path: &Path) {
         let Ok(file) = File::open(path) else { return };
         if file.try_lock().is_err() || !is_still(&file, path) {

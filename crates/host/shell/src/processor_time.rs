@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Processor time of a test: the time of its own thread and of every process that it started. It does not depend on
-//! other load of the host.
+//! Processor time of a test: the time of its own thread and of every process that it started. Processor time does not
+//! depend on other load of the host.
 //!
 //! The host keeps only one sum for all processes that this program has waited for, but tests run in parallel. So this
 //! module reads a process's line in /proc after the process has ended and before anyone has waited for it. The line

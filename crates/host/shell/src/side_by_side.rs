@@ -57,7 +57,7 @@ pub fn in_order<I: Send, T: Send>(
     let queue = Mutex::new(items);
     let over = AtomicBool::new(false);
     let account = Account::of_this_thread();
-    // This is a separate closure, so that the queue is unlocked during the work.
+    // Taking the next item is a separate closure, so that the queue is unlocked during the work.
     let next = || match over.load(Ordering::Relaxed) {
         true => None,
         false => queue.lock().unwrap_or_else(PoisonError::into_inner).next(),

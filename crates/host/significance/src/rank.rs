@@ -26,8 +26,8 @@ pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     (2.0 * below.min(above) / all).min(1.0)
 }
 
-/// Returns the smallest p-value that `a` and `b` figures can give: that of two sides without overlap. It is 2 divided
-/// by the number of ways to choose `a` of `a + b`.
+/// Returns the smallest p-value that `a` and `b` figures can give: that of two sides without overlap. This p-value is
+/// 2 divided by the number of ways to choose `a` of `a + b`.
 pub fn least_p_value(a: usize, b: usize) -> f64 {
     let fewer = a.min(b);
     let ways = (1..=fewer).fold(1.0, |ways, k| ways * (a + b - fewer + k) as f64 / k as f64);

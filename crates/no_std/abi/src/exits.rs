@@ -38,8 +38,8 @@ pub const fn knob(knob: Knob) -> u64 {
 }
 
 /// Offset of a register whose reads audit the vCPU that reads, like [`crate::Call::Audit`] in mode
-/// [`crate::audit::RUNNING_TOLD`]. It reads as [`AGREES`] if EL2's record of that vCPU's interrupts
-/// agrees with the vCPU's list registers, otherwise as [`CONTRADICTS`].
+/// [`crate::audit::RUNNING_TOLD`]. The register reads as [`AGREES`] if EL2's record of that vCPU's
+/// interrupts agrees with the vCPU's list registers, otherwise as [`CONTRADICTS`].
 pub const AUDIT: u64 = 0xc00;
 /// EL2's record agrees. If a page has no audit register, the offset reads as zero.
 pub const AGREES: u64 = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets the registers with which EL2 controls EL1 on this CPU. They are UNKNOWN after a reset
-//! unless noted, so each one is written before EL1 runs. The hypervisor writes them for a vCPU; a
-//! guest that starts at EL2 writes them for itself.
+//! Sets the registers with which EL2 controls EL1 on this CPU. These registers are UNKNOWN after a
+//! reset unless noted, so each one is written before EL1 runs. The hypervisor writes them for a
+//! vCPU; a guest that starts at EL2 writes them for itself.
 //!
 //! Section numbers are those of DDI 0487K.a.
 

@@ -188,8 +188,8 @@ gicv2_access:
         insn::isb();
     }
 
-    /// Encodes the instruction B from `at` to `code` (DDI 0487K.a, C6.2.26). Both addresses are in one image,
-    /// so the distance is within the 128 MiB that a branch reaches.
+    /// Encodes the instruction B from `at` to `code` (DDI 0487K.a, C6.2.26). `at` and `code` are in one
+    /// image, so the distance is within the 128 MiB that a branch reaches.
     const fn encode_branch(at: usize, code: usize) -> u32 {
         0x1400_0000 | (code.wrapping_sub(at) >> 2) as u32 & 0x03ff_ffff
     }

@@ -339,7 +339,7 @@ pub unsafe fn dc_zva(address: usize) {
 /// Copies 64 bytes from `from` to `to`.
 ///
 /// # Safety
-/// Both must be mapped as Normal memory, or be multiples of 8. Nothing may use the memory at `to`.
+/// The two addresses must be mapped as Normal memory, or be multiples of 8. Nothing may use the memory at `to`.
 #[inline(always)]
 pub unsafe fn copy_line(from: usize, to: usize) {
     // SAFETY: the caller promises that `from` may be read and `to` may be written.

@@ -20,7 +20,7 @@ impl<T> Place<T> {
     /// Returns the only reference to the variable.
     ///
     /// # Safety
-    /// It must be called only once.
+    /// This function must be called only once.
     #[allow(
         clippy::mut_from_ref,
         reason = "the caller is the only one that gets it"

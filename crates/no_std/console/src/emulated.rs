@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Emulates a PL011 for a guest (DDI 0183G, 3.2 and 3.3). Its registers keep the written bits that
-//! they implement. It sends at once, receives nothing, and has no interrupt line.
+//! Emulates a PL011 for a guest (DDI 0183G, 3.2 and 3.3). The UART's registers keep the written
+//! bits that they implement. The UART sends at once, receives nothing, and has no interrupt line.
 
 const DATA: u64 = 0x00;
 const FLAGS: u64 = 0x18;

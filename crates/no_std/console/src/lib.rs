@@ -18,15 +18,15 @@ use core::hint::spin_loop;
 use driver::Registers;
 use platform::Uart;
 
-/// Number of reads of the status register before a byte is given up. This takes longer than a byte
-/// at 9600 baud if a device read takes at least 20 ns.
+/// Number of reads of the status register before a byte is given up. So many reads take longer than
+/// a byte at 9600 baud if a device read takes at least 20 ns.
 const PATIENCE: u32 = 200_000;
 
 /// End of transmission: the character that ends a machine without firmware that could turn it off.
 /// Arm's models and gem5 can be configured to stop when their UART receives it.
 pub const END: char = '\u{4}';
 
-/// An output port. It has no lock, so code that shares a port must provide one.
+/// An output port. A port has no lock, so code that shares a port must provide one.
 #[derive(Debug)]
 pub struct Port {
     uart: Uart,

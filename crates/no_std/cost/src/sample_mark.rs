@@ -6,7 +6,7 @@ use crate::mark::lower_byte;
 /// Upper byte of the immediate of every such mark.
 const MAGIC: u16 = 0x5300;
 
-/// A mark. It is outside its sample: before the sample's first clock read or after the last one.
+/// A mark. The mark is outside its sample: before the sample's first clock read or after the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SampleMark {

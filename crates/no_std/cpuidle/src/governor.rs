@@ -13,7 +13,7 @@ pub struct Moment {
     /// Whether the tick was stopped and the CPU has not run a task since, or the CPU has no tick.
     pub tick_stopped: bool,
     /// Longest allowed time from an event until the CPU runs again, in ns; [`FOREVER`] if there is no
-    /// limit. This is the limit of Linux's PM QoS.
+    /// limit. The limit is the one of Linux's PM QoS.
     pub latency_limit_ns: u64,
     /// How busy the CPU was lately, in 1024ths of its capacity.
     pub utilisation: u32,

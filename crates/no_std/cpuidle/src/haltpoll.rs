@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `haltpoll`: polls for as long as the last waits would have required.
 //!
-//! This is the governor of Linux guests (`Documentation/virt/guest-halt-polling.rst`).
+//! `haltpoll` is the governor of Linux guests (`Documentation/virt/guest-halt-polling.rst`).
 //! [`wait::governor::Guest`] makes the poll limit grow and shrink. The governor uses two states,
 //! polling and the next state, and ignores latency limits above 0. A latency limit of 0 makes it
 //! poll. If the governor's own limit is 0, it then polls up to the table's limit and keeps that as

@@ -2,7 +2,7 @@
 //! `ladder`: goes one state deeper after some long stays, and one state shallower after a short
 //! one.
 //!
-//! This is Linux's oldest governor (`drivers/cpuidle/governors/ladder.c`), made for CPUs with a
+//! `ladder` is Linux's oldest governor (`drivers/cpuidle/governors/ladder.c`), made for CPUs with a
 //! periodic tick: it predicts nothing and asks for no timer. A stay counts towards promotion if,
 //! without the exit latency, it is still longer than the exit latency. [`PROMOTIONS`] such stays
 //! without a shorter one in between promote; a shorter stay demotes (`DEMOTION_COUNT` is 1). The

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `menu`: predicts the length of the stay, and chooses the state that pays off in it.
 //!
-//! This is the default governor of Linux. It uses the shorter of two predictions:
+//! `menu` is Linux's default governor. It uses the shorter of two predictions:
 //!
 //! - the time to the next timer, times a factor: the learnt share of that time that the CPU really
 //!   slept, with one factor for each power of ten from 10 us to 100 ms;

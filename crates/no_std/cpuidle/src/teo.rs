@@ -14,10 +14,10 @@
 //! anyway, does the governor ask for the next timer, which is the expensive part.
 //!
 //! **The tick.** A CPU that expects to wake within the tick keeps it, as a safety net for a wrong
-//! choice. A wake-up by the tick says nothing about other wake-ups. It counts as a hit of the
-//! deepest bin if the tick is the main waker, or as a hit of the timer's bin if intercepts within a
-//! tick are rare. If they are frequent, two thirds or more, the tick stays on. If the tick is
-//! already stopped, a shallow state is safe only if a timer ends it within [`SAFE_TICKS`].
+//! choice. A wake-up by the tick says nothing about other wake-ups. Such a wake-up counts as a hit
+//! of the deepest bin if the tick is the main waker, or as a hit of the timer's bin if intercepts
+//! within a tick are rare. If they are frequent, two thirds or more, the tick stays on. If the tick
+//! is already stopped, a shallow state is safe only if a timer ends it within [`SAFE_TICKS`].
 //!
 //! Source: Linux 7.1, `drivers/cpuidle/governors/teo.c`, with all its constants. As in Linux, the
 //! governor chooses state 0, enabled or not, if the latency limit allows no state

@@ -40,7 +40,7 @@ const fn extended_register(register: u64) -> u64 {
     0x1000 + 4 * (register - IGROUPR)
 }
 
-/// Counts the enabled SPIs. This is for a physical distributor only: a hypervisor may be unable to
+/// Counts the enabled SPIs. Use this for a physical distributor only: a hypervisor may be unable to
 /// emulate the loads that the compiler generates.
 ///
 /// # Safety

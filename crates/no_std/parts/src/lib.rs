@@ -62,8 +62,8 @@ impl Part {
 pub struct Totals {
     /// Ticks of each part, summed over all CPUs.
     pub parts: [u64; COUNT],
-    /// Ticks of the samples, once for each CPU; the parts should add up to this number. It is
-    /// computed from the samples alone.
+    /// Ticks of the samples, once for each CPU; the parts should add up to this number. This number
+    /// is computed from the samples alone.
     pub ticks: u64,
     /// Number of samples.
     pub samples: u64,

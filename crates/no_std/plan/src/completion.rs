@@ -18,7 +18,7 @@ impl Completion {
     /// No request completes on the CPU that submitted it.
     pub const OTHER: Self = Self(0);
 
-    /// Both ends of the range, with the words that also name them.
+    /// The two ends of the range, with the words that also name them.
     const ENDS: [(&str, Self); 2] = [("same", Self::SAME), ("other", Self::OTHER)];
 
     /// Returns the percentage, 0 to 100.

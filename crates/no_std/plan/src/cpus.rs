@@ -53,8 +53,8 @@ impl CpuSet {
     /// Iterates over the members of the set, on a machine with `cpus` CPUs.
     #[inline]
     pub fn iter(&self, cpus: usize) -> impl Iterator<Item = usize> + Clone + use<> {
-        // The loop goes from set bit to set bit, since callers' measurements include the loop. It skips
-        // words beyond the machine's CPUs.
+        // The loop goes from set bit to set bit, since callers' measurements include the loop. The loop
+        // skips words beyond the machine's CPUs.
         let words = self.0;
         let mut left = words[0];
         let mut base = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The plan of a measurement: the cells that it measures.
 //!
-//! [`DIMENSIONS`] is the one table of everything that distinguishes cells. It has each dimension's
-//! words, values and default, when it applies, what contradicts it, and its name in options,
-//! records, results, tables and charts. CONTRIBUTING.md describes how to add a dimension.
+//! [`DIMENSIONS`] is the one table of everything that distinguishes cells. The table has each
+//! dimension's words, values and default, when it applies, what contradicts it, and its name in
+//! options, records, results, tables and charts. CONTRIBUTING.md describes how to add a dimension.
 //!
 //! A [`Plan`] holds a list of values per dimension. The plan travels to the guest as boot arguments
 //! (`rouse.wait=wfi,wfe`), is read there by the same code that printed it ([`Arguments`]), and

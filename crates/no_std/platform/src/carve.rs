@@ -76,8 +76,8 @@ pub fn divide(memory: &[Region], taken: &[Region], hypervisor: u64) -> Result<Di
     Ok(Division { hypervisor, guest })
 }
 
-/// Returns the largest free range of `memory` whose base is a multiple of `align`
-/// (a power of two), outside all of `taken`. Its size is a multiple of `align`.
+/// Returns the largest free range of `memory` whose base is a multiple of `align` (a power of two),
+/// outside all of `taken`. The range's size is a multiple of `align`.
 ///
 /// Returns `None` if not even one `align`-sized block is free.
 #[must_use]

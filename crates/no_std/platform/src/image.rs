@@ -13,8 +13,8 @@ const TEXT_OFFSET: usize = 8;
 const IMAGE_SIZE: usize = 16;
 const FLAGS: usize = 24;
 const MAGIC: usize = 56;
-/// The offset of kernels older than the header's size field. It applies whatever the header
-/// contains, in either byte order.
+/// The offset of kernels older than the header's size field. This offset applies whatever the
+/// header contains, in either byte order.
 const OLD_OFFSET: u64 = 0x8_0000;
 /// Flag: the kernel is big-endian.
 const BIG_ENDIAN: u64 = 1;

@@ -34,8 +34,8 @@ pub use tree::{MAGIC as TREE_MAGIC, Node, Tree};
 pub use uart::{Uart, UartKind};
 pub use watchdog::{MAX_WATCHDOGS, Watchdog, Watchdogs};
 
-/// The most CPUs of a machine that are used; more are ignored. It is also the limit of QEMU's
-/// `virt`.
+/// The most CPUs of a machine that are used; more are ignored. QEMU's `virt` has this limit,
+/// too.
 pub const MAX_CPUS: usize = 512;
 
 /// Aff3, Aff2, Aff1 and Aff0 of MPIDR_EL1 (DDI 0487K.a, D23.2.98).

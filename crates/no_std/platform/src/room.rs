@@ -73,7 +73,7 @@ impl Room {
         match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {
             Some(index) => self.cpus[..=index].rotate_right(1),
             None => {
-                // That CPU is running, and does not have to be started.
+                // The CPU of `begin_with` is running, and need not be started.
                 let enable = Enable::Held;
                 if self.cpus.is_full() {
                     self.cpus.pop();

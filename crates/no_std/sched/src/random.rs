@@ -14,8 +14,8 @@ impl Random {
         Self(seed.max(1))
     }
 
-    /// Creates the generator for step `step` of stream `stream`. Its numbers depend only on these
-    /// two and the seed, not on earlier draws.
+    /// Creates the generator for step `step` of stream `stream`. The numbers depend only on step,
+    /// stream and seed, not on earlier draws.
     #[must_use]
     pub fn at(seed: u64, stream: u64, step: u64) -> Self {
         Self::new(mix(mix(mix(seed) ^ stream) ^ step))

@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_traps_is_not_announced() {
-        // This is the value of QEMU's `max`.
+        // The value here is that of QEMU's `max`.
         let pfr0 = seen(PFR0, 0x1301_0011_2111_0222);
         assert_eq!(pfr0, 0x1301_0000_0111_0011);
         assert_eq!(seen(encoding(3, 0, 0, 4, 4), u64::MAX), 0);

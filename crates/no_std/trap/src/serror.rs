@@ -44,7 +44,7 @@ pub enum Verdict {
 /// Where or when an SError was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// It was pending when the CPU entered the hypervisor.
+    /// The SError was pending when the CPU entered the hypervisor.
     AtStart,
     /// The guest was interrupted.
     InGuest,
@@ -59,8 +59,8 @@ pub enum Next {
     GoOn,
     /// EL2 can continue, but the guest can't.
     EndGuest,
-    /// Neither can continue, because the error may belong to either. A guest can cause such an error
-    /// at will.
+    /// Neither EL2 nor the guest can continue, because the error may belong to either. A guest can cause
+    /// such an error at will.
     EndBoth,
     /// EL2 is no longer reliable.
     Fail,

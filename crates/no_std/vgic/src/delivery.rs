@@ -98,8 +98,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
                 return true;
             }
             None if hw.is_none() => self.private.set_pending(intid),
-            // Another CPU has just disabled `intid`. It stays physically active until this CPU's pending
-            // call of `evaluate` clears the active state, so that the line can interrupt again.
+            // Another CPU has just disabled `intid`. The interrupt stays physically active until this CPU's
+            // pending call of `evaluate` clears the active state, so that the line can interrupt again.
             None => {}
         }
         false
@@ -172,9 +172,9 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
 
     /// The physical interrupt of a timer is active from the time it is taken until its virtual
     /// interrupt ends. The virtual interrupt may have been ended by a register write or taken back, or
-    /// it may now be a software interrupt, whose end does not reach the physical one. So this
-    /// deactivates the physical interrupts of all timers outside `listed`. They arrive again if their
-    /// lines are high.
+    /// it may now be a software interrupt, whose end does not reach the physical one. So this deactivates the
+    /// physical interrupts of all timers outside `listed`. Timers' interrupts arrive again if their lines are
+    /// high.
     fn release_timers(&mut self, listed: u32) {
         let timers = self.interface.timers();
         self.interface.clear_active(timers & !listed);

@@ -23,7 +23,7 @@ pub struct Redistributor<'a> {
     pub number: usize,
     /// Whether this is the last redistributor of the machine.
     pub last: bool,
-    /// The INTIDs whose lines are high. They are pending, enabled or not, and no write
+    /// The INTIDs whose lines are high. These INTIDs are pending, enabled or not, and no write
     /// changes that (12.11, GICR_ICPENDR0).
     pub lines: u32,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Atomics and a lock. They come from loom when a model is checked (`tests/switching`), but not in
-//! the unit tests.
+//! Atomics and a lock. Atomics come from loom when a model is checked (`tests/switching`), but not
+//! in the unit tests.
 
 #[cfg(any(not(loom), test))]
 pub use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

@@ -3,11 +3,11 @@
 //!
 //! [`Guest`] is the `haltpoll` governor of Linux and [`Host`] is the halt polling of KVM,
 //! with their published rules and defaults (Linux,
-//! `Documentation/virt/guest-halt-polling.rst` and
-//! `Documentation/virt/kvm/halt-polling.rst`). Both governors raise the limit if a slightly
-//! longer poll would have caught the wake-up, and lower it if the wait was far longer than
-//! any poll. The published times are in nanoseconds; [`Tunables::scaled`] converts them to
-//! the unit of the caller's clock.
+//! `Documentation/virt/guest-halt-polling.rst` and `Documentation/virt/kvm/halt-polling.rst`).
+//! The guest's and the host's governor raise the limit if a slightly longer poll would have
+//! caught the wake-up, and lower it if the wait was far longer than any poll. The published
+//! times are in nanoseconds; [`Tunables::scaled`] converts them to the unit of the caller's
+//! clock.
 
 /// Tunables; the fields have the names of the Linux parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

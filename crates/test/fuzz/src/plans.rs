@@ -6,8 +6,8 @@ use plan::{Arguments, Cell, Machine, Plan, Shard};
 /// The largest number of combinations to expand, because the time grows with its square.
 const MOST: usize = 200;
 
-/// Checks a plan that can be parsed. Its printed text parses to an equal plan. Its cells are distinct, and each
-/// cell is in one shard.
+/// Checks a plan that can be parsed. The plan's printed text parses to an equal plan. The plan's cells are
+/// distinct, and each cell is in one shard.
 pub fn read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match Arguments::parse(&text) {

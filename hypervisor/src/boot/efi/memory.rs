@@ -17,8 +17,8 @@ pub fn region_of(entry: &MemoryDescriptor) -> Region {
     }
 }
 
-/// Whether `entry` is ordinary RAM that is free once firmware's services end.
-/// That includes this image's own RAM.
+/// Whether `entry` is ordinary RAM that is free once firmware's services end. Free RAM includes
+/// this image's own RAM.
 fn is_free(entry: &MemoryDescriptor) -> bool {
     let free = [
         MemoryType::CONVENTIONAL,

@@ -7,8 +7,8 @@
 //! guest can. Only the measuring program uses them, and no other program runs next to it.
 //!
 //! - `empty`: an HVC, and the return.
-//! - `send`: a write of ICC_SGI1R_EL1 by the guest. The syndrome has to be read, the SGI sent, and ELR_EL2 moved past the
-//!   instruction (DDI 0487K.a, D1.3.1.4). That takes two registers, which have to be kept.
+//! - `send`: a write of ICC_SGI1R_EL1 by the guest. The syndrome has to be read, the SGI sent, and ELR_EL2 moved past
+//!   the instruction (DDI 0487K.a, D1.3.1.4). These steps take two registers, which have to be kept.
 //! - `receive`: an SGI is acknowledged, its priority is dropped, and it is deactivated (IHI 0069H,
 //!   4.6.2: EOImode is 1) and listed. The vector does not look for a free list register.
 //! - `wait`: a trapped WFI. The syndrome is read, ELR_EL2 moved past the instruction, WFI executed; then `receive`.

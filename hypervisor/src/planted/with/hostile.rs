@@ -183,7 +183,7 @@ hostile_compare:
     str     x1, [x0, #8]
 3:  ret
 
-    // Its vectors: after any exception, it goes on after the instruction.
+    // The program's vectors: after any exception, it continues after the instruction.
     .balign 8
     .global el2_program_hostile_end
 el2_program_hostile_end:

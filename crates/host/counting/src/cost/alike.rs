@@ -67,9 +67,9 @@ fn commonest_pass(passes: &[Vec<u32>]) -> Option<&Vec<u32>> {
 }
 
 /// Returns `words` without the distances that they encode (encodings: DDI 0487K.a, C4.1). These are the distances in B
-/// and BL, and those in ADR and ADRP, between which the linker chooses by distance. They also include the low part of
-/// an ADRP's distance. A later instruction adds this part: an ADD of an immediate, or a load or store, that uses the
-/// ADRP's register.
+/// and BL, and those in ADR and ADRP, between which the linker chooses by distance. The ignored distances also include
+/// the low part of an ADRP's distance. A later instruction adds this part: an ADD of an immediate, or a load or store,
+/// that uses the ADRP's register.
 fn without_distances(words: impl Iterator<Item = u32>) -> Vec<u32> {
     const IMMEDIATE: u32 = 0xfff << 10;
     let mut pages = 0_u32;

@@ -37,7 +37,7 @@ pub struct Card {
     pub emulator: String,
     pub rustc: String,
     pub models: BTreeMap<String, BTreeMap<String, Cycles>>,
-    /// The parts of an injected IPI to a CPU that runs, by model. They are warm cycles, in the order of
+    /// The parts of an injected IPI to a CPU that runs, by model. The parts' numbers are warm cycles, in the order of
     /// [`PARTS`](super::parts::PARTS).
     #[serde(default)]
     pub wake_ups: BTreeMap<String, Vec<u64>>,
@@ -54,7 +54,7 @@ pub struct Card {
 pub struct Cycles {
     /// Instructions at EL2 in the median pass.
     pub insns: u64,
-    /// Cycles of the median pass, without the time in WFI. They are counted up to the guest's first instruction after
+    /// Cycles of the median pass, without the time in WFI. Cycles are counted up to the guest's first instruction after
     /// EL2, from the guest's last instruction before EL2 (for an interrupt: from EL2's first instruction).
     pub warm: u64,
     /// Like `warm`, but with empty caches and TLBs. `None` if this was not measured.

@@ -139,8 +139,8 @@ pub fn clean_windows(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window
     (windows, all)
 }
 
-/// Like [`clean_windows`], but considers only the exits. It ignores whether the guest took its interrupt before the end
-/// of the window, because a core that executes ahead may already be past the mark when it takes the interrupt.
+/// Like [`clean_windows`], but considers only the exits. Ignores whether the guest took its interrupt before the end of
+/// the window, because a core that executes ahead may already be past the mark when it takes the interrupt.
 pub fn windows_by_exits(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let windows = windows.iter().filter(|window| window.path == path);
     let all = windows.clone().count();

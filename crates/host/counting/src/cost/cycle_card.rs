@@ -168,7 +168,7 @@ pub fn describe_ipis(card: &Card) -> Vec<String> {
 }
 
 /// Returns the differences from `base`. If one of the two cards has no missed lines, it is older, and fewer caches were
-/// emptied for it. Its cold passes are then not compared.
+/// emptied for it. The cold passes are then not compared.
 fn changes(base: &Card, card: &Card) -> Vec<Change> {
     let mut changes = Vec::new();
     for (model, paths) in &card.models {

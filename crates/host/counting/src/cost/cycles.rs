@@ -2,9 +2,9 @@
 //! Computes the ticks of a stay at EL2 from the times in a trace.
 //!
 //! A stay is measured from the commit of the guest's last instruction before it to the commit of the guest's first
-//! instruction after it. This includes the entry, the return, and the refilling of the guest's pipeline. It excludes
-//! the time that the core waits in WFI. If an interrupt causes the stay, the guest's code before it is unrelated, so
-//! the stay is measured from its own first instruction.
+//! instruction after it. A stay includes the entry, the return, and the refilling of the guest's pipeline. The time
+//! for which the core waits in WFI is excluded. If an interrupt causes the stay, the guest's code before it is
+//! unrelated, so the stay is measured from its own first instruction.
 
 use cost::Level;
 

@@ -75,7 +75,7 @@ pub fn bytes_per_vcpu(recorded: &Recorded) -> Result<Numbers> {
 }
 
 /// Returns the number of instructions from reset to the first one of the measuring guest, on a machine with one CPU.
-/// Because this CPU never waits for another CPU, the number is the same in every run. It includes the five
+/// Because this CPU never waits for another CPU, the number is the same in every run. The number includes the five
 /// instructions that the emulator executes in place of a boot loader.
 pub fn boot_instructions(bench: &Bench) -> Result<Numbers> {
     let little =

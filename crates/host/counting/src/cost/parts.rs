@@ -35,7 +35,7 @@ pub const PARTS: [&str; 9] = [
 pub enum Target {
     /// The CPU runs other code, so it does not have to leave an idle loop.
     Runs,
-    /// It waits in a WFI that traps.
+    /// The CPU waits in a WFI that traps.
     Waits,
 }
 

@@ -4,7 +4,7 @@
 //! accesses wait for the line.
 //!
 //! A request has the form `TICK: CROSSBAR: recvTimingReq: src PORT packet COMMAND [FIRST:LAST] FLAGS` (gem5's
-//! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0). Its addresses are physical and hexadecimal.
+//! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0). The addresses are physical and hexadecimal.
 //! `boards/gem5/machine.py` connects to each core's crossbar first the instruction cache, then the data cache, and then
 //! the table walkers.
 

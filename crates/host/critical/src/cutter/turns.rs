@@ -117,8 +117,8 @@ impl Cutter {
         cpu
     }
 
-    /// Records that `cpu` executes instructions again. Its wait continues if it has not looked for stores since its
-    /// previous stop.
+    /// Records that `cpu` executes instructions again. The CPU's wait continues if it has not looked for stores since
+    /// its previous stop.
     fn record_resume(&mut self, cpu: usize) {
         let this = &mut self.cpus[cpu];
         if this.looked {

@@ -241,7 +241,7 @@ fn a_loop_that_pauses_may_be_long_and_go_on_too_early() {
     let trace = only_trace(&[core(WFE), other.clone()]);
     assert_eq!(waits(&trace), [(Waited::For(Via::Store), 75, 30)]);
     // Without a pause between two loads, or with code at another level between them, the second load does not
-    // continue the first load's wait. It is a separate execution of the same code.
+    // continue the first load's wait. The second load is a separate execution of the same code.
     let trace = only_trace(&[core(NOP), other.clone()]);
     assert!(waits(&trace).is_empty());
     let mut core = measuring()

@@ -71,7 +71,8 @@ const ROWS: [(&str, &str, Option<f64>); 5] = [
     ("newer-patched", "6.12, a CPU polls, with the patch", None),
 ];
 
-/// Largest change of a benchmark that counts as unchanged, in per cent. It is the variation that the source states.
+/// Largest change of a benchmark that counts as unchanged, in per cent. This change is the variation that the source
+/// states.
 const SAME: f64 = 3.0;
 
 fn conclude(runs: &Runs) -> Result<Outcome> {

@@ -245,7 +245,8 @@ fn a_break_even_that_no_wait_has_is_not_told_as_one() {
     assert!(words[2].contains("shorter than 0.4 us"), "{words:?}");
 }
 
-/// A trap costs a switch, and a poll costs the whole wait. They break even if the wait is as long as the switch.
+/// A trap costs a switch, and a poll costs the whole wait. Trap and poll break even if the wait is as long as the
+/// switch.
 #[test]
 fn the_break_even_is_where_a_wait_is_as_long_as_what_the_trap_takes() {
     let runs = runs(Wrong::Nothing, &ALL);

@@ -26,7 +26,7 @@ pub struct RecordedCpu {
 /// State of the CPU.
 #[derive(Clone, Copy, Debug, Default)]
 enum Now {
-    /// There was no event yet, or none since events were lost.
+    /// The CPU has had no event yet, or none since events were lost.
     #[default]
     Unknown,
     /// The CPU is in a state.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The toolchain that `rust-toolchain.toml` names. It builds everything that is measured, whatever toolchain built this
-//! program, since counts depend on the compiler.
+//! The toolchain that `rust-toolchain.toml` names. The pinned toolchain builds everything that is measured, whatever
+//! toolchain built this program, since counts depend on the compiler.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies the pages to the layout that mdBook needs. There, `src/` mirrors the repository, with the pages and the files
-//! to which they link, and has `SUMMARY.md` at its top.
+//! Copies the pages to the layout that mdBook needs. In this layout, `src/` mirrors the repository, with the pages and
+//! the files to which they link, and has `SUMMARY.md` at its top.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

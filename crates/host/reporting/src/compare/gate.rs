@@ -122,7 +122,8 @@ fn repeated_cell(found: &Comparison<'_>) -> Option<String> {
     ))
 }
 
-/// Names a run of B that was cut short, is damaged or contradicts itself. It may have lost cells that A lacks too.
+/// Names a run of B that was cut short, is damaged or contradicts itself. The run may have lost cells that A lacks
+/// too.
 fn unfinished_run(b: &Side) -> Option<String> {
     let not_whole = |run: &&Run| {
         let Results {

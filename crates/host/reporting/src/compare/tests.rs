@@ -55,7 +55,8 @@ fn insns(total: u64) -> Results {
     run(total, total / 4, "insns")
 }
 
-/// Returns five runs in a unit of time. Their medians are 1 % apart, and all are longer by `percent` per cent.
+/// Returns five runs in a unit of time. The runs' medians are 1 % apart, and all are longer by `percent` per
+/// cent.
 fn five(percent: u64) -> Vec<Results> {
     (0..5)
         .map(|number| run((500 + number * 5) * (100 + percent) / 100, 1, "ticks"))

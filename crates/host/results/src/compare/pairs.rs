@@ -215,7 +215,7 @@ impl<'r> Comparison<'r> {
         pairs.flat_map(|pair| pair.figures.iter().map(move |figure| (pair, figure)))
     }
 
-    /// Returns the number of runs that each side needs for a verdict. It is 1 if values repeat exactly.
+    /// Returns the number of runs that each side needs for a verdict. One run is enough if values repeat exactly.
     pub fn runs_needed(&self) -> usize {
         match self.exact {
             true => 1,

@@ -335,7 +335,7 @@ mod tests {
         assert!(differ(known(), other).is_empty());
     }
 
-    /// This also holds for values in ticks, and if no clock was measured at boot.
+    /// Small differences are also ignored for values in ticks, and if no clock was measured at boot.
     #[test]
     fn another_frequency_at_the_passes_is_named() {
         let at = |hz: u64| {

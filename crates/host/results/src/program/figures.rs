@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn each_direction_of_fio_has_its_rate_and_latency() {
-        // This was printed by fio 3.39, and then shortened.
+        // fio 3.39 printed this text, which was then shortened.
         let read = "r: (groupid=0, jobs=1): err= 0: pid=74: Thu Jan  1 00:00:07 1970\n  \
                     read: IOPS=990, BW=3960KiB/s (4055kB/s)(800KiB/202msec)\n    \
                     clat (nsec): min=1006.7k, max=1016.4k, avg=1006957.60, stdev=732.91\n     \

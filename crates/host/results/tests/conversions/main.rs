@@ -10,7 +10,7 @@ mod tables;
 use results::samples::number_records;
 use results::{Results, capture};
 
-/// Returns a boot under `under` in `unit`. One of its cells has every counter, and another one was skipped.
+/// Returns a boot under `under` in `unit`. One cell of the boot has every counter, and another cell was skipped.
 fn boot(under: &str, unit: &str) -> Vec<String> {
     number_records([
         &format!("boot under={under} version=0.1.0"),

@@ -13,9 +13,9 @@
 //! level does not use. At EL1, it counts separately for each guest, which it identifies by its stage 2 table. If EL2
 //! writes SCTLR_EL1, a vCPU restarts, and has no acknowledged interrupts. An exception may hide from the emulator which
 //! value a read of ICC_IAR1_EL1 returned. If an interrupt then ends that is not known to be active, it is taken for the
-//! hidden interrupt. This applies until the return from the exception in which the read was executed. The read may also
-//! have returned no interrupt. The rule stops checking a guest once one of the guest's accesses has trapped, because
-//! EL2's answer is unknown.
+//! hidden interrupt. An interrupt stays hidden until the return from the exception in which the read was executed. The
+//! read may also have returned no interrupt. The rule stops checking a guest once one of the guest's accesses has
+//! trapped, because EL2's answer is unknown.
 //!
 //! Not seen: interrupts of Group 0, an interrupt that is never deactivated, and deactivation through registers in
 //! memory.

@@ -2,10 +2,10 @@
 //! List registers in use must have different interrupts, and no list register for a hardware interrupt may be both
 //! active and pending.
 //!
-//! If two list registers have the same vINTID when the guest runs, the behaviour is UNPREDICTABLE. This also applies to
-//! State 0b11 with HW set, because the distributor itself holds the pending state of a hardware interrupt. The guest
-//! also empties list registers, so a register counts as in use from the write that fills it until a read of
-//! ICH_ELRSR_EL2, or of the register itself, shows that it is empty.
+//! If two list registers have the same vINTID when the guest runs, the behaviour is UNPREDICTABLE. The behaviour is
+//! also UNPREDICTABLE for State 0b11 with HW set, because the distributor itself holds the pending state of a hardware
+//! interrupt. The guest also empties list registers, so a register counts as in use from the write that fills it until
+//! a read of ICH_ELRSR_EL2, or of the register itself, shows that it is empty.
 //!
 //! Not seen: the value of a read that the emulator does not report. After such a read, no register counts as in use.
 

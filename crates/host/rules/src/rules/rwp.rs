@@ -3,7 +3,7 @@
 //!
 //! A write of GICD_CTLR, GICD_ICENABLER\<n>, GICR_CTLR or GICR_ICENABLER0 takes time, and RWP in the CTLR of the frame
 //! shows when the write has completed. Until then, a disabled interrupt may still arrive. The write must therefore
-//! complete before an exception return or a wait. It must also complete before another register of the frame is
+//! complete before an exception return or a wait. The write must also complete before another register of the frame is
 //! written, because some registers may be changed only while an interrupt is disabled.
 //!
 //! Not seen: frames to which the emulator gives no name.

@@ -34,7 +34,7 @@ pub struct Synchronised {
     written: BTreeMap<Register, Place>,
     /// A written register on which accesses to memory depend.
     translation: Option<(Register, Place)>,
-    /// The last AT. Its result is in a register, PAR_EL1.
+    /// The last AT. The result of an AT instruction is in a register, PAR_EL1.
     translated: Option<Place>,
     /// Whether VBAR_EL1 and VBAR_EL2 have already taken effect once. If so, an exception during a later change of the
     /// register finds valid vectors, either the old or the new ones.

@@ -8,8 +8,8 @@
 //! the ISB or the exception return that relies on the entry.
 //!
 //! The rule finds tables by walking them from TTBR0_ELx when an MMU is turned on or the register changes, and from
-//! VTTBR_EL2 when a guest is entered. It compares each later store to a table with the old entry. After a change of
-//! TTBR0_ELx, a TLBI ends the use of the previous tables, except for tables that lookups of another CPU still use.
+//! VTTBR_EL2 when a guest is entered. The rule compares each later store to a table with the old entry. After a change
+//! of TTBR0_ELx, a TLBI ends the use of the previous tables, except for tables that lookups of another CPU still use.
 //!
 //! Not seen: granules other than 4 KiB, TTBR1_EL1, changes of permissions, the addresses of a TLBI, and whether other
 //! PEs use the table. So the rule accepts any TLBI, even if the table needs a TLBI that is not only for this PE.

@@ -195,8 +195,8 @@ impl EmulatedMachine {
         }
     }
 
-    /// Returns the default time limit of a boot without progress, in seconds of the emulator's own time. It holds for
-    /// the default number of wake-ups per cell.
+    /// Returns the default time limit of a boot without progress, in seconds of the emulator's own time. This limit
+    /// holds for the default number of wake-ups per cell.
     pub const fn patience(&self) -> u64 {
         match self {
             Self::Qemu(_) => 240,

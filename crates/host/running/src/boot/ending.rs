@@ -41,9 +41,9 @@ pub enum Ending {
 /// A time without progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// Its length in the emulator's own time.
+    /// Length of the stall in the emulator's own time.
     pub own: Duration,
-    /// Its length by the wall clock.
+    /// Length of the stall by the wall clock.
     pub wall: Duration,
 }
 

@@ -3,8 +3,8 @@
 
 use super::*;
 
-/// A folder for the kept boots of a test. It also has a file that their command names, a file that a recorder reads,
-/// and a file with the emulator's version text.
+/// A folder for the kept boots of a test. The folder also has a file that the boots' command names, a file that a
+/// recorder reads, and a file with the emulator's version text.
 struct Place(tempfile::TempDir);
 
 impl Place {

@@ -32,8 +32,8 @@ const NEAR: usize = 8;
 /// The guest's files with the measured work.
 const WORKLOADS: &str = "/workload/";
 
-/// Returns the code of the ELF file `bytes`. It runs at exception level `level`: a program of Linux at 0, our guest at
-/// 1, the hypervisor at 2.
+/// Returns the code of the ELF file `bytes`. The code runs at exception level `level`: a program of Linux at 0, our
+/// guest at 1, the hypervisor at 2.
 pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
     let file = ElfFile64::<object::Endianness>::parse(bytes)?;
     let mut code = Code::of(level, &file)?;

@@ -56,9 +56,9 @@ pub fn choose_ram(args: &JobArgs, board: &Board) -> Result<Ram> {
     Ok(Ram::new(Some(memory), least))
 }
 
-/// Whether to replace WFE instructions of other kernels by YIELD. This is done where an emulator runs all CPUs in one
-/// thread, unless WFE is to trap in some cell, because YIELD does not trap. All cells of a boot share the kernel, so
-/// one such cell decides for all.
+/// Whether to replace WFE instructions of other kernels by YIELD. WFE is replaced where an emulator runs all CPUs in
+/// one thread, unless WFE is to trap in some cell, because YIELD does not trap. All cells of a boot share the kernel,
+/// so one such cell decides for all.
 pub fn replaces_waits(args: &JobArgs, metric: Metric, load: &Load) -> bool {
     let traps = load.measures_linux() && load.plan.lists.trap.values.iter().any(|trap| trap.wfe());
     if traps && metric == Metric::Insns && !args.as_loaded {

@@ -197,9 +197,9 @@ fn guest_image(job: &Job, variant: Variant, built: &Built) -> Result<Vec<u8>> {
     Ok(image)
 }
 
-/// Returns code that loads the address of the device tree into x0 and branches to `kernel`. Both addresses are below 4
-/// GiB. Bao starts a guest with all registers zero, but the boot protocol requires the tree's address in x0 (Linux,
-/// Documentation/arch/arm64/booting.rst, 4).
+/// Returns code that loads the address of the device tree into x0 and branches to `kernel`. The tree and the kernel are
+/// below 4 GiB. Bao starts a guest with all registers zero, but the boot protocol requires the tree's address in x0
+/// (Linux, Documentation/arch/arm64/booting.rst, 4).
 fn tree_stub(tree: u64, kernel: u64) -> Vec<u8> {
     // MOVZ and MOVK of a 64-bit register (Arm ARM, C6.2).
     let load = |register: u32, value: u64| {

@@ -123,7 +123,7 @@ impl World {
     }
 }
 
-/// The waiting CPU. It owns every field except `world`.
+/// The waiting CPU. This CPU owns every field except `world`.
 pub struct LoomCpu<P> {
     world: Arc<World>,
     masked: Cell<bool>,

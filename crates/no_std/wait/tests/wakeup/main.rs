@@ -5,11 +5,11 @@
 //! # Parts that are modelled
 //!
 //! The request word is the real one, [`wait::request`], and so are the loops, [`wait::idle`], with
-//! the polling loop and the governor of `haltpoll` in them: the code that the guest runs. Their CPU
-//! is a simulated machine, [`machine`]:
+//! the polling loop and the governor of `haltpoll` in them: the code that the guest runs. The
+//! loops' CPU is a simulated machine, [`machine`]:
 //!
-//! - An interrupt that is sent stays pending until it is taken. It can be taken before any
-//!   access of the target to the word and before a WFI, while interrupts are not masked. The
+//! - An interrupt that is sent stays pending until it is taken. An interrupt can be taken before
+//!   any access of the target to the word and before a WFI, while interrupts are not masked. The
 //!   interrupt of a function call takes CALL in its handler, and the last call requests RESCHED
 //!   from its own CPU, as `call::called_function` does; the interrupt of RESCHED sets the flag that
 //!   a busy CPU checks.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The real protocol, [`Real`], and variants that are each broken in one place.
 //!
-//! The loops themselves are always the real ones. Their CPU breaks a rule by doing a requested step
-//! at another time: if masking takes effect only at the WFI, the loop behaves like one that masks
-//! after the check.
+//! The loops themselves are always the real ones. The loops' CPU breaks a rule by doing a requested
+//! step at another time: if masking takes effect only at the WFI, the loop behaves like one that
+//! masks after the check.
 
 use loom::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use wait::request::{Notice, POLLING, REQUESTS, Request};

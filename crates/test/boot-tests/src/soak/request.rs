@@ -145,8 +145,8 @@ impl Request {
     /// [`REPORTS`] reports, so a round with more wake-ups has more of them between two reports.
     fn patience_factor(&self) -> u32 {
         let times = match self.given.guest {
-            // Between two reports, Linux runs for a minute of its own time. This takes some ten seconds, or longer on a
-            // busy host.
+            // Between two reports, Linux runs for a minute of its own time. Such a minute takes some ten seconds, or
+            // longer on a busy host.
             Some(_) => self.duration.as_secs().div_ceil(600),
             None => self.wake_ups.div_ceil(REPORTS * DUE_AT),
         };

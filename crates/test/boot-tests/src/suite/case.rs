@@ -159,8 +159,8 @@ impl Case {
             .unwrap_or(i64::MAX)
     }
 
-    /// Returns the name of a tool that the test needs but this computer lacks. This is an emulator that no distribution
-    /// packages, or a firmware or hypervisor that can't be fetched.
+    /// Returns the name of a tool that the test needs but this computer lacks. Such a tool is an emulator that no
+    /// distribution packages, or a firmware or hypervisor that can't be fetched.
     pub fn lacks(&self) -> Option<String> {
         let job = options(&self.run).ok()?.job;
         let is_bao =

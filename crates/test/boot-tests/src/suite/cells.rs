@@ -274,7 +274,7 @@ fn uj_per_kilotick(cell: &Cell) -> f64 {
     };
     let samples = cell.counters["stamped"]["samples"] as f64;
     let ticks: u64 = cell.residency.values().sum();
-    // A round trip is two wake-ups. This is computed here, independently of the tested code.
+    // A round trip is two wake-ups. The number of wake-ups is computed here, independently of the tested code.
     let round_trip = cell.what.workload == Workload::Pingpong;
     let wakeups = samples * if round_trip { 2.0 } else { 1.0 };
     model.uj_per_wakeup * wakeups * 1000.0 / ticks as f64

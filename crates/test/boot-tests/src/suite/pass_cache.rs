@@ -4,8 +4,8 @@
 //! When such tests pass, the checksums of all these files are recorded. As long as the checksums agree, the tests are
 //! not run again.
 //!
-//! This applies only to tests whose inputs are all known, and whose outcome does not depend on chance, on a clock, or
-//! on CPUs that run in parallel.
+//! Passes are recorded only for tests whose inputs are all known, and whose outcome does not depend on chance, on a
+//! clock, or on CPUs that run in parallel.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -23,7 +23,7 @@ fn samples_of_two_cpus_may_overlap() {
 }
 
 /// Samples of two CPUs overlap. Instructions that the other CPU executed before this sample began are not on the
-/// sample's path. It does not matter which of the two CPUs had executed more instructions.
+/// sample's path. This holds whichever of the two CPUs had executed more instructions.
 #[test]
 fn the_path_begins_with_the_sample_on_whichever_cpu() {
     for before in [2, 500] {
