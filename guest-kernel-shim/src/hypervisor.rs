@@ -329,7 +329,7 @@ pub fn neighbour_counts() -> [u64; Shared::COUNT] {
     core::array::from_fn(|n| answer[1 + n])
 }
 
-/// Makes EL2 also log the traced events of this vCPU in `log`; with `None`, makes EL2 stop logging them there.
+/// Makes EL2 also log this vCPU's traced events in `log`; `None` ends this logging.
 ///
 /// # Panics
 /// Panics if the hypervisor refuses.

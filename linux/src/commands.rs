@@ -33,7 +33,7 @@ impl Command {
     }
 }
 
-/// Reads the command with this name from the file.
+/// Reads the command called `name` from the file.
 ///
 /// # Errors
 /// There is no such file, or the file has no such command.

@@ -18,9 +18,9 @@ const XEN: &str = "xen,xen";
 pub enum LevelBelow {
     /// No known hypervisor is in the device tree.
     Nothing,
-    /// Rouse, with its page at this address.
+    /// Rouse, with the address of its page.
     Rouse(u64),
-    /// Our monitor under KVM, with its page at this address.
+    /// Our monitor under KVM, with the address of its page.
     Kvm(u64),
     /// Xen.
     Xen,
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use plan::Trap;
 
-    /// Returns the level that is found in a tree with a node of these compatible strings.
+    /// Returns the level that is found in a tree with a node whose compatible strings are `names`.
     fn found(names: &str) -> LevelBelow {
         let kept = tempfile::tempdir().unwrap();
         let place = kept.path();

@@ -218,7 +218,7 @@ fn states_of(folder: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// Reads a sysfs with these files.
+    /// Reads a sysfs that consists of `files`.
     fn idles(files: &[(&str, &str)], told: &str, words: &[&str]) -> Idles {
         let place = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -21,7 +21,7 @@ impl Room {
         Self(Arguments::<Names>::read(arguments).0.plan.neighbours)
     }
 
-    /// If Rouse has no memory for this neighbour, returns the reason.
+    /// If Rouse has no memory for `neighbour`, returns the reason.
     #[must_use]
     pub fn why_no_room(&self, neighbour: Neighbour) -> Option<String> {
         let fits = !neighbour.is_there() || self.0.is_some_and(|most| neighbour.kib() <= most);

@@ -38,9 +38,9 @@ const PLACES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The program exited with this status.
+    /// The program exited, with a status.
     Exited(i32),
-    /// This signal ended the program.
+    /// A signal ended the program.
     Signalled(i32),
     /// The program ran longer than its limit, and was ended.
     TimedOut,

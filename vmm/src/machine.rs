@@ -87,7 +87,7 @@ impl End {
         }
     }
 
-    /// Returns the message to print about this end, if there is one.
+    /// Returns the message to print about the guest's end, if any.
     #[must_use]
     pub fn message(&self) -> Option<&str> {
         match self {

@@ -41,7 +41,7 @@ pub struct Payload<'f> {
 pub enum Damage {
     /// The file has no guests.
     Missing,
-    /// The guests have a layout of this version, which is unknown here.
+    /// The guests' layout has a version that is unknown here.
     Version(u64),
     /// The guests have changed since they were written.
     Changed,
@@ -67,7 +67,7 @@ impl fmt::Display for Damage {
 }
 
 impl<'f> Payload<'f> {
-    /// Returns the bytes of `program` with these guests appended.
+    /// Returns the bytes of `program`, with the guests appended.
     #[must_use]
     pub fn behind(&self, program: &[u8]) -> Vec<u8> {
         let mut file = program.to_vec();

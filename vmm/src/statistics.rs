@@ -142,7 +142,7 @@ mod tests {
 
     const NAME: usize = 48;
 
-    /// Builds a file with these statistics, which follow an unknown statistic.
+    /// Builds a file with an unknown statistic, followed by `statistics`.
     fn file(statistics: &[(&str, u64)]) -> Vec<u8> {
         let all = [&[("blocking", 99)], statistics].concat();
         let descriptors = HEADER + NAME;

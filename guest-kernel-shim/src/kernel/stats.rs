@@ -23,7 +23,7 @@ pub enum Stat {
     Newidle,
     /// Searches for work of other CPUs.
     Searches,
-    /// Run queues that these searches read.
+    /// Run queues that searches read.
     Looked,
     /// Tasks made ready by their own CPU.
     Local,
@@ -53,7 +53,7 @@ pub enum Stat {
     /// Samples of `io` that wrote, and the ticks that they took.
     Writes,
     Writing,
-    /// Samples of `frames`, and those that ended after their deadline.
+    /// Samples of `frames`, and samples that ended after their deadline.
     Frames,
     Late,
     /// Delays of the three tasks of a frame, in ticks: of the first from its intended beginning until it ran, of the

@@ -14,9 +14,9 @@ pub enum Answer {
     Yes(Option<u64>),
     /// No, and how long the wait took.
     No(Option<u64>),
-    /// The trial was not run, for this reason.
+    /// The trial was not run. The text is the reason.
     NotRun(&'static str),
-    /// The trial was run without a clear result, for this reason.
+    /// The trial was run without a clear result. The text is the reason.
     NotSure(&'static str),
 }
 

@@ -10,7 +10,7 @@ use super::record::{record, send_line};
 use super::unit::Values;
 use crate::percpu::PerCpu;
 
-/// Reports the clocks at the start, and those that convert values to cycles, if any.
+/// Reports the clocks at the start, and the clocks that convert values to cycles, if any.
 pub fn report_at_start(plan: &Plan) {
     for (place, cpu) in cores::measuring_cpus(plan) {
         let Some(hertz) = cores::hz_at_start(cpu) else {

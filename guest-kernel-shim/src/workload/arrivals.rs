@@ -54,9 +54,9 @@ static PAIRS: [Pair; 16] = [const {
 pub struct Load {
     /// Intervals between requests.
     pub intervals: u64,
-    /// The intended sum of these intervals, in ticks.
+    /// The intended sum of the intervals, in ticks.
     pub asked: u64,
-    /// The actual sum of these intervals, from one taken request to the next, in ticks.
+    /// The actual sum of the intervals, from one taken request to the next, in ticks.
     pub reached: u64,
     /// The largest number of requests of a pair that had arrived and were not yet served.
     pub longest: u64,

@@ -48,7 +48,7 @@ impl<B: Before> Body for Near<'_, B> {
 pub struct Far {
     /// Wakes the first CPU.
     pub waker: Waker,
-    /// Number of round trips, including those that are not samples.
+    /// Number of round trips, including round trips that are not samples.
     pub count: u32,
 }
 

@@ -153,7 +153,7 @@ fn print_interrupts(machine: &Machine) {
     }
 }
 
-/// Prints the list of tables, and the bytes of those tables that the hypervisor reads.
+/// Prints the list of tables, and the bytes of the tables that the hypervisor reads.
 fn print_tables(acpi: &Acpi) {
     for table in &acpi.tables {
         let name = table.signature.escape_ascii();

@@ -7,7 +7,7 @@ use wait::governor::Host;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
     Halt,
-    /// EL2 polls for this many ticks, then halts.
+    /// EL2 polls for a number of ticks, then halts.
     Poll(u64),
     /// EL2 polls up to a limit that it adapts to the measured waits.
     Adapt,

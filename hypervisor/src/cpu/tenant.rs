@@ -40,9 +40,9 @@ pub struct Worlds {
     pub own_errors: u64,
     /// Floating-point registers of the neighbour.
     pub own_fp: Fp,
-    /// Floating-point registers of the vCPU, if the neighbour has used floating point in this turn.
+    /// Floating-point registers of the vCPU, if the neighbour has used floating point in its turn.
     pub vcpu_fp: Fp,
-    /// Whether the neighbour has used floating point in this turn.
+    /// Whether the neighbour has used floating point in its turn.
     pub fp_used: bool,
 }
 

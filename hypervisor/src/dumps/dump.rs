@@ -178,7 +178,7 @@ fn take_console(why: core::fmt::Arguments<'_>) {
     }
 }
 
-/// Reports a failure while another CPU reports its own: waits until that CPU asks this one for its state.
+/// Reports a failure while another CPU reports a failure: waits until that CPU asks for this CPU's state.
 fn wait_and_report(why: core::fmt::Arguments<'_>) -> ! {
     if TPIDR_EL2.get() == 0 {
         halt_cpu();

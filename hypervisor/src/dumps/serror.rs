@@ -34,7 +34,7 @@ pub static CORRECTED: Tally = Tally(AtomicU64::new(0));
 pub static RESTARTABLE: Tally = Tally(AtomicU64::new(0));
 
 impl Tally {
-    /// Returns the number of these SErrors.
+    /// Returns the number of SErrors in `self`.
     pub fn count(&self) -> u64 {
         self.0.load(Relaxed)
     }

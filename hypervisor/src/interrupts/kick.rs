@@ -25,8 +25,8 @@ pub fn send_requests(target: &PerCpu, bits: u32) {
     }
 }
 
-/// Makes `target`, whose interrupts go to EL2, read its pending word; rings the doorbell for this
-/// if `rings` is set.
+/// Makes `target`, whose interrupts go to EL2, read its pending word, and rings the doorbell for
+/// that if `rings` is set.
 fn ring_doorbell(me: &PerCpu, target: &PerCpu, rings: bool) {
     if core::ptr::eq(me, target) {
         serve_requests(target);

@@ -90,7 +90,7 @@ enum Next {
     /// because the vCPU has it disabled or active. Only the redistributor knows which, and switching the timer off for
     /// the neighbour would withdraw the interrupt. So the neighbour has no turn.
     High,
-    /// The vCPU's virtual timer will interrupt at this tick of the physical count, if the timer is on.
+    /// The tick of the physical count at which the vCPU's virtual timer will interrupt, if the timer is on.
     At(Option<u64>),
 }
 

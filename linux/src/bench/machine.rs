@@ -90,7 +90,7 @@ impl Bench {
         self.tell_core_clock(&["begin_hz", "cycles_hz"])
     }
 
-    /// Writes `core-clock` with these fields, if values are cycles. All cores are alike, and their clock is fixed.
+    /// Writes `core-clock` with `fields`, if values are cycles. All cores are alike, and their clock is fixed.
     pub(super) fn tell_core_clock(&mut self, fields: &[&str]) -> io::Result<()> {
         let Some(ratio) = self.cycles else {
             return Ok(());

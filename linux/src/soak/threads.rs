@@ -21,7 +21,7 @@ const LOOK_NS: u64 = 1_000_000;
 #[derive(Debug, Default)]
 pub struct Threads {
     homes: Mutex<Vec<(Pid, usize)>>,
-    /// Number of threads that still run, except those that never end.
+    /// Number of threads that still run, except threads that never end.
     left: AtomicUsize,
 }
 
@@ -54,7 +54,7 @@ impl Threads {
         of.try_for_each(|(thread, _)| cpus::pin_other(*thread, cpu))
     }
 
-    /// Waits until all threads have ended, except those that never end.
+    /// Waits until all threads have ended, except threads that never end.
     pub fn await_end(&self, soak: &Soak) -> io::Result<()> {
         let waits = || {
             while self.left.load(Acquire) > 0 {

@@ -20,7 +20,7 @@ const SPI: u32 = 1 << 24 | (32 + CONSOLE_SPI);
 /// An access that the machine can't serve.
 #[derive(Debug)]
 pub enum Fault {
-    /// There is no device at this address.
+    /// There is no device at the address.
     Nothing(u64),
     /// The guest has written more than its console allows.
     Flood(Flood),

@@ -33,7 +33,7 @@ pub enum Cause {
     Reset,
     /// This program stopped the vCPU.
     Stopped,
-    /// Something failed, for this reason.
+    /// Something failed. The text is the reason.
     Badly(String),
 }
 

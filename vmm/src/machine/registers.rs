@@ -33,7 +33,7 @@ const SHOWN: [(&str, u64); 8] = [
     ("vbar_el1", system_number(3, 0, 12, 0, 0)),
 ];
 
-/// Returns KVM's number of the register that MRS encodes in these five fields.
+/// Returns KVM's number for the register that MRS encodes as op0, op1, CRn, CRm, op2.
 const fn system_number(op0: u64, op1: u64, crn: u64, crm: u64, op2: u64) -> u64 {
     SYSTEM | op0 << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
 }

@@ -77,7 +77,7 @@ fn section(text: &mut Vec<u8>, title: &str, lines: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the verb with this name, which may be a verb of `dev`.
+/// Returns the verb called `verb`, which may be a verb of `dev`.
 fn find_verb<'c>(all: &'c Command, verb: &str) -> Option<&'c Command> {
     let mut verbs = all.get_subcommands();
     let of_dev = || all.find_subcommand("dev")?.find_subcommand(verb);

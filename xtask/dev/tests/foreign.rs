@@ -84,7 +84,7 @@ fn with(mut all: Value, places: &[String], text: &str, file: PathBuf) -> PathBuf
     file
 }
 
-/// Returns the places that may have any text, and those that may not.
+/// Returns the places that may have any text, and the places that may not.
 fn places() -> &'static (Vec<String>, Vec<String>) {
     static PLACES: OnceLock<(Vec<String>, Vec<String>)> = OnceLock::new();
     PLACES.get_or_init(|| {

@@ -54,7 +54,7 @@ fn become_program(package: &str) -> ExitCode {
     fail(&format!("{} can't be started ({error})", program.display()))
 }
 
-/// Returns the package of the program that has the verb in these words. The verb is the first word, or the word after
+/// Returns the package of the program that has the verb in `words`. The verb is the first word, or the word after
 /// `help`.
 fn package_of_verb(mut words: impl Iterator<Item = String>) -> &'static str {
     // Common options may come before the verb, with their values.

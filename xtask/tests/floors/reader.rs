@@ -26,7 +26,7 @@ pub struct Uses {
     pub arrows: BTreeMap<(Module, Module), String>,
 }
 
-/// Reads the crate with these files, each given by its path below `src` and its text.
+/// Reads the crate that consists of `files`, each given by its path below `src` and its text.
 pub fn read(files: &BTreeMap<String, String>) -> Uses {
     let streams: BTreeMap<Module, TokenStream> = files
         .iter()

@@ -249,7 +249,7 @@ impl Cutter {
         })
     }
 
-    /// Records that the last reported step was an exception to EL2 with this cause.
+    /// Records that the last reported step was an exception to EL2, with `cause`.
     pub fn record_exit(&mut self, cause: Cause) {
         self.exits[cause as usize] += 1;
     }

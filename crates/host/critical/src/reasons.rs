@@ -20,7 +20,7 @@ impl Reasons {
     pub const RECORD: Self = Self(1 << 3);
     /// WFI, WFE, WFIT, WFET or YIELD: the emulator may continue with another CPU.
     pub const PAUSE: Self = Self(1 << 4);
-    /// The instruction follows one of these pauses.
+    /// The instruction follows a pause.
     pub const RESUME: Self = Self(1 << 5);
     /// The instruction is an ordered, exclusive or atomic load or store, by which CPUs communicate.
     pub const SYNC: Self = Self(1 << 6);
@@ -117,7 +117,7 @@ impl Reasons {
         Class::ALL.get(number).copied()
     }
 
-    /// Whether each execution of an instruction with these reasons must be reported, in addition to being counted.
+    /// Whether these reasons require that each execution of the instruction is reported, in addition to being counted.
     #[must_use]
     pub const fn must_be_reported(self) -> bool {
         self.0 & ((1 << Self::CLASS) - 1) != 0

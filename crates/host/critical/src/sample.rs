@@ -80,7 +80,7 @@ impl Sample {
     }
 }
 
-/// Returns the lines of the file with these samples.
+/// Returns the lines of a file that contains `samples`.
 #[must_use]
 pub fn to_text(samples: &Samples) -> String {
     let mut text = format!("{HEADING}\n");

@@ -242,7 +242,7 @@ fn obstacle(platform: &Platform<'_>) -> Option<String> {
         .or_else(|| no_psci.then(|| why.to_owned()))
 }
 
-/// Returns the value of `rouse.uart=` that names this console.
+/// Returns the value of `rouse.uart=` that names `uart`.
 fn uart_value(uart: &Uart) -> String {
     let base = uart.base;
     match uart.kind {

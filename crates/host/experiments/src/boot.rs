@@ -69,7 +69,7 @@ impl Repeat {
         }
     }
 
-    /// Creates a repetition with this number of CPUs.
+    /// Creates a repetition with `cpus` CPUs.
     pub const fn cpus(name: &'static str, cpus: u32) -> Self {
         Self {
             name,

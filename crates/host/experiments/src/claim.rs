@@ -86,7 +86,7 @@ impl Claim {
         }
     }
 
-    /// Makes the effect a difference in this unit. Otherwise it is in per cent of the second figure.
+    /// Makes the effect a difference, in `unit`. Otherwise it is in per cent of the second figure.
     pub fn difference_in(self, unit: &'static str) -> Self {
         Self {
             unit: Some(unit),

@@ -166,7 +166,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     closed.complete().map(drop)
 }
 
-/// Returns the experiments with these names. `all` and `posted` select those whose unit `board` has. `all` includes
+/// Returns the experiments that `names` lists. `all` and `posted` select those whose unit `board` has. `all` includes
 /// posted patches only if the user `has_patches`.
 fn choose_experiments(
     names: &[String],

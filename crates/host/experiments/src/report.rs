@@ -38,7 +38,7 @@ pub struct Written<'r> {
 }
 
 impl<'r> Written<'r> {
-    /// Creates the document of these experiments.
+    /// Creates the document about `experiments`.
     pub fn of(experiments: &'r [Report]) -> Self {
         let first = experiments.iter().flat_map(|report| &report.runs).next();
         Self {

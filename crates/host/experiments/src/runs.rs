@@ -204,7 +204,7 @@ impl<'r> Run<'r> {
     }
 }
 
-/// Whether the cell has these words. A dimension that the results omit has its default value.
+/// Whether the cell has all `words`. A dimension that the results omit has its default value.
 fn has_words(cell: &Cell, words: Words<'_>) -> bool {
     words.iter().all(|&(key, word)| {
         let told = cell.word(key).filter(|told| !told.is_empty());
@@ -349,7 +349,7 @@ impl<'r> MeasuredCell<'r> {
         value * 1e6 / self.per_second
     }
 
-    /// Returns the counter with this group and name, or 0 if it is missing.
+    /// Returns counter `name` of `group`, or 0 if it is missing.
     pub fn count(&self, group: &str, name: &str) -> f64 {
         let of = |cell: &Cell| {
             let groups = match group {

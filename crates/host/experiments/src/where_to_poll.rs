@@ -58,7 +58,7 @@ const SAME: f64 = 1.0;
 /// Accepted deviation of our change from the published one, in points.
 const BAND: f64 = 10.0;
 
-/// Returns the cell of the row `(wait, host)` with this gap. `hint` has an effect only if both the guest and the host
+/// Returns the cell of the row `(wait, host)` with gap `gap`. `hint` has an effect only if both the guest and the host
 /// can poll.
 fn find_cell<'r>(
     run: Run<'r>,

@@ -24,7 +24,7 @@ macro_rules! cells {
     };
 }
 
-/// Creates a boot of these cells, with all gaps.
+/// Creates a boot of the cells in `lists`, with all gaps.
 const fn boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     Boot {
         label,
@@ -42,7 +42,7 @@ const fn boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     }
 }
 
-/// Creates a boot of these cells with time slices. The boot has enough wake-ups for 90th percentiles.
+/// Creates a boot of the cells in `lists`, with time slices. The boot has enough wake-ups for 90th percentiles.
 const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     Boot {
         iterations: 200,
@@ -164,7 +164,7 @@ impl Setting {
         Self { name, boot, words }
     }
 
-    /// Returns the setting's cell with this gap. `None` if the cell was skipped, as a WFET is without FEAT_WFxT.
+    /// Returns the setting's cell with gap `gap`. `None` if the cell was skipped, as a WFET is without FEAT_WFxT.
     pub fn find_cell<'r>(&self, run: Run<'r>, gap: &str) -> Result<Option<MeasuredCell<'r>>> {
         let words = [self.words, &[("gap-us", gap)]].concat();
         Ok(run.cell_or_why(self.boot, &words)?.ok())

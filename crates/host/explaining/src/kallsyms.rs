@@ -16,7 +16,7 @@ const TOKENS: usize = 256;
 const MARKED: usize = 256;
 /// Largest number of symbols that a kernel has.
 const MOST: usize = 4_000_000;
-/// Linux is linked at a multiple of this number of bytes.
+/// Linux's link address is a multiple of this number of bytes.
 const LINKED: u64 = 2 << 20;
 /// Possible alignments of the parts, the smallest first.
 const ALIGNMENTS: [usize; 4] = [4, 8, 64, 256];
@@ -129,7 +129,7 @@ impl<'i> Table<'i> {
         Some(table)
     }
 
-    /// Finds the number of symbols: exactly this number of names fits between it and the markers.
+    /// Finds the number of symbols: exactly as many names fit between the number and the markers.
     fn find_names(&mut self) -> Option<()> {
         let step = ALIGNMENTS[0];
         let mut number = self.at.0 / step * step;

@@ -36,7 +36,7 @@ impl Questions<'_> {
     }
 }
 
-/// Returns the document about all cells of these explanations. If there are two, they are named A and B.
+/// Returns the document about all cells in the explanations `all`. If there are two, they are named A and B.
 pub fn document(all: &[&Explained], questions: &Questions<'_>) -> Result<Document> {
     let mut document = Document::default();
     let sides: &[&str] = match all {

@@ -95,7 +95,7 @@ impl States {
         Self::parse(DEFAULT).unwrap_or_else(|why| unreachable!("states.toml: {why}"))
     }
 
-    /// Parses a table, or reads the file with this name.
+    /// Parses `text` as a table, or reads the file that `text` names.
     pub fn named(text: &str) -> Result<Self> {
         if text.contains(['.', '/']) {
             return Self::read(Path::new(text));

@@ -104,7 +104,7 @@ impl Trace {
         })
     }
 
-    /// Returns the text of a file with this trace.
+    /// Returns this trace as the text of a file.
     pub fn to_text(&self) -> String {
         let mut text = format!("# {}\n{}\n", self.source, COLUMNS.join(","));
         for interval in &self.intervals {

@@ -105,8 +105,8 @@ fn available_hypervisors(args: &Table) -> Vec<Under> {
     all
 }
 
-/// Measures the cells on the bare machine and under Rouse, and returns those that differ from the stored numbers. Other
-/// hypervisors are left out, because their figures depend on their versions.
+/// Measures the cells on the bare machine and under Rouse, and returns the cells that differ from the stored numbers.
+/// Other hypervisors are left out, because their figures depend on their versions.
 pub fn measure_changed_cells(limits: &LimitArgs) -> Result<Option<String>> {
     let args = Table {
         limits: *limits,

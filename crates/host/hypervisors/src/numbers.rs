@@ -90,7 +90,7 @@ impl Numbers {
         Ok(text + "\n")
     }
 
-    /// Returns the number in this row and column of the table.
+    /// Returns the table's number in row `row` and column `under`.
     pub fn number_at(&self, row: &ComparedCell, under: Under) -> Option<&Number> {
         let mut cells = self.column_numbers(under);
         cells.find(|cell| cell.row == row.name)
@@ -115,7 +115,7 @@ impl Numbers {
         self.cells.iter().find(same)
     }
 
-    /// Replaces the columns `unders` with those of `new`.
+    /// Replaces the columns `unders` with the columns of `new`.
     pub fn replace_columns(self, new: Self, unders: &[Under]) -> Self {
         let is_new = |under: &str| unders.iter().any(|new| new.name() == under);
         let mut cells: Vec<Number> = self.cells;
@@ -136,7 +136,7 @@ impl Numbers {
         }
     }
 
-    /// Returns the cells whose numbers differ from those in `kept`.
+    /// Returns the cells whose numbers differ from the numbers in `kept`.
     pub fn changed_cells(&self, kept: &Self) -> Vec<String> {
         let other = self.cells.iter().filter_map(|cell| {
             let was = kept.number_of_same_cell(cell).map(|other| other.p50);
@@ -151,8 +151,8 @@ impl Numbers {
         other.collect()
     }
 
-    /// Lists the numbers that differ from those in `kept` by more than the fraction `near`. Also lists the emulator and
-    /// the versions if they differ.
+    /// Lists the numbers that differ from the numbers in `kept` by more than the fraction `near`. Also lists the
+    /// emulator and the versions if they differ.
     pub fn list_differences(&self, kept: &Self, near: f64) -> Vec<String> {
         let mut lines = Vec::new();
         if self.emulator != kept.emulator {

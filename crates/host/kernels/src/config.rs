@@ -161,7 +161,7 @@ impl Config {
         lost.map(|(option, _)| format!("CONFIG_{option}")).collect()
     }
 
-    /// Returns those of `options` that `result`, the text of `.config`, does not have.
+    /// Returns the options in `options` that `result`, the text of `.config`, lacks.
     pub fn missing_options<'o>(&self, options: &'o [String], result: &str) -> Vec<&'o str> {
         let result = read_settings("", result).unwrap_or_default();
         let missing = options

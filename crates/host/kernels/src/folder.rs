@@ -109,10 +109,10 @@ impl Folder {
         }
     }
 
-    /// If this folder has no objects, takes those of another folder with equal source, configuration and compiler, and
-    /// also the patched files from which the objects were made. Writes the paths of these files to the record before it
-    /// takes the first file. If several folders qualify, takes the one whose list of patched files is most like
-    /// `patched`.
+    /// If this folder has no objects, takes the objects of another folder with equal source, configuration and
+    /// compiler, and also the patched files from which the objects were made. Writes the paths of these files to the
+    /// record before it takes the first file. If several folders qualify, takes the one whose list of patched files is
+    /// most like `patched`.
     pub fn take_objects(&mut self, patched: &BTreeSet<String>) -> Result<()> {
         let own = self.copy().join(BUILD);
         if own.exists() {

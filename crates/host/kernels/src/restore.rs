@@ -58,7 +58,7 @@ fn find_place(hunk: &Hunk, file: &[&str]) -> Option<usize> {
         .min_by_key(|start| start.abs_diff(stated))
 }
 
-/// Replaces the hunk's old lines by those of the file. Returns whether white space at the beginning of a line had been
+/// Replaces the hunk's old lines by the file's lines. Returns whether white space at the beginning of a line had been
 /// lost.
 fn put_back(hunk: &mut Hunk, file: &[&str], restored: &mut Restored) -> bool {
     let mut lost = false;

@@ -15,7 +15,7 @@ use shell::terminal::step;
 /// A source, as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Debian's source of the version that begins with this text.
+    /// Debian's source. The text is the beginning of its version.
     Debian(String),
     /// A folder with a tree, as it is now.
     Tree(PathBuf),

@@ -26,8 +26,8 @@ pub const BUILD: &str = "rouse-build";
 /// copied.
 pub type Seen = BTreeMap<String, (u64, i64, i64)>;
 
-/// Updates the files in `copy` to those of `source`. `seen` describes the files that were copied earlier, and is
-/// updated, too. Returns whether a file has changed.
+/// Updates the files in `copy` from `source`. `seen` describes the files that were copied earlier, and is updated, too.
+/// Returns whether a file has changed.
 pub fn sync(source: &Files, copy: &Path, seen: &mut Seen) -> Result<bool> {
     if source.fixed {
         let is_new = !copy.exists();
@@ -106,7 +106,7 @@ fn source_files(tree: &Path) -> Result<Vec<String>> {
     Ok(paths)
 }
 
-/// Whether a build inside the tree has made this file. Kbuild refuses a tree that has such files.
+/// Whether a build inside the tree has made the file `path`. Kbuild refuses a tree that has such files.
 fn is_built(path: &str) -> bool {
     const FOLDERS: [&str; 4] = [
         ".git",

@@ -13,7 +13,7 @@ use results::{Cell, keys};
 pub struct CellNames(BTreeMap<Vec<String>, String>);
 
 impl CellNames {
-    /// Names all of these cells.
+    /// Names all `cells`.
     pub fn for_cells<'r>(cells: impl IntoIterator<Item = &'r Cell>) -> Self {
         let cells = cells.into_iter().map(|cell| (cell.key(), cell));
         let cells: BTreeMap<Vec<String>, &Cell> = cells.collect();

@@ -64,7 +64,7 @@ impl Column {
         Self::words(title, (0..rows).map(text).collect())
     }
 
-    /// Returns the column with only the rows `rows`, in this order.
+    /// Returns the column with only the rows in `rows`, in the order of `rows`.
     #[must_use]
     pub fn select_rows(&self, rows: &[usize]) -> Self {
         Self {

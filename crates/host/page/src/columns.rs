@@ -165,8 +165,8 @@ fn energy_column(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("model", "uJ/wake-up", texts.collect()))
 }
 
-/// Returns the share of the samples' time that the CPUs spent in each state, in per cent, if any cell has this time. If
-/// there are samples with time stamps, also returns how many times as long as other samples they are.
+/// Returns columns with the percentage of the samples' time that the CPUs spent in each state, if any cell has such
+/// times. If there are samples with time stamps, also returns how many times as long as other samples they are.
 fn residency_columns(cells: &[&Cell]) -> Vec<Column> {
     let names: BTreeSet<&String> = cells
         .iter()
@@ -288,7 +288,7 @@ fn limit_columns(cells: &[&Cell]) -> Vec<Column> {
     columns.collect()
 }
 
-/// Returns the column of the event stream's actual period, if the workload measures this period.
+/// Returns the column with the event stream's actual period, if the workload measures it.
 fn stream_period_column(cells: &[&Cell]) -> Option<Column> {
     let subject = |cell: &Cell| cell.event_stream_made_ns != 0 && cell.what.workload.is_alone();
     let texts = cells.iter().map(|cell| match cell.event_stream_made_ns {

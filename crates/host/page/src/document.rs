@@ -68,7 +68,7 @@ impl Document {
         &self.0
     }
 
-    /// Adds a line that explains `±`, if any number has this sign. Adds it only once.
+    /// Adds a line that explains the sign `±`, if any number has it. Adds it only once.
     pub fn explain_rounding(&mut self) {
         let has = |text: &str| text.contains('±');
         let rounded = self.0.iter().any(|block| match block {

@@ -91,7 +91,7 @@ pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Mark
     chart_of(name, &[line], along, unit)
 }
 
-/// Returns a chart of a figure over runs with these names.
+/// Returns a chart of a figure over the runs that `runs` names.
 pub fn chart_of_trend(
     name: &str,
     note: &str,
@@ -115,7 +115,7 @@ pub fn bars_of(
     frame::new_figure(name, "", legend, drawn).render()
 }
 
-/// Describes where runs were made, and what those machines do not model.
+/// Describes the machines that made the runs, and what these machines do not model.
 pub fn machine(runs: &[Run]) -> Markup {
     machine::machine_section(runs)
 }
@@ -145,7 +145,7 @@ fn charted_runs(runs: &[Run]) -> &[Run] {
     }
 }
 
-/// Returns a page in this style, whose contents are `body`.
+/// Returns a page with contents `body`, in the style of all pages.
 pub fn document(title: &str, body: Markup) -> String {
     let page = html! {
         (DOCTYPE)

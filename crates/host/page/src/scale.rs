@@ -8,7 +8,7 @@ use results::{Bounds, Cell, Results};
 
 use crate::column::thousands;
 
-/// A value of samples, with the bounds of the samples if these were sorted into buckets.
+/// A value of samples. If the samples were sorted into buckets, the value has their bounds.
 pub type Figure = (u64, Option<Bounds>);
 
 /// How to show a run's values.

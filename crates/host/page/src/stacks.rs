@@ -71,7 +71,7 @@ pub struct Stacks {
     pub rows: Vec<StackRow>,
     /// Unit of the axis.
     pub unit: String,
-    /// Description for those who can't see the chart.
+    /// Description for readers who can't see the chart.
     pub about: String,
 }
 

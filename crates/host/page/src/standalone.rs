@@ -31,7 +31,7 @@ pub struct File {
     pub text: String,
 }
 
-/// Returns every chart of the page about these runs, in the page's order.
+/// Returns every chart of the page about `runs`, in the page's order.
 pub fn chart_files(runs: &[Run]) -> Vec<File> {
     let mut names = BTreeMap::new();
     let (answer, sections) = charts::chart_sections(charted_runs(runs));
@@ -193,7 +193,7 @@ fn first_palette(text: &str) -> BTreeMap<&str, &str> {
     colours.collect()
 }
 
-/// Returns the style sheet's rules for shapes, with these colours.
+/// Returns the style sheet's rules for shapes, with the colours of `palette`.
 fn shape_rules(palette: &BTreeMap<&str, &str>) -> String {
     let shapes = STYLE.split_once(".c-blue").map_or("", |(_, rest)| rest);
     let shapes = shapes.split_once("@media").map_or("", |(shapes, _)| shapes);

@@ -180,7 +180,7 @@ fn table_heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) 
     )
 }
 
-/// Returns a caution about the unit of these cells, as the end of a heading.
+/// Returns a caution about the unit of `cells`, as the end of a heading.
 pub(crate) fn unit_caution(cells: &[&Cell], scale: Scale) -> &'static str {
     if scale.of_host {
         "; emulated: this is how the host's threads behave, so only min and p50 are shown"

@@ -336,7 +336,7 @@ fn a_slow_pair_is_at_its_place_of_the_map() {
     }
 }
 
-/// Returns the section with this id, up to the next section.
+/// Returns the section whose id is `id`, up to the next section.
 fn of_section<'p>(page: &'p str, id: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!(r#"<section id="{id}">"#)).unwrap();
     rest.split(r#"<section id=""#).next().unwrap()

@@ -21,7 +21,7 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// Draws the figure over runs with these names.
+    /// Draws the figure over the runs that `names` lists.
     pub fn draw_trend(&self, names: &[String], unit: &str, about: &str) -> Drawing {
         let values = self.points.iter().map(|point| point.1);
         let most = values.clone().fold(0.0, f64::max);

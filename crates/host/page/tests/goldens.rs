@@ -7,7 +7,7 @@ use std::path::Path;
 use results::goldens::{golden, logs_as_runs};
 use results::merge::{self, Run};
 
-/// Compares the page of some runs with the file that has this name.
+/// Compares the page about `runs` with the file `name`.
 fn page_of(name: &str, runs: &[Run]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens");
     let path = folder.join(format!("{name}.html"));

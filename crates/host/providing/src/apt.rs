@@ -92,7 +92,7 @@ impl Tools {
         self.read_lists("deb", SUITES, architecture, remedy)
     }
 
-    /// Like [`Self::apt`], but with lists of source packages, and of the packages for this machine that build them.
+    /// Like [`Self::apt`], but lists source packages, and packages for this machine that build them.
     pub fn sources<'t>(&'t self, remedy: &'t Remedy) -> Result<Apt<'t>> {
         self.read_lists("deb deb-src", SOURCES, None, remedy)
     }
@@ -171,7 +171,7 @@ impl<'t> Apt<'t> {
         Ok(apt)
     }
 
-    /// Writes apt's list of sources, with these types and suites.
+    /// Writes apt's list of sources, with `types` and `suites`.
     fn add_source(&self, types: &str, suites: &str) -> Result<()> {
         let source = format!(
             "Types: {types}\nURIs: {}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYS}\n",

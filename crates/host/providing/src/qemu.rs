@@ -98,9 +98,9 @@ impl Emulator {
 #[derive(Debug)]
 pub enum Found {
     Usable(Emulator),
-    /// The named emulator can't be used, for this reason.
+    /// The named emulator can't be used. The text is the reason.
     Unusable(String),
-    /// No emulator was found, or the search path has only this old version.
+    /// No emulator was found, or the search path has only an old version, which is given.
     Missing(Option<Version>),
 }
 

@@ -52,7 +52,7 @@ pub struct DistArgs {
     pub to: Option<PathBuf>,
 }
 
-/// Files by their paths in the folder, in the order of these paths.
+/// Files by path in the folder, sorted by path.
 type Files = BTreeMap<String, File>;
 
 /// A file of the folder.

@@ -15,7 +15,7 @@ pub struct PerCpu<T>([UnsafeCell<T>; CPUS]);
 unsafe impl<T> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
-    /// Creates the values from these cells.
+    /// Creates the values from the cells `all`.
     pub const fn new(all: [UnsafeCell<T>; CPUS]) -> Self {
         Self(all)
     }

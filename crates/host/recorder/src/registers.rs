@@ -58,7 +58,7 @@ impl Value {
     }
 }
 
-/// Finds the register with this name. Handles are the same for all CPUs, since all CPUs are of one model. Call this
+/// Finds the register called `name`. Handles are the same for all CPUs, since all CPUs are of one model. Call this
 /// function when a CPU is created.
 pub fn find(name: &str) -> Option<*mut api::Handle> {
     // SAFETY: the interface returns an array of descriptions that stay valid.

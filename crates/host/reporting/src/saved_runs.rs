@@ -48,7 +48,7 @@ pub fn find(path: &Path) -> PathBuf {
     }
 }
 
-/// Describes the possible inputs, and lists those that exist: the newest run and the saved runs.
+/// Describes the possible inputs, and lists the existing inputs: the newest run and the saved runs.
 pub fn possible_inputs() -> String {
     let entries = fs::read_dir(places::target().join("runs"));
     let entries = entries.into_iter().flatten().flatten();

@@ -60,8 +60,7 @@ impl PlanArgs {
         }
     }
 
-    /// Returns options that select these values of dimensions, which are named by their keys, and otherwise the
-    /// defaults.
+    /// Returns options that select the values in `lists`, by the dimensions' keys, and otherwise the defaults.
     pub fn naming(lists: &[(&'static str, &str)]) -> Self {
         let lists = lists.iter().map(|&(key, values)| (key, values.to_owned()));
         Self {
@@ -162,7 +161,7 @@ impl PlanArgs {
         args
     }
 
-    /// Returns the first dimension some of whose words would make a cell use `info`, and these words.
+    /// Returns the first dimension that has words which would make a cell use `info`, with these words.
     fn user_of(&self, info: &Info) -> Option<(&'static str, Vec<&'static str>)> {
         // The workload comes last, because another workload would be another measurement.
         let (workload, others) = DIMENSIONS.split_first()?;
@@ -183,7 +182,7 @@ impl PlanArgs {
         })
     }
 
-    /// Returns the words of a command line that give these options.
+    /// Returns these options as the words of a command line.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let others = [

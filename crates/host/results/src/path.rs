@@ -191,7 +191,7 @@ impl Cell {
         critical.filter(|critical| !critical.exits.is_empty())
     }
 
-    /// Returns the number of [`Self::exits_of_samples`] with this cause, divided by the number of samples that they
+    /// Returns the number of [`Self::exits_of_samples`] with cause `cause`, divided by the number of samples that they
     /// cover.
     pub fn exits_per_sample(&self, cause: &str) -> f64 {
         let Some(critical) = self.divided_samples() else {

@@ -90,7 +90,7 @@ impl Collector {
         true
     }
 
-    /// Returns the collected records, and lists those that must have been lost.
+    /// Returns the collected records, and lists the records that must have been lost.
     pub fn finish(mut self) -> Records {
         // A block that the end of the boot cut short is not damaged.
         let on_its_way = |block: &mut OpenBlock| !block.spoilt;

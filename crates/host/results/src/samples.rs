@@ -7,8 +7,8 @@ use wire::Line;
 use crate::records::{Collector, Records};
 use crate::{Cell, Emulator, Parameter, Results, Stats};
 
-/// Returns the record with this sequence number. `text` has its kind and its fields, such as `stat id=1 name=total`. A
-/// value may contain spaces.
+/// Returns the record with sequence number `seq`. `text` has its kind and its fields, such as `stat id=1 name=total`.
+/// A value may contain spaces.
 pub fn numbered_record(seq: usize, text: &str) -> String {
     let (kind, fields) = text.split_once(' ').unwrap_or((text, ""));
     let mut line = Line::new(seq as u64, kind);
@@ -23,7 +23,7 @@ pub fn numbered_record(seq: usize, text: &str) -> String {
     line.finish().unwrap().to_string()
 }
 
-/// Returns records with these texts, numbered from 0.
+/// Returns records with the texts in `texts`, numbered from 0.
 pub fn number_records<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<String> {
     let texts = texts.into_iter().enumerate();
     texts

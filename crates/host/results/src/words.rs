@@ -131,7 +131,8 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cell, D
     read_cell(words).map_err(D::Error::custom)
 }
 
-/// Returns the cell with these words, by the names of the dimensions. Missing or empty words mean neutral values.
+/// Returns the cell with `words`, which are keyed by the dimensions' names. Missing or empty words mean neutral
+/// values.
 ///
 /// # Errors
 /// Names the unknown word, and the known ones.

@@ -195,8 +195,8 @@ fn five_per_cent_more_are_found_with_the_runs_that_are_asked_for() {
     assert!(found >= 2 * times * 7 / 10, "{found}");
 }
 
-/// Compares the recommended number of runs with those of a hypervisor whose SGI path takes 5 % longer. The cell that
-/// uses this path is worse, and the other cell is not.
+/// Compares the recommended number of runs with as many runs of a hypervisor whose SGI path takes 5 % longer. The cell
+/// that uses this path is worse, and the other cell is not.
 #[test]
 fn a_slowdown_of_the_sgi_path_is_found() {
     let side = |name| side(boots("planted.csv", Some(name)).into_iter());

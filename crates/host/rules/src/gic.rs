@@ -17,7 +17,7 @@ pub struct Mapped {
 pub enum Frame {
     /// The distributor.
     Distributor,
-    /// The redistributor at this physical address. A redistributor has two frames of 64 KiB, and is aligned to 128
+    /// The redistributor, with its physical address. A redistributor has two frames of 64 KiB, and is aligned to 128
     /// KiB.
     Redistributor(u64),
 }

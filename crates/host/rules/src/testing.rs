@@ -244,9 +244,9 @@ enum Event {
     },
     /// An access to a register of the interrupt controller.
     Gic(u32, Mapped),
-    /// A fetch of the instructions at this address.
+    /// A fetch of the instructions at an address.
     Fetch(u64),
-    /// A write of this value to memory, by a loader or a store.
+    /// A write of a value to memory, by a loader or a store.
     Memory(u64, u64),
     /// The last instruction traps, to this level.
     Traps(u8),

@@ -161,7 +161,7 @@ pub enum Recorder<'a> {
         /// The plugin's options, each with a file.
         options: Vec<(&'static str, &'a Path)>,
     },
-    /// gem5's own tracers, which write to the files `cpuN` in this folder.
+    /// gem5's own tracers, which write to the files `cpuN` in a folder.
     Tracers(&'a Path),
 }
 

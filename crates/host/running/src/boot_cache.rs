@@ -62,7 +62,7 @@ pub const KEPT: Duration = Duration::from_secs(14 * 24 * 3600);
 #[derive(Debug)]
 pub struct BootCache {
     folder: PathBuf,
-    /// Whether to make all boots, even those whose outcome is kept.
+    /// Whether to make all boots, even if their outcome is kept.
     again: bool,
     /// The numbers and the names of boots in this run.
     of_now: Mutex<Now>,
@@ -94,7 +94,7 @@ impl BootCache {
         }
     }
 
-    /// Returns the boots of compared kernels, after removing those that are older than [`KEPT`]. If `again` is true,
+    /// Returns the boots of compared kernels, after removing boots that are older than [`KEPT`]. If `again` is true,
     /// even boots whose outcome is kept are made.
     pub fn of_kernels(again: bool) -> Arc<Self> {
         let before = Self::in_folder(&places::target(), "boots", again);
@@ -307,7 +307,7 @@ fn file_hash(path: &Path) -> Result<Arc<String>> {
     })
 }
 
-/// Returns the XXH3 hash of these bytes, with 128 bits (xxHash, doc/xxhash_spec.md). It is not cryptographic.
+/// Returns the XXH3 hash of `bytes`, with 128 bits (xxHash, doc/xxhash_spec.md). It is not cryptographic.
 pub fn xxh3_hex(bytes: &[u8]) -> String {
     format!("{:032x}", XxHash3_128::oneshot(bytes))
 }

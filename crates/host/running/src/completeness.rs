@@ -16,7 +16,8 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    /// Counts the cells in `results` against those that `job` requested. `None` if the job's guest has no cells.
+    /// Counts the cells in `results` against the cells that `job` requested. `None` if the job's guest has no
+    /// cells.
     pub fn of(job: &Job, results: &Results) -> Option<Self> {
         if !job.measures() {
             return None;

@@ -96,7 +96,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Creates the console of images with these symbols. `raw` is the source of text that arrives unfiltered.
+    /// Creates the console of images with `symbols`. `raw` is the source of text that arrives unfiltered.
     pub fn new(symbols: Symbols, raw: Source) -> Self {
         Self {
             symbols,

@@ -72,7 +72,7 @@ fn only_choice(load: &Load) -> Result<Choice> {
     }
 }
 
-/// Writes a disk with these boot arguments to `path`, for a run.
+/// Writes a disk with the boot arguments `arguments` to `path`, for a run.
 pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
     let text = text::boot_text(arguments, built.is_ours())?;
     Output::claim("--boot", path)?.write_bytes(&with(built, &text)?)
@@ -85,7 +85,7 @@ pub fn text(load: &Load) -> Result<String> {
     text::boot_text(&arguments, load.guest.is_none())
 }
 
-/// Returns a disk with this text.
+/// Returns a disk whose text file is `text`.
 pub fn with(built: &Built, text: &str) -> Result<Vec<u8>> {
     let image = &built.packed;
     let image = fs::read(image).with_context(|| image.display().to_string())?;

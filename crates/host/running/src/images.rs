@@ -399,9 +399,9 @@ pub fn building<T>(build: impl FnOnce() -> Result<T>) -> Result<T> {
     built
 }
 
-/// Returns the folder for these builds. This folder differs from the folder that Cargo locks while it runs this
-/// program. Each kind of atomic instructions has its own folder, because the images for the two kinds are built in
-/// parallel.
+/// Returns the folder for builds with `atomics`. This folder differs from the folder that Cargo locks while it runs
+/// this program. Each kind of atomic instructions has its own folder, because the images for the two kinds are built
+/// in parallel.
 fn build_folder(atomics: Atomics) -> PathBuf {
     places::target().join(match atomics {
         Atomics::Llsc => "image-build",

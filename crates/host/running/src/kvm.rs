@@ -25,7 +25,7 @@ pub const BOOT: &str = "boot";
 /// The host's machine, unless the board's file names another. Most boards can use it, because the host needs no
 /// firmware.
 pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=off";
-/// CPUs of the host besides those that run vCPUs. These CPUs do all other work, and the first one serves most
+/// CPUs of the host besides the CPUs that run vCPUs. These CPUs do all other work, and the first one serves most
 /// interrupts.
 const OTHERS: u32 = 2;
 /// RAM of the host besides its guest's, in MiB: more than the kernel and the initramfs take.
@@ -70,7 +70,7 @@ pub fn arguments(mode: &str, trap: Trap) -> String {
     format!("{mode}kvm-arm.wfi_trap_policy={wfi} kvm-arm.wfe_trap_policy={wfe}")
 }
 
-/// Returns the host's RAM besides its guest's, in MiB, if the host holds these files.
+/// Returns the host's RAM besides its guest's, in MiB, for a host that holds the files of `guests`.
 fn own_memory(guests: &[(&str, &[u8])]) -> u64 {
     let bytes: usize = guests.iter().map(|(_, file)| file.len()).sum();
     let files = 3 * (bytes as u64).div_ceil(1 << 20);

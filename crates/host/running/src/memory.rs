@@ -30,7 +30,7 @@ const RAM: u64 = 0x4000_0000;
 /// The address at which QEMU puts an Image whose `text_offset` is 0.
 const IMAGE: u64 = RAM + ALIGN;
 /// QEMU puts the device tree after the image, at a multiple of 2 MiB, and not below a minimum: the middle of the RAM,
-/// or this offset if it is smaller. The second constant is the size of the tree.
+/// or 128 MiB if this is less. The second constant is the size of the tree.
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
 /// Bytes that the hypervisor takes for the guest's device tree (hypervisor/src/machine/vm.rs, `TREE_SIZE`).

@@ -114,7 +114,7 @@ pub fn traced(args: &RunArgs) -> Result<Vec<Session>> {
 
 /// The boots that the options of `run` request.
 enum Boots {
-    /// A boot that waits for a debugger at this port.
+    /// A boot that waits for a debugger at a port.
     Stopped(u16),
     /// Boots under this machine's own KVM.
     Here,

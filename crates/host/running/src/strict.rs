@@ -60,7 +60,7 @@ impl fmt::Display for BrokenRule {
 }
 
 impl BrokenRule {
-    /// Returns a finding with only this rule and place, for tests.
+    /// Returns a finding with only `rule` and `place`, for tests.
     pub fn new(rule: &str, place: &str) -> Self {
         Self {
             rule: rule.into(),

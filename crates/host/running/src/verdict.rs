@@ -30,7 +30,7 @@ impl Failure {
         }
     }
 
-    /// Returns the sentence of the failure, followed by the remedy, for verbs that have these options.
+    /// Returns the sentence of the failure, followed by the remedy, for verbs that have the remedy's options.
     pub fn told(&self) -> String {
         match self.remedy() {
             Some(remedy) => format!("{}; {remedy}", self.why),

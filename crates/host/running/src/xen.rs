@@ -55,7 +55,7 @@ impl Xen {
         Ok(Self { image, told })
     }
 
-    /// Whether the lines after this one are irrelevant.
+    /// Whether the lines after `line` are irrelevant.
     pub fn is_last(line: &str) -> bool {
         line.contains(SCHEDULER) || line.contains("Panic on")
     }

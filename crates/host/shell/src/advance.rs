@@ -69,7 +69,7 @@ impl Advance {
     }
 }
 
-/// Returns the words of a line, without those that contain digits.
+/// Returns the words of a line, without words that contain digits.
 fn plain_words(line: &str) -> String {
     let words = line.split_whitespace();
     let plain = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));

@@ -53,8 +53,7 @@ pub struct OwnTime {
 }
 
 impl OwnTime {
-    /// Creates a clock at 0, for an emulator that has not worked yet, on a host with this many
-    /// cores.
+    /// Creates a clock at 0, for an emulator that has not worked yet, on a host with `cores` cores.
     pub fn new(cores: usize) -> Self {
         Self {
             cores: u32::try_from(cores).unwrap_or(u32::MAX).max(1),

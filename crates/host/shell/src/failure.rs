@@ -16,7 +16,7 @@ use crate::terminal::{note, width_aside};
 pub struct BadInput(String);
 
 impl BadInput {
-    /// Returns an error with this one-line message.
+    /// Returns an error with the one-line message `message`.
     pub fn error(message: impl Into<String>) -> anyhow::Error {
         Self(message.into()).into()
     }
@@ -46,7 +46,7 @@ pub use crate::bad_input;
 #[derive(Debug)]
 struct Listed(String);
 
-/// Returns an error with this message and, below it, these lines.
+/// Returns an error with `message` and, below it, `lines`.
 pub fn listed(message: &str, lines: &str) -> anyhow::Error {
     Listed(format!("{}:\n{lines}", message.replace('\n', " "))).into()
 }

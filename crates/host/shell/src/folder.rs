@@ -211,7 +211,7 @@ pub fn now() -> String {
     kept.map(|c| if c == 'T' { '-' } else { c }).collect()
 }
 
-/// Creates a folder with this name, or with this name and the first free number if the name is taken.
+/// Creates the folder `name` or, if the name is taken, the folder with `name` and the first free number.
 pub fn create_numbered(parent: &Path, name: &str) -> Result<PathBuf> {
     files::make_folder(parent)?;
     let numbered = (2..).map(|number| format!("{name}-{number}"));

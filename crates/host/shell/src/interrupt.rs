@@ -32,7 +32,7 @@ static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 pub struct Signal(i32);
 
 impl Signal {
-    /// Returns the exit status of a program that this signal has ended.
+    /// Returns the exit status of a program that the signal has ended.
     pub fn exit_status(self) -> u8 {
         u8::try_from(128 + self.0).unwrap_or(u8::MAX)
     }

@@ -167,7 +167,7 @@ pub fn file(parent: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// Writes the file `path` whole, or not at all, with these permissions.
+/// Writes the file `path` whole, or not at all, with permissions `mode`.
 pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let file = file(path.parent().unwrap_or(path))?;
     fs::write(file.path(), bytes)?;

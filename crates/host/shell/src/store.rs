@@ -34,8 +34,7 @@ pub struct Kept {
     _held: Shared,
 }
 
-/// Returns the folder for `kind` in `parent` with these files. Removes older folders that nothing
-/// needs.
+/// Returns the folder for `kind` in `parent` that contains `files`. Removes older folders that nothing needs.
 pub fn find_or_make(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
     files::make_folder(parent)?;
     partial_files::sweep(parent);

@@ -59,7 +59,7 @@ thread_local! {
     static INSIDE: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 
-/// Does `work`, and counts its time for this part.
+/// Does `work`, and counts its time for `part`.
 pub fn time_part<T>(part: Part, work: impl FnOnce() -> T) -> T {
     let outside = INSIDE.replace(Duration::ZERO);
     let begun = Instant::now();

@@ -54,7 +54,7 @@ pub fn add_rank(ways: &[f64], rank: usize) -> Vec<f64> {
     sums
 }
 
-/// Returns, for each sum, in how many ways `chosen` of `ranks` have this sum.
+/// Returns for each sum in how many ways `chosen` of `ranks` add up to it.
 pub fn count_ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let mut largest = ranks.to_vec();
     largest.sort_unstable_by(|a, b| b.cmp(a));

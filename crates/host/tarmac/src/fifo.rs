@@ -16,7 +16,7 @@ const CHUNK: usize = 1 << 20;
 /// A FIFO, and the thread that reads it.
 #[derive(Debug)]
 pub struct Fifo<T> {
-    /// Keeps the FIFO open, so that the reader does not see the end of the trace before this file is closed.
+    /// Keeps the FIFO open, so that the reader sees the end of the trace only when this file is closed.
     keeper: File,
     reader: JoinHandle<Result<T>>,
 }

@@ -71,7 +71,7 @@ impl Call {
         FIRST as u64 + self as u64
     }
 
-    /// Returns the call that has this number.
+    /// Returns the call whose number is `function`.
     #[must_use]
     pub fn of(function: u32) -> Option<Self> {
         let index = function.wrapping_sub(FIRST) as usize;

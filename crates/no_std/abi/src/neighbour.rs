@@ -10,8 +10,8 @@ pub enum Neighbour {
     None,
     /// The neighbour computes, and touches no memory except a counter.
     Work,
-    /// The neighbour goes through this many KiB of its memory, line by line: a power of two, from 4
-    /// to [`MAX_KIB`].
+    /// The neighbour goes through a number of KiB of its memory, line by line: a power of two, from
+    /// 4 to [`MAX_KIB`].
     Cache(u32),
     /// For tests: the neighbour tries forbidden operations, and checks whether its own state was changed.
     Hostile,
@@ -29,7 +29,7 @@ pub const UNIT: u64 = 64;
 pub const MAX_SLICE_MS: u64 = 100;
 
 impl Neighbour {
-    /// Returns the word to pass for this work.
+    /// Returns the word that stands for the work in a call.
     #[must_use]
     pub const fn encode(self) -> u64 {
         match self {

@@ -19,7 +19,7 @@ pub fn uid(words: [u32; 4]) -> Option<u128> {
     (words[0] != u32::MAX).then_some(u128::from_be_bytes(bytes))
 }
 
-/// Returns the name of the hypervisor with this UID, if it is known here.
+/// Returns the name of the hypervisor whose UID is `uid`, if it is known here.
 #[must_use]
 pub fn hypervisor(uid: u128) -> Option<&'static str> {
     let known = KNOWN.iter().find(|(known, _)| *known == uid)?;

@@ -27,7 +27,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// Returns the table that carries this signature (5.2.6).
+    /// Returns the table whose signature is `signature` (5.2.6).
     pub(crate) const fn from_signature(signature: [u8; 4]) -> Self {
         match &signature {
             b"XSDT" => Self::Xsdt,

@@ -62,7 +62,7 @@ pub fn conduit(tables: &impl Tables, rsdp: u64) -> Option<Conduit> {
     fadt::psci_conduit(&lookup(tables, rsdp, Table::Fadt)?, &mut Tolerated::new()).ok()?
 }
 
-/// Returns the first table of this kind, if its length and checksum are right.
+/// Returns the first table of kind `table`, if its length and checksum are right.
 fn lookup<'t>(tables: &'t impl Tables, rsdp: u64, table: Table) -> Option<View<'t>> {
     let listed = list(tables, rsdp);
     let found = |listed: &&Listed| Table::from_signature(listed.signature) == table;

@@ -73,7 +73,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     tally.case(MIDR_EL1.get() != 0, format_args!("MIDR_EL1 is zero"));
 }
 
-/// Reads the ID register with these values of CRm and op2.
+/// Reads the ID register that CRm `crm` and op2 `op2` encode.
 fn read_id_register(crm: u32, op2: u32) -> Outcome {
     // SAFETY: the read has no effect.
     unsafe { stubs::run_code(&[mrs_instruction(0x4000 | crm << 3 | op2)], 0, 0) }

@@ -26,7 +26,7 @@ pub const fn encoding_parts(n: u32) -> [u32; 5] {
     [2 + (n >> 14), n >> 11 & 7, n >> 7 & 15, n >> 3 & 15, n & 7]
 }
 
-/// Returns the encoding with these parts.
+/// Returns the encoding with the parts given.
 const fn encode(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
     (op0 - 2) << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
 }

@@ -48,7 +48,7 @@ static POINTS: [WatchPoint; MAX_CPUS] = [const {
         log: AtomicU64::new(0),
     }
 }; MAX_CPUS];
-/// Number of wake-ups left to send in this epoch.
+/// Number of wake-ups left to send in the epoch.
 static LEFT: AtomicI64 = AtomicI64::new(0);
 static SENT: AtomicU64 = AtomicU64::new(0);
 static STOP: AtomicBool = AtomicBool::new(false);

@@ -67,7 +67,7 @@ fn begin_direct_delivery<R>(begin: impl FnOnce() -> Option<R>) -> Option<R> {
     begin()
 }
 
-/// Runs `write`, which enables SGIs of a vCPU, with those of `bits` that the vCPU may enable now.
+/// Runs `write`, which enables SGIs of a vCPU, with the SGIs in `bits` that the vCPU may enable now.
 pub fn enable_sgis<R>(bits: u32, write: impl FnOnce(u32) -> R) -> R {
     if bits & secure_sgis() == 0 {
         return write(bits);
@@ -195,7 +195,7 @@ pub fn leave_direct(cpu: &PerCpu) -> Option<()> {
     Some(())
 }
 
-/// Makes EL2 deliver even while interrupts are active; those stay active.
+/// Makes EL2 deliver even while interrupts are active, and keeps these active.
 pub fn end_direct(cpu: &PerCpu) {
     on_vgic(cpu, |delivery| {
         cpu.vcpu.switch.reclaim(delivery, &Of(cpu));

@@ -11,7 +11,7 @@ const SIZE: usize = 100;
 const NUMBERS: usize = 3;
 const WORD: usize = size_of::<u32>();
 
-/// Sends a message with these numbers.
+/// Sends a message with `numbers`.
 pub fn send(socket: &OwnedFd, numbers: [u32; NUMBERS]) -> io::Result<()> {
     let message = encode(numbers);
     let mut sent = 0;

@@ -24,7 +24,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Creates the state before the first round, for this number of receivers.
+    /// Creates the state before the first round, for `receivers` receivers.
     pub const fn new(receivers: usize) -> Self {
         Self {
             number: AtomicU32::new(0),

@@ -119,7 +119,7 @@ impl Cutter {
     }
 }
 
-/// Whether a write of `value` to ICC_SGI1R_EL1 sends the SGI to the CPU with this affinity (IHI 0069H, 12.2.20).
+/// Whether a write of `value` to ICC_SGI1R_EL1 sends the SGI to the CPU with `affinity` (IHI 0069H, 12.2.20).
 pub(crate) fn sgi_is_for(value: u64, affinity: u64) -> bool {
     let (aff0, aff1) = (affinity & 0xff, affinity >> 8 & 0xff);
     let range = value >> 44 & 0xf;

@@ -235,7 +235,7 @@ fn gain_by_completion(runs: &Runs, completion: &str) -> Result<ByBoot<f64>> {
     runs.by_boot(|run| Ok(100.0 * (rate(run, "3")? / rate(run, "0")? - 1.0)))
 }
 
-/// Returns a figure of the cell whose window is `psd` and which has these words.
+/// Returns a figure of the cell with window `psd` and with `words`.
 fn figure_by_boot(
     runs: &Runs,
     boot: &str,

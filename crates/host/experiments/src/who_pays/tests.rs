@@ -123,7 +123,7 @@ fn cell(way: Way, gap_us: u32, wrong: Wrong, sliced: bool) -> Cell {
     }
 }
 
-/// Returns the boots of a machine with the error `wrong`, at these gaps.
+/// Returns the boots of a machine with the error `wrong`, at `gaps`.
 fn runs(wrong: Wrong, gaps: &[u32]) -> Runs {
     let wfi = |trap, host_poll_us, adaptive| Way {
         host_poll_us,

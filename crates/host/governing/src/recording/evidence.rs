@@ -24,7 +24,7 @@ pub enum Evidence {
 /// Substrings of the names of timers' interrupts.
 const TIMERS: [&str; 5] = ["timer", "tick", "hpet", "twd", "clockevent"];
 
-/// Returns the evidence in the event `name` with this text, if any.
+/// Returns the evidence in event `name`, whose text is `text`, if any.
 pub fn evidence_in_event(name: &str, text: &str) -> Option<Evidence> {
     use Evidence::{Broadcast, By, Ipi, Switch, Tick, TimerIrq};
     match name {

@@ -126,7 +126,7 @@ fn pe_machine(file: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// Returns a file with these bytes at these offsets.
+    /// Returns a file that consists of `parts`, each an offset and the bytes at it.
     fn file(parts: &[(usize, &[u8])]) -> Vec<u8> {
         let mut file = vec![0; 0x300];
         for (at, part) in parts {

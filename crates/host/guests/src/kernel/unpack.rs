@@ -20,8 +20,8 @@ const LENGTH: usize = 12;
 /// The field for the compression: text that ends with a zero.
 const KIND: std::ops::Range<usize> = 24..56;
 
-/// Returns the Image in `file`, or `file` itself if it is in none of these formats. The error text continues a sentence
-/// that begins with the file's name.
+/// Returns the Image in `file`, or `file` itself if its format is not one of the packed formats. The error text
+/// continues a sentence that begins with the file's name.
 pub fn find_image(file: Vec<u8>) -> Result<Vec<u8>, String> {
     if let Some((by @ ("gzip" | "zstd"), _)) = image_check::find_compressor(&file) {
         return decompress(by, &file);

@@ -14,7 +14,7 @@ const RUNS: [&str; 6] = [
     "c-blue", "c-orange", "c-green", "c-purple", "c-red", "c-grey",
 ];
 
-/// Returns a chart for each workload and unit, with all runs that have this workload and unit on one axis.
+/// Returns a chart for each pair of a workload and a unit. All runs that have both are on one axis.
 pub fn chart_items(panels: &[Panel<'_>]) -> Vec<Item> {
     let mut kinds: Vec<Vec<&Panel<'_>>> = Vec::new();
     for panel in panels {

@@ -59,7 +59,7 @@ pub fn work_chart(panel: &Panel<'_>) -> Option<Chart> {
     )
 }
 
-/// Divides a total over all samples that have a path by the number of these samples.
+/// Divides `count`, a total over all samples with a path, by the number of samples with a path.
 fn mean_per_sample(critical: &Critical, count: u64) -> f64 {
     count as f64 / critical.samples.max(1) as f64
 }

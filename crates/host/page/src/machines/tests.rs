@@ -6,7 +6,7 @@ use results::{Results, Stats};
 use super::*;
 use plan::{Wait, Wait as W};
 
-/// Returns cells with these waits and medians.
+/// Returns cells with the waits and medians in `medians`.
 fn cells(unit: &str, medians: &[(Wait, u64)]) -> Vec<Cell> {
     let cell = |&(wait, p50): &(Wait, u64)| {
         let stats = Stats {

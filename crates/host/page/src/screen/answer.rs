@@ -129,8 +129,7 @@ impl Addition<'_> {
     }
 }
 
-/// Returns a text for each way of waking: the least and the largest addition, and how the cells with these additions
-/// wait.
+/// Returns a text for each way of waking: the least and the largest addition, and how the cells wait that have them.
 fn addition_ranges(additions: &[Addition<'_>]) -> Vec<String> {
     let mut ways: Vec<(String, Vec<&Addition<'_>>)> = Vec::new();
     let sent = additions
@@ -193,7 +192,7 @@ fn compared_under(rows: &Rows<'_>) -> Option<Under> {
     Some(unders.find(|under| *under == Under::Rouse).unwrap_or(first))
 }
 
-/// Returns the first cell with this wait, trap and way of waking, and with injected interrupts.
+/// Returns the first cell with wait `wait`, trap `trap`, wake-ups `wake`, and injected interrupts.
 fn find_cell<'r>(rows: &Rows<'r>, wait: Wait, trap: Trap, wake: Wake) -> Option<&'r Cell> {
     find_delivered(rows, Deliver::Inject, wait, trap, wake)
 }
@@ -369,7 +368,7 @@ fn cells_at_edge<'r>(cells: &[&'r Cell]) -> [Option<&'r Cell>; 2] {
     [before, least].map(|place| place.map(|place| cells[place]))
 }
 
-/// Returns the cells that a sentence may name: those with the least and the largest median, and those on both sides of
+/// Returns the cells that a sentence may name: the cells with the least and the largest median, and the cells next to
 /// the limit at which polls begin to catch the wake-up.
 pub fn nameable_cells<'r>(rows: &Rows<'r>) -> Vec<&'r Cell> {
     let cells = rows.rows.iter().flat_map(|row| row.cells.iter().flatten());

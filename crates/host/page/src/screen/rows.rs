@@ -94,7 +94,7 @@ impl<'r> Row<'r> {
 pub struct Rows<'r> {
     /// Titles of the columns.
     pub titles: Vec<String>,
-    /// The rows, beginning with those that trap most.
+    /// The rows. Rows that trap most come first.
     pub rows: Vec<Row<'r>>,
     /// All cells.
     pub cells: Vec<&'r Cell>,
@@ -207,7 +207,7 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// Returns at most `most` rows, in order: those that a sentence may name, and then the first other ones.
+    /// Returns at most `most` rows: the rows that a sentence may name, and then the first remaining rows.
     pub fn first_rows(&self, most: usize) -> Vec<&Row<'r>> {
         let named = answer::nameable_cells(self);
         let is_named = |row: &Row<'_>| {

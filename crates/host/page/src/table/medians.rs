@@ -40,7 +40,7 @@ impl<'r> Units<'r> {
     }
 }
 
-/// Returns the columns that distinguish these cells.
+/// Returns the columns that distinguish `cells`.
 pub fn distinguishing_columns(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = Vec::new();
     for key in keys() {

@@ -48,7 +48,7 @@ pub fn firmware(name: &str) -> Result<PathBuf> {
     }
 }
 
-/// Returns the file with this name from the first folder that has it.
+/// Returns the file `name` from the first folder that has it.
 fn find_first(folders: impl IntoIterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
     folders
         .into_iter()

@@ -28,7 +28,7 @@ const RUST: [&str; 3] = [
 /// Cargo's folder of sources, as images name it: `images` passes this name to the compiler.
 const SOURCES: &str = "/cargo/registry/src/";
 
-/// Returns the files that these products need in the folder of licences.
+/// Returns the files that `products` need in the folder of licences.
 pub fn licence_files(products: &[Product]) -> Result<Files> {
     let known = cargo::locked_crates()?;
     let mut files = Files::new();

@@ -113,7 +113,7 @@ fn disk_boards() -> Result<Vec<String>> {
     Ok(boards)
 }
 
-/// Returns the arguments of `cargo xtask image --board BOARD` for a disk of this kind with this plan.
+/// Returns the arguments of `cargo xtask image --board BOARD` for a disk of kind `kind` with the plan `plan`.
 fn load_args(board: &str, kind: &str, plan: &PlanArgs) -> LoadArgs {
     LoadArgs {
         plan: plan.clone(),

@@ -34,7 +34,7 @@ impl Traces {
         Self::of_folders(folders.into_iter().flatten())
     }
 
-    /// Returns these folders, each under its given path and under its path without symbolic links.
+    /// Returns `folders`, each under its given path and under its path without symbolic links.
     pub fn of_folders(folders: impl Iterator<Item = PathBuf>) -> Self {
         let names = folders.flat_map(|folder| [folder.canonicalize().ok(), Some(folder)]);
         // `/` is part of every path.

@@ -25,7 +25,7 @@ pub const FOLDER: &str = "results";
 /// Maximum number of differing cells to name.
 const NAMED: usize = 3;
 
-/// Runs in addition to those of the boards, each with its options.
+/// Runs in addition to the boards' runs, each with its options.
 const RUNS: [(&str, &str); 2] = [
     (
         "linux",
@@ -53,7 +53,7 @@ struct Words {
 }
 
 impl Run {
-    /// Returns the run with this name.
+    /// Returns the run called `name`.
     pub fn find_by_name(name: &str) -> Result<Self> {
         let other = RUNS.iter().find(|(other, _)| *other == name);
         let options = match other {

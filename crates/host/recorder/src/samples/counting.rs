@@ -90,7 +90,7 @@ fn uncount(rest: Counts) {
     }
 }
 
-/// Returns the numbers of instructions that all CPUs have executed, without those in the `rest` of a block.
+/// Returns the numbers of instructions that all CPUs have executed, without the instructions in the `rest` of a block.
 pub fn executed_without(rest: Counts) -> Counts {
     let all = EXECUTED.each_ref().map(|number| number.load(Relaxed));
     Counts::from_array(all).minus(rest)

@@ -16,9 +16,9 @@ pub struct Gate(f64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
     Passed,
-    /// B fails, for this reason.
+    /// B fails. The text is the reason.
     Failed(String),
-    /// These runs can't decide whether B passes, for this reason, which includes a remedy.
+    /// These runs can't decide whether B passes. The text is the reason, with a remedy.
     NotTried(String),
 }
 

@@ -46,7 +46,7 @@ pub struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// Returns the default comparison of these runs.
+    /// Returns the default comparison of `runs`.
     pub fn of(runs: Vec<PathBuf>) -> Self {
         Self {
             runs,

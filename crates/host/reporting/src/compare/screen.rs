@@ -32,7 +32,8 @@ struct Line {
     verdict: String,
 }
 
-/// Lists the cells that differ, the largest difference first, then those without a verdict. Counts the others.
+/// Lists the cells that differ, the largest difference first, and then the cells without a verdict. Counts the
+/// others.
 pub fn differing_cells(
     found: &Comparison<'_>,
     names: &CellNames,

@@ -43,7 +43,7 @@ impl Side {
         })
     }
 
-    /// Returns a side of these runs.
+    /// Returns a side that consists of `runs`.
     pub fn from_runs(shown: &str, runs: Vec<Run>) -> Self {
         Self {
             shown: shown.into(),

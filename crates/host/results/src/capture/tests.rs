@@ -135,7 +135,7 @@ fn harmed(mut harms: Vec<(usize, Harm)>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Checks that the results of `text` agree with those of the undamaged log.
+/// Checks that the results of `text` agree with the undamaged log's results.
 fn check(text: &str) -> Result<(), TestCaseError> {
     let whole = numbers(&results(&log()).unwrap());
     let Some(read) = results(text) else {

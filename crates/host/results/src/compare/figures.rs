@@ -34,7 +34,7 @@ impl Figures {
         (!of_runs.is_empty()).then_some(Self { of_runs, bounds })
     }
 
-    /// Returns the bounds of the samples in the run that has this figure. `None` if the figure was not rounded.
+    /// Returns the bounds of the samples in the run whose figure is `figure`. `None` if the figure was not rounded.
     pub fn bounds(&self, figure: f64) -> Option<Bounds> {
         let of = self.of_runs.iter().position(|&of| of == figure)?;
         self.bounds[of]

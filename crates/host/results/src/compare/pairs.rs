@@ -203,7 +203,7 @@ impl<'r> Comparison<'r> {
         })
     }
 
-    /// Returns the number of pairs with this verdict.
+    /// Returns the number of pairs whose verdict is `verdict`.
     pub fn count_verdict(&self, verdict: Verdict) -> usize {
         let pairs = self.pairs.iter();
         pairs.filter(|pair| pair.verdict() == verdict).count()

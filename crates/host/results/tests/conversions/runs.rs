@@ -16,7 +16,7 @@ fn run(label: &str, results: Results) -> Run {
     }
 }
 
-/// Returns a run that has only those cells of [`of`] whose indices are `cells`.
+/// Returns a run that has only the cells of [`of`] with the indices `cells`.
 fn part(label: &str, cells: &[usize]) -> Run {
     let mut results = of("rouse", "insns");
     results.cells = cells.iter().map(|&at| results.cells[at].clone()).collect();

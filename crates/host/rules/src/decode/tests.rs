@@ -2,7 +2,7 @@
 use super::*;
 use crate::register::*;
 
-/// The words are those that the assembler generates.
+/// The assembler generates these words.
 #[test]
 fn instructions_are_what_they_are() {
     use Operation::*;

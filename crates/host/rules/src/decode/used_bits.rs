@@ -88,7 +88,7 @@ fn immediate(word: u32) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The words are those that the assembler generates.
+    /// The assembler generates these words.
     #[test]
     fn the_next_use_tells_the_bits() {
         let nop = 0xd503_201f;

@@ -41,7 +41,7 @@ impl TlbInvalidated {
         !self.guests && !self.vmids.contains(&vmid)
     }
 
-    /// Reports the guest of the current VMID if the TLBs may still hold old entries of this VMID.
+    /// Reports the guest of the current VMID if the TLBs may still hold old entries with that VMID.
     fn check_guest(&mut self, now: &Now<'_>) {
         if self.holds_old(self.vmid) {
             let what = format!(

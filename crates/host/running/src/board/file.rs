@@ -94,7 +94,7 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
     read().with_context(place)
 }
 
-/// Checks that a machine can have these numbers of CPUs.
+/// Checks that a machine can have the numbers of CPUs in `cpus`.
 fn check_cpus(cpus: &Cpus) -> Result<()> {
     let Cpus {
         min, default, max, ..

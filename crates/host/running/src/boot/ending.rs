@@ -15,7 +15,7 @@ use shell::interrupt;
 pub enum Ending {
     /// The images reported this exit status.
     Status(u32),
-    /// The guest ended the boot in this way, as the hypervisor reports.
+    /// The guest ended the boot, in the way that the hypervisor reports.
     Guest(Ended),
     /// The machine was turned off, as only the emulator reports.
     Off,
@@ -26,9 +26,9 @@ pub enum Ending {
     /// The emulator ended abnormally: how it ended, and its last line that may explain it.
     Died(String, String),
     Crash,
-    /// The hypervisor ended the boot at this deadline.
+    /// The hypervisor ended the boot at the named deadline.
     Late(String),
-    /// Rouse cannot run on the machine, for this reason.
+    /// Rouse cannot run on the machine. The text is the reason.
     Refused(String),
     /// The boot made no progress for the permitted time.
     Hang(Stall),

@@ -361,7 +361,7 @@ impl<'a, L: Write> Follower<'a, L> {
     }
 }
 
-/// Returns the least verbose setting that shows lines of this kind on the terminal, if any does. A crash is shown
+/// Returns the least verbose setting that shows lines of `kind` on the terminal, if any does. A crash is shown
 /// elsewhere, in more detail.
 fn least_show(kind: LineKind) -> Option<Show> {
     match kind {

@@ -24,8 +24,8 @@ impl Place {
         BootCache::in_folder(&self.at("boots"), "t", again)
     }
 
-    /// Returns the outcome of a boot with this option. If the outcome is not kept, the boot is made: it prints `said`,
-    /// and writes `said` to the file of samples.
+    /// Returns the outcome of a boot with option `option`. If the outcome is not kept, the boot is made: it prints
+    /// `said`, and writes `said` to the file of samples.
     fn boot(&self, before: &BootCache, option: &str, said: &str) -> BootOutcome {
         let scratch = tempfile::tempdir().unwrap();
         let drive = format!("if=none,file={}", self.at("image").display());
@@ -57,7 +57,7 @@ impl Place {
         went
     }
 
-    /// Whether a boot with this option is made, instead of reused.
+    /// Whether a boot with option `option` is made, instead of reused.
     fn makes(&self, before: &BootCache, option: &str, said: &str) -> bool {
         self.boot(before, option, said).lines[0] == OutputLine::Console(said.into())
     }

@@ -102,7 +102,7 @@ impl Code {
         }
     }
 
-    /// Finds the instructions that read the clock, and those that count samples, by the marks next to them.
+    /// Finds the instructions that read the clock, and the instructions that count samples, by the marks next to them.
     fn mark_by_mark(&mut self) -> Result<()> {
         let Image { words, kinds, .. } = &mut self.0;
         let marks = words.iter().enumerate();

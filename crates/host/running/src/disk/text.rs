@@ -36,8 +36,8 @@ const HEAD_GIVEN: &str = "\
 # Printable ASCII, 4096 bytes at most.
 ";
 
-/// Returns the text file for these boot arguments, for our `own` guest or for another. Parsing the file returns the
-/// same arguments.
+/// Returns the text file for the boot arguments `arguments`, for our `own` guest or for another guest. Parsing the
+/// file returns the same arguments.
 ///
 /// # Errors
 /// If the file can't express them.

@@ -175,7 +175,7 @@ mod tests {
             self.root().join("target/image-build")
         }
 
-        /// Writes this content, with a file time that is older than any build.
+        /// Writes the content `text`, with a file time that is older than any build.
         fn write(&self, text: &str) {
             fs::write(self.source(), text).unwrap();
             let file = File::options().append(true).open(self.source()).unwrap();

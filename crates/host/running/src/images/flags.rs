@@ -7,7 +7,7 @@ use plan::Atomics;
 
 use providing::toolchain;
 
-/// Returns Cargo's setting for the compiler flags of images with these atomic instructions.
+/// Returns Cargo's setting for the compiler flags of images with `atomics`.
 pub fn flags_of_images(atomics: Atomics) -> String {
     let mut flags = source_name_flags();
     flags.extend(match atomics {

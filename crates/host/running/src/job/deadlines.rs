@@ -10,7 +10,7 @@ use plan::{Arguments, CELL_DEADLINE, DEADLINE, Deliver, KEEP_CPU, Limits, Machin
 use super::Load;
 use crate::options::DeadlineArgs;
 
-/// A run counts as hung if it takes this many times as long as expected.
+/// A run counts as hung if it takes four times as long as expected.
 const FACTOR: u32 = 4;
 /// Time before the first cell, for clearing RAM, starting CPUs, and probing.
 const START: Duration = Duration::from_secs(300);

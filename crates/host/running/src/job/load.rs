@@ -168,7 +168,7 @@ impl Load {
         Plan { shard, ..plan }
     }
 
-    /// Returns Linux's arguments for this way of idling, and the hypervisor's arguments that provide idle states.
+    /// Returns Linux's arguments for idling by `cpuidle`, and the hypervisor's arguments that provide idle states.
     fn idle_arguments(&self, cpuidle: LinuxCpuidle) -> String {
         let needed = cpuidle.needs_states().then(GuestStates::standby);
         let states = self.states.clone().or(needed);
@@ -227,7 +227,7 @@ impl Load {
     }
 }
 
-/// Joins those parts that have text.
+/// Joins the parts that have text.
 fn join_texts<const N: usize>(parts: [Option<String>; N]) -> String {
     let parts = parts.into_iter().flatten();
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();

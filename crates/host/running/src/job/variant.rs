@@ -30,7 +30,7 @@ impl Variant {
     /// The seed of the first repetition.
     pub const FIRST_SEED: u64 = 1;
 
-    /// Returns the variant that measures all cells under Rouse with this choice.
+    /// Returns the variant that measures all cells under Rouse with `choice`.
     pub const fn of(choice: Choice) -> Self {
         Self {
             under: Under::Rouse,

@@ -19,7 +19,7 @@ use providing::qemu::Emulator;
 /// Xen 4.20 shows guarded control stacks (FEAT_GCS) to guests, but traps the registers of that feature, so a kernel
 /// that uses them crashes during its boot.
 const LINUX: &str = "console=ttyAMA0 arm64.nogcs";
-/// CPUs for Xen besides those of the guest.
+/// CPUs for Xen besides the guest's CPUs.
 const OTHERS: u32 = 2;
 /// RAM of Xen, in MiB.
 const MEMORY: u64 = 512;

@@ -116,7 +116,7 @@ fn split_sides(args: &RunArgs) -> Result<Option<[GivenArgs; 2]>> {
     Ok(Some(sides))
 }
 
-/// Builds those of the two kernels that are given as sources. In a bisection, a kernel that can't be built is an error
+/// Builds each of the two kernels that is given as a source. In a bisection, a kernel that can't be built is an error
 /// of the commit, and not of the request.
 fn build_sources(args: &RunArgs, names: [&str; 2]) -> Result<[String; 2]> {
     let images = kernels::images(names);

@@ -48,7 +48,7 @@ pub struct BootResults<'j> {
 /// Consecutive boots that measured parts of one set of cells.
 #[derive(Default)]
 struct Dealt {
-    /// The variant that these boots share, apart from the part.
+    /// The variant that the boots share, apart from the part.
     of: Option<Variant>,
     /// The index of their first cell in the results.
     first: usize,

@@ -10,7 +10,7 @@ pub enum Way {
     Wfi,
     /// The CPU executes WFE with an empty event register.
     Wfe,
-    /// The CPU runs for this many ticks, and uses x0 and x1.
+    /// The CPU runs for a number of ticks, and uses x0 and x1.
     Run(u64),
 }
 
@@ -37,7 +37,7 @@ impl Registers {
         }
     }
 
-    /// Whether these registers are equal to `put`, without the registers that `way` uses.
+    /// Whether the registers equal `put`, except the registers that `way` uses.
     pub fn agrees(&self, put: &Self, way: Way) -> bool {
         let mut expected = put.clone();
         if let Way::Run(_) = way {

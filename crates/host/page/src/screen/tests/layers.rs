@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Returns cells with the ways of waiting under Rouse, and cells with those on the bare machine.
+/// Returns cells with the ways of waiting, both under Rouse and on the bare machine.
 fn ways_of_layers() -> Results {
     let under = |under, mut cell: Cell| {
         cell.under = under;
