@@ -29,7 +29,7 @@ pub enum Start {
     Unchanged,
     /// Through PSCI, which this firmware serves.
     Psci,
-    /// Through release addresses: a table at this address, indexed by the CPU's number.
+    /// Through release addresses: a table at an address, indexed by the CPU's number.
     SpinTable(u64),
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a small kernel, for measurements in which a CPU does more work between two wake-ups than
-//! answering the last one.
+//! answering the first of them.
 //!
 //! Every CPU has an executor of `async` tasks ([`executor`], [`mod@task`]). A task stays on its CPU. To wake a task of
 //! another CPU, a CPU puts it into that CPU's inbox, a lock-free list, and sets RESCHED in its request word; the word

@@ -64,8 +64,8 @@ impl Write for Records {
         // The simulator only reads mapped pages. The stack is mapped.
         let name = std::hint::black_box(*b"records\0");
         let written: usize;
-        // SAFETY: the simulator reads x1 bytes from x0, which are those of `bytes`, and the name from x3, which ends
-        // with a zero, and changes nothing else. x2 is the offset in the file.
+        // SAFETY: the simulator reads x1 bytes from x0, which are `bytes`, and the name from x3, which ends with a
+        // zero, and changes nothing else. x2 is the offset in the file.
         unsafe {
             asm!("dsb sy", "ldrb {byte:w}, [x3]", ".inst {op}", byte = out(reg) _, op = const WRITE_FILE,
                 inout("x0") bytes.as_ptr() => written, in("x1") bytes.len(), in("x2") self.written, in("x3") name.as_ptr(),

@@ -90,8 +90,8 @@ impl Host {
 fn trapped_waits(arguments: &str) -> Trap {
     let policy = |instruction: &str| {
         let key = format!("kvm-arm.{instruction}_trap_policy=");
-        // The kernel treats - and _ in a parameter's name alike. If a parameter is given several times, the last one
-        // counts.
+        // The kernel treats - and _ in a parameter's name alike. If a parameter is given several times, the last
+        // value counts.
         let words = arguments.split_ascii_whitespace().map(|word| {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             format!(

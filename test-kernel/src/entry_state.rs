@@ -25,7 +25,7 @@ const IDLE: u64 = 0xff;
 /// Value that [`pass_floating_point`] passes through a register.
 const WORD: u64 = 0x3ff0_0000_0000_0000;
 
-/// Checks values, and prints and counts those that are wrong.
+/// Checks values, and prints and counts the wrong values.
 struct Look<'a> {
     out: &'a mut Port,
     number: usize,

@@ -51,7 +51,7 @@ pub fn of_program(program: &[u8]) -> Vec<u8> {
     initramfs(program, &[], &[])
 }
 
-/// Joins two archives, with zeros between them. A kernel finds the second one at a multiple of four bytes.
+/// Joins two archives, with zeros between them. A kernel finds the second archive at a multiple of four bytes.
 #[must_use]
 pub fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
     if !first.is_empty() {

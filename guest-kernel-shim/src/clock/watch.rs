@@ -2,9 +2,9 @@
 //! Measures the core's frequency before and after each pass of a cell, so that a reader can tell a change of the code
 //! from a change of the clock.
 //!
-//! The core is that of the CPU that measures: the first CPU, or the sender of a pair. The frequency is
-//! measured outside of samples, and while the CPU is busy: the cycle counter may stop while a CPU waits in
-//! WFI or WFE (DDI 0487K.a, PMCCNTR_EL0; `pmu` enables it by PMCR_EL0.E, PMCNTENSET_EL0.C and PMCCFILTR_EL0).
+//! The core is the measuring CPU's: the first CPU, or the sender of a pair. The frequency is measured outside of
+//! samples, and while the CPU is busy: the cycle counter may stop while a CPU waits in WFI or WFE (DDI 0487K.a,
+//! PMCCNTR_EL0; `pmu` enables it by PMCR_EL0.E, PMCNTENSET_EL0.C and PMCCFILTR_EL0).
 
 use arrayvec::ArrayVec;
 use plan::PASSES;

@@ -59,7 +59,7 @@ use crate::records;
 struct Class {
     name: &'static str,
     run: fn(&mut Tally, &mut Random),
-    /// Number of CPUs that the class needs: two that measure, the hostile one, and its victims.
+    /// Number of CPUs that the class needs: two that measure, the hostile CPU, and its victims.
     cpus: usize,
     /// Whether the class runs in both ways of delivery, or only in the plan's way.
     both: bool,

@@ -7,7 +7,7 @@ use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::report::record::{record, send_line};
 use guest_kernel_shim::report::unit::Values;
 
-/// Writes the results of the CPUs that measure next to a hostile one: round trips, and their median in ticks.
+/// Writes the results of the CPUs that measure next to a hostile CPU: round trips, and their median in ticks.
 pub fn report_hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
     let p50 = Values::of_cpu(PerCpu::this()).convert(median);
     let line = record("hostile").field("class", class);

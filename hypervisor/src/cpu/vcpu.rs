@@ -148,8 +148,8 @@ impl Vcpu {
         }
     }
 
-    /// Counts the vCPU as off, and returns whether it was the last one that was on. The vCPU's own CPU must call this,
-    /// before [`Self::set_off`].
+    /// Counts the vCPU as off, and returns whether it was the last vCPU that was on. The vCPU's own CPU must call
+    /// this, before [`Self::set_off`].
     pub fn count_as_off(&self) -> bool {
         ON.fetch_sub(1, AcqRel) == 1
     }

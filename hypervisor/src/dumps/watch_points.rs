@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the state of each vCPU that the guest keeps in its own memory for EL2: the requests that the vCPU has
-//! received, those that it still waits for, and its last operations.
+//! received, the requests that it waits for, and its last operations.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU32, AtomicU64};

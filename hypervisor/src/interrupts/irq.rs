@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles physical interrupts: those that cause an exit, and those that EL2 takes while it waits.
+//! Handles physical interrupts that cause an exit, and ones that EL2 takes while it waits.
 //!
 //! Only an interrupt taken as an exception is an exit. An interrupt that ended a wait at EL2 is
 //! acknowledged there, with interrupts masked, as part of the WFI's exit.

@@ -39,7 +39,7 @@ pub fn run() -> ! {
     std::process::exit(1)
 }
 
-/// Runs the guests. Returns whether the last one ended by a reset.
+/// Runs the guests. Returns whether the last guest ended by a reset.
 fn run_guests() -> io::Result<bool> {
     for (kind, place) in SYSTEMS {
         mount(kind, place, kind, MountFlags::empty(), None)?;

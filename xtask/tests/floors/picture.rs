@@ -20,7 +20,7 @@ pub struct Floor {
     pub modules: BTreeSet<String>,
 }
 
-/// Returns the floors of the crate whose picture begins with `source`, from the lowest one.
+/// Returns the floors of the crate whose picture begins with `source`, from the lowest floor.
 ///
 /// # Panics
 /// Panics if there is no such picture.

@@ -60,8 +60,8 @@ pub struct Clock {
     starts: Arc<[Start]>,
 }
 
-/// The value of a clock at the beginning of a sample. The clock is that of the CPU on which the chain of causes was at
-/// that time.
+/// The value of a clock at the beginning of a sample. The chain of causes was on one CPU at that time, and the clock
+/// belongs to this CPU.
 #[derive(Clone, Copy, Debug)]
 struct Start {
     /// The number of the sample.

@@ -27,7 +27,7 @@ enum Value {
 
 /// Divides reported steps into samples. The caller reports each step in the order in which the emulator executes it.
 /// The parameter `now` of a step is the number of instructions that all CPUs together have executed so far, including
-/// the reported one.
+/// the reported instruction.
 #[derive(Debug, Default)]
 pub struct Cutter {
     cpus: Vec<CpuState>,

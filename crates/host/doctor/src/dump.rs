@@ -118,7 +118,7 @@ fn set_checksum(bytes: &mut [u8], checksum: usize) {
     bytes[checksum] = bytes[checksum].wrapping_sub(sum);
 }
 
-/// Returns the tables in a file, without those that [`Dump`] replaces.
+/// Returns the tables in a file, without the tables that [`Dump`] replaces.
 fn tables_of(file: &[u8]) -> Vec<Vec<u8>> {
     let parts = match std::str::from_utf8(file) {
         Ok(text) if text.contains(" @ 0x") => tables_of_text(text),

@@ -144,7 +144,7 @@ impl Boot {
         Some((boot, Repeat { lists, ..*repeat }))
     }
 
-    /// Returns the arguments of the job on `board`. If `choice` is given, the seeds are those of that choice.
+    /// Returns the arguments of the job on `board`. If `choice` is given, its seeds are used.
     pub fn args(&self, board: &str, repeat: &Repeat, choice: Option<u32>) -> JobArgs {
         let mut args = JobArgs::on(board);
         let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);

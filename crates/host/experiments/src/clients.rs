@@ -16,7 +16,7 @@ use running::options::Metric;
 /// by 8.
 const CLIENTS_PER_PAIR: usize = 64;
 
-/// Repetitions with 7 to 9 CPUs, in which the number of tasks per CPU is about that with 8 CPUs.
+/// Repetitions with 7 to 9 CPUs, in which there are about as many tasks per CPU as with 8 CPUs.
 const AROUND_8: &[Repeat] = &[
     Repeat::cpus("8-cpus", 8),
     Repeat::cpus("7-cpus", 7),
@@ -71,7 +71,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 /// Rows: the number of pairs, and the change of throughput with the source's patched kernel and as many tasks per CPU,
-/// in per cent. The changes are those of tbench and of netperf, which was not run with 1024 clients.
+/// in per cent. tbench and netperf give the changes; netperf was not run with 1024 clients.
 const ROWS: [(&str, f64, Option<f64>); 5] = [
     ("1", -9.72, Some(-10.11)),
     ("2", -8.36, Some(-10.94)),

@@ -74,7 +74,7 @@ struct Figures {
     /// Share of frames that end after their deadline, in per cent.
     late: f64,
     spent: Spent,
-    /// Share of stays in idle states that were too deep, in per cent. `too_shallow` is the share of those that were too
+    /// Share of stays in idle states that were too deep, in per cent. `too_shallow` is the share of stays that were too
     /// shallow.
     too_deep: f64,
     too_shallow: f64,

@@ -115,7 +115,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: \
              Geekbench 5",
     // Past utilisation decays by half in 32 ms. A part lasts most of this time or longer, and each of its passes
-    // continues where the previous one ended. Tasks that use a tenth of their CPU exceed the governor's threshold of
+    // continues where the previous pass ended. Tasks that use a tenth of their CPU exceed the governor's threshold of
     // 1/64 after a few milliseconds.
     boots: &[
         io!("io", "wfi+standby", "60,400", 100, TWELVE),

@@ -166,8 +166,8 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     closed.complete().map(drop)
 }
 
-/// Returns the experiments that `names` lists. `all` and `posted` select those whose unit `board` has. `all` includes
-/// posted patches only if the user `has_patches`.
+/// Returns the experiments that `names` lists. `all` and `posted` select the experiments whose unit `board` has. `all`
+/// includes posted patches only if the user `has_patches`.
 fn choose_experiments(
     names: &[String],
     has_patches: bool,

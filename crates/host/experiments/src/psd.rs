@@ -3,7 +3,7 @@
 //!
 //! In the source, eight jobs have one request each: rate times latency is eight requests in all but one row of its
 //! tables. Therefore, a rate here is the inverse of a mean time, and a request takes the device as long as in the
-//! source. The time of a read is the published one without deep states. The time of other requests is that of the
+//! source. The time of a read is the published time without deep states. The time of other requests is from the
 //! source's baseline, because it is unknown why writes were slower without deep states.
 
 mod claims;

@@ -20,7 +20,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Returns by how much the count of B exceeds that of A, on the path.
+    /// Returns by how much B's count on the path exceeds A's count.
     pub const fn excess(&self) -> i64 {
         self.counts[1].cast_signed() - self.counts[0].cast_signed()
     }

@@ -28,7 +28,8 @@ pub fn document(answer: &Answer) -> Document {
     lines
 }
 
-/// Explains energies above that of a CPU that never idles; `None` if there are no such energies.
+/// Explains energies that exceed the energy of a CPU that never idles; `None` if there are no such
+/// energies.
 fn explain_excess_energy(answer: &Answer) -> Option<String> {
     let idle_ns = answer.request.trace.idle_ns();
     let above = |(_, ledger): &(String, &Ledger)| ledger.energy_percent(idle_ns) > 100.0;

@@ -405,7 +405,7 @@ fn a_table_without_poll_halts() {
             "{name}"
         );
     }
-    // The powers are those of the default file: 400 and 30.
+    // The default file has the powers 400 and 30.
     let powers: Vec<u64> = answer
         .request
         .states

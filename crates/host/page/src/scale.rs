@@ -27,7 +27,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale of a run's values. Cycles are those of the run's first core.
+    /// Returns the scale of a run's values. Cycles are the cycles of the run's first core.
     pub fn for_results(results: &Results) -> Self {
         let frequency = results.machine.cntfrq_hz;
         let ticks = results.unit == "ticks" && frequency > 0;
@@ -56,7 +56,7 @@ impl Scale {
         }
     }
 
-    /// Returns the scale for the values of `cell`, which belongs to this run. Cycles are those of the core that
+    /// Returns the scale for the values of `cell`, which belongs to this run. Cycles are the cycles of the core that
     /// measured the cell.
     pub fn for_cell(self, cell: &Cell) -> Self {
         cell.cycles_hz

@@ -146,7 +146,7 @@ fn more_rows_note(rows: &Rows<'_>, others: Rest) -> Option<String> {
     })
 }
 
-/// Returns the tables. The first one is that of pingpong, which measures the wake-up without other work.
+/// Returns the tables. The first table is about pingpong, which measures the wake-up without other work.
 fn workload_tables(results: &Results, scale: Scale) -> Option<Vec<(String, Rows<'_>)>> {
     let mut names: Vec<String> = Vec::new();
     let measured = || results.cells.iter().filter(|cell| cell.stats.is_some());

@@ -236,7 +236,7 @@ impl<'t> Apt<'t> {
     }
 
     /// Returns the argument with which apt-get fetches the package or source `name` in this `version`; `name` may have
-    /// a suite after `/`. If Debian no longer has the version, prints this and returns the newest one.
+    /// a suite after `/`. If Debian no longer has the version, prints this and returns the newest version.
     pub fn find_pinned(&self, name: &str, version: &str) -> Result<String> {
         let plain = name.split('/').next().unwrap_or(name);
         let listed = Command::new("apt-cache")

@@ -104,7 +104,7 @@ pub enum Found {
     Missing(Option<Version>),
 }
 
-/// Searches for an emulator: first the named one, then one that was provided earlier, then the system's.
+/// Searches for an emulator: the named emulator, then an emulator that was provided earlier, then the system's.
 pub fn find() -> Found {
     if let Some(named) = env::var_os(VARIABLE) {
         return match Emulator::probe(PathBuf::from(&named), Vec::new()) {

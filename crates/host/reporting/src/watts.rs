@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--watts FILE`: the powers for the model of energy, which replace those of the board's file.
+//! `--watts FILE`: the powers for the model of energy, which replace the powers in the board's
+//! file.
 
 use std::path::Path;
 

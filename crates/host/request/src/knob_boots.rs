@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use plan::{Given, Machine, Plan, Trap};
 
 /// Returns the hypervisor's settings on `machine` for each boot of `plan`: every setting to which some cell belongs.
-/// The traps are those that the plan lists, unless `traps` is given.
+/// The traps are from the plan, unless `traps` is given.
 #[must_use]
 pub fn settings_of_boots(plan: &Plan, mut machine: Machine, traps: Option<Trap>) -> Vec<Given> {
     let polls = plan.lists.host_poll_us.values.iter().copied();

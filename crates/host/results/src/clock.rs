@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(last, [false, false, false, false, true]);
     }
 
-    /// No reading differs much from the previous one.
+    /// No reading differs much from the previous reading.
     #[test]
     fn a_slow_drift_is_found_by_the_runs_first_pass() {
         let drift = |time| 3 * GHZ - time * (GHZ / 1000);
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(first_hz(&[cell(&[]), cell(&[[0, 2]])]), [("0", 2)].into());
     }
 
-    /// A big core is faster than a little one, but neither changes its clock.
+    /// A big core is faster than a little core, but neither core changes its clock.
     #[test]
     fn a_core_is_compared_with_itself() {
         let (little, big) = ([18 * GHZ / 10; 2], [24 * GHZ / 10; 2]);

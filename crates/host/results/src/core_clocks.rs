@@ -156,7 +156,7 @@ mod tests {
         alike[0].begin_hz = Some(GHZ / 2);
         let (middle, others) = differing_clocks(&alike).unwrap();
         assert_eq!((middle, others.len(), others[0].cpu), (GHZ + 300_000, 1, 0));
-        // With only two clocks, the median is the slower one.
+        // With only two clocks, the median is the slower clock.
         let two = [clock(0, 2 * GHZ, 2 * GHZ), clock(1, GHZ, GHZ)];
         let (middle, others) = differing_clocks(&two).unwrap();
         assert_eq!((middle, others[0].cpu), (GHZ, 0));

@@ -30,8 +30,9 @@ const MACHINE: [&str; 12] = [
     "atomics",
 ];
 impl Results {
-    /// Adds the records of a boot under `under`. The description of the machine is that of the first boot that has one.
-    /// Leaves out cells whose unit differs from that of earlier boots, because a table has only one unit.
+    /// Adds the records of a boot under `under`. The description of the machine is from the first boot that has a
+    /// description. Leaves out cells whose unit differs from the earlier boots' unit, because a table has only one
+    /// unit.
     pub fn add(&mut self, under: Option<Under>, records: &Records) {
         if self.unit.is_empty() {
             self.set_description(records);

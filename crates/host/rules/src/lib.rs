@@ -3,8 +3,8 @@
 //!
 //! QEMU is more forgiving than the architecture: a write to a register takes effect at once, memory has no caches, and
 //! every interrupt ends a WFI. Code that neglects a requirement of the architecture works on QEMU, and may hang on a
-//! real machine. This crate receives the instructions of every CPU in program order, and reports those that break a
-//! rule.
+//! real machine. This crate receives the instructions of every CPU in program order, and reports the instructions that
+//! break a rule.
 //!
 //! [`decode`](decode::decode) selects the instructions that rules use. The thread that runs a CPU passes these
 //! instructions, the CPU's accesses to memory and its exceptions to a [`CheckedCpu`]. State that CPUs share is in

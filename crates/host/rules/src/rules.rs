@@ -110,7 +110,8 @@ fn check<R: Rule>() {
         assert!(is, "{name} misses: {example}: {found:?}");
     }
     for (example, program) in keeps {
-        // The findings include those of all other rules: code that one rule requires must not break another rule.
+        // The findings include the findings of all other rules: code that one rule requires must not break another
+        // rule.
         let found = program.run();
         assert!(found.is_empty(), "{name}: {example}: {found:?}");
     }

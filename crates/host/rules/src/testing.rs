@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text programs for the tests of rules. The programs' instructions are 32-bit encodings, and are decoded like those
-//! of the emulator.
+//! Text programs for the tests of rules. The programs' instructions are 32-bit encodings, and are decoded like the
+//! emulator's instructions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};

@@ -157,7 +157,7 @@ impl Board {
         Ok(cpus)
     }
 
-    /// Returns the name of the CPU model to use, given the requested one.
+    /// Returns the name of the CPU model to use, given the requested model.
     pub fn model<'b>(&'b self, asked: Option<&'b str>) -> Result<&'b str> {
         let model = asked.unwrap_or(&self.cpus.model);
         if !self.cpus.models.contains_key(model) {
@@ -188,7 +188,7 @@ impl Board {
         Ok(format!("{model}{separator}{properties},cntfrq={frequency}"))
     }
 
-    /// Returns the metric to count: the requested one, or else the board's first.
+    /// Returns the metric to count: the requested metric, or else the board's first.
     pub fn metric(&self, asked: Option<Metric>) -> Result<Metric> {
         let first = self.metrics().next();
         let Some(metric) = asked.or(first) else {

@@ -11,8 +11,8 @@
 //! command and the contents are unchanged, the machine is not booted, and the kept output is judged again. So a change
 //! of this program causes no boot, while a change of the hypervisor or of a guest causes all boots that run it.
 //!
-//! Two kernels are usually compared again and again while only one of them changes. The boots of the unchanged one are
-//! kept below `target/boots`, for [`KEPT`].
+//! Two kernels are usually compared again and again while only one of them changes. The boots of the unchanged kernel
+//! are kept below `target/boots`, for [`KEPT`].
 //!
 //! Boots that this program stopped, or that ended abnormally, are not kept.
 

@@ -78,7 +78,7 @@ fn measure(args: &RunArgs) -> Result<()> {
 }
 
 /// Measures as `run` does, and keeps the instructions of the samples. Returns one session for each compared kernel, or
-/// the only one.
+/// the only session.
 pub fn traced(args: &RunArgs) -> Result<Vec<Session>> {
     let mut args = args.clone();
     if let Some(name) = &args.save {

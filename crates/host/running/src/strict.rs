@@ -92,8 +92,8 @@ impl Checker {
         }
     }
 
-    /// Returns the findings in our images, after the boot, except those that a comment explains. Code of firmware and
-    /// of other kernels is not judged.
+    /// Returns the findings in our images, after the boot, except findings that a comment explains. Code of firmware
+    /// and of other kernels is not judged.
     pub fn broken_rules(&self, symbols: &Symbols) -> Result<Vec<BrokenRule>> {
         let text = fs::read_to_string(&self.findings).context("the recorder left no findings")?;
         let findings = text.lines().filter_map(Finding::parse);

@@ -67,8 +67,8 @@ impl OwnTime {
         self.now
     }
 
-    /// Advances by a sample that was taken `elapsed` after the previous one. `None` means that
-    /// the host does not report threads, so that only the wall clock is left.
+    /// Advances by a sample that was taken `elapsed` after the previous sample. `None` means that the host does not
+    /// report threads, so that only the wall clock is left.
     pub fn advance(&mut self, elapsed: Duration, sample: Option<Sample>) {
         let elapsed = elapsed.min(SPAN);
         let Some(sample) = sample else {

@@ -20,8 +20,8 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
 const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
-/// A signal within this time after the first does not count as a second one. Programs such as `timeout` send one signal
-/// to the program and another to the program's process group.
+/// A signal within this time after the first signal does not count as a second signal. Programs such as `timeout` send
+/// one signal to the program and another to the program's process group.
 const SAME: Duration = Duration::from_secs(1);
 
 /// The number of the last signal, or 0 before the first signal. Empty until signals are caught.

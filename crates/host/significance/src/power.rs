@@ -2,7 +2,7 @@
 //! Computes the smallest difference that the test detects, and the number of runs that it needs to detect a given
 //! difference.
 //!
-//! In the model, figures of both sides are distributed like the measured ones, and one side is shifted. B. J. Collings
+//! In the model, both sides' figures are distributed like the measured figures, and one side is shifted. B. J. Collings
 //! and M. A. Hamilton describe this model (Estimating the Power of the Two-Sample Wilcoxon Test for Location Shift,
 //! Biometrics 44, 1988). The model assumes no normal distribution, because on a busy host a few runs are outliers,
 //! which widen a standard deviation by far more than they disturb ranks.

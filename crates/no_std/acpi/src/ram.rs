@@ -38,7 +38,7 @@ impl Ram {
         if self.memory.is_full() {
             self.drop_smallest(region.size);
         }
-        // If no smaller region was dropped, the new one is the smallest and is left out.
+        // If no smaller region was dropped, the new region is the smallest and is left out.
         let _ = self.memory.try_push(region);
         Ok(())
     }

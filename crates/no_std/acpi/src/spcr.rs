@@ -35,7 +35,7 @@ pub fn read(spcr: &View<'_>, claims: &mut Claims<'_>) -> Result<Console, Error> 
     console_at(spcr, BASE_ADDRESS, spcr.u8(INTERFACE)?, claims)
 }
 
-/// Returns the console of this type whose Generic Address Structure (5.2.3.2) is at `gas`.
+/// Returns the console of type `interface` whose Generic Address Structure (5.2.3.2) is at `gas`.
 pub fn console_at(
     view: &View<'_>,
     gas: usize,

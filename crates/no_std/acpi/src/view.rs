@@ -86,7 +86,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Refuses the table unless it has `size` bytes; `expected` states this size in the error.
+    /// Refuses the table unless it has `size` bytes; `expected` states `size` in the error.
     pub fn check_length(&self, size: usize, expected: &'static str) -> Result<(), Error> {
         if self.len() < size {
             return Err(self.defect(LENGTH, expected, self.len() as u64));

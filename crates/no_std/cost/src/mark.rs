@@ -10,7 +10,7 @@ const IMMEDIATE: u32 = 0xffff << 5;
 /// Upper byte of every mark's immediate.
 const MAGIC: u16 = 0x5200;
 
-/// Returns the instruction MOVZ XZR with this immediate.
+/// Returns the instruction MOVZ XZR with `immediate`.
 pub(crate) const fn encode_movz(immediate: u16) -> u32 {
     MOVZ | (immediate as u32) << 5
 }

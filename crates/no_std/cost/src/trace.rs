@@ -108,7 +108,7 @@ impl TraceEntry {
         bytes
     }
 
-    /// Decodes an entry; returns `None` if no entry has these bytes.
+    /// Decodes an entry; returns `None` if no entry has such bytes.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Self::SIZE]) -> Option<Self> {
         let [kind, byte, h0, h1, w0, w1, w2, w3, double @ ..] = bytes;

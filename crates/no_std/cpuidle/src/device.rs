@@ -21,7 +21,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Returns a CPU with these states, without a latency limit or a PSD window.
+    /// Returns a CPU with `states`, without a latency limit or a PSD window.
     #[must_use]
     pub const fn new(states: Table, governor: Setup) -> Self {
         Self {

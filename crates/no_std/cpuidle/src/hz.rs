@@ -43,7 +43,7 @@ impl Hz {
         (1_000_000_000 + hz / 2) / hz
     }
 
-    /// The frequency with this number; `None` if it is not in [`Self::ALL`].
+    /// The frequency that `text` names; `None` if it is not in [`Self::ALL`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let at = Self::WORDS.iter().position(|word| *word == text)?;

@@ -26,11 +26,11 @@ const DECAY: u64 = 8;
 /// Upper ends of the buckets as times to the timer, in ns; the last bucket has none.
 const BUCKET_ENDS_NS: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 const BUCKETS: usize = BUCKET_ENDS_NS.len() + 1;
-/// A stay of at least this length, in ns, counts as one that lasted until its timer.
+/// Least length of a stay, in ns, that counts as a stay until its timer.
 const MAX_INTERESTING_NS: u64 = 50_000_000;
 /// Assumed length of a stay that only the tick ended, ns.
 const UNENDED_NS: u64 = MAX_INTERESTING_NS / 10 * 9;
-/// Each task that waits for I/O adds this to the divisor of the tolerated latency.
+/// The number that each task that waits for I/O adds to the divisor of the tolerated latency.
 const PER_WAITER: u64 = 10;
 
 /// The Linux release whose rules apply.

@@ -107,7 +107,7 @@ impl Setup {
         Self { name, limit_us }
     }
 
-    /// Returns every governor, with this limit if it takes one.
+    /// Returns every governor, with `limit_us` if it takes a limit.
     pub fn all(limit_us: u32) -> impl Iterator<Item = Self> {
         Name::ALL.iter().map(move |&name| Self::new(name, limit_us))
     }

@@ -20,7 +20,7 @@ pub struct Psd {
     timeout_ms: u32,
     tick_ns: u64,
     limit_ns: u64,
-    /// The window is open before this tick.
+    /// The tick at which the window ends.
     deadline: u64,
 }
 

@@ -102,7 +102,7 @@ pub struct States(What);
 enum What {
     /// A list of states, from shallow to deep.
     Listed(List),
-    /// The states of [`Table::arm_poll_idle`] with this limit, us.
+    /// The states of [`Table::arm_poll_idle`] with a limit, us.
     ArmPollIdle(u32),
 }
 

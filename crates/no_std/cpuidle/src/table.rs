@@ -21,7 +21,7 @@ pub enum TableError {
     NoTick,
     /// A polling state is not the first state.
     PollNotFirst(usize),
-    /// The state's exit latency or target residency is below that of the state before it.
+    /// The state's exit latency or target residency is below the previous state's.
     NotDeeper(usize),
     /// No state would be left enabled.
     NoneEnabled,

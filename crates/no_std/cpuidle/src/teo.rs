@@ -29,9 +29,9 @@ use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake}
 
 /// Growth of a metric per event.
 pub(crate) const PULSE: u32 = 1024;
-/// A metric loses 1 / 2^this at each event.
+/// A metric loses 1 / 2^3 at each event.
 const DECAY_SHIFT: u32 = 3;
-/// Latency limits below this count as 0.
+/// The least latency limit that does not count as 0.
 const LATENCY_THRESHOLD_NS: u64 = SHORT_NS / 2;
 
 /// Metrics of the stays between one state's residency and the next state's.

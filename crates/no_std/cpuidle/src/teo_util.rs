@@ -27,7 +27,7 @@ use crate::teo::{PULSE, bins_of, deepest_within, stay_without_exit};
 use crate::tick::{KTIME_MAX, ns_to_next_event, ns_until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
-/// A metric loses 1 / 2^this at each event.
+/// A metric loses 1 / 2^3 at each event.
 const DECAY_SHIFT: u32 = 3;
 /// Wake-ups that are remembered one by one (`NR_RECENT`).
 const RECENT: usize = 9;

@@ -7,8 +7,8 @@ use crate::{Choice, FOREVER, Moment, Table};
 /// it (`RESIDENCY_THRESHOLD_NS` of Linux).
 pub const SHORT_NS: u64 = 15_000;
 
-/// A timer that is within this many ticks ends a stay soon enough even if the
-/// tick is stopped (`SAFE_TIMER_RANGE_NS` of Linux).
+/// A timer that is within two ticks ends a stay soon enough even if the tick is stopped
+/// (`SAFE_TIMER_RANGE_NS` of Linux).
 pub const SAFE_TICKS: u64 = 2;
 
 impl Choice {

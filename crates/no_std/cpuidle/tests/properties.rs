@@ -84,7 +84,7 @@ fn step() -> impl Strategy<Value = IdleEvent> {
                 }
             },
         );
-    // Sometimes the reported state is not the chosen one.
+    // Sometimes the reported state is not the chosen state.
     let outcome = (
         prop::option::weighted(0.1, 0usize..20),
         time(),

@@ -31,7 +31,7 @@ pub enum Verdict {
     No(u64),
     /// No, unless the CPU was descheduled until just the time at which the alarm was due.
     Doubt(u64),
-    /// The trial shows nothing, for this reason.
+    /// The trial shows nothing. The text is the reason.
     Void(&'static str),
 }
 
@@ -42,7 +42,7 @@ pub enum Finding {
     Yes(u64),
     /// The answer is no.
     No(u64),
-    /// There is no answer, for this reason.
+    /// There is no answer. The text is the reason.
     NotSure(&'static str),
 }
 

@@ -8,7 +8,7 @@
 
 /// Number of readings.
 const READINGS: u64 = 4096;
-/// The number of rounds before a reading is always less than this number.
+/// The number of rounds before a reading is always less than 8.
 const SPACINGS: u64 = 8;
 
 /// Returns the step of the counter that `read` reads, in ticks, or `None` if the counter does not

@@ -17,7 +17,7 @@ const ENDED_LATE: &str = "the wait ended late";
 pub struct Wait {
     /// Time from setting the alarm until it is due.
     pub bound: u64,
-    /// A shorter time than this does not count as a wait.
+    /// The least time that counts as a wait.
     pub at_once: u64,
     /// When the wait began.
     pub start: u64,
@@ -140,7 +140,7 @@ pub fn by_action(wait: &Wait, action: Option<Action>, before: Verdict) -> Verdic
     }
 }
 
-/// Returns the deadline of a WFET in a trial of this bound: 100 us in the first trial. The deadline
+/// Returns the deadline of a WFET in a trial with `bound`: 100 us in the first trial. The deadline
 /// grows with the bound, so that a lateness of milliseconds becomes small in comparison.
 pub fn deadline(bound: u64) -> u64 {
     bound / 20

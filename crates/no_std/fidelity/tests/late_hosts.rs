@@ -34,13 +34,13 @@ impl Chance {
 enum Late {
     /// The host is never late.
     Idle,
-    /// The host is late by a random time up to this one.
+    /// The host is late by a random time up to a limit.
     Uniform(u64),
-    /// The host is late by this time, each time.
+    /// The host is always late by the same time.
     Fixed(u64),
-    /// The host is late by a multiple of this time, up to four times.
+    /// The host is late by none to four time slices.
     Slices(u64),
-    /// The host is late by this time or not at all, equally often.
+    /// The host is late by a fixed time or not at all, equally often.
     Sometimes(u64),
 }
 

@@ -19,7 +19,7 @@ use core::ops::Range;
 
 /// Binary logarithm of the number of buckets per power of two.
 const SUB_BITS: u32 = 9;
-/// Values below this limit are counted exactly.
+/// The limit below which values are counted exactly.
 const EXACT: u64 = 2 << SUB_BITS;
 /// Values from here on are counted in the last bucket.
 const LIMIT: u64 = 1 << 40;

@@ -40,7 +40,7 @@ pub enum Part {
     Poll,
     /// The CPU is halted, by the guest or by EL2.
     Wfi,
-    /// EL2 handles an exit whose cause has this index in [`CAUSES`].
+    /// EL2 handles an exit; the index of its cause in [`CAUSES`].
     El2(usize),
 }
 
@@ -102,8 +102,8 @@ pub struct Account<'l> {
 }
 
 impl<'l> Account<'l> {
-    /// Follows CPUs with these logs, which must be empty: the first log of each CPU is the guest's,
-    /// the second is EL2's. `halts` means that a WFI of the guest halts the CPU and does not trap.
+    /// Follows CPUs through `logs`, which must be empty: each CPU's first log is the guest's, the
+    /// second is EL2's. `halts` means that a WFI of the guest halts the CPU and does not trap.
     #[must_use]
     pub fn new(logs: [[&'l TimeLog; 2]; CPUS], halts: bool) -> Self {
         Self {

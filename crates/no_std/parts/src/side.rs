@@ -187,7 +187,7 @@ impl<'l> Side<'l> {
     }
 }
 
-/// Returns the index of the cause with this name.
+/// Returns the index of the cause called `name`.
 fn cause_index(name: &str) -> usize {
     let place = CAUSES.iter().position(|cause| *cause == name);
     place.unwrap_or(CAUSES.len() - 1)

@@ -87,7 +87,7 @@ pub(crate) const GIVEN_TRAP: &str = "given-trap";
 pub(crate) const GIVEN_HOST_POLL_US: &str = "given-host-poll-us";
 /// Means that all boots of the run trap the same waits.
 pub(crate) const GIVEN_ALONE: &str = "given-alone";
-/// The boot arguments begin after this word.
+/// The word after which the boot arguments begin.
 pub const OPTIONS: &str = "options";
 
 /// The dimension that decides which image of the guest runs.

@@ -158,7 +158,7 @@ impl Cell {
         };
         let [gap, device, service, arrival] =
             [self.gap_us, device, self.service_us, self.arrival_us].map(u64::from);
-        // The CPU serves a request while it waits for the next one.
+        // The CPU serves a request while it waits for the next request.
         gap + device + service.max(arrival)
     }
 
@@ -230,7 +230,7 @@ impl Cell {
         first
     }
 
-    /// Returns the text of dimension `key`; `None` if there is no dimension of this name.
+    /// Returns the text of dimension `key`; `None` if no dimension is called `key`.
     #[must_use]
     pub fn word(&self, key: &str) -> Option<impl fmt::Display + '_> {
         Some(Info::find(key)?.text(self))

@@ -88,7 +88,7 @@ impl Plan {
         images
     }
 
-    /// Returns the plan of a boot with this choice.
+    /// Returns the plan of a boot with `choice`.
     #[must_use]
     pub fn chosen(&self, choice: Choice) -> Self {
         let mut plan = self.clone();

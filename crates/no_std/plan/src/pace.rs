@@ -96,7 +96,7 @@ pub struct Pace {
     pub passes: u32,
     /// Why the cell has ended, if it has.
     pub ended: Option<End>,
-    /// Wake-ups of this pass so far.
+    /// Wake-ups of the pass so far.
     in_pass: u32,
     /// Ticks so far, without pauses.
     used: u64,

@@ -200,7 +200,7 @@ pub enum SkipReason {
     NoBystander,
     /// Noise is requested, but too few CPUs take no part.
     FewBystanders {
-        /// Noise that these CPUs are to make.
+        /// Noise that the CPUs are to make.
         noise: Noise,
         /// Number of CPUs that would be enough.
         cpus: usize,

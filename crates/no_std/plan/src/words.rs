@@ -51,7 +51,7 @@ pub trait Word: Copy + PartialEq + fmt::Display + 'static {
     /// Returns the value's name.
     fn name(self) -> &'static str;
 
-    /// Returns the value with this name.
+    /// Returns the value called `text`.
     #[must_use]
     fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|value| value.name() == text)

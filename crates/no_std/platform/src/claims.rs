@@ -10,7 +10,7 @@ use crate::{MAX_CPUS, Region};
 
 /// The highest possible end of physical addresses: the map of EL2 covers 48 bits.
 pub const END: u64 = 1 << 48;
-/// Frames of the GIC begin on a multiple of this, and have this size (IHI 0069H, 12.10).
+/// Size and alignment of the GIC's frames (IHI 0069H, 12.10).
 pub const FRAME: u64 = 0x1_0000;
 /// The most interrupt translation services that are claimed.
 pub const MAX_ITS: usize = 16;
@@ -75,8 +75,8 @@ pub struct Claims<'a> {
 }
 
 impl<'a> Claims<'a> {
-    /// Returns an empty list of claims, for a machine with this RAM whose physical addresses end at `end`. Claims go
-    /// into `claimed`.
+    /// Returns an empty list of claims, for a machine with RAM `ram` whose physical addresses end at `end`. Claims
+    /// go into `claimed`.
     pub fn new(ram: &'a [Region], end: u64, claimed: &'a mut Claimed) -> Self {
         claimed.clear();
         Self { ram, end, claimed }

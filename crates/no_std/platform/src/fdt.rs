@@ -34,7 +34,7 @@ impl<'a> Platform<'a> {
         missing.map_or(Ok(platform), Err)
     }
 
-    /// Like [`Self::from_fdt`], for a machine with this RAM; ignores the tree's RAM.
+    /// Like [`Self::from_fdt`], for a machine with RAM `memory`; ignores the tree's RAM.
     ///
     /// # Errors
     /// Returns the errors of [`Self::from_fdt`].

@@ -24,7 +24,7 @@ pub struct IdleState {
 /// Description of a guest's machine.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestTree<'a, C, B> {
-    /// MPIDR affinity of each vCPU; the first one boots.
+    /// MPIDR affinity of each vCPU; the first vCPU boots.
     pub cpus: C,
     /// RAM, as intermediate physical addresses.
     pub memory: Region,

@@ -14,7 +14,7 @@ const _: () = assert!(SLOTS.is_power_of_two() && MAX_CPUS < FREE as usize);
 pub struct Index([u16; SLOTS]);
 
 impl Index {
-    /// Indexes at most [`MAX_CPUS`] CPUs with these affinities, in the order of their numbers.
+    /// Indexes at most [`MAX_CPUS`] CPUs by their `affinities`, in the order of their numbers.
     #[must_use]
     pub fn new(affinities: impl Iterator<Item = u64>) -> Self {
         let mut slots = [FREE; SLOTS];

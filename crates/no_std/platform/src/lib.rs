@@ -90,7 +90,7 @@ pub type Ram = ArrayVec<Region, MAX_BANKS>;
 pub enum Enable {
     /// PSCI CPU_ON starts the CPU.
     Psci,
-    /// Writing the entry address to this physical address and sending an event starts the CPU.
+    /// Writing the entry address to a physical address, and sending an event, starts the CPU.
     SpinTable(u64),
     /// The CPU entered the image together with the first CPU and is held there.
     Held,
@@ -241,12 +241,12 @@ pub struct Report<'a> {
 /// The reason why a description is refused: what is missing or wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The tree's structure is damaged at this offset.
+    /// The tree's structure is damaged; the offset.
     Malformed(usize),
     /// Version of the format, and the oldest version with which it is compatible; 17 is not in that
     /// range.
     Version(u32, u32),
-    /// There is no node of this kind.
+    /// There is no node of the named kind.
     NoNode(&'static str),
     /// The node lacks the property, or its value does not have the required form.
     Property {
@@ -282,7 +282,7 @@ pub enum Error {
     GicOff,
     /// Two CPUs have this MPIDR.
     SharedMpidr(u64),
-    /// The interrupt controller has this name, and is not supported.
+    /// The named interrupt controller is not supported.
     Controller(Name),
 }
 

@@ -16,7 +16,7 @@
 /// Assumed cost of moving a task in ns: Linux's `sysctl_sched_migration_cost`. An average of idle
 /// times is limited to twice this cost, or to twice the time of the searches if that is more.
 pub const MIGRATION_NS: u64 = 500_000;
-/// The cost of a domain decays after this time without a longer search, in ns.
+/// Time without a longer search after which a domain's cost decays, in ns.
 const DECAY_NS: u64 = 1_000_000_000;
 /// Number of domains, which have 2, 4, ... up to 64 CPUs.
 const DOMAINS: usize = 6;
@@ -31,7 +31,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Whether a task waits besides the running one, which can't be moved.
+    /// Whether a task waits besides the running task, which can't be moved.
     const fn is_overloaded(self) -> bool {
         self.tasks > 1
     }

@@ -17,7 +17,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 /// Means no element. The value is 0, so that zeroed memory contains links that lead nowhere.
 const NONE: u32 = 0;
 
-/// The link from an element to the next one.
+/// The link from an element to the next element.
 #[derive(Debug)]
 pub struct Link(AtomicU32);
 

@@ -50,7 +50,7 @@ const NAMES: [(u32, Register); 14] = [
 ];
 
 impl Register {
-    /// Returns the register with this encoding.
+    /// Returns the register with encoding `name`.
     #[must_use]
     pub fn named(name: u32) -> Option<Self> {
         let named = NAMES.iter().find(|(one, _)| *one == name);

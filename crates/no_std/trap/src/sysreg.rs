@@ -15,7 +15,7 @@ pub const ICC_SGI0R_EL1: u32 = encoding(3, 0, 12, 11, 7);
 /// The result of a trapped access to a register other than ICC_SGI1R_EL1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A read returns this value; a write is ignored.
+    /// A read returns a fixed value; a write is ignored.
     Constant(u64),
     /// A read returns the CPU's value as filtered by [`crate::id::seen`].
     Feature,

@@ -32,7 +32,7 @@ pub trait Interface: Bank {
     fn lines(&self) -> u32;
     /// The vCPU, as the distributor knows it.
     fn vcpu(&self) -> Vcpu;
-    /// Enables the physical interrupts of `on` and disables those of `off`.
+    /// Enables the physical interrupts in `on`, and disables the ones in `off`.
     fn enable(&mut self, on: u32, off: u32);
     /// Ends physical interrupts by a register write (GICR_ICACTIVER0).
     fn clear_active(&mut self, intids: u32);
@@ -162,8 +162,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
             .set_active(&mut self.interface, intid, priority, true);
     }
 
-    /// Enables the physical interrupts of those timers whose interrupts can be delivered. The
-    /// levels of other timers stay in the physical GIC, which forgets them when the lines go low.
+    /// Enables the physical interrupts of the timers whose interrupts can be delivered. The levels
+    /// of other timers stay in the physical GIC, which forgets them when the lines go low.
     pub fn follow_timers(&mut self) {
         let timers = self.interface.timers();
         let ready = self.private.ready_intids() & timers;

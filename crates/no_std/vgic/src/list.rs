@@ -2,7 +2,7 @@
 //! Records which interrupts are in list registers, and which wait in the queue for one.
 //!
 //! A guest must not see how many list registers there are. So if every register holds an active
-//! interrupt, a pending one takes the register of an active one. An active interrupt in the queue
+//! interrupt, a pending interrupt takes one of these registers. An active interrupt in the queue
 //! stays there until it ends, and until then each access of the guest to its CPU interface traps:
 //! hardware would not know which interrupt an end refers to (12.4.5, EOIcount). An active interrupt
 //! is also in the queue if a register can't represent its state: on a write of ICC_EOIR1_EL1,
@@ -50,11 +50,11 @@ struct Arrival {
     slot: u64,
 }
 
-/// Interrupts in the list registers of one vCPU, and those in its queue.
+/// Interrupts in one vCPU's list registers, and interrupts in its queue.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct List {
-    /// Private INTIDs below this number need no check of the queue: all of them, or none (0) while
+    /// Limit below which private INTIDs need no check of the queue: all of them, or none (0) while
     /// an interrupt waits.
     straight: u64,
     asked: Asked,

@@ -150,7 +150,7 @@ impl Private {
         self.pending.set(1 << intid);
     }
 
-    /// Takes pending INTIDs back from the owner, except those that were withdrawn meanwhile.
+    /// Takes pending INTIDs back from the owner, except INTIDs that were withdrawn meanwhile.
     pub fn give_back(&self, bits: u32) {
         self.pending.give_back(bits);
     }

@@ -41,7 +41,7 @@ impl List {
         released && distributor.has_waiting_spi()
     }
 
-    /// Checks SPI n, which this list holds; returns whether it has released it.
+    /// Checks SPI n, which this list holds. Returns whether the list has released the SPI.
     fn review_spi(
         &mut self,
         bank: &mut impl Bank,

@@ -36,8 +36,8 @@ pub enum Measure {
 
 /// A CPU that waits for a request: the target of its wakers.
 ///
-/// The operations on the request word are those of [`Request`]. The operations are methods so that a
-/// model can break one rule at a time; only models override them.
+/// [`Request`] has the operations on the request word. The operations are methods so that a model
+/// can break one rule at a time; only models override them.
 pub trait Target {
     /// Returns the CPU's request word.
     fn request(&self) -> &Request;

@@ -20,7 +20,7 @@ const SIGNALS: u32 = 3 << 1;
 /// The state in which a watchdog was found and left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// The watchdog was off, with this WCS.
+    /// The watchdog was off; its WCS.
     Off(u32),
     /// The watchdog ran with the first WCS, and is off with the second.
     Stopped(u32, u32),

@@ -44,7 +44,7 @@ impl Source {
         self as u64
     }
 
-    /// Returns the source with this number; an unknown number means a source that is not trusted.
+    /// Returns the source with number `number`; an unknown number means a source that is not trusted.
     #[must_use]
     pub fn decode(number: u64) -> Self {
         let known = usize::try_from(number).ok();

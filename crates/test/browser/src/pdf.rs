@@ -12,7 +12,7 @@ pub struct Element {
     pub role: String,
     /// Pages, counted from 0, on which the element itself has content, in the order of the content.
     pub marks: Vec<usize>,
-    /// The elements within this one.
+    /// The elements within this element.
     pub within: Vec<Element>,
 }
 

@@ -4,7 +4,7 @@
 use crate::poll::poll_limit_ns;
 use crate::trace::{Ask, Choice, Event, Governor, Table};
 
-/// The parameters (H1); those whose name ends in `_ns` are in ns.
+/// The parameters (H1). Parameters whose name ends in `_ns` are in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HaltpollParameters {
     /// The largest poll limit.

@@ -104,7 +104,7 @@ impl TeoRecent {
         (table.residency(state) + table.residency(state + 1)) / 2
     }
 
-    /// T9: returns whether a state may be chosen for this span. If the tick is stopped, the span must be at least a
+    /// T9: returns whether a state may be chosen for `span_ns`. If the tick is stopped, the span must be at least a
     /// tick.
     fn long_enough(&self, ask: &Ask, span_ns: i64) -> bool {
         !ask.tick_stopped || span_ns >= self.tick_ns

@@ -82,7 +82,7 @@ pub(crate) fn trimmed_both(samples: &[u32; SAMPLES], else_maximum: bool) -> u32 
     }
 }
 
-/// Returns the mean (us) if samples with this mean and variance (us²) are similar enough.
+/// Returns `mean` (us) if samples with `mean` and `variance` (us²) are similar enough.
 fn mean_if_typical(mean: u64, variance: u64, count: usize) -> Option<u32> {
     let relative =
         variance <= u64::MAX / 36 && mean.wrapping_mul(mean) > variance * 36 && count >= FEW;

@@ -2,8 +2,8 @@
 //! Measures the floor of an exit, which is the smallest possible cost: other paths, but with vectors of EL2 that do
 //! only what the architecture requires ([`abi::Call::Floor`]).
 //!
-//! While a CPU uses these vectors, it can make no call and no access that traps. A timer interrupt ends
-//! the use of the vectors of `empty`, `send` and `wait`, and a call ends the use of those of `receive`.
+//! While a CPU uses these vectors, it can make no call and no access that traps. A timer interrupt ends the use of
+//! the vectors `empty`, `send` and `wait`, and a call ends the use of the vector `receive`.
 
 use core::arch::asm;
 

@@ -38,7 +38,7 @@ pub fn enabled_interrupts() -> u32 {
 /// State of a CPU from one check, for the next check to compare.
 struct Before {
     counters: [AtomicU64; Counter::COUNT],
-    /// The stack pointer at the last quiescent point; 0 before the first one.
+    /// The stack pointer at the last quiescent point; 0 before the first point.
     stack: AtomicU64,
 }
 

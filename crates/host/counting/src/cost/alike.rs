@@ -67,7 +67,7 @@ fn commonest_pass(passes: &[Vec<u32>]) -> Option<&Vec<u32>> {
 }
 
 /// Returns `words` without the distances that they encode (encodings: DDI 0487K.a, C4.1). These are the distances in B
-/// and BL, and those in ADR and ADRP, between which the linker chooses by distance. The ignored distances also include
+/// and BL, and in ADR and ADRP. The linker chooses between ADR and ADRP by distance. The ignored distances also include
 /// the low part of an ADRP's distance. A later instruction adds this part: an ADD of an immediate, or a load or store,
 /// that uses the ADRP's register.
 fn without_distances(words: impl Iterator<Item = u32>) -> Vec<u32> {

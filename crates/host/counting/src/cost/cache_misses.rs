@@ -2,8 +2,8 @@
 //! Counts the cache lines of EL2's code and data that a path misses if the caches are empty.
 //!
 //! If its first-level caches miss a line, a core requests the line from its second-level cache ([`requests`]). The
-//! requests have physical addresses. EL2 has an identity map, so these addresses can be compared with those of the
-//! committed instructions.
+//! requests have physical addresses. EL2 has an identity map, so these addresses can be compared with the
+//! committed instructions' addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ pub struct Missed {
     pub code: usize,
     /// Missed lines of memory that these instructions accessed.
     pub data: usize,
-    /// Of the code and data lines, those that the second-level cache missed too.
+    /// Missed code and data lines that the second-level cache missed, too.
     pub second: usize,
     /// Missed lines of translation tables in the whole window, including the guest's table walks.
     pub walked: usize,

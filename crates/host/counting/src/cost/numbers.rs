@@ -24,7 +24,7 @@ pub const BYTES: &str = "bytes: ";
 /// Name of the number that is the length of a boot.
 pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
 
-/// Returns the sizes, in bytes, of code, constants and variables: the hypervisor's and those in both of the guest's
+/// Returns the sizes, in bytes, of code, constants and variables, for the hypervisor and for both of the guest's
 /// programs. In the result, `guest` is the measuring program.
 pub fn image_sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
@@ -74,9 +74,9 @@ pub fn bytes_per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     Ok([(format!("{BYTES}hypervisor, per vCPU"), bytes)].into())
 }
 
-/// Returns the number of instructions from reset to the first one of the measuring guest, on a machine with one CPU.
-/// Because this CPU never waits for another CPU, the number is the same in every run. The number includes the five
-/// instructions that the emulator executes in place of a boot loader.
+/// Returns the number of instructions from reset to the measuring guest's first instruction, on a machine with one
+/// CPU. Because this CPU never waits for another CPU, the number is the same in every run. The number includes the
+/// five instructions that the emulator executes in place of a boot loader.
 pub fn boot_instructions(bench: &Bench) -> Result<Numbers> {
     let little =
         "rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=100 rouse.iterations=4";

@@ -39,7 +39,7 @@ pub struct Bench {
     pub built: Built,
     /// The images whose guest is the measuring program.
     pub measuring: Built,
-    /// Boot arguments of the trials, besides those that select the paths.
+    /// Boot arguments of the trials, besides the arguments that select the paths.
     lent: &'static str,
     plugin: PathBuf,
     board: String,

@@ -74,7 +74,7 @@ impl Cutter {
         }
     }
 
-    /// Records that `cpu` has found `release`. The clock of `cpu` continues from that of the release under two
+    /// Records that `cpu` has found `release`. The clock of `cpu` continues from the release's clock under two
     /// conditions: `cpu` was waiting when the release happened, and this is the first release that it finds after the
     /// wait. A release that it finds later is not a cause: it may be a word that another CPU changed before its own
     /// wait.

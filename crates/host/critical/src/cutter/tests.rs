@@ -241,8 +241,8 @@ fn exits_and_levels_add_up() {
     assert_eq!(sample.exits[Cause::Irq as usize], 1);
     assert_eq!(sample.exits.iter().sum::<u64>(), 2);
     assert_eq!(sample.work.levels, [0, 38, 47, 0]);
-    // The three terms are the instructions up to the write that really sends the SGI, those of the receiver, and those
-    // from the answer to the end of the sample.
+    // The three terms are the instructions up to the write that really sends the SGI, the receiver's instructions, and
+    // the instructions from the answer to the end of the sample.
     assert_eq!(sample.path.levels, [0, 9 + 11 + 4, 14 + 25, 0]);
 }
 

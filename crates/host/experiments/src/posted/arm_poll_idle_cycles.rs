@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `posted-arm-poll-idle-cycles`: runs `perf bench sched` without and with the patch itself, on simulated cores.
 //!
-//! A count of instructions includes neither the latency of an interrupt nor that of leaving WFI, which are the costs
-//! that the patch saves on metal. gem5 models the pipeline's part of both latencies, but not the time that an interrupt
-//! takes to cross a server. Therefore, the table also shows the delay of each interrupt at which our gain would equal
-//! the published one.
+//! A count of instructions includes neither the latency of an interrupt nor the latency of leaving WFI, which are the
+//! costs that the patch saves on metal. gem5 models the pipeline's part of both latencies, but not the time that an
+//! interrupt takes to cross a server. Therefore, the table also shows the delay of each interrupt at which our gain
+//! would equal the published one.
 
 use anyhow::Result;
 use plan::Under;

@@ -15,7 +15,7 @@ const SMALL: f64 = 2.0;
 /// Deviation of the writes that the source states, in per cent. The source can't show smaller differences.
 const DEVIATION: f64 = 3.73;
 
-/// Why our menu governors choose a deep state for reads, unlike those of the source.
+/// Why our menu governors choose a deep state for reads, unlike the source's governors.
 const SCATTERED: &str = "these menus predict a wait only where times scatter by less than a sixth; how they scatter \
                          there is not known";
 /// Why our writes do not behave like the writes of the source.
@@ -43,7 +43,7 @@ impl Load<'_> {
         self.figure_by_boot(column, |it| it.rate)
     }
 
-    /// Returns by how much the rate of `one` exceeds that of `base`, in per cent, for each boot.
+    /// Returns by how much the rate of `one` exceeds the rate of `base`, in per cent, for each boot.
     fn gain_by_boot(&self, one: usize, base: usize) -> Result<ByBoot<f64>> {
         let Self(runs, boot, words) = *self;
         runs.by_boot(|run| {

@@ -102,7 +102,7 @@ fn pinned_version(version: &str) -> Option<&'static str> {
         .find(|pinned| version_numbers(pinned).starts_with(&wanted))
 }
 
-/// Returns, among `names` whose version begins with `version`, the pinned one or else the newest.
+/// Of the `names` whose version begins with `version`, returns the pinned name, or else the newest.
 fn pinned_or_newest<'n>(names: &'n [String], version: &str) -> Option<&'n str> {
     let exact = pinned_version(version).and_then(|pinned| newest_name(names, pinned));
     exact.or_else(|| newest_name(names, version))

@@ -11,7 +11,7 @@ const SCHEMA: u32 = 1;
 
 impl Document {
     /// Returns a JSON object with `schema`, `command` and `blocks`. Each block has either `line`, a text, or `columns`,
-    /// a list of objects with `group`, `title` and `texts`. The texts are those of the rows, as they are shown.
+    /// a list of objects with `group`, `title` and `texts`. The texts are the rows' texts, as they are shown.
     #[must_use]
     pub fn json(&self, command: &str) -> Value {
         let blocks = self.blocks().iter().map(|block| match block {

@@ -375,7 +375,7 @@ pub fn nameable_cells<'r>(rows: &Rows<'r>) -> Vec<&'r Cell> {
     let medians = cells.filter_map(|cell| Some((nonzero_median(cell)?, *cell)));
     let medians: Vec<(u64, &Cell)> = medians.collect();
     let least = medians.iter().min_by_key(|one| one.0);
-    // If medians are equal, the first one is taken.
+    // Of equal medians, the first is taken.
     let highest = medians.iter().rev().max_by_key(|one| one.0);
     let extremes = least.into_iter().chain(highest).map(|one| one.1);
     let edges = cells_by_gap(rows)

@@ -142,7 +142,7 @@ impl Compared {
         })
     }
 
-    /// Returns by how much the figure of B exceeds that of A.
+    /// Returns by how much B's figure exceeds A's figure.
     pub fn difference(&self) -> f64 {
         self.b.median() - self.a.median()
     }

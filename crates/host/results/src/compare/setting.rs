@@ -96,7 +96,8 @@ pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     differs.collect()
 }
 
-/// Name of the setting for the core's clock during passes, whose single reading is less accurate than that of a boot.
+/// Name of the setting for the core's clock during passes, whose single reading is less accurate than the reading at
+/// boot.
 const AT_PASSES: &str = "at passes, Hz";
 
 /// The largest relative difference between measurements of one clock by different boots.

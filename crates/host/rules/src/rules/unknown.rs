@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Code must not read a register, or bits of a register, that are UNKNOWN at reset and have not been written since.
-//! Some registers act on EL1 without being read, for example those of EL1's traps, counter and identity. EL2 must not
-//! return to EL1 for the first time while such a register is still UNKNOWN.
+//! Some registers act on EL1 without being read, for example the registers for EL1's traps, counter and identity. EL2
+//! must not return to EL1 for the first time while such a register is still UNKNOWN.
 //!
 //! Emulators reset such registers to 0, so code that takes 0 to mean "none" works on emulators. The table has the bits
 //! of each register whose reset value is architecturally UNKNOWN, even if this is so only on a PE that has EL3. The
@@ -92,8 +92,8 @@ pub const OF_EL1: &[Register] = &[
 ];
 /// Registers that also act on EL1 if stage 2 is enabled (HCR_EL2.VM).
 pub const OF_STAGE_2: &[Register] = &[VTTBR_EL2, VTCR_EL2];
-/// Registers that also act on EL1 if the virtual CPU interface is enabled (ICH_HCR_EL2.En). Of the list registers, only
-/// those that every interface of the emulator has are included.
+/// Registers that also act on EL1 if the virtual CPU interface is enabled (ICH_HCR_EL2.En). Only list registers that
+/// every interface of the emulator has are included.
 pub const OF_INTERFACE: &[Register] = &[
     ICH_VMCR_EL2,
     ICH_AP1R0_EL2,

@@ -212,7 +212,7 @@ impl<'a, L: Write> Follower<'a, L> {
                 Err(RecvTimeoutError::Timeout) => {
                     let begun = process.unfinished_line();
                     match lines.try_recv() {
-                        // This line may complete the unfinished one.
+                        // This line may complete the unfinished line.
                         Ok(line) => self.take_line(line, watch)?,
                         Err(_) => self.show_begun(&begun, watch)?,
                     }

@@ -33,7 +33,7 @@ impl<'l, L: Write> Turns<'l, L> {
         Writer { turns: self, place }
     }
 
-    /// Lets the next boot write directly, because the current one has ended.
+    /// Lets the next boot write directly, because the current boot has ended.
     ///
     /// # Errors
     /// If the log can't be written.

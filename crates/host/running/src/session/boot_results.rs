@@ -235,7 +235,7 @@ impl<'j> BootResults<'j> {
         }
     }
 
-    /// Returns a failure if `ran`, the release of the kernel that ran, differs from the requested one.
+    /// Returns a failure if `ran`, the release of the kernel that ran, differs from the requested release.
     fn check_kernel(&self, under: Under, ran: &str) -> Option<Failure> {
         let asked = self.kernel.as_ref().filter(|asked| *asked != ran)?;
         let why = format!("under {under}: Linux {ran} was measured, and not {asked}");

@@ -262,7 +262,7 @@ fn tables_are_listed_even_if_one_is_damaged() {
     assert_eq!(acpi::console(&memory, RSDP, platform::claims::END), uart);
 }
 
-/// Builds a DBG2 with these ports: type, subtype and address.
+/// Builds a DBG2 with `ports`: type, subtype and address.
 fn dbg2(ports: &[(u16, u16, u64)]) -> Vec<u8> {
     let devices = ports.iter().flat_map(|(kind, subtype, address)| {
         let gas = [0, 32, 0, 3];

@@ -87,7 +87,7 @@ pub fn bytes(length: usize, fields: &[(usize, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// Builds a table of `length` bytes with these fields.
+/// Builds a table of `length` bytes with the given fields.
 pub fn table(
     signature: &[u8; 4],
     revision: u8,
@@ -115,7 +115,7 @@ pub fn fadt(arm_boot_arch: u16) -> Vec<u8> {
     )
 }
 
-/// Builds a GTDT of revision 3 with these GSIVs: NS EL1, virtual, EL2.
+/// Builds a GTDT of revision 3 with three GSIVs: NS EL1, virtual, EL2.
 pub fn gtdt(gsivs: [u32; 3]) -> Vec<u8> {
     let [phys, virt, hyp] = gsivs.map(u32::to_le_bytes);
     let none = [0xff; 8];
@@ -236,7 +236,7 @@ pub fn its(base: u64) -> Vec<u8> {
     bytes(20, &[(0, &[0xf, 20]), (8, &base.to_le_bytes())])
 }
 
-/// Builds a MADT of these structures.
+/// Builds a MADT of `structures`.
 pub fn madt(structures: &[Vec<u8>]) -> Vec<u8> {
     let structures = structures.concat();
     table(b"APIC", 5, 44 + structures.len(), &[(44, &structures)])
@@ -253,7 +253,7 @@ pub struct MachineTables {
 }
 
 impl MachineTables {
-    /// Returns the machine with this MADT and the usual other tables.
+    /// Returns the machine with `madt` and the usual other tables.
     pub fn new(madt: Vec<u8>) -> Self {
         Self {
             fadt: fadt(1),
@@ -311,7 +311,7 @@ pub fn pair(first: Gicc, second: Gicc) -> MachineTables {
     MachineTables::new(madt(&[gicd(0x800_0000, 4), first.bytes(), second.bytes()]))
 }
 
-/// Asserts that the machine is refused with this message.
+/// Asserts that the machine is refused with message `expected`.
 #[track_caller]
 pub fn refused(machine: &MachineTables, expected: &str) {
     assert_eq!(machine.read().unwrap_err().to_string(), expected);

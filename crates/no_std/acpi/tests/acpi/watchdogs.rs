@@ -5,7 +5,7 @@ use crate::tables::{self, MachineTables, block, gtdt_with, small, watchdog};
 use acpi::{Error, Table};
 use platform::{MAX_WATCHDOGS, Watchdog};
 
-/// Returns a machine with these platform timers.
+/// Returns a machine with the platform timers `timers`.
 fn with(count: u32, timers: &[Vec<u8>]) -> MachineTables {
     let mut machine = small();
     machine.gtdt = gtdt_with(count, &timers.concat());

@@ -15,13 +15,13 @@
 
 /// Stays that are remembered.
 const INTERVALS: usize = 8;
-/// Variances up to this always count as small, in us^2.
+/// The largest variance that always counts as small, in us^2.
 const SMALL_VARIANCE: u64 = 400;
 /// Square of the ratio of average to deviation from which the deviation counts as small.
 const SMALL_RATIO: u64 = 36;
 /// An unknown sample.
 const UNKNOWN: u32 = u32::MAX;
-/// Until 6.14, samples from this value on never count, in us.
+/// The least sample that never counts until 6.14, in us.
 const LARGE_US: u64 = 1 << 31;
 
 /// The last stays, us.
@@ -49,7 +49,7 @@ impl Intervals {
         }
     }
 
-    /// Replaces the oldest stay by this one: the low 32 bits of its length in us.
+    /// Replaces the oldest stay by `stay_ns`, as the low 32 bits of its us.
     pub const fn add_stay(&mut self, stay_ns: u64) {
         self.push_sample((stay_ns / 1000) as u32);
     }

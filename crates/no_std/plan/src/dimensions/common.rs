@@ -226,7 +226,7 @@ macro_rules! common_and {
                     none.then_some(SkipReason::NoPeriod)
                 },
             }
-            /// The guest's atomic instructions; if none were named, those of the image that runs.
+            /// The guest's atomic instructions; by default, those in the image that runs.
             atomics: Atomics {
                 key: "atomics",
                 help: "Atomic instructions of the guest: llsc (load and store exclusive), lse (single instructions, which \

@@ -102,7 +102,7 @@ macro_rules! dimensions {
         }
 
         impl Lists {
-            /// Sets dimension `key`; `None` if there is no dimension of this name.
+            /// Sets dimension `key`; `None` if no dimension is called `key`.
             pub(crate) fn set<'a>(
                 &mut self,
                 key: &'a str,
@@ -125,7 +125,7 @@ macro_rules! dimensions {
                 [$(self.$field.values.len()),*]
             }
 
-            /// Returns the cell whose values are at these indices of the lists.
+            /// Returns the cell whose values are at the indices `at` of the lists.
             pub(crate) fn cell_at(&self, at: &[usize; COUNT]) -> Cell {
                 let mut at = at.iter().copied();
                 let cell = Cell { $($field: self.$field.values[at.next().unwrap_or(0)],)* };

@@ -91,7 +91,7 @@ pub enum Show {
 }
 
 impl Info {
-    /// Returns the dimension with this name.
+    /// Returns the dimension called `key`.
     #[must_use]
     pub fn find(key: &str) -> Option<&'static Self> {
         DIMENSIONS.iter().find(|info| info.key == key)

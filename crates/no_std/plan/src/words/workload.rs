@@ -181,8 +181,8 @@ impl Workload {
         self.nature().learning
     }
 
-    /// Returns how many wake-ups each block makes besides its samples: those before the samples and, if
-    /// other CPUs take part, one after them, to keep their final work out of the samples.
+    /// Returns how many wake-ups each block makes besides its samples: some before the samples and, if other CPUs take
+    /// part, one after the samples, which keeps these CPUs' final work out of them.
     #[must_use]
     pub const fn unrecorded(self) -> u32 {
         self.learning() + if self.is_alone() { 0 } else { 1 }
@@ -213,8 +213,8 @@ impl Workload {
         self.nature().period_us
     }
 
-    /// Returns how many CPUs take part besides the measuring one, if the shape does not decide that; `None`
-    /// means all.
+    /// Returns how many CPUs take part besides the measuring CPU, if the shape does not decide that; `None` means
+    /// all.
     pub(crate) const fn partner_count(self) -> Option<usize> {
         self.nature().partners
     }

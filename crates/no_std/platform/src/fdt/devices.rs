@@ -84,7 +84,7 @@ fn read_gicv2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option
     Ok((distributor, Some(GicV2 { gicc, virt })))
 }
 
-/// Returns the complete GIC, with these registers.
+/// Returns the complete GIC, with the given registers.
 pub fn read_gic<'a>(
     nodes: &Nodes<'_>,
     timer: &Timer,

@@ -3,7 +3,7 @@
 
 use crate::tree::{Node, Tree, cell};
 
-/// PPIs start at this INTID and end before SPIs, at 32.
+/// INTIDs of PPIs, from 16 up to SPIs, which start at 32.
 const PPIS: core::ops::Range<u32> = 16..32;
 /// Value of an interrupt's first cell for a PPI.
 const PPI: u32 = 1;

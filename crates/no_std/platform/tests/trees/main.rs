@@ -24,7 +24,7 @@ const fn region(base: u64, size: u64) -> Region {
     Region { base, size }
 }
 
-/// Returns a guest with these CPUs.
+/// Returns a guest with `cpus`.
 fn guest_of(
     cpus: &[u64],
 ) -> GuestTree<'_, impl Iterator<Item = u64> + Clone, impl Iterator<Item = &str> + Clone> {

@@ -15,13 +15,13 @@ fn tree_of(cpus: &[u64]) -> Vec<u8> {
     written(&guest_of(cpus))
 }
 
-/// Returns the tree with these properties inserted in front of those of the node whose first
-/// property is `compatible` = `of`.
+/// Returns the tree with `properties` inserted at the front of the node whose first property is
+/// `compatible` = `of`.
 fn with_properties(of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
     added(tree(), of, properties)
 }
 
-/// Inserts these properties into `tree`, in front of `compatible` = `of`.
+/// Inserts `properties` into `tree`, in front of `compatible` = `of`.
 fn added(mut tree: Vec<u8>, of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
     for (name, value) in properties {
         let mut property = cells(&[3, value.len() as u32, tree.len() as u32 - word(&tree, 12)]);
@@ -161,7 +161,7 @@ fn a_cpu_that_waits_is_one() {
     assert_eq!(read(&held).unwrap().cpus.len(), 1);
 }
 
-/// Returns the tree with these properties in the first CPU's node.
+/// Returns the tree with `properties` in the first CPU's node.
 fn added_cpu(properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
     added(tree(), "arm,armv8", properties)
 }

@@ -100,7 +100,7 @@ fn explore(way: Way, posting: Posting) -> [u64; 2] {
     [0, 1].map(|n| found[n].load(Relaxed))
 }
 
-/// Asserts that, in this way of waiting, work is found both before parking and after it.
+/// Asserts that, with `way` of waiting, work is found both before parking and after it.
 fn assert_holds(way: Way) {
     let found = explore(way, woken_before_it_is_seen);
     println!("{way:?}: found without parking and after it: {found:?}");

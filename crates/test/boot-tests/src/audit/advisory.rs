@@ -48,7 +48,7 @@ struct Versions {
 }
 
 impl Advisory {
-    /// Returns whether the advisory affects this version of this crate.
+    /// Returns whether the advisory affects `version` of crate `package`.
     pub fn concerns(&self, package: &str, version: &Version) -> bool {
         self.package == package && !self.good.iter().any(|good| good.matches(version))
     }

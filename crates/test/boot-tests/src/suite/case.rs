@@ -324,7 +324,7 @@ impl Case {
         places.take(1 + self.same.len())
     }
 
-    /// Makes a run with these options.
+    /// Makes a run with the options `run`.
     fn run_session(&self, run: &Options, name: &str, before: &Arc<BootCache>) -> Result<Session> {
         let mut args = options(run)?;
         let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;

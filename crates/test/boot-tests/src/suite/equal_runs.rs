@@ -27,7 +27,7 @@ impl Same {
         options
     }
 
-    /// Compares the results of the test with those of the further run.
+    /// Compares the test's results with the further run's results.
     pub fn compare(&self, test: &Results, further: &Results) -> Result<()> {
         let mut others = medians(further);
         for (key, (title, median)) in medians(test) {

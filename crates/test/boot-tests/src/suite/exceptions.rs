@@ -96,7 +96,7 @@ fn as_listed(cause: &str) -> &str {
 
 /// A kind of exception to EL2.
 enum El2Exception<'c> {
-    /// An exit with this cause.
+    /// An exit, with its cause.
     Exit(&'c str),
     /// The hypercall that reads the counters.
     Reading,

@@ -49,7 +49,7 @@ struct Tests {
 /// How tests are run.
 #[derive(Clone, Copy, Debug)]
 pub struct How<'a> {
-    /// Runs only tests whose names contain this text; all tests if it is empty.
+    /// Text that the names of the tests to run contain; all tests run if it is empty.
     pub filter: &'a str,
     /// Whether to repeat even tests that can only have the known outcome.
     pub again: bool,

@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a cell with these samples, one of each pass.
+    /// Returns a cell with `samples`, one of each pass.
     fn cell(wait: Wait, samples: [u64; 4]) -> Cell {
         let mut cell = Cell::default();
         cell.what.wait = wait;

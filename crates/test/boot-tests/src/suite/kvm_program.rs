@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program that `image --for kvm` makes, on a machine with KVM: its results equal those of `run --under kvm`, and
-//! it refuses requests that it can't fulfil.
+//! The program that `image --for kvm` makes, on a machine with KVM: its results equal the results of `run --under
+//! kvm`, and it refuses requests that it can't fulfil.
 //!
 //! The machine is emulated and runs Debian's kernel, with the program as the first process. So the program takes the
 //! same code path as on a real machine; only real time differs.
@@ -46,7 +46,7 @@ const REFUSED: [(&[&str], &str); 5] = [
     (&["--json", "/init"], "/init is there already"),
 ];
 
-/// Boots the host with the program, and compares its results with those of `run --under kvm`.
+/// Boots the host with the program, and compares its results with the results of `run --under kvm`.
 pub fn run(before: &Arc<BootCache>) -> Result<()> {
     let built = images::build("virt", Guest::Ours(Program::Measuring))?;
     let file = program::bytes(&built, &images::monitor()?)?;

@@ -44,7 +44,7 @@ impl Passed {
         })
     }
 
-    /// Returns whether tests with these checksums have passed.
+    /// Returns whether tests with the checksums in `self` have passed.
     pub fn is_recorded(&self) -> bool {
         fs::read_to_string(&self.file).is_ok_and(|text| text == self.sums)
     }

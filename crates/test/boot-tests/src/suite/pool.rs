@@ -54,7 +54,7 @@ enum Outcome {
 }
 
 impl Outcomes {
-    /// Runs `tasks`, `jobs` at a time, in this order.
+    /// Runs `tasks` in order, `jobs` at a time.
     pub fn run(&mut self, tasks: Vec<Task<'_>>, jobs: NonZeroUsize) -> Result<()> {
         let queue = Mutex::new(tasks.into_iter());
         let tally = Mutex::new(self);

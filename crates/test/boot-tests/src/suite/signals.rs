@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that kill this program half-way. The program must keep the results that it has, its exit status must be that
-//! of the signal, and no emulator may be left.
+//! Tests that kill this program half-way. The program must keep the results that it has, its exit status must be the
+//! signal's, and no emulator may be left.
 //!
 //! No test waits for a fixed time: it sends the signal when the program's output shows that the program is at the right
 //! place, and then waits for the consequences. If they take longer than [`PATIENCE`], the test fails.

@@ -19,7 +19,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Reads the log up to the cut, and compares the results with those of the whole log.
+    /// Reads the log up to the cut, and compares the results with the whole log's results.
     pub fn compare(&self, console: &str, whole: &Results) -> Result<()> {
         let end = self.end(console).context("cut: the log has no such pass")?;
         let results = capture::results(&console[..end]).context("cut: no record is whole")?;

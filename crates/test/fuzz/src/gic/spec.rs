@@ -76,7 +76,7 @@ pub enum Bits {
 }
 
 impl Bits {
-    /// All these registers.
+    /// All registers of this type.
     pub const ALL: [Self; 7] = [
         Self::Group,
         Self::SetEnable,

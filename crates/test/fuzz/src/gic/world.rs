@@ -29,7 +29,7 @@ pub enum GuestAction {
     Split(usize, bool),
     /// A CPU sets ICC_IGRPEN1_EL1.
     Enable(usize, bool),
-    /// CPU `by` writes a register with one bit per INTID. If the INTIDs are private, the register is that of CPU `of`.
+    /// CPU `by` writes a register with one bit per INTID. If the INTIDs are private, the register belongs to CPU `of`.
     Write {
         /// The CPU that writes.
         by: usize,

@@ -142,7 +142,7 @@ fn nested_ones_come_and_end_however_few_registers_there_are() {
     }
 }
 
-/// Hardware ends only an interrupt whose priority is the dropped one.
+/// Hardware ends only an interrupt that has the dropped priority.
 #[test]
 fn what_comes_again_with_another_priority_still_ends() {
     run_without_exits([
