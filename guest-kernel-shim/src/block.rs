@@ -90,7 +90,7 @@ impl Block {
         *cpu.totals.lock() = Totals { span, ..totals };
     }
 
-    /// Copies to `busy` how busy each CPU was at the end of the block.
+    /// Copies each CPU's utilisation at the end of the block to `busy`.
     pub fn save_utilisation(busy: &mut Busy) {
         for (cpu, load) in online().zip(busy) {
             *load = *cpu.busy.lock();

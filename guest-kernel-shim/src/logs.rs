@@ -32,7 +32,7 @@ pub fn all_logs() -> Option<&'static [Logs; CPUS]> {
     LOGS.get().copied()
 }
 
-/// Makes `cpu` the CPU that measures from now on. The next job that is posted makes the other CPU see this.
+/// Makes `cpu` the CPU that measures from now on. The other CPU sees the change with the next posted job.
 pub fn set_measuring_cpu(cpu: &PerCpu) {
     NEAR.store(cpu.index, Relaxed);
 }

@@ -225,7 +225,7 @@ const YES: u64 = 1;
 const CAME: u64 = 2;
 
 /// Runs `code`. One instruction in `code` may fault: the handler steps over it, and this returns
-/// the exception. Only one CPU may do this at a time.
+/// the exception. Only one CPU at a time may run such code.
 pub fn catch_exception(code: impl FnOnce()) -> Option<Exception> {
     WANTED.store(YES, Release);
     code();

@@ -189,8 +189,8 @@ fn prepare_cpu(cpu: &'static PerCpu) {
     // 0487K.a, D8.16).
     insn::tlbi_alle1();
     insn::dsb_nsh();
-    // A neighbour's turn saves these registers, and the guest need not have written them: they are
-    // UNKNOWN after the reset (DDI 0487K.a, D24.1.2.1).
+    // A neighbour's turn saves the timers' registers, which the guest need not have written: they
+    // are UNKNOWN after the reset (DDI 0487K.a, D24.1.2.1).
     CNTV_CVAL_EL0.set(0);
     TPIDR_EL0.set(0);
     // SAFETY: the description is true, the frames are mapped, and this CPU is

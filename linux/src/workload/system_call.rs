@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System calls that `rustix` does not have. Each returns its result or a negative error number.
+//! System calls that `rustix` does not have. Each function returns its call's result or a negative error number.
 
 use std::arch::asm;
 

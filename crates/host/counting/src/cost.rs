@@ -50,7 +50,7 @@ use shell::terminal::say;
 
 /// File name, in `target/`, of the page with the charts of `--scale`.
 const SCALE_PAGE: &str = "cost-scale.html";
-/// The note that is added to an error if it prevents the writing of a baseline.
+/// The note that is added to an error that prevents the writing of a baseline.
 const CUT: &str = "not everything was counted, so that no baseline is written";
 
 /// Runs `cargo xtask cost`.

@@ -36,7 +36,7 @@ pub struct Piece {
 /// When an instruction was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timing {
-    /// Cycles from the beginning of the sample to the instruction before it.
+    /// Cycles from the beginning of the sample to the instruction before this one.
     pub at: u64,
     /// Cycles since the previous instruction. For an instruction on the path, this is the path's previous instruction.
     pub cycles: u64,

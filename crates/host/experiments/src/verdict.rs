@@ -41,7 +41,7 @@ impl Verdict {
         }
     }
 
-    /// Returns the verdict's word for people. A contradiction is in capitals.
+    /// Returns the word that shows the verdict to people. A contradiction is in capitals.
     pub const fn shown_word(self) -> &'static str {
         match self {
             Self::Differs => "DIFFERS",

@@ -63,7 +63,8 @@ pub struct Config {
     pub begin: Begin,
     /// The text of all fragments; later lines replace earlier ones.
     pub text: String,
-    /// The text without the options that patches add. Kernels that differ only in their patches share this text.
+    /// The configuration's text without the options that patches add. Kernels that differ only in their patches share
+    /// this text.
     pub shared: String,
     wanted: Vec<Fragment>,
 }

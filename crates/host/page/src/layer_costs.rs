@@ -21,7 +21,7 @@ fn median_in_unit(cell: &Cell, scale: Scale) -> Option<f64> {
     )
 }
 
-/// Returns how much more `cell` costs than the same cell on the bare machine, which is one of `cells`.
+/// Returns how much more `cell` costs than its counterpart on the bare machine, which is in `cells`.
 fn cost_over_bare(cell: &Cell, cells: &[&Cell], scale: Scale) -> Option<String> {
     let floor = cells
         .iter()

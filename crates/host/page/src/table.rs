@@ -220,7 +220,7 @@ fn mark_legend(results: &Results) -> Vec<String> {
     lines
 }
 
-/// Lists the skipped cells by reason, and the damaged ones.
+/// Lists the skipped cells by reason, and the damaged cells.
 fn cells_not_shown(results: &Results) -> Vec<String> {
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for cell in &results.cells {

@@ -3,9 +3,9 @@
 //!
 //! Instructions are counted block by block, by level and bookkeeping. At an instruction that matters according to the
 //! chart, the count excludes the rest of the instruction's block. An instruction that may trap ends its block. If an
-//! access in the middle of a block fails or goes to a device, the counts of the instructions after it are taken back.
-//! Otherwise, the parts of a sample would not add up to the sample, which is checked. A block's level is part of its
-//! translation key, so PSTATE has this level when the block is translated.
+//! access in the middle of a block fails or goes to a device, the counts of the block's later instructions are taken
+//! back. Otherwise, the parts of a sample would not add up to the sample, which is checked. A block's level is part of
+//! its translation key, so PSTATE has this level when the block is translated.
 //!
 //! One thread runs all CPUs. In this case, QEMU 11.1 passes to callbacks the number of the CPU that ran a block first.
 //! QEMU's inline operations, which are code that QEMU itself adds to blocks, write to wrong addresses for every CPU but

@@ -111,7 +111,7 @@ impl EmulatorProcess {
         self.child.id()
     }
 
-    /// Returns the unfinished line of the console. The receiver already has every line before it.
+    /// Returns the unfinished line of the console. The receiver already has all earlier lines.
     pub fn unfinished_line(&self) -> String {
         lock(&self.console).unfinished_line().to_owned()
     }

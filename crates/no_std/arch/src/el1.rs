@@ -31,7 +31,7 @@ macro_rules! el1 {
                 $(self.$field = $register.get();)*
             }
 
-            /// Writes the values to the CPU. Must be followed by the return to EL1, or an ISB.
+            /// Writes the values to the CPU's registers. Must be followed by the return to EL1, or an ISB.
             #[inline(always)]
             pub fn load(&self) {
                 $($register.set(self.$field);)*
@@ -142,7 +142,7 @@ impl Fp {
         }
     }
 
-    /// Writes the values to the CPU. The registers must not trap at EL2.
+    /// Writes the values to the CPU's registers. The registers must not trap at EL2.
     pub fn load(&self) {
         // SAFETY: the code loads 528 bytes, the size of this value, from this value, into registers
         // that no compiled code of this image uses.

@@ -70,7 +70,7 @@ pub enum TraceEntry {
     Entered {
         /// Number of the CPU.
         cpu: u16,
-        /// Number of instructions that the CPU had executed before that instruction.
+        /// Number of instructions that the CPU had executed before.
         before: u64,
     },
 }

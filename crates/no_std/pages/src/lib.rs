@@ -87,8 +87,8 @@ impl Pool {
         const { assert!(align_of::<T>() as u64 <= PAGE) };
         let count = items.len();
         let place = self.reserve((count * size_of::<T>()) as u64) as *mut MaybeUninit<T>;
-        // SAFETY: this is fresh memory of that size, aligned to a page, which is never given back
-        // and which nothing else uses.
+        // SAFETY: the memory is fresh, has the right size and is aligned to a page; it is never
+        // given back, and nothing else uses it.
         let slots = unsafe { core::slice::from_raw_parts_mut(place, count) };
         let mut written = 0;
         for (slot, item) in slots.iter_mut().zip(items) {

@@ -108,7 +108,7 @@ impl fmt::Display for Given {
     }
 }
 
-/// The reason why a cell does not run. If there are several, the first in this order is reported.
+/// The reason why a cell does not run. Of several reasons, the first in the order below is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum SkipReason {
     /// The workload belongs to another guest.

@@ -406,7 +406,7 @@ fn every_name_is_known_and_none_is_there_twice() {
             unknown.contains(&format!("the nearest is `rouse.{key}`")),
             "{unknown}"
         );
-        // Whatever is wrong with this value, the name is known.
+        // Value `?` is wrong, but the name is known.
         let (_, wrong) =
             Arguments::<Plan>::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
         assert!(!matches!(wrong, Some(Error::UnknownKey { .. })), "{key}");

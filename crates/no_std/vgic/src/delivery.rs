@@ -188,7 +188,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         ones(lowered.into()).for_each(|intid| self.interface.deactivate(intid));
     }
 
-    /// Publishes the pending and active state of this vCPU to the others.
+    /// Publishes this vCPU's pending and active state to the other vCPUs.
     pub fn publish(&mut self) {
         self.sample();
         let (list, interface) = (&*self.list, &self.interface);

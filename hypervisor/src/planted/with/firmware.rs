@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Imitates faults that firmware may have in its tables and services, while firmware is still in charge, if boot
-//! argument `rouse.fault` asks for it. Offsets are those of the ACPI specification 6.5, 5.2.5 to 5.2.8, and of the
+//! argument `rouse.fault` asks for it. The offsets are from the ACPI specification 6.5, 5.2.5 to 5.2.8, and from the
 //! SPCR.
 
 use core::ptr;

@@ -30,7 +30,7 @@ unsafe extern "C" {
     static el2_vectors_floor_wait: [u8; 0];
 }
 
-/// Sets whether a vCPU may take these vectors from now on.
+/// Sets whether a vCPU may use the minimal vectors from now on.
 pub fn allow_vectors(on: bool) {
     ALLOWED.store(on, Relaxed);
 }

@@ -112,7 +112,7 @@ mod tests {
         let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} {other}");
         near(spent(1e6, [(0.0, 0.0); 2]).power(), 1000.0);
         near(spent(0.0, [(9.0, 1e6), (0.0, 0.0)]).power(), 400.0);
-        // This is one stay of 400 us at a power of 150, whose fixed energy is 250 times 200 us.
+        // One stay of 400 us at a power of 150. The stay's fixed energy is 250 times 200 us.
         near(
             spent(0.0, [(0.0, 0.0), (1.0, 400e3)]).power(),
             150.0 + 125.0,

@@ -12,7 +12,7 @@ use crate::runs::{MeasuredCell, Run, Runs, Words};
 const BAND: f64 = 10.0;
 /// Accepted deviation from a published change of a few per cent. Smaller differences count as equal.
 const SMALL: f64 = 2.0;
-/// Deviation of the writes that the source states, in per cent. The source can't show smaller differences.
+/// Deviation that the source states for writes, in per cent. The source can't show smaller differences.
 const DEVIATION: f64 = 3.73;
 
 /// Why our menu governors choose a deep state for reads, unlike the source's governors.

@@ -17,7 +17,7 @@ const ZBOOT: (&[u8], &[u8]) = (b"MZ", b"zimg");
 /// Offsets of the fields for the offset and the length of the compressed Image.
 const AT: usize = 8;
 const LENGTH: usize = 12;
-/// The field for the compression: text that ends with a zero.
+/// The field that names the compression: text that ends with a zero.
 const KIND: std::ops::Range<usize> = 24..56;
 
 /// Returns the Image in `file`, or `file` itself if its format is not one of the packed formats. The error text

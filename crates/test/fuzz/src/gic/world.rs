@@ -19,7 +19,8 @@ pub enum GuestAction {
     Acknowledge(usize),
     /// A CPU ends the interrupt that it acknowledged last.
     End(usize),
-    /// A CPU deactivates one of the interrupts that it ended with EOImode 1: the one at this index, modulo their number.
+    /// A CPU deactivates one of the interrupts that it ended with EOImode 1: the interrupt at an index, modulo the
+    /// number of such interrupts.
     Deactivate(usize, usize),
     /// A CPU sends an SGI to the CPUs of a bit map.
     Send(u32, u8),
