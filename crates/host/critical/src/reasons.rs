@@ -39,6 +39,9 @@ impl Reasons {
     /// `STR W5, [X3, #0xf00]`: our guest sends an SGI with this instruction on a machine with a GICv2.
     pub const STORES_SGIR: u32 = 0xb90f_0065;
 
+    /// `STR W2, [X0, #0xf00]`: the hypervisor sends the SGI of such a guest with this instruction.
+    pub const FORWARDS_SGIR: u32 = 0xb90f_0002;
+
     /// Returns the kinds that follow from the instruction itself.
     #[must_use]
     pub const fn of_word(word: u32) -> Self {
@@ -70,14 +73,13 @@ impl Reasons {
         word & !0x1f == 0xd518_cba0 && executed >> 26 == 5
     }
 
-    /// Returns the number of the register that has the value for ICC_SGI1R_EL1 when `word` sends an SGI. The code that
-    /// stores to GICD_SGIR leaves this value in X1.
+    /// Returns the number of the register that has the value for ICC_SGI1R_EL1 when `word` sends an SGI. The guest's code
+    /// that stores to GICD_SGIR leaves this value in X1, and the hypervisor keeps it there.
     #[must_use]
     pub const fn sgi_register(word: u32) -> u8 {
-        if word == Self::STORES_SGIR {
-            1
-        } else {
-            (word & 0x1f) as u8
+        match word {
+            Self::STORES_SGIR | Self::FORWARDS_SGIR => 1,
+            _ => (word & 0x1f) as u8,
         }
     }
 
@@ -153,6 +155,7 @@ mod tests {
         assert_eq!(Reasons::clock_register(0xd53b_e034), None);
         assert_eq!(Reasons::sgi_register(0xd518_cba3), 3);
         assert_eq!(Reasons::sgi_register(Reasons::STORES_SGIR), 1);
+        assert_eq!(Reasons::sgi_register(Reasons::FORWARDS_SGIR), 1);
     }
 
     #[test]

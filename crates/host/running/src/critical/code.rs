@@ -37,14 +37,11 @@ const WORKLOADS: &str = "/workload/";
 pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
     let file = ElfFile64::<object::Endianness>::parse(bytes)?;
     let mut code = Code::of(level, &file)?;
-    code.mark_by_word();
+    code.mark_by_word()?;
     if level == 0 {
         code.mark_by_mark()?;
     }
     if level == 1 {
-        if !code.0.words.contains(&Reasons::STORES_SGIR) {
-            bail!("no instruction is the store to GICD_SGIR that `arch::insn::write_sgi` has");
-        }
         let wanted = [BEGIN, END, RECORD, TALLY, NEXT, NUMBER];
         let pieces = lines::pieces(&file, |name| wanted.contains(&name))?;
         code.mark_by_source(&pieces);
@@ -83,11 +80,26 @@ impl Code {
     }
 
     /// Marks each instruction by its encoding.
-    fn mark_by_word(&mut self) {
-        let Image { words, kinds, .. } = &mut self.0;
+    fn mark_by_word(&mut self) -> Result<()> {
+        let Image {
+            words,
+            kinds,
+            level,
+            ..
+        } = &mut self.0;
+        let store = match level {
+            1 => Some(Reasons::STORES_SGIR),
+            2 => Some(Reasons::FORWARDS_SGIR),
+            _ => None,
+        };
+        if store.is_some_and(|store| !words.contains(&store)) {
+            bail!(
+                "no instruction at EL{level} is the store to GICD_SGIR that `critical::Reasons` knows"
+            );
+        }
         for n in 0..words.len() {
             let mut kind = Reasons::of_word(words[n]);
-            if words[n] == Reasons::STORES_SGIR {
+            if Some(words[n]) == store {
                 kind = kind.and(Reasons::SEND);
             }
             kinds[n] = kinds[n].and(kind);
@@ -100,6 +112,7 @@ impl Code {
                 mark(&mut kinds[n..n + 3], Class::Statistics);
             }
         }
+        Ok(())
     }
 
     /// Finds the instructions that read the clock, and the instructions that count samples, by the marks next to them.
