@@ -17,12 +17,12 @@
 //! the measuring CPU's clock advances, if clocks are set by these rules:
 //!
 //! - A CPU that is woken by an interrupt continues from the value of the sender's clock at the time when the sender
-//! sent the interrupt. So the sender's later instructions are not on the path, and the receiver's instructions after
-//! its wait are.
+//!   sent the interrupt. So the sender's later instructions are not on the path, and the receiver's instructions after
+//!   its wait are.
 //! - A CPU may find in memory a value that another CPU stored while the first one waited. The first CPU then continues
-//! from the value of the other CPU's clock at the store, plus its own instructions since its wait.
+//!   from the value of the other CPU's clock at the store, plus its own instructions since its wait.
 //! - The first of these events that a CPU finds after a wait is the cause. If the CPU waits several times without
-//! informing other CPUs in between, the latest of the causes is taken.
+//!   informing other CPUs in between, the latest of the causes is taken.
 //!
 //! One thread runs all CPUs, so a CPU executes nothing while another one executes. "While it waited" therefore means
 //! "while it stood still, since it last looked for stores". A CPU with a trapped WFE, for example, stands still at EL2,

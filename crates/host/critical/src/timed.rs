@@ -6,10 +6,10 @@
 //! path continues at the store or the interrupt that ended the wait:
 //!
 //! - A core that halted (WFI, WFE) waited for the first interrupt that another core sent to it during the halt. With
-//! WFE, it also waited for the first store to the word that it loaded last with an exclusive or ordered load.
+//!   WFE, it also waited for the first store to the word that it loaded last with an exclusive or ordered load.
 //! - A core that loads a word repeatedly with the same instruction waited for the first store to that word since its
-//! previous load. The core may have paused in between, and continued too early: a WFE also ends when another core
-//! prefetches the line in order to store to it.
+//!   previous load. The core may have paused in between, and continued too early: a WFE also ends when another core
+//!   prefetches the line in order to store to it.
 //!
 //! The time of an instruction on the path is the time since the previous instruction on the path, so together these
 //! times are the length of the sample. Two kinds of time are recorded separately: the time from a store or an interrupt

@@ -4,6 +4,7 @@
 
 /// Bits of GICH_LR: HW (31), Grp1 (30), State (29:28), Priority (27:23), PhysicalID (19:10), VirtualID
 /// (9:0). Without HW, PhysicalID has EOI (19) and an SGI's sender, CPUID (12:10).
+#[cfg(any(test, target_arch = "aarch64"))]
 const fn to_gich(value: u64) -> u32 {
     let upper = (value >> 32) as u32;
     let state = (upper >> 30) << 28;
@@ -15,6 +16,7 @@ const fn to_gich(value: u64) -> u32 {
 }
 
 /// The reverse of [`to_gich`].
+#[cfg(any(test, target_arch = "aarch64"))]
 const fn from_gich(value: u32) -> u64 {
     /// ICH_LR.Group of every interrupt in use, as `vgic` sets it.
     const GROUP1: u32 = 1 << 28;

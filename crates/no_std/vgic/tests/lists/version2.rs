@@ -392,8 +392,8 @@ fn random() -> impl FnMut(u64) -> u64 {
     let mut state = 7u64;
     move |below| {
         state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 24) % below
     }
 }
