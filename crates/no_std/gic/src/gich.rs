@@ -28,7 +28,7 @@ const fn from_gich(value: u32) -> u64 {
     (upper as u64) << 32 | (value & 0x3ff) as u64
 }
 
-/// Marks an SGI among the INTIDs that [`read`] returns for ICC_IAR1_EL1: EL2 has to know its sender.
+/// Marks an SGI among the INTIDs that `read` returns for ICC_IAR1_EL1: EL2 has to know its sender.
 pub const SGI: u32 = 1 << 13;
 
 /// An SGI that EL2 has acknowledged.
