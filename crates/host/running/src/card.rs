@@ -3,7 +3,7 @@
 //! describes.
 //!
 //! The partition already has the firmware and its device trees, for example from Raspberry Pi OS. The firmware starts
-//! `rouse.img` at EL2, gives it the device tree, and appends `cmdline.txt` to the tree's boot arguments (Raspberry
+//! `rouse.img` or `guest.img` at EL2, gives it the device tree, and appends `cmdline.txt` to the tree's boot arguments (Raspberry
 //! Pi, documentation of config.txt).
 
 use std::fs;
@@ -20,12 +20,15 @@ use shell::output::{self, Output};
 use shell::terminal::say;
 use shell::{files, interrupt, places};
 
+/// `rouse.img` is the hypervisor with its guest, and `guest.img` the guest alone.
+///
 /// The clock rates are fixed, so that the ticks of two runs can be compared. The console is on the 40-pin header (GPIO
 /// 14 and 15), and on a Pi 5 on a separate connector.
 const CONFIG: &str = "\
 # SPDX-License-Identifier: MIT OR Apache-2.0
 arm_64bit=1
 kernel=rouse.img
+# kernel=guest.img
 enable_uart=1
 dtoverlay=disable-bt
 force_turbo=1
@@ -68,14 +71,16 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     };
     files::make_folder(&folder)?;
     let claim = |name: &str| Output::claim("--out", &folder.join(name));
-    let (kernel, config, line) = (
+    let (hypervisor, guest, config, line) = (
         claim("rouse.img")?,
+        claim("guest.img")?,
         claim("config.txt")?,
         claim("cmdline.txt")?,
     );
     interrupt::catch()?;
     let built = interrupt::or(load.build())?;
-    kernel.write_bytes(&read_file(&built.guest(atomics).image)?)?;
+    hypervisor.write_bytes(&read_file(&built.packed)?)?;
+    guest.write_bytes(&read_file(&built.guest(atomics).image)?)?;
     config.write_bytes(CONFIG.as_bytes())?;
     let arguments = load.boot_arguments(Variant::of(choice));
     line.write_bytes(format!("{arguments}\n").as_bytes())?;
@@ -90,7 +95,7 @@ fn read_file(path: &PathBuf) -> Result<Vec<u8>> {
 fn next_step(folder: &Path) {
     say!("{}", output::shown(folder));
     say!("Save config.txt and cmdline.txt of the first partition of a card with Raspberry");
-    say!("Pi OS, copy these three files there, and capture the console at 115200 baud.");
+    say!("Pi OS, copy these four files there, and capture the console at 115200 baud.");
     say!(
         "{}, \"A Raspberry Pi\", has the way to a table.",
         places::shown(&places::inside("docs/bring-up.md"))
