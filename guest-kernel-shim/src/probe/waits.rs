@@ -108,10 +108,10 @@ fn linux_stream() -> Option<Stream> {
 /// Whether WFE ends once per period of `stream`, which is on.
 ///
 /// The lengths of waits do not show this: an emulator's WFE that ends at once takes as long as the emulator's host
-/// takes to let the CPU continue. But a stream ends all waits at one phase of its period. So this measures the time
-/// from the end of a wait to the end of the next wait. The answer is no if most of these times are clearly less than a
-/// period, which no delay can cause, or if the alarm had to end most waits. The answer is yes if at most one of these
-/// times is not a whole number of periods, at most one is less than a period, and the median wait takes at most two.
+/// takes to let the CPU continue. But a stream ends all waits at one phase of its period. So this measures the times
+/// between ends of waits. The answer is no if at least half of them are clearly less than a period, which no delay can
+/// cause, or if the alarm had to end at least half of the waits. The answer is yes if at most one time is not a whole
+/// number of periods, at most one is clearly less than a period, and the median wait takes at most two periods.
 fn has_period(stream: Stream) -> Answer {
     const WAITS: usize = 8;
     let made = stream.period();

@@ -128,7 +128,7 @@ macro_rules! fast_path_macros {
         tbnz    x1, #{kicked}, slow_sync
         ldr     x2, [sp, #256 + {sgi_fields}]
         and     x2, x2, x1
-        // The read of ELR_EL2 need not wait for the write of ICC_SGI1R_EL1.
+        // ELR_EL2 is read before ICC_SGI1R_EL1 is written, so that the read need not wait for the write.
         mrs     x0, elr_el2
         add     x0, x0, #4
         msr     S3_0_C12_C11_5, x2              // ICC_SGI1R_EL1

@@ -206,7 +206,7 @@ fn check_tool(tool: &'static str, provided: Option<PathBuf>, user: &str, named: 
         None => Finding::new(tool, format!("missing, optional: {user}")).remedy(if apt::usable() {
             format!("on its own, below target/tools, when first needed, or {named}")
         } else {
-            format!("{named}; this computer has no apt of Debian's to fetch it")
+            format!("{named}; this computer lacks Debian's apt, which would fetch it")
         }),
     }
 }

@@ -90,7 +90,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// The calling CPUs in the ten runs.
 const CALLERS: [&str; 10] = ["8", "9", "10", "11", "12", "13", "14", "15", "16", "17"];
-/// Accepted deviation of a size, in points of a per cent.
+/// Accepted deviation of a size, in points.
 const BAND: f64 = 5.0;
 
 /// Systems: our name, the source's name, and the published figures on EPYC4 and on EPYC3.

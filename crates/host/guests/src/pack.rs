@@ -45,7 +45,7 @@ pub struct Parts<'a> {
     pub lse: Option<&'a [u8]>,
     /// The guest's initial RAM disk.
     pub initrd: Option<&'a [u8]>,
-    /// Tells which parts of the guest's output are measurements.
+    /// The author of the guest's output, which decides which of our marks in the output count.
     pub source: Source,
 }
 

@@ -34,13 +34,14 @@ pub fn clock_lines(results: &Results) -> Vec<String> {
     if !drift.is_empty() {
         let means = match cycles {
             true => {
-                "values are converted by the clock at the begin, so those of these CPUs are off by up to that, the late ones most"
+                "values were converted with the clock at the beginning, so values of these CPUs are wrong by up to their drift, \
+                 the last ones most"
             }
-            false => "the same code took longer or shorter on them, the later the more",
+            false => "the same code took longer or shorter on them, most of all at the end",
         };
         let told = |clock: &CoreClock| format!("{:+} ppm", clock.drift_ppm.unwrap_or(0));
         lines.push(format!(
-            "clocks drifted by more than {AGREES_PPM} ppm from the begin to the end: {}; {means}",
+            "clocks drifted by more than {AGREES_PPM} ppm from the beginning to the end: {}; {means}",
             list_cpus(&drift, told)
         ));
     }
@@ -66,7 +67,7 @@ fn range_and_drift(clocks: &[CoreClock]) -> String {
     let unsteady = match unsteady.as_slice() {
         [] => String::new(),
         some => format!(
-            "; not steady at the begin: {}",
+            "; not steady at the beginning: {}",
             list_cpus(some, |_| String::new())
         ),
     };
@@ -162,8 +163,8 @@ mod tests {
             ),
             (
                 2,
-                "clocks drifted by more than 1000 ppm from the begin to the end: CPU 1 -5000 ppm; ",
-                "the late ones most",
+                "clocks drifted by more than 1000 ppm from the beginning to the end: CPU 1 -5000 ppm; ",
+                "the last ones most",
             ),
         ] {
             assert!(told[line].starts_with(begins), "{told:?}");

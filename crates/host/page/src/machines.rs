@@ -31,7 +31,8 @@ pub struct Group<'r> {
 /// The measurements of one cell, one for each machine, if it was measured there.
 type Row<'r> = Vec<Option<&'r Cell>>;
 
-/// The words of the reference cell, in which no CPU polls and no wait is trapped. A run may lack this cell.
+/// The words of the preferred reference cell: under Rouse, an injected interrupt ends a WFI that is not trapped. A run
+/// may lack this cell.
 const REFERENCE: [(&str, &str); 5] = [
     ("under", "rouse"),
     ("wait", "wfi"),
@@ -87,7 +88,8 @@ impl<'r> Group<'r> {
         self.rows.iter().filter_map(|row| row[run]).collect()
     }
 
-    /// Returns the row of the reference cell, if every machine has measured it.
+    /// Returns the row of [`REFERENCE`] if every machine has measured it, or else the first row that every machine has
+    /// measured.
     fn reference_row(&self) -> Option<&Row<'r>> {
         let whole = |row: &&Row<'_>| row.iter().all(Option::is_some);
         let is_reference = |row: &&Row<'_>| {

@@ -286,7 +286,7 @@ impl<'t> Apt<'t> {
         let log = places::shown(&log);
         let Remedy { missing, instead } = self.remedy;
         bad_input!(
-            "{missing} is missing, and {step} failed, is there no network? ({log} has apt-get's output); try again \
+            "{missing} is missing, and {step} failed, perhaps without a network ({log} has apt-get's output); try again \
              with a network, or {instead}"
         )
     }

@@ -304,7 +304,7 @@ pub fn test_kernel() -> Result<Vec<u8>> {
     only_binary(TEST_KERNEL)
 }
 
-/// Returns the firmware that leaves as many registers dirty as firmware may, for tests.
+/// Returns the firmware for tests, which can leave every state that firmware may leave.
 pub fn dirty_firmware() -> Result<Vec<u8>> {
     only_binary(DIRTY_FIRMWARE)
 }

@@ -90,7 +90,7 @@ pub struct Job {
 #[derive(Clone, Debug)]
 pub struct DirtyFirmware {
     pub file: PathBuf,
-    /// The registers that it leaves dirty, as words separated by commas.
+    /// The words for the state that the firmware leaves (docs/bring-up.md), separated by commas.
     pub leaves: String,
 }
 

@@ -50,7 +50,7 @@ macro_rules! optional {
             #[inline(always)]
             pub fn set(self, value: u64) {
                 match self { $(Self::$variant => {
-                    // SAFETY: EL2's translation regime runs later, with values that are set after this; the other
+                    // SAFETY: EL2's translation is turned on later, with values that are set later; the other
                     // registers only affect EL1. The code has no `nomem`, so earlier stores stay before the write.
                     unsafe {
                         core::arch::asm!(concat!("msr S3_4_C", $n, "_C", $m, "_", $op2, ", {0}"),

@@ -6,7 +6,7 @@ use crate::Verdict;
 /// Number of walks of each kind in a trial.
 pub const WALKS: usize = 16;
 
-/// The factor by which a cold walk must take longer than a warm walk. A useful cache is many times
+/// A cold walk must take more than this multiple of a warm walk's time. A useful cache is many times
 /// as fast as the next level; but even an emulator without caches executes code after a cleaning a
 /// little slower or faster.
 const TIMES: u64 = 2;

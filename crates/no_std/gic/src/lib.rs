@@ -150,7 +150,7 @@ pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
 }
 
 /// Whether there are two security states. If so, Non-secure software sees shifted priorities (IHI
-/// 0069H, 4.8.1). A GICv2 shifts the priority mask alike (IHI 0048B, GICC_PMR), so nobody has to know.
+/// 0069H, 4.8.1). A GICv2 also shifts the mask (IHI 0048B, GICC_PMR), so this returns false there.
 ///
 /// # Safety
 /// See [`identify`].

@@ -87,7 +87,7 @@ pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
 /// # Safety
 /// A distributor must be mapped at `distributor` as device memory.
 unsafe fn await_disabled(distributor: u64) {
-    // SAFETY: the caller promises what this needs; a read changes nothing.
+    // SAFETY: the caller promises that the distributor is mapped; a read changes nothing.
     let done = (0..PATIENCE).any(|_| unsafe { load_32(distributor + CTLR) } & RWP == 0);
     assert!(done, "GIC: GICD_CTLR.RWP stays set");
 }

@@ -173,7 +173,7 @@ pub fn enable_interface(mpidr: u64) -> Result<(), Error> {
 #[inline(always)]
 fn read(base: &AtomicU64, offset: u64) -> u32 {
     // SAFETY: the caller of `enable_distributor` promised that the registers are mapped. They are this
-    // CPU's own or have no read effect, except GICC_IAR, which only `acknowledge` reads.
+    // CPU's own, or a read changes nothing, except in GICC_IAR, which only `acknowledge` reads.
     unsafe { load_32(base.load(Relaxed) + offset) }
 }
 

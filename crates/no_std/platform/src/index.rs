@@ -28,8 +28,8 @@ impl Index {
         Self(slots)
     }
 
-    /// Returns the number of the CPU with `affinity`. Several CPUs' searches may begin at one slot,
-    /// so `of` returns the affinity for a CPU's number.
+    /// Returns the number of the CPU with `affinity`. `of` returns the affinity of the CPU with a
+    /// given number: a slot on the way may hold another CPU.
     #[inline]
     pub fn find(&self, affinity: u64, of: impl Fn(usize) -> u64) -> Option<usize> {
         let mut slot = first_slot(affinity);

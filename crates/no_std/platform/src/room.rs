@@ -66,8 +66,8 @@ impl Room {
         }
     }
 
-    /// Moves the CPU of [`Self::begin_with`] to the front, after all CPUs are read. A machine with
-    /// more than [`MAX_CPUS`] may lack that CPU in the list; it then replaces the last CPU.
+    /// Moves the CPU of [`Self::begin_with`] to the front, after all CPUs are read. If the list lacks
+    /// that CPU, adds it there. In a full list, it replaces the last CPU.
     pub fn sort(&mut self) {
         let Some(mpidr) = self.first else { return };
         match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {

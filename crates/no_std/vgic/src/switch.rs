@@ -59,7 +59,7 @@ pub enum Sent {
     /// The request is in the word. If `ring`, the sender has to interrupt the vCPU's CPU, at a
     /// higher priority than SGIs.
     Left {
-        /// No sender besides this one is about to interrupt that CPU, or a sender might do so too late.
+        /// No other sender is about to interrupt that CPU, or its interrupt might arrive too late.
         ring: bool,
     },
 }

@@ -55,12 +55,12 @@ impl fmt::Display for State {
 #[must_use]
 pub unsafe fn stop(control: u64) -> State {
     let register = core::ptr::with_exposed_provenance_mut::<u32>((control + WCS) as usize);
-    // SAFETY: the caller promises what this needs; a page's address is aligned.
+    // SAFETY: the caller promises a mapped control frame; a frame is a page, so WCS is aligned.
     let was = unsafe { register.read_volatile() };
     if was & (ENABLED | SIGNALS) == 0 {
         return State::Off(was);
     }
-    // SAFETY: the caller promises what this needs; a page's address is aligned.
+    // SAFETY: the caller promises a mapped control frame; a frame is a page, so WCS is aligned.
     let is = unsafe {
         register.write_volatile(0);
         register.read_volatile()

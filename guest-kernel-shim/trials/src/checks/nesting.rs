@@ -20,7 +20,7 @@ const SGIS: Range<u32> = 2..16;
 const SGI_BITS: u32 = 0xfffc;
 /// SPIs that no device uses.
 const SPIS: Range<u32> = 40..48;
-/// The usual priority of SPIs here.
+/// The usual priority of the timer, the SGIs and the SPIs.
 const USUAL: u8 = 0x80;
 
 /// Acknowledges `intid`, which has to be the most urgent interrupt, after giving it time to arrive.

@@ -28,7 +28,7 @@ const SLICE_US: u32 = 100;
 /// Kinds of neighbours that the check uses.
 const NEIGHBOURS: [Neighbour; 3] = [Neighbour::Work, Neighbour::Cache(16), Neighbour::Hostile];
 
-/// Whether there may be a neighbour, because the plan names one.
+/// Whether the plan names a neighbour, so that EL2 can provide one.
 pub fn can_have_neighbour() -> bool {
     let possible = hypervisor::try_knob(KnobValue::Neighbour(Neighbour::Work));
     if possible {

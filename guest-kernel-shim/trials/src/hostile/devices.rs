@@ -200,7 +200,7 @@ fn try_absent_cpu(tally: &mut Tally, base: u64) {
     for offset in [0, 8, 0x14, 0x1_0000, 0x1_0100, PIDR2] {
         let place = window::map_page(base + offset, As::Device);
         for shape in shapes::all().filter(|shape| is_described(*shape, place)) {
-            // SAFETY: no CPU has these addresses, so an access changes nothing.
+            // SAFETY: no CPU has this redistributor, so an access changes nothing.
             let outcome: Outcome = unsafe { run_attempt(shape.code, place, 0) };
             tally.case(
                 outcome.abort_at(place),

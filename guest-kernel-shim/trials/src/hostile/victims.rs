@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs victim vCPUs. Each victim does one fatal thing with translation off and no stack: it is turned on at the
-//! address of the code for that.
+//! Runs victim vCPUs. Each victim does one fatal thing with translation off and no stack: CPU_ON enters it
+//! at the code for that thing.
 
 use core::arch::global_asm;
 use core::sync::atomic::AtomicU64;

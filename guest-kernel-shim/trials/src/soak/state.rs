@@ -30,7 +30,7 @@ pub fn is_requested(fault: SoakFault) -> bool {
 }
 
 /// Waits until `reached` returns true, for a time that is long for any machine; returns whether it did. Where a tick is
-/// an instruction, a CPU that is late was not slow, but not woken.
+/// an instruction, no CPU is slow: nothing has woken a CPU that is late.
 pub fn wait_for(reached: impl Fn() -> bool) -> bool {
     let limit = if COUNTS_INSTRUCTIONS.load(Relaxed) {
         clock::us_to_ticks(200_000)

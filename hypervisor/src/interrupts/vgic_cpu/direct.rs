@@ -30,7 +30,7 @@ static SAID: AtomicBool = AtomicBool::new(false);
 pub fn note_secure_sgis(bits: u32) {
     if bits & ((1 << pending_word::FIRST_SGI) - 1) != 0 {
         refuse!(
-            "GIC: of the SGIs {bits:#06x} belong to the secure world; firmware has to leave 0 to 7 to the other one"
+            "GIC: SGIs {bits:#06x} belong to the secure world; firmware has to leave SGIs 0 to 7 to Non-secure software"
         );
     }
     // A CPU that was given up at boot may arrive here late, at the same time as another CPU.
@@ -61,7 +61,7 @@ fn begin_direct_delivery<R>(begin: impl FnOnce() -> Option<R>) -> Option<R> {
     let _alone = DECIDED.lock();
     let needs = |cpu: &PerCpu| cpu.vcpu.private.enabled() & secure_sgis() != 0;
     if vm().cpus.iter().any(|cpu| needs(cpu)) {
-        print_once("it has one enabled, so direct delivery is refused");
+        print_once("the guest has enabled one, so direct delivery is refused");
         return None;
     }
     begin()
@@ -74,7 +74,7 @@ pub fn enable_sgis<R>(bits: u32, write: impl FnOnce(u32) -> R) -> R {
     }
     let _alone = DECIDED.lock();
     if vm().cpus.iter().any(|cpu| cpu.vcpu.switch.is_direct()) {
-        print_once("it is delivered to directly, so it can't enable one");
+        print_once("the guest has direct delivery, so it can't enable one");
         return write(bits & !secure_sgis());
     }
     write(bits)

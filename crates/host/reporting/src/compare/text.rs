@@ -437,7 +437,7 @@ fn explain_method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
                 .into(),
         ),
         Order::Unknown => lines.push(
-            "When the runs were made is not known. The test assumes that they were made by turns (docs/significance.md).".into(),
+            "It is not known when the runs were made. The test assumes that they were made by turns (docs/significance.md).".into(),
         ),
     }
     lines

@@ -186,8 +186,8 @@ fn the_tick_is_set_as_the_governor_wants_it() {
     assert_eq!(late.ticks.take(), [(3_000_000, Some(1_000_000))]);
 }
 
-/// A stay without an event has a cause, too: `haltpoll` sees a poll that ran out, and a stay that
-/// the tick ended takes the tick.
+/// A stay without an event has a cause, too: a poll has reached its limit and takes no tick, and a
+/// halt that the tick has ended takes the tick.
 #[test]
 fn what_ended_a_stay_is_told() {
     let ticked = Stay {

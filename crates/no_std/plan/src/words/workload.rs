@@ -182,7 +182,7 @@ impl Workload {
     }
 
     /// Returns how many wake-ups each block makes besides its samples: some before the samples and, if other CPUs take
-    /// part, one after the samples, which keeps these CPUs' final work out of them.
+    /// part, one after them, which keeps these CPUs' final work out of the samples.
     #[must_use]
     pub const fn unrecorded(self) -> u32 {
         self.learning() + if self.is_alone() { 0 } else { 1 }

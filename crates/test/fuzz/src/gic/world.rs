@@ -356,8 +356,8 @@ impl World {
         }
     }
 
-    /// Checks after an exit of `cpu` that an interrupt waits only if no list register is free, and none holds a less urgent
-    /// pending interrupt.
+    /// Checks after an exit of `cpu` that an interrupt waits only if no list register is free, at least one holds a pending
+    /// interrupt, and none of these is less urgent.
     fn check_listed(&self, cpu: usize) {
         let interface = &self.machine.cpus[cpu].interface;
         let pending = interface.used().filter(|one| !one.is_active());
