@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A translated block of instructions. An emulator may leave a block before its end.
 
+use std::collections::BTreeMap;
+
 use crate::{Code, Counts, Reasons};
 
 /// A block. The exception level is part of the translation, so the block runs at the same level each time.
@@ -56,19 +58,65 @@ impl Block {
 
     /// Returns the index of the instruction before which the block was left, given that the next block begins at
     /// `next`. If the emulator counts instructions, an access to a device has to be the last instruction of its block.
-    /// If it is not, the emulator leaves the block, executes the access alone, without a callback, and begins a new
-    /// block after the access. The function can't tell this from a complete block that ends with an indirect branch to
-    /// the instruction after one of its own accesses. The sum of a sample would reveal such a mistake.
+    /// If it is not, the emulator leaves the block, executes the access `alone`, and begins a new block after the
+    /// access. The function can't tell this from a complete block that ends with an indirect branch to the instruction
+    /// after one of its own accesses to a device. The sum of a sample would reveal such a mistake.
     #[must_use]
-    pub fn index_where_left(&self, next: u64) -> Option<usize> {
-        let index = self.index_of(next);
-        let last = self.words.len().checked_sub(1)?;
-        if index == 0 || index > last {
+    pub fn index_where_left(&self, next: u64, alone: &LoneAccesses) -> Option<usize> {
+        if !self.has_inside(next) {
             return None;
         }
+        let index = self.index_of(next);
+        let last = self.words.len() - 1;
         let end = self.at + 4 * last as u64;
         let jumped = branch_target(self.words[last], end) == Some(next);
-        (is_access(self.words[index - 1]) && !jumped).then_some(index)
+        (alone.has(self.level, next - 4) && !jumped).then_some(index)
+    }
+
+    /// Whether `pc` is in the block, and not its first instruction.
+    #[must_use]
+    pub fn has_inside(&self, pc: u64) -> bool {
+        (1..self.words.len()).contains(&self.index_of(pc))
+    }
+
+    /// Whether the block consists of one load or store.
+    #[must_use]
+    pub fn is_lone_access(&self) -> bool {
+        matches!(self.words[..], [word] if is_access(word))
+    }
+}
+
+/// The accesses to devices that the emulator has executed alone.
+///
+/// It translates such an access as a block of its own, which it executes without a callback. Where a CPU's turn ends
+/// after few instructions, it also translates blocks of one instruction, but announces their execution at once. Without
+/// this distinction, a CPU that continues within the last block of another CPU, as in a loop that both execute, would
+/// look as if it had left that block after an access.
+#[derive(Clone, Debug, Default)]
+pub struct LoneAccesses(BTreeMap<(u8, u64), usize>);
+
+impl LoneAccesses {
+    /// Creates an empty set.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Notes that `block`, which is a lone access, has been translated.
+    pub fn record_translation(&mut self, block: &Block) {
+        *self.0.entry((block.level, block.at)).or_default() += 1;
+    }
+
+    /// Notes that the execution of this block was announced, for the first time.
+    pub fn record_entry(&mut self, block: &Block) {
+        if let Some(unannounced) = self.0.get_mut(&(block.level, block.at)) {
+            *unannounced = unannounced.saturating_sub(1);
+        }
+    }
+
+    /// Whether the access at address `pc` was executed alone.
+    fn has(&self, level: u8, pc: u64) -> bool {
+        self.0.get(&(level, pc)).is_some_and(|many| *many != 0)
     }
 }
 
@@ -106,18 +154,44 @@ mod tests {
         Block::new(0x1000, 1, words, kinds)
     }
 
+    /// Returns the accesses after the translation of the store of [`block`] alone.
+    fn lone_store() -> (Block, LoneAccesses) {
+        let store = Block::new(0x1004, 1, vec![0xf900_0020], vec![Reasons::NONE]);
+        assert!(store.is_lone_access() && !block(0xd65f_03c0).is_lone_access());
+        let mut alone = LoneAccesses::new();
+        alone.record_translation(&store);
+        (store, alone)
+    }
+
     #[test]
     fn an_access_to_a_device_ends_a_block_where_the_next_one_begins() {
+        let (_, alone) = lone_store();
         let ends = block(0xd65f_03c0);
-        assert_eq!(ends.index_where_left(0x1008), Some(2));
+        assert_eq!(ends.index_where_left(0x1008, &alone), Some(2));
         // The addresses are an instruction that does not follow an access, the block itself, and two instructions
         // outside the block.
         for next in [0x100c, 0x1000, 0x1010, 0xff8] {
-            assert_eq!(ends.index_where_left(next), None, "{next:#x}");
+            assert_eq!(ends.index_where_left(next, &alone), None, "{next:#x}");
         }
         // `b .-4` branches to 0x1008 itself, and `b .-8` does not.
-        assert_eq!(block(0x17ff_ffff).index_where_left(0x1008), None);
-        assert_eq!(block(0x17ff_fffe).index_where_left(0x1008), Some(2));
+        let left = |last| block(last).index_where_left(0x1008, &alone);
+        assert_eq!(left(0x17ff_ffff), None);
+        assert_eq!(left(0x17ff_fffe), Some(2));
+    }
+
+    #[test]
+    fn a_cpu_that_continues_in_the_block_of_another_one_has_not_left_it() {
+        let (store, mut alone) = lone_store();
+        let ends = block(0xd65f_03c0);
+        // The store was translated alone because a turn ended after it: its execution is announced.
+        alone.record_entry(&store);
+        assert_eq!(ends.index_where_left(0x1008, &alone), None);
+        // It goes to a device later on.
+        alone.record_translation(&store);
+        assert_eq!(ends.index_where_left(0x1008, &alone), Some(2));
+        // Code of another level at this address is other code.
+        let other = Block::new(0x1000, 2, ends.words.clone(), ends.kinds.clone());
+        assert_eq!(other.index_where_left(0x1008, &alone), None);
     }
 
     #[test]

@@ -56,7 +56,7 @@ mod sample;
 mod timed;
 mod trace;
 
-pub use block::Block;
+pub use block::{Block, LoneAccesses};
 pub use chart::{Chart, Identity, Image};
 pub use charted::Charted;
 pub use clock::{Stretch, Via};

@@ -4,17 +4,18 @@
 
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use critical::{Block, Code, Counts};
+use critical::{Block, Code, Counts, LoneAccesses};
 
 /// Numbers of instructions that all CPUs have executed, including the whole of the current block; see [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
-/// The block that runs, or null. This block may run on another CPU than the block before. Suppose that a CPU's turn
-/// ends after a load within a loop, and the next CPU runs the same loop. [`Block::index_where_left`] then wrongly
-/// concludes that the loop was left, and the sample does not add up. QEMU's number of a CPU does not help (see the
-/// module `samples`), so TPIDR would have to be read at each block.
+/// The block that runs, or null. This block may run on another CPU than the block before.
 static CURRENT: AtomicPtr<CountedBlock> = AtomicPtr::new(null_mut());
+
+/// The accesses to devices that the emulator has executed alone.
+static ALONE: Mutex<LoneAccesses> = Mutex::new(LoneAccesses::new());
 
 /// A block, with the counts that it adds to [`EXECUTED`].
 pub struct CountedBlock {
@@ -22,6 +23,8 @@ pub struct CountedBlock {
     /// Address of the block's first instruction.
     at: u64,
     added: Vec<(&'static AtomicU64, u64)>,
+    /// Whether this is a lone access whose execution has not been announced.
+    is_silent: AtomicBool,
 }
 
 impl CountedBlock {
@@ -30,7 +33,17 @@ impl CountedBlock {
         // Most blocks have instructions of only one kind.
         let numbers = EXECUTED.iter().zip(block.counts_from(0).to_array());
         let added = numbers.filter(|(_, many)| *many != 0).collect();
-        Box::leak(Box::new(Self { block, at, added }))
+        let is_silent = AtomicBool::new(block.is_lone_access());
+        let known = Box::leak(Box::new(Self {
+            block,
+            at,
+            added,
+            is_silent,
+        }));
+        if known.block.is_lone_access() {
+            lock_alone().record_translation(&known.block);
+        }
+        known
     }
 
     /// Returns the block's code.
@@ -40,15 +53,31 @@ impl CountedBlock {
 
     /// Counts the block, which is about to run.
     pub fn count_entry(&'static self) {
-        if let Some(before) = replace_current(Some(self))
-            && let Some(first) = before.block.index_where_left(self.at)
-        {
-            uncount(before.block.counts_from(first));
+        if self.is_silent.load(Relaxed) && self.is_silent.swap(false, Relaxed) {
+            lock_alone().record_entry(&self.block);
+        }
+        if let Some(before) = replace_current(Some(self)) {
+            before.uncount_if_left(self.at);
         }
         for (all, many) in &self.added {
             all.store(all.load(Relaxed) + many, Relaxed);
         }
     }
+
+    /// Takes back the rest of the block if it was left after an access to a device, and `next` comes after it.
+    fn uncount_if_left(&self, next: u64) {
+        // Nearly all blocks are followed by code outside of them.
+        if !self.block.has_inside(next) {
+            return;
+        }
+        if let Some(first) = self.block.index_where_left(next, &lock_alone()) {
+            uncount(self.block.counts_from(first));
+        }
+    }
+}
+
+fn lock_alone() -> MutexGuard<'static, LoneAccesses> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn replace_current(block: Option<&'static CountedBlock>) -> Option<&'static CountedBlock> {
@@ -75,11 +104,8 @@ pub fn end_before_failed(pc: u64) {
 /// Notes that an interrupt comes before the instruction at `pc`. After an access to a device, this may be the first
 /// instruction of the next block.
 pub fn end_before_interrupt(pc: u64) {
-    let current = replace_current(None);
-    if let Some(current) = current
-        && let Some(first) = current.block.index_where_left(pc)
-    {
-        uncount(current.block.counts_from(first));
+    if let Some(current) = replace_current(None) {
+        current.uncount_if_left(pc);
     }
 }
 
