@@ -83,7 +83,7 @@ pub fn open_machine(
 
 /// Takes the machine over, on the first CPU with MMU and caches off.
 fn take_over_machine(discovered: &Discovered) -> ! {
-    let (platform, arguments, wrong) = open_machine(discovered);
+    let (mut platform, arguments, wrong) = open_machine(discovered);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
     if let Err(unfit) = find_el() {
@@ -105,7 +105,10 @@ fn take_over_machine(discovered: &Discovered) -> ! {
         refuse!("rouse.leave={name}: not a register that firmware may keep");
     }
     controls::try_optional_writes();
-    if let Some(version2) = &platform.gic.version2 {
+    if let Some(version2) = &mut platform.gic.version2 {
+        // SAFETY: the description names the interfaces, which were checked to be outside of RAM, and the MMU is off.
+        *version2 = version2
+            .with_adjacent_pages(|register| unsafe { gic::version2::read_register(register) });
         // SAFETY: MMU and caches are off, the other CPUs are off or held, and loaders put an image into
         // writable RAM.
         unsafe { arch::gicv2::adapt() };
@@ -136,6 +139,7 @@ fn take_over_machine(discovered: &Discovered) -> ! {
     let virt = machine.platform.gic.version2.and_then(|gic| gic.virt);
     let gicv = virt.map(|[_, gicv]| gicv);
     memory::audit_guest_map(machine.stage2.0, machine.guest, gicv);
+    memory::audit_guest_map(machine.closed, machine.guest, None);
     // SAFETY: the description is true and `split_ram` mapped the distributor.
     let spis = unsafe { gic::enabled_spis(&machine.platform.gic) };
     // SAFETY: as above.

@@ -18,7 +18,7 @@ use arch::regs::{
     PMCCNTR_EL0, PMCEID0_EL0, PMCNTENSET_EL0, PMCR_EL0,
 };
 use arch::{id, insn};
-use platform::Region;
+use platform::{GicV2, Region};
 
 use crate::boot::discovery::{Acpi, Discovered};
 use crate::interrupts::vgic_cpu;
@@ -35,6 +35,15 @@ const GICD: [(u64, &str); 5] = [
     (0xc, "GICD_TYPER2"),
     (0xffe8, "GICD_PIDR2"),
 ];
+/// Offsets in the distributor and the CPU interface of a GICv2 (IHI 0048B, 4.3 and 4.4).
+const GICD2: [(u64, &str); 5] = [
+    (0x0, "CTLR"),
+    (0x4, "TYPER"),
+    (0x8, "IIDR"),
+    (0x800, "ITARGETSR0"),
+    (0xfe8, "PIDR2"),
+];
+const GICC: [(u64, &str); 3] = [(0x0, "CTLR"), (0x4, "PMR"), (0xfc, "IIDR")];
 /// Offsets in a redistributor (IHI 0069H, 12.11): GICR_CTLR, the low and the high half of
 /// GICR_TYPER, GICR_WAKER.
 const GICR: [u64; 4] = [0x0, 0x8, 0xc, 0x14];
@@ -118,21 +127,58 @@ fn print_registers() {
 
 fn print_interrupts(machine: &Machine) {
     let gic = &machine.platform.gic;
+    line!("maintenance INTID {}", gic.maintenance);
+    line!(
+        "ICH_VTR_EL2 {:#x} ICC_CTLR_EL1 {:#x}",
+        ICH_VTR_EL2.get(),
+        ICC_CTLR_EL1.get()
+    );
+    line!("SGIs of the secure world {:#06x}", vgic_cpu::secure_sgis());
     line!("GICD {:#x}", gic.distributor.base);
+    match &gic.version2 {
+        Some(version2) => print_version2(machine, version2),
+        None => print_version3(machine),
+    }
+}
+
+/// Prints the registers of a GICv2.
+fn print_version2(machine: &Machine, version2: &GicV2) {
+    let gic = &machine.platform.gic;
+    let bases = [gic.distributor.base, version2.gicc.base];
+    for ((base, part), registers) in bases
+        .into_iter()
+        .zip(["GICD", "GICC"])
+        .zip([&GICD2[..], &GICC])
+    {
+        for (offset, name) in registers {
+            line!("{part}_{name} {:#x}", read_register(base + offset));
+        }
+    }
+    for region in version2.registers() {
+        line!("GICC, GICH or GICV {:#x}..{:#x}", region.base, region.end());
+    }
+    for cpu in machine.cpus {
+        match cpu.redistributor.get() {
+            Some(_) => line!(
+                "CPU {:#x} CPU interface {}",
+                cpu.mpidr,
+                cpu.version2.number()
+            ),
+            None => line!("CPU {:#x} did not arrive", cpu.mpidr),
+        }
+    }
+}
+
+/// Prints the registers of a GICv3 or later.
+fn print_version3(machine: &Machine) {
+    let gic = &machine.platform.gic;
     for (offset, name) in GICD {
         line!("{name} {:#x}", read_register(gic.distributor.base + offset));
     }
     for range in gic.redistributors {
         line!("GICR range {:#x}..{:#x}", range.base, range.end());
     }
-    line!("maintenance INTID {}", gic.maintenance);
-    line!(
-        "ICH_VTR_EL2 {:#x} ICC_CTLR_EL1 {:#x} ICC_SRE_EL2 {:#x}",
-        ICH_VTR_EL2.get(),
-        ICC_CTLR_EL1.get(),
-        ICC_SRE_EL2.get()
-    );
-    line!("SGIs of the secure world {:#06x}", vgic_cpu::secure_sgis());
+    line!("ICC_SRE_EL2 {:#x}", ICC_SRE_EL2.get());
     for cpu in machine.cpus {
         let Some(redistributor) = cpu.redistributor.get() else {
             line!("CPU {:#x} did not arrive", cpu.mpidr);
@@ -218,7 +264,7 @@ fn print_cycle_counter() {
 
 /// Reads a register of the interrupt controller.
 fn read_register(address: u64) -> u32 {
-    // SAFETY: distributor and redistributors are described and mapped, and a read changes none of
-    // the registers that are asked for.
+    // SAFETY: distributor, redistributors and CPU interfaces are described and mapped, and a read changes none
+    // of the registers that are asked for.
     unsafe { (address as *const u32).read_volatile() }
 }

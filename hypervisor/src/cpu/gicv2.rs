@@ -47,8 +47,8 @@ pub struct Version2 {
 }
 
 impl Version2 {
-    /// Fills in the state of the running CPU, with the guest's two maps.
-    pub fn set_up(&self, open: u64, closed: u64) {
+    /// Fills in the state of the running CPU, with the number of its interface and the guest's two maps.
+    pub fn set_up(&self, number: u8, open: u64, closed: u64) {
         for (mine, shared) in [
             (&self.distributor, &REGISTERS.distributor),
             (&self.interface, &REGISTERS.interface),
@@ -58,7 +58,6 @@ impl Version2 {
         }
         self.open.store(open, Relaxed);
         self.closed.store(closed, Relaxed);
-        let number = gic::version2::interface_number();
         self.number.store(number.into(), Relaxed);
     }
 

@@ -49,10 +49,11 @@ macro_rules! fast_path_version2_macros {
         cbz     w2, other_slot_version2\kind
         // w2 is the upper half of a GICv3's value: HW (29), priority (23:19), the group (16).
     value_version2\kind:
-        ubfx    w4, w2, #16, #1
         and     w5, w2, #0x00f80000
-        orr     w4, w0, w4, lsl #30
-        orr     w4, w4, w5, lsl #4
+        lsl     w5, w5, #4
+        bfxil   w5, w0, #0, #13                 // the rest of GICC_IAR is reserved
+        ubfx    w4, w2, #16, #1
+        orr     w4, w5, w4, lsl #30
         orr     w4, w4, #1 << 28                // pending
         tbnz    w2, #29, line_version2\kind
         str     w4, [x1, #0x100]                // GICH_LR0
@@ -102,7 +103,7 @@ macro_rules! fast_path_version2_macros {
     // The guest deactivates it.
     line_version2\kind:
         orr     w4, w4, #1 << 31
-        orr     w4, w4, w0, lsl #10
+        bfi     w4, w0, #10, #10
         str     w4, [x1, #0x100]                // GICH_LR
         str     w0, [x3, #0x10]                 // GICC_EOIR
         .ifc    \kind,_watch

@@ -150,7 +150,9 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
 #[cold]
 #[inline(never)]
 fn take_rare(cpu: &PerCpu, intid: u32) {
-    if let Some(sgi) = Sgi::acknowledged(intid) {
+    let sgi = Sgi::acknowledged(intid);
+    // With later versions, these INTIDs are LPIs.
+    if let Some(sgi) = sgi.filter(|_| machine().platform.gic.version2.is_some()) {
         gic_cpu::deactivate(intid);
         version2::take_sgi(cpu, sgi);
     } else {

@@ -213,7 +213,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         None
     };
     let vm = VM.call_once(|| Vm {
-        distributor: SpinMutex::new(Distributor::new(cpus.len())),
+        distributor: SpinMutex::new(new_distributor(machine, cpus.len())),
         redistributors: match machine.platform.gic.version2 {
             Some(_) => Region { base: 0, size: 0 },
             None => redistributor_frames(cpus.len()),
@@ -261,6 +261,15 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         Some(choice) => stage!("guest", "{size} bytes at IPA {entry:#x}{choice}"),
         None => stage!("guest", "{size} bytes at IPA {entry:#x}"),
     }
+}
+
+/// Creates the distributor of `cpus` vCPUs, of the version of the machine's GIC.
+fn new_distributor(machine: &Machine, cpus: usize) -> Distributor {
+    let mut distributor = Distributor::new(cpus);
+    if machine.platform.gic.version2.is_some() {
+        distributor.become_version2();
+    }
+    distributor
 }
 
 /// Returns the vCPUs as targets of SPIs, and lets them send SGIs to each other.

@@ -66,6 +66,7 @@ mod access {
 
     use super::{SGI, from_gich, to_gich};
     use crate::mmio::{load_32, store_32};
+    use crate::version2::BYPASS;
 
     const GICC_CTLR: u64 = 0x0;
     const GICC_PMR: u64 = 0x4;
@@ -146,8 +147,10 @@ mod access {
             return store(gich, GICH_LR + 4 * u64::from(n), to_gich(value));
         }
         let word = value as u32;
+        // Of firmware's bits only the bypass stays: with FIQEn, Group 0 would arrive as FIQs.
         let change = |clear: u32, set: u32| {
-            store(gicc, GICC_CTLR, load(gicc, GICC_CTLR) & !clear | set);
+            let known = load(gicc, GICC_CTLR) & (BYPASS | SPLIT | ENABLE);
+            store(gicc, GICC_CTLR, known & !clear | set);
         };
         match Register::ALL[number as usize] {
             // An SGI ends with its sender (IHI 0048B, 4.4.5).

@@ -78,6 +78,13 @@ pub enum Error {
         /// Number of its CPU interface.
         number: u8,
     },
+    /// In a GICv2, GICD_ITARGETSR0 names one CPU interface for two CPUs.
+    SharedInterface {
+        /// Affinity of the second CPU.
+        mpidr: u64,
+        /// Number of the CPU interface.
+        number: u8,
+    },
 }
 
 impl fmt::Display for Error {
@@ -90,6 +97,10 @@ impl fmt::Display for Error {
             Self::CpuInterface { mpidr, number } => write!(
                 f,
                 "GIC: CPU {mpidr:#x} has CPU interface {number}, which does not follow from its affinity"
+            ),
+            Self::SharedInterface { mpidr, number } => write!(
+                f,
+                "GIC: GICD_ITARGETSR gives CPU {mpidr:#x} the CPU interface {number} of another CPU; Rouse needs one for each"
             ),
         }
     }

@@ -7,7 +7,7 @@
 
 use arch::gicv2::REGISTERS;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
-use core::sync::atomic::{AtomicU64, fence};
+use core::sync::atomic::{AtomicU8, AtomicU64, fence};
 use platform::GicV2;
 
 use crate::Error;
@@ -42,7 +42,7 @@ const GICC_APR: u64 = 0x0d0;
 /// The first of the registers GICC_NSAPR0 to GICC_NSAPR3.
 const GICC_NSAPR: u64 = 0x0e0;
 /// GICC_CTLR bits 8:5: firmware's choice whether interrupts bypass the interface while it is off.
-const BYPASS: u32 = 0xf << 5;
+pub(crate) const BYPASS: u32 = 0xf << 5;
 
 /// An acknowledged interrupt: the value of GICC_IAR, with an SGI's sender, as GICC_EOIR needs it.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +102,16 @@ pub(crate) unsafe fn enable_distributor(base: u64, gic: &GicV2) {
     set(0, 1);
 }
 
+/// Reads the register at `address`.
+///
+/// # Safety
+/// The register must exist, be accessible, and have no effect on reads.
+#[must_use]
+pub unsafe fn read_register(address: u64) -> u32 {
+    // SAFETY: as the caller promises.
+    unsafe { load_32(address) }
+}
+
 /// Records where the registers of the GICv2 `gic` are, whose distributor is at `base`.
 pub fn record_registers(base: u64, gic: &GicV2) {
     REGISTERS.distributor.store(base, Relaxed);
@@ -120,9 +130,28 @@ pub fn send_sgi(intid: u32, targets: u32) {
 /// Returns the number of this CPU's interface.
 #[must_use]
 pub fn interface_number() -> u8 {
-    // If there is only one CPU, the register reads as zero (IHI 0048B, 4.3.12).
-    let mask = read(&REGISTERS.distributor, GICD_ITARGETSR) as u8;
+    // If there is only one CPU, the registers read as zero (IHI 0048B, 4.3.12), and so do bytes of interrupts that belong
+    // to the secure world.
+    let words = (0..8).map(|n| read(&REGISTERS.distributor, GICD_ITARGETSR + 4 * n));
+    let all = words.fold(0, |all, word| all | word);
+    let mask = all
+        .to_le_bytes()
+        .into_iter()
+        .fold(0, |all, byte| all | byte);
     mask.checked_ilog2().unwrap_or(0) as u8
+}
+
+/// Returns the number of this CPU's interface, which no other CPU may have.
+///
+/// # Errors
+/// Returns [`Error::SharedInterface`] if another CPU has this interface.
+pub fn take_interface(mpidr: u64) -> Result<u8, Error> {
+    static TAKEN: AtomicU8 = AtomicU8::new(0);
+    let number = interface_number();
+    match TAKEN.fetch_or(1 << number, Relaxed) >> number & 1 {
+        0 => Ok(number),
+        _ => Err(Error::SharedInterface { mpidr, number }),
+    }
 }
 
 /// Sets every SGI and PPI of this CPU to the same group and priority, and PPIs level-triggered.

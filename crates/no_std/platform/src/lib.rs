@@ -143,6 +143,32 @@ impl GicV2 {
     /// The most CPUs of a GICv2 (IHI 0048B, 1.1).
     pub const MAX_CPUS: usize = 8;
 
+    /// Bytes of a CPU interface whose first page fills 64 KiB by repetition, so that it can be mapped in pages of that
+    /// size: its second page follows.
+    pub const REPEATED: u64 = 0x1_1000;
+    /// GICC_IIDR and GICV_IIDR (IHI 0048B, 4.4.17).
+    const IIDR: u64 = 0xfc;
+
+    /// Returns the interfaces with the two pages of GICC and GICV one after the other. Where the first page is repeated,
+    /// this is its last repetition. `read` reads a register at an address.
+    #[must_use]
+    pub fn with_adjacent_pages(self, read: impl Fn(u64) -> u32) -> Self {
+        let adjacent = |all: Region| {
+            let last = all.base + 0xf000;
+            let is_repeated = || read(all.base + Self::IIDR) == read(last + Self::IIDR);
+            let base = match all.size == Self::REPEATED && is_repeated() {
+                true => last,
+                false => all.base,
+            };
+            let size = all.size.min(0x2000);
+            Region { base, size }
+        };
+        Self {
+            gicc: adjacent(self.gicc),
+            virt: self.virt.map(|[gich, gicv]| [gich, adjacent(gicv)]),
+        }
+    }
+
     /// Returns the blocks of registers, in the order of the binding.
     pub fn registers(&self) -> impl Iterator<Item = Region> + Clone {
         [self.gicc]

@@ -21,7 +21,7 @@ pub(crate) const FORWARD: u64 = 0b10;
 /// GICD_CTLR: DS (6) and ARE (4) are fixed.
 const CTLR_FIXED: u64 = 1 << 6 | 1 << 4;
 /// GICD_IROUTER.IRM: any PE.
-const ANY: u64 = 1 << 31;
+pub(crate) const ANY: u64 = 1 << 31;
 /// GICD_IROUTER: Aff3 (39:32), IRM (31), Aff2 to Aff0 (23:0).
 const ROUTE: u64 = 0xff_80ff_ffff;
 

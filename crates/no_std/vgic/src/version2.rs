@@ -131,6 +131,14 @@ impl Private {
         is_on.then(|| senders.swap(0, AcqRel))
     }
 
+    /// Returns the SGIs that have a sender, or are listed as pending.
+    fn pending_sgis(&self) -> u32 {
+        let senders = self.version2.senders.iter().enumerate();
+        let waiting = senders.filter(|(_, senders)| senders.load(Acquire) != 0);
+        let waiting = waiting.fold(0, |bits, (intid, _)| bits | 1 << intid);
+        waiting | self.listed_pending.load(Acquire) & SGI_BITS as u32
+    }
+
     /// The owner gives back a pending interrupt that was listed.
     pub(crate) fn give_back_listed(&self, listed: ListRegister) {
         if let Some(senders) = self.version2.senders.get(listed.intid() as usize) {

@@ -62,10 +62,11 @@ pub unsafe fn prepare_cpu(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), g
     cpu.redistributor.call_once(|| redistributor);
     if platform.gic.version2.is_some() {
         let machine = machine();
-        cpu.version2.set_up(machine.stage2.0, machine.closed);
-        let number = cpu.version2.number();
+        let number = gic::version2::take_interface(cpu.mpidr)?;
+        cpu.version2
+            .set_up(number, machine.stage2.0, machine.closed);
         cpu.doorbell
-            .set_version2(&platform.gic, number, machine.doorbell());
+            .set_version2(&platform.gic, number.into(), machine.doorbell());
         cpu.vcpu.private.become_version2();
     } else {
         cpu.doorbell.set(&redistributor, machine().doorbell());

@@ -64,7 +64,7 @@ pub fn claim_distributor(
 ///
 /// Trees give sizes from 0x100 to 0x2_0000 bytes for the same registers, and some overlap the next
 /// ones. So a size only tells whether the second page of GICC and GICV, which ends an interrupt in
-/// two steps, is described.
+/// two steps, is described, and whether each page may be repeated ([`GicV2::REPEATED`]).
 fn read_gicv2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option<GicV2>), Error> {
     /// Bytes of GICC without its second page (IHI 0048B, 4.1.3).
     const LEAST: u64 = 0x100;
@@ -72,7 +72,10 @@ fn read_gicv2(node: Node<'_>, claims: &mut Claims<'_>) -> Result<(Region, Option
     let mut next = |most: u64| {
         let described = regions.next().filter(|region| region.size >= LEAST);
         let Region { base, size } = described.ok_or(gic_error("reg"))?;
-        let size = size.clamp(PAGE, most);
+        let size = match size {
+            0x2_0000.. if most > PAGE => GicV2::REPEATED,
+            _ => size.clamp(PAGE, most),
+        };
         let unfit = |why| registers_error(&node, base, why);
         claims.claim(Region { base, size }, PAGE).map_err(unfit)
     };

@@ -247,6 +247,28 @@ fn a_gicv2_may_be_described_too_large_or_small() {
     }
 }
 
+/// The trees of ZynqMP and Armada AP80x in mainline Linux describe such interfaces.
+#[test]
+fn the_last_repetition_of_a_first_page_is_next_to_the_second_page() {
+    let interface = |base| region(base, 0x2_0000);
+    let (gicc, gicv) = (interface(0xf902_0000), interface(0xf906_0000));
+    let gich = region(0xf904_0000, 0x2_0000);
+    let blob = version2_of(&[0, 1], gicc, Some([gich, gicv]));
+    let found = read(&blob).unwrap().gic.version2.unwrap();
+    // GICC is repeated, and GICV is not.
+    let repeated = found.with_adjacent_pages(|register| match register {
+        0xf902_00fc | 0xf902_f0fc | 0xf906_00fc => 0x0202_143b,
+        _ => 0,
+    });
+    assert_eq!(repeated.gicc, region(0xf902_f000, 0x2000));
+    let [_, adjacent] = repeated.virt.unwrap();
+    assert_eq!(adjacent, region(0xf906_0000, 0x2000));
+    // An interface of two pages is not read.
+    let blob = version2_of(&[0], GICC, Some(GICH_GICV));
+    let found = read(&blob).unwrap().gic.version2.unwrap();
+    assert_eq!(found.with_adjacent_pages(|_| unreachable!()), found);
+}
+
 /// Exynos Auto v9 in mainline Linux; Spreadtrum SC9860 has one Aff2, which is not 0.
 #[test]
 fn cpus_of_a_gicv2_differ_below_aff2() {

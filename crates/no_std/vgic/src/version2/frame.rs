@@ -141,6 +141,13 @@ impl Frame<'_> {
         };
         let offset = access.offset + SGI_FRAME;
         let (value, changed) = frames.access(Access { offset, ..access });
+        // An SGI whose senders were all cleared may still have its request.
+        let value = match (access.offset, access.write) {
+            (0x200 | 0x280, None) if access.size == 4 => {
+                value & !SGI_BITS | u64::from(self.private.pending_sgis())
+            }
+            _ => value,
+        };
         (value, Changed::if_so(changed, Changed::Here))
     }
 
@@ -222,6 +229,9 @@ impl Frame<'_> {
         let Some(n) = intid.checked_sub(PRIVATE.into()) else {
             return;
         };
+        if self.cpus.len() == 1 {
+            return;
+        }
         let existing = self.cpus.iter();
         let existing = existing.filter(|cpu| targets >> cpu.interface & 1 != 0);
         let first = existing.clone().min_by_key(|cpu| cpu.interface);
@@ -233,6 +243,16 @@ impl Frame<'_> {
 }
 
 impl Distributor {
+    /// Makes this the state after reset of a GICv2. Until software names targets, an SPI has none; if there is only
+    /// one CPU, it gets all SPIs, and GICD_ITARGETSR is read-only (IHI 0048B, 4.3.12).
+    pub fn become_version2(&mut self) {
+        let route = match self.cpus() {
+            1 => distributor::ANY,
+            _ => NOBODY,
+        };
+        (0..SPIS).for_each(|n| self.route_spi(n, route));
+    }
+
     /// Brings the enables of a vCPU's SGIs and PPIs, and of the SPIs, in line with the groups that are
     /// forwarded.
     pub fn forward(&mut self, private: &Private) {

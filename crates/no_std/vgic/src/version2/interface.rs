@@ -2,7 +2,7 @@
 //! The guest's CPU interface (GICV as its GICC) while it is not in the guest's map: emulates
 //! what hardware does with the list registers. Unlike [`crate::trapped`], it has both groups.
 
-use super::{GROUP, PRIORITY};
+use super::{GROUP, PRIORITY, SGIS};
 use crate::Access;
 use crate::bits::ones;
 use crate::delivery::{Delivery, Interface, Shared};
@@ -96,7 +96,14 @@ impl<I: Interface + Registers, S: Shared> Delivery<'_, I, S> {
         match (group1, by) {
             (true, By::Plain) if settings & ACK_CTL == 0 => (None, OTHER_GROUP),
             (false, By::Aliased) => (None, NONE),
-            _ => (Some((slot, one)), one.intid() | one.sender() << 10),
+            _ => {
+                // Only an SGI has a sender (IHI 0048B, GICC_IAR); in its place, a timer's interrupt has the physical INTID.
+                let sender = match one.intid() {
+                    0..SGIS => one.sender(),
+                    _ => 0,
+                };
+                (Some((slot, one)), one.intid() | sender << 10)
+            }
         }
     }
 

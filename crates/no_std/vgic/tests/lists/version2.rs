@@ -53,6 +53,7 @@ fn write(delivery: &mut OnCpu<'_, '_>, offset: u64, value: u64) {
 fn on_a_gicv2(test: impl FnOnce(OnCpu<'_, '_>)) {
     on_a_cpu(|mut delivery| {
         *delivery.shared.borrow_mut() = Distributor::new(2);
+        delivery.shared.borrow_mut().become_version2();
         delivery.private.become_version2();
         delivery.interface.settings = 1 | 0xf8 << 24;
         for (offset, value) in [
@@ -192,6 +193,46 @@ fn groups_are_forwarded_and_listed() {
         write(&mut delivery, 0x400, 0xff00_0000);
         assert_eq!(read(&mut delivery, 0x400), 0xf800_0000);
         assert_eq!(delivery.interface.bank.read(0).priority(), 0xf9);
+    });
+}
+
+#[test]
+fn an_sgi_without_a_sender_is_not_pending() {
+    on_a_gicv2(|mut delivery| {
+        write(&mut delivery, 0x180, 1 << 6);
+        send(&mut delivery, 6, 7);
+        assert_eq!(read(&mut delivery, 0x200), 1 << 6);
+        // GICD_CPENDSGIR of SGIs 4 to 7.
+        delivery.access_senders(word(0xf14, Some(1 << 7 << 16)));
+        let _ = delivery.evaluate();
+        assert_eq!(read(&mut delivery, 0x200), 0);
+        assert_eq!(read(&mut delivery, 0x280), 0);
+    });
+}
+
+#[test]
+fn only_an_sgi_is_acknowledged_with_a_sender() {
+    on_a_gicv2(|mut delivery| {
+        // The physical INTID of a timer's interrupt has the bits of a sender.
+        assert!(delivery.inject(27, Some(27)));
+        assert_eq!(delivery.access_interface(word(0x18, None)).0, 27);
+        assert_eq!(delivery.access_interface(word(0xc, None)).0, 27);
+    });
+}
+
+#[test]
+fn an_spi_without_targets_goes_to_no_vcpu_but_the_only_one() {
+    on_a_gicv2(|mut delivery| {
+        write(&mut delivery, 0x204, 1);
+        assert_eq!(read(&mut delivery, 0x820), 0);
+        assert_eq!(listed(&delivery), []);
+        write(&mut delivery, 0x284, 1);
+        *delivery.shared.borrow_mut() = Distributor::new(1);
+        delivery.shared.borrow_mut().become_version2();
+        write(&mut delivery, 0x104, 1);
+        write(&mut delivery, 0, 1);
+        write(&mut delivery, 0x204, 1);
+        assert_eq!(listed(&delivery), [(32, 0, PENDING)]);
     });
 }
 
